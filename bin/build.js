@@ -1,0 +1,37 @@
+// Bundles the client with its libraries, split so that a command loads only what it uses, and the server beside
+// it with its libraries left where npm put them (PGlite finds its WebAssembly next to its own files).
+import { rmSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+const shared = {
+  absWorkingDir: root,
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20.19',
+  outdir: 'dist',
+  outbase: '.',
+  chunkNames: 'chunks/[name]-[hash]',
+  loader: { '.sql': 'text' },
+  legalComments: 'external',
+  logLevel: 'warning',
+}
+
+rmSync(new URL('../dist', import.meta.url), { recursive: true, force: true })
+await build({
+  ...shared,
+  entryPoints: ['src/main.ts'],
+  minify: true,
+  keepNames: true,
+  // CommonJS libraries inside an ESM bundle still call require for Node's own modules.
+  banner: { js: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);" },
+})
+await build({
+  ...shared,
+  entryPoints: ['server/main.ts', 'server/db/embedded-worker.ts'],
+  packages: 'external',
+})
