@@ -1,0 +1,22 @@
+import * as z from 'zod'
+
+/** The HTTP status of each error code (service specification section 7; RFC 9110). */
+export const errorStatus = {
+  invalid_request: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  payload_too_large: 413,
+  quota_exceeded: 429,
+  rate_limited: 429,
+  internal_error: 500,
+  unavailable: 503,
+} as const
+
+export type ErrorCode = keyof typeof errorStatus
+
+/** The body of every answer that is not a success: a code for programs and a sentence for people. */
+export const ErrorBody = z.object({ error: z.string(), message: z.string() })
+
+export type ErrorBody = z.output<typeof ErrorBody>

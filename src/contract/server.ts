@@ -1,0 +1,65 @@
+/** Where the records are kept: a PostgreSQL server by its URL, else the embedded one in a folder. */
+export interface DatabaseOptions {
+  readonly databaseUrl?: string | undefined
+  readonly dataDir?: string | undefined
+}
+
+export interface ServeOptions extends DatabaseOptions {
+  readonly host?: string | undefined
+  /** 0 lets the system choose a free one. */
+  readonly port?: number | undefined
+}
+
+export const plans = ['unlimited', 'free', 'pro'] as const
+
+export interface AccountDraft {
+  readonly email: string
+  readonly site?: string | undefined
+  readonly plan?: (typeof plans)[number] | undefined
+  /** Requests a calendar month (UTC); overrides the plan's. */
+  readonly monthlyQuota?: number | undefined
+  /** Without one a password is generated, and returned this once. */
+  readonly password?: string | undefined
+}
+
+/** A new account with its owner, its site and its key. The secrets are nowhere else: the database keeps hashes. */
+export interface NewAccount {
+  readonly account_id: string
+  readonly user: { readonly id: string; readonly email: string; readonly password: string | null }
+  readonly site: { readonly id: string; readonly name: string; readonly token: string }
+  readonly api_key: string
+}
+
+export interface RunningServer {
+  /** Where it listens, such as `http://127.0.0.1:8787`. */
+  readonly url: string
+  /** Whether the database holds no account yet. */
+  readonly isEmpty: boolean
+  createAccount(draft: AccountDraft): Promise<NewAccount>
+  /** Finishes the requests in flight, then closes the database. */
+  close(): Promise<void>
+}
+
+/** What the surroundings give to the server: the environment, and a line of talk while something takes long. */
+export interface ServerHost {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Called with what is being waited for, and with `null` when it is over. */
+  readonly onWait?: (what: string | null) => void
+}
+
+/** The server as the executable sees it; the client never imports it. */
+export interface ServerModule {
+  serve(options: ServeOptions, host: ServerHost): Promise<RunningServer>
+  createAccount(options: DatabaseOptions, draft: AccountDraft, host: ServerHost): Promise<NewAccount>
+}
+
+/** The server could not do what it was told for a reason that its operator can mend: a taken port, a wrong URL. */
+export class OperatorError extends Error {
+  override readonly name = 'OperatorError'
+  readonly hint: string | undefined
+
+  constructor(message: string, options: { hint?: string; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause })
+    this.hint = options.hint
+  }
+}
