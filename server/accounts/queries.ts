@@ -1,0 +1,42 @@
+import type { Sql } from 'postgres'
+
+/** An account with its owner, its site and its key, as rows. */
+export interface AccountRows {
+  readonly accountId: string
+  readonly plan: string
+  readonly monthlyQuota: number | null
+  readonly user: { readonly id: string; readonly email: string; readonly passwordHash: string }
+  readonly site: { readonly id: string; readonly name: string; readonly tokenHash: Buffer }
+  readonly key: { readonly id: string; readonly name: string; readonly keyHash: Buffer }
+  readonly at: Date
+}
+
+/** Writes all four rows in one statement; false, and nothing written, where the e-mail signs in already. */
+export async function insertAccount(
+  sql: Sql,
+  { accountId, user, site, key, at, ...rows }: AccountRows,
+): Promise<boolean> {
+  const written = await sql`
+    with a as (
+      insert into accounts (account_id, plan, monthly_quota, created_at)
+      select ${accountId}::uuid, ${rows.plan}, ${rows.monthlyQuota}::bigint, ${at}::timestamptz
+      where not exists (select from users where email = ${user.email})
+      returning account_id
+    ), u as (
+      insert into users (account_id, id, email, password_hash, created_at)
+      select account_id, ${user.id}::uuid, ${user.email}, ${user.passwordHash}, ${at}::timestamptz from a
+    ), s as (
+      insert into sites (account_id, id, name, token_hash, created_at)
+      select account_id, ${site.id}::uuid, ${site.name}, ${site.tokenHash}::bytea, ${at}::timestamptz from a
+    ), k as (
+      insert into api_keys (account_id, id, name, key_hash, created_at)
+      select account_id, ${key.id}::uuid, ${key.name}, ${key.keyHash}::bytea, ${at}::timestamptz from a
+    )
+    select account_id from a`
+  return written.length === 1
+}
+
+export async function hasAccounts(sql: Sql): Promise<boolean> {
+  const [row] = await sql<{ exists: boolean }[]>`select exists (select from accounts)`
+  return row?.exists ?? false
+}

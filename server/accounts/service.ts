@@ -1,0 +1,46 @@
+import type { Sql } from 'postgres'
+import { type AccountDraft, type NewAccount, OperatorError } from '../../src/contract/index.ts'
+import { hashOf, newApiKey, newSiteToken } from '../auth/credential.ts'
+import { hashPassword, newPassword } from '../auth/password.ts'
+import { newId } from '../ids.ts'
+import { insertAccount } from './queries.ts'
+
+/** Requests a calendar month in each plan; null is unlimited. */
+const planQuota = { unlimited: null, free: 10_000, pro: 1_000_000 } as const
+
+const shortestPassword = 8
+
+/**
+ * Creates an account with its owner, one site and one API key, and returns their secrets this once. Throws an
+ * OperatorError for an e-mail that has an account already, or that is none.
+ */
+export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewAccount> {
+  const { email, plan = 'unlimited', site: siteName = 'default', password = newPassword() } = draft
+  if (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > 254)
+    throw new OperatorError(`"${email}" is no e-mail address`)
+  if ([...password].length < shortestPassword) {
+    throw new OperatorError(`a password needs ${shortestPassword} characters or more`)
+  }
+  const [accountId, userId, siteId] = [newId(), newId(), newId()]
+  const [apiKey, token] = [newApiKey(accountId), newSiteToken(accountId, siteId)]
+  const created = await insertAccount(sql, {
+    accountId,
+    plan,
+    monthlyQuota: draft.monthlyQuota ?? planQuota[plan],
+    user: { id: userId, email: email.toLowerCase(), passwordHash: await hashPassword(password) },
+    site: { id: siteId, name: siteName, tokenHash: hashOf(token) },
+    key: { id: newId(), name: 'first key', keyHash: hashOf(apiKey) },
+    at: new Date(),
+  })
+  if (!created) throw new OperatorError(`there is an account with the e-mail ${email} already`)
+  return {
+    account_id: accountId,
+    user: {
+      id: userId,
+      email: email.toLowerCase(),
+      password: draft.password === undefined ? password : null,
+    },
+    site: { id: siteId, name: siteName, token },
+    api_key: apiKey,
+  }
+}

@@ -1,0 +1,125 @@
+import { createHash, randomBytes } from 'node:crypto'
+import canonicalize from 'canonicalize'
+import type { Caller } from '../auth/caller.ts'
+import { idBytes, idOf } from '../ids.ts'
+
+/** The state that an audit entry records. */
+export interface State {
+  readonly accepted: boolean
+  readonly preferences: Readonly<Record<string, unknown>>
+  readonly policy_version: number
+}
+
+/** The fields of a record that no update changes. */
+export interface Identity {
+  readonly site_id: string
+  readonly consent_id: string | null
+  readonly subject_id: string | null
+  readonly country: string | null
+  readonly region: string | null
+  readonly user_agent: string | null
+  readonly ip_network: string | null
+}
+
+export type Action = 'created' | 'updated' | 'deleted' | 'purged'
+
+export interface Event {
+  /** The record's id. */
+  readonly id: string
+  readonly version: number
+  readonly action: Action
+  readonly actor: Pick<Caller, 'kind' | 'id'>
+  readonly at: Date
+  /** The hash of the entry before; null for the first. */
+  readonly previous: Buffer | null
+  readonly state: State
+  /** Hash of the fields that never change, in the first entry only. */
+  readonly recordHash?: Buffer
+}
+
+/** An entry's link in the hash chain. */
+export interface Link {
+  readonly salt: Buffer
+  readonly payloadHash: Buffer
+  readonly hash: Buffer
+}
+
+/** Bytes that set the three kinds of hashes apart, so that none can be passed off as another. */
+const domain = { payload: 0x00, entry: 0x01, record: 0x02 } as const
+
+const saltBytes = 16
+
+/**
+ * `SHA-256(0x02 || salt || JCS(identity))` (JCS: RFC 8785). The salt is that of the first entry: once it is purged,
+ * nobody can test a guess of the subject against the hash.
+ */
+export function hashRecord(identity: Identity, salt: Buffer): Buffer {
+  return sha256(Buffer.of(domain.record), salt, jcs(identity))
+}
+
+/** `SHA-256(0x00 || salt || JCS(payload))`; the payload is the state, in the first entry with the record's hash. */
+export function hashPayload(state: State, salt: Buffer, recordHash?: Buffer): Buffer {
+  const { accepted, preferences, policy_version } = state
+  const record = recordHash ? { record_hash: recordHash.toString('hex') } : {}
+  return sha256(Buffer.of(domain.payload), salt, jcs({ accepted, preferences, policy_version, ...record }))
+}
+
+/**
+ * `SHA-256(0x01 || previous || id || version || action || actor || time || payload hash)`. Numbers are big-endian, 4
+ * bytes for the version and 8 for the time in milliseconds; the action and the actor's kind have their length in a
+ * byte before them; a missing hash or id is zeros.
+ */
+export function hashEntry(event: Omit<Event, 'state'>, payloadHash: Buffer): Buffer {
+  const version = Buffer.alloc(4)
+  version.writeUInt32BE(event.version)
+  const time = Buffer.alloc(8)
+  time.writeBigInt64BE(BigInt(event.at.getTime()))
+  return sha256(
+    Buffer.of(domain.entry),
+    event.previous ?? Buffer.alloc(32),
+    idBytes(event.id),
+    version,
+    prefixed(event.action),
+    prefixed(event.actor.kind),
+    idBytes(event.actor.id),
+    time,
+    payloadHash,
+  )
+}
+
+export function newSalt(): Buffer {
+  return randomBytes(saltBytes)
+}
+
+/** The link for an event, with a salt of its own unless one is given. */
+export function linkOf(event: Event, salt = newSalt()): Link {
+  const payloadHash = hashPayload(event.state, salt, event.recordHash)
+  return { salt, payloadHash, hash: hashEntry(event, payloadHash) }
+}
+
+/** An entry's id: a UUID version 8 made of its hash (RFC 9562 section 5.8), so that it names what it identifies. */
+export function entryId(hash: Buffer): string {
+  const bytes = Buffer.from(hash.subarray(0, 16))
+  bytes[6] = 0x80 | ((bytes[6] ?? 0) & 0x0f)
+  bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
+  return idOf(bytes.toString('hex'))
+}
+
+/** Whether two JSON values are the same, whatever the order of their keys. */
+export function sameJson(one: unknown, other: unknown): boolean {
+  return canonicalize(one) === canonicalize(other)
+}
+
+function jcs(value: object): Buffer {
+  return Buffer.from(canonicalize(value) ?? '')
+}
+
+function prefixed(text: string): Buffer {
+  return Buffer.concat([Buffer.of(text.length), Buffer.from(text)])
+}
+
+function sha256(...parts: Buffer[]): Buffer {
+  const hash = createHash('sha256')
+  for (const part of parts) hash.update(part)
+  return hash.digest()
+}

@@ -1,0 +1,41 @@
+import type { Caller } from '../auth/caller.ts'
+import type { Action, Identity, Link, State } from './chain.ts'
+
+export interface ConsentRow extends Identity, State {
+  id: string
+  version: number
+  record_hash: Buffer
+  chain_head: Buffer
+  created_at: Date
+  updated_at: Date
+  deleted_at: Date | null
+}
+
+export interface EntryRow extends State {
+  consent_id: string
+  action: Action
+  changed_by: Caller['kind'] | 'system'
+  actor_id: string | null
+  created_at: Date
+  hash: Buffer
+}
+
+/** One event of the audit trail as it is written: whose, when, and its link in the chain. */
+export interface Entry {
+  readonly action: Action
+  readonly actor: Pick<Caller, 'kind' | 'id'>
+  readonly at: Date
+  readonly link: Link
+}
+
+export interface ListFilters {
+  readonly siteId?: string | undefined
+  readonly subjectId?: string | undefined
+  readonly consentId?: string | undefined
+  readonly accepted?: boolean | undefined
+  /** Bounds on the id, and so on `created_at`: both inclusive but the last, which is the cursor's. */
+  readonly firstId?: string | undefined
+  readonly lastId?: string | undefined
+  readonly before?: string | undefined
+  readonly includeDeleted: boolean
+}

@@ -1,0 +1,143 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Sql } from 'postgres'
+import type { AuditEntry, Consent, ConsentChange, ConsentDraft } from '../../src/contract/index.ts'
+import type { Caller } from '../auth/caller.ts'
+import type { Config } from '../config.ts'
+import { Failure, unavailable } from '../failure.ts'
+import { instantOf, newId } from '../ids.ts'
+import { networkOf } from './address.ts'
+import { type Action, type Event, hashRecord, linkOf, newSalt, type State, sameJson } from './chain.ts'
+import * as queries from './queries.ts'
+import type { ConsentRow } from './rows.ts'
+import { toAuditEntry, toConsent } from './view.ts'
+
+/** How often a change is tried anew when another one of the same record was faster. */
+const attempts = 100
+
+export interface Deps {
+  readonly sql: Sql
+  readonly config: Pick<Config, 'ipStorage'>
+}
+
+/** Creates a record. Throws `not_found` where the caller has no such site. */
+export async function createConsent(
+  { sql, config }: Deps,
+  caller: Caller,
+  draft: ConsentDraft,
+): Promise<Consent> {
+  const { accountId } = caller
+  const policy = draft.policy_version ?? (await queries.findPolicyVersion(sql, accountId, draft.site_id))
+  if (policy === undefined) throw noSite()
+  const id = newId()
+  const at = instantOf(id)
+  const state = {
+    accepted: draft.accepted ?? false,
+    preferences: draft.preferences ?? {},
+    policy_version: policy,
+  }
+  const identity = {
+    site_id: draft.site_id,
+    consent_id: draft.consent_id ?? null,
+    subject_id: draft.subject_id ?? null,
+    country: null,
+    region: null,
+    user_agent: draft.user_agent ?? null,
+    ip_network: draft.ip_address === undefined ? null : networkOf(draft.ip_address, config.ipStorage),
+  }
+  const salt = newSalt()
+  const recordHash = hashRecord(identity, salt)
+  const event: Event = {
+    id,
+    version: 1,
+    action: 'created',
+    actor: caller,
+    at,
+    previous: null,
+    state,
+    recordHash,
+  }
+  const entry = { action: event.action, actor: caller, at, link: linkOf(event, salt) }
+  const row = await queries.insertConsent(sql, accountId, { ...identity, ...state, id, recordHash }, entry)
+  if (!row) throw noSite()
+  return toConsent(row)
+}
+
+/** Reads a record. Throws `not_found` for one that is deleted, somebody else's, or unknown. */
+export async function getConsent(
+  { sql }: Deps,
+  caller: Caller,
+  id: string,
+  includeDeleted: boolean,
+): Promise<Consent> {
+  const row = await queries.findConsent(sql, { accountId: caller.accountId, id }, includeDeleted)
+  if (!row) throw noConsent()
+  return toConsent(row)
+}
+
+/** Changes what was accepted; without a difference nothing is written, so that a retry is no second event. */
+export function updateConsent(
+  deps: Deps,
+  caller: Caller,
+  id: string,
+  change: ConsentChange,
+): Promise<Consent> {
+  return applyEvent(deps, caller, id, 'updated', row => {
+    const accepted = change.accepted ?? row.accepted
+    const preferences = change.preferences ?? row.preferences
+    if (accepted === row.accepted && sameJson(preferences, row.preferences)) return null
+    return { accepted, preferences, policy_version: row.policy_version }
+  })
+}
+
+/** Deletes a record logically: it is gone from every read but its history, and returned this last time. */
+export function deleteConsent(deps: Deps, caller: Caller, id: string): Promise<Consent> {
+  return applyEvent(deps, caller, id, 'deleted', row => row)
+}
+
+/** The audit trail of a record, deleted or not, oldest first. Throws `not_found`. */
+export async function getHistory({ sql }: Deps, caller: Caller, id: string): Promise<{ data: AuditEntry[] }> {
+  const rows = await queries.listEntries(sql, { accountId: caller.accountId, id })
+  if (rows.length === 0) throw noConsent()
+  return { data: rows.map(toAuditEntry) }
+}
+
+/**
+ * Reads a live record, works out its next state and writes both state and audit entry, if the record is still as it
+ * was read; otherwise again from the start. `next` returns null where there is nothing to change.
+ */
+async function applyEvent(
+  { sql }: Deps,
+  caller: Caller,
+  id: string,
+  action: Action,
+  next: (row: ConsentRow) => State | null,
+): Promise<Consent> {
+  const key = { accountId: caller.accountId, id }
+  for (let attempt = 0; attempt < attempts; attempt += 1) {
+    const row = await queries.findConsent(sql, key, false)
+    if (!row) throw noConsent()
+    const state = next(row)
+    if (!state) return toConsent(row)
+    const at = new Date(Math.max(Date.now(), row.updated_at.getTime())) // a clock set back must not reorder history
+    const event = { id, version: row.version + 1, action, actor: caller, at, previous: row.chain_head, state }
+    const entry = { action, actor: caller, at, link: linkOf(event) }
+    const deletedAt = action === 'deleted' ? at : null
+    const written = await queries.updateConsent(
+      sql,
+      { ...key, version: row.version },
+      { ...state, deleted_at: deletedAt },
+      entry,
+    )
+    if (written) return toConsent(written)
+    await delay(Math.random() * 10)
+  }
+  throw unavailable('The record is being changed by too many requests at once.')
+}
+
+function noConsent(): Failure {
+  return new Failure('not_found', 'There is no such consent.')
+}
+
+function noSite(): Failure {
+  return new Failure('not_found', 'There is no such site.')
+}

@@ -1,0 +1,11 @@
+// The thread that the embedded database runs in, so that its queries never hold up HTTP.
+import { parentPort, workerData } from 'node:worker_threads'
+import { openPGlite } from './pglite.ts'
+
+const db = await openPGlite((workerData as { folder: string }).folder)
+
+parentPort?.once('message', async () => {
+  await db.close()
+  parentPort?.close()
+})
+parentPort?.postMessage('ready')

@@ -1,0 +1,87 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { OperatorError } from '../../src/contract/index.ts'
+import { socketName } from './connect.ts'
+import { lockFolder } from './lock.ts'
+import type { EmbeddedDatabase } from './pglite.ts'
+
+/** The longest path of a Unix socket: 104 bytes with its final zero on macOS, 108 on Linux. */
+const longestSocketPath = 103
+
+/** How long a database that ended by itself is left alone before it is started again, in milliseconds. */
+const restartDelay = 100
+
+/**
+ * Starts the embedded database of a folder in a thread of its own, and again whenever that thread ends by itself.
+ * Throws an OperatorError where another process has the folder.
+ */
+export async function startEmbedded(folder: string, workerFile: URL): Promise<EmbeddedDatabase> {
+  prepareFolder(folder)
+  const unlock = await lockFolder(folder)
+  if (!unlock) {
+    throw new OperatorError(`the data folder ${folder} is in use by another consentctl serve`, {
+      hint: 'stop that one, or choose another folder with --data-dir',
+    })
+  }
+  let closing = false
+  let worker: Worker
+  const start = async () => {
+    worker = new Worker(workerFile, { workerData: { folder } })
+    await ready(worker)
+    worker.on('error', () => {}) // the exit that follows is what counts
+    worker.once('exit', () => !closing && void restart())
+  }
+  const restart = async (): Promise<void> => {
+    await delay(restartDelay)
+    if (!closing) await start().catch(restart)
+  }
+  try {
+    await start()
+  } catch (cause) {
+    await unlock()
+    throw new OperatorError(
+      `the embedded database in ${folder} cannot be opened: ${(cause as Error).message}`,
+      { cause },
+    )
+  }
+  return {
+    close: async () => {
+      closing = true
+      await ended(worker)
+      await unlock()
+    },
+  }
+}
+
+function prepareFolder(folder: string): void {
+  if (Buffer.byteLength(join(folder, socketName)) > longestSocketPath) {
+    throw new OperatorError(`the path of the data folder ${folder} is too long for a Unix socket in it`, {
+      hint: `choose one of at most ${longestSocketPath - socketName.length - 1} bytes with --data-dir`,
+    })
+  }
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+  } catch (cause) {
+    throw new OperatorError(`the data folder ${folder} cannot be made: ${(cause as Error).message}`, {
+      cause,
+    })
+  }
+}
+
+function ready(worker: Worker): Promise<void> {
+  return new Promise((resolve, reject) => {
+    worker.once('message', () => resolve())
+    worker.once('error', reject)
+    worker.once('exit', code => reject(new Error(`its thread ended with code ${code}`)))
+  })
+}
+
+function ended(worker: Worker): Promise<void> {
+  return new Promise(resolve => {
+    if (worker.threadId === -1) return resolve()
+    worker.once('exit', () => resolve())
+    worker.postMessage('close')
+  })
+}

@@ -1,0 +1,26 @@
+import type { Sql } from 'postgres'
+import tables from './migrations/0001_tables.sql'
+
+/** Every change of the schema, in order; a file that was ever released is never edited. */
+const migrations: readonly (readonly [name: string, statements: string])[] = [['0001_tables', tables]]
+
+/** One number for all nodes, so that two that start together migrate one after the other. */
+const lock = 7_266_328
+
+/**
+ * Brings the schema to this version, in one transaction, and does nothing where it is there already. Throws what
+ * PostgreSQL throws; the schema is then as it was.
+ */
+export async function migrate(sql: Sql): Promise<void> {
+  await sql.begin(async tx => {
+    await tx`select pg_advisory_xact_lock(${lock})`
+    await tx`create table if not exists migrations (name text primary key, applied_at timestamptz not null)`
+    const applied = new Set((await tx<{ name: string }[]>`select name from migrations`).map(row => row.name))
+    for (const [name, statements] of migrations) {
+      if (applied.has(name)) continue
+      // Migrations are this project's own files, never input; a file holds several statements.
+      await tx.unsafe(statements)
+      await tx`insert into migrations (name, applied_at) values (${name}, now())`
+    }
+  })
+}

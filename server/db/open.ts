@@ -1,0 +1,54 @@
+import { join } from 'node:path'
+import type { Sql } from 'postgres'
+import { OperatorError } from '../../src/contract/index.ts'
+import type { Config } from '../config.ts'
+import { connect, socketName } from './connect.ts'
+import { startEmbedded } from './embedded.ts'
+import { answers } from './lock.ts'
+import { migrate } from './migrate.ts'
+
+export interface Database {
+  readonly sql: Sql
+  close(): Promise<void>
+}
+
+export interface OpenOptions {
+  /** The built file of the embedded database's thread. */
+  readonly workerFile: URL
+  /** Use the embedded database of a running server instead of starting it. */
+  readonly share?: boolean
+  readonly onWait?: ((what: string | null) => void) | undefined
+}
+
+/** Opens the database that the configuration names, and migrates it. Throws an OperatorError where it cannot. */
+export async function openDatabase(config: Config, options: OpenOptions): Promise<Database> {
+  if (config.databaseUrl) return migrated(connect({ target: { url: config.databaseUrl }, max: 10 }))
+  const folder = config.dataDir
+  // One backend serves all: a second connection would wait for the first.
+  const connection = { target: { folder }, max: 1 }
+  if (options.share && (await answers(join(folder, socketName)))) return migrated(connect(connection))
+  options.onWait?.('opening the embedded database (the first time takes some seconds)')
+  try {
+    const embedded = await startEmbedded(folder, options.workerFile)
+    return await migrated(connect(connection), () => embedded.close())
+  } finally {
+    options.onWait?.(null)
+  }
+}
+
+async function migrated(sql: Sql, closeEmbedded = async () => {}): Promise<Database> {
+  const close = async () => {
+    await sql.end({ timeout: 5 })
+    await closeEmbedded()
+  }
+  try {
+    await migrate(sql)
+  } catch (cause) {
+    await close()
+    throw new OperatorError(`the database cannot be used: ${(cause as Error).message || String(cause)}`, {
+      hint: 'check the database URL, and that its user may create tables',
+      cause,
+    })
+  }
+  return { sql, close }
+}

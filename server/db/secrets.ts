@@ -1,0 +1,10 @@
+import { randomBytes } from 'node:crypto'
+import type { Sql } from 'postgres'
+
+/** 32 random bytes under a name, made by whichever node asks first and the same for all. */
+export async function sharedSecret(sql: Sql, name: string): Promise<Buffer> {
+  await sql`insert into secrets (name, value) values (${name}, ${randomBytes(32)}) on conflict (name) do nothing`
+  const [row] = await sql<{ value: Buffer }[]>`select value from secrets where name = ${name}`
+  if (!row) throw new Error(`the secret ${name} is missing`)
+  return row.value
+}

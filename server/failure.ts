@@ -1,0 +1,26 @@
+import type { ErrorCode } from '../src/contract/index.ts'
+
+/** An answer that is not a success: thrown where it is known, turned into HTTP in one place (http/failures.ts). */
+export class Failure extends Error {
+  override readonly name = 'Failure'
+  readonly code: ErrorCode
+  /** An HTTP status other than the code's own: 405, 414, 415 and 431 carry `invalid_request`. */
+  readonly status: number | undefined
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { status?: number; headers?: Record<string, string>; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause })
+    this.code = code
+    this.status = options.status
+    this.headers = options.headers ?? {}
+  }
+}
+
+/** The database is down, late or busy: worth another try in a second. */
+export function unavailable(message: string, cause?: unknown): Failure {
+  return new Failure('unavailable', message, { headers: { 'retry-after': '1' }, cause })
+}

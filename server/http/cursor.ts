@@ -1,0 +1,37 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import canonicalize from 'canonicalize'
+import { Failure } from '../failure.ts'
+import { idBytes, idOf } from '../ids.ts'
+
+const version = 1
+const sizes = { version: 1, position: 16, mac: 16 } as const
+
+/** What a cursor is bound to: a walk that goes on elsewhere would silently skip rows. */
+export interface CursorScope {
+  readonly secret: Buffer
+  readonly accountId: string
+  /** Every filter of the list, in any form that JSON can tell apart. */
+  readonly filters: Readonly<Record<string, unknown>>
+}
+
+/** A cursor to what comes after a record: its id and a MAC over it, the account and the filters, in base64url. */
+export function encodeCursor(scope: CursorScope, lastId: string): string {
+  const head = Buffer.concat([Buffer.of(version), idBytes(lastId)])
+  return Buffer.concat([head, mac(scope, head)]).toString('base64url')
+}
+
+/** The id in a cursor. Throws `invalid_request` for one that was altered or made for another account or filters. */
+export function decodeCursor(scope: CursorScope, cursor: string): string {
+  const bytes = Buffer.from(cursor, 'base64url')
+  const head = bytes.subarray(0, sizes.version + sizes.position)
+  const isWhole = bytes.length === head.length + sizes.mac && bytes.toString('base64url') === cursor
+  if (!isWhole || head[0] !== version || !timingSafeEqual(bytes.subarray(head.length), mac(scope, head))) {
+    throw new Failure('invalid_request', 'cursor: must be the next_cursor of a list with the same filters')
+  }
+  return idOf(head.subarray(sizes.version).toString('hex'))
+}
+
+function mac({ secret, accountId, filters }: CursorScope, head: Buffer): Buffer {
+  const bound = Buffer.concat([head, idBytes(accountId), Buffer.from(canonicalize(filters) ?? '')])
+  return createHmac('sha256', secret).update(bound).digest().subarray(0, sizes.mac)
+}

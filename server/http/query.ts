@@ -1,0 +1,27 @@
+import { Failure } from '../failure.ts'
+
+/**
+ * The query string of a URL by the rules of HTML forms, as one value a name. Throws `invalid_request` for a name
+ * given twice and for escapes that are no UTF-8: a filter that is read otherwise than meant shows other people's rows.
+ */
+export function parseQuery(url: string): Record<string, string> {
+  const start = url.indexOf('?')
+  const values: Record<string, string> = Object.create(null)
+  if (start === -1) return values
+  for (const pair of url.slice(start + 1).split('&')) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const name = decode(equals === -1 ? pair : pair.slice(0, equals))
+    if (name in values) throw new Failure('invalid_request', `The query parameter ${name} is given twice.`)
+    values[name] = equals === -1 ? '' : decode(pair.slice(equals + 1))
+  }
+  return values
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch (cause) {
+    throw new Failure('invalid_request', 'The query string has a malformed percent-encoding.', { cause })
+  }
+}

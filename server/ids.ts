@@ -1,0 +1,38 @@
+import { v7 } from 'uuid'
+
+/** A new UUID version 7 (RFC 9562 section 5.7), above every other that this process made in the same millisecond. */
+export function newId(): string {
+  return v7()
+}
+
+/** The instant in a UUID version 7. */
+export function instantOf(id: string): Date {
+  return new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
+}
+
+const latest = 2 ** 48 - 1
+
+/** The smallest id of a millisecond since 1970; that of 1970 for an earlier one. */
+export function firstIdAt(millisecond: number): string {
+  return idAt(Math.max(0, millisecond), '0')
+}
+
+/** The largest id of a millisecond since 1970; below every id there is for an earlier one. */
+export function lastIdAt(millisecond: number): string {
+  return millisecond < 0 ? idAt(0, '0') : idAt(millisecond, 'f')
+}
+
+function idAt(millisecond: number, fill: string): string {
+  const hex = Math.min(millisecond, latest).toString(16).padStart(12, '0') + fill.repeat(20)
+  return idOf(hex)
+}
+
+/** The text of a UUID from its 32 hexadecimal digits. */
+export function idOf(hex: string): string {
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
+
+/** The 16 bytes of a UUID. */
+export function idBytes(id: string): Buffer {
+  return Buffer.from(id.replaceAll('-', ''), 'hex')
+}

@@ -1,0 +1,79 @@
+import {
+  type AccountDraft,
+  type DatabaseOptions,
+  type NewAccount,
+  OperatorError,
+  type RunningServer,
+  type ServeOptions,
+  type ServerHost,
+} from '../src/contract/index.ts'
+import { hasAccounts } from './accounts/queries.ts'
+import * as accounts from './accounts/service.ts'
+import { createApp } from './app.ts'
+import { readConfig } from './config.ts'
+import { openDatabase } from './db/open.ts'
+import { sharedSecret } from './db/secrets.ts'
+import { createLogger } from './http/logging.ts'
+
+/** The embedded database's thread, as the build lays it beside this file. */
+const workerFile = new URL('./db/embedded-worker.js', import.meta.url)
+
+/** Opens and migrates the database, then listens. Throws an OperatorError where the operator can mend it. */
+export async function serve(options: ServeOptions, { env, onWait }: ServerHost): Promise<RunningServer> {
+  const config = readConfig(options, env)
+  const logger = createLogger(config.logLevel)
+  const database = await openDatabase(config, { workerFile, onWait })
+  const { sql } = database
+  try {
+    const app = createApp({ sql, config, logger, cursorSecret: await sharedSecret(sql, 'cursor') })
+    const url = await app.listen({
+      host: config.host,
+      port: config.port,
+      listenTextResolver: () => 'listening',
+    })
+    return {
+      url,
+      isEmpty: !(await hasAccounts(sql)),
+      createAccount: draft => accounts.createAccount(sql, draft),
+      close: async () => {
+        logger.info('stopping')
+        await app.close()
+        await database.close()
+        logger.info('stopped')
+      },
+    }
+  } catch (cause) {
+    await database.close()
+    throw explainListen(cause as NodeJS.ErrnoException, config)
+  }
+}
+
+/** Creates an account in the database, beside a running server or without one. */
+export async function createAccount(
+  options: DatabaseOptions,
+  draft: AccountDraft,
+  { env, onWait }: ServerHost,
+): Promise<NewAccount> {
+  const database = await openDatabase(readConfig(options, env), { workerFile, share: true, onWait })
+  try {
+    return await accounts.createAccount(database.sql, draft)
+  } finally {
+    await database.close()
+  }
+}
+
+function explainListen(
+  cause: NodeJS.ErrnoException,
+  { host, port }: { host: string; port: number },
+): unknown {
+  if (cause.code === 'EADDRINUSE') {
+    return new OperatorError(`port ${port} of ${host} is in use`, {
+      hint: 'choose another with --port',
+      cause,
+    })
+  }
+  if (cause.code === 'EACCES' || cause.code === 'EADDRNOTAVAIL' || cause.code === 'ENOTFOUND') {
+    return new OperatorError(`cannot listen on ${host}:${port}: ${cause.message}`, { cause })
+  }
+  return cause
+}
