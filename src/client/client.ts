@@ -1,0 +1,51 @@
+import type * as z from 'zod'
+import { consents, type Endpoint } from '../contract/index.ts'
+import type { Connection, Input, Transport } from './transport.ts'
+
+type Part<Name extends string, Value> = undefined extends Value
+  ? { [K in Name]?: undefined }
+  : { [K in Name]: Value }
+
+/** A method that calls an endpoint: its parameters, query and body in, its response out. */
+export type Method<E> =
+  E extends Endpoint<infer P, infer Q, infer B, infer R>
+    ? (
+        input: Part<'params', z.input<P>> & Part<'body', z.input<B>> & { query?: z.input<Q> },
+      ) => Promise<z.output<R>>
+    : never
+
+type Methods<Group> = { readonly [Name in keyof Group]: Method<Group[Name]> }
+
+export interface Client {
+  readonly consents: Methods<typeof consents>
+  close(): Promise<void>
+}
+
+/**
+ * The service's API as methods, derived from the contract. The connection is asked for, and the HTTP library loaded,
+ * with the first call: a command that sends nothing needs no key.
+ */
+export function createClient(connect: () => Promise<Connection>): Client {
+  let transport: Promise<Transport> | undefined
+  const send = async (endpoint: Endpoint, input: Input) => {
+    transport ??= Promise.all([connect(), import('./transport.ts')]).then(([connection, { openTransport }]) =>
+      openTransport(connection),
+    )
+    return (await transport).send(endpoint, input)
+  }
+  return {
+    consents: methods(consents, send),
+    close: async () => (await transport?.catch(() => undefined))?.close(),
+  }
+}
+
+function methods<Group extends Record<string, Endpoint>>(
+  group: Group,
+  send: (endpoint: Endpoint, input: Input) => Promise<unknown>,
+): Methods<Group> {
+  const entries = Object.entries(group).map(([name, endpoint]) => [
+    name,
+    (input: Input) => send(endpoint, input),
+  ])
+  return Object.fromEntries(entries) as Methods<Group>
+}

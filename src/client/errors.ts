@@ -1,0 +1,75 @@
+/** The call that failed, as far as an error needs it. */
+export interface Call {
+  readonly method: string
+  readonly url: string
+  /** Whether the same call twice does no more than once (RFC 9110 section 9.2.2). */
+  readonly idempotent: boolean
+}
+
+interface Reply {
+  readonly status: number
+  readonly requestId: string | null
+}
+
+/** The instance answered with an error of the service's own shape. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly call: Call
+  readonly code: string
+  readonly status: number
+  readonly requestId: string | null
+
+  constructor(call: Call, reply: Reply, body: { error: string; message: string }) {
+    super(body.message)
+    this.call = call
+    this.code = body.error
+    this.status = reply.status
+    this.requestId = reply.requestId
+  }
+}
+
+/** No answer came: the instance cannot be reached, or the connection broke. */
+export class NetworkError extends Error {
+  override readonly name = 'NetworkError'
+  readonly call: Call
+  readonly code: string
+  /** Whether the instance may have received the request. */
+  readonly maybeSent: boolean
+
+  constructor(call: Call, cause: unknown) {
+    const { code, message } = innermost(cause)
+    super(message || code, { cause })
+    this.call = call
+    this.code = code
+    this.maybeSent = !neverSent.test(code)
+  }
+}
+
+/** An answer came that is none of this service: an HTML page, another JSON, a redirect. */
+export class ContractError extends Error {
+  override readonly name = 'ContractError'
+  readonly call: Call
+  readonly status: number
+  readonly requestId: string | null
+  /** The beginning of the body, as it came. */
+  readonly excerpt: string
+
+  constructor(call: Call, reply: Reply, excerpt: string, problem: string) {
+    super(problem)
+    this.call = call
+    this.status = reply.status
+    this.requestId = reply.requestId
+    this.excerpt = excerpt.slice(0, 200)
+  }
+}
+
+/** Errors of looking a name up, connecting and TLS: all before the first byte of a request. */
+const neverSent =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_\w+|ENETUNREACH|EHOSTUNREACH|UND_ERR_CONNECT_TIMEOUT|\w*CERT\w*|ERR_TLS\w*|ERR_SSL\w*|\w*_ISSUER\w*)$/
+
+/** Node wraps what went wrong with each address of a host in an AggregateError without a message. */
+function innermost(cause: unknown): { code: string; message: string } {
+  const { code, message, errors } = (cause ?? {}) as { code?: unknown; message?: unknown; errors?: unknown[] }
+  if (Array.isArray(errors) && errors.length > 0 && !message) return innermost(errors[0])
+  return { code: String(code ?? 'UNKNOWN'), message: String(message ?? '') }
+}

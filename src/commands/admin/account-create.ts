@@ -1,0 +1,72 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../../context.ts'
+import { type NewAccount, plans } from '../../contract/server.ts'
+import { usageError } from '../../errors.ts'
+import { readText } from '../../io/input.ts'
+import type { View } from '../../output/index.ts'
+import { action, given } from '../action.ts'
+import { one } from '../output.ts'
+import { databaseFlags, databaseOptions, serverHost } from '../server-options.ts'
+
+const Options = z.strictObject({
+  ...databaseOptions,
+  email: given,
+  site: given.optional(),
+  plan: z.enum(plans, `must be one of ${plans.join(', ')}`).optional(),
+  monthlyQuota: z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be a whole number')
+    .transform(Number)
+    .optional(),
+  passwordStdin: z.literal(true).optional(),
+})
+
+const accountView: View<NewAccount> = {
+  id: account => account.account_id,
+  columns: [
+    { name: 'account_id', value: account => account.account_id, whole: true, rank: 1 },
+    { name: 'user_id', value: account => account.user.id },
+    { name: 'email', value: account => account.user.email },
+    { name: 'password', value: account => account.user.password },
+    { name: 'site_id', value: account => account.site.id },
+    { name: 'site_name', value: account => account.site.name },
+    { name: 'site_token', value: account => account.site.token },
+    { name: 'api_key', value: account => account.api_key },
+  ],
+}
+
+/** `admin account create`: works on the database itself, beside a running server or without one. */
+export function accountCreate(command: Command, ctx: Context): void {
+  databaseFlags(
+    command
+      .requiredOption('--email <address>', 'the e-mail that its owner signs in with')
+      .option('--site <name>', 'the name of its first site')
+      .option('--plan <plan>', `${plans.join(', ')} (unlimited)`)
+      .option('--monthly-quota <n>', 'requests with API keys a month, instead of the plan’s')
+      .option('--password-stdin', 'read the owner’s password from standard input instead of making one'),
+  )
+    .addHelpText(
+      'after',
+      `
+The password (if one was made), the site token and the API key are shown this once: only hashes are kept.
+
+Examples:
+  $ consentctl admin account create --email privacy@example.com --site Shop
+  $ consentctl admin account create --email ci@example.com --plan free --json > account.json`,
+    )
+    .action(
+      action(ctx, Options, async (_, { databaseUrl, dataDir, passwordStdin, ...draft }) => {
+        const password = passwordStdin ? await readPassword(ctx) : undefined
+        const { createAccount } = await ctx.loadServer()
+        const account = await createAccount({ databaseUrl, dataDir }, { ...draft, password }, serverHost(ctx))
+        return one(accountView, account, { mutates: true })
+      }),
+    )
+}
+
+async function readPassword(ctx: Context): Promise<string> {
+  const password = (await readText(ctx.io, '-')).replace(/\r?\n$/, '')
+  if (password === '') throw usageError('there is no password on standard input')
+  return password
+}

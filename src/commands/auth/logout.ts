@@ -1,0 +1,29 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../../context.ts'
+import { removeKey } from '../../store.ts'
+import { action } from '../action.ts'
+
+/** `auth logout`: forgets a stored key; the key itself stays valid until it is revoked. */
+export function logout(command: Command, ctx: Context): void {
+  command
+    .addHelpText(
+      'after',
+      `
+The key is forgotten here. To end it everywhere, revoke it at the instance.
+
+Examples:
+  $ consentctl auth logout
+  $ consentctl auth logout -p staging`,
+    )
+    .action(
+      action(ctx, z.strictObject({}), async () => {
+        const { folder, profile } = ctx.settings
+        const isRemoved = await removeKey(folder, profile.value)
+        await ctx.say(
+          isRemoved ? `removed the key of profile ${profile.value}` : `profile ${profile.value} has no key`,
+        )
+        return undefined
+      }),
+    )
+}

@@ -1,0 +1,36 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../../context.ts'
+import { maskKey, requireApiKey, requireBaseUrl } from '../../settings.ts'
+import { settingView } from '../../views/setting.ts'
+import { action } from '../action.ts'
+import { many, pagesOf } from '../output.ts'
+
+/** `auth status`: which key would be sent where, and whether the instance accepts it. */
+export function status(command: Command, ctx: Context): void {
+  command
+    .addHelpText(
+      'after',
+      `
+The key is tried with one request; a key that is not accepted ends with exit code 4.
+
+Examples:
+  $ consentctl auth status
+  $ consentctl auth status -p staging -o json`,
+    )
+    .action(
+      action(ctx, z.strictObject({}), async () => {
+        const { profile, baseUrl, apiKey } = ctx.settings
+        const instance = requireBaseUrl(ctx.settings)
+        const key = requireApiKey(ctx.settings)
+        await ctx.api.consents.list({ query: { limit: 1 } })
+        const rows = [
+          { setting: 'profile', ...profile },
+          { setting: 'base_url', value: instance, source: baseUrl?.source ?? '' },
+          { setting: 'api_key', value: maskKey(key), source: apiKey?.source ?? '' },
+          { setting: 'valid', value: 'yes', source: 'the instance' },
+        ]
+        return many(settingView, pagesOf(rows))
+      }),
+    )
+}

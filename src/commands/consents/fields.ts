@@ -1,0 +1,96 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import { Preferences, parseExactJson } from '../../contract/index.ts'
+import { CliError, dataError, usageError } from '../../errors.ts'
+import { nameOf, readText } from '../../io/input.ts'
+import type { Io } from '../../io/io.ts'
+import { given } from '../action.ts'
+
+type JsonObject = Record<string, unknown>
+
+/** The flags for what was accepted. Acceptance has three states: yes, no, and not said. */
+export const acceptance = {
+  accepted: z.literal(true).optional(),
+  refused: z.literal(true).optional(),
+  pref: z.array(z.string()).optional(),
+  preferences: given.optional(),
+}
+
+export interface Acceptance {
+  readonly accepted?: true | undefined
+  readonly refused?: true | undefined
+  readonly pref?: string[] | undefined
+  readonly preferences?: string | undefined
+}
+
+export function acceptanceFlags(command: Command): Command {
+  return command
+    .option('--accepted', 'the subject accepted')
+    .option('--refused', 'the subject refused')
+    .option(
+      '--pref <name=value...>',
+      'a preference; repeat for more (true, false, numbers and JSON are typed)',
+    )
+    .option('--preferences <@file|->', 'all preferences as a JSON object, from a file or standard input')
+}
+
+/** `true`, `false`, or undefined where neither flag is given. */
+export function acceptedOf({ accepted, refused }: Acceptance): boolean | undefined {
+  if (accepted && refused) throw usageError('--accepted and --refused exclude each other')
+  return accepted ? true : refused ? false : undefined
+}
+
+/** The preferences that the flags spell out, single ones over those of the file; undefined where there are none. */
+export async function preferencesOf(
+  io: Io,
+  { pref, preferences }: Acceptance,
+): Promise<JsonObject | undefined> {
+  if (preferences === undefined && pref === undefined) return undefined
+  const whole = preferences === undefined ? {} : await readPreferences(io, preferences)
+  const merged = { ...whole, ...Object.fromEntries((pref ?? []).map(readPair)) }
+  const parsed = Preferences.safeParse(merged)
+  if (!parsed.success) throw dataError(`preferences: ${parsed.error.issues[0]?.message}`)
+  return merged
+}
+
+async function readPreferences(io: Io, flag: string): Promise<JsonObject> {
+  if (flag !== '-' && !flag.startsWith('@')) {
+    throw usageError(
+      '--preferences takes @FILE, or - for standard input',
+      'for single ones use --pref name=value',
+    )
+  }
+  const source = flag === '-' ? flag : flag.slice(1)
+  return readObject(await readText(io, source), nameOf(source))
+}
+
+/** A text as one JSON object, exactly. Throws a data error that begins with its name. */
+export function readObject(text: string, name: string): JsonObject {
+  let value: unknown
+  try {
+    value = parseExactJson(text)
+  } catch (error) {
+    throw dataError(`${name} ${(error as Error).message}`)
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw dataError(`${name} is no JSON object`)
+  return value as JsonObject
+}
+
+function readPair(pair: string): [string, unknown] {
+  const equals = pair.indexOf('=')
+  const name = pair.slice(0, equals)
+  if (equals < 1) throw usageError(`--pref ${pair}: write it as name=value`)
+  if (name === '__proto__') throw usageError('--pref: a preference cannot be named __proto__')
+  return [name, typed(pair.slice(equals + 1))]
+}
+
+/** JSON where the text is JSON, else the text itself: `true` is a boolean, `granted` a string. */
+function typed(text: string): unknown {
+  try {
+    return parseExactJson(text)
+  } catch (error) {
+    if ((error as Error).message === 'is not valid JSON') return text
+    throw new CliError('invalid_data', 5, `--pref: the value ${(error as Error).message}`)
+  }
+}

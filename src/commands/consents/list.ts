@@ -1,0 +1,111 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import { walk } from '../../client/pages.ts'
+import type { Context } from '../../context.ts'
+import type { Consent, ConsentQuery } from '../../contract/index.ts'
+import { Resumable, usageError } from '../../errors.ts'
+import { consentView } from '../../views/consent.ts'
+import { action, Count, formatOf, given } from '../action.ts'
+import { many } from '../output.ts'
+import { acceptedOf } from './fields.ts'
+import { firstInstant, lastInstant } from './times.ts'
+
+const Options = z.strictObject({
+  site: given.optional(),
+  subject: given.optional(),
+  consentId: given.optional(),
+  accepted: z.literal(true).optional(),
+  refused: z.literal(true).optional(),
+  from: given.optional(),
+  to: given.optional(),
+  cursor: given.optional(),
+  includeDeleted: z.literal(true).optional(),
+  limit: Count.optional(),
+  all: z.literal(true).optional(),
+  maxRequests: Count.optional(),
+})
+
+/** How many records a terminal shows when nothing is said. */
+const screenful = 50
+
+/** `list`: everything for programs, a screenful for people; never less than asked for without saying so. */
+export function list(command: Command, ctx: Context): void {
+  command
+    .option('--site <id>', 'only of this site')
+    .option('--subject <id>', 'only of this data subject')
+    .option('--consent-id <label>', 'only with this label')
+    .option('--accepted', 'only accepted ones')
+    .option('--refused', 'only those not accepted')
+    .option('--from <time>', 'created at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago')
+    .option('--to <time>', 'created at this time or earlier; a date includes its whole day')
+    .option('--include-deleted', 'deleted ones too')
+    .option('--limit <n>', `at most so many records (on a terminal ${screenful} unless --all)`)
+    .option('--all', 'every record, on a terminal too')
+    .option('--cursor <cursor>', 'go on where an earlier list ended')
+    .option('--max-requests <n>', 'send at most so many requests')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ consentctl list --subject maria@example.com
+  $ consentctl list --refused --from 7d -o ndjson > refused.ndjson`,
+    )
+    .action(
+      action(ctx, Options, async (_, options) => {
+        if (options.all && options.limit !== undefined)
+          throw usageError('--all and --limit exclude each other')
+        const isScreen = formatOf(ctx) === 'table' && ctx.io.out.isTerminal
+        const limit = options.limit ?? (isScreen && !options.all ? screenful : Number.POSITIVE_INFINITY)
+        const maxRequests = options.maxRequests ?? Number.POSITIVE_INFINITY
+        return many(consentView, records(ctx, queryOf(options, new Date()), { limit, maxRequests }))
+      }),
+    )
+}
+
+function queryOf(options: z.output<typeof Options>, now: Date): ConsentQuery {
+  return {
+    site_id: options.site,
+    subject_id: options.subject,
+    consent_id: options.consentId,
+    accepted: acceptedOf(options),
+    from: options.from && firstInstant(options.from, now),
+    to: options.to && lastInstant(options.to, now),
+    include_deleted: options.includeDeleted,
+    cursor: options.cursor,
+  }
+}
+
+/** The pages of the walk; where it ends before the list does, on purpose or not, the command that goes on is told. */
+async function* records(
+  ctx: Context,
+  query: ConsentQuery,
+  extent: { readonly limit: number; readonly maxRequests: number },
+): AsyncGenerator<readonly Consent[]> {
+  let shown = 0
+  let next: string | null = null
+  try {
+    for await (const page of walk(input => ctx.api.consents.list(input), query, extent)) {
+      yield page.records
+      shown += page.records.length
+      next = page.next
+    }
+  } catch (error) {
+    throw next === null ? error : new Resumable(error, resumeCommand(ctx.host.argv, next))
+  }
+  const count = shown === 1 ? '1 record' : `${shown} records`
+  if (next !== null) await ctx.say(`${count}; there are more: ${resumeCommand(ctx.host.argv, next)}`)
+  else if (ctx.io.out.isTerminal) await ctx.say(count)
+}
+
+/** The same command, from a cursor on. */
+function resumeCommand(argv: readonly string[], cursor: string): string {
+  const words = argv
+    .slice(2)
+    .filter((word, index, all) => !/^--cursor(=|$)/.test(word) && all[index - 1] !== '--cursor')
+  return ['consentctl', ...words, '--cursor', cursor].map(quoted).join(' ')
+}
+
+/** A word as a POSIX shell reads it back. */
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+}

@@ -1,0 +1,80 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../../context.ts'
+import type { Consent } from '../../contract/index.ts'
+import { usageError } from '../../errors.ts'
+import { ask, canAsk, declinedError } from '../../io/prompt.ts'
+import { visible } from '../../output/index.ts'
+import { table } from '../../output/table.ts'
+import { type ConsentRow, consentView } from '../../views/consent.ts'
+import { action, Ids } from '../action.ts'
+import { expandIds, forEach } from '../each.ts'
+import { many } from '../output.ts'
+import { instanceOf } from './create.ts'
+
+const Options = z.strictObject({ operands: Ids, yes: z.literal(true).optional() })
+
+/** `rm`: deletes records logically, after a look at them. */
+export function rm(command: Command, ctx: Context): void {
+  command
+    .argument('<id...>', 'ids of records; - reads them from standard input')
+    .option('-y, --yes', 'do not ask; needed where nobody can be asked')
+    .addHelpText(
+      'after',
+      `
+A deleted record is gone from every list; its history stays.
+
+Examples:
+  $ consentctl rm 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11
+  $ consentctl list --subject maria@example.com -q | consentctl rm - --yes`,
+    )
+    .action(
+      action(ctx, Options, async (_, { operands, yes }) => {
+        if (!yes && (operands.includes('-') || !canAsk(ctx.io))) {
+          throw usageError('nobody can be asked here whether to delete', 'add --yes if you are sure')
+        }
+        const ids = await expandIds(ctx, operands)
+        if (!yes) await confirm(ctx, ids)
+        const { pages, exit } = forEach(ctx, ids, async id => [await remove(ctx, id)])
+        return many(consentView, pages, {
+          mutates: true,
+          exit,
+          single: operands.length === 1 && operands[0] !== '-',
+        })
+      }),
+    )
+}
+
+async function remove(ctx: Context, id: string): Promise<ConsentRow> {
+  const record = await ctx.api.consents.remove({ params: { id } })
+  await ctx.say(`deleted ${visible(id)} on ${instanceOf(ctx)}`)
+  return record ?? { id } // an instance may answer with 204, and nothing is made up
+}
+
+/** Shows what would go and asks; throws when it is declined. One that cannot be read stops it all. */
+async function confirm(ctx: Context, ids: readonly string[]): Promise<void> {
+  const records: Consent[] = []
+  for (const id of ids) records.push(await ctx.api.consents.get({ params: { id } }))
+  const { err } = ctx.io
+  const single = records.length === 1
+  const options = { single, columns: err.columns, color: err.color, header: false }
+  await err.write(`${table(consentView, options).rows(records)}\n`)
+  if (single) {
+    const answer = await ask(ctx.io, `Delete this record on ${instanceOf(ctx)}? [y/N] `)
+    if (!/^y(es)?$/i.test(answer.trim())) throw declinedError()
+    return
+  }
+  for (const [site, count] of countBySite(records)) await err.write(`${count} of site ${visible(site)}\n`)
+  const answer = await ask(
+    ctx.io,
+    `Type ${records.length} to delete these ${records.length} records on ${instanceOf(ctx)}: `,
+  )
+  if (answer.trim() !== String(records.length)) throw declinedError()
+}
+
+function countBySite(records: readonly Consent[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const { site_id } of records)
+    counts.set(site_id ?? '(none)', (counts.get(site_id ?? '(none)') ?? 0) + 1)
+  return counts
+}

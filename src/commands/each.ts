@@ -1,0 +1,63 @@
+import type { Context } from '../context.ts'
+import { type Exit, exit } from '../exit.ts'
+import { exitOf, report } from '../explain.ts'
+import { decode, readLines } from '../io/input.ts'
+
+/** What became of several ids. */
+export interface Outcome<Row> {
+  readonly pages: AsyncIterable<readonly Row[]>
+  readonly exit: () => Exit
+}
+
+/**
+ * Does the same for each id, in order, and yields what comes of it. An id that fails is reported and the others go on,
+ * except where no other can fare better: without a valid key, or without quota. With some done and some not, the exit
+ * code is that of a partial success.
+ */
+export function forEach<Row>(
+  ctx: Context,
+  ids: readonly string[],
+  run: (id: string) => Promise<readonly Row[]>,
+): Outcome<Row> {
+  const failures: Exit[] = []
+  let done = 0
+  async function* pages(): AsyncGenerator<readonly Row[]> {
+    for (const id of ids) {
+      let rows: readonly Row[]
+      try {
+        rows = await run(id)
+      } catch (error) {
+        const code = exitOf(error)
+        if (ids.length === 1 || (stops.has(code) && done === 0)) throw error
+        await report(ctx, error, id)
+        failures.push(code)
+        if (stops.has(code)) return
+        continue
+      }
+      done += 1
+      yield rows
+    }
+  }
+  return { pages: pages(), exit: () => overall(done, failures) }
+}
+
+const stops = new Set<Exit>([exit.auth, exit.quota])
+
+/** The exit code of work on several things. */
+export function overall(done: number, failures: readonly Exit[]): Exit {
+  const [first] = failures
+  if (first === undefined) return exit.done
+  return done === 0 && failures.every(code => code === first) ? first : exit.partial
+}
+
+/** Ids as given, each once, `-` standing for the lines of stdin. */
+export async function expandIds(ctx: Context, operands: readonly string[]): Promise<string[]> {
+  const ids = new Set<string>()
+  for (const operand of operands) {
+    if (operand !== '-') ids.add(operand)
+    else
+      for await (const { number, bytes } of readLines(ctx.io, '-'))
+        ids.add(decode(bytes, `line ${number}`).trim())
+  }
+  return [...ids]
+}

@@ -1,0 +1,34 @@
+import type { Exit } from '../exit.ts'
+import type { View } from '../output/index.ts'
+
+/** What a command gives back: rows page by page, and how they look. It never prints, and knows no format. */
+export interface Output<Row> {
+  readonly view: View<Row>
+  readonly pages: AsyncIterable<readonly Row[]>
+  /** One record asked for by itself, rather than a list that happens to have one. */
+  readonly single: boolean
+  /** Whether to go on when the reader of stdout has gone: work that changes records is finished. */
+  readonly mutates: boolean
+  /** Asked when the rows are through: the exit code, where it is not 0. */
+  readonly exit?: () => Exit
+}
+
+type Extra<Row> = Partial<Pick<Output<Row>, 'mutates' | 'exit' | 'single'>>
+
+/** Rows as they come. */
+export function many<Row>(
+  view: View<Row>,
+  pages: AsyncIterable<readonly Row[]>,
+  extra: Extra<Row> = {},
+): Output<Row> {
+  return { view, pages, single: false, mutates: false, ...extra }
+}
+
+/** One row. */
+export function one<Row>(view: View<Row>, row: Row, extra: Extra<Row> = {}): Output<Row> {
+  return many(view, pagesOf([row]), { single: true, ...extra })
+}
+
+export async function* pagesOf<Row>(rows: readonly Row[]): AsyncGenerator<readonly Row[]> {
+  yield rows
+}

@@ -1,0 +1,33 @@
+import type { Command } from 'commander'
+import type { Context } from '../context.ts'
+import type { ServerHost } from '../contract/server.ts'
+import { given } from './action.ts'
+
+/** Where the database is, for commands that work on it. */
+export const databaseOptions = { databaseUrl: given.optional(), dataDir: given.optional() }
+
+export function databaseFlags(command: Command): Command {
+  return command
+    .option('--database-url <url>', 'a PostgreSQL server (DATABASE_URL)')
+    .option('--data-dir <folder>', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)')
+}
+
+/** The server's surroundings; a spinner on a terminal, a line elsewhere, while it waits for something slow. */
+export function serverHost(ctx: Context): ServerHost {
+  let stop: (() => void) | undefined
+  const start = async (what: string) => {
+    if (!ctx.io.err.isTerminal) return ctx.say(`${what} …`)
+    const { default: ora } = await import('ora')
+    if (stop === undefined) return
+    const spinner = ora({ text: what, stream: ctx.io.err.stream as NodeJS.WriteStream, color: false }).start()
+    stop = () => spinner.stop()
+  }
+  return {
+    env: ctx.host.env,
+    onWait: what => {
+      stop?.()
+      stop = what === null ? undefined : () => {}
+      if (what !== null) void start(what)
+    },
+  }
+}

@@ -1,0 +1,75 @@
+import { type Client, createClient } from './client/client.ts'
+import type { ServerModule } from './contract/server.ts'
+import { type Exit, exit } from './exit.ts'
+import { type ColorChoice, type Host, type Io, openIo } from './io/io.ts'
+import type { FormatName } from './output/index.ts'
+import {
+  type GlobalFlags,
+  requireApiKey,
+  requireBaseUrl,
+  resolveSettings,
+  type Settings,
+} from './settings.ts'
+
+/** The flags that every command understands, before it or after it. */
+export interface Globals extends GlobalFlags {
+  readonly output?: FormatName
+  readonly json?: boolean
+  readonly quiet?: boolean
+  readonly header?: boolean
+  readonly color?: ColorChoice
+}
+
+/** What a command may use. Nothing of it is read, opened or loaded before it is used. */
+export interface Context {
+  readonly host: Host
+  readonly io: Io
+  readonly globals: Globals
+  readonly settings: Settings
+  readonly api: Client
+  /** A line of talk on stderr, which no machine has to read. */
+  say(line: string): Promise<void>
+  /** The server side, loaded when it is asked for. */
+  readonly loadServer: () => Promise<ServerModule>
+  /** What the process ends with when nothing is thrown. */
+  exit: Exit
+}
+
+export interface ContextOptions {
+  readonly host: Host
+  readonly globals: () => Globals
+  readonly loadServer: () => Promise<ServerModule>
+  readonly version: string
+}
+
+export function createContext({ host, globals, loadServer, version }: ContextOptions): Context {
+  const io = openIo(host, () => globals().color ?? 'auto')
+  let settings: Settings | undefined
+  const say = (line: string) => (globals().quiet ? Promise.resolve() : io.err.write(`${line}\n`))
+  const ctx: Context = {
+    host,
+    io,
+    loadServer,
+    say,
+    exit: exit.done,
+    get globals() {
+      return globals()
+    },
+    get settings() {
+      const { env, platform } = host
+      settings ??= resolveSettings(globals(), {
+        env,
+        platform,
+        warn: message => void io.err.write(`warning: ${message}\n`),
+      })
+      return settings
+    },
+    api: createClient(async () => ({
+      baseUrl: requireBaseUrl(ctx.settings),
+      apiKey: requireApiKey(ctx.settings),
+      userAgent: `consentctl/${version} node/${host.version}`,
+      proxied: Object.keys(host.env).some(name => /^https?_proxy$/i.test(name)),
+    })),
+  }
+  return ctx
+}

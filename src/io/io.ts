@@ -1,0 +1,93 @@
+import type { ReadStream, WriteStream } from 'node:tty'
+import { CliError } from '../errors.ts'
+import { exit } from '../exit.ts'
+
+/** The process as the command line sees it; only the executable touches the real one. */
+export interface Host {
+  readonly argv: readonly string[]
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly platform: string
+  readonly version: string
+  readonly stdin: NodeJS.ReadableStream & Partial<Pick<ReadStream, 'isTTY' | 'setRawMode'>>
+  readonly stdout: Stream
+  readonly stderr: Stream
+  on(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
+}
+
+export type Stream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'columns'>>
+
+/** One of the output streams. */
+export interface Sink {
+  readonly stream: Stream
+  readonly isTerminal: boolean
+  /** The terminal's width, else COLUMNS, else 80. */
+  readonly columns: number
+  /** Whether text on it is coloured. */
+  readonly color: boolean
+  /** Whether its reader has gone. */
+  readonly closed: boolean
+  /** Resolves when the stream has taken the text; without effect once the reader has gone. */
+  write(text: string): Promise<void>
+}
+
+export interface Io {
+  readonly stdin: Host['stdin']
+  readonly out: Sink
+  readonly err: Sink
+}
+
+export type ColorChoice = 'auto' | 'always' | 'never'
+
+export function openIo(host: Host, color: () => ColorChoice): Io {
+  return {
+    stdin: host.stdin,
+    out: openSink(host.stdout, host.env, color),
+    err: openSink(host.stderr, host.env, color),
+  }
+}
+
+function openSink(stream: Stream, env: Host['env'], color: () => ColorChoice): Sink {
+  let closed = false
+  stream.on('error', error => {
+    closed ||= isClosedPipe(error)
+  })
+  const isTerminal = stream.isTTY === true
+  return {
+    stream,
+    isTerminal,
+    get columns() {
+      return stream.columns || Number.parseInt(env['COLUMNS'] ?? '', 10) || 80
+    },
+    get color() {
+      return wantsColor(color(), env, isTerminal)
+    },
+    get closed() {
+      return closed
+    },
+    write: text =>
+      new Promise((resolve, reject) => {
+        if (closed || text === '') return resolve()
+        stream.write(text, error => {
+          if (error && !isClosedPipe(error)) return reject(cannotWrite(error))
+          closed ||= Boolean(error)
+          resolve()
+        })
+      }),
+  }
+}
+
+/** `--color`, then NO_COLOR, then FORCE_COLOR, then TERM=dumb, then whether somebody watches. */
+function wantsColor(choice: ColorChoice, env: Host['env'], isTerminal: boolean): boolean {
+  if (choice !== 'auto') return choice === 'always'
+  if (env['NO_COLOR']) return false
+  if (env['FORCE_COLOR'] !== undefined && env['FORCE_COLOR'] !== '') return env['FORCE_COLOR'] !== '0'
+  return isTerminal && env['TERM'] !== 'dumb'
+}
+
+function isClosedPipe(error: unknown): boolean {
+  return ['EPIPE', 'ERR_STREAM_DESTROYED'].includes(String((error as NodeJS.ErrnoException).code))
+}
+
+function cannotWrite(cause: Error): CliError {
+  return new CliError('io', exit.failure, `the output cannot be written: ${cause.message}`, { cause })
+}

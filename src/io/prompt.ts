@@ -1,0 +1,60 @@
+import { createInterface } from 'node:readline/promises'
+import { CliError } from '../errors.ts'
+import { exit } from '../exit.ts'
+import type { Host, Io } from './io.ts'
+
+/** Whether a question can be asked: somebody reads stderr, and answers on stdin. */
+export function canAsk({ stdin, err }: Io): boolean {
+  return stdin.isTTY === true && err.isTerminal
+}
+
+/** The answer to a question asked on stderr; Ctrl-C and the end of the input decline. */
+export async function ask(io: Io, question: string): Promise<string> {
+  const lines = createInterface({ input: io.stdin, output: io.err.stream })
+  try {
+    const declined = new Promise<never>((_, reject) => {
+      lines.once('SIGINT', () => reject(declinedError()))
+      lines.once('close', () => reject(declinedError()))
+    })
+    return await Promise.race([lines.question(question), declined])
+  } finally {
+    lines.close()
+  }
+}
+
+/** The same without showing what is typed. */
+export async function askHidden(io: Io, question: string): Promise<string> {
+  await io.err.write(question)
+  const { stdin } = io
+  stdin.setRawMode?.(true)
+  try {
+    return await readHidden(stdin)
+  } finally {
+    stdin.setRawMode?.(false)
+    stdin.pause()
+    await io.err.write('\n')
+  }
+}
+
+async function readHidden(stdin: Host['stdin']): Promise<string> {
+  let typed = ''
+  return await new Promise((resolve, reject) => {
+    const onData = (chunk: Buffer) => {
+      for (const character of chunk.toString('utf8')) {
+        if (character === '\r' || character === '\n') return finish(() => resolve(typed))
+        if (character === '\u0003' || character === '\u0004') return finish(() => reject(declinedError()))
+        typed = character === '\u007f' || character === '\b' ? typed.slice(0, -1) : typed + character
+      }
+    }
+    const finish = (settle: () => void) => {
+      stdin.off('data', onData)
+      settle()
+    }
+    stdin.on('data', onData)
+  })
+}
+
+/** What ends a command that its user did not confirm. */
+export function declinedError(): CliError {
+  return new CliError('declined', exit.declined, 'declined; nothing was done')
+}

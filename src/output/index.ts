@@ -1,0 +1,15 @@
+import type { Format } from './format.ts'
+import type { FormatName } from './names.ts'
+
+/** Every format by its name; each loads what it needs when it is chosen. */
+export const formats: Record<FormatName, () => Promise<Format>> = {
+  table: async () => (await import('./table.ts')).table,
+  tsv: async () => (await import('./text.ts')).tsv,
+  json: async () => (await import('./json.ts')).json,
+  ndjson: async () => (await import('./json.ts')).ndjson,
+  id: async () => (await import('./text.ts')).id,
+}
+
+export type { Cell, Column, Format, Renderer, RenderOptions, View } from './format.ts'
+export { type FormatName, formatNames } from './names.ts'
+export { safeJson, visible } from './safe.ts'

@@ -1,0 +1,139 @@
+import { Chalk } from 'chalk'
+import Table from 'cli-table3'
+import stringWidth from 'string-width'
+import { type Column, type Format, plain, type Renderer, type RenderOptions, type View } from './format.ts'
+import { visible } from './safe.ts'
+
+const gap = 2
+
+/** The narrowest that a column is cut to. */
+const narrowest = 8
+
+const graphemes = new Intl.Segmenter()
+
+/**
+ * For people: aligned columns cut to the terminal's width. The first rows decide the widths, so that a list of any
+ * length streams; columns that find no room are left out, highest rank first.
+ */
+export const table: Format = <Row>(view: View<Row>, options: RenderOptions): Renderer<Row> => {
+  const chalk = new Chalk({ level: options.color ? 1 : 0 })
+  if (options.single) return details(view, options.columns, chalk)
+  let layout: Layout<Row> | undefined
+  const row = (layout: Layout<Row>, text: (column: Column<Row>) => string) =>
+    layout
+      .map(({ column, width }) => fitted(text(column), width))
+      .join(' '.repeat(gap))
+      .trimEnd()
+  return {
+    begin: () => '',
+    rows: rows => {
+      if (rows.length === 0) return ''
+      const head = layout ? [] : [title]
+      layout ??= arrange(view.columns, column => rows.map(row => textOf(column, row)), options.columns)
+      const current = layout
+      const lines = [
+        ...head.map(names => chalk.bold(row(current, names))),
+        ...rows.map(values => row(current, column => textOf(column, values))),
+      ]
+      return `${lines.join('\n')}\n`
+    },
+    end: () => '',
+  }
+}
+
+type Layout<Row> = readonly { readonly column: Column<Row>; readonly width: number }[]
+
+/** Which columns are shown, and how wide: all if they fit, else fewer, the cuttable ones sharing what is left. */
+function arrange<Row>(
+  columns: readonly Column<Row>[],
+  cells: (column: Column<Row>) => string[],
+  room: number,
+): Layout<Row> {
+  const shown = columns.filter(column => column.rank !== undefined)
+  const widths = new Map(
+    shown.map(column => [
+      column,
+      Math.max(...[title(column), ...cells(column)].map(text => stringWidth(text))),
+    ]),
+  )
+  const least = (column: Column<Row>) => {
+    const width = widths.get(column) ?? 0
+    return column.whole ? width : Math.min(width, Math.max(narrowest, title(column).length))
+  }
+  const total = (sizes: number[]) => sizes.reduce((sum, size) => sum + size, 0) + gap * (sizes.length - 1)
+  const kept = [...shown].sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0))
+  while (kept.length > 1 && total(kept.map(least)) > room) kept.pop()
+  let spare = room - total(kept.map(least))
+  const granted = new Map<Column<Row>, number>()
+  for (const column of kept) {
+    const extra = Math.max(0, Math.min(spare, (widths.get(column) ?? 0) - least(column)))
+    spare -= extra
+    granted.set(column, least(column) + extra)
+  }
+  return shown
+    .filter(column => granted.has(column))
+    .map(column => ({ column, width: granted.get(column) ?? 0 }))
+}
+
+/** One row as a list of names and values, none of them cut. */
+function details<Row>(view: View<Row>, room: number, chalk: InstanceType<typeof Chalk>): Renderer<Row> {
+  const nameWidth = Math.max(...view.columns.map(column => title(column).length)) + gap
+  return {
+    begin: () => '',
+    rows: rows =>
+      rows
+        .map(row => {
+          const grid = new Table({
+            chars: { ...borderless },
+            style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
+            colWidths: [nameWidth, Math.max(20, room - nameWidth)],
+            wordWrap: true,
+            wrapOnWordBoundary: false,
+          })
+          for (const column of view.columns)
+            grid.push([chalk.bold(title(column)), visible(plain(column.value(row)))])
+          return `${grid.toString().replace(/ +$/gm, '')}\n`
+        })
+        .join('\n'),
+    end: () => '',
+  }
+}
+
+const edges = [
+  'top',
+  'top-mid',
+  'top-left',
+  'top-right',
+  'bottom',
+  'bottom-mid',
+  'bottom-left',
+  'bottom-right',
+] as const
+const inner = ['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid', 'middle'] as const
+const borderless = Object.fromEntries([...edges, ...inner].map(place => [place, ''])) as Record<
+  (typeof edges)[number] | (typeof inner)[number],
+  string
+>
+
+function title<Row>(column: Column<Row>): string {
+  return column.name.toUpperCase()
+}
+
+function textOf<Row>(column: Column<Row>, row: Row): string {
+  return visible(column.text ? column.text(row) : plain(column.value(row)))
+}
+
+/** A text in a cell of some width: filled with spaces, or cut between graphemes with an ellipsis. */
+function fitted(text: string, width: number): string {
+  const own = stringWidth(text)
+  if (own <= width) return text + ' '.repeat(width - own)
+  let cut = ''
+  let used = 0
+  for (const { segment } of graphemes.segment(text)) {
+    const size = stringWidth(segment)
+    if (used + size > width - 1) break
+    cut += segment
+    used += size
+  }
+  return `${cut}…${' '.repeat(width - 1 - used)}`
+}

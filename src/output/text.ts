@@ -1,0 +1,17 @@
+import { type Format, plain } from './format.ts'
+import { tsvText } from './safe.ts'
+
+/** Tab-separated values of every column, without a header unless asked for, never cut. */
+export const tsv: Format = (view, { header }) => ({
+  begin: () => (header ? `${view.columns.map(column => column.name).join('\t')}\n` : ''),
+  rows: rows =>
+    rows.map(row => `${view.columns.map(column => tsvText(plain(column.value(row)))).join('\t')}\n`).join(''),
+  end: () => '',
+})
+
+/** Ids alone, a line each: what `rm -` and `get -` read. */
+export const id: Format = view => ({
+  begin: () => '',
+  rows: rows => rows.map(row => `${tsvText(view.id(row))}\n`).join(''),
+  end: () => '',
+})

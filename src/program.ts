@@ -1,0 +1,89 @@
+import { Command, CommanderError, Option } from 'commander'
+import type { Context } from './context.ts'
+import type { ColorChoice } from './io/io.ts'
+import { formatNames } from './output/names.ts'
+import { type Group, type Leaf, tree } from './tree.ts'
+
+/**
+ * The command line as commander has it. Only the commands whose names are among the words of argv are loaded; of the
+ * others the name and the summary are enough for help and suggestions.
+ */
+export async function buildProgram(
+  argv: readonly string[],
+  version: string,
+  print: (help: string) => void,
+  context: () => Promise<Context>,
+): Promise<Command> {
+  const program = new Command('consentctl')
+    .description('Administers consent records: who accepted or refused what, when, under which policy.')
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print help')
+    .helpCommand(false)
+    .usage('<command> [options]')
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({ writeOut: print, writeErr: print, outputError: () => {} })
+    .addOption(new Option('-o, --output <format>', 'how to print records').choices([...formatNames]))
+    .option('--json', 'the same as -o json')
+    .option('-q, --quiet', 'print ids alone, and no talk')
+    .option('--header', 'begin TSV with the names of its columns')
+    .option('-p, --profile <name>', 'the stored instance to use')
+    .option('--base-url <url>', 'the address of the instance')
+    .addOption(
+      new Option('--color <when>', 'whether to colour').choices([
+        'auto',
+        'always',
+        'never',
+      ] satisfies ColorChoice[]),
+    )
+    .addHelpText(
+      'after',
+      `\nStart here:\n  $ consentctl auth login --base-url https://consent.example.com\n  $ consentctl list\n`,
+    )
+  await addAll(program, tree, new Set(argv), context)
+  refuseRepeats(program)
+  return program
+}
+
+async function addAll(
+  parent: Command,
+  group: Group,
+  words: Set<string>,
+  context: () => Promise<Context>,
+): Promise<void> {
+  for (const [name, entry] of Object.entries(group)) {
+    const names = [name, ...(entry.aliases ?? [])]
+    const isWanted = names.some(word => words.has(word))
+    const command = parent
+      .command(name)
+      .summary(entry.summary)
+      .description(`${entry.summary}.`)
+      .helpCommand(false)
+    for (const alias of entry.aliases ?? []) command.alias(alias)
+    if ('commands' in entry) {
+      command.usage('<command> [options]')
+      if (isWanted) await addAll(command, entry.commands, words, context)
+    } else if (isWanted) {
+      await define(command, entry, context)
+    }
+  }
+}
+
+async function define(command: Command, { load }: Leaf, context: () => Promise<Context>): Promise<void> {
+  const [build, ctx] = await Promise.all([load(), context()])
+  build(command, ctx)
+  refuseRepeats(command)
+}
+
+/** A scalar flag given twice is an error: commander would quietly take the last one. */
+function refuseRepeats(command: Command): void {
+  for (const option of command.options) {
+    if (option.variadic || option.parseArg) continue
+    let count = 0
+    command.on(`option:${option.name()}`, () => {
+      count += 1
+      if (count > 1)
+        throw new CommanderError(2, 'consentctl.repeated', `error: option ${option.flags} is given twice`)
+    })
+  }
+}

@@ -1,0 +1,110 @@
+import { chmodSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import * as z from 'zod'
+import { settingsError } from './errors.ts'
+
+const Profile = z.object({
+  base_url: z.string().optional(),
+  /** The site that new records belong to when none is named. */
+  site: z.string().optional(),
+})
+export type Profile = z.output<typeof Profile>
+
+const Config = z.object({
+  profile: z.string().optional(),
+  profiles: z.record(z.string(), Profile).default({}),
+})
+export type Config = z.output<typeof Config>
+
+/** By profile: a key, and the base address that it was stored for and goes to. */
+const Credentials = z.record(z.string(), z.object({ api_key: z.string(), base_url: z.string() }))
+export type Credentials = z.output<typeof Credentials>
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** Where the configuration lives: one place on every Unix, macOS too (XDG Base Directory Specification). */
+export function configFolder(env: Env, platform: string): string {
+  if (env['CONSENTCTL_CONFIG_DIR']) return env['CONSENTCTL_CONFIG_DIR']
+  if (platform === 'win32' && env['APPDATA']) return join(env['APPDATA'], 'consentctl')
+  if (env['XDG_CONFIG_HOME']) return join(env['XDG_CONFIG_HOME'], 'consentctl')
+  const home = env['HOME'] ?? env['USERPROFILE']
+  if (!home)
+    throw settingsError('there is no home folder to keep the configuration in', 'set CONSENTCTL_CONFIG_DIR')
+  return join(home, '.config', 'consentctl')
+}
+
+export function readConfig(folder: string): Config {
+  return readFile(join(folder, 'config.json'), Config)
+}
+
+/** The stored keys. Permissions that let others read them are mended; `warn` hears of it. */
+export function readCredentials(folder: string, warn: (message: string) => void): Credentials {
+  const file = join(folder, 'credentials.json')
+  const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0
+  if ((mode & 0o077) !== 0) {
+    chmodSync(file, 0o600)
+    warn(`${file} could be read by others; it is now for you alone`)
+  }
+  return readFile(file, Credentials)
+}
+
+/** Adds or replaces a profile and its key. The first profile becomes the default one. */
+export async function saveProfile(
+  folder: string,
+  name: string,
+  profile: Profile & { readonly base_url: string },
+  apiKey: string,
+): Promise<void> {
+  const config = readConfig(folder)
+  const profiles = { ...config.profiles, [name]: { ...config.profiles[name], ...profile } }
+  const credentials = readCredentials(folder, () => {})
+  await write(folder, 'credentials', {
+    ...credentials,
+    [name]: { api_key: apiKey, base_url: profile.base_url },
+  })
+  await write(folder, 'config', { profile: config.profile ?? name, profiles })
+}
+
+/** Forgets a profile's key; false where there was none. */
+export async function removeKey(folder: string, name: string): Promise<boolean> {
+  const { [name]: removed, ...rest } = readCredentials(folder, () => {})
+  if (!removed) return false
+  await write(folder, 'credentials', rest)
+  return true
+}
+
+/** conf writes atomically and with these permissions; reading is done without it, for it costs every start 50 ms. */
+async function write(folder: string, configName: string, content: object): Promise<void> {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const { Conf } = await import('./conf.ts')
+  const options = { cwd: folder, configName, projectSuffix: '', accessPropertiesByDotNotation: false }
+  const file = new Conf<Record<string, unknown>>({ ...options, configFileMode: 0o600 })
+  file.store = { ...content }
+}
+
+function readFile<S extends z.ZodType>(file: string, schema: S): z.output<S> {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return schema.parse({})
+    throw settingsError(`${file} cannot be read: ${(error as Error).message}`)
+  }
+  const parsed = schema.safeParse(parseJson(file, text))
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]
+  throw settingsError(
+    `${file}: ${issue?.path.join('.')}: ${issue?.message}`,
+    'mend the file, or move it away',
+  )
+}
+
+function parseJson(file: string, text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    const position = /position (\d+)/.exec((error as Error).message)?.[1]
+    const line = text.slice(0, position === undefined ? text.length : Number(position)).split('\n').length
+    throw settingsError(`${file}, line ${line}: not valid JSON`, 'mend the file, or move it away')
+  }
+}

@@ -1,0 +1,92 @@
+import type { Command } from 'commander'
+import type { Context } from './context.ts'
+
+export interface Leaf {
+  /** One line for the help of its group, without a full stop. */
+  readonly summary: string
+  readonly aliases?: readonly string[]
+  /** Gives the command its flags and its action. */
+  readonly load: () => Promise<(command: Command, ctx: Context) => void>
+}
+
+export interface Branch {
+  readonly summary: string
+  readonly aliases?: readonly string[]
+  readonly commands: Group
+}
+
+export type Group = Readonly<Record<string, Leaf | Branch>>
+
+/** Every command there is. A new one is a file, and a line here. */
+export const tree: Group = {
+  create: {
+    summary: 'Create a consent record, or many from a file',
+    load: async () => (await import('./commands/consents/create.ts')).create,
+  },
+  list: {
+    summary: 'List records, newest first',
+    aliases: ['ls'],
+    load: async () => (await import('./commands/consents/list.ts')).list,
+  },
+  get: {
+    summary: 'Show records by their ids',
+    load: async () => (await import('./commands/consents/get.ts')).get,
+  },
+  update: {
+    summary: 'Change what a record accepts',
+    load: async () => (await import('./commands/consents/update.ts')).update,
+  },
+  rm: {
+    summary: 'Delete records, keeping their history',
+    aliases: ['delete'],
+    load: async () => (await import('./commands/consents/rm.ts')).rm,
+  },
+  history: {
+    summary: 'Show the audit trail of records',
+    load: async () => (await import('./commands/consents/history.ts')).history,
+  },
+  auth: {
+    summary: 'Store, check and remove API keys',
+    commands: {
+      login: {
+        summary: 'Check an API key and store it in a profile',
+        load: async () => (await import('./commands/auth/login.ts')).login,
+      },
+      logout: {
+        summary: 'Remove the key of a profile',
+        load: async () => (await import('./commands/auth/logout.ts')).logout,
+      },
+      status: {
+        summary: 'Tell which key is used, and whether it is valid',
+        load: async () => (await import('./commands/auth/status.ts')).status,
+      },
+    },
+  },
+  config: {
+    summary: 'Show the settings',
+    commands: {
+      list: {
+        summary: 'List every setting and where it comes from',
+        load: async () => (await import('./commands/config/list.ts')).list,
+      },
+    },
+  },
+  serve: {
+    summary: 'Run the service',
+    load: async () => (await import('./commands/serve.ts')).serve,
+  },
+  admin: {
+    summary: 'Administer the database of a service',
+    commands: {
+      account: {
+        summary: 'Administer accounts',
+        commands: {
+          create: {
+            summary: 'Create an account with its owner, a site and an API key',
+            load: async () => (await import('./commands/admin/account-create.ts')).accountCreate,
+          },
+        },
+      },
+    },
+  },
+}

@@ -1,0 +1,19 @@
+import type { View } from '../output/index.ts'
+
+/** What became of a line of a bulk create. */
+export interface LineResult {
+  readonly line: number
+  readonly result: 'created' | 'failed'
+  readonly id: string | null
+  readonly error_code: string | null
+}
+
+export const bulkView: View<LineResult> = {
+  id: row => row.id ?? '',
+  columns: [
+    { name: 'line', value: row => row.line, rank: 1 },
+    { name: 'result', value: row => row.result, rank: 2 },
+    { name: 'id', value: row => row.id, whole: true, rank: 3 },
+    { name: 'error_code', value: row => row.error_code, rank: 4 },
+  ],
+}

@@ -1,0 +1,56 @@
+import type { AuditEntry, Consent } from '../contract/index.ts'
+import type { Cell, Column, View } from '../output/index.ts'
+
+/** A record as far as it is known: an instance may delete one without showing it. */
+export type ConsentRow = Partial<Consent> & Pick<Consent, 'id'>
+
+/** `2026-11-20 18:45Z`: a time to the minute, for people. */
+function minute(instant = ''): string {
+  return instant.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z$/, '$1 $2Z')
+}
+
+function yesNo(value: boolean | null | undefined): string {
+  return value === null || value === undefined ? '' : value ? 'yes' : 'no'
+}
+
+const field = <Row>(name: keyof Row & string, column: Partial<Column<Row>> = {}): Column<Row> => ({
+  name,
+  value: row => (row[name] ?? null) as Cell,
+  ...column,
+})
+
+/** A record: every field in the specification's order. */
+export const consentView: View<ConsentRow> = {
+  id: row => row.id,
+  columns: [
+    field('id', { whole: true, rank: 1 }),
+    field('site_id', { whole: true, rank: 7 }),
+    field('consent_id', { rank: 5 }),
+    field('subject_id', { rank: 2 }),
+    field('country', { rank: 9 }),
+    field('region'),
+    field('user_agent'),
+    field('accepted', { text: row => yesNo(row.accepted), rank: 3 }),
+    field('preferences', { rank: 8 }),
+    field('policy_version', { rank: 6 }),
+    field('created_at', { text: row => minute(row.created_at), whole: true, rank: 4 }),
+    field('updated_at'),
+    field('deleted_at'),
+  ],
+}
+
+/** An entry of the audit trail. */
+export const auditView: View<AuditEntry> = {
+  id: row => row.id,
+  columns: [
+    field('id', { whole: true, rank: 8 }),
+    field('consent_id', { whole: true, rank: 9 }),
+    field('action', { text: row => row.action ?? '', rank: 2 }),
+    field('accepted', { text: row => yesNo(row.accepted), rank: 3 }),
+    field('preferences', { rank: 4 }),
+    field('policy_version', { rank: 5 }),
+    field('changed_by', { rank: 6 }),
+    field('actor_id', { whole: true, rank: 7 }),
+    field('created_at', { whole: true, rank: 1 }),
+  ],
+}
