@@ -1,0 +1,75 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { useService } from '../../support/service.ts'
+import { expectRefused, expectSameNotFound, missingIds, newOwner, type Owner, recordKeys } from './records.ts'
+
+const service = useService()
+let owner: Owner
+beforeAll(async () => {
+  owner = await newOwner(service)
+})
+
+describe('200', () => {
+  it('returns the record as it was created, with exactly the fields of a record', async () => {
+    const created = await owner.create({ subject_id: 'one', accepted: true, preferences: { a: [1, null] } })
+    const read = await owner.get(created.id)
+    expect(read.status).toBe(200)
+    expect(read.body).toStrictEqual(created)
+    expect(Object.keys(read.body).sort()).toEqual(recordKeys)
+  })
+
+  it('reads an id in upper case as the same UUID', async () => {
+    const created = await owner.create()
+    expect((await owner.get(created.id.toUpperCase())).body).toEqual(created)
+  })
+
+  it('returns a deleted record only to who asks for deleted ones', async () => {
+    const { id } = await owner.create()
+    const deleted = await owner.remove(id)
+    const read = await owner.get(id, { include_deleted: 'true' })
+    expect(read.status).toBe(200)
+    expect(read.body).toEqual(deleted.body)
+    expect((await owner.get(id, { include_deleted: 'false' })).status).toBe(404)
+  })
+
+  it('returns a live record to who asks for deleted ones too', async () => {
+    const created = await owner.create()
+    expect((await owner.get(created.id, { include_deleted: 'true' })).body).toEqual(created)
+  })
+})
+
+describe('400', () => {
+  it.each([
+    ['include_deleted', 'include_deleted='],
+    ['include_deleted', 'include_deleted=1'],
+    ['include_deleted', 'include_deleted=TRUE'],
+    ['include_deleted', 'include_deleted=true&include_deleted=true'],
+    ['site_id', 'site_id=01890000-0000-7000-8000-000000000000'],
+    ['deleted', 'deleted=true'],
+    ['__proto__', '__proto__=true'],
+  ])('names %s in the query ?%s', async (name, query) => {
+    const { id } = await owner.create()
+    expectRefused(await owner.get(id, query), name)
+  })
+})
+
+describe('404', () => {
+  it('answers for a foreign record, an unknown id and no UUID at all byte for byte alike', async () => {
+    const foreign = await (await newOwner(service)).create()
+    await expectSameNotFound(missingIds(foreign.id), id => owner.get(id))
+  })
+
+  it('answers alike for an id that cannot even be decoded', async () => {
+    for (const id of ['%zz', '%', '%ff']) {
+      const answer = await owner.get(id)
+      expect(answer.status).toBe(404)
+      expect(answer.body.error).toBe('not_found')
+    }
+  })
+
+  it("keeps somebody else's deleted record unseen", async () => {
+    const stranger = await newOwner(service)
+    const { id } = await stranger.create()
+    await stranger.remove(id)
+    expect((await owner.get(id, { include_deleted: 'true' })).status).toBe(404)
+  })
+})

@@ -1,0 +1,57 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+import { whereIsPostgres } from './support/cluster.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** SQL files as their text, as the build has them. */
+const sqlText = {
+  name: 'sql-text',
+  transform: (code: string, id: string) =>
+    id.endsWith('.sql') ? `export default ${JSON.stringify(code)}` : null,
+}
+
+const server = { include: ['test/server/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000 }
+
+/** The server's tests run on the embedded database for everyone, and on a real PostgreSQL wherever one is found. */
+function engines() {
+  const embedded = {
+    extends: true as const,
+    test: { ...server, name: 'server on PGlite', env: { TEST_ENGINE: 'embedded' } },
+  }
+  if (whereIsPostgres()) {
+    const postgres = { name: 'server on PostgreSQL', env: { TEST_ENGINE: 'postgres' } }
+    return [embedded, { extends: true as const, test: { ...server, ...postgres } }]
+  }
+  if (process.env['CI'])
+    throw new Error('CI needs a real PostgreSQL: install its server, or set TEST_DATABASE_URL')
+  process.stderr.write(
+    '\n*** SKIPPED: the server on a real PostgreSQL. No initdb found and no TEST_DATABASE_URL. ***\n\n',
+  )
+  return [embedded]
+}
+
+export default defineConfig({
+  root,
+  plugins: [sqlText],
+  test: {
+    globalSetup: 'test/support/global-setup.ts',
+    pool: 'forks',
+    projects: [
+      {
+        extends: true,
+        test: { name: 'client', include: ['test/src/**/*.test.ts', 'test/*.test.ts'], testTimeout: 20_000 },
+      },
+      ...engines(),
+      {
+        extends: true,
+        test: {
+          name: 'end to end',
+          include: ['test/e2e/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 60_000,
+        },
+      },
+    ],
+  },
+})
