@@ -1,7 +1,7 @@
 import { ApiError, ContractError, NetworkError } from './client/errors.ts'
 import type { Context } from './context.ts'
 import type { ErrorCode } from './contract/errors.ts'
-import { OperatorError } from './contract/server.ts'
+import { isOperatorError } from './contract/server.ts'
 import { CliError, Resumable, usageError } from './errors.ts'
 import { type Exit, exit } from './exit.ts'
 import { safeJson, visible } from './output/index.ts'
@@ -44,7 +44,7 @@ export function explain(error: unknown, keySource?: string): Explanation {
   if (error instanceof CliError) {
     return { code: error.code, message: error.message, hint: error.hint, exit: error.exit }
   }
-  if (error instanceof OperatorError) {
+  if (isOperatorError(error)) {
     return { code: 'operator', message: error.message, hint: error.hint, exit: exit.usage }
   }
   if (error instanceof ApiError) return explainApi(error, keySource)
@@ -71,7 +71,7 @@ export async function report(
   keySource?: string,
 ): Promise<void> {
   const told = explain(error, keySource)
-  const message = subject ? `${subject}: ${told.message}` : told.message
+  const message = subject && !told.message.includes(subject) ? `${subject}: ${told.message}` : told.message
   const { err } = ctx.io
   if (wantsJson(ctx)) {
     const { code, hint, exit: exitCode, status, requestId } = told
@@ -100,7 +100,7 @@ function explainApi(error: ApiError, keySource: string | undefined): Explanation
   const usual = known ?? exitOfStatus[status] ?? (status >= 500 ? exit.temporary : exit.rejected)
   return {
     code,
-    message: error.message,
+    message: code === 'not_found' && call.id !== null ? `no consent with id ${call.id}` : error.message,
     why: status === 401 && keySource ? `the key came from ${keySource}` : isUnsure ? lost : undefined,
     hint: isUnsure ? checkFirst : hints[code],
     exit: isUnsure ? exit.unknown : usual,

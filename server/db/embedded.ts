@@ -1,23 +1,34 @@
 import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { OperatorError } from '../../src/contract/index.ts'
-import { socketName } from './connect.ts'
 import { lockFolder } from './lock.ts'
 import type { EmbeddedDatabase } from './pglite.ts'
 
 /** The longest path of a Unix socket: 104 bytes with its final zero on macOS, 108 on Linux. */
 const longestSocketPath = 103
 
+/** The longest name of one in the folder: a lock that is being set aside. */
+const longestSocketName = 'lock.00000000.old'.length
+
 /** How long a database that ended by itself is left alone before it is started again, in milliseconds. */
 const restartDelay = 100
+
+export interface EmbeddedOptions {
+  /** The built file of the embedded database's thread. */
+  readonly workerFile: URL
+  /** Called with what is being waited for, and with null when it is over. */
+  readonly onWait?: ((what: string | null) => void) | undefined
+}
 
 /**
  * Starts the embedded database of a folder in a thread of its own, and again whenever that thread ends by itself.
  * Throws an OperatorError where another process has the folder.
  */
-export async function startEmbedded(folder: string, workerFile: URL): Promise<EmbeddedDatabase> {
+export async function startEmbedded(
+  folder: string,
+  { workerFile, onWait }: EmbeddedOptions,
+): Promise<EmbeddedDatabase> {
   prepareFolder(folder)
   const unlock = await lockFolder(folder)
   if (!unlock) {
@@ -38,6 +49,7 @@ export async function startEmbedded(folder: string, workerFile: URL): Promise<Em
     if (!closing) await start().catch(restart)
   }
   try {
+    onWait?.('opening the embedded database (the first time takes some seconds)')
     await start()
   } catch (cause) {
     await unlock()
@@ -56,9 +68,10 @@ export async function startEmbedded(folder: string, workerFile: URL): Promise<Em
 }
 
 function prepareFolder(folder: string): void {
-  if (Buffer.byteLength(join(folder, socketName)) > longestSocketPath) {
+  const room = longestSocketPath - longestSocketName - 1
+  if (Buffer.byteLength(folder) > room) {
     throw new OperatorError(`the path of the data folder ${folder} is too long for a Unix socket in it`, {
-      hint: `choose one of at most ${longestSocketPath - socketName.length - 1} bytes with --data-dir`,
+      hint: `choose one of at most ${room} bytes with --data-dir`,
     })
   }
   try {

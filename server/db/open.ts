@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import { OperatorError } from '../../src/contract/index.ts'
 import type { Config } from '../config.ts'
 import { connect, socketName } from './connect.ts'
-import { startEmbedded } from './embedded.ts'
+import { type EmbeddedOptions, startEmbedded } from './embedded.ts'
 import { answers } from './lock.ts'
 import { migrate } from './migrate.ts'
 
@@ -12,12 +12,9 @@ export interface Database {
   close(): Promise<void>
 }
 
-export interface OpenOptions {
-  /** The built file of the embedded database's thread. */
-  readonly workerFile: URL
+export interface OpenOptions extends EmbeddedOptions {
   /** Use the embedded database of a running server instead of starting it. */
   readonly share?: boolean
-  readonly onWait?: ((what: string | null) => void) | undefined
 }
 
 /** Opens the database that the configuration names, and migrates it. Throws an OperatorError where it cannot. */
@@ -27,13 +24,8 @@ export async function openDatabase(config: Config, options: OpenOptions): Promis
   // One backend serves all: a second connection would wait for the first.
   const connection = { target: { folder }, max: 1 }
   if (options.share && (await answers(join(folder, socketName)))) return migrated(connect(connection))
-  options.onWait?.('opening the embedded database (the first time takes some seconds)')
-  try {
-    const embedded = await startEmbedded(folder, options.workerFile)
-    return await migrated(connect(connection), () => embedded.close())
-  } finally {
-    options.onWait?.(null)
-  }
+  const embedded = await startEmbedded(folder, options)
+  return await migrated(connect(connection), () => embedded.close())
 }
 
 async function migrated(sql: Sql, closeEmbedded = async () => {}): Promise<Database> {

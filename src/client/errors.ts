@@ -4,6 +4,8 @@ export interface Call {
   readonly url: string
   /** Whether the same call twice does no more than once (RFC 9110 section 9.2.2). */
   readonly idempotent: boolean
+  /** The id in its path, where it is about one record. */
+  readonly id: string | null
 }
 
 interface Reply {

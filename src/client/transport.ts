@@ -39,7 +39,8 @@ export function openTransport(connection: Connection): Transport {
     send: async (endpoint, { params, query, body }) => {
       const { method } = endpoint
       const url = connection.baseUrl + fillPath(endpoint.path, params) + toSearch(query)
-      const call = { method, url, idempotent: method !== 'POST' }
+      const id = (params as { id?: string } | undefined)?.id ?? null
+      const call = { method, url, id, idempotent: method !== 'POST' }
       const content = body === undefined ? {} : { body: JSON.stringify(body) }
       const type = body === undefined ? {} : { 'content-type': 'application/json' }
       try {

@@ -63,3 +63,8 @@ export class OperatorError extends Error {
     this.hint = options.hint
   }
 }
+
+/** Told by name, for the server is built apart from the client and has its own copy of the class. */
+export function isOperatorError(error: unknown): error is OperatorError {
+  return error instanceof Error && error.name === 'OperatorError'
+}

@@ -5,6 +5,8 @@ export interface Column<Row> {
   /** The field's name, as the API has it. */
   readonly name: string
   value(row: Row): Cell
+  /** In tables: a shorter name. */
+  readonly title?: string
   /** In tables: how to write the value for people, where its plain text is not it. */
   text?(row: Row): string
   /** In tables: never cut, for it is copied by hand. */

@@ -6,8 +6,8 @@ import { visible } from './safe.ts'
 
 const gap = 2
 
-/** The narrowest that a column is cut to. */
-const narrowest = 8
+/** What a column is not cut below: rather is one of a higher rank left out. */
+const narrowest = 20
 
 const graphemes = new Intl.Segmenter()
 
@@ -77,7 +77,7 @@ function arrange<Row>(
 
 /** One row as a list of names and values, none of them cut. */
 function details<Row>(view: View<Row>, room: number, chalk: InstanceType<typeof Chalk>): Renderer<Row> {
-  const nameWidth = Math.max(...view.columns.map(column => title(column).length)) + gap
+  const nameWidth = Math.max(...view.columns.map(column => column.name.length)) + gap
   return {
     begin: () => '',
     rows: rows =>
@@ -91,7 +91,7 @@ function details<Row>(view: View<Row>, room: number, chalk: InstanceType<typeof 
             wrapOnWordBoundary: false,
           })
           for (const column of view.columns)
-            grid.push([chalk.bold(title(column)), visible(plain(column.value(row)))])
+            grid.push([chalk.bold(column.name.toUpperCase()), visible(plain(column.value(row)))])
           return `${grid.toString().replace(/ +$/gm, '')}\n`
         })
         .join('\n'),
@@ -116,7 +116,7 @@ const borderless = Object.fromEntries([...edges, ...inner].map(place => [place, 
 >
 
 function title<Row>(column: Column<Row>): string {
-  return column.name.toUpperCase()
+  return (column.title ?? column.name).toUpperCase()
 }
 
 function textOf<Row>(column: Column<Row>, row: Row): string {

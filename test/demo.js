@@ -1,0 +1,109 @@
+// A tour of the product in a temporary folder on a free port: each command as a user would type it, with its output.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const fixtures = relative(root, fileURLToPath(new URL('fixtures/consents.ndjson', import.meta.url)))
+const subject = 'maria.rossi@example.com'
+const folder = mkdtempSync(join(tmpdir(), 'consentctl-demo-'))
+
+/** An environment of its own: nothing of the user's profiles is read, nothing is left behind. */
+const env = {
+  ...process.env,
+  CONSENTCTL_CONFIG_DIR: join(folder, 'config'),
+  CONSENTCTL_DATA_DIR: join(folder, 'data'),
+  CONSENTCTL_PROFILE: undefined,
+  CONSENTCTL_BASE_URL: undefined,
+  CONSENTCTL_API_KEY: undefined,
+  CONSENTCTL_SITE: undefined,
+  DATABASE_URL: undefined,
+  LOG_LEVEL: 'warn',
+  COLUMNS: '110',
+}
+
+/** Runs a line of the tour, a pipe between two commands included, and prints it with its real output. */
+async function show(title, line, { expect = 0, keep = 12 } = {}) {
+  console.log(`\n# ${title}\n$ ${line}`)
+  const children = line.split(' | ').map(command => start(command.split(' ')))
+  for (const [index, child] of children.entries()) {
+    const before = children[index - 1]
+    if (before) before.stdout.pipe(child.stdin)
+    else child.stdin.end()
+  }
+  const last = children.at(-1)
+  const talk = Promise.all(children.map(child => text(child.stderr)))
+  const [stdout, stderr] = await Promise.all([text(last.stdout), talk, once(last, 'close')])
+  const lines = stdout.split('\n').slice(0, -1)
+  if (lines.length > 0) console.log(lines.slice(0, keep).join('\n'))
+  if (lines.length > keep) console.log(`… ${lines.length - keep} lines more`)
+  if (stderr.join('')) console.log(stderr.join('').trimEnd())
+  check(last.exitCode === expect, `the exit code is ${expect}, not ${last.exitCode}`)
+  if (expect !== 0) console.log(`(exit code ${expect})`)
+  return stdout
+}
+
+function start([, ...args]) {
+  return spawn(process.execPath, [join(root, 'bin/consentctl.js'), ...args], { cwd: root, env })
+}
+
+function check(isTrue, what) {
+  if (!isTrue) throw new Error(`the tour expected that ${what}`)
+}
+
+async function tour() {
+  await show(
+    'A thousand records, as a site’s backend would send them',
+    `consentctl create --file ${fixtures}`,
+    { keep: 3 },
+  )
+  await show('The newest of them', 'consentctl list --limit 5 -o table')
+  await show('Who refused, as a stream for another program', 'consentctl list --refused --limit 2 -o ndjson')
+  const held = await show('All that is held on one person', `consentctl list --subject ${subject} -o table`)
+  const [id = '', ...others] = held.match(/^[\da-f]{8}-[\da-f-]{27}/gm) ?? []
+  check(others.length === 6, 'she has seven records')
+  await show('One record in full', `consentctl get ${id} -o table`, { keep: 20 })
+  await show('She changes her mind', `consentctl update ${id} --accepted --pref marketing=true -q`)
+  await show('Nothing is overwritten: both states are in the history', `consentctl history ${id} -o table`)
+  await show('She asks to be erased', `consentctl list --subject ${subject} -q | consentctl rm - --yes -q`)
+  const left = await show('She is in no list now', `consentctl list --subject ${subject} -o json`)
+  check(left.trim() === '[]', 'nothing is left in the lists')
+  await show('Her records are not found', `consentctl get ${id}`, { expect: 3 })
+  const history = await show(
+    'Their history is still there, and ends in the deletion',
+    `consentctl history ${id} -o table`,
+  )
+  check(history.includes('deleted'), 'the history ends in the deletion')
+}
+
+/** Starts an instance and resolves when it has printed what it prints at its very first start. */
+async function serve() {
+  const line = 'consentctl serve --quickstart --port 0'
+  console.log(
+    `# An instance of its own, with the embedded database (the first start takes some seconds)\n$ ${line}`,
+  )
+  const server = start(line.split(' '))
+  server.stdin.end()
+  server.stderr.pipe(process.stderr)
+  for await (const printed of createInterface({ input: server.stdout })) {
+    console.log(printed)
+    if (printed.includes('--help')) return server
+  }
+  throw new Error('the instance did not start')
+}
+
+let server
+try {
+  server = await serve()
+  await tour()
+  console.log('\nThat was the tour. To keep an instance: npm start')
+} finally {
+  server?.kill('SIGTERM')
+  if (server && server.exitCode === null) await once(server, 'close')
+  rmSync(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,100 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable, Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll } from 'vitest'
+import type { ServerModule } from '../../src/contract/server.ts'
+import { main } from '../../src/main.ts'
+
+/** The executable, as a user runs it. */
+export const binary = fileURLToPath(new URL('../../bin/consentctl.js', import.meta.url))
+
+export interface Ran {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface RunOptions {
+  readonly env?: Record<string, string | undefined>
+  readonly stdin?: string | Uint8Array
+  /** Which streams are terminals; none unless said. */
+  readonly tty?: { readonly stdin?: boolean; readonly stdout?: boolean; readonly stderr?: boolean }
+  readonly columns?: number
+  /** Where stdout goes instead of being collected. */
+  readonly stdout?: Writable
+  readonly loadServer?: () => Promise<ServerModule>
+}
+
+/** Runs the command line in this process, on streams of its own: fast, and with terminals made believe. */
+export async function run(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  const { tty = {}, columns, stdin = '' } = options
+  const [stdout, stderr] = [collector(tty.stdout ?? false, columns), collector(tty.stderr ?? false, columns)]
+  const stdoutStream = options.stdout ?? stdout.stream
+  const input = Object.assign(Readable.from([Buffer.from(stdin)]), { isTTY: tty.stdin ?? false })
+  const code = await main(
+    {
+      argv: ['node', 'consentctl', ...args],
+      env: options.env ?? {},
+      platform: process.platform,
+      version: process.version,
+      stdin: input,
+      stdout: stdoutStream,
+      stderr: stderr.stream,
+      on: () => {},
+    },
+    options.loadServer ?? (() => Promise.reject(new Error('this test has no server'))),
+  )
+  return { code, stdout: stdout.text(), stderr: stderr.text() }
+}
+
+/** Runs the built executable as a process of its own. */
+export function runBinary(
+  args: readonly string[],
+  options: Pick<RunOptions, 'env' | 'stdin'> = {},
+): Promise<Ran> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [binary, ...args], {
+      env: { PATH: process.env['PATH'], ...options.env },
+    })
+    const [stdout, stderr]: [Buffer[], Buffer[]] = [[], []]
+    child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk))
+    child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk))
+    child.once('error', reject)
+    child.once('close', code =>
+      resolve({
+        code: code ?? -1,
+        stdout: Buffer.concat(stdout).toString(),
+        stderr: Buffer.concat(stderr).toString(),
+      }),
+    )
+    child.stdin.on('error', () => {}) // it may end before it has read everything
+    child.stdin.end(options.stdin ?? '')
+  })
+}
+
+/** A folder of this test file's own, removed with it. */
+export function useFolder(): { path: string } {
+  const folder = { path: '' }
+  beforeAll(() => {
+    folder.path = mkdtempSync(join(tmpdir(), 'consentctl-'))
+  })
+  afterAll(() => rmSync(folder.path, { recursive: true, force: true }))
+  return folder
+}
+
+function collector(isTTY: boolean, columns: number | undefined) {
+  const chunks: string[] = []
+  const stream = new Writable({
+    write: (chunk, _encoding, callback) => {
+      chunks.push(String(chunk))
+      callback()
+    },
+  })
+  return {
+    stream: Object.assign(stream, { isTTY, ...(columns === undefined ? {} : { columns }) }),
+    text: () => chunks.join(''),
+  }
+}
