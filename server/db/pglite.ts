@@ -1,4 +1,4 @@
-import { fsyncSync, rmSync } from 'node:fs'
+import { existsSync, fsyncSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
@@ -47,10 +47,21 @@ export async function openPGlite(folder: string): Promise<EmbeddedDatabase> {
   const startParams = PGlite.defaultStartParams
     .filter(flag => flag !== '-F')
     .concat(['-c', 'wal_sync_method=fsync'])
-  const db = new SharedPGlite(join(folder, 'postgresql'), { startParams })
+  const data = join(folder, 'postgresql')
+  if (!existsSync(data)) await initialize(data)
+  const db = new SharedPGlite(data, { startParams })
   await db.waitReady
   flushToDisk(db)
   return serveOnSocket(db, folder)
+}
+
+/** Makes an empty database under another name first: what a first start leaves that is killed is no database. */
+async function initialize(data: string): Promise<void> {
+  const unfinished = `${data}.new`
+  rmSync(unfinished, { recursive: true, force: true })
+  const db = await PGlite.create(unfinished)
+  await db.close()
+  renameSync(unfinished, data)
 }
 
 /** Serves a database on PostgreSQL's Unix socket in a folder; closing ends both. */

@@ -12,12 +12,13 @@ export interface Outcome<Row> {
 /**
  * Does the same for each id, in order, and yields what comes of it. An id that fails is reported and the others go on,
  * except where no other can fare better: without a valid key, or without quota. With some done and some not, the exit
- * code is that of a partial success.
+ * code is that of a partial success. `finish` is told how many were done, at the end.
  */
 export function forEach<Row>(
   ctx: Context,
   ids: readonly string[],
   run: (id: string) => Promise<readonly Row[]>,
+  finish: (done: number) => Promise<void> = async () => {},
 ): Outcome<Row> {
   const failures: Exit[] = []
   let done = 0
@@ -31,12 +32,13 @@ export function forEach<Row>(
         if (ids.length === 1 || (stops.has(code) && done === 0)) throw error
         await report(ctx, error, id)
         failures.push(code)
-        if (stops.has(code)) return
+        if (stops.has(code)) break
         continue
       }
       done += 1
       yield rows
     }
+    await finish(done)
   }
   return { pages: pages(), exit: () => overall(done, failures) }
 }

@@ -91,8 +91,12 @@ function details<Row>(view: View<Row>, room: number, chalk: InstanceType<typeof 
             wrapOnWordBoundary: false,
           })
           for (const column of view.columns)
-            grid.push([chalk.bold(column.name.toUpperCase()), visible(plain(column.value(row)))])
-          return `${grid.toString().replace(/ +$/gm, '')}\n`
+            grid.push([column.name.toUpperCase(), visible(plain(column.value(row)))])
+          // Coloured afterwards: cli-table3 cuts escape sequences in two where it wraps.
+          return `${grid
+            .toString()
+            .replace(/ +$/gm, '')
+            .replace(/^\S+/gm, name => chalk.bold(name))}\n`
         })
         .join('\n'),
     end: () => '',

@@ -7,8 +7,8 @@ import { inOrder } from '../../io/concurrency.ts'
 import { decode, type Line, readLines } from '../../io/input.ts'
 import { bulkView, type LineResult } from '../../views/bulk.ts'
 import { overall } from '../each.ts'
+import { counted, instanceOf } from '../instance.ts'
 import { many, type Output } from '../output.ts'
-import { instanceOf } from './create.ts'
 import { readObject } from './fields.ts'
 
 /** How many requests are under way at once. */
@@ -46,7 +46,7 @@ export function bulkCreate(ctx: Context, file: string, site: string | undefined)
         break
       }
     }
-    await ctx.say(`created ${done} records on ${instanceOf(ctx)}, ${failures.length} lines failed`)
+    await ctx.say(`created ${counted(done)} on ${instanceOf(ctx)}, ${failures.length} failed`)
   }
   return many(bulkView, pages(), { mutates: true, exit: () => overall(done, failures) })
 }

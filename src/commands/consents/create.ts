@@ -4,6 +4,7 @@ import type { Context } from '../../context.ts'
 import { usageError } from '../../errors.ts'
 import { consentView } from '../../views/consent.ts'
 import { action, given } from '../action.ts'
+import { instanceOf } from '../instance.ts'
 import { one } from '../output.ts'
 import { bulkCreate } from './bulk.ts'
 import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
@@ -69,10 +70,4 @@ Examples:
         return one(consentView, record, { mutates: true })
       }),
     )
-}
-
-/** `profile@host`: where a change was made, as mutations tell it. */
-export function instanceOf({ settings }: Context): string {
-  const host = settings.baseUrl ? new URL(settings.baseUrl.value).host : '?'
-  return `${settings.profile.value}@${host}`
 }

@@ -6,6 +6,7 @@ import type { Consent, ConsentQuery } from '../../contract/index.ts'
 import { Resumable, usageError } from '../../errors.ts'
 import { consentView } from '../../views/consent.ts'
 import { action, Count, formatOf, given } from '../action.ts'
+import { counted } from '../instance.ts'
 import { many } from '../output.ts'
 import { acceptedOf } from './fields.ts'
 import { firstInstant, lastInstant } from './times.ts'
@@ -92,9 +93,8 @@ async function* records(
   } catch (error) {
     throw next === null ? error : new Resumable(error, resumeCommand(ctx.host.argv, next))
   }
-  const count = shown === 1 ? '1 record' : `${shown} records`
-  if (next !== null) await ctx.say(`${count}; there are more: ${resumeCommand(ctx.host.argv, next)}`)
-  else if (ctx.io.out.isTerminal) await ctx.say(count)
+  if (next !== null) await ctx.say(`${counted(shown)}; there are more: ${resumeCommand(ctx.host.argv, next)}`)
+  else if (ctx.io.out.isTerminal) await ctx.say(counted(shown))
 }
 
 /** The same command, from a cursor on. */

@@ -9,8 +9,8 @@ import { table } from '../../output/table.ts'
 import { type ConsentRow, consentView } from '../../views/consent.ts'
 import { action, Ids } from '../action.ts'
 import { expandIds, forEach } from '../each.ts'
+import { counted, instanceOf } from '../instance.ts'
 import { many } from '../output.ts'
-import { instanceOf } from './create.ts'
 
 const Options = z.strictObject({ operands: Ids, yes: z.literal(true).optional() })
 
@@ -35,7 +35,12 @@ Examples:
         }
         const ids = await expandIds(ctx, operands)
         if (!yes) await confirm(ctx, ids)
-        const { pages, exit } = forEach(ctx, ids, async id => [await remove(ctx, id)])
+        const { pages, exit } = forEach(
+          ctx,
+          ids,
+          async id => [await remove(ctx, id)],
+          done => ctx.say(`deleted ${counted(done)} on ${instanceOf(ctx)}`),
+        )
         return many(consentView, pages, {
           mutates: true,
           exit,
@@ -47,7 +52,6 @@ Examples:
 
 async function remove(ctx: Context, id: string): Promise<ConsentRow> {
   const record = await ctx.api.consents.remove({ params: { id } })
-  await ctx.say(`deleted ${visible(id)} on ${instanceOf(ctx)}`)
   return record ?? { id } // an instance may answer with 204, and nothing is made up
 }
 
@@ -65,10 +69,7 @@ async function confirm(ctx: Context, ids: readonly string[]): Promise<void> {
     return
   }
   for (const [site, count] of countBySite(records)) await err.write(`${count} of site ${visible(site)}\n`)
-  const answer = await ask(
-    ctx.io,
-    `Type ${records.length} to delete these ${records.length} records on ${instanceOf(ctx)}: `,
-  )
+  const answer = await ask(ctx.io, `Type ${records.length} to delete these records on ${instanceOf(ctx)}: `)
   if (answer.trim() !== String(records.length)) throw declinedError()
 }
 

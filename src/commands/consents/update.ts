@@ -5,8 +5,8 @@ import { usageError } from '../../errors.ts'
 import { safeJson } from '../../output/index.ts'
 import { consentView } from '../../views/consent.ts'
 import { action, Ids } from '../action.ts'
+import { instanceOf } from '../instance.ts'
 import { one } from '../output.ts'
-import { instanceOf } from './create.ts'
 import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
 
 const Options = z.strictObject({
