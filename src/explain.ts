@@ -1,12 +1,10 @@
 import { ApiError, ContractError, NetworkError } from './client/errors.ts'
-import type { Context } from './context.ts'
 import type { ErrorCode } from './contract/errors.ts'
 import { isOperatorError } from './contract/server.ts'
 import { CliError, Resumable, usageError } from './errors.ts'
 import { type Exit, exit } from './exit.ts'
-import { safeJson, visible } from './output/index.ts'
 
-/** An error as it is told: to people in at most four lines, to machines in one. */
+/** What is told of an error (report.ts tells it). */
 export interface Explanation {
   readonly code: string
   readonly message: string
@@ -61,36 +59,6 @@ export function fromCommander(error: { readonly message: string }): CliError {
 
 export function exitOf(error: unknown): Exit {
   return explain(error).exit
-}
-
-/** Tells an error on stderr, in the form that the reader of stdout's format can use; `subject` is what it is about. */
-export async function report(
-  ctx: Pick<Context, 'io' | 'globals' | 'host'>,
-  error: unknown,
-  subject?: string,
-  keySource?: string,
-): Promise<void> {
-  const told = explain(error, keySource)
-  const message = subject && !told.message.includes(subject) ? `${subject}: ${told.message}` : told.message
-  const { err } = ctx.io
-  if (wantsJson(ctx)) {
-    const { code, hint, exit: exitCode, status, requestId } = told
-    const body = { code, message, hint, exit: exitCode, status, request_id: requestId ?? undefined }
-    return await err.write(`${safeJson({ error: { ...body, retryable: exitCode === exit.temporary } })}\n`)
-  }
-  const red = err.color ? (text: string) => `\u001b[31m${text}\u001b[39m` : (text: string) => text
-  const lines = [
-    `${red('error:')} ${visible(message)}${told.code === 'usage' ? '' : ` (${visible(told.code)})`}`,
-  ]
-  if (told.why) lines.push(`why: ${visible(told.why)}`)
-  if (told.hint) lines.push(`try: ${visible(told.hint)}`)
-  if (told.requestId) lines.push(`request: ${visible(told.requestId)}`)
-  await err.write(`${lines.join('\n')}\n`)
-}
-
-export function wantsJson({ globals, host }: Pick<Context, 'globals' | 'host'>): boolean {
-  const format = globals.json ? 'json' : globals.output
-  return format === 'json' || format === 'ndjson' || host.env['CONSENTCTL_ERROR_FORMAT'] === 'json'
 }
 
 function explainApi(error: ApiError, keySource: string | undefined): Explanation {

@@ -23,7 +23,10 @@ export async function main(host: Host, loadServer: () => Promise<ServerModule>):
     return ctx?.exit ?? 0
   } catch (error) {
     if (error instanceof CommanderError && isHelp(error)) return 0
-    const { exitOf, fromCommander, report } = await import('./explain.ts')
+    const [{ exitOf, fromCommander }, { report }] = await Promise.all([
+      import('./explain.ts'),
+      import('./report.ts'),
+    ])
     const told = error instanceof CommanderError ? fromCommander(error) : error
     const { io, host, globals } = await context()
     await report({ io, host, globals }, told, undefined, keySourceOf(ctx))

@@ -1,7 +1,8 @@
 import type { Context } from '../context.ts'
 import { type Exit, exit } from '../exit.ts'
-import { exitOf, report } from '../explain.ts'
+import { exitOf } from '../explain.ts'
 import { decode, readLines } from '../io/input.ts'
+import { report } from '../report.ts'
 
 /** What became of several ids. */
 export interface Outcome<Row> {
