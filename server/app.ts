@@ -16,7 +16,7 @@ import { installGate, refuseUrl } from './http/gate.ts'
 import { installLogging, logFailure } from './http/logging.ts'
 import { installMethodRefusals } from './http/methods.ts'
 import { installParsers } from './http/parsers.ts'
-import { refuseSocket } from './http/wire.ts'
+import { installWire, refuseSocket, requireOneHost } from './http/wire.ts'
 
 export interface AppOptions {
   readonly sql: Sql
@@ -29,8 +29,8 @@ export interface AppOptions {
 /** Milliseconds until a whole request must have arrived. */
 const requestTimeout = 30_000
 
-/** Bytes of a body at most: the largest preferences with every other field at its longest, and room to spare. */
-const bodyLimit = 64 * 1024
+/** Bytes of a body at most: every field at its longest, with each character as an escape, and room to spare. */
+const bodyLimit = 128 * 1024
 
 /** The service as a Fastify application that listens nowhere yet. */
 export function createApp({ sql, config, logger, cursorSecret }: AppOptions): FastifyInstance {
@@ -52,11 +52,14 @@ export function createApp({ sql, config, logger, cursorSecret }: AppOptions): Fa
       reply.header('x-request-id', request.id)
       refuseUrl(request, sql).catch(error => answerFailure(error, request, reply))
     },
-    clientErrorHandler: (error, socket) => refuseSocket(error, socket, randomUUID()),
+    http: { requireHostHeader: false }, // Node would answer without a body; requireOneHost does it instead
+    clientErrorHandler: refuseSocket,
   })
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id)
+    requireOneHost(request.raw)
   })
+  installWire(app.server)
   installLogging(app)
   installGate(app, sql)
   installParsers(app)

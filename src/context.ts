@@ -26,7 +26,10 @@ export interface Context {
   readonly io: Io
   readonly globals: Globals
   readonly settings: Settings
+  /** The instance and key of the settings. */
   readonly api: Client
+  /** The same instance with another key, which is not stored. */
+  apiWith(apiKey: string): Client
   /** A line of talk on stderr, which no machine has to read. */
   say(line: string): Promise<void>
   /** The server side, loaded when it is asked for. */
@@ -46,6 +49,12 @@ export function createContext({ host, globals, loadServer, version }: ContextOpt
   const io = openIo(host, () => globals().color ?? 'auto')
   let settings: Settings | undefined
   const say = (line: string) => (globals().quiet ? Promise.resolve() : io.err.write(`${line}\n`))
+  const connection = (apiKey: string) => ({
+    baseUrl: requireBaseUrl(ctx.settings),
+    apiKey,
+    userAgent: `consentctl/${version} node/${host.version}`,
+    proxied: Object.keys(host.env).some(name => /^https?_proxy$/i.test(name)),
+  })
   const ctx: Context = {
     host,
     io,
@@ -64,12 +73,8 @@ export function createContext({ host, globals, loadServer, version }: ContextOpt
       })
       return settings
     },
-    api: createClient(async () => ({
-      baseUrl: requireBaseUrl(ctx.settings),
-      apiKey: requireApiKey(ctx.settings),
-      userAgent: `consentctl/${version} node/${host.version}`,
-      proxied: Object.keys(host.env).some(name => /^https?_proxy$/i.test(name)),
-    })),
+    api: createClient(async () => connection(requireApiKey(ctx.settings))),
+    apiWith: apiKey => createClient(async () => connection(apiKey)),
   }
   return ctx
 }

@@ -11,6 +11,9 @@ const sqlText = {
     id.endsWith('.sql') ? `export default ${JSON.stringify(code)}` : null,
 }
 
+/** What is about the embedded database alone. */
+const aboutPGlite = ['test/server/db/{shared,restart}.test.ts']
+
 const server = { include: ['test/server/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000 }
 
 /** The server's tests run on the embedded database for everyone, and on a real PostgreSQL wherever one is found. */
@@ -20,7 +23,11 @@ function engines() {
     test: { ...server, name: 'server on PGlite', env: { TEST_ENGINE: 'embedded' } },
   }
   if (whereIsPostgres()) {
-    const postgres = { name: 'server on PostgreSQL', env: { TEST_ENGINE: 'postgres' } }
+    const postgres = {
+      name: 'server on PostgreSQL',
+      env: { TEST_ENGINE: 'postgres' },
+      exclude: [...aboutPGlite],
+    }
     return [embedded, { extends: true as const, test: { ...server, ...postgres } }]
   }
   if (process.env['CI'])

@@ -11,20 +11,22 @@ export interface AccountRows {
   readonly at: Date
 }
 
-/** Writes all four rows in one statement; false, and nothing written, where the e-mail signs in already. */
+/** Writes all its rows in one statement; false, and nothing written, where the e-mail signs in already. */
 export async function insertAccount(
   sql: Sql,
   { accountId, user, site, key, at, ...rows }: AccountRows,
 ): Promise<boolean> {
   const written = await sql`
-    with a as (
+    with l as (
+      insert into logins (email, account_id, user_id) values (${user.email}, ${accountId}, ${user.id})
+      on conflict (email) do nothing returning account_id
+    ), a as (
       insert into accounts (account_id, plan, monthly_quota, created_at)
-      select ${accountId}::uuid, ${rows.plan}, ${rows.monthlyQuota}::bigint, ${at}::timestamptz
-      where not exists (select from users where email = ${user.email})
+      select account_id, ${rows.plan}, ${rows.monthlyQuota}::bigint, ${at}::timestamptz from l
       returning account_id
     ), u as (
-      insert into users (account_id, id, email, password_hash, created_at)
-      select account_id, ${user.id}::uuid, ${user.email}, ${user.passwordHash}, ${at}::timestamptz from a
+      insert into users (account_id, id, password_hash, created_at)
+      select account_id, ${user.id}::uuid, ${user.passwordHash}, ${at}::timestamptz from a
     ), s as (
       insert into sites (account_id, id, name, token_hash, created_at)
       select account_id, ${site.id}::uuid, ${site.name}, ${site.tokenHash}::bytea, ${at}::timestamptz from a

@@ -18,7 +18,11 @@ export async function getPage(
   { cursor, limit = defaultLimit, ...query }: ConsentQuery,
 ): Promise<ConsentPage> {
   const { accountId } = caller
-  const scope: CursorScope = { secret: cursorSecret, accountId, filters: query }
+  const scope: CursorScope = {
+    secret: cursorSecret,
+    accountId,
+    filters: { ...query, include_deleted: query.include_deleted || undefined },
+  }
   const filters = {
     siteId: query.site_id,
     subjectId: query.subject_id,

@@ -8,8 +8,8 @@ import type { EmbeddedDatabase } from './pglite.ts'
 /** The longest path of a Unix socket: 104 bytes with its final zero on macOS, 108 on Linux. */
 const longestSocketPath = 103
 
-/** The longest name of one in the folder: a lock that is being set aside. */
-const longestSocketName = 'lock.00000000.old'.length
+/** Room for the longest name of one in the folder: PostgreSQL's, or a lock's. */
+const longestSocketName = 16
 
 /** How long a database that ended by itself is left alone before it is started again, in milliseconds. */
 const restartDelay = 100
@@ -48,15 +48,15 @@ export async function startEmbedded(
     await delay(restartDelay)
     if (!closing) await start().catch(restart)
   }
+  onWait?.('opening the embedded database (the first time takes some seconds)')
   try {
-    onWait?.('opening the embedded database (the first time takes some seconds)')
     await start()
   } catch (cause) {
     await unlock()
-    throw new OperatorError(
-      `the embedded database in ${folder} cannot be opened: ${(cause as Error).message}`,
-      { cause },
-    )
+    const { message } = cause as Error
+    throw new OperatorError(`the embedded database in ${folder} cannot be opened: ${message}`, { cause })
+  } finally {
+    onWait?.(null)
   }
   return {
     close: async () => {

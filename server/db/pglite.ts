@@ -9,7 +9,12 @@ type StreamOptions = Parameters<PGlite['execProtocolRawStream']>[1]
 const sync = new Uint8Array([0x53, 0, 0, 0, 4])
 
 /** The messages after which a client of PostgreSQL's extended protocol has not finished what it began. */
-const unfinished = new Set([...'PBDECHF'].map(type => type.charCodeAt(0)))
+const unfinished = new Set([...'PBDECH'].map(type => type.charCodeAt(0)))
+
+/** Execute of a portal that does not exist: the error gives up what was begun, and Sync then commits nothing. */
+const abandon = new Uint8Array([0x45, 0, 0, 0, 10, 0x3f, 0, 0, 0, 0, 0])
+
+const terminate = 0x58
 
 /**
  * The embedded PostgreSQL with many clients on its one backend. pglite-socket runs one message at a time and lets
@@ -24,14 +29,22 @@ export class SharedPGlite extends PGlite {
   }
 
   override async execProtocolRawStream(message: Uint8Array, options: StreamOptions): Promise<void> {
+    if (message[0] === terminate) return await this.#giveUp()
     this.#unfinished = unfinished.has(message[0] ?? 0)
     await super.execProtocolRawStream(message, options)
   }
 
-  /** pglite-socket rolls back with this what a client left open that went away; Sync first, or it is not read. */
+  /** pglite-socket rolls back with this what a client left open that went away. */
   override async exec(...args: Parameters<PGlite['exec']>): ReturnType<PGlite['exec']> {
-    if (this.#unfinished) await this.execProtocolRawStream(sync, { onRawData: () => {} })
+    await this.#giveUp()
     return super.exec(...args)
+  }
+
+  /** Ends a sequence whose client has gone: what it wrote is not committed, and the next client is heard. */
+  async #giveUp(): Promise<void> {
+    if (!this.#unfinished) return
+    this.#unfinished = false
+    for (const message of [abandon, sync]) await super.execProtocolRawStream(message, { onRawData: () => {} })
   }
 }
 

@@ -6,9 +6,17 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 /** A request body as JSON in UTF-8, exactly as it was sent. Throws `invalid_request`. */
 export function parseJson(bytes: Uint8Array): unknown {
   try {
-    return parseExactJson(utf8.decode(bytes))
+    return parseExactJson(decode(bytes))
   } catch (cause) {
-    const problem = cause instanceof SyntaxError ? cause.message : 'is not UTF-8'
-    throw new Failure('invalid_request', `The body ${problem}.`, { cause })
+    if (!(cause instanceof SyntaxError)) throw cause
+    throw new Failure('invalid_request', `The body ${cause.message}.`, { cause })
+  }
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes)
+  } catch (cause) {
+    throw new SyntaxError('is not UTF-8', { cause })
   }
 }

@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { Failure } from '../failure.ts'
 import { bodyOf } from './failures.ts'
@@ -8,8 +10,22 @@ const refusals: Record<string, readonly [status: string, message: string]> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request did not arrive in time.'],
 }
 
+/** What Node would answer by itself, and without a body: an expectation that it does not know, and CONNECT. */
+export function installWire(server: Server): void {
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response))
+  server.on('connect', (_request, socket: Socket) => refuseSocket(new Error('no proxy'), socket))
+}
+
+/** A request names its host once (RFC 9112 section 3.2). Throws `invalid_request`. */
+export function requireOneHost({ rawHeaders, httpVersion }: IncomingMessage): void {
+  const count = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length
+  if (count > 1 || (count === 0 && httpVersion === '1.1')) {
+    throw new Failure('invalid_request', 'The request must have one Host header.')
+  }
+}
+
 /** Answers what is no HTTP, in the shape of every other error; Node has no request at that point, only the socket. */
-export function refuseSocket(error: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
+export function refuseSocket(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const [status, message] = refusals[error.code ?? ''] ?? ['400 Bad Request', 'The request is malformed.']
   const body = JSON.stringify(bodyOf(new Failure('invalid_request', message)))
@@ -17,7 +33,7 @@ export function refuseSocket(error: NodeJS.ErrnoException, socket: Socket, reque
     `HTTP/1.1 ${status}`,
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
-    `X-Request-Id: ${requestId}`,
+    `X-Request-Id: ${randomUUID()}`,
     'Connection: close',
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)

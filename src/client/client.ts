@@ -1,5 +1,6 @@
 import type * as z from 'zod'
-import { consents, type Endpoint } from '../contract/index.ts'
+import { type ConsentQuery, consents, type Endpoint } from '../contract/index.ts'
+import { type Extent, type WalkedPage, walk } from './pages.ts'
 import type { Connection, Input, Transport } from './transport.ts'
 
 type Part<Name extends string, Value> = undefined extends Value
@@ -18,6 +19,8 @@ type Methods<Group> = { readonly [Name in keyof Group]: Method<Group[Name]> }
 
 export interface Client {
   readonly consents: Methods<typeof consents>
+  /** The pages of a list of consents, one after the other. */
+  pages(query: ConsentQuery, extent: Extent): AsyncGenerator<WalkedPage>
   close(): Promise<void>
 }
 
@@ -33,8 +36,10 @@ export function createClient(connect: () => Promise<Connection>): Client {
     )
     return (await transport).send(endpoint, input)
   }
+  const methodsOfConsents = methods(consents, send)
   return {
-    consents: methods(consents, send),
+    consents: methodsOfConsents,
+    pages: (query, extent) => walk(methodsOfConsents.list, query, extent),
     close: async () => (await transport?.catch(() => undefined))?.close(),
   }
 }

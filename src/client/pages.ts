@@ -1,6 +1,7 @@
 import type { Consent, ConsentPage, ConsentQuery } from '../contract/index.ts'
 
-export interface Walk {
+/** How far a walk goes. */
+export interface Extent {
   /** How many records to read at most. */
   readonly limit: number
   /** How many requests to send at most. */
@@ -22,7 +23,7 @@ const largestPage = 100
 export async function* walk(
   list: (input: { query: ConsentQuery }) => Promise<ConsentPage>,
   query: ConsentQuery,
-  { limit, maxRequests }: Walk,
+  { limit, maxRequests }: Extent,
 ): AsyncGenerator<WalkedPage> {
   let cursor = query.cursor
   let left = limit

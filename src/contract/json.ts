@@ -25,7 +25,9 @@ export function parseExactJson(text: string): unknown {
     } else if (token === ',') {
       expectKey = Boolean(keys)
     } else if (!token.startsWith('"')) {
-      if (!isExactNumber(Number(token))) throw new SyntaxError('has a number that is too large')
+      const value = Number(token)
+      const isLost = value === 0 && /^[^eE]*[1-9]/.test(token)
+      if (isLost || !isExactNumber(value)) throw new SyntaxError('has a number that cannot be kept exactly')
     } else if (expectKey && keys) {
       addKey(keys, token)
       expectKey = false

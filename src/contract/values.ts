@@ -43,8 +43,8 @@ export const PolicyVersion = z
 const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/
 
 /**
- * An instant in RFC 3339 with an offset, as a count of milliseconds since 1970; a finer fraction is kept, so that a
- * lower bound can be rounded up and an upper one down. `null` for what is no instant: `24:00`, a leap second, 30
+ * An instant in RFC 3339 with an offset, as a count of milliseconds since 1970; whatever is finer counts as half a
+ * one, so that a lower bound can be rounded up and an upper one down. `null` for what is no instant: `24:00`, a leap second, 30
  * February, the year 0000.
  */
 export function parseInstant(value: string): number | null {
@@ -59,7 +59,8 @@ export function parseInstant(value: string): number | null {
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return null
   if (zoneHour > 23 || zoneMinute > 59) return null
   const whole = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}${offset.toUpperCase()}`)
-  return Number.isNaN(whole) ? null : whole + Number(`0.${fraction}`) * 1000
+  const milliseconds = Number(fraction.padEnd(3, '0').slice(0, 3))
+  return Number.isNaN(whole) ? null : whole + milliseconds + (/[1-9]/.test(fraction.slice(3)) ? 0.5 : 0)
 }
 
 export const Instant = z.string().refine(value => parseInstant(value) !== null, {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runBinary, useFolder } from '../support/cli.ts'
@@ -66,7 +66,7 @@ describe('a first start', () => {
 
   it('stops cleanly on SIGINT, and a later start shows the records and no secret', async () => {
     expect(await server.end('SIGINT')).toBe(0)
-    expect(readdirSync(data())).toEqual(['postgresql'])
+    expect(existsSync(join(data(), '.s.PGSQL.5432'))).toBe(false)
     const port = new URL(server.url).port
     server = await startServer(['--quickstart', '--port', port], env(), /Try:/)
     expect(server.output()).not.toMatch(/\b(sk|st)-/)
@@ -96,6 +96,6 @@ describe('admin account create', () => {
     expect(stdout).not.toContain('correct horse')
     const again = await runBinary(args, { env: env(), stdin: 'correct horse battery\n' })
     expect(again).toMatchObject({ code: 2, stdout: '' })
-    expect(existsSync(join(own, 'lock'))).toBe(false)
+    expect(existsSync(join(own, '.s.PGSQL.5432'))).toBe(false)
   })
 })

@@ -1,4 +1,4 @@
--- The tenant leads every key, so that each statement of a request reaches one shard of a distributed database.
+-- The tenant leads every key of its own rows, so that each statement of a request reaches one shard of a distributed database.
 -- Instants are those of the node that wrote the row, in milliseconds; nothing is computed here.
 
 create table accounts (
@@ -11,11 +11,17 @@ create table accounts (
 create table users (
   account_id uuid not null references accounts,
   id uuid not null,
-  email text not null check (email = lower(email)),
   password_hash text not null,
   created_at timestamptz(3) not null,
-  primary key (account_id, id),
-  unique (account_id, email)
+  primary key (account_id, id)
+);
+
+-- Who signs in with an e-mail: the one question that comes without a tenant.
+create table logins (
+  email text primary key check (email = lower(email)),
+  account_id uuid not null,
+  user_id uuid not null,
+  foreign key (account_id, user_id) references users
 );
 
 create table sites (

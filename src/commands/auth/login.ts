@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { createClient } from '../../client/client.ts'
 import type { Context } from '../../context.ts'
 import { usageError } from '../../errors.ts'
 import { readText } from '../../io/input.ts'
@@ -32,7 +31,7 @@ Examples:
         const baseUrl = requireBaseUrl(ctx.settings)
         const apiKey = withKey ? (await readText(ctx.io, '-')).trim() : await askForKey(ctx)
         if (!/^sk-\S+$/.test(apiKey)) throw usageError('that is no API key', 'keys begin with sk-')
-        await check(baseUrl, apiKey)
+        await check(ctx, apiKey)
         await saveProfile(folder, profile.value, { base_url: baseUrl, ...(site && { site }) }, apiKey)
         await ctx.say(`stored ${maskKey(apiKey)} for ${baseUrl} in profile ${profile.value} (${folder})`)
         if (settings.apiKey?.source === 'CONSENTCTL_API_KEY')
@@ -49,8 +48,8 @@ async function askForKey(ctx: Context): Promise<string> {
 }
 
 /** Throws what the instance says of the key. */
-async function check(baseUrl: string, apiKey: string): Promise<void> {
-  const api = createClient(async () => ({ baseUrl, apiKey, userAgent: 'consentctl', proxied: false }))
+async function check(ctx: Context, apiKey: string): Promise<void> {
+  const api = ctx.apiWith(apiKey)
   try {
     await api.consents.list({ query: { limit: 1 } })
   } finally {

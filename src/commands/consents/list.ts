@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { walk } from '../../client/pages.ts'
+import type { Extent } from '../../client/pages.ts'
 import type { Context } from '../../context.ts'
 import type { Consent, ConsentQuery } from '../../contract/index.ts'
 import { Resumable, usageError } from '../../errors.ts'
@@ -80,12 +80,12 @@ function queryOf(options: z.output<typeof Options>, now: Date): ConsentQuery {
 async function* records(
   ctx: Context,
   query: ConsentQuery,
-  extent: { readonly limit: number; readonly maxRequests: number },
+  extent: Extent,
 ): AsyncGenerator<readonly Consent[]> {
   let shown = 0
   let next: string | null = null
   try {
-    for await (const page of walk(input => ctx.api.consents.list(input), query, extent)) {
+    for await (const page of ctx.api.pages(query, extent)) {
       yield page.records
       shown += page.records.length
       next = page.next

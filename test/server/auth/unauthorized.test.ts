@@ -1,0 +1,129 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { newApiKey } from '../../../server/auth/credential.ts'
+import { newId } from '../../../server/ids.ts'
+import { consents } from '../../../src/contract/index.ts'
+import { type TestAccount, useService } from '../../support/service.ts'
+import { visible } from '../alike.ts'
+
+const service = useService()
+const root = '/api/v1/consents'
+const id = '01890000-0000-7000-8000-000000000000'
+let account: TestAccount
+
+/** Every credential that is none, by what is wrong with it. */
+const strangers: [name: string, headers: () => Record<string, string> | Promise<Record<string, string>>][] = [
+  ['no credential', () => ({})],
+  ['an empty Authorization', () => ({ authorization: '' })],
+  ['a scheme without a key', () => ({ authorization: 'Bearer' })],
+  ['a malformed key', () => ({ authorization: 'Bearer sk-nonsense' })],
+  ['a key with one character changed', () => ({ authorization: `Bearer ${changed(account.key)}` })],
+  ['a key of the account that was never made', () => bearer(newApiKey(account.accountId))],
+  ['a key of an account that does not exist', () => bearer(newApiKey(newId()))],
+  ['a revoked key', async () => bearer(await keyWith('revoked_at'))],
+  ['an expired key', async () => bearer(await keyWith('expires_at'))],
+  ['another scheme', () => ({ authorization: `Token ${account.key}` })],
+  ['the key as a Basic password', () => ({ authorization: `Basic ${btoa(`x:${account.key}`)}` })],
+  ['the key without a scheme', () => ({ authorization: account.key })],
+  ['two keys in one header', () => bearer(`${account.key}, Bearer ${account.key}`)],
+  ['a site token as key', () => bearer(account.siteToken)],
+  ['X-Site-Token alone', () => ({ 'x-site-token': account.siteToken })],
+  ['the key in X-Site-Token', () => ({ 'x-site-token': account.key })],
+  ['a cookie alone', () => ({ cookie: `consent_session=${account.key}; __Host-consent_session=x` })],
+  ['a bad key beside a good site token', () => ({ ...bearer('sk-x'), 'x-site-token': account.siteToken })],
+]
+
+/** Every route, and every kind of request that would be refused for another reason. */
+const requests: [method: string, path: string, body?: unknown, type?: string][] = [
+  ...Object.values(consents).map(({ method, path, body }): [string, string, unknown] => [
+    method,
+    path.replace(':id', id),
+    body && { site_id: id },
+  ]),
+  ['GET', '/'],
+  ['GET', '/nope'],
+  ['GET', '/api/v1/public/consent'],
+  ['GET', '/%zz'],
+  ['GET', `${root}/%zz`],
+  ['GET', `${root}/%00`],
+  ['PATCH', root],
+  ['OPTIONS', root],
+  ['GET', `${root}?limit=0`],
+  ['GET', `${root}?limit=1&limit=1`],
+  ['GET', `${root}/not-a-uuid`],
+  ['POST', root, '{malformed'],
+  ['POST', root, '{}', 'text/plain'],
+  ['POST', root, JSON.stringify({ site_id: 'x'.repeat(100_000) })],
+]
+
+beforeAll(async () => {
+  account = await service.newAccount()
+})
+
+describe('401', () => {
+  it.each(strangers)('answers %s with the same bytes on every route and none', async (_name, makeHeaders) => {
+    const headers = await makeHeaders()
+    for (const [method, path, body, type = 'application/json'] of requests) {
+      const sent = body === undefined ? headers : { ...headers, 'content-type': type }
+      const answer = await service.call(method, path, { headers: sent, body })
+      expect([method, path, visible(answer)]).toEqual([method, path, await reference()])
+    }
+  })
+
+  it('asks for a bearer key (RFC 6750 section 3), and says nothing about why', async () => {
+    const { status, headers, text } = await service.call('GET', root)
+    expect(status).toBe(401)
+    expect(headers['www-authenticate']).toBe('Bearer')
+    expect(text).toBe('{"error":"unauthorized","message":"A valid API key is required."}')
+  })
+
+  it('tells nothing about the quota', async () => {
+    const limited = await service.newAccount({ monthlyQuota: 0 })
+    const answer = await service.call('GET', root, { key: newApiKey(limited.accountId) })
+    expect(Object.keys(answer.headers).filter(name => name.startsWith('x-quota'))).toEqual([])
+  })
+
+  it('follows the revocation of a key that worked a moment ago', async () => {
+    const { key, keyId } = await service.newAccount()
+    expect((await service.call('GET', root, { key })).status).toBe(200)
+    await service.sql`update api_keys set revoked_at = now() where id = ${keyId}`
+    expect((await service.call('GET', root, { key })).status).toBe(401)
+  })
+})
+
+describe('200', () => {
+  it.each(['Bearer', 'bearer', 'BEARER', 'Bearer  '])('admits a good key after %j', async scheme => {
+    const answer = await service.call('GET', root, { headers: { authorization: `${scheme} ${account.key}` } })
+    expect(answer.status).toBe(200)
+  })
+
+  it('admits a key that expires later', async () => {
+    const { key, keyId } = await service.newAccount()
+    await service.sql`update api_keys set expires_at = now() + interval '1 hour' where id = ${keyId}`
+    expect((await service.call('GET', root, { key })).status).toBe(200)
+  })
+
+  it('lets a good key decide alone, whatever else is sent', async () => {
+    const headers = { 'x-site-token': 'st-nonsense', cookie: 'consent_session=nonsense' }
+    expect((await service.call('GET', root, { key: account.key, headers })).status).toBe(200)
+  })
+})
+
+async function reference() {
+  return visible(await service.call('GET', root))
+}
+
+function bearer(key: string) {
+  return { authorization: `Bearer ${key}` }
+}
+
+function changed(key: string): string {
+  return key.slice(0, -1) + (key.endsWith('0') ? '1' : '0')
+}
+
+/** A key that is past its revocation or its expiry. */
+async function keyWith(column: 'revoked_at' | 'expires_at'): Promise<string> {
+  const { key, keyId } = await service.newAccount()
+  const { sql } = service
+  await sql`update api_keys set ${sql(column)} = now() - interval '1 second' where id = ${keyId}`
+  return key
+}

@@ -1,0 +1,196 @@
+import { createHash, randomUUID } from 'node:crypto'
+import canonicalize from 'canonicalize'
+import fc from 'fast-check'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { hashOf, newApiKey } from '../../../server/auth/credential.ts'
+import type { AuditEntry } from '../../../src/contract/index.ts'
+import { useService } from '../../support/service.ts'
+import { anyPreferences, anyText, networks } from './bodies.ts'
+import {
+  expectRefused,
+  expectSameNotFound,
+  instant,
+  missingIds,
+  newOwner,
+  type Owner,
+  root,
+} from './records.ts'
+
+const service = useService()
+let owner: Owner
+beforeAll(async () => {
+  owner = await newOwner(service)
+})
+
+describe('200', () => {
+  it('answers {data} with exactly the fields of an entry, also for a record that never changed', async () => {
+    const { id, created_at } = await owner.create({ accepted: true, policy_version: 4 })
+    const answer = await owner.history(id)
+    expect(answer.status).toBe(200)
+    expect(answer.body).toStrictEqual({
+      data: [
+        {
+          id: expect.stringMatching(/^[\da-f]{8}-[\da-f]{4}-8[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/),
+          consent_id: id,
+          action: 'created',
+          accepted: true,
+          preferences: {},
+          policy_version: 4,
+          changed_by: 'api_key',
+          actor_id: owner.keyId,
+          created_at,
+        },
+      ],
+    })
+  })
+
+  it('tells every event oldest first, each with the state after it', async () => {
+    const { id } = await owner.create({ preferences: { a: 1 } })
+    await owner.update(id, { accepted: true })
+    await owner.update(id, { preferences: { a: 2 } })
+    await owner.update(id, { accepted: false, preferences: {} })
+    const { body: removed } = await owner.remove(id)
+    const { data } = (await owner.history(id)).body as { data: AuditEntry[] }
+    expect(data.map(entry => [entry.action, entry.accepted, entry.preferences])).toEqual([
+      ['created', false, { a: 1 }],
+      ['updated', true, { a: 1 }],
+      ['updated', true, { a: 2 }],
+      ['updated', false, {}],
+      ['deleted', false, {}],
+    ])
+    const times = data.map(entry => entry.created_at)
+    expect(times).toEqual(times.toSorted())
+    for (const time of times) expect(time).toMatch(instant)
+    expect(times.at(-1)).toBe(removed.deleted_at)
+    expect(new Set(data.map(entry => entry.id)).size).toBe(5)
+    for (const entry of data) {
+      expect(entry).toMatchObject({
+        consent_id: id,
+        changed_by: 'api_key',
+        actor_id: owner.keyId,
+        policy_version: 1,
+      })
+    }
+  })
+
+  it('is complete, however long', async () => {
+    const { id } = await owner.create()
+    for (let n = 0; n < 120; n += 1) await owner.update(id, { preferences: { n } })
+    const { data } = (await owner.history(id)).body
+    expect(data).toHaveLength(121)
+    expect(data.at(-1).preferences).toEqual({ n: 119 })
+  })
+
+  it('names the key that made each change', async () => {
+    const { id } = await owner.create()
+    const { id: keyId, key } = await anotherKey()
+    await service.call('PUT', `${root}/${id}`, { key, body: { accepted: true } })
+    const { data } = (await owner.history(id)).body as { data: AuditEntry[] }
+    expect(data.map(entry => entry.actor_id)).toEqual([owner.keyId, keyId])
+  })
+})
+
+describe('hash chain', () => {
+  it('is what its definition says, from the first entry to the deletion', async () => {
+    const { id } = await owner.create({
+      consent_id: 'é',
+      subject_id: '🙂',
+      user_agent: 'x',
+      ip_address: '203.0.113.9',
+    })
+    await owner.update(id, {
+      accepted: true,
+      preferences: { z: 1, a: [1e-7, 0.1, 'é', null, { b: '\u2028"\\' }] },
+    })
+    await owner.update(id, { preferences: {} })
+    await owner.remove(id)
+    await expectChain(id, 4)
+  })
+
+  it('stays one chain under concurrent updates', async () => {
+    const { id } = await owner.create()
+    await Promise.all(Array.from({ length: 16 }, (_, n) => owner.update(id, { preferences: { n } })))
+    await expectChain(id, 17)
+  })
+
+  it.each(networks)('covers the network of %s', async address => {
+    await expectChain((await owner.create({ ip_address: address })).id, 1)
+  })
+
+  it('can be recomputed from the rows for any record', async () => {
+    const [text, preferences] = [anyText(20), anyPreferences()]
+    const network = fc.oneof(fc.ipV4(), fc.ipV6(), fc.constantFrom('0:0:1::', '1:0:0::', '0:1::', '1:0:1::'))
+    const fields = fc.record({ subject_id: text, user_agent: text, ip_address: network, preferences })
+    const property = fc.asyncProperty(fields, preferences, async (draft, next) => {
+      const { id } = await owner.create(draft)
+      await owner.update(id, { accepted: true, preferences: next })
+      await expectChain(id, 2)
+    })
+    await fc.assert(property, { numRuns: 60 })
+  })
+})
+
+describe('400', () => {
+  it('knows no query parameter: the history has no pages', async () => {
+    const { id } = await owner.create()
+    expectRefused(await owner.send('GET', `/${id}/history?limit=1`), 'limit')
+  })
+})
+
+describe('404', () => {
+  it('answers for a foreign record, an unknown id and no UUID at all byte for byte alike', async () => {
+    const foreign = await (await newOwner(service)).create()
+    await expectSameNotFound(missingIds(foreign.id), id => owner.history(id))
+  })
+})
+
+/** A second key of the owner's account. */
+async function anotherKey(): Promise<{ id: string; key: string }> {
+  const [id, key] = [randomUUID(), newApiKey(owner.accountId)]
+  await service.sql`
+    insert into api_keys (account_id, id, name, key_hash, created_at)
+    values (${owner.accountId}, ${id}, 'another key', ${hashOf(key)}, now())`
+  return { id, key }
+}
+
+/** Recomputes a record's chain from its rows, by the definitions in the design and nothing of the server's. */
+async function expectChain(id: string, length: number): Promise<void> {
+  const entries = await service.sql`select * from consent_history where consent_id = ${id} order by version`
+  const [record] = await service.sql`select *, ip_network::text as ip_network from consents where id = ${id}`
+  expect(entries).toHaveLength(length)
+  const { site_id, consent_id, subject_id, country, region, user_agent, ip_network } = record ?? {}
+  const identity = { site_id, consent_id, subject_id, country, region, user_agent, ip_network }
+  const recordHash = sha256([2], entries[0]?.['salt'], jcs(identity))
+  expect(record?.['record_hash']).toEqual(recordHash)
+  let previous = Buffer.alloc(32)
+  for (const [index, entry] of entries.entries()) {
+    const { salt, version, accepted, preferences, policy_version, action, changed_by, actor_id, created_at } =
+      entry
+    expect(version).toBe(index + 1)
+    expect(salt).toHaveLength(16)
+    const first = index === 0 ? { record_hash: recordHash.toString('hex') } : {}
+    const payloadHash = sha256([0], salt, jcs({ accepted, preferences, policy_version, ...first }))
+    const numbers = Buffer.alloc(8)
+    numbers.writeBigUInt64BE(BigInt(created_at.getTime()))
+    const who = [[action.length], action, [changed_by.length], changed_by, uuid(actor_id)]
+    previous = sha256([1], previous, uuid(id), [0, 0, 0, version], ...who, numbers, payloadHash)
+    expect(entry['payload_hash']).toEqual(payloadHash)
+    expect(entry['hash']).toEqual(previous)
+  }
+  expect(record?.['chain_head']).toEqual(previous)
+  expect(new Set(entries.map(entry => entry['salt'].toString('hex'))).size).toBe(length)
+}
+
+function sha256(...parts: (Buffer | number[] | string)[]) {
+  const hash = createHash('sha256')
+  for (const part of parts) hash.update(typeof part === 'string' ? part : Buffer.from(part))
+  return hash.digest()
+}
+
+function jcs(value: object): string {
+  return canonicalize(value) ?? ''
+}
+
+function uuid(text: string | null): Buffer {
+  return text === null ? Buffer.alloc(16) : Buffer.from(text.replaceAll('-', ''), 'hex')
+}

@@ -1,0 +1,223 @@
+import fc from 'fast-check'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { Consent } from '../../../src/contract/index.ts'
+import { useService } from '../../support/service.ts'
+import { badParameters, cursorMutants } from './parameters.ts'
+import { type Filters, instants, matching, populate } from './population.ts'
+import { expectRefused, newOwner, type Owner, recordKeys, unknownId } from './records.ts'
+
+const service = useService()
+let owner: Owner
+let records: Consent[]
+let candidates: Required<Filters>
+beforeAll(async () => {
+  owner = await newOwner(service)
+  records = await populate(service.sql, owner, 230)
+  const [from, to] = [instants[1]?.toISOString() ?? '', instants[3]?.toISOString() ?? '']
+  const texts = { site_id: owner.siteId, subject_id: 'zo\u00eb', consent_id: 'banner' }
+  candidates = { ...texts, accepted: 'true', from, to, include_deleted: 'true' }
+})
+
+const names = ['site_id', 'subject_id', 'consent_id', 'accepted', 'from', 'to', 'include_deleted'] as const
+
+function pick(chosen: readonly (keyof Filters)[]): Filters {
+  return Object.fromEntries(chosen.map(name => [name, candidates[name]]))
+}
+
+/** Every page of a list from the first on, `limits` in turn; no page but a whole empty list may be empty. */
+async function walk(filters: Filters, limits: readonly number[]): Promise<Consent[]> {
+  const seen: Consent[] = []
+  let cursor: string | null = null
+  for (let turn = 0; turn === 0 || cursor !== null; turn += 1) {
+    const limit = limits[turn % limits.length] ?? 50
+    const answer = await owner.list({
+      ...filters,
+      limit: String(limit),
+      ...(cursor === null ? {} : { cursor }),
+    })
+    expect(answer.status, answer.text).toBe(200)
+    const { data, next_cursor } = answer.body
+    expect(answer.body.limit).toBe(limit)
+    if (turn > 0) expect(data.length).toBeGreaterThan(0)
+    if (next_cursor !== null) expect(data).toHaveLength(limit)
+    seen.push(...data)
+    cursor = next_cursor
+  }
+  return seen
+}
+
+async function firstCursor(from: Owner, query: Filters = {}): Promise<string> {
+  return (await from.list({ ...query, limit: '1' })).body.next_cursor
+}
+
+describe('200', () => {
+  it('answers {data, limit, next_cursor}: whole records, newest first', async () => {
+    const other = await newOwner(service)
+    const created = [await other.create(), await other.create({ subject_id: 'one' }), await other.create()]
+    const { status, body } = await other.list()
+    expect(status).toBe(200)
+    expect(body).toStrictEqual({ data: created.toReversed(), limit: 50, next_cursor: null })
+    for (const record of body.data) expect(Object.keys(record).sort()).toEqual(recordKeys)
+  })
+
+  it('answers an account without records with an empty last page', async () => {
+    const { body } = await (await newOwner(service)).list()
+    expect(body).toEqual({ data: [], limit: 50, next_cursor: null })
+  })
+
+  it('gives 50 records unless limit says otherwise', async () => {
+    const live = matching(records, {})
+    expect((await owner.list()).body).toMatchObject({ data: live.slice(0, 50), limit: 50 })
+    expect((await owner.list({ limit: '1' })).body).toMatchObject({ data: live.slice(0, 1), limit: 1 })
+    expect((await owner.list({ limit: '100' })).body).toMatchObject({ data: live.slice(0, 100), limit: 100 })
+  })
+
+  it('has no next_cursor on the last page, even where that page is exactly full', async () => {
+    const other = await newOwner(service)
+    for (let count = 0; count < 4; count += 1) await other.create()
+    expect((await other.list({ limit: '4' })).body.next_cursor).toBeNull()
+    const first = await other.list({ limit: '2' })
+    const second = await other.list({ limit: '2', cursor: first.body.next_cursor })
+    expect(second.body).toMatchObject({ data: [{}, {}], next_cursor: null })
+    expect((await other.list({ limit: '3' })).body.next_cursor).toEqual(expect.any(String))
+  })
+
+  const pairs = names.flatMap((name, index) => names.slice(index).map(other => [...new Set([name, other])]))
+  it.each(pairs.map(chosen => [chosen.join(' and '), chosen] as const))(
+    'filters by %s',
+    async (_name, chosen) => {
+      const filters = pick(chosen)
+      const expected = matching(records, filters)
+      expect(expected.length, 'a filter that is tested must match something').toBeGreaterThan(0)
+      expect((await owner.list({ ...filters, limit: '100' })).body.data).toEqual(expected.slice(0, 100))
+    },
+  )
+
+  it('filters by what was not accepted', async () => {
+    expect(await walk({ accepted: 'false' }, [100])).toEqual(matching(records, { accepted: 'false' }))
+  })
+
+  it("returns all of a millisecond whose created_at is copied into both bounds, in any offset's words", async () => {
+    for (const { created_at } of records.slice(0, 5)) {
+      const expected = matching(records, { from: created_at, to: created_at })
+      expect(expected.length).toBeGreaterThan(20)
+      expect(await walk({ from: created_at, to: created_at }, [30])).toEqual(expected)
+      const local = `${new Date(Date.parse(created_at) + 7_200_000).toISOString().slice(0, -1)}+02:00`
+      expect(await walk({ from: local, to: local.replace('T', 't') }, [100])).toEqual(expected)
+    }
+  })
+
+  it('takes bounds without a fraction, and as far away as years go', async () => {
+    const all = matching(records, {})
+    expect(await walk({ from: '0001-01-01T00:00:00Z', to: '9999-12-31T23:59:59-23:59' }, [100])).toEqual(all)
+    expect(await walk({ to: '1969-12-31T23:59:59Z' }, [100])).toEqual([])
+    expect(await walk({ from: '2026-05-17T09:30:01Z' }, [100])).toEqual(
+      matching(records, { from: '2026-05-17T09:30:01.000Z' }),
+    )
+  })
+
+  it('returns nothing outside bounds that are finer than a millisecond', async () => {
+    const at = (digits: string) => `2026-05-17T09:30:00.${digits}Z`
+    for (const tail of ['1', '001', '000001']) {
+      const later = matching(records, { from: at('002') })
+      expect(await walk({ from: at(`001${tail}`) }, [100]), `from ${tail} after .001`).toEqual(later)
+    }
+    for (const tail of ['9', '999', '999999']) {
+      const earlier = matching(records, { to: at('001') })
+      expect(await walk({ to: at(`001${tail}`) }, [100]), `to .001${tail}`).toEqual(earlier)
+    }
+  })
+
+  it("shows nothing for somebody else's site or for one that nobody has, and never somebody else's records", async () => {
+    const stranger = await newOwner(service)
+    const foreign = await stranger.create({ subject_id: 'zo\u00eb', accepted: true })
+    for (const site_id of [stranger.siteId, unknownId]) {
+      expect((await owner.list({ site_id })).body).toEqual({ data: [], limit: 50, next_cursor: null })
+    }
+    expect((await stranger.list({ subject_id: 'zo\u00eb', include_deleted: 'true' })).body.data).toEqual([
+      foreign,
+    ])
+  })
+
+  it('walks every list once from end to end, through ties and with any page sizes', async () => {
+    const filters = fc.subarray([...names]).map(chosen => [...chosen])
+    const limits = fc.array(fc.oneof(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 9 })), {
+      minLength: 1,
+      maxLength: 6,
+    })
+    const property = fc.asyncProperty(filters, limits, async (chosen, sizes) => {
+      expect(await walk(pick(chosen), sizes)).toEqual(matching(records, pick(chosen)))
+    })
+    await fc.assert(property, { numRuns: 60, examples: [[['include_deleted'], [1]]] })
+  })
+
+  it('goes on where it was when records come, change and go between pages', async () => {
+    const other = await newOwner(service)
+    const created: Consent[] = []
+    for (let count = 0; count < 6; count += 1) created.unshift(await other.create())
+    const [, second, third, fourth, ...rest] = created
+    const cursor = (await other.list({ limit: '2' })).body.next_cursor
+    await other.create()
+    await other.remove(second?.id ?? '')
+    await other.remove(third?.id ?? '')
+    const changed = await other.update(fourth?.id ?? '', { accepted: true })
+    expect((await other.list({ limit: '100', cursor })).body.data).toEqual([changed.body, ...rest])
+  })
+})
+
+describe('400', () => {
+  it.each(badParameters)('takes no %s=%s', async (name, text) => {
+    const isText = !/%(ff|ed|zz|$)/.test(text)
+    expectRefused(await owner.list(`${name}=${text}`), isText ? name : '')
+  })
+
+  it.each(['limit', ...names] as const)('takes no %s twice, nor without a value', async name => {
+    const text = encodeURIComponent({ ...candidates, limit: '5' }[name])
+    expectRefused(await owner.list(`${name}=${text}&${name}=${text}`), name)
+    expectRefused(await owner.list(name), name)
+  })
+
+  it('takes no from after to, nor the other way round across offsets', async () => {
+    const { from, to } = candidates
+    expectRefused(await owner.list({ from: to, to: from }), 'from')
+    expectRefused(
+      await owner.list({ from: '2026-05-17T10:00:00+01:00', to: '2026-05-17T08:59:59.999Z' }),
+      'from',
+    )
+  })
+
+  it('takes no cursor of other filters', async () => {
+    const sets: Filters[] = [
+      {},
+      ...names.map(name => pick([name])),
+      { subject_id: 'zoe\u0308' },
+      { accepted: 'false' },
+    ]
+    for (const made of sets) {
+      const cursor = await firstCursor(owner, made)
+      const answers = await Promise.all(sets.map(filters => owner.list({ ...filters, cursor })))
+      expect(answers.map(answer => answer.status)).toEqual(
+        sets.map(filters => (filters === made ? 200 : 400)),
+      )
+    }
+  })
+
+  it('takes no cursor of another account', async () => {
+    const stranger = await newOwner(service)
+    await Promise.all([stranger.create(), stranger.create()])
+    expectRefused(await owner.list({ cursor: await firstCursor(stranger) }), 'cursor')
+    expectRefused(await stranger.list({ cursor: await firstCursor(owner) }), 'cursor')
+  })
+
+  it('takes no cursor that was altered in any way', async () => {
+    const cursor = await firstCursor(owner)
+    const property = fc.asyncProperty(
+      fc.array(cursorMutants(cursor), { minLength: 40, maxLength: 40 }),
+      async mutants => {
+        const answers = await Promise.all(mutants.map(text => owner.list({ cursor: text })))
+        for (const answer of answers) expectRefused(answer)
+      },
+    )
+    await fc.assert(property, { numRuns: 75, endOnFailure: true })
+  })
+})

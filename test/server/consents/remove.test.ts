@@ -1,0 +1,118 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { useService } from '../../support/service.ts'
+import {
+  expectRefused,
+  expectSameNotFound,
+  instant,
+  missingIds,
+  newOwner,
+  type Owner,
+  recordKeys,
+} from './records.ts'
+
+const service = useService()
+let owner: Owner
+beforeAll(async () => {
+  owner = await newOwner(service)
+})
+
+async function actionsOf(id: string): Promise<string[]> {
+  return (await owner.history(id)).body.data.map(({ action }: { action: string }) => action)
+}
+
+describe('200', () => {
+  it('answers with the whole record, deleted_at set and nothing else changed', async () => {
+    const created = await owner.create({ subject_id: 'one', accepted: true, preferences: { a: 1 } })
+    await delay(2)
+    const removed = await owner.remove(created.id)
+    expect(removed.status).toBe(200)
+    const { deleted_at } = removed.body
+    expect(deleted_at).toMatch(instant)
+    expect(deleted_at > created.created_at).toBe(true)
+    expect(removed.body).toStrictEqual({ ...created, deleted_at, updated_at: deleted_at })
+    expect(Object.keys(removed.body).sort()).toEqual(recordKeys)
+  })
+
+  it.each([
+    ['none, called JSON', undefined, 'application/json'],
+    ['JSON', '{"accepted":true}', 'application/json'],
+    ['malformed JSON', '{"a":1,"a":', 'application/json'],
+    ['text', 'rubbish \0', 'text/plain'],
+    ['bytes', Buffer.from([0xff, 0, 0xfe]), 'application/octet-stream'],
+    ['a form', 'accepted=true', 'application/x-www-form-urlencoded'],
+    ['of a type that is none', 'x', 'rubbish'],
+    ['of no type', 'x', ''],
+  ])('ignores the body: %s', async (_what, body, type) => {
+    const { id } = await owner.create()
+    const answer = await owner.remove(id, { body, headers: { 'content-type': type } })
+    expect(answer.status, answer.text).toBe(200)
+    expect(answer.body).toMatchObject({ id, accepted: false, deleted_at: expect.stringMatching(instant) })
+  })
+
+  it('does not remove the record physically: its row and its history stay', async () => {
+    const { id } = await owner.create()
+    const { body } = await owner.remove(id)
+    const [row] = await service.sql`select deleted_at, version from consents where id = ${id}`
+    expect(row).toEqual({ deleted_at: new Date(body.deleted_at), version: 2 })
+    const history = await owner.history(id)
+    expect(history.status).toBe(200)
+    expect(history.body.data.at(-1)).toMatchObject({ action: 'deleted', created_at: body.deleted_at })
+    expect(await actionsOf(id)).toEqual(['created', 'deleted'])
+  })
+
+  it('leaves the record out of lists, unless deleted ones are asked for', async () => {
+    const other = await newOwner(service)
+    const [kept, gone] = [await other.create({ subject_id: 's' }), await other.create({ subject_id: 's' })]
+    const { body } = await other.remove(gone.id)
+    expect((await other.list()).body.data).toEqual([kept])
+    expect((await other.list({ subject_id: 's', include_deleted: 'false' })).body.data).toEqual([kept])
+    expect((await other.list({ include_deleted: 'true' })).body.data).toEqual([body, kept])
+  })
+
+  it('is given to exactly one of 16 concurrent requests, and written once', async () => {
+    const { id } = await owner.create()
+    const answers = await Promise.all(Array.from({ length: 16 }, () => owner.remove(id)))
+    const statuses = answers.map(answer => answer.status).sort()
+    expect(statuses).toEqual([200, ...Array.from({ length: 15 }, () => 404)])
+    expect(await actionsOf(id)).toEqual(['created', 'deleted'])
+  })
+
+  it('ends the history even among concurrent updates', async () => {
+    const { id } = await owner.create()
+    const updates = Array.from({ length: 12 }, (_, n) => owner.update(id, { preferences: { n } }))
+    const [removed, ...updated] = await Promise.all([owner.remove(id), ...updates])
+    expect(removed.status).toBe(200)
+    const changed = updated.filter(answer => answer.status === 200)
+    expect(updated.filter(answer => answer.status === 404)).toHaveLength(updated.length - changed.length)
+    expect(await actionsOf(id)).toEqual(['created', ...changed.map(() => 'updated'), 'deleted'])
+  })
+})
+
+describe('400', () => {
+  it('knows no query parameter, and deletes nothing for one', async () => {
+    const created = await owner.create()
+    expectRefused(await owner.send('DELETE', `/${created.id}?purge=true`), 'purge')
+    expect((await owner.get(created.id)).body).toEqual(created)
+  })
+})
+
+describe('404', () => {
+  it('answers for a foreign, an unknown, a deleted and an impossible id alike, and deletes nothing', async () => {
+    const stranger = await newOwner(service)
+    const foreign = await stranger.create()
+    const { id: deleted } = await owner.create()
+    await owner.remove(deleted)
+    await expectSameNotFound([...missingIds(foreign.id), deleted], id => owner.remove(id))
+    expect((await stranger.get(foreign.id)).body).toEqual(foreign)
+    expect(await actionsOf(deleted)).toEqual(['created', 'deleted'])
+  })
+
+  it('is what get and update answer afterwards', async () => {
+    const { id } = await owner.create()
+    await owner.remove(id)
+    expect((await owner.get(id)).status).toBe(404)
+    expect((await owner.update(id, { accepted: true })).status).toBe(404)
+    expect((await owner.update(id, {})).status).toBe(404)
+  })
+})

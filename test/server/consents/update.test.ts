@@ -1,0 +1,191 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { AuditEntry } from '../../../src/contract/index.ts'
+import { useService } from '../../support/service.ts'
+import * as bodies from './bodies.ts'
+import {
+  expectRefused,
+  expectSameNotFound,
+  instant,
+  missingIds,
+  newOwner,
+  type Owner,
+  recordKeys,
+} from './records.ts'
+
+const service = useService()
+let owner: Owner
+beforeAll(async () => {
+  owner = await newOwner(service)
+})
+
+const first = { accepted: false, preferences: { a: 1, b: { c: [1, 2] } } }
+
+async function entriesOf(id: string): Promise<AuditEntry[]> {
+  return (await owner.history(id)).body.data
+}
+
+describe('200', () => {
+  it.each([
+    ['the acceptance alone', { accepted: true }],
+    ['the preferences alone, whole', { preferences: { b: { d: null } } }],
+    ['both', { accepted: true, preferences: {} }],
+  ])('changes %s, and nothing else of the record', async (_what, change) => {
+    const created = await owner.create({ ...first, subject_id: 'one', user_agent: 'x', policy_version: 3 })
+    await delay(2)
+    const updated = await owner.update(created.id, change)
+    expect(updated.status).toBe(200)
+    expect(updated.body).toStrictEqual({ ...created, ...change, updated_at: updated.body.updated_at })
+    expect(Object.keys(updated.body).sort()).toEqual(recordKeys)
+    expect(updated.body.updated_at).toMatch(instant)
+    expect(updated.body.updated_at > created.created_at).toBe(true)
+    expect((await owner.get(created.id)).body).toEqual(updated.body)
+  })
+
+  it('writes one audit entry for each change, with the state after it and its time', async () => {
+    const { id } = await owner.create(first)
+    const { body } = await owner.update(id, { accepted: true })
+    const entries = await entriesOf(id)
+    expect(entries.map(entry => entry.action)).toEqual(['created', 'updated'])
+    const { preferences } = first
+    expect(entries[1]).toMatchObject({ accepted: true, preferences, created_at: body.updated_at })
+  })
+
+  it.each([
+    ['an empty body', {}],
+    ['the same acceptance', { accepted: false }],
+    ['the same preferences, their keys in another order', { preferences: { b: { c: [1, 2] }, a: 1.0 } }],
+    ['both as they are', first],
+  ])('takes %s as no event: the record, its time and its history stay', async (_what, change) => {
+    const created = await owner.create(first)
+    await delay(2)
+    const answer = await owner.update(created.id, change)
+    expect(answer.status).toBe(200)
+    expect(answer.body).toEqual(created)
+    expect(await entriesOf(created.id)).toHaveLength(1)
+  })
+
+  it('takes other numbers, orders of a list, cases and forms of Unicode for a change', async () => {
+    const { id } = await owner.create()
+    const states = [
+      { a: [1, 2] },
+      { a: [2, 1] },
+      { a: 'é' },
+      { a: 'e\u0301' },
+      { a: 'É' },
+      { a: '1' },
+      { a: 1 },
+      { a: null },
+    ]
+    for (const preferences of states)
+      expect((await owner.update(id, { preferences })).body).toMatchObject({ preferences })
+    expect(await entriesOf(id)).toHaveLength(1 + states.length)
+  })
+
+  it.each(bodies.oddTexts)('keeps %s text in preferences exactly as sent', async (_what, text) => {
+    const { id } = await owner.create()
+    const preferences = { [text]: { deep: [text] } }
+    expect((await owner.update(id, { preferences })).body.preferences).toEqual(preferences)
+    expect((await owner.get(id)).body.preferences).toEqual(preferences)
+  })
+
+  it('loses none of 32 concurrent updates of one record: history and versions are gapless, times in order', async () => {
+    const { id } = await owner.create({ preferences: { n: -1 } })
+    const numbers = Array.from({ length: 32 }, (_, n) => n)
+    const answers = await Promise.all(numbers.map(n => owner.update(id, { preferences: { n } })))
+    expect(answers.map(answer => answer.status)).toEqual(numbers.map(() => 200))
+    expect(answers.map(answer => answer.body.preferences.n)).toEqual(numbers)
+    const entries = await entriesOf(id)
+    const seen = entries.map(entry => entry.preferences?.['n'] as number)
+    expect(seen.toSorted((a, b) => a - b)).toEqual([-1, ...numbers])
+    const times = entries.map(entry => entry.created_at)
+    expect(times).toEqual(times.toSorted())
+    const rows =
+      await service.sql`select version from consent_history where consent_id = ${id} order by version`
+    expect(rows.map(row => row['version'])).toEqual(Array.from({ length: 33 }, (_, index) => index + 1))
+    const [record] = await service.sql`select version from consents where id = ${id}`
+    expect(record?.['version']).toBe(33)
+    expect((await owner.get(id)).body.preferences).toEqual(entries.at(-1)?.preferences)
+  })
+
+  it('merges concurrent updates of different fields', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const { id } = await owner.create()
+      const changes = [{ accepted: true }, { preferences: { round } }]
+      await Promise.all(changes.map(change => owner.update(id, change)))
+      expect((await owner.get(id)).body).toMatchObject({ accepted: true, preferences: { round } })
+    }
+  })
+})
+
+describe('400', () => {
+  const refuse = async (change: unknown, named: string) => {
+    const created = await owner.create(first)
+    expectRefused(await owner.update(created.id, change), named)
+    expect((await owner.get(created.id)).body).toEqual(created)
+  }
+
+  const own = {
+    accepted: (value: unknown) => value === true,
+    preferences: (value: unknown) => JSON.stringify(value) === '{}',
+  }
+  it.each(bodies.wrongTypes(own))('does not take for %s the value %j', async (field, value) => {
+    await refuse({ [field]: value }, value === 2 ** 53 ? '' : field)
+  })
+
+  it.each(bodies.largePreferences)('does not take preferences of %s', (_what, preferences) =>
+    refuse({ preferences }, 'preferences'),
+  )
+
+  it.each([
+    ...bodies.readOnlyFields,
+    ...'site_id consent_id subject_id policy_version ip_address user_agent'.split(' '),
+  ])('names %s, which no update changes', field => refuse({ accepted: true, [field]: 'x' }, field))
+
+  it.each(bodies.malformedBodies('"accepted":true'))('does not take %s for a body', (_why, body) =>
+    refuse(body, ''),
+  )
+
+  it('needs a body, and knows no query parameter', async () => {
+    const { id } = await owner.create()
+    expectRefused(await owner.send('PUT', `/${id}`))
+    expectRefused(await owner.send('PUT', `/${id}?include_deleted=true`, { body: {} }), 'include_deleted')
+  })
+
+  it('comes before the 404 for a record', async () => {
+    expectRefused(await owner.update('x', { acepted: true }), 'acepted')
+  })
+})
+
+describe('404', () => {
+  it('answers for a foreign, an unknown, a deleted and an impossible id alike, and changes nothing', async () => {
+    const stranger = await newOwner(service)
+    const foreign = await stranger.create()
+    const { id: deleted } = await owner.create()
+    const { body } = await owner.remove(deleted)
+    await expectSameNotFound([...missingIds(foreign.id), deleted], id => owner.update(id, { accepted: true }))
+    expect((await stranger.get(foreign.id)).body).toEqual(foreign)
+    expect((await owner.get(deleted, { include_deleted: 'true' })).body).toEqual(body)
+    expect(await entriesOf(deleted)).toHaveLength(2)
+  })
+})
+
+describe('413', () => {
+  it('takes no body over 128 KiB', async () => {
+    const { id } = await owner.create()
+    expect((await owner.update(id, '{}'.padEnd(131_072))).status).toBe(200)
+    const answer = await owner.update(id, '{}'.padEnd(131_073))
+    expect(answer.status).toBe(413)
+    expect(answer.body.error).toBe('payload_too_large')
+  })
+})
+
+describe('415', () => {
+  it.each(bodies.otherMediaTypes)('takes no body that is %j', async type => {
+    const created = await owner.create()
+    const answer = await owner.update(created.id, { accepted: true }, { 'content-type': type })
+    expect(answer.status).toBe(415)
+    expect(answer.body.error).toBe('invalid_request')
+    expect((await owner.get(created.id)).body).toEqual(created)
+  })
+})

@@ -1,0 +1,91 @@
+import { once } from 'node:events'
+import { createServer, type Server, type Socket } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createApp } from '../../../server/app.ts'
+import { newApiKey } from '../../../server/auth/credential.ts'
+import { connect } from '../../../server/db/connect.ts'
+import { newId } from '../../../server/ids.ts'
+import { consents } from '../../../src/contract/index.ts'
+import { freePort } from '../../support/cluster.ts'
+import { useService } from '../../support/service.ts'
+
+const service = useService()
+const key = newApiKey(newId())
+
+describe('with a database', () => {
+  it.each(['/live', '/ready', '/live?x=1', '/ready?'])('GET %s is 200 without a credential', async path => {
+    const answer = await service.call('GET', path)
+    expect([answer.status, answer.text]).toEqual([200, '{"status":"ok"}'])
+  })
+})
+
+/** Databases that are gone, each in its own way. */
+const outages: [name: string, open: () => Promise<{ port: number; close: () => void }>][] = [
+  ['refuses connections', async () => ({ port: await freePort(), close: () => {} })],
+  ['accepts connections and says nothing', () => listen(() => {})],
+  ['ends every connection', () => listen(socket => socket.destroy())],
+  ['speaks something else', () => listen(socket => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))],
+]
+
+describe.concurrent.each(outages)('with a database that %s', (_name, open) => {
+  let app: FastifyInstance
+  let close: () => Promise<void>
+
+  beforeAll(async () => {
+    const database = await open()
+    const url = `postgres://nobody@127.0.0.1:${database.port}/none`
+    const sql = connect({ target: { url }, max: 2 })
+    const cursorSecret = Buffer.alloc(32)
+    app = createApp({
+      sql,
+      cursorSecret,
+      config: { ipStorage: 'truncated' },
+      logger: pino({ level: 'silent' }),
+    })
+    close = async () => {
+      await app.close()
+      await sql.end({ timeout: 0 })
+      database.close()
+    }
+  })
+  afterAll(() => close())
+
+  it('/live is 200', async () => {
+    expect((await app.inject('/live')).statusCode).toBe(200)
+  })
+
+  it('/ready is 503 within two seconds, and tells when to come back', async () => {
+    await expectUnavailable('GET', '/ready', 2000)
+  })
+
+  it('every private route is 503 within five and a half seconds, many at once', async () => {
+    const requests = Object.values(consents).flatMap(({ method, path }) => Array(5).fill([method, path]))
+    await Promise.all(requests.map(([method, path]) => expectUnavailable(method, path, 5500)))
+  })
+
+  async function expectUnavailable(method: 'GET', url: string, milliseconds: number): Promise<void> {
+    const start = performance.now()
+    const answer = await app.inject({ method, url, headers: { authorization: `Bearer ${key}` } })
+    expect(performance.now() - start).toBeLessThan(milliseconds)
+    expect(answer.statusCode).toBe(503)
+    expect(answer.json()).toEqual({ error: 'unavailable', message: expect.any(String) })
+    expect(answer.headers['retry-after']).toMatch(/^[1-9]\d*$/)
+    expect(answer.headers['x-request-id']).toBeTruthy()
+  }
+})
+
+async function listen(greet: (socket: Socket) => void) {
+  const sockets = new Set<Socket>()
+  const server: Server = createServer(socket => {
+    sockets.add(socket.on('error', () => {}))
+    greet(socket)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const close = () => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  }
+  return { port: (server.address() as { port: number }).port, close }
+}
