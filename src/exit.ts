@@ -17,6 +17,8 @@ export const exit = {
   changed: 10,
   /** The answer to a call that must not be repeated blindly was lost. */
   unknown: 11,
+  /** Ctrl-C at a prompt; elsewhere the system gives this for SIGINT. */
+  interrupted: 130,
 } as const
 
 export type Exit = (typeof exit)[keyof typeof exit]

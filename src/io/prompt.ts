@@ -8,12 +8,12 @@ export function canAsk({ stdin, err }: Io): boolean {
   return stdin.isTTY === true && err.isTerminal
 }
 
-/** The answer to a question asked on stderr; Ctrl-C and the end of the input decline. */
+/** The answer to a question asked on stderr. Throws where there is none: at Ctrl-C, and at the end of the input. */
 export async function ask(io: Io, question: string): Promise<string> {
   const lines = createInterface({ input: io.stdin, output: io.err.stream })
   try {
     const declined = new Promise<never>((_, reject) => {
-      lines.once('SIGINT', () => reject(declinedError()))
+      lines.once('SIGINT', () => reject(interruptedError()))
       lines.once('close', () => reject(declinedError()))
     })
     return await Promise.race([lines.question(question), declined])
@@ -24,10 +24,10 @@ export async function ask(io: Io, question: string): Promise<string> {
 
 /** The same without showing what is typed. */
 export async function askHidden(io: Io, question: string): Promise<string> {
-  await io.err.write(question)
   const { stdin } = io
-  stdin.setRawMode?.(true)
+  stdin.setRawMode?.(true) // before the question: whoever pastes at once must not be echoed
   try {
+    await io.err.write(question)
     return await readHidden(stdin)
   } finally {
     stdin.setRawMode?.(false)
@@ -42,7 +42,8 @@ async function readHidden(stdin: Host['stdin']): Promise<string> {
     const onData = (chunk: Buffer) => {
       for (const character of chunk.toString('utf8')) {
         if (character === '\r' || character === '\n') return finish(() => resolve(typed))
-        if (character === '\u0003' || character === '\u0004') return finish(() => reject(declinedError()))
+        if (character === '\u0003') return finish(() => reject(interruptedError()))
+        if (character === '\u0004') return finish(() => reject(declinedError()))
         typed = character === '\u007f' || character === '\b' ? typed.slice(0, -1) : typed + character
       }
     }
@@ -57,4 +58,8 @@ async function readHidden(stdin: Host['stdin']): Promise<string> {
 /** What ends a command that its user did not confirm. */
 export function declinedError(): CliError {
   return new CliError('declined', exit.declined, 'declined; nothing was done')
+}
+
+function interruptedError(): CliError {
+  return new CliError('interrupted', exit.interrupted, 'interrupted; nothing was done')
 }

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runBinary, useFolder } from '../support/cli.ts'
+import { type ServerProcess, startServer } from '../support/server.ts'
+import { hasTerminal, openTerminal } from '../support/terminal.ts'
+
+const folder = useFolder()
+const env = () => ({ HOME: folder.path })
+let server: ServerProcess
+
+beforeAll(async () => {
+  if (hasTerminal) server = await startServer(['--quickstart', '--port', '0'], env(), /--help/)
+})
+afterAll(() => server?.end('SIGTERM'))
+
+async function create(): Promise<string> {
+  return (await runBinary(['create', '--subject', 'maria@example.com', '-q'], { env: env() })).stdout.trim()
+}
+
+async function isLive(id: string): Promise<boolean> {
+  return (await runBinary(['get', id], { env: env() })).code === 0
+}
+
+describe.skipIf(!hasTerminal)('rm on a terminal', () => {
+  it.each([
+    ['y', 'y\r', 0],
+    ['n', 'n\r', 9],
+    ['nothing', '\r', 9],
+    ['the end of the input', '\u0004', 9],
+    ['Ctrl-C', '\u0003', 130],
+  ])('shows the record, asks, and does as it is told: %s', async (_name, keys, code) => {
+    const id = await create()
+    const terminal = openTerminal(['rm', id], env())
+    await terminal.shows('[y/N]')
+    terminal.type(keys)
+    const ended = await terminal.ended
+    expect(ended.screen).toContain('maria@example.com')
+    expect(ended.code).toBe(code)
+    expect(await isLive(id)).toBe(code !== 0)
+  })
+
+  it('of several wants their number, and any other answer deletes none', async () => {
+    const ids = [await create(), await create()]
+    const refused = openTerminal(['rm', ...ids], env())
+    await refused.shows(/2 of site .*Type 2 to delete/s)
+    refused.type('y\r')
+    expect((await refused.ended).code).toBe(9)
+    expect(await Promise.all(ids.map(isLive))).toEqual([true, true])
+    const agreed = openTerminal(['rm', ...ids], env())
+    await agreed.shows('Type 2 to delete')
+    agreed.type('2\r')
+    expect((await agreed.ended).code).toBe(0)
+    expect(await Promise.all(ids.map(isLive))).toEqual([false, false])
+  })
+})
+
+describe.skipIf(!hasTerminal)('auth login on a terminal', () => {
+  it('never shows the key that is typed', async () => {
+    const terminal = openTerminal(['auth', 'login', '-p', 'other', '--base-url', server.url], env())
+    await terminal.shows('API key (not shown)')
+    terminal.type('sk-secret-of-mine\r')
+    const { code, screen } = await terminal.ended
+    expect(code).toBe(4)
+    expect(screen).not.toContain('secret')
+  })
+})
+
+describe.skipIf(!hasTerminal)('list on a terminal', () => {
+  it('is a table with a footer that counts', async () => {
+    await create()
+    const { code, screen } = await openTerminal(['list', '--limit', '1'], env()).ended
+    expect(code).toBe(0)
+    expect(screen).toMatch(/ID +SUBJECT_ID +ACCEPTED/)
+    expect(screen).toMatch(/1 record; there are more: consentctl list --limit 1 --cursor \S+/)
+  })
+})
