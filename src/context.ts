@@ -1,8 +1,8 @@
 import { type Client, createClient } from './client/client.ts'
 import type { ServerModule } from './contract/server.ts'
 import { type Exit, exit } from './exit.ts'
-import { type ColorChoice, type Host, type Io, openIo } from './io/io.ts'
-import type { FormatName } from './output/index.ts'
+import type { ColorChoice, Host, Io } from './io/io.ts'
+import { type FormatName, visible } from './output/index.ts'
 import {
   type GlobalFlags,
   requireApiKey,
@@ -29,9 +29,11 @@ export interface Context {
   /** The instance and key of the settings. */
   readonly api: Client
   /** The same instance with another key, which is not stored. */
-  apiWith(apiKey: string): Client
-  /** A line of talk on stderr, which no machine has to read. */
+  apiWith(apiKey: string, keySource: string): Client
+  /** A line of talk on stderr for people, which --quiet leaves out. */
   say(line: string): Promise<void>
+  /** A line on stderr that must not be missed. */
+  warn(line: string): Promise<void>
   /** The server side, loaded when it is asked for. */
   readonly loadServer: () => Promise<ServerModule>
   /** What the process ends with when nothing is thrown. */
@@ -40,18 +42,19 @@ export interface Context {
 
 export interface ContextOptions {
   readonly host: Host
+  readonly io: Io
   readonly globals: () => Globals
   readonly loadServer: () => Promise<ServerModule>
   readonly version: string
 }
 
-export function createContext({ host, globals, loadServer, version }: ContextOptions): Context {
-  const io = openIo(host, () => globals().color ?? 'auto')
+export function createContext({ host, io, globals, loadServer, version }: ContextOptions): Context {
   let settings: Settings | undefined
-  const say = (line: string) => (globals().quiet ? Promise.resolve() : io.err.write(`${line}\n`))
-  const connection = (apiKey: string) => ({
+  const warn = (line: string) => io.err.write(`${visible(line)}\n`)
+  const connection = (apiKey: string, keySource: string) => ({
     baseUrl: requireBaseUrl(ctx.settings),
     apiKey,
+    keySource,
     userAgent: `consentctl/${version} node/${host.version}`,
     proxied: Object.keys(host.env).some(name => /^https?_proxy$/i.test(name)),
   })
@@ -59,7 +62,10 @@ export function createContext({ host, globals, loadServer, version }: ContextOpt
     host,
     io,
     loadServer,
-    say,
+    warn,
+    say: async line => {
+      if (!globals().quiet) await warn(line)
+    },
     exit: exit.done,
     get globals() {
       return globals()
@@ -69,12 +75,12 @@ export function createContext({ host, globals, loadServer, version }: ContextOpt
       settings ??= resolveSettings(globals(), {
         env,
         platform,
-        warn: message => void io.err.write(`warning: ${message}\n`),
+        warn: message => void warn(`warning: ${message}`),
       })
       return settings
     },
-    api: createClient(async () => connection(requireApiKey(ctx.settings))),
-    apiWith: apiKey => createClient(async () => connection(apiKey)),
+    api: createClient(async () => connection(requireApiKey(ctx.settings), ctx.settings.apiKey?.source ?? '')),
+    apiWith: (apiKey, keySource) => createClient(async () => connection(apiKey, keySource)),
   }
   return ctx
 }

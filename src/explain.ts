@@ -37,15 +37,15 @@ const exitOfStatus: Record<number, Exit> = {
 }
 
 /** Anything thrown, as what is told of it. */
-export function explain(error: unknown, keySource?: string): Explanation {
-  if (error instanceof Resumable) return { ...explain(error.cause, keySource), hint: error.command }
+export function explain(error: unknown): Explanation {
+  if (error instanceof Resumable) return { ...explain(error.cause), hint: error.command }
   if (error instanceof CliError) {
     return { code: error.code, message: error.message, hint: error.hint, exit: error.exit }
   }
   if (isOperatorError(error)) {
     return { code: 'operator', message: error.message, hint: error.hint, exit: exit.usage }
   }
-  if (error instanceof ApiError) return explainApi(error, keySource)
+  if (error instanceof ApiError) return explainApi(error)
   if (error instanceof NetworkError) return explainNetwork(error)
   if (error instanceof ContractError) return explainContract(error)
   return { code: 'bug', message: error instanceof Error ? error.message : String(error), exit: exit.failure }
@@ -61,7 +61,7 @@ export function exitOf(error: unknown): Exit {
   return explain(error).exit
 }
 
-function explainApi(error: ApiError, keySource: string | undefined): Explanation {
+function explainApi(error: ApiError): Explanation {
   const { code, status, requestId, call } = error
   const isUnsure = status >= 500 && !call.idempotent
   const known = Object.hasOwn(exitOfCode, code) ? exitOfCode[code as ErrorCode] : undefined
@@ -69,7 +69,7 @@ function explainApi(error: ApiError, keySource: string | undefined): Explanation
   return {
     code,
     message: code === 'not_found' && call.id !== null ? `no consent with id ${call.id}` : error.message,
-    why: status === 401 && keySource ? `the key came from ${keySource}` : isUnsure ? lost : undefined,
+    why: usual === exit.auth ? `the key came from ${call.keySource}` : isUnsure ? lost : undefined,
     hint: isUnsure ? checkFirst : hints[code],
     exit: isUnsure ? exit.unknown : usual,
     status,
@@ -102,7 +102,7 @@ function explainNetwork(error: NetworkError): Explanation {
 function networkHint(code: string): string {
   if (code === 'ECONNREFUSED') return 'check that the instance runs, and its address: consentctl config list'
   if (/ENOTFOUND|EAI_/.test(code)) return 'check the host’s name: consentctl config list'
-  if (/CERT|TLS|SSL|ISSUER/.test(code))
+  if (/CERT|TLS|SSL|ISSUER|SIGNATURE/.test(code))
     return 'check the instance’s certificate; NODE_EXTRA_CA_CERTS adds an authority'
   return 'try again; nothing is lost by it'
 }
@@ -122,4 +122,4 @@ function explainContract(error: ContractError): Explanation {
 }
 
 /** An answer of something else than the service says nothing of a record: a 404 of a proxy is no "not found". */
-const exitOfForeign: Record<number, Exit> = { 401: exit.auth, 403: exit.auth }
+const exitOfForeign: Record<number, Exit> = { 401: exit.auth, 403: exit.auth, 429: exit.temporary }

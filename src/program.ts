@@ -78,7 +78,7 @@ async function define(command: Command, { load }: Leaf, context: () => Promise<C
 /** A scalar flag given twice is an error: commander would quietly take the last one. */
 function refuseRepeats(command: Command): void {
   for (const option of command.options) {
-    if (option.variadic || option.parseArg) continue
+    if (option.parseArg && !option.argChoices) continue // it collects
     let count = 0
     command.on(`option:${option.name()}`, () => {
       count += 1

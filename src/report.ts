@@ -2,24 +2,27 @@ import type { Context } from './context.ts'
 import { exit } from './exit.ts'
 import { explain } from './explain.ts'
 import { safeJson, visible } from './output/index.ts'
+import { maskKey } from './settings.ts'
 
 /**
  * Tells an error on stderr: to people in at most four lines, to machines in one, whichever the reader of stdout seems to
- * be. `subject` is what it is about, and `keySource` where the key came from.
+ * be. `subject` is what it is about.
  */
 export async function report(
   ctx: Pick<Context, 'io' | 'globals' | 'host'>,
   error: unknown,
   subject?: string,
-  keySource?: string,
 ): Promise<void> {
-  const told = explain(error, keySource)
-  const message = subject && !told.message.includes(subject) ? `${subject}: ${told.message}` : told.message
+  const told = explain(error)
+  const message =
+    subject && !told.message.endsWith(` ${subject}`) ? `${subject}: ${told.message}` : told.message
   const { err } = ctx.io
   if (wantsJson(ctx)) {
     const { code, hint, exit: exitCode, status, requestId } = told
     const body = { code, message, hint, exit: exitCode, status, request_id: requestId ?? undefined }
-    return await err.write(`${safeJson({ error: { ...body, retryable: exitCode === exit.temporary } })}\n`)
+    return await err.write(
+      `${masked(safeJson({ error: { ...body, retryable: exitCode === exit.temporary } }))}\n`,
+    )
   }
   const red = err.color ? (text: string) => `\u001b[31m${text}\u001b[39m` : (text: string) => text
   const lines = [
@@ -28,10 +31,15 @@ export async function report(
   if (told.why) lines.push(`why: ${visible(told.why)}`)
   if (told.hint) lines.push(`try: ${visible(told.hint)}`)
   if (told.requestId) lines.push(`request: ${visible(told.requestId)}`)
-  await err.write(`${lines.join('\n')}\n`)
+  await err.write(`${masked(lines.join('\n'))}\n`)
 }
 
 function wantsJson({ globals, host }: Pick<Context, 'globals' | 'host'>): boolean {
   const format = globals.json ? 'json' : globals.output
   return format === 'json' || format === 'ndjson' || host.env['CONSENTCTL_ERROR_FORMAT'] === 'json'
+}
+
+/** An instance may repeat the key that it refuses; it is not repeated here. */
+function masked(text: string): string {
+  return text.replace(/\bsk-[\w-]{8,}/g, maskKey)
 }

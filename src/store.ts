@@ -40,12 +40,19 @@ export function readConfig(folder: string): Config {
 /** The stored keys. Permissions that let others read them are mended; `warn` hears of it. */
 export function readCredentials(folder: string, warn: (message: string) => void): Credentials {
   const file = join(folder, 'credentials.json')
-  const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0
-  if ((mode & 0o077) !== 0) {
-    chmodSync(file, 0o600)
-    warn(`${file} could be read by others; it is now for you alone`)
-  }
+  const isThere = mend(file, 0o600, warn)
+  if (isThere) mend(folder, 0o700, warn)
   return readFile(file, Credentials)
+}
+
+/** Takes from others what they may do with a file or folder; false where there is none. */
+function mend(path: string, mode: number, warn: (message: string) => void): boolean {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found && (found.mode & 0o077) !== 0) {
+    chmodSync(path, mode)
+    warn(`${path} was open to others; it is now for you alone`)
+  }
+  return found !== undefined
 }
 
 /** Adds or replaces a profile and its key. The first profile becomes the default one. */
@@ -67,8 +74,9 @@ export async function saveProfile(
 
 /** Forgets a profile's key; false where there was none. */
 export async function removeKey(folder: string, name: string): Promise<boolean> {
-  const { [name]: removed, ...rest } = readCredentials(folder, () => {})
-  if (!removed) return false
+  const credentials = readCredentials(folder, () => {})
+  if (!Object.hasOwn(credentials, name)) return false
+  const { [name]: _removed, ...rest } = credentials
   await write(folder, 'credentials', rest)
   return true
 }
@@ -103,8 +111,17 @@ function parseJson(file: string, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    const position = /position (\d+)/.exec((error as Error).message)?.[1]
-    const line = text.slice(0, position === undefined ? text.length : Number(position)).split('\n').length
+    const line = text.slice(0, positionOf((error as Error).message, text)).split('\n').length
     throw settingsError(`${file}, line ${line}: not valid JSON`, 'mend the file, or move it away')
   }
+}
+
+/** Where V8 says that JSON ends to be valid: by its position, by the text around it, or at the end. */
+function positionOf(message: string, text: string): number {
+  const position = /position (\d+)/.exec(message)?.[1]
+  if (position !== undefined) return Number(position)
+  const [, dots, around = ''] = /, (\.\.\.)?"(.*?)"(?:\.\.\.)? is not valid JSON$/s.exec(message) ?? []
+  const start = text.indexOf(around)
+  if (around === '' || start === -1) return text.length
+  return start + (dots ? 10 : Math.max(0, around.indexOf(/token '(.)'/su.exec(message)?.[1] ?? '')))
 }

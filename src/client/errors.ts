@@ -6,6 +6,8 @@ export interface Call {
   readonly idempotent: boolean
   /** The id in its path, where it is about one record. */
   readonly id: string | null
+  /** Where the key came from that was sent with it. */
+  readonly keySource: string
 }
 
 interface Reply {
@@ -67,7 +69,7 @@ export class ContractError extends Error {
 
 /** Errors of looking a name up, connecting and TLS: all before the first byte of a request. */
 const neverSent =
-  /^(ECONNREFUSED|ENOTFOUND|EAI_\w+|ENETUNREACH|EHOSTUNREACH|UND_ERR_CONNECT_TIMEOUT|\w*CERT\w*|ERR_TLS\w*|ERR_SSL\w*|\w*_ISSUER\w*)$/
+  /^(ECONNREFUSED|ENOTFOUND|EAI_\w+|ENETUNREACH|EHOSTUNREACH|UND_ERR_CONNECT_TIMEOUT|\w*CERT\w*|ERR_TLS\w*|ERR_SSL\w*|\w*_ISSUER\w*|\w+_SIGNATURE|EADDRNOTAVAIL)$/
 
 /** Node wraps what went wrong with each address of a host in an AggregateError without a message. */
 function innermost(cause: unknown): { code: string; message: string } {

@@ -29,12 +29,13 @@ export async function* walk(
   let left = limit
   for (let requests = 0; requests < maxRequests && left > 0; requests += 1) {
     const page = await list({ query: { ...query, cursor, limit: Math.min(left, largestPage) } })
-    if (page.next_cursor !== null && page.next_cursor === cursor) {
+    const next = page.next_cursor || null // some write an empty one for none
+    if (next !== null && next === cursor) {
       throw new Error('the instance answered with the cursor it was given: the list would never end')
     }
     left -= page.data.length
-    yield { records: page.data, next: page.next_cursor }
-    if (page.next_cursor === null) return
-    cursor = page.next_cursor
+    yield { records: page.data, next }
+    if (next === null) return
+    cursor = next
   }
 }

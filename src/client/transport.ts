@@ -7,6 +7,8 @@ export interface Connection {
   /** The instance's base address, without a slash at the end. */
   readonly baseUrl: string
   readonly apiKey: string
+  /** Where the key came from, for whoever has to mend it. */
+  readonly keySource: string
   readonly userAgent: string
   /** Whether HTTP_PROXY, HTTPS_PROXY and NO_PROXY are looked at. */
   readonly proxied: boolean
@@ -40,7 +42,8 @@ export function openTransport(connection: Connection): Transport {
       const { method } = endpoint
       const url = connection.baseUrl + fillPath(endpoint.path, params) + toSearch(query)
       const id = (params as { id?: string } | undefined)?.id ?? null
-      const call = { method, url, id, idempotent: method !== 'POST' }
+      const { keySource } = connection
+      const call = { method, url, id, keySource, idempotent: method !== 'POST' }
       const content = body === undefined ? {} : { body: JSON.stringify(body) }
       const type = body === undefined ? {} : { 'content-type': 'application/json' }
       try {
@@ -67,13 +70,13 @@ function read(
   text: string,
 ): unknown {
   const isSuccess = reply.status >= 200 && reply.status < 300
-  const body = reply.status === 204 ? null : parseJson(text)
+  const body = text.trim() === '' ? null : parseJson(text)
+  if (body === undefined) throw new ContractError(call, reply, text, 'the answer is not JSON')
   const parsed = (isSuccess ? endpoint.response : ErrorBody).safeParse(body)
   if (parsed.success && isSuccess) return parsed.data
   if (parsed.success) throw new ApiError(call, reply, parsed.data as ErrorBody)
-  const problem = body === undefined ? 'the answer is not JSON' : 'the answer is not of this service'
-  const place = body === undefined ? '' : ` (${parsed.error.issues[0]?.path.join('.') || 'whole body'})`
-  throw new ContractError(call, reply, text, problem + place)
+  const place = parsed.error.issues[0]?.path.join('.') || 'whole body'
+  throw new ContractError(call, reply, text, `the answer is not of this service (${place})`)
 }
 
 function parseJson(text: string): unknown {

@@ -25,8 +25,13 @@ export function action<S extends z.ZodType>(
 /** A text that a flag must not leave empty: an unset shell variable must never widen a command. */
 export const given = z.string().min(1, 'must not be empty')
 
-/** Ids from the command line; `.` and `..` would name another path of the instance. */
-export const Ids = z.array(given.refine(id => !/^\.\.?$/.test(id), 'is no id')).min(1)
+/** Ids from the command line. */
+export const Ids = z.array(given.refine(isId, 'is no id')).min(1)
+
+/** Whether a text can stand in a path as an id: `.` and `..` would name another path of the instance. */
+export function isId(text: string): boolean {
+  return text !== '' && !/^\.\.?$/.test(text)
+}
 
 /** A number of things, from 1. */
 export const Count = z
@@ -52,12 +57,13 @@ async function print<Row>(
   const format = await formats[formatOf(ctx)]()
   const options = { single, columns: out.columns, color: out.color, header: ctx.globals.header ?? false }
   const renderer = format(view, options)
-  await out.write(renderer.begin())
+  let begin = renderer.begin() // written with the first rows: a command that fails before them prints nothing
   for await (const rows of pages) {
-    await out.write(renderer.rows(rows))
+    await out.write(begin + renderer.rows(rows))
+    begin = ''
     if (out.closed && !mutates) break
   }
-  await out.write(renderer.end())
+  await out.write(begin + renderer.end())
   ctx.exit = exitOf?.() ?? exit.done
 }
 

@@ -1,8 +1,11 @@
 import type { Context } from '../context.ts'
+import { dataError } from '../errors.ts'
 import { type Exit, exit } from '../exit.ts'
 import { exitOf } from '../explain.ts'
 import { decode, readLines } from '../io/input.ts'
+import { fromTsv } from '../output/index.ts'
 import { report } from '../report.ts'
+import { isId } from './action.ts'
 
 /** What became of several ids. */
 export interface Outcome<Row> {
@@ -53,14 +56,19 @@ export function overall(done: number, failures: readonly Exit[]): Exit {
   return done === 0 && failures.every(code => code === first) ? first : exit.partial
 }
 
-/** Ids as given, each once, `-` standing for the lines of stdin. */
+/** Ids as given, each once, `-` standing for the lines of stdin as `-q` writes them. */
 export async function expandIds(ctx: Context, operands: readonly string[]): Promise<string[]> {
   const ids = new Set<string>()
   for (const operand of operands) {
-    if (operand !== '-') ids.add(operand)
-    else
-      for await (const { number, bytes } of readLines(ctx.io, '-'))
-        ids.add(decode(bytes, `line ${number}`).trim())
+    if (operand !== '-') {
+      ids.add(operand)
+      continue
+    }
+    for await (const { number, bytes } of readLines(ctx.io, '-')) {
+      const id = fromTsv(decode(bytes, `line ${number}`).trim())
+      if (!isId(id)) throw dataError(`line ${number} of standard input is no id`)
+      ids.add(id)
+    }
   }
   return [...ids]
 }

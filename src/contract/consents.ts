@@ -73,7 +73,7 @@ export type ConsentQuery = z.output<typeof ConsentQuery>
 /** A page of a list; `next_cursor` is null on the last one. */
 export const ConsentPage = z.object({
   data: z.array(Consent),
-  limit: z.int().optional(),
+  limit: z.int().optional().catch(undefined),
   next_cursor: optional(z.string()),
 })
 export type ConsentPage = z.output<typeof ConsentPage>
@@ -99,7 +99,7 @@ const ById = z.object({ id: z.string() })
 const GetQuery = z.strictObject({ include_deleted: QueryBoolean.optional() })
 const NoQuery = z.strictObject({})
 
-/** The six routes of the specification's section 4. An instance may answer a removal with 204 and no body. */
+/** The six routes of the specification's section 4. What an instance answers to a removal is its own affair. */
 export const consents = {
   create: endpoint({
     method: 'POST',
@@ -133,7 +133,7 @@ export const consents = {
     params: ById,
     query: NoQuery,
     status: 200,
-    response: Consent.nullable(),
+    response: Consent.nullable().catch(null),
   }),
   history: endpoint({
     method: 'GET',

@@ -19,13 +19,11 @@ export async function* readLines(io: Io, source: string): AsyncGenerator<Line> {
     let bytes: Buffer = rest.length ? Buffer.concat([rest, chunk]) : chunk
     for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10)) {
       number += 1
-      const line = trimmed(bytes.subarray(0, end))
+      const line = checked(trimmed(bytes.subarray(0, end)), number, source)
       if (line.length > 0) yield { number, bytes: line }
       bytes = bytes.subarray(end + 1)
     }
-    if (bytes.length > longestLine)
-      throw dataError(`line ${number + 1} of ${nameOf(source)} is longer than 1 MiB`)
-    rest = bytes
+    rest = checked(bytes, number + 1, source)
   }
   if (trimmed(rest).length > 0) yield { number: number + 1, bytes: trimmed(rest) }
 }
@@ -69,6 +67,11 @@ function unreadable(source: string, error: unknown): CliError {
   return usageError(
     code === 'ENOENT' ? `there is no file ${source}` : `${nameOf(source)} cannot be read: ${message}`,
   )
+}
+
+function checked(line: Buffer, number: number, source: string): Buffer {
+  if (line.length > longestLine) throw dataError(`line ${number} of ${nameOf(source)} is longer than 1 MiB`)
+  return line
 }
 
 function trimmed(line: Buffer): Buffer {

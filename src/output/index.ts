@@ -12,4 +12,4 @@ export const formats: Record<FormatName, () => Promise<Format>> = {
 
 export type { Cell, Column, Format, Renderer, RenderOptions, View } from './format.ts'
 export { type FormatName, formatNames } from './names.ts'
-export { safeJson, visible } from './safe.ts'
+export { fromTsv, safeJson, visible } from './safe.ts'

@@ -1,15 +1,15 @@
 import { Chalk } from 'chalk'
-import Table from 'cli-table3'
 import stringWidth from 'string-width'
+import { details } from './details.ts'
 import { type Column, type Format, plain, type Renderer, type RenderOptions, type View } from './format.ts'
+import { prefix } from './graphemes.ts'
 import { visible } from './safe.ts'
 
+/** Spaces between columns. */
 const gap = 2
 
 /** What a column is not cut below: rather is one of a higher rank left out. */
 const narrowest = 20
-
-const graphemes = new Intl.Segmenter()
 
 /**
  * For people: aligned columns cut to the terminal's width. The first rows decide the widths, so that a list of any
@@ -21,7 +21,7 @@ export const table: Format = <Row>(view: View<Row>, options: RenderOptions): Ren
   let layout: Layout<Row> | undefined
   const row = (layout: Layout<Row>, text: (column: Column<Row>) => string) =>
     layout
-      .map(({ column, width }) => fitted(text(column), width))
+      .map(({ column, width }) => fitted(column, text(column), width))
       .join(' '.repeat(gap))
       .trimEnd()
   return {
@@ -75,50 +75,6 @@ function arrange<Row>(
     .map(column => ({ column, width: granted.get(column) ?? 0 }))
 }
 
-/** One row as a list of names and values, none of them cut. */
-function details<Row>(view: View<Row>, room: number, chalk: InstanceType<typeof Chalk>): Renderer<Row> {
-  const nameWidth = Math.max(...view.columns.map(column => column.name.length)) + gap
-  return {
-    begin: () => '',
-    rows: rows =>
-      rows
-        .map(row => {
-          const grid = new Table({
-            chars: { ...borderless },
-            style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
-            colWidths: [nameWidth, Math.max(20, room - nameWidth)],
-            wordWrap: true,
-            wrapOnWordBoundary: false,
-          })
-          for (const column of view.columns)
-            grid.push([column.name.toUpperCase(), visible(plain(column.value(row)))])
-          // Coloured afterwards: cli-table3 cuts escape sequences in two where it wraps.
-          return `${grid
-            .toString()
-            .replace(/ +$/gm, '')
-            .replace(/^\S+/gm, name => chalk.bold(name))}\n`
-        })
-        .join('\n'),
-    end: () => '',
-  }
-}
-
-const edges = [
-  'top',
-  'top-mid',
-  'top-left',
-  'top-right',
-  'bottom',
-  'bottom-mid',
-  'bottom-left',
-  'bottom-right',
-] as const
-const inner = ['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid', 'middle'] as const
-const borderless = Object.fromEntries([...edges, ...inner].map(place => [place, ''])) as Record<
-  (typeof edges)[number] | (typeof inner)[number],
-  string
->
-
 function title<Row>(column: Column<Row>): string {
   return (column.title ?? column.name).toUpperCase()
 }
@@ -127,17 +83,10 @@ function textOf<Row>(column: Column<Row>, row: Row): string {
   return visible(column.text ? column.text(row) : plain(column.value(row)))
 }
 
-/** A text in a cell of some width: filled with spaces, or cut between graphemes with an ellipsis. */
-function fitted(text: string, width: number): string {
+/** A text in a column's cell: filled with spaces, or cut between graphemes with an ellipsis unless it is whole. */
+function fitted<Row>(column: Column<Row>, text: string, width: number): string {
   const own = stringWidth(text)
-  if (own <= width) return text + ' '.repeat(width - own)
-  let cut = ''
-  let used = 0
-  for (const { segment } of graphemes.segment(text)) {
-    const size = stringWidth(segment)
-    if (used + size > width - 1) break
-    cut += segment
-    used += size
-  }
+  if (own <= width || column.whole) return text + ' '.repeat(Math.max(0, width - own))
+  const [cut = '', used = 0] = prefix(text, width - 1)
   return `${cut}…${' '.repeat(width - 1 - used)}`
 }

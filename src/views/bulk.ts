@@ -12,7 +12,7 @@ export const bulkView: View<LineResult> = {
   id: row => row.id ?? '',
   columns: [
     { name: 'line', value: row => row.line, rank: 1 },
-    { name: 'result', value: row => row.result, rank: 2 },
+    { name: 'result', value: row => row.result, whole: true, rank: 2 },
     { name: 'id', value: row => row.id, whole: true, rank: 3 },
     { name: 'error_code', value: row => row.error_code, rank: 4 },
   ],

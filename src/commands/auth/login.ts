@@ -31,7 +31,7 @@ Examples:
         const baseUrl = requireBaseUrl(ctx.settings)
         const apiKey = withKey ? (await readText(ctx.io, '-')).trim() : await askForKey(ctx)
         if (!/^sk-\S+$/.test(apiKey)) throw usageError('that is no API key', 'keys begin with sk-')
-        await check(ctx, apiKey)
+        await check(ctx, apiKey, withKey ? 'standard input' : 'the prompt')
         await saveProfile(folder, profile.value, { base_url: baseUrl, ...(site && { site }) }, apiKey)
         await ctx.say(`stored ${maskKey(apiKey)} for ${baseUrl} in profile ${profile.value} (${folder})`)
         if (settings.apiKey?.source === 'CONSENTCTL_API_KEY')
@@ -48,8 +48,8 @@ async function askForKey(ctx: Context): Promise<string> {
 }
 
 /** Throws what the instance says of the key. */
-async function check(ctx: Context, apiKey: string): Promise<void> {
-  const api = ctx.apiWith(apiKey)
+async function check(ctx: Context, apiKey: string, source: string): Promise<void> {
+  const api = ctx.apiWith(apiKey, source)
   try {
     await api.consents.list({ query: { limit: 1 } })
   } finally {

@@ -25,6 +25,13 @@ const stops = new Set<Exit>([exit.auth, exit.quota])
 export function bulkCreate(ctx: Context, file: string, site: string | undefined): Output<LineResult> {
   const failures: Exit[] = []
   let done = 0
+  let isStopped = false
+  async function* lines(): AsyncGenerator<Line> {
+    for await (const line of readLines(ctx.io, file)) {
+      if (isStopped) return
+      yield line
+    }
+  }
   const createOne = async (line: Line): Promise<LineResult & { error?: unknown }> => {
     try {
       const { id } = await ctx.api.consents.create({ body: readDraft(line, site) })
@@ -34,19 +41,19 @@ export function bulkCreate(ctx: Context, file: string, site: string | undefined)
     }
   }
   async function* pages(): AsyncGenerator<readonly LineResult[]> {
-    for await (const { error, ...result } of inOrder(readLines(ctx.io, file), concurrency, createOne)) {
+    let last = 0
+    for await (const { error, ...result } of inOrder(lines(), concurrency, createOne)) {
       if (error === undefined) done += 1
       else {
         await report(ctx, error, `line ${result.line}`)
-        failures.push(explain(error).exit)
+        const code = explain(error).exit
+        failures.push(code)
+        isStopped ||= stops.has(code)
       }
+      last = result.line
       yield [result]
-      const last = failures.at(-1)
-      if (last !== undefined && stops.has(last)) {
-        await ctx.say(`stopped after line ${result.line}: the lines that follow would fail alike`)
-        break
-      }
     }
+    if (isStopped) await ctx.say(`stopped after line ${last}: the lines that follow would fail alike`)
     await ctx.say(`created ${counted(done)} on ${instanceOf(ctx)}, ${failures.length} failed`)
   }
   return many(bulkView, pages(), { mutates: true, exit: () => overall(done, failures) })

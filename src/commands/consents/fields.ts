@@ -28,8 +28,9 @@ export function acceptanceFlags(command: Command): Command {
     .option('--accepted', 'the subject accepted')
     .option('--refused', 'the subject refused')
     .option(
-      '--pref <name=value...>',
+      '--pref <name=value>',
       'a preference; repeat for more (true, false, numbers and JSON are typed)',
+      (pair: string, pairs: string[] = []) => [...pairs, pair],
     )
     .option('--preferences <@file|->', 'all preferences as a JSON object, from a file or standard input')
 }

@@ -91,18 +91,24 @@ async function* records(
       next = page.next
     }
   } catch (error) {
-    throw next === null ? error : new Resumable(error, resumeCommand(ctx.host.argv, next))
+    throw next === null ? error : new Resumable(error, resumeCommand(ctx.host.argv, query, next))
   }
-  if (next !== null) await ctx.say(`${counted(shown)}; there are more: ${resumeCommand(ctx.host.argv, next)}`)
+  if (next !== null)
+    await ctx.warn(`${counted(shown)}; there are more: ${resumeCommand(ctx.host.argv, query, next)}`)
   else if (ctx.io.out.isTerminal) await ctx.say(counted(shown))
 }
 
-/** The same command, from a cursor on. */
-function resumeCommand(argv: readonly string[], cursor: string): string {
-  const words = argv
-    .slice(2)
-    .filter((word, index, all) => !/^--cursor(=|$)/.test(word) && all[index - 1] !== '--cursor')
-  return ['consentctl', ...words, '--cursor', cursor].map(quoted).join(' ')
+/** The same command from a cursor on; a time that was relative is written out, for the cursor is bound to it. */
+function resumeCommand(argv: readonly string[], { from, to }: ConsentQuery, cursor: string): string {
+  const now: Record<string, string | undefined> = { '--from': from, '--to': to, '--cursor': undefined }
+  const words: string[] = []
+  for (let index = 2; index < argv.length; index += 1) {
+    const [flag = '', ...value] = (argv[index] ?? '').split('=')
+    if (!Object.hasOwn(now, flag)) words.push(argv[index] ?? '')
+    else if (value.length === 0) index += 1
+  }
+  const given = Object.entries(now).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value]))
+  return ['consentctl', ...words, ...given, '--cursor', cursor].map(quoted).join(' ')
 }
 
 /** A word as a POSIX shell reads it back. */

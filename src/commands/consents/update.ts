@@ -37,20 +37,24 @@ Examples:
         }
         if (replacePreferences && !given)
           throw usageError('--replace-preferences needs --pref or --preferences')
-        const preferences = given && !replacePreferences ? await merged(ctx, id, given) : given
+        const before = given && !replacePreferences ? await preferencesAt(ctx, id) : {}
+        const preferences = given && { ...before, ...given }
         const record = await ctx.api.consents.update({ params: { id }, body: { accepted, preferences } })
+        if (!replacePreferences) for (const line of differences(before, given ?? {})) await ctx.say(line)
         await ctx.say(`updated 1 record on ${instanceOf(ctx)}`)
         return one(consentView, record, { mutates: true })
       }),
     )
 }
 
-/** The record's preferences with the given ones over them; what that changes is told. */
-async function merged(ctx: Context, id: string, given: JsonObject): Promise<Record<string, unknown>> {
-  const before = (await ctx.api.consents.get({ params: { id } })).preferences ?? {}
-  for (const [name, value] of Object.entries(given)) {
-    const [was, is] = [Object.hasOwn(before, name) ? safeJson(before[name]) : 'not set', safeJson(value)]
-    if (was !== is) await ctx.say(`${safeJson(name).slice(1, -1)}: ${was} → ${is}`)
-  }
-  return { ...before, ...given }
+async function preferencesAt(ctx: Context, id: string): Promise<JsonObject> {
+  return (await ctx.api.consents.get({ params: { id } })).preferences ?? {}
+}
+
+/** What the given preferences change of those before, a line each. */
+function differences(before: JsonObject, given: JsonObject): string[] {
+  return Object.entries(given).flatMap(([name, value]) => {
+    const was = Object.hasOwn(before, name) ? safeJson(before[name]) : 'not set'
+    return was === safeJson(value) ? [] : [`${name}: ${was} → ${safeJson(value)}`]
+  })
 }

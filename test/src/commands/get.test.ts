@@ -1,17 +1,150 @@
 import { HttpResponse, http } from 'msw'
-import { expect, it } from 'vitest'
-import { run } from '../../support/cli.ts'
-import { useInstance } from '../../support/instance.ts'
+import { describe, expect, it } from 'vitest'
+import { answers, byId, consent, fails, machineError, useCli, uuid } from '../support.ts'
 
-const instance = useInstance()
+const cli = useCli()
 
-const record = { id: '7', site_id: 's', accepted: true, created_at: '2026-01-31T09:30:00.000Z', invented: 1 }
+/** Holds every record but those whose ids begin with "missing"; its key is revoked for ids with "revoked". */
+function holding() {
+  cli.instance.use(
+    http.get(byId, ({ params: { id } }) => {
+      if (String(id).startsWith('missing')) return fails(404, 'not_found')
+      if (id === 'revoked') return fails(401, 'unauthorized')
+      if (id === 'over') return fails(429, 'quota_exceeded')
+      return HttpResponse.json(consent({ id: String(id) }))
+    }),
+  )
+}
 
-it('shows a record of an instance that sends fewer fields and others', async () => {
-  instance.use(http.get('*/api/v1/consents/7', () => HttpResponse.json(record)))
-  const env = { CONSENTCTL_BASE_URL: instance.url, CONSENTCTL_API_KEY: 'sk-x', HOME: '/nowhere' }
-  const { code, stdout, stderr } = await run(['get', '7', '-o', 'json'], { env })
-  expect(stderr).toBe('')
-  expect(code).toBe(0)
-  expect(JSON.parse(stdout)).toMatchObject({ id: '7', accepted: true, subject_id: null })
+describe('one id', () => {
+  it('is one object in JSON', async () => {
+    holding()
+    const { code, stdout, stderr } = await cli.run(['get', uuid(7), '-o', 'json'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(JSON.parse(stdout)).toEqual(consent({ id: uuid(7) }))
+  })
+
+  it('asks for a deleted record too when that is said', async () => {
+    holding()
+    await cli.run(['get', '7', '--include-deleted'])
+    await cli.run(['get', '7'])
+    expect(cli.sent().map(({ query }) => query)).toEqual([{ include_deleted: 'true' }, {}])
+  })
+
+  it.each([
+    ['-o', 'json'],
+    ['-o', 'tsv'],
+    ['-o', 'ndjson'],
+    ['-o', 'table'],
+    ['-q', '--header'],
+  ])('that is missing ends with 3 and prints nothing on stdout: %s %s', async (...flags) => {
+    holding()
+    expect(await cli.run(['get', 'missing', ...flags])).toMatchObject({ code: 3, stdout: '' })
+  })
+
+  it('that is missing is named in the error', async () => {
+    holding()
+    const { stderr } = await cli.run(['get', 'missing-7'])
+    expect(stderr).toMatch(/^error: .*missing-7.*\(not_found\)$/m)
+  })
+})
+
+describe('several ids', () => {
+  it('are shown in their order, each once, as an array in JSON', async () => {
+    holding()
+    const { code, stdout } = await cli.run(['get', 'b', 'a', 'b', 'c', '--json'])
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout).map(({ id }: { id: string }) => id)).toEqual(['b', 'a', 'c'])
+    expect(cli.sent()).toHaveLength(3)
+  })
+
+  it('come from standard input for -: CRLF, blank lines, no last line end, beside others', async () => {
+    holding()
+    const { code, stdout } = await cli.run(['get', 'z', '-', '-q'], { stdin: '\ufeffa\r\n\r\n  b \n\nc' })
+    expect(code).toBe(0)
+    expect(stdout).toBe('z\na\nb\nc\n')
+  })
+
+  it('with some missing end with 8, each named, the others shown', async () => {
+    holding()
+    const { code, stdout, stderr } = await cli.run(['get', 'a', 'missing-1', 'b', 'missing-2', '-q'])
+    expect(code).toBe(8)
+    expect(stdout).toBe('a\nb\n')
+    expect(stderr.match(/^error: .*missing-\d/gm)).toHaveLength(2)
+  })
+
+  it('all missing end with 3', async () => {
+    holding()
+    expect(await cli.run(['get', 'missing-1', 'missing-2', '-q'])).toMatchObject({ code: 3, stdout: '' })
+    expect(cli.sent()).toHaveLength(2)
+  })
+
+  it.each([
+    ['revoked', 4],
+    ['over', 6],
+  ])('stop at once where no other can fare better: %s', async (id, exit) => {
+    holding()
+    expect(await cli.run(['get', id, 'a', 'b', '-q'])).toMatchObject({ code: exit, stdout: '' })
+    expect(cli.sent()).toHaveLength(1)
+  })
+
+  it('stop at once in the middle too, then the exit code is that of a partial success', async () => {
+    holding()
+    const { code, stdout, stderr } = await cli.run(['get', 'a', 'revoked', 'b', '-q'])
+    expect({ code, stdout }).toEqual({ code: 8, stdout: 'a\n' })
+    expect(cli.sent()).toHaveLength(2)
+    expect(stderr).toContain('CONSENTCTL_API_KEY')
+  })
+})
+
+describe('ids of any text', () => {
+  it.each([
+    ['a b', 'a%20b'],
+    ['a/b?c#d', 'a%2Fb%3Fc%23d'],
+    ['100%', '100%25'],
+    ['%2e%2e', '%252e%252e'],
+    ['é同', '%C3%A9%E5%90%8C'],
+    ['...', '...'],
+    ['../x', '..%2Fx'],
+    ['a\\b', 'a%5Cb'],
+    ['a\tb', 'a%09b'],
+  ])('%j is sent percent-encoded', async (id, path) => {
+    cli.instance.use(answers('get', '*', consent({ id })))
+    const { code, stdout } = await cli.run(['get', id, '-o', 'json'])
+    expect(code).toBe(0)
+    expect(cli.instance.requests[0]?.url).toBe(`/api/v1/consents/${path}`)
+    expect(JSON.parse(stdout).id).toBe(id)
+  })
+
+  it.each(['', '.', '..'])('%j is refused before any request', async id => {
+    const { code, stdout, stderr } = await cli.run(['get', 'a', id, '-o', 'json'])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(machineError(stderr)).toMatchObject({ code: 'usage', exit: 2 })
+    expect(cli.sent()).toEqual([])
+  })
+
+  it.each(['.', '..', '   '])(
+    'the line %j of standard input never becomes a request for another path',
+    async line => {
+      cli.instance.use(answers('get', '*', consent()))
+      await cli.run(['get', '-'], { stdin: `a\n${line}\nb\n` })
+      for (const { path } of cli.sent()) expect(path).toMatch(/^\/api\/v1\/consents\/[ab]$/)
+    },
+  )
+
+  it.each(['a\\b', 'a b', 'é同', 'a\tb', 'a\\tb', '-7'])('what -q prints, get - reads: %j', async id => {
+    cli.instance.use(answers('get', '*', consent({ id })))
+    const { stdout } = await cli.run(['get', '-q', '--', id])
+    await cli.run(['get', '-'], { stdin: stdout })
+    const [first, second] = cli.sent()
+    expect(second).toEqual(first)
+  })
+
+  it('standard input that is no UTF-8 is refused with its line, before any request', async () => {
+    const stdin = Buffer.from([0x61, 0x0a, 0xff, 0x0a])
+    const { code, stderr } = await cli.run(['get', '-'], { stdin })
+    expect(code).toBe(5)
+    expect(stderr).toContain('line 2 is not valid UTF-8')
+    expect(cli.sent()).toEqual([])
+  })
 })

@@ -1,0 +1,155 @@
+import { HttpResponse, http } from 'msw'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Client, createClient } from '../../../src/client/client.ts'
+import { ApiError, ContractError, NetworkError } from '../../../src/client/errors.ts'
+import { freePort } from '../../support/cluster.ts'
+import { answers, apiKey, byId, consent, consentsPath, fails, useCli } from '../support.ts'
+
+const { instance, sent } = useCli()
+
+const connection = (baseUrl = instance.url) => ({
+  baseUrl,
+  apiKey,
+  keySource: 'a test',
+  userAgent: 'test/1',
+  proxied: false,
+})
+let api: Client
+beforeAll(() => {
+  api = createClient(async () => connection())
+})
+afterAll(() => api.close())
+
+describe('a request', () => {
+  it('has the key, what is accepted and who asks; a body and its type only where there is one', async () => {
+    instance.use(answers('get', byId, consent()), answers('put', byId, consent()))
+    await api.consents.get({ params: { id: '7' } })
+    await api.consents.update({ params: { id: '7' }, body: { accepted: true } })
+    const [get, put] = instance.requests
+    const common = { authorization: `Bearer ${apiKey}`, accept: 'application/json', 'user-agent': 'test/1' }
+    expect(get).toMatchObject({ text: '', headers: common })
+    expect(get?.headers).not.toHaveProperty('content-type')
+    expect(put).toMatchObject({
+      text: '{"accepted":true}',
+      headers: { ...common, 'content-type': 'application/json' },
+    })
+  })
+
+  it('leaves out what is not set, and keeps what is false', async () => {
+    instance.use(answers('get', consentsPath, { data: [] }))
+    await api.consents.list({ query: { accepted: false, subject_id: undefined, limit: 3 } })
+    expect(instance.requests[0]?.url).toBe('/api/v1/consents?accepted=false&limit=3')
+  })
+
+  it('carries any text in a query unchanged', async () => {
+    instance.use(answers('get', consentsPath, { data: [] }))
+    const subject_id = `a b+c&d=e%20f#g?h/ï同👍"'\\`
+    await api.consents.list({ query: { subject_id } })
+    expect(sent()[0]?.query).toEqual({ subject_id })
+  })
+
+  it('carries any text in a body unchanged', async () => {
+    instance.use(answers('post', consentsPath, consent(), 201))
+    const body = {
+      site_id: 's',
+      subject_id: 'ï同👍\u0000\u001b\u2028',
+      preferences: { '\ud800': [1e-7, -0.5, null] },
+    }
+    await api.consents.create({ body })
+    expect(sent()[0]?.body).toEqual(body)
+  })
+
+  it('asks for the connection with the first call, once', async () => {
+    instance.use(answers('get', byId, consent()))
+    let asked = 0
+    const lazy = createClient(async () => {
+      asked += 1
+      return connection()
+    })
+    expect(asked).toBe(0)
+    await Promise.all(['1', '2', '3'].map(id => lazy.consents.get({ params: { id } })))
+    expect(asked).toBe(1)
+    await lazy.close()
+  })
+})
+
+describe('an answer', () => {
+  it('of the service is typed, what it leaves out is null, and what is not of the contract is left out', async () => {
+    instance.use(answers('get', byId, { id: '7', accepted: true, created_at: 'x', invented: 1 }))
+    const record = await api.consents.get({ params: { id: '7' } })
+    expect(record).toEqual({
+      ...Object.fromEntries(Object.keys(consent()).map(field => [field, null])),
+      id: '7',
+      accepted: true,
+      created_at: 'x',
+    })
+  })
+
+  it('that is an error of the service is an ApiError with its code, status and request id', async () => {
+    const withId = fails(409, 'conflict', 'a sentence')
+    withId.headers.set('x-request-id', 'r-9')
+    instance.use(http.put(byId, () => withId))
+    const error = await api.consents.update({ params: { id: '7' }, body: {} }).catch(each => each)
+    expect(error).toBeInstanceOf(ApiError)
+    expect(error).toMatchObject({
+      code: 'conflict',
+      status: 409,
+      requestId: 'r-9',
+      message: 'a sentence',
+      call: { method: 'PUT', idempotent: true },
+    })
+  })
+
+  it('that is something else is a ContractError that names the field, and holds its first 200 characters', async () => {
+    instance.use(answers('get', byId, { id: 7, note: 'x'.repeat(900) }))
+    const error = await api.consents.get({ params: { id: '7' } }).catch(each => each)
+    expect(error).toBeInstanceOf(ContractError)
+    expect(error.message).toContain('(id)')
+    expect(error.excerpt).toHaveLength(200)
+  })
+
+  it('that never comes is a NetworkError that knows whether the request was sent', async () => {
+    const nobody = createClient(async () => connection('http://127.0.0.1:0'))
+    await expect(nobody.consents.get({ params: { id: '7' } })).rejects.toBeInstanceOf(NetworkError)
+    const port = await freePort()
+    const refused = createClient(async () => connection(`http://127.0.0.1:${port}`))
+    await expect(refused.consents.get({ params: { id: '7' } })).rejects.toMatchObject({
+      code: 'ECONNREFUSED',
+      maybeSent: false,
+    })
+    await Promise.all([nobody.close(), refused.close()])
+  })
+
+  it('of 2 MB is read whole', async () => {
+    const data = Array.from({ length: 100 }, (_, index) =>
+      consent({ id: String(index), user_agent: 'x'.repeat(20_000) }),
+    )
+    instance.use(http.get(consentsPath, () => HttpResponse.json({ data })))
+    expect((await api.consents.list({})).data).toEqual(data)
+  })
+})
+
+it('knows the calls that may be repeated: all but the POST', async () => {
+  for (const path of [consentsPath, byId]) instance.use(http.all(path, () => fails(500, 'internal_error')))
+  const params = { id: '7' }
+  const calls = [
+    api.consents.create({ body: { site_id: 's' } }),
+    api.consents.get({ params }),
+    api.consents.update({ params, body: {} }),
+    api.consents.remove({ params }),
+  ]
+  const errors = await Promise.all(
+    calls.map(call =>
+      call.then(
+        () => null,
+        error => error,
+      ),
+    ),
+  )
+  expect(errors.map(error => [error.call.method, error.call.idempotent])).toEqual([
+    ['POST', false],
+    ['GET', true],
+    ['PUT', true],
+    ['DELETE', true],
+  ])
+})

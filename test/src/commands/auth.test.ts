@@ -1,0 +1,175 @@
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { http } from 'msw'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { apiKey, consentsPath, fails, listOf, machineError, screen, useCli } from '../support.ts'
+
+const cli = useCli()
+let folder = ''
+beforeEach(() => {
+  folder = cli.freshFolder()
+})
+
+/** Runs without a key in the environment, in a configuration folder of this test's own. */
+function auth(args: string[], stdin = '', env: Record<string, string | undefined> = {}) {
+  const base = { CONSENTCTL_CONFIG_DIR: folder, CONSENTCTL_API_KEY: undefined }
+  return cli.run(args, { stdin, env: { ...base, ...env } })
+}
+
+const stored = (name: string) => JSON.parse(readFileSync(join(folder, name), 'utf8'))
+
+describe('auth login', () => {
+  it('checks the key with one request, then stores it for this address', async () => {
+    cli.instance.use(listOf(3))
+    const { code, stdout, stderr } = await auth(
+      ['auth', 'login', '--with-key', '--site', 's'],
+      `${apiKey}\r\n`,
+    )
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect(stderr).toContain('sk-…a1b2')
+    expect(cli.instance.requests).toMatchObject([
+      { method: 'GET', url: '/api/v1/consents?limit=1', headers: { authorization: `Bearer ${apiKey}` } },
+    ])
+    expect(stored('config.json')).toEqual({
+      profile: 'default',
+      profiles: { default: { base_url: cli.instance.url, site: 's' } },
+    })
+    expect(stored('credentials.json')).toEqual({ default: { api_key: apiKey, base_url: cli.instance.url } })
+    expect(statSync(folder).mode & 0o777).toBe(0o700)
+    for (const name of ['config.json', 'credentials.json'])
+      expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600)
+  })
+
+  it('makes what later commands use, without anything in the environment', async () => {
+    cli.instance.use(listOf(1))
+    await auth(['auth', 'login', '--with-key', '-p', 'shop'], apiKey)
+    const { code } = await auth(['list'], '', { CONSENTCTL_BASE_URL: undefined })
+    expect(code).toBe(0)
+    expect(cli.instance.requests.at(-1)?.headers.authorization).toBe(`Bearer ${apiKey}`)
+  })
+
+  it.each([
+    [401, 'unauthorized', 4],
+    [403, 'forbidden', 4],
+    [404, 'not_found', 3],
+    [503, 'unavailable', 7],
+  ])('stores nothing where the instance does not accept it: %i %s', async (status, error, exit) => {
+    cli.instance.use(http.get(consentsPath, () => fails(status, error)))
+    const { code, stdout } = await auth(['auth', 'login', '--with-key'], apiKey)
+    expect({ code, stdout }).toEqual({ code: exit, stdout: '' })
+    expect(existsSync(folder)).toBe(false)
+  })
+
+  it('keeps the key there was where a new one is rejected', async () => {
+    cli.instance.use(listOf(1))
+    await auth(['auth', 'login', '--with-key'], apiKey)
+    cli.instance.use(http.get(consentsPath, () => fails(401, 'unauthorized')))
+    expect(await auth(['auth', 'login', '--with-key'], 'sk-another')).toMatchObject({ code: 4 })
+    expect(stored('credentials.json').default.api_key).toBe(apiKey)
+  })
+
+  it('never blames another source for the key that it was given', async () => {
+    cli.instance.use(http.get(consentsPath, () => fails(401, 'unauthorized')))
+    const { stderr } = await auth(['auth', 'login', '--with-key'], apiKey, { CONSENTCTL_API_KEY: 'sk-env' })
+    expect(stderr).not.toContain('came from CONSENTCTL_API_KEY')
+  })
+
+  it.each(['', '\n', 'token-123', 'sk-', 'sk-a b', 'sk-a\nsk-b'])(
+    'refuses %j before any request',
+    async text => {
+      expect(await auth(['auth', 'login', '--with-key'], text)).toMatchObject({ code: 2, stdout: '' })
+      expect(cli.sent()).toEqual([])
+      expect(existsSync(folder)).toBe(false)
+    },
+  )
+
+  it('without --with-key it ends with 2 where nobody can be asked', async () => {
+    const { code, stderr } = await auth(['auth', 'login'], apiKey)
+    expect(code).toBe(2)
+    expect(stderr).toContain('--with-key')
+  })
+
+  it('takes no key from the command line', async () => {
+    for (const args of [[apiKey], ['--with-key', apiKey], ['--api-key', apiKey], [`--with-key=${apiKey}`]])
+      expect(await auth(['auth', 'login', ...args])).toMatchObject({ code: 2, stdout: '' })
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('does not send a key unencrypted to a host that is not named for it', async () => {
+    const { code, stderr } = await auth(
+      ['auth', 'login', '--with-key', '--base-url', 'http://x.example'],
+      apiKey,
+    )
+    expect(code).toBe(2)
+    expect(stderr).toContain('CONSENTCTL_ALLOW_HTTP=x.example')
+  })
+})
+
+describe('auth status', () => {
+  it('names the key by its end, its source, and the answer of the instance', async () => {
+    cli.instance.use(listOf(1))
+    await auth(['auth', 'login', '--with-key'], apiKey)
+    const { code, stdout } = await auth(['auth', 'status', '-o', 'tsv'])
+    expect(code).toBe(0)
+    expect(stdout).toContain('api_key\tsk-…a1b2\tprofile default, credentials.json\n')
+    expect(stdout).toContain(`base_url\t${cli.instance.url}\t`)
+    expect(stdout).toContain('valid\tyes\t')
+  })
+
+  it('ends with 4 for a key that is not accepted, names its source, and keeps it', async () => {
+    cli.instance.use(listOf(1))
+    await auth(['auth', 'login', '--with-key'], apiKey)
+    cli.instance.use(http.get(consentsPath, () => fails(401, 'unauthorized')))
+    const { code, stdout, stderr } = await auth(['auth', 'status'])
+    expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
+    expect(stderr).toContain('the key came from profile default')
+    expect(stored('credentials.json').default.api_key).toBe(apiKey)
+  })
+
+  it('ends with 4 and no request where there is no key, with 2 where there is no instance', async () => {
+    expect(await auth(['auth', 'status'])).toMatchObject({ code: 4, stdout: '' })
+    expect(await auth(['auth', 'status'], '', { CONSENTCTL_BASE_URL: undefined })).toMatchObject({ code: 2 })
+    expect(cli.sent()).toEqual([])
+  })
+})
+
+describe('auth logout', () => {
+  it('forgets the key and keeps the address', async () => {
+    cli.instance.use(listOf(1))
+    await auth(['auth', 'login', '--with-key'], apiKey)
+    expect(await auth(['auth', 'logout'])).toMatchObject({ code: 0, stdout: '' })
+    expect(stored('credentials.json')).toEqual({})
+    expect(stored('config.json').profiles.default.base_url).toBe(cli.instance.url)
+    expect(await auth(['list'])).toMatchObject({ code: 4 })
+    expect(await auth(['auth', 'logout'])).toMatchObject({ code: 0 })
+  })
+})
+
+it('a stored key is not sent to another address: exit code 4, and no request', async () => {
+  cli.instance.use(listOf(1))
+  await auth(['auth', 'login', '--with-key'], apiKey)
+  const before = cli.sent().length
+  const other = cli.instance.url.replace('127.0.0.1', 'localhost')
+  const { code, stdout, stderr } = await auth(['list', '--base-url', other, '-o', 'ndjson'])
+  expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
+  expect(machineError(stderr)).toMatchObject({ code: 'no_key', exit: 4 })
+  expect(cli.sent()).toHaveLength(before)
+})
+
+it('the key stands in no output of any command, but masked', async () => {
+  cli.instance.use(listOf(1))
+  await auth(['auth', 'login', '--with-key'], apiKey)
+  const lines = [
+    'auth status',
+    'config list',
+    'config list --json',
+    'list',
+    'auth logout',
+    'auth login --with-key',
+  ]
+  for (const line of lines) {
+    const env = { CONSENTCTL_CONFIG_DIR: folder }
+    const { stdout, stderr } = await cli.run(line.split(' '), { ...screen, env, stdin: apiKey })
+    expect(stdout + stderr).not.toContain(apiKey.slice(3, -4))
+  }
+})

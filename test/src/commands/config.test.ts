@@ -1,0 +1,80 @@
+import { expect, it } from 'vitest'
+import { saveProfile } from '../../../src/store.ts'
+import { run } from '../../support/cli.ts'
+import { apiKey, useCli } from '../support.ts'
+
+const cli = useCli()
+
+/** `config list` as pairs of value and source. */
+async function configList(args: string[], env: Record<string, string>) {
+  const { code, stdout, stderr } = await run(['config', 'list', '--json', ...args], { env })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout).not.toContain(apiKey)
+  const rows = JSON.parse(stdout) as { setting: string; value: string | null; source: string }[]
+  return Object.fromEntries(rows.map(({ setting, value, source }) => [setting, [value, source]]))
+}
+
+it('lists every setting with its value and where it comes from, by its precedence', async () => {
+  const folder = cli.freshFolder()
+  await saveProfile(folder, 'shop', { base_url: 'https://shop.example', site: 's' }, apiKey)
+  await saveProfile(folder, 'bare', { base_url: 'https://bare.example' }, apiKey)
+  const dir = { CONSENTCTL_CONFIG_DIR: folder }
+
+  expect(await configList([], dir)).toEqual({
+    config_folder: [folder, 'CONSENTCTL_CONFIG_DIR'],
+    profile: ['shop', 'config.json'],
+    base_url: ['https://shop.example', 'profile shop'],
+    site: ['s', 'profile shop'],
+    api_key: ['sk-…a1b2', 'profile shop, credentials.json'],
+    output: ['json', 'flag'],
+  })
+  const env = { CONSENTCTL_BASE_URL: 'https://env.example/', CONSENTCTL_API_KEY: 'sk-environment-key-z9z9' }
+  expect(
+    await configList([], { ...dir, ...env, CONSENTCTL_SITE: 'e', CONSENTCTL_PROFILE: 'bare' }),
+  ).toMatchObject({
+    profile: ['bare', 'CONSENTCTL_PROFILE'],
+    base_url: ['https://env.example', 'CONSENTCTL_BASE_URL'],
+    site: ['e', 'CONSENTCTL_SITE'],
+    api_key: ['sk-…z9z9', 'CONSENTCTL_API_KEY'],
+  })
+  expect(
+    await configList(['-p', 'bare', '--base-url', 'https://flag.example'], { ...dir, ...env }),
+  ).toMatchObject({
+    profile: ['bare', '--profile'],
+    base_url: ['https://flag.example', '--base-url'],
+    site: [null, 'not set'],
+  })
+})
+
+it('says what is not set', async () => {
+  expect(await configList([], { HOME: '/nowhere' })).toMatchObject({
+    config_folder: ['/nowhere/.config/consentctl', 'default'],
+    profile: ['default', 'default'],
+    base_url: [null, 'not set'],
+    site: [null, 'not set'],
+    api_key: [null, 'not set'],
+  })
+})
+
+it('shows no key of the profile where it would not be sent', async () => {
+  const folder = cli.freshFolder()
+  await saveProfile(folder, 'shop', { base_url: 'https://shop.example' }, apiKey)
+  const settings = await configList(['--base-url', 'https://evil.example'], { CONSENTCTL_CONFIG_DIR: folder })
+  expect(settings['api_key']).toEqual([null, 'not set'])
+})
+
+it('masks a short key wholly', async () => {
+  const settings = await configList([], { HOME: '/nowhere', CONSENTCTL_API_KEY: 'sk-short' })
+  expect(settings['api_key']).toEqual(['…', 'CONSENTCTL_API_KEY'])
+})
+
+it('an unknown profile ends with 2 and names those there are', async () => {
+  const folder = cli.freshFolder()
+  await saveProfile(folder, 'shop', { base_url: 'https://shop.example' }, apiKey)
+  const { code, stdout, stderr } = await run(['config', 'list', '-p', 'shp'], {
+    env: { CONSENTCTL_CONFIG_DIR: folder },
+  })
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toContain('"shp"')
+  expect(stderr).toContain('there are: shop')
+})

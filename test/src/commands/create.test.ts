@@ -1,0 +1,183 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { useFolder } from '../../support/cli.ts'
+import { answers, apiKey, consent, consentsPath, machineError, site, useCli, uuid } from '../support.ts'
+
+const cli = useCli()
+const folder = useFolder()
+
+/** Runs a create that succeeds, and gives the body it sent. */
+async function bodyOf(args: string[], stdin = ''): Promise<unknown> {
+  cli.instance.use(answers('post', consentsPath, consent(), 201))
+  const { code, stderr } = await cli.run(['create', '--site', site, ...args], { stdin })
+  expect(stderr).toMatch(/^created 1 record on default@127\.0\.0\.1:\d+\n$/)
+  expect(code).toBe(0)
+  expect(cli.sent()).toHaveLength(1)
+  return cli.sent()[0]?.body
+}
+
+describe('the request', () => {
+  it('has every flag as its field, and the key as a bearer token', async () => {
+    const flags = [
+      ['--consent-id', 'banner'],
+      ['--subject', 'maria@example.com'],
+      ['--accepted'],
+      ['--pref', 'marketing=true'],
+      ['--policy-version', '3'],
+      ['--ip-address', '203.0.113.7'],
+      ['--user-agent', 'Mozilla/5.0 (X11)'],
+    ].flat()
+    expect(await bodyOf(flags)).toEqual({
+      site_id: site,
+      consent_id: 'banner',
+      subject_id: 'maria@example.com',
+      accepted: true,
+      preferences: { marketing: true },
+      policy_version: 3,
+      ip_address: '203.0.113.7',
+      user_agent: 'Mozilla/5.0 (X11)',
+    })
+    const [request] = cli.instance.requests
+    expect(request).toMatchObject({ method: 'POST', url: '/api/v1/consents' })
+    expect(request?.headers).toMatchObject({
+      authorization: `Bearer ${apiKey}`,
+      'content-type': 'application/json',
+      'user-agent': expect.stringMatching(/^consentctl\/\d+\.\d+\.\d+ node\/v\d+/),
+    })
+  })
+
+  it.each([
+    [['--accepted'], { site_id: site, accepted: true }],
+    [['--refused'], { site_id: site, accepted: false }],
+    [[], { site_id: site }],
+  ])('acceptance has three states: %j', async (flags, body) => {
+    expect(await bodyOf(flags)).toEqual(body)
+  })
+
+  it.each([
+    ['a=true', true],
+    ['a=false', false],
+    ['a=null', null],
+    ['a=3', 3],
+    ['a=-0.5', -0.5],
+    ['a=1e3', 1000],
+    ['a="3"', '3'],
+    ['a=granted', 'granted'],
+    ['a=True', 'True'],
+    ['a=007', '007'],
+    ['a=', ''],
+    ['a=b=c', 'b=c'],
+    ['a= true', true],
+    ['a={"b":[1,null]}', { b: [1, null] }],
+    ['a=[]', []],
+    ['a={not json}', '{not json}'],
+    ['a=zoë 同意', 'zoë 同意'],
+  ])('--pref %s is typed', async (pair, value) => {
+    expect(await bodyOf(['--pref', pair])).toEqual({ site_id: site, preferences: { a: value } })
+  })
+
+  it('several --pref make one object', async () => {
+    expect(await bodyOf(['--pref', 'a=1', '--pref', 'b.c=2', '--pref', 'constructor=3'])).toMatchObject({
+      preferences: { a: 1, 'b.c': 2, constructor: 3 },
+    })
+  })
+
+  it('--preferences reads a file or standard input, and --pref goes over it', async () => {
+    const file = join(folder.path, 'preferences.json')
+    writeFileSync(file, '\ufeff{"a": 1, "b": {"c": [true]}}\n')
+    const args = ['--preferences', `@${file}`, '--pref', 'a=2']
+    expect(await bodyOf(args)).toMatchObject({ preferences: { a: 2, b: { c: [true] } } })
+  })
+
+  it('--preferences - reads standard input', async () => {
+    expect(await bodyOf(['--preferences', '-'], '{"marketing": false}')).toMatchObject({
+      preferences: { marketing: false },
+    })
+  })
+
+  it('the site comes from CONSENTCTL_SITE where --site is not given', async () => {
+    cli.instance.use(answers('post', consentsPath, consent(), 201))
+    await cli.run(['create'], { env: { CONSENTCTL_SITE: site } })
+    await cli.run(['create', '--site', uuid(5)], { env: { CONSENTCTL_SITE: site } })
+    expect(cli.sent()).toMatchObject([{ body: { site_id: site } }, { body: { site_id: uuid(5) } }])
+  })
+
+  it('sends the site as it was given, for another instance may have ids of another kind', async () => {
+    cli.instance.use(answers('post', consentsPath, consent(), 201))
+    expect(await cli.run(['create', '--site', 'shop 1'])).toMatchObject({ code: 0 })
+    expect(cli.sent()).toMatchObject([{ body: { site_id: 'shop 1' } }])
+  })
+})
+
+describe('what is printed', () => {
+  const record = consent({ id: uuid(77) })
+
+  it.each([
+    [['-q'], `${uuid(77)}\n`],
+    [['-o', 'id'], `${uuid(77)}\n`],
+    [['-o', 'ndjson'], `${JSON.stringify(record)}\n`],
+    [['--json'], `${JSON.stringify(record, null, 2)}\n`],
+  ])('with %j is the record that was made', async (flags, stdout) => {
+    cli.instance.use(answers('post', consentsPath, record, 201))
+    expect(await cli.run(['create', '--site', site, ...flags])).toMatchObject({ code: 0, stdout })
+  })
+
+  it('-q keeps stderr empty', async () => {
+    cli.instance.use(answers('post', consentsPath, record, 201))
+    expect(await cli.run(['create', '--site', site, '-q'])).toMatchObject({ stderr: '' })
+  })
+
+  it('names the profile and the host of the change', async () => {
+    cli.instance.use(answers('post', consentsPath, record, 201))
+    const { stderr } = await cli.run(['create', '--site', site, '-p', 'shop'])
+    expect(stderr).toBe(`created 1 record on shop@${new URL(cli.instance.url).host}\n`)
+  })
+})
+
+describe('refused before any request', () => {
+  it.each([
+    [2, ['--accepted', '--refused']],
+    [2, ['--policy-version', 'two']],
+    [2, ['--policy-version', '-1']],
+    [2, ['--pref', 'marketing']],
+    [2, ['--pref', '=true']],
+    [2, ['--pref', '__proto__=1']],
+    [2, ['--preferences', '{"a":1}']],
+    [2, ['--preferences', '@/nowhere/none.json']],
+    [2, ['--file', '-', '--subject', 'x']],
+    [2, ['--file', '/nowhere/none.ndjson', '-q']],
+    [5, ['--pref', 'a=9007199254740993']],
+    [5, ['--pref', 'a=1e400']],
+    [5, ['--pref', 'a={"b":1,"b":2}']],
+    [5, ['--pref', 'a={"__proto__":1}']],
+    [5, ['--pref', `a=${'['.repeat(8)}${']'.repeat(8)}`]],
+    [5, ['--pref', `a=${'x'.repeat(16_384)}`]],
+  ])('with exit code %i: %j', async (exit, flags) => {
+    const { code, stdout, stderr } = await cli.run(['create', '--site', site, ...flags, '-o', 'json'])
+    expect({ code, stdout }).toEqual({ code: exit, stdout: '' })
+    expect(machineError(stderr)).toMatchObject({ exit, retryable: false })
+    expect(cli.sent()).toEqual([])
+  })
+
+  it.each([
+    ['', 'is not valid JSON'],
+    ['[1]', 'is no JSON object'],
+    ['null', 'is no JSON object'],
+    ['{"a":1', 'is not valid JSON'],
+    ['{"a":1,"a":2}', 'has the key "a" twice'],
+    [Buffer.from([0x7b, 0xff, 0x7d]), 'is not valid UTF-8'],
+  ])('preferences that are no exact JSON object: %j', async (stdin, problem) => {
+    const { code, stderr } = await cli.run(['create', '--site', site, '--preferences', '-'], { stdin })
+    expect(code).toBe(5)
+    expect(stderr).toContain(`standard input ${problem}`)
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('a create without a site', async () => {
+    const { code, stderr } = await cli.run(['create', '--accepted'])
+    expect(code).toBe(2)
+    expect(stderr).toContain('--site')
+    expect(cli.sent()).toEqual([])
+  })
+})

@@ -1,0 +1,64 @@
+import { HttpResponse, http } from 'msw'
+import { expect, it } from 'vitest'
+import { byId, entry, fails, screen, useCli, uuid } from '../support.ts'
+
+const cli = useCli()
+const path = `${byId}/history`
+const entries = [entry({ id: uuid(21) }), entry({ id: uuid(22), accepted: false })]
+
+it('shows the entries in the order of the instance, deleted records’ too', async () => {
+  cli.instance.use(http.get(path, () => HttpResponse.json({ data: entries })))
+  const { code, stdout, stderr } = await cli.run(['history', '7', '-o', 'ndjson'])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const rows = stdout
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line))
+  expect(rows).toEqual(entries.map(each => ({ ...each, action: null })))
+  expect(cli.sent()).toEqual([
+    { method: 'GET', path: '/api/v1/consents/7/history', query: {}, body: undefined },
+  ])
+})
+
+it('is an array in JSON, of one record and of several', async () => {
+  cli.instance.use(http.get(path, () => HttpResponse.json({ data: entries })))
+  expect(JSON.parse((await cli.run(['history', '7', '--json'])).stdout)).toHaveLength(2)
+  expect(JSON.parse((await cli.run(['history', '7', '8', '--json'])).stdout)).toHaveLength(4)
+})
+
+it('fits a terminal, one entry a line', async () => {
+  cli.instance.use(http.get(path, () => HttpResponse.json({ data: entries })))
+  const { stdout } = await cli.run(['history', '7'], { ...screen, columns: 80 })
+  const [head = '', ...rows] = stdout.trimEnd().split('\n')
+  expect(head).toContain('CREATED_AT')
+  expect(rows).toHaveLength(2)
+  for (const line of [head, ...rows]) expect(line.length).toBeLessThanOrEqual(80)
+})
+
+it('of a record without entries is empty, and no error', async () => {
+  cli.instance.use(http.get(path, () => HttpResponse.json({ data: [] })))
+  expect(await cli.run(['history', '7', '--json'])).toEqual({ code: 0, stdout: '[]\n', stderr: '' })
+})
+
+it('of several records, some missing, ends with 8; all missing with 3', async () => {
+  cli.instance.use(
+    http.get(path, ({ params }) =>
+      params['id'] === 'a' ? HttpResponse.json({ data: entries }) : fails(404, 'not_found'),
+    ),
+  )
+  const some = await cli.run(['history', 'a', 'b', '-q'])
+  expect(some).toMatchObject({ code: 8, stdout: `${uuid(21)}\n${uuid(22)}\n` })
+  expect(await cli.run(['history', 'b', 'c', '-q'])).toMatchObject({ code: 3, stdout: '' })
+  expect(await cli.run(['history', 'b'])).toMatchObject({ code: 3, stdout: '' })
+})
+
+it('reads ids from standard input, and stops at once without a valid key', async () => {
+  cli.instance.use(http.get(path, () => fails(401, 'unauthorized')))
+  expect(await cli.run(['history', '-'], { stdin: 'a\nb\n' })).toMatchObject({ code: 4, stdout: '' })
+  expect(cli.sent()).toHaveLength(1)
+})
+
+it.each(['', '.', '..'])('refuses the id %j before any request', async id => {
+  expect(await cli.run(['history', id])).toMatchObject({ code: 2, stdout: '' })
+  expect(cli.sent()).toEqual([])
+})

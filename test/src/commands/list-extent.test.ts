@@ -1,0 +1,173 @@
+import { HttpResponse, http } from 'msw'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import {
+  consent,
+  consentsPath,
+  fails,
+  listOf,
+  machineError,
+  resumption,
+  screen,
+  useCli,
+  uuid,
+} from '../support.ts'
+
+const cli = useCli()
+
+describe('how far it goes', () => {
+  it('follows next_cursor to the end where a program reads, and says nothing', async () => {
+    cli.instance.use(listOf(250))
+    const { code, stdout, stderr } = await cli.run(['list', '-q'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toBe(Array.from({ length: 250 }, (_, index) => `${uuid(index)}\n`).join(''))
+    expect(cli.sent().map(({ query }) => query)).toEqual([
+      { limit: '100' },
+      { limit: '100', cursor: 'after-100' },
+      { limit: '100', cursor: 'after-200' },
+    ])
+  })
+
+  it('keeps the filters on every page', async () => {
+    cli.instance.use(listOf(150))
+    await cli.run(['list', '--subject', 'x', '--from', '7d'])
+    const [first, second] = cli.sent()
+    expect(second?.query).toEqual({ ...first?.query, cursor: 'after-100' })
+  })
+
+  it('stops at 50 on a terminal, and the footer tells how to go on', async () => {
+    cli.instance.use(listOf(120))
+    const { stdout, stderr } = await cli.run(['list', '--subject', 'x y'], { ...screen, columns: 200 })
+    expect(stdout.trimEnd().split('\n')).toHaveLength(1 + 50)
+    expect(stderr).toBe("50 records; there are more: consentctl list --subject 'x y' --cursor after-50\n")
+    expect(cli.sent()).toHaveLength(1)
+  })
+
+  it('--all goes to the end on a terminal too, and counts', async () => {
+    cli.instance.use(listOf(120))
+    const { stdout, stderr } = await cli.run(['list', '--all'], { ...screen, columns: 200 })
+    expect(stdout.trimEnd().split('\n')).toHaveLength(1 + 120)
+    expect(stderr).toBe('120 records\n')
+  })
+
+  it.each([1, 50, 99, 100, 101, 199, 200, 249])(
+    '--limit %i is exact, and its cursor goes on without a gap',
+    async limit => {
+      cli.instance.use(listOf(250))
+      const first = await cli.run(['list', '-o', 'id', '--limit', String(limit)])
+      expect(first.stdout.split('\n')).toHaveLength(limit + 1)
+      expect(first.stderr).toMatch(new RegExp(`^${limit} records?; there are more: consentctl list `))
+      const args = resumption(first.stderr).filter(
+        (word, index, all) => word !== '--limit' && all[index - 1] !== '--limit',
+      )
+      const rest = await cli.run(args)
+      expect((first.stdout + rest.stdout).trim().split('\n')).toEqual(
+        Array.from({ length: 250 }, (_, index) => uuid(index)),
+      )
+    },
+  )
+
+  it.each([250, 251, 1000])('--limit %i of 250 says nothing, for nothing is left', async limit => {
+    cli.instance.use(listOf(250))
+    const { stdout, stderr } = await cli.run(['list', '-o', 'id', '--limit', String(limit)])
+    expect(stdout.split('\n')).toHaveLength(251)
+    expect(stderr).toBe('')
+  })
+
+  it('--max-requests ends early and says so', async () => {
+    cli.instance.use(listOf(1000))
+    const { code, stdout, stderr } = await cli.run(['list', '--max-requests', '2', '-o', 'ndjson'])
+    expect(code).toBe(0)
+    expect(stdout.trimEnd().split('\n')).toHaveLength(200)
+    expect(resumption(stderr)).toEqual('list --max-requests 2 -o ndjson --cursor after-200'.split(' '))
+    expect(cli.sent()).toHaveLength(2)
+  })
+
+  it('a list that ends early says so under -q too, for what reads the ids cannot know', async () => {
+    cli.instance.use(listOf(1000))
+    const { stderr } = await cli.run(['list', '-q', '--max-requests', '1'])
+    expect(stderr).toContain('--cursor after-100')
+  })
+})
+
+describe('the command that goes on', () => {
+  afterEach(() => void vi.useRealTimers())
+
+  it('replaces the cursor it was given itself', async () => {
+    cli.instance.use(listOf(300))
+    const { stderr } = await cli.run(['list', '--cursor', 'after-100', '--limit=50'])
+    expect(resumption(stderr)).toEqual(['list', '--limit=50', '--cursor', 'after-150'])
+    const again = await cli.run(['list', '--limit', '50', '--cursor=after-150'])
+    expect(resumption(again.stderr)).toEqual(['list', '--limit', '50', '--cursor', 'after-200'])
+  })
+
+  it('asks with the very same filters later, for a cursor is bound to them', async () => {
+    cli.instance.use(listOf(300))
+    const { stderr } = await cli.run(['list', '--limit', '10', '--from', '7d', '--to', '1h'])
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 })
+    expect(await cli.run(resumption(stderr))).toMatchObject({ code: 0 })
+    const [first, second] = cli.sent()
+    expect(second?.query).toEqual({ ...first?.query, cursor: 'after-10' })
+  })
+
+  it('asks the same instance later', async () => {
+    cli.instance.use(listOf(300))
+    const env = { CONSENTCTL_BASE_URL: undefined }
+    const { stderr } = await cli.run(['--base-url', cli.instance.url, 'list', '--limit', '1'], { env })
+    const args = /consentctl (.*)$/m.exec(stderr)?.[1]?.split(' ') ?? []
+    expect(await cli.run(args, { env })).toMatchObject({ code: 0 })
+  })
+})
+
+describe('a failure', () => {
+  const failing = (status: number, error: string) =>
+    http.get(consentsPath, ({ request }) =>
+      request.url.includes('cursor=after-200') ? fails(status, error) : undefined,
+    )
+
+  it.each([
+    [503, 'unavailable', 7],
+    [429, 'quota_exceeded', 6],
+    [401, 'unauthorized', 4],
+    [400, 'invalid_request', 5],
+  ])('in the middle (%i %s) keeps what was printed and tells how to go on', async (status, error, exit) => {
+    cli.instance.use(failing(status, error), listOf(500))
+    const { code, stdout, stderr } = await cli.run(['list', '-o', 'ndjson', '--subject', 'x'])
+    expect(code).toBe(exit)
+    expect(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line).id),
+    ).toEqual(Array.from({ length: 200 }, (_, index) => uuid(index)))
+    expect(machineError(stderr)).toMatchObject({
+      code: error,
+      exit,
+      hint: 'consentctl list -o ndjson --subject x --cursor after-200',
+    })
+  })
+
+  it('in the middle tells people the same in at most four lines', async () => {
+    cli.instance.use(failing(503, 'unavailable'), listOf(500))
+    const { stderr } = await cli.run(['list', '--all'], screen)
+    expect(resumption(stderr)).toEqual('list --all --cursor after-200'.split(' '))
+    expect(stderr.trimEnd().split('\n').length).toBeLessThanOrEqual(4)
+  })
+
+  it.each([[['-o', 'json']], [['-o', 'ndjson']], [['-o', 'tsv', '--header']], [['-o', 'table']], [['-q']]])(
+    'of the first request prints nothing on stdout: %j',
+    async flags => {
+      cli.instance.use(http.get(consentsPath, () => fails(401, 'unauthorized')))
+      expect(await cli.run(['list', ...flags])).toMatchObject({ code: 4, stdout: '' })
+    },
+  )
+
+  it('a cursor that leads to itself is an error, not an endless list', async () => {
+    cli.instance.use(
+      http.get(consentsPath, () => HttpResponse.json({ data: [consent()], next_cursor: 'same' })),
+    )
+    const { code, stderr } = await cli.run(['list', '-q'])
+    expect(code).not.toBe(0)
+    expect(stderr).toContain('cursor')
+    expect(cli.sent()).toHaveLength(2)
+  })
+})

@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest'
+import { answers, apiKey, consentsPath, listOf, screen, site, useCli } from '../support.ts'
+
+const cli = useCli()
+const empty = answers('get', consentsPath, { data: [], next_cursor: null })
+
+/** The query of the one request that a list sends. */
+async function queryOf(args: string[]): Promise<Record<string, string> | undefined> {
+  cli.instance.use(empty)
+  expect(await cli.run(['list', ...args])).toMatchObject({ code: 0, stdout: '', stderr: '' })
+  expect(cli.sent()).toHaveLength(1)
+  return cli.sent()[0]?.query
+}
+
+describe('the query', () => {
+  it('has every filter', async () => {
+    const flags = [
+      ['--site', site],
+      ['--subject', 'a b+c&d=é'],
+      ['--consent-id', 'banner'],
+      ['--accepted'],
+      ['--from', '2026-01-31T09:30:00.5+02:00'],
+      ['--to', '2026-03-01T00:00:00Z'],
+      ['--include-deleted'],
+      ['--cursor', '-abc_='],
+      ['--limit', '7'],
+    ].flat()
+    expect(await queryOf(flags)).toEqual({
+      site_id: site,
+      subject_id: 'a b+c&d=é',
+      consent_id: 'banner',
+      accepted: 'true',
+      from: '2026-01-31T09:30:00.5+02:00',
+      to: '2026-03-01T00:00:00Z',
+      include_deleted: 'true',
+      cursor: '-abc_=',
+      limit: '7',
+    })
+  })
+
+  it('has the largest page and nothing else where nothing is asked', async () => {
+    expect(await queryOf([])).toEqual({ limit: '100' })
+  })
+
+  it('--refused asks for those not accepted', async () => {
+    expect(await queryOf(['--refused'])).toEqual({ accepted: 'false', limit: '100' })
+  })
+
+  it('of a date: from its first to its last millisecond in UTC', async () => {
+    expect(await queryOf(['--from', '2026-01-31', '--to', '2026-01-31'])).toMatchObject({
+      from: '2026-01-31T00:00:00.000Z',
+      to: '2026-01-31T23:59:59.999Z',
+    })
+  })
+
+  it.each([
+    ['90m', 90 * 60_000],
+    ['24h', 24 * 3_600_000],
+    ['7d', 7 * 86_400_000],
+    ['2w', 14 * 86_400_000],
+  ])('of a span: %s ago', async (span, milliseconds) => {
+    const start = Date.now()
+    const from = Date.parse((await queryOf(['--from', span]))?.['from'] ?? '')
+    expect(from + milliseconds).toBeGreaterThanOrEqual(start)
+    expect(from + milliseconds).toBeLessThanOrEqual(Date.now())
+  })
+
+  it.each([
+    ['--from', 'yesterday'],
+    ['--from', '2026-02-30'],
+    ['--to', '2026-01-31T09:30:00'],
+    ['--to', '2026-01-31 09:30:00Z'],
+    ['--from', '2026-01-31T24:00:00Z'],
+    ['--from', '7y'],
+    ['--from', '-7d'],
+    ['--to', '1769851800'],
+  ])('%s %s is refused before any request', async (flag, value) => {
+    const { code, stdout, stderr } = await cli.run(['list', flag, value])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('7d or 24h')
+    expect(cli.sent()).toEqual([])
+  })
+
+  it.each([
+    ['--accepted', '--refused'],
+    ['--all', '--limit=5'],
+  ])('%s and %s exclude each other', async (...flags) => {
+    expect(await cli.run(['list', ...flags])).toMatchObject({ code: 2, stdout: '' })
+    expect(cli.sent()).toEqual([])
+  })
+})
+
+describe('an empty list', () => {
+  it.each([
+    [['-o', 'json'], '[]\n'],
+    [['--json'], '[]\n'],
+    [['-o', 'ndjson'], ''],
+    [['-o', 'tsv'], ''],
+    [['-q'], ''],
+  ])('ends with 0: %j', async (flags, stdout) => {
+    cli.instance.use(empty)
+    expect(await cli.run(['list', ...flags])).toEqual({ code: 0, stdout, stderr: '' })
+  })
+
+  it('is counted on a terminal', async () => {
+    cli.instance.use(empty)
+    expect(await cli.run(['list'], screen)).toEqual({ code: 0, stdout: '', stderr: '0 records\n' })
+  })
+})
+
+it('sends the key in the header alone', async () => {
+  cli.instance.use(listOf(150))
+  const { stdout, stderr } = await cli.run(['list', '--limit', '120'])
+  for (const { url, headers } of cli.instance.requests) {
+    expect(url).not.toContain(apiKey)
+    expect(headers.authorization).toBe(`Bearer ${apiKey}`)
+  }
+  expect(stdout + stderr).not.toContain(apiKey)
+})

@@ -1,0 +1,148 @@
+import { HttpResponse, http } from 'msw'
+import { describe, expect, it } from 'vitest'
+import { answers, byId, consent, fails, machineError, useCli, uuid } from '../support.ts'
+
+const cli = useCli()
+
+function holding() {
+  cli.instance.use(
+    http.delete(byId, ({ params: { id } }) => {
+      if (String(id).startsWith('missing')) return fails(404, 'not_found')
+      if (id === 'revoked') return fails(401, 'unauthorized')
+      return HttpResponse.json(consent({ id: String(id), deleted_at: '2026-02-01T00:00:00.000Z' }))
+    }),
+  )
+}
+
+const deleted = () => cli.sent().map(({ method, path }) => `${method} ${path.split('/').at(-1)}`)
+
+describe('without --yes where nobody can be asked', () => {
+  it.each([
+    ['no stream is a terminal', {}],
+    ['stdin is none', { stdout: true, stderr: true }],
+    ['stderr is none', { stdin: true, stdout: true }],
+  ])('it ends with 2 before any request: %s', async (_, tty) => {
+    const { code, stdout, stderr } = await cli.run(['rm', '7'], { tty })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('--yes')
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('ids from standard input cannot be asked about either', async () => {
+    const tty = { stdin: true, stdout: true, stderr: true }
+    expect(await cli.run(['rm', '-'], { tty, stdin: 'a\n' })).toMatchObject({ code: 2, stdout: '' })
+    expect(cli.sent()).toEqual([])
+  })
+})
+
+describe('with --yes', () => {
+  it('deletes each id once, in order, and prints what the instance answered', async () => {
+    holding()
+    const { code, stdout, stderr } = await cli.run(['rm', 'b', 'a', 'b', '-y', '-o', 'ndjson'])
+    expect(code).toBe(0)
+    expect(deleted()).toEqual(['DELETE b', 'DELETE a'])
+    const rows = stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    expect(rows).toEqual(['b', 'a'].map(id => consent({ id, deleted_at: '2026-02-01T00:00:00.000Z' })))
+    expect(stderr).toContain(`default@${new URL(cli.instance.url).host}`)
+  })
+
+  it('sends no body', async () => {
+    holding()
+    await cli.run(['rm', uuid(7), '--yes'])
+    expect(cli.instance.requests).toMatchObject([{ text: '', url: `/api/v1/consents/${uuid(7)}` }])
+  })
+
+  it('reads ids from standard input', async () => {
+    holding()
+    expect(await cli.run(['rm', '-', '--yes', '-q'], { stdin: 'a\r\nb\n\nc' })).toEqual({
+      code: 0,
+      stdout: 'a\nb\nc\n',
+      stderr: '',
+    })
+  })
+
+  it('does nothing, and succeeds, for an empty list of ids', async () => {
+    expect(await cli.run(['rm', '-', '--yes', '-q'], { stdin: '' })).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: '',
+    })
+  })
+
+  it.each(['', '.', '..'])('refuses the id %j before any request', async id => {
+    expect(await cli.run(['rm', 'a', id, '--yes'])).toMatchObject({ code: 2, stdout: '' })
+    expect(cli.sent()).toEqual([])
+  })
+
+  it.each(['.', '..', '   '])('never deletes another path for the line %j of standard input', async line => {
+    cli.instance.use(http.delete('*', () => new HttpResponse(null, { status: 204 })))
+    await cli.run(['rm', '-', '--yes'], { stdin: `${line}\n` })
+    expect(cli.instance.requests.map(({ url }) => url)).toEqual([])
+  })
+})
+
+describe('other instances answer a deletion in their own way, for the specification does not say how', () => {
+  it.each([
+    ['204 without a body', () => new HttpResponse(null, { status: 204 })],
+    ['200 without a body', () => new HttpResponse(null, { status: 200 })],
+    ['202 without a body', () => new HttpResponse(null, { status: 202 })],
+    ['a note', () => HttpResponse.json({ message: 'deleted' })],
+    ['an empty object', () => HttpResponse.json({})],
+    ['null', () => HttpResponse.json(null)],
+    ['the id alone', () => HttpResponse.json({ id: '7', deleted_at: '2026-02-01' })],
+  ])('%s is a success, and nothing is made up', async (_, resolver) => {
+    cli.instance.use(http.delete(byId, resolver))
+    const { code, stdout, stderr } = await cli.run(['rm', '7', '--yes', '-o', 'json'])
+    expect(stderr).not.toContain('error')
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ id: '7' })
+    expect(JSON.parse(stdout)).not.toHaveProperty('accepted')
+  })
+})
+
+describe('what cannot be deleted', () => {
+  it('a sign-in page with 200 is no deletion', async () => {
+    cli.instance.use(http.delete(byId, () => HttpResponse.html('<title>Sign in</title>')))
+    const { code, stdout, stderr } = await cli.run(['rm', '7', '--yes'])
+    expect(code).not.toBe(0)
+    expect(stdout).toBe('')
+    expect(stderr).not.toContain('deleted')
+  })
+
+  it('one that is missing ends with 3', async () => {
+    holding()
+    const { code, stdout, stderr } = await cli.run(['rm', 'missing-1', '--yes', '-o', 'json'])
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+    expect(machineError(stderr)).toMatchObject({ code: 'not_found', status: 404, exit: 3 })
+  })
+
+  it('some of several end with 8, and the others are deleted', async () => {
+    holding()
+    const { code, stdout, stderr } = await cli.run(['rm', 'a', 'missing-1', 'b', '--yes', '-q'])
+    expect({ code, stdout }).toEqual({ code: 8, stdout: 'a\nb\n' })
+    expect(stderr).toMatch(/^error: .*missing-1/)
+  })
+
+  it('all of several end with 3', async () => {
+    holding()
+    expect(await cli.run(['rm', 'missing-1', 'missing-2', '--yes'])).toMatchObject({ code: 3, stdout: '' })
+  })
+
+  it('a bad key stops it at once', async () => {
+    holding()
+    expect(await cli.run(['rm', 'revoked', 'a', '--yes'])).toMatchObject({ code: 4, stdout: '' })
+    expect(await cli.run(['rm', 'a', 'revoked', 'b', '--yes', '-q'])).toMatchObject({
+      code: 8,
+      stdout: 'a\n',
+    })
+    expect(deleted()).toEqual(['DELETE revoked', 'DELETE a', 'DELETE revoked'])
+  })
+
+  it('a failure of the server is worth another try', async () => {
+    cli.instance.use(answers('delete', byId, { error: 'internal_error', message: 'x' }, 500))
+    expect(await cli.run(['rm', 'a', '--yes'])).toMatchObject({ code: 7, stdout: '' })
+  })
+})

@@ -1,0 +1,108 @@
+import { HttpResponse, http } from 'msw'
+import { describe, expect, it } from 'vitest'
+import { answers, byId, consent, fails, machineError, useCli, uuid } from '../support.ts'
+
+const cli = useCli()
+const id = uuid(9)
+const before = consent({ id, preferences: { marketing: true, analytics: 'all', 'a.b': [1] } })
+
+function accepting() {
+  cli.instance.use(
+    answers('get', byId, before),
+    http.put(byId, async ({ request }) => {
+      const change = (await request.json()) as object
+      return HttpResponse.json({ ...before, ...change })
+    }),
+  )
+}
+
+const update = (...args: string[]) => cli.run(['update', id, ...args])
+
+describe('acceptance', () => {
+  it.each([
+    ['--accepted', true],
+    ['--refused', false],
+  ])('%s alone is one PUT, which leaves the preferences out', async (flag, accepted) => {
+    accepting()
+    expect(await update(flag)).toMatchObject({ code: 0 })
+    expect(cli.sent()).toEqual([
+      { method: 'PUT', path: `/api/v1/consents/${id}`, query: {}, body: { accepted } },
+    ])
+  })
+})
+
+describe('preferences', () => {
+  it('are merged into what is there, and the difference is told', async () => {
+    accepting()
+    const { code, stderr, stdout } = await update(
+      '--pref',
+      'marketing=false',
+      '--pref',
+      'new=1',
+      '-o',
+      'json',
+    )
+    expect(code).toBe(0)
+    const preferences = { marketing: false, analytics: 'all', 'a.b': [1], new: 1 }
+    expect(cli.sent()).toMatchObject([{ method: 'GET' }, { method: 'PUT', body: { preferences } }])
+    expect(cli.sent()[1]?.body).toEqual({ preferences })
+    expect(stderr).toContain('marketing: true → false\nnew: not set → 1\n')
+    expect(stderr).not.toContain('analytics')
+    expect(JSON.parse(stdout)).toEqual({ ...before, preferences })
+  })
+
+  it('of a file are merged too, single ones over them', async () => {
+    accepting()
+    await cli.run(['update', id, '--preferences', '-', '--pref', 'b=2'], { stdin: '{"a":1,"b":1}' })
+    expect(cli.sent()[1]?.body).toEqual({ preferences: { ...before.preferences, a: 1, b: 2 } })
+  })
+
+  it('replace what is there with --replace-preferences, without reading it first', async () => {
+    accepting()
+    expect(await update('--pref', 'only=1', '--replace-preferences', '--accepted')).toMatchObject({ code: 0 })
+    expect(cli.sent()).toMatchObject([{ method: 'PUT' }])
+    expect(cli.sent()[0]?.body).toEqual({ accepted: true, preferences: { only: 1 } })
+  })
+
+  it('of a record without any are merged into nothing', async () => {
+    cli.instance.use(
+      answers('get', byId, { id, accepted: true, created_at: 'x' }),
+      answers('put', byId, before),
+    )
+    expect(await update('--pref', 'a=1')).toMatchObject({ code: 0 })
+    expect(cli.sent()[1]?.body).toEqual({ preferences: { a: 1 } })
+  })
+
+  it('are not written where the record cannot be read', async () => {
+    cli.instance.use(http.get(byId, () => fails(404, 'not_found')))
+    expect(await update('--pref', 'a=1')).toMatchObject({ code: 3, stdout: '' })
+    expect(cli.sent()).toMatchObject([{ method: 'GET' }])
+  })
+})
+
+describe('refused before any request', () => {
+  it.each([
+    [[], 'nothing to change'],
+    [['--replace-preferences'], 'nothing to change'],
+    [['--accepted', '--replace-preferences'], '--replace-preferences needs'],
+    [['--accepted', '--refused'], 'exclude each other'],
+    [['--preferences', 'x.json'], '@FILE'],
+  ])('%j', async (flags, said) => {
+    const { code, stdout, stderr } = await update(...flags)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(said)
+    expect(cli.sent()).toEqual([])
+  })
+
+  it.each(['', '.', '..'])('the id %j', async bad => {
+    expect(await cli.run(['update', bad, '--accepted'])).toMatchObject({ code: 2, stdout: '' })
+    expect(cli.sent()).toEqual([])
+  })
+})
+
+it('a PUT that fails prints nothing on stdout', async () => {
+  cli.instance.use(http.put(byId, () => fails(409, 'conflict', 'it changed meanwhile')))
+  const { code, stdout, stderr } = await update('--accepted', '-o', 'json')
+  expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
+  expect(machineError(stderr)).toMatchObject({ code: 'conflict', status: 409, exit: 5 })
+})

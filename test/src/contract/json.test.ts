@@ -1,0 +1,141 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { isExactNumber, parseExactJson } from '../../../src/contract/json.ts'
+
+const problem = (text: string) => {
+  try {
+    parseExactJson(text)
+    return null
+  } catch (error) {
+    expect(error).toBeInstanceOf(SyntaxError)
+    return (error as Error).message
+  }
+}
+
+it('reads what JSON.stringify writes, with and without spaces', () => {
+  fc.assert(
+    fc.property(
+      fc.jsonValue({ stringUnit: 'binary', maxDepth: 5 }),
+      fc.constantFrom(0, 2, '\t'),
+      (value, indent) => {
+        const text = JSON.stringify(value, null, indent)
+        fc.pre(!text.includes('__proto__') && !/\d{16}|e\+/.test(text))
+        expect(parseExactJson(text)).toEqual(JSON.parse(text))
+      },
+    ),
+  )
+})
+
+it('never reads a text in another way than JSON.parse, and refuses all that it refuses', () => {
+  const unit = fc.constantFrom(
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    ':',
+    '"a"',
+    '"b"',
+    '"\\u0061"',
+    '1',
+    '-0.5',
+    '"',
+    '\\',
+    'true',
+    ' ',
+    '"{\\"a\\":1,"',
+  )
+  fc.assert(
+    fc.property(fc.string({ unit, maxLength: 14, size: 'max' }), text => {
+      let expected: unknown
+      try {
+        expected = JSON.parse(text)
+      } catch {
+        expect(problem(text)).toBe('is not valid JSON')
+        return
+      }
+      if (problem(text) === null) expect(parseExactJson(text)).toEqual(expected)
+      else expect(problem(text)).toContain('twice')
+    }),
+    { numRuns: 500 },
+  )
+})
+
+it('finds a key given twice in any object, however it is written', () => {
+  const key = fc.string({ unit: 'binary' })
+  const escaped = (text: string) =>
+    `"${[...Array(text.length).keys()].map(at => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`).join('')}"`
+  fc.assert(
+    fc.property(key, fc.array(key), (twice, others) => {
+      const pairs = [...new Set(others)].filter(each => each !== twice && each !== '__proto__')
+      fc.pre(twice !== '__proto__')
+      const members = [JSON.stringify(twice), ...pairs.map(each => JSON.stringify(each)), escaped(twice)]
+      const text = (keys: string[]) => `[{"x":{${keys.map(each => `${each}:[{}]`).join(',')}}}]`
+      expect(problem(text(members))).toContain('twice')
+      expect(problem(text(members.slice(1)))).toBeNull()
+    }),
+  )
+})
+
+describe('refused, for JSON.parse would quietly change it', () => {
+  it.each([
+    ['{"a":1,"a":1}', 'the key "a" twice'],
+    ['{"a":{"b":1,"c":[{"d":1,"d":2}]}}', 'the key "d" twice'],
+    ['{"__proto__":1}', '"__proto__"'],
+    ['{"\\u005f_proto__":{}}', '"__proto__"'],
+    ['9007199254740992', 'number'],
+    ['[-9007199254740993]', 'number'],
+    ['1e400', 'number'],
+    ['{"a":-1E+999}', 'number'],
+    ['123456789012345678901234567890', 'number'],
+    ['1e-400', 'number'],
+    ['1.7976931348623157e308', 'number'],
+    [`${'['.repeat(33)}${']'.repeat(33)}`, 'nested too deeply'],
+  ])('%s', (text, said) => expect(problem(text)).toContain(said))
+})
+
+it.each([
+  '',
+  ' ',
+  '{',
+  '{"a":1,}',
+  "{'a':1}",
+  '[1,]',
+  'NaN',
+  '01',
+  '1.',
+  '"\n"',
+  '\ufeff{}',
+  '{} {}',
+  'undefined',
+  '// x\n{}',
+])('%j is not valid JSON', text => expect(problem(text)).toBe('is not valid JSON'))
+
+it.each([
+  '9007199254740991',
+  '-0',
+  '0.1',
+  '0e-400',
+  '1e-300',
+  '{"a":[{"a":1},{"a":1}]}',
+  '["a","a"]',
+  '{"a":"a","b":"a"}',
+  '"9007199254740993"',
+  '{"a":"\\"a\\":1"}',
+])('%s is read', text => {
+  expect(problem(text)).toBeNull()
+})
+
+it('a million levels or characters are no crash', () => {
+  expect(problem('['.repeat(1_000_000))).toBe('is not valid JSON')
+  expect(problem(`"${'x'.repeat(1_000_000)}"`)).toBeNull()
+  expect(problem(`${'['.repeat(5000)}${']'.repeat(5000)}`)).toBe('is nested too deeply')
+})
+
+it.each([
+  [2 ** 53 - 1, true],
+  [2 ** 53, false],
+  [0.5, true],
+  [Number.NaN, false],
+  [Number.NEGATIVE_INFINITY, false],
+])('%d is exact: %s', (value, exact) => expect(isExactNumber(value)).toBe(exact))

@@ -1,0 +1,190 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { ConsentDraft, ConsentQuery } from '../../../src/contract/consents.ts'
+import {
+  Instant,
+  PolicyVersion,
+  parseInstant,
+  QueryBoolean,
+  queryInteger,
+  text,
+  Uuid,
+} from '../../../src/contract/values.ts'
+
+const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>
+  schema.safeParse(value).success
+
+describe('an instant', () => {
+  it('that a Date writes reads back to the same millisecond', () => {
+    const dates = fc.date({
+      min: new Date('0001-01-01T00:00:00Z'),
+      max: new Date('9999-12-31T23:59:59.999Z'),
+      noInvalidDate: true,
+    })
+    fc.assert(
+      fc.property(dates, date => {
+        expect(parseInstant(date.toISOString())).toBe(date.getTime())
+      }),
+    )
+  })
+
+  it.each([
+    ['2026-01-31T09:30:00Z', '2026-01-31T09:30:00.000Z'],
+    ['2026-01-31t09:30:00z', '2026-01-31T09:30:00.000Z'],
+    ['2026-01-31T09:30:00.5+02:00', '2026-01-31T07:30:00.500Z'],
+    ['2026-01-31T23:30:00-01:30', '2026-02-01T01:00:00.000Z'],
+    ['2024-02-29T00:00:00Z', '2024-02-29T00:00:00.000Z'],
+    ['2000-02-29T00:00:00Z', '2000-02-29T00:00:00.000Z'],
+    ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000Z'],
+    ['2026-01-31T09:30:00-00:00', '2026-01-31T09:30:00.000Z'],
+  ])('%s is %s', (given, utc) => {
+    expect(parseInstant(given)).toBe(Date.parse(utc))
+    expect(accepts(Instant, given)).toBe(true)
+  })
+
+  it('keeps a fraction finer than a millisecond, so that bounds can be rounded the right way', () => {
+    const whole = Date.parse('2026-01-31T09:30:00Z')
+    for (const [fraction, floor] of [
+      ['0001', 0],
+      ['000000001', 0],
+      ['999999999', 999],
+      ['0010', 1],
+    ] as const) {
+      const instant = parseInstant(`2026-01-31T09:30:00.${fraction}Z`) ?? 0
+      expect(Math.floor(instant)).toBe(whole + floor)
+      expect(Math.ceil(instant)).toBe(whole + floor + (fraction === '0010' ? 0 : 1))
+    }
+    expect(parseInstant('2026-01-31T09:30:00.999Z')).toBe(whole + 999)
+  })
+
+  it.each([
+    '2026-01-31',
+    '2026-01-31T09:30:00',
+    '2026-01-31 09:30:00Z',
+    '2026-01-31T09:30Z',
+    '2026-02-29T00:00:00Z',
+    '1900-02-29T00:00:00Z',
+    '2026-04-31T00:00:00Z',
+    '2026-13-01T00:00:00Z',
+    '2026-00-10T00:00:00Z',
+    '2026-01-00T00:00:00Z',
+    '2026-01-31T24:00:00Z',
+    '2026-01-31T23:60:00Z',
+    '2016-12-31T23:59:60Z',
+    '0000-01-01T00:00:00Z',
+    '2026-01-31T09:30:00+24:00',
+    '2026-01-31T09:30:00+01:60',
+    '2026-01-31T09:30:00+0100',
+    '2026-01-31T09:30:00.Z',
+    '2026-01-31T09:30:00.1234567890Z',
+    '+002026-01-31T09:30:00Z',
+    '2026-01-31T09:30:00Z\n',
+    ' 2026-01-31T09:30:00Z',
+    '1769851800',
+    '',
+  ])('%j is none', value => {
+    expect(parseInstant(value)).toBeNull()
+    expect(accepts(Instant, value)).toBe(false)
+  })
+})
+
+describe('text', () => {
+  it('is counted in characters, not in UTF-16 units, and never changed', () => {
+    expect(accepts(text(1, 3), '👍👍👍')).toBe(true)
+    expect(accepts(text(1, 3), '👍👍👍👍')).toBe(false)
+    for (const value of [' a ', 'e\u0301', '\u00e9', '\ufeffa', 'a\u202e'])
+      expect(text(1, 9).parse(value)).toBe(value)
+  })
+
+  it.each(['a\u0000', '\ud800', 'a\udc00b', '\udc00\ud800'])('%j is refused: it would not be kept', value => {
+    expect(accepts(text(0, 9), value)).toBe(false)
+  })
+
+  it('has the bounds that it says', () => {
+    expect(accepts(text(1, 255), '')).toBe(false)
+    expect(accepts(text(0, 255), '')).toBe(true)
+    expect(accepts(text(1, 255), 'x'.repeat(255))).toBe(true)
+    expect(accepts(text(1, 255), 'x'.repeat(256))).toBe(false)
+  })
+})
+
+describe('a UUID', () => {
+  it('is read in any case and version', () => {
+    expect(Uuid.parse('01939D2C-7B1A-7C3E-9A51-2F6A1F0D9B11')).toBe('01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11')
+    for (const version of '012345678f')
+      expect(accepts(Uuid, `01939d2c-7b1a-${version}c3e-ca51-2f6a1f0d9b11`)).toBe(true)
+  })
+
+  it.each([
+    'urn:uuid:01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11',
+    '{01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11}',
+    '01939d2c7b1a7c3e9a512f6a1f0d9b11',
+    '01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b1',
+    '01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11\n',
+    '01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b1g',
+    '',
+  ])('%j is none', value => expect(accepts(Uuid, value)).toBe(false))
+})
+
+describe('numbers and booleans', () => {
+  it.each([1, 2_147_483_647])('%d is a policy version', value =>
+    expect(accepts(PolicyVersion, value)).toBe(true),
+  )
+  it.each([0, -1, 1.5, 2_147_483_648, Number.NaN, '1', true, null, 1n])('%s is none', value =>
+    expect(accepts(PolicyVersion, value)).toBe(false),
+  )
+
+  it.each([
+    ['true', true],
+    ['false', false],
+    [true, true],
+    [false, false],
+  ])('%j of a query is %s', (given, value) => expect(QueryBoolean.parse(given)).toBe(value))
+  it.each(['TRUE', '1', '', 1, null, 'yes'])('%j is no boolean', value =>
+    expect(accepts(QueryBoolean, value)).toBe(false),
+  )
+
+  it.each([
+    [1, 1],
+    ['1', 1],
+    ['100', 100],
+    ['007', 7],
+  ])('%j is the integer %i', (given, value) => expect(queryInteger(1, 100).parse(given)).toBe(value))
+  it.each(['0', '101', '-1', '+1', '1.0', '1e1', ' 1', '', 'abc', 1.5, 0, 101, null, '99999999999'])(
+    '%j is not from 1 to 100',
+    value => expect(accepts(queryInteger(1, 100), value)).toBe(false),
+  )
+})
+
+describe('bodies and queries', () => {
+  const site_id = '01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11'
+
+  it('never drop or coerce a field', () => {
+    for (const field of [
+      { acepted: true },
+      { accepted: 'true' },
+      { accepted: null },
+      { accepted: 1 },
+      { country: 'DE' },
+      { id: site_id },
+      { policy_version: '1' },
+    ])
+      expect(accepts(ConsentDraft, { site_id, ...field })).toBe(false)
+    expect(accepts(ConsentDraft, { site_id })).toBe(true)
+  })
+
+  it.each(['203.0.113.7', '::1', '2001:db8::7'])('%s is an address', ip_address =>
+    expect(accepts(ConsentDraft, { site_id, ip_address })).toBe(true),
+  )
+  it.each(['203.0.113', '203.0.113.256', '203.0.113.0/24', 'localhost', '', '1.2.3.4 '])(
+    '%j is no address',
+    ip_address => expect(accepts(ConsentDraft, { site_id, ip_address })).toBe(false),
+  )
+
+  it('a range that ends before it begins is refused, one instant is a range', () => {
+    const [early, late] = ['2026-01-31T10:00:00+02:00', '2026-01-31T09:00:00Z']
+    expect(accepts(ConsentQuery, { from: early, to: late })).toBe(true)
+    expect(accepts(ConsentQuery, { from: late, to: early })).toBe(false)
+    expect(accepts(ConsentQuery, { from: late, to: late })).toBe(true)
+  })
+})

@@ -1,0 +1,238 @@
+import { createServer, type Socket } from 'node:net'
+import { HttpResponse, http } from 'msw'
+import { afterEach, describe, expect, it } from 'vitest'
+import { freePort } from '../support/cluster.ts'
+import { apiKey, byId, consentsPath, machineError, screen, site, useCli } from './support.ts'
+
+const cli = useCli()
+
+const calls = {
+  GET: ['get', '7'],
+  POST: ['create', '--site', site],
+  PUT: ['update', '7', '--accepted'],
+  DELETE: ['rm', '7', '--yes'],
+} as const
+type Method = keyof typeof calls
+const methods = Object.keys(calls) as Method[]
+
+const send = (method: Method, ...more: string[]) => cli.run([...calls[method], ...more])
+
+/** Makes the instance answer every request alike. */
+function answering(response: () => Response) {
+  for (const path of [consentsPath, byId])
+    cli.instance.use(http.all(path, response as () => HttpResponse<string>))
+}
+
+const failing = (status: number, error: string) =>
+  answering(() =>
+    HttpResponse.json({ error, message: 'a sentence' }, { status, headers: { 'x-request-id': 'r-1' } }),
+  )
+
+describe('an error of the service', () => {
+  const codes: [code: string, status: number, exit: number][] = [
+    ['invalid_request', 400, 5],
+    ['invalid_request', 422, 5],
+    ['unauthorized', 401, 4],
+    ['unauthorized', 403, 4],
+    ['forbidden', 403, 4],
+    ['not_found', 404, 3],
+    ['not_found', 410, 3],
+    ['conflict', 409, 5],
+    ['payload_too_large', 413, 5],
+    ['quota_exceeded', 429, 6],
+    ['quota_exceeded', 402, 6],
+    ['rate_limited', 429, 7],
+    // Codes of other instances: the nearest meaning of their status.
+    ['token_expired', 401, 4],
+    ['suspended', 403, 4],
+    ['no_such_site', 404, 3],
+    ['slow_down', 429, 7],
+    ['teapot', 418, 5],
+    ['constructor', 400, 5],
+    ['', 404, 3],
+  ]
+
+  it.each(codes)('%s with status %i ends with %i, whatever the method', async (error, status, exit) => {
+    failing(status, error)
+    for (const method of methods) {
+      const { code, stdout, stderr } = await send(method, '-o', 'json')
+      expect({ method, code, stdout }).toEqual({ method, code: exit, stdout: '' })
+      const told = machineError(stderr)
+      expect(told).toMatchObject({ code: error, exit, status, request_id: 'r-1', retryable: exit === 7 })
+      expect(['code', 'message', 'hint', 'exit', 'status', 'request_id', 'retryable']).toEqual(
+        expect.arrayContaining(Object.keys(told)),
+      )
+    }
+  })
+
+  it.each([
+    ['internal_error', 500],
+    ['unavailable', 503],
+    ['bad_gateway', 502],
+  ])(
+    '%s with status %i is safe to try again, but for a POST, whose outcome is unknown',
+    async (error, status) => {
+      failing(status, error)
+      for (const method of methods) {
+        const exit = method === 'POST' ? 11 : 7
+        const { code, stderr } = await send(method, '-o', 'json')
+        expect({ method, code }).toEqual({ method, code: exit })
+        expect(machineError(stderr)).toMatchObject({ exit, retryable: exit === 7 })
+      }
+    },
+  )
+
+  it.each(methods)('is told to people in at most four lines, with the request id: %s', async method => {
+    failing(500, 'internal_error')
+    const { stdout, stderr } = await send(method)
+    expect(stdout).toBe('')
+    const lines = stderr.trimEnd().split('\n')
+    expect(lines.length).toBeLessThanOrEqual(4)
+    expect(lines[0]).toMatch(/^error: .*\(internal_error\)$/)
+    expect(lines.at(-1)).toBe('request: r-1')
+  })
+
+  it('is coloured on a terminal that wants it, and nowhere else', async () => {
+    failing(400, 'invalid_request')
+    expect((await cli.run(['get', '7'], screen)).stderr.startsWith('\u001b[31merror:\u001b[39m ')).toBe(true)
+    expect((await cli.run(['get', '7'])).stderr).toMatch(/^error: /)
+    expect((await cli.run(['get', '7', '--json', '--color', 'always'], screen)).stderr).toMatch(/^\{"error"/)
+  })
+
+  it.each([401, 403, 400])(
+    'unauthorized names the source of the key, whatever its status: %i',
+    async status => {
+      failing(status, 'unauthorized')
+      const { stderr } = await send('GET')
+      expect(stderr).toContain('CONSENTCTL_API_KEY')
+    },
+  )
+
+  it('never repeats the key, even where the instance does', async () => {
+    answering(() =>
+      HttpResponse.json({ error: 'unauthorized', message: `no such key: ${apiKey}` }, { status: 401 }),
+    )
+    for (const flags of [[], ['--json']]) {
+      const { stdout, stderr } = await send('GET', ...flags)
+      expect(stdout + stderr).not.toContain(apiKey)
+    }
+  })
+})
+
+describe('an answer that is not of this service', () => {
+  const html = '<!doctype html><title>Sign in</title>'
+  const page =
+    (status: number, headers = {}) =>
+    () =>
+      new HttpResponse(html, { status, headers })
+  const foreign: [name: string, answer: () => Response, exit: number, ofPost: number][] = [
+    ['HTML with 200', page(200), 2, 11],
+    ['HTML with 404', page(404), 2, 2],
+    ['HTML with 401', page(401), 4, 4],
+    ['HTML with 403', page(403), 4, 4],
+    ['HTML with 429', page(429), 7, 7],
+    ['HTML with 502', page(502), 7, 11],
+    ['a redirect', page(302, { location: 'https://elsewhere.example/' }), 2, 2],
+    ['JSON of another kind', () => HttpResponse.json({ status: 'ok' }), 2, 11],
+    ['an array', () => HttpResponse.json([]), 2, 11],
+    ['a record without its id', () => HttpResponse.json({ accepted: true, created_at: 'x' }), 2, 11],
+    ['truncated JSON', () => new HttpResponse('{"id":"7","acc'), 2, 11],
+    ['nothing', () => new HttpResponse(null), 2, 11],
+    ['204 where a body is due', () => new HttpResponse(null, { status: 204 }), 2, 11],
+    ['an error without a message', () => HttpResponse.json({ error: 'not_found' }, { status: 404 }), 2, 2],
+  ]
+
+  it.each(foreign)(
+    '%s: its own exit code, the status, nothing on stdout',
+    async (_, answer, exit, ofPost) => {
+      answering(answer)
+      for (const method of ['GET', 'POST', 'PUT'] as const) {
+        const expected = method === 'POST' ? ofPost : exit
+        const { code, stdout, stderr } = await send(method, '-o', 'json')
+        expect({ method, code, stdout }).toEqual({ method, code: expected, stdout: '' })
+        expect(machineError(stderr)).toMatchObject({ code: 'unexpected_answer', status: answer().status })
+      }
+    },
+  )
+
+  it('shows its first 200 characters, made safe', async () => {
+    answering(() => new HttpResponse(`<b>\u001b[31m${'x'.repeat(500)}`, { status: 404 }))
+    const { stderr } = await send('GET')
+    expect(stderr).toContain(`it begins: <b>\\u{1b}[31m${'x'.repeat(192)}\n`)
+    expect(stderr).toContain('404')
+  })
+
+  it('a redirect is not followed, so that no key goes elsewhere', async () => {
+    answering(
+      () =>
+        new HttpResponse(null, {
+          status: 307,
+          headers: { location: `${cli.instance.url}/api/v1/consents/8` },
+        }),
+    )
+    for (const method of methods) await send(method)
+    expect(cli.sent()).toHaveLength(methods.length)
+  })
+})
+
+describe('no answer', () => {
+  let close = () => {}
+  afterEach(() => close())
+
+  /** A server that does this to a connection as soon as a request came in. */
+  async function serverThat(does: (socket: Socket) => void): Promise<{ env: Record<string, string> }> {
+    const port = await freePort()
+    const server = createServer(socket => {
+      socket.on('error', () => {})
+      socket.once('data', () => does(socket))
+    }).listen(port, '127.0.0.1')
+    close = () => void server.close()
+    return { env: { CONSENTCTL_BASE_URL: `http://127.0.0.1:${port}` } }
+  }
+
+  it('a refused connection is safe to try again, whatever the method', async () => {
+    const env = { CONSENTCTL_BASE_URL: `http://127.0.0.1:${await freePort()}` }
+    for (const method of methods) {
+      const { code, stdout, stderr } = await cli.run([...calls[method], '--json'], { env })
+      expect({ method, code, stdout }).toEqual({ method, code: 7, stdout: '' })
+      expect(machineError(stderr)).toMatchObject({ code: 'network', exit: 7, retryable: true })
+    }
+  })
+
+  it.each([
+    ['reset', (socket: Socket) => void socket.resetAndDestroy()],
+    ['closed', (socket: Socket) => void socket.end()],
+    [
+      'cut in the body',
+      (socket: Socket) => void socket.end('HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{"id"'),
+    ],
+    ['cut in the headers', (socket: Socket) => void socket.end('HTTP/1.1 201 Crea')],
+    ['spoken to in another protocol', (socket: Socket) => void socket.end('220 mail.example ESMTP\r\n')],
+  ])(
+    'a connection that is %s after a POST leaves its outcome unknown; all else can be tried again',
+    async (_, does) => {
+      const options = await serverThat(does)
+      for (const method of methods) {
+        const exit = method === 'POST' ? 11 : 7
+        const { code, stdout, stderr } = await cli.run([...calls[method], '--json'], options)
+        expect({ method, code, stdout }).toEqual({ method, code: exit, stdout: '' })
+        expect(machineError(stderr)).toMatchObject({ code: 'network', exit, retryable: exit === 7 })
+      }
+    },
+  )
+
+  it('https to a server without it never sent anything: safe to try again', async () => {
+    const env = { CONSENTCTL_BASE_URL: cli.instance.url.replace('http:', 'https:') }
+    for (const method of methods)
+      expect(await cli.run(calls[method], { env })).toMatchObject({ code: 7, stdout: '' })
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('a host without an address is safe to try again, and the hint says what to check', async () => {
+    const env = { CONSENTCTL_BASE_URL: 'https://no-such-host.invalid' }
+    const { code, stderr } = await cli.run(calls.POST, { env })
+    expect(code).toBe(7)
+    expect(stderr).toContain('no-such-host.invalid')
+    expect(stderr).toContain('config list')
+  })
+})

@@ -1,0 +1,122 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { decode, readLines, readText } from '../../../src/io/input.ts'
+import type { Io } from '../../../src/io/io.ts'
+import { useFolder } from '../../support/cli.ts'
+
+const folder = useFolder()
+
+/** Standard input that arrives in these pieces. */
+const arriving = (chunks: Iterable<Uint8Array>) => ({ stdin: Readable.from(chunks) }) as unknown as Io
+
+async function linesOf(io: Io, source = '-'): Promise<[number, string][]> {
+  const lines: [number, string][] = []
+  for await (const { number, bytes } of readLines(io, source))
+    lines.push([number, Buffer.from(bytes).toString()])
+  return lines
+}
+
+it('lines are the same however the bytes arrive', async () => {
+  const unit = fc.constantFrom('a', '同', '👍', '\n', '\r\n', '\n\n', ' ')
+  await fc.assert(
+    fc.asyncProperty(
+      fc.string({ unit, maxLength: 40, size: 'max' }),
+      fc.integer({ min: 1, max: 7 }),
+      async (text, size) => {
+        const bytes = Buffer.from(text)
+        const count = Math.ceil(bytes.length / size)
+        const chunks = Array.from({ length: count }, (_, index) =>
+          bytes.subarray(index * size, (index + 1) * size),
+        )
+        const expected = text
+          .split('\n')
+          .map((line, index): [number, string] => [index + 1, line.replace(/\r$/, '')])
+          .filter(([, line]) => line !== '')
+        expect(await linesOf(arriving(chunks))).toEqual(expected)
+      },
+    ),
+  )
+})
+
+it('a line waits for no other: it is there as soon as its end is', async () => {
+  let asked = 0
+  function* endless() {
+    for (;;) {
+      asked += 1
+      yield Buffer.from(`line ${asked}\n`)
+    }
+  }
+  for await (const { number } of readLines(arriving(endless()), '-')) if (number === 3) break
+  expect(asked).toBeLessThan(100)
+})
+
+it('memory does not grow with a line that never ends: over 1 MiB it is an error with its number', async () => {
+  let sent = 0
+  function* endless() {
+    yield Buffer.from('first\n')
+    for (;;) {
+      sent += 65_536
+      yield Buffer.alloc(65_536, 'x')
+    }
+  }
+  const error = expect.objectContaining({
+    exit: 5,
+    message: expect.stringContaining('line 2 of standard input'),
+  })
+  await expect(linesOf(arriving(endless()))).rejects.toEqual(error)
+  expect(sent).toBeLessThan(4 * 1024 * 1024)
+})
+
+it('a line of exactly 1 MiB is read', async () => {
+  const line = 'x'.repeat(1024 * 1024)
+  expect(await linesOf(arriving([Buffer.from(`${line}\n`), Buffer.from('y')]))).toEqual([
+    [1, line],
+    [2, 'y'],
+  ])
+})
+
+it('a file is read like standard input', async () => {
+  const file = join(folder.path, 'lines')
+  writeFileSync(file, 'a\r\n\nb')
+  expect(await linesOf(arriving([]), file)).toEqual([
+    [1, 'a'],
+    [3, 'b'],
+  ])
+  rmSync(file)
+})
+
+it('a file that is not there, or is a folder, is a usage error that names it', async () => {
+  const file = join(folder.path, 'none')
+  const named = (name: string) => expect.objectContaining({ exit: 2, message: expect.stringContaining(name) })
+  await expect(linesOf(arriving([]), file)).rejects.toEqual(named(file))
+  await expect(readText(arriving([]), folder.path)).rejects.toEqual(named(folder.path))
+})
+
+it('a whole text over 1 MiB is refused before it is held', async () => {
+  function* endless() {
+    for (;;) yield Buffer.alloc(65_536, 'x')
+  }
+  await expect(readText(arriving(endless()), '-')).rejects.toEqual(expect.objectContaining({ exit: 5 }))
+})
+
+it('a character cut by the pieces is whole again', async () => {
+  const bytes = Buffer.from('{"a":"👍同"}')
+  expect(await readText(arriving([...bytes].map(byte => Uint8Array.of(byte))), '-')).toBe('{"a":"👍同"}')
+})
+
+it.each([
+  ['overlong', [0xc0, 0xaf]],
+  ['a surrogate', [0xed, 0xa0, 0x80]],
+  ['cut short', [0xe5, 0x90]],
+  ['Latin-1', [0x7a, 0x6f, 0xeb]],
+  ['UTF-16', [0xff, 0xfe, 0x61, 0x00]],
+])('bytes that are no UTF-8 (%s) are an error, never U+FFFD', (_, bytes) => {
+  expect(() => decode(Uint8Array.from(bytes), 'line 7')).toThrow('line 7 is not valid UTF-8')
+})
+
+it('a byte order mark is no part of the text', () => {
+  expect(decode(Buffer.from('\ufeff{}'), 'x')).toBe('{}')
+})

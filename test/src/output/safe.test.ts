@@ -1,0 +1,194 @@
+import fc from 'fast-check'
+import { HttpResponse, http } from 'msw'
+import { describe, expect, it } from 'vitest'
+import { safeJson, tsvText, visible } from '../../../src/output/safe.ts'
+import {
+  acting,
+  byId,
+  consent,
+  consentsPath,
+  dangerous,
+  entry,
+  fails,
+  hostile,
+  hostileCases,
+  screen,
+  useCli,
+} from '../support.ts'
+
+const cli = useCli()
+
+const anyText = fc.string({ unit: 'binary' })
+const nasty = fc.oneof(
+  anyText,
+  fc.string({ unit: fc.constantFrom(...Object.values(hostile), '\ud83d', '\udca9', '\\', 'u') }),
+)
+
+describe('visible', () => {
+  it('leaves nothing that a terminal acts upon, of any text', () => {
+    fc.assert(
+      fc.property(nasty, text => {
+        expect(visible(text)).not.toMatch(acting)
+        expect(visible(text)).not.toContain('\n')
+      }),
+    )
+  })
+
+  it('escapes every control and invisible format character of Unicode', () => {
+    const left: string[] = []
+    for (let point = 0; point <= 0x10ffff; point += 1) {
+      const character = String.fromCodePoint(point)
+      if (acting.test(character) && visible(character) === character) left.push(point.toString(16))
+    }
+    expect(left).toEqual([])
+  })
+
+  it.each([
+    ['zoë 同意 👍 e\u0301', 'zoë 同意 👍 e\u0301'],
+    ['a\nb\u001bc', 'a\\u{a}b\\u{1b}c'],
+    ['a\u202eb', 'a\\u{202e}b'],
+    ['\ud800', '\\u{d800}'],
+    ['\u{e0041}', '\\u{e0041}'],
+  ])('shows %j as %j', (text, shown) => {
+    expect(visible(text)).toBe(shown)
+  })
+})
+
+describe('in JSON', () => {
+  it('any value parses back to the very same value, and no byte of it is dangerous', () => {
+    const json = fc.jsonValue({ stringUnit: 'binary', maxDepth: 3 })
+    fc.assert(
+      fc.property(fc.record({ value: json, text: nasty }), value => {
+        for (const indent of [0, 2]) {
+          const text = safeJson(value, indent)
+          expect(text).not.toMatch(acting)
+          expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)))
+        }
+        expect(safeJson(value)).not.toContain('\n')
+      }),
+    )
+  })
+})
+
+describe('in TSV', () => {
+  const unescaped = (cell: string) =>
+    cell.replace(/\\(?:u([\da-f]{4})|(.))/g, (_, unit?: string, letter = '') =>
+      unit
+        ? String.fromCharCode(Number.parseInt(unit, 16))
+        : ({ t: '\t', n: '\n', r: '\r', '\\': '\\' }[letter as string] ?? '?'),
+    )
+
+  it('any text reads back the very same, on one line and in one cell', () => {
+    fc.assert(
+      fc.property(nasty, text => {
+        const cell = tsvText(text)
+        expect(cell).not.toMatch(acting)
+        expect(cell).not.toContain('\n')
+        expect(unescaped(cell)).toBe(text)
+      }),
+    )
+  })
+
+  it.each([
+    ['a\tb\nc\rd\\e', 'a\\tb\\nc\\rd\\\\e'],
+    ['\u001b', '\\u001b'],
+    ['\\u001b', '\\\\u001b'],
+    ['同意 👍', '同意 👍'],
+  ])('%j is %j', (text, cell) => {
+    expect(tsvText(text)).toBe(cell)
+  })
+})
+
+describe('what strangers wrote never reaches the terminal as it is', () => {
+  /** A record with this text in every field that holds text. */
+  const everywhere = (text: string) =>
+    consent({
+      id: `i${text}`,
+      site_id: text,
+      consent_id: text,
+      subject_id: text,
+      country: text,
+      region: text,
+      user_agent: text,
+      preferences: { [text]: text, nested: [{ [text]: [text] }] },
+      created_at: text,
+      updated_at: text,
+      deleted_at: text,
+    })
+
+  it.each(hostileCases)('%s: in tables, in every other format, and in errors', async (_, text) => {
+    const record = everywhere(text)
+    const trail = entry({ id: text, action: text, changed_by: text, actor_id: text, created_at: text })
+    cli.instance.use(
+      http.get(
+        consentsPath,
+        () => new HttpResponse(JSON.stringify({ data: [record, record], next_cursor: null })),
+      ),
+      http.get(byId, () => new HttpResponse(JSON.stringify(record))),
+      http.get(`${byId}/history`, () => new HttpResponse(JSON.stringify({ data: [trail] }))),
+      http.put(byId, () => new HttpResponse(JSON.stringify(record))),
+      http.delete(
+        byId,
+        () => new HttpResponse(JSON.stringify({ error: text, message: text }), { status: 400 }),
+      ),
+      http.post(consentsPath, () => new HttpResponse(text.isWellFormed() ? text : '', { status: 400 })),
+    )
+    const id = text.isWellFormed() && !text.includes('\0') ? `i${text}` : 'i'
+    const calls = [
+      ['list'],
+      ['get', id],
+      ['get', id, 'other'],
+      ['history', id],
+      ['update', id, '--pref', 'a=1'],
+      ['rm', id, '--yes'],
+      ['create', '--site', 's'],
+      [id],
+      ['list', `--${id}`],
+      ['list', '--from', id],
+      ['create', '--site', 's', '--pref', id.replaceAll('=', '')],
+    ]
+    for (const format of ['table', 'tsv', 'json', 'ndjson', 'id']) {
+      for (const call of calls) {
+        const [name = '', ...operands] = call
+        const { stdout, stderr } = await cli.run(
+          ['-o', format, '--color', 'never', name, ...operands],
+          screen,
+        )
+        expect(format === 'tsv' ? stdout.replaceAll('\t', ' ') : stdout).not.toMatch(dangerous)
+        expect(stderr).not.toMatch(dangerous)
+      }
+    }
+  })
+
+  it('a cursor of the instance is made safe where it is shown', async () => {
+    const next_cursor = 'c\u001b]0;owned\u0007\u202e'
+    cli.instance.use(http.get(consentsPath, () => HttpResponse.json({ data: [consent()], next_cursor })))
+    const { stderr } = await cli.run(['list', '--limit', '1', '--color', 'never'], screen)
+    expect(stderr).not.toMatch(dangerous)
+  })
+
+  it('a request id is made safe', async () => {
+    cli.instance.use(
+      http.get(byId, () => {
+        const response = fails(400, 'invalid_request')
+        response.headers.set('x-request-id', 'r\u009b31m')
+        return response
+      }),
+    )
+    expect((await cli.run(['get', '7'])).stderr).not.toMatch(dangerous)
+  })
+
+  it.each(hostileCases)(
+    '%s: JSON and NDJSON of the command line hold the very same value',
+    async (_, text) => {
+      const record = everywhere(text)
+      cli.instance.use(
+        http.get(consentsPath, () => new HttpResponse(JSON.stringify({ data: [record], next_cursor: null }))),
+      )
+      expect(JSON.parse((await cli.run(['list', '-o', 'json'])).stdout)).toEqual([record])
+      const lines = (await cli.run(['list', '-o', 'ndjson'])).stdout.split('\n')
+      expect(lines).toHaveLength(2)
+      expect(JSON.parse(lines[0] ?? '')).toEqual(record)
+    },
+  )
+})

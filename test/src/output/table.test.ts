@@ -1,0 +1,189 @@
+import fc from 'fast-check'
+import stringWidth from 'string-width'
+import { describe, expect, it } from 'vitest'
+import type { View } from '../../../src/output/index.ts'
+import { table } from '../../../src/output/table.ts'
+import {
+  answers,
+  byId,
+  consent,
+  dangerous,
+  entry,
+  hostile,
+  listOf,
+  screen,
+  useCli,
+  uuid,
+} from '../support.ts'
+
+const cli = useCli()
+const long = 'a long text with 同意 and 👩‍👩‍👧‍👦 in it, '.repeat(4)
+const texts = Object.values(hostile)
+
+/** Records whose texts are long, wide and hostile. */
+function record(index: number) {
+  const text = `${texts[index % texts.length]} ${index % 2 ? long : ''}`
+  return consent({
+    id: uuid(index),
+    subject_id: text,
+    consent_id: text,
+    country: text,
+    preferences: { [text]: text },
+  })
+}
+
+const linesOf = (text: string) => text.trimEnd().split('\n')
+
+describe('a list', () => {
+  it.each([40, 80, 132, 200])('never exceeds %i columns, and never cuts an id', async columns => {
+    cli.instance.use(listOf(40, record))
+    const { stdout } = await cli.run(['list', '--color', 'never'], { ...screen, columns })
+    const lines = linesOf(stdout)
+    expect(lines).toHaveLength(41)
+    for (const line of lines) expect(stringWidth(line)).toBeLessThanOrEqual(columns)
+    for (const [index, line] of lines.slice(1).entries()) expect(line.startsWith(uuid(index))).toBe(true)
+    expect(stdout).not.toMatch(dangerous)
+  })
+
+  it('gives up columns by their rank as the terminal gets narrower', async () => {
+    cli.instance.use(listOf(3))
+    let before: string[] = []
+    for (let columns = 30; columns <= 260; columns += 5) {
+      const { stdout } = await cli.run(['list', '--color', 'never'], { ...screen, columns })
+      const titles = linesOf(stdout)[0]?.split(/ +/) ?? []
+      expect(titles[0]).toBe('ID')
+      expect(titles).toEqual(expect.arrayContaining(before))
+      before = titles
+    }
+    expect(before.length).toBeGreaterThanOrEqual(9)
+  })
+
+  it('cuts no id of a later page that is longer than those of the first', async () => {
+    cli.instance.use(listOf(200, index => consent({ id: index < 100 ? String(index) : uuid(index) })))
+    const { stdout } = await cli.run(['list', '--all'], { ...screen, columns: 80 })
+    for (const index of [100, 199]) expect(stdout).toContain(uuid(index))
+  })
+
+  it('has its titles once, however many pages', async () => {
+    cli.instance.use(listOf(250))
+    const { stdout } = await cli.run(['list', '--all', '--color', 'never'], { ...screen, columns: 80 })
+    expect(stdout.match(/^ID /gm)).toHaveLength(1)
+  })
+
+  it('takes its width from the terminal, else from COLUMNS, else it is 80', async () => {
+    cli.instance.use(listOf(1, () => record(1)))
+    const widest = async (options: object) => {
+      const { stdout } = await cli.run(['list', '--color', 'never'], { ...screen, ...options })
+      return Math.max(...linesOf(stdout).map(line => stringWidth(line)))
+    }
+    expect(await widest({ columns: 120, env: { COLUMNS: '60' } })).toBeGreaterThan(80)
+    expect(await widest({ env: { COLUMNS: '60' } })).toBeLessThanOrEqual(60)
+    expect(await widest({ env: { COLUMNS: 'wide' } })).toBe(await widest({ columns: 80 }))
+    expect(await widest({})).toBe(await widest({ columns: 80 }))
+  })
+})
+
+describe('several ids', () => {
+  it('are never cut, whatever the first one is like', async () => {
+    const ids = ['7', uuid(1), `record-${'x'.repeat(60)}`]
+    for (const id of ids) cli.instance.use(answers('get', byId.replace(':id', id), consent({ id })))
+    const { stdout } = await cli.run(['get', ...ids], { ...screen, columns: 80 })
+    for (const id of ids) expect(stdout).toContain(id)
+  })
+})
+
+describe('one record', () => {
+  it.each([40, 80, 200])('fits %i columns, but for an id that stays in one piece', async columns => {
+    const withId = 'POLICY_VERSION  '.length + uuid(0).length
+    for (const index of texts.keys()) {
+      cli.instance.use(answers('get', byId, record(index)))
+      const { stdout } = await cli.run(['get', uuid(index), '--color', 'always'], { ...screen, columns })
+      for (const line of linesOf(stdout)) {
+        const most = /[\da-f-]{36}$/.test(line) ? Math.max(columns, withId) : columns
+        expect(stringWidth(line)).toBeLessThanOrEqual(most)
+      }
+      expect(stdout).toContain(uuid(index))
+      const plain = stdout.replaceAll('\u001b[1m', '').replaceAll('\u001b[22m', '')
+      expect(plain).not.toMatch(dangerous)
+    }
+  })
+
+  it('shows every field whole', () => {
+    const view: View<{ text: string }> = { id: () => '', columns: [{ name: 'text', value: row => row.text }] }
+    const unit = fc.constantFrom(
+      'a',
+      'bc',
+      ' ',
+      '同',
+      '意',
+      'é',
+      'e\u0301',
+      '👍',
+      '👍🏽',
+      '🇩🇪',
+      'ﷺ',
+      '\u001b',
+      '…',
+      '-',
+    )
+    fc.assert(
+      fc.property(
+        fc.string({ unit, minLength: 1, maxLength: 120, size: 'max' }),
+        fc.constantFrom(40, 80),
+        (text, columns) => {
+          const shown = table(view, { single: true, columns, color: false, header: false }).rows([{ text }])
+          const value = shown.replace(/^TEXT/, '').replaceAll(/\s/g, '')
+          expect(value).toBe(text.replaceAll('\u001b', '\\u{1b}').replaceAll(/\s/g, ''))
+        },
+      ),
+    )
+  })
+
+  it('has its times and its unset fields as the instance has them', async () => {
+    cli.instance.use(answers('get', byId, consent({ created_at: '1769851800', deleted_at: null })))
+    const { stdout } = await cli.run(['get', '7', '--color', 'never'], { ...screen, columns: 80 })
+    expect(stdout).toMatch(/^CREATED_AT +1769851800$/m)
+    expect(stdout).toMatch(/^DELETED_AT$/m)
+  })
+})
+
+it('a history fits too, and cuts no time', async () => {
+  const data = texts.map(text => entry({ changed_by: text + long, preferences: { [text]: long } }))
+  cli.instance.use(answers('get', `${byId}/history`, { data }))
+  for (const columns of [40, 80, 200]) {
+    const { stdout } = await cli.run(['history', '7', '--color', 'never'], { ...screen, columns })
+    const lines = linesOf(stdout)
+    expect(lines).toHaveLength(1 + texts.length)
+    for (const line of lines) expect(stringWidth(line)).toBeLessThanOrEqual(columns)
+    for (const line of lines.slice(1)) expect(line).toContain('2026-01-31T09:30:00.000Z')
+    expect(stdout).not.toMatch(dangerous)
+  }
+})
+
+describe('colour', () => {
+  const colours =
+    (env: Record<string, string>, args: string[] = [], isTerminal = true) =>
+    async () => {
+      cli.instance.use(listOf(1))
+      const tty = { stdout: isTerminal, stderr: isTerminal }
+      const { stdout } = await cli.run(['list', '-o', 'table', ...args], { tty, env, columns: 80 })
+      return stdout.includes('\u001b[')
+    }
+
+  it.each([
+    [true, 'a terminal', {}, [], true],
+    [false, 'no terminal', {}, [], false],
+    [false, 'TERM=dumb', { TERM: 'dumb' }, [], true],
+    [true, 'FORCE_COLOR over TERM=dumb', { FORCE_COLOR: '1', TERM: 'dumb' }, [], true],
+    [true, 'FORCE_COLOR off a terminal', { FORCE_COLOR: '1' }, [], false],
+    [false, 'FORCE_COLOR=0', { FORCE_COLOR: '0' }, [], true],
+    [false, 'NO_COLOR over FORCE_COLOR', { NO_COLOR: '1', FORCE_COLOR: '1' }, [], true],
+    [true, 'an empty NO_COLOR', { NO_COLOR: '' }, [], true],
+    [true, '--color always over NO_COLOR', { NO_COLOR: '1' }, ['--color', 'always'], false],
+    [false, '--color never over FORCE_COLOR', { FORCE_COLOR: '1' }, ['--color', 'never'], true],
+    [true, '--color auto on a terminal', {}, ['--color', 'auto'], true],
+    [false, '--color auto with NO_COLOR', { NO_COLOR: '1' }, ['--color', 'auto'], true],
+  ])('is %s with %s', async (expected, _, env, args, isTerminal) => {
+    expect(await colours(env as Record<string, string>, args, isTerminal)()).toBe(expected)
+  })
+})

@@ -1,0 +1,65 @@
+import { expect, it } from 'vitest'
+import { consent, listOf, useCli, uuid } from '../support.ts'
+
+const cli = useCli()
+
+const fields = [
+  'id',
+  'site_id',
+  'consent_id',
+  'subject_id',
+  'country',
+  'region',
+  'user_agent',
+  'accepted',
+  'preferences',
+  'policy_version',
+  'created_at',
+  'updated_at',
+  'deleted_at',
+]
+
+it('TSV is what a program reads: no header, every field in the order of the specification, never cut', async () => {
+  const record = consent({
+    user_agent: 'x'.repeat(500),
+    preferences: { a: 'é', b: [1, null] },
+    country: null,
+  })
+  cli.instance.use(listOf(2, () => record))
+  const { stdout } = await cli.run(['list'], { columns: 40 })
+  const values = fields.map(field => {
+    const value = record[field as keyof typeof record]
+    return value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value)
+  })
+  expect(stdout).toBe(`${values.join('\t')}\n`.repeat(2))
+})
+
+it('--header begins it with the names of the fields, for an empty list too', async () => {
+  cli.instance.use(listOf(1))
+  const { stdout } = await cli.run(['list', '--header'])
+  expect(stdout.split('\n')[0]).toBe(fields.join('\t'))
+  cli.instance.use(listOf(0))
+  expect((await cli.run(['list', '--header'])).stdout).toBe(`${fields.join('\t')}\n`)
+})
+
+it('--header stands once, however many pages', async () => {
+  cli.instance.use(listOf(250))
+  const lines = (await cli.run(['list', '--header'])).stdout.split('\n')
+  expect(lines).toHaveLength(252)
+  expect(lines.filter(line => line.startsWith('id\t'))).toHaveLength(1)
+})
+
+it('a file that stdout goes to is no terminal, and a terminal can be told to show TSV', async () => {
+  cli.instance.use(listOf(1))
+  const off = await cli.run(['list'])
+  const on = await cli.run(['list', '-o', 'tsv'], { tty: { stdout: true, stderr: true } })
+  expect(on.stdout).toBe(off.stdout)
+})
+
+it.each([['-q'], ['--quiet'], ['-o id'], ['-q -o json'], ['--json -q']])(
+  'ids alone, a line each: %s',
+  async flags => {
+    cli.instance.use(listOf(3))
+    expect((await cli.run(['list', ...flags.split(' ')])).stdout).toBe(`${uuid(0)}\n${uuid(1)}\n${uuid(2)}\n`)
+  },
+)

@@ -1,0 +1,195 @@
+import { describe, expect, it } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
+import { run } from '../support/cli.ts'
+import { answers, byId, consent, consentsPath, listOf, machineError, useCli, uuid } from './support.ts'
+
+const cli = useCli()
+
+describe('help and version', () => {
+  it.each([[[]], [['-h']], [['--help']]])('%j prints help on stdout and ends with 0', async args => {
+    const { code, stdout, stderr } = await run(args, { env: { HOME: '/nowhere' } })
+    expect(stderr).toBe('')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^Usage: consentctl <command> \[options\]/)
+    expect(stdout).toMatch(/^ {2}list\|ls\b/m)
+  })
+
+  it.each([['auth'], ['config'], ['admin'], ['admin account']])(
+    'a bare group (%s) prints its help on stdout and ends with 0',
+    async group => {
+      const { code, stdout, stderr } = await run(group.split(' '), { env: { HOME: '/nowhere' } })
+      expect(stderr).toBe('')
+      expect(code).toBe(0)
+      expect(stdout).toContain(`Usage: consentctl ${group} <command>`)
+    },
+  )
+
+  it.each(['-V', '--version'])('%s prints the version alone', async flag => {
+    expect(await run([flag])).toEqual({ code: 0, stdout: `${packageJson.version}\n`, stderr: '' })
+  })
+
+  it('needs neither a home folder nor a valid configuration', async () => {
+    expect(await run(['list', '--help'], { env: {} })).toMatchObject({ code: 0, stderr: '' })
+    expect(await run(['--help'], { env: { CONSENTCTL_BASE_URL: 'nonsense' } })).toMatchObject({ code: 0 })
+  })
+})
+
+describe('what is not understood ends with 2, on stderr, before any request', () => {
+  it.each([
+    ['lst', 'Did you mean one of list, ls?'],
+    ['auth logn', 'Did you mean login?'],
+    ['list --subjct x', 'Did you mean --subject?'],
+    ['get 7 --include-deletd', 'Did you mean --include-deleted?'],
+    ['list --quite', 'Did you mean --quiet?'],
+    ['qqqqqq', "unknown command 'qqqqqq'"],
+    ['li', "unknown command 'li'"],
+    ['list --sub x', "unknown option '--sub'"],
+    ['list --key sk-x', "unknown option '--key'"],
+    ['list --api-key sk-x', "unknown option '--api-key'"],
+    ['list extra', 'too many arguments'],
+    ['update 1 2 --accepted', 'too many arguments'],
+    ['get', "missing required argument 'id'"],
+    ['rm', "missing required argument 'id'"],
+    ['history', "missing required argument 'id'"],
+    ['update', "missing required argument 'id'"],
+    ['list --site', 'argument missing'],
+    ['list -o xml', 'Allowed choices are table, tsv, json, ndjson, id'],
+    ['list --color purple', 'Allowed choices are auto, always, never'],
+  ])('%s', async (line, said) => {
+    const { code, stdout, stderr } = await cli.run(line.split(' '))
+    expect(code).toBe(2)
+    expect(stdout).toBe('')
+    expect(stderr).toContain('error: ')
+    expect(stderr).toContain(said)
+    expect(stderr.trimEnd().split('\n').length).toBeLessThanOrEqual(4)
+    expect(cli.sent()).toEqual([])
+  })
+
+  it.each(['list --json --bogus', 'list --bogus -o ndjson', '-o json lst'])(
+    '%s: as one line of JSON where JSON is read',
+    async line => {
+      const { code, stdout, stderr } = await cli.run(line.split(' '))
+      expect(code).toBe(2)
+      expect(stdout).toBe('')
+      expect(machineError(stderr)).toMatchObject({ code: 'usage', exit: 2, retryable: false })
+    },
+  )
+
+  it('CONSENTCTL_ERROR_FORMAT=json asks for that line in any format', async () => {
+    const { stderr } = await cli.run(['lst'], { env: { CONSENTCTL_ERROR_FORMAT: 'json' } })
+    expect(machineError(stderr)).toMatchObject({ code: 'usage', hint: 'Did you mean one of list, ls?' })
+  })
+})
+
+describe('flags', () => {
+  it.each([['-o json list'], ['list -o json'], ['--json list'], ['list --json'], ['list --output=json']])(
+    'a global flag works before and after the command: %s',
+    async line => {
+      cli.instance.use(listOf(1))
+      const { code, stdout } = await cli.run(line.split(' '))
+      expect(code).toBe(0)
+      expect(JSON.parse(stdout)).toHaveLength(1)
+    },
+  )
+
+  it('--base-url works before and after the command', async () => {
+    cli.instance.use(listOf(0))
+    const env = { CONSENTCTL_BASE_URL: undefined }
+    expect(await cli.run(['--base-url', cli.instance.url, 'list'], { env })).toMatchObject({ code: 0 })
+    expect(await cli.run(['list', '--base-url', `${cli.instance.url}/`], { env })).toMatchObject({ code: 0 })
+    expect(cli.sent()).toHaveLength(2)
+  })
+
+  it.each([
+    'list --subject a --subject b',
+    'list --subject a --subject=a',
+    'list --limit 1 --limit 2',
+    'list --json --json',
+    'list -o json -o tsv',
+    'list --color never --color always',
+    '-p a list -p b',
+    '--base-url http://127.0.0.1:1 list --base-url http://127.0.0.1:2',
+    'rm 7 --yes -y',
+    'create --accepted --accepted',
+    'create --site a --site b',
+    'update 7 --preferences @a --preferences @b',
+  ])('one given twice is an error: %s', async line => {
+    const { code, stdout, stderr } = await cli.run(line.split(' '))
+    expect(code).toBe(2)
+    expect(stdout).toBe('')
+    expect(stderr).toContain('given twice')
+    expect(cli.sent()).toEqual([])
+  })
+
+  it.each([
+    ...['--site', '--subject', '--consent-id', '--from', '--to', '--cursor', '--limit', '--max-requests'].map(
+      flag => ['list', flag],
+    ),
+    ...[
+      '--site',
+      '--subject',
+      '--consent-id',
+      '--policy-version',
+      '--ip-address',
+      '--file',
+      '--preferences',
+    ].map(flag => ['create', flag]),
+    ['update', '--pref'],
+    ['update', '--preferences'],
+    ['list', '--base-url'],
+    ['list', '--profile'],
+  ])(
+    'an empty value is an error, for an unset variable must not widen a command: %s %s',
+    async (command, flag) => {
+      const { code, stdout, stderr } = await cli.run([
+        command,
+        ...(command === 'update' ? ['7'] : []),
+        flag,
+        '',
+      ])
+      expect(code).toBe(2)
+      expect(stdout).toBe('')
+      expect(stderr).toContain(flag)
+      expect(cli.sent()).toEqual([])
+    },
+  )
+
+  it.each(['0', '-1', '1.5', '1e3', 'ten', '0x10', ' 1'])('--limit refuses %j', async value => {
+    expect(await cli.run(['list', '--limit', value])).toMatchObject({ code: 2, stdout: '' })
+    expect(await cli.run(['list', `--max-requests=${value}`])).toMatchObject({ code: 2, stdout: '' })
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('-- ends the options', async () => {
+    cli.instance.use(answers('get', byId, consent({ id: '--yes' })))
+    expect(await cli.run(['get', '--', '--yes'])).toMatchObject({ code: 0 })
+    expect(cli.sent()).toMatchObject([{ path: '/api/v1/consents/--yes' }])
+  })
+
+  it('the value of one --pref does not swallow the id that follows it', async () => {
+    cli.instance.use(answers('get', byId, consent()), answers('put', byId, consent()))
+    const { code } = await cli.run(['update', '--pref', 'marketing=false', uuid(1)])
+    expect(code).toBe(0)
+    expect(cli.sent().at(-1)).toMatchObject({ method: 'PUT', path: `/api/v1/consents/${uuid(1)}` })
+  })
+})
+
+describe('aliases', () => {
+  it('ls is list', async () => {
+    cli.instance.use(listOf(2))
+    expect((await cli.run(['ls'])).stdout.split('\n')).toHaveLength(3)
+    expect(cli.sent()).toMatchObject([{ method: 'GET', path: '/api/v1/consents' }])
+  })
+
+  it('delete is rm', async () => {
+    cli.instance.use(answers('delete', byId, consent()))
+    expect(await cli.run(['delete', '7', '--yes'])).toMatchObject({ code: 0 })
+    expect(cli.sent()).toMatchObject([{ method: 'DELETE', path: '/api/v1/consents/7' }])
+  })
+})
+
+it('a command named by the value of a flag stays a value', async () => {
+  cli.instance.use(answers('get', consentsPath, { data: [], next_cursor: null }))
+  expect(await cli.run(['list', '--subject', 'rm'])).toMatchObject({ code: 0 })
+  expect(cli.sent()).toMatchObject([{ method: 'GET', query: { subject_id: 'rm' } }])
+})

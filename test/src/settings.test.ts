@@ -1,0 +1,209 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { requireApiKey, requireBaseUrl, resolveSettings } from '../../src/settings.ts'
+import { useFolder } from '../support/cli.ts'
+import { apiKey } from './support.ts'
+
+const folder = useFolder()
+let folders = 0
+
+interface Stored {
+  readonly config?: object
+  readonly credentials?: object
+}
+
+/** A configuration folder with these files. */
+function stored({ config, credentials }: Stored): string {
+  const path = join(folder.path, String(++folders))
+  mkdirSync(path, { mode: 0o700 })
+  if (config) writeFileSync(join(path, 'config.json'), JSON.stringify(config), { mode: 0o600 })
+  if (credentials) writeFileSync(join(path, 'credentials.json'), JSON.stringify(credentials), { mode: 0o600 })
+  return path
+}
+
+function resolve(
+  flags: { profile?: string; baseUrl?: string },
+  env: Record<string, string>,
+  files: Stored = {},
+) {
+  const surroundings = { platform: 'linux', warn: () => {} }
+  return resolveSettings(flags, { ...surroundings, env: { CONSENTCTL_CONFIG_DIR: stored(files), ...env } })
+}
+
+const files = {
+  config: {
+    profile: 'shop',
+    profiles: {
+      shop: { base_url: 'https://shop.example', site: 'from-profile' },
+      staging: { base_url: 'https://staging.example:8443/consents' },
+    },
+  },
+  credentials: {
+    shop: { api_key: 'sk-of-shop', base_url: 'https://shop.example' },
+    staging: { api_key: 'sk-of-staging', base_url: 'https://staging.example:8443/consents' },
+  },
+}
+
+describe('precedence: flag, environment, profile, default', () => {
+  const env = {
+    CONSENTCTL_BASE_URL: 'https://env.example',
+    CONSENTCTL_PROFILE: 'staging',
+    CONSENTCTL_API_KEY: 'sk-of-env',
+    CONSENTCTL_SITE: 'from-env',
+  }
+
+  it('a flag goes before everything', () => {
+    const settings = resolve({ baseUrl: 'https://flag.example', profile: 'shop' }, env, files)
+    expect(settings.baseUrl).toEqual({ value: 'https://flag.example', source: '--base-url' })
+    expect(settings.profile).toEqual({ value: 'shop', source: '--profile' })
+  })
+
+  it('the environment goes before a profile', () => {
+    expect(resolve({}, env, files)).toMatchObject({
+      baseUrl: { value: 'https://env.example', source: 'CONSENTCTL_BASE_URL' },
+      profile: { value: 'staging', source: 'CONSENTCTL_PROFILE' },
+      apiKey: { value: 'sk-of-env', source: 'CONSENTCTL_API_KEY' },
+      site: { value: 'from-env', source: 'CONSENTCTL_SITE' },
+    })
+  })
+
+  it('a profile goes before the default', () => {
+    expect(resolve({}, {}, files)).toMatchObject({
+      baseUrl: { value: 'https://shop.example', source: 'profile shop' },
+      profile: { value: 'shop', source: 'config.json' },
+      apiKey: { value: 'sk-of-shop', source: expect.stringContaining('profile shop') },
+      site: { value: 'from-profile', source: 'profile shop' },
+    })
+  })
+
+  it('without anything there is the profile "default", and nothing in it', () => {
+    expect(resolve({}, {})).toMatchObject({
+      profile: { value: 'default', source: 'default' },
+      baseUrl: null,
+      apiKey: null,
+      site: null,
+    })
+  })
+
+  it('an empty variable is as good as none', () => {
+    const none = {
+      CONSENTCTL_BASE_URL: '',
+      CONSENTCTL_PROFILE: '',
+      CONSENTCTL_API_KEY: '',
+      CONSENTCTL_SITE: '',
+    }
+    expect(resolve({}, none, files)).toMatchObject({
+      profile: { value: 'shop' },
+      apiKey: { value: 'sk-of-shop' },
+    })
+  })
+
+  it.each(['toString', 'constructor', '__proto__'])(
+    'a profile named %s has no more than it was given',
+    name => {
+      expect(() => resolve({ profile: name }, {}, files)).toThrow(`no profile "${name}"`)
+      expect(resolve({ profile: name, baseUrl: 'https://x.example' }, {}, files)).toMatchObject({
+        apiKey: null,
+        site: null,
+      })
+    },
+  )
+
+  it('an unknown profile is an error that names those there are', () => {
+    const error = expect.objectContaining({ exit: 2, hint: expect.stringContaining('shop, staging') })
+    expect(() => resolve({ profile: 'prod' }, {}, files)).toThrow(error)
+    expect(() => resolve({}, { CONSENTCTL_PROFILE: 'prod' }, files)).toThrow(error)
+  })
+})
+
+describe('addresses', () => {
+  it.each([
+    ['https://consent.example.com/', 'https://consent.example.com'],
+    ['HTTPS://Consent.Example.com:443', 'https://consent.example.com'],
+    ['https://x.example/base///', 'https://x.example/base'],
+    ['http://[::1]:8787', 'http://[::1]:8787'],
+  ])('%s is %s', (given, value) => {
+    expect(resolve({ baseUrl: given }, {}).baseUrl?.value).toBe(value)
+  })
+
+  it.each([
+    'consent.example.com',
+    'ftp://x.example',
+    'file:///etc/passwd',
+    'javascript:alert(1)',
+    'https://user:secret@x.example',
+    'https://x.example/?q=1',
+    'https://x.example/#f',
+    'https://',
+    ' ',
+  ])('%j is refused with exit code 2 and its source', value => {
+    const error = expect.objectContaining({
+      exit: 2,
+      message: expect.stringContaining('CONSENTCTL_BASE_URL'),
+    })
+    expect(() => resolve({}, { CONSENTCTL_BASE_URL: value })).toThrow(error)
+  })
+})
+
+describe('plain http', () => {
+  it.each([
+    'http://localhost:8787',
+    'http://127.0.0.1',
+    'http://127.9.9.9:1',
+    'http://[::1]:8787',
+    'https://x.example',
+  ])('%s is allowed', baseUrl => {
+    expect(requireBaseUrl(resolve({ baseUrl }, {}))).toBe(baseUrl)
+  })
+
+  it.each([
+    'http://x.example',
+    'http://10.0.0.1',
+    'http://127.0.0.1.evil.example',
+    'http://localhost.evil.example',
+    'http://0.0.0.0:80',
+    'http://[::ffff:10.0.0.1]',
+  ])('%s is refused unless CONSENTCTL_ALLOW_HTTP names the host', baseUrl => {
+    const refused = expect.objectContaining({
+      exit: 2,
+      hint: expect.stringContaining('CONSENTCTL_ALLOW_HTTP'),
+    })
+    expect(() => requireBaseUrl(resolve({ baseUrl }, {}))).toThrow(refused)
+    expect(() =>
+      requireBaseUrl(resolve({ baseUrl }, { CONSENTCTL_ALLOW_HTTP: 'other.example,example' })),
+    ).toThrow(refused)
+    const { hostname } = new URL(baseUrl)
+    const settings = resolve({ baseUrl }, { CONSENTCTL_ALLOW_HTTP: `other.example, ${hostname}` })
+    expect(requireBaseUrl(settings)).toBe(settings.baseUrl?.value)
+  })
+})
+
+describe('a stored key goes to its own scheme, host and port alone', () => {
+  it.each([
+    'http://shop.example',
+    'https://shop.example:8443',
+    'https://www.shop.example',
+    'https://shop.example.evil.example',
+    'https://staging.example:8443/consents',
+  ])('not to %s', baseUrl => {
+    const settings = resolve({ baseUrl }, { CONSENTCTL_ALLOW_HTTP: 'shop.example' }, files)
+    expect(settings.apiKey).toBeNull()
+    expect(() => requireApiKey(settings)).toThrow(
+      expect.objectContaining({ exit: 4, message: expect.stringContaining('https://shop.example') }),
+    )
+  })
+
+  it('to another path of them', () => {
+    expect(resolve({ baseUrl: 'https://shop.example/base' }, {}, files).apiKey?.value).toBe('sk-of-shop')
+  })
+
+  it('a key of the environment goes wherever the address says', () => {
+    const settings = resolve(
+      { baseUrl: 'https://other.example' },
+      { CONSENTCTL_API_KEY: ` ${apiKey}\n` },
+      files,
+    )
+    expect(requireApiKey(settings)).toBe(apiKey)
+  })
+})

@@ -1,0 +1,149 @@
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { configFolder, readConfig, readCredentials, removeKey, saveProfile } from '../../src/store.ts'
+import { useFolder } from '../support/cli.ts'
+import { machineError, useCli } from './support.ts'
+
+const cli = useCli()
+const root = useFolder()
+let folders = 0
+const fresh = () => join(root.path, String(++folders))
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
+const ignore = () => {}
+
+describe('where the configuration is', () => {
+  it.each([
+    [{ CONSENTCTL_CONFIG_DIR: '/c', XDG_CONFIG_HOME: '/x', HOME: '/h' }, 'linux', '/c'],
+    [{ XDG_CONFIG_HOME: '/x', HOME: '/h' }, 'linux', '/x/consentctl'],
+    [{ HOME: '/h' }, 'linux', '/h/.config/consentctl'],
+    [{ HOME: '/h' }, 'darwin', '/h/.config/consentctl'],
+    [{ CONSENTCTL_CONFIG_DIR: '', XDG_CONFIG_HOME: '', HOME: '/h' }, 'linux', '/h/.config/consentctl'],
+    [{ APPDATA: '/a', USERPROFILE: '/u' }, 'win32', '/a/consentctl'],
+    [{ USERPROFILE: '/u' }, 'win32', '/u/.config/consentctl'],
+  ])('%j on %s: %s', (env, platform, folder) => {
+    expect(configFolder(env, platform)).toBe(folder)
+  })
+
+  it('without a home folder it is an error that says what to set', () => {
+    expect(() => configFolder({}, 'linux')).toThrow(expect.objectContaining({ exit: 2 }))
+  })
+})
+
+describe('what is stored', () => {
+  const profile = { base_url: 'https://a.example' }
+
+  it('is for its owner alone: files 0600 in a folder 0700, and no file beside them', async () => {
+    const folder = fresh()
+    await saveProfile(folder, 'a.b', profile, 'sk-secret')
+    expect(modeOf(folder)).toBe('700')
+    expect(readdirSync(folder).sort()).toEqual(['config.json', 'credentials.json'])
+    for (const file of readdirSync(folder)) expect(modeOf(join(folder, file))).toBe('600')
+  })
+
+  it('holds the key in credentials.json and nowhere else', async () => {
+    const folder = fresh()
+    await saveProfile(folder, 'a', profile, 'sk-secret')
+    expect(readFileSync(join(folder, 'config.json'), 'utf8')).not.toContain('sk-secret')
+    expect(readCredentials(folder, ignore)).toEqual({
+      a: { api_key: 'sk-secret', base_url: profile.base_url },
+    })
+  })
+
+  it.each(['a.b', 'a b', 'é', '0', 'constructor'])(
+    'keeps a profile named %j apart from others',
+    async name => {
+      const folder = fresh()
+      await saveProfile(folder, 'first', { ...profile, site: 's' }, 'sk-1')
+      await saveProfile(folder, name, { base_url: 'https://b.example' }, 'sk-2')
+      await saveProfile(folder, 'first', { base_url: 'https://c.example' }, 'sk-3')
+      expect(readConfig(folder)).toEqual({
+        profile: 'first',
+        profiles: {
+          first: { base_url: 'https://c.example', site: 's' },
+          [name]: { base_url: 'https://b.example' },
+        },
+      })
+      expect(readCredentials(folder, ignore)[name]?.api_key).toBe('sk-2')
+      expect(await removeKey(folder, name)).toBe(true)
+      expect(await removeKey(folder, name)).toBe(false)
+      expect(Object.keys(readCredentials(folder, ignore))).toEqual(['first'])
+    },
+  )
+
+  it('there is no key to remove for a name that every object has', async () => {
+    expect(await removeKey(fresh(), 'constructor')).toBe(false)
+  })
+})
+
+describe('permissions that let others in', () => {
+  const listed = (folder: string) => cli.run(['config', 'list'], { env: { CONSENTCTL_CONFIG_DIR: folder } })
+
+  it.each([0o644, 0o640, 0o604, 0o660, 0o666])('of the keys are mended with a warning: %o', async mode => {
+    const folder = fresh()
+    await saveProfile(folder, 'a', { base_url: 'https://a.example' }, 'sk-secret')
+    const file = join(folder, 'credentials.json')
+    chmodSync(file, mode)
+    const { code, stderr } = await listed(folder)
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/^warning: .*credentials\.json.*\n$/)
+    expect(modeOf(file)).toBe('600')
+    expect((await listed(folder)).stderr).toBe('')
+  })
+
+  it('of the folder are mended with a warning, for whoever writes there replaces the keys', async () => {
+    const folder = fresh()
+    await saveProfile(folder, 'a', { base_url: 'https://a.example' }, 'sk-secret')
+    chmodSync(folder, 0o777)
+    const { code, stderr } = await listed(folder)
+    expect(code).toBe(0)
+    expect(modeOf(folder)).toBe('700')
+    expect(stderr).toMatch(/^warning: /)
+  })
+})
+
+describe('a file that cannot be used ends with 2, its path and its line', () => {
+  it.each([
+    ['config.json', '{\n  "profile": "a",\n  oops\n}\n', 3],
+    ['config.json', '{\n  "profile": "a",\n  "profiles": {\n', 4],
+    ['config.json', '', 1],
+    ['credentials.json', '{"a": {"api_key": "sk-secret"\n\n', 3],
+    ['credentials.json', '{\n"a":\n{"api_key":sk-secret}}', 3],
+    ['config.json', '{\n  "a": tru,\n  "b": 1\n}\n', 2],
+    ['config.json', '{\n  "a": "x\n",\n  "b": 1\n}\n', 2],
+  ])('%s: %j', async (name, text, line) => {
+    const folder = fresh()
+    mkdirSync(folder, { mode: 0o700 })
+    writeFileSync(join(folder, name), text, { mode: 0o600 })
+    const env = { CONSENTCTL_CONFIG_DIR: folder, CONSENTCTL_API_KEY: undefined }
+    const { code, stdout, stderr } = await cli.run(['list', '-o', 'ndjson'], { env })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    const { code: told, message } = machineError(stderr)
+    expect(told).toBe('settings')
+    expect(message).toContain(`${join(folder, name)}, line ${line}`)
+    expect(stderr).not.toContain('sk-secret')
+  })
+
+  it.each([
+    ['config.json', '[]'],
+    ['config.json', '{"profiles": {"a": {"base_url": 7}}}'],
+    ['credentials.json', '{"a": {"api_key": 7, "base_url": "https://a.example"}}'],
+    ['credentials.json', '{"a": "sk-secret"}'],
+  ])('%s of another shape: %s', async (name, text) => {
+    const folder = fresh()
+    mkdirSync(folder, { mode: 0o700 })
+    writeFileSync(join(folder, name), text, { mode: 0o600 })
+    const { code, stdout, stderr } = await cli.run(['list'], { env: { CONSENTCTL_CONFIG_DIR: folder } })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(join(folder, name))
+    expect(stderr).not.toContain('sk-secret')
+  })
+
+  it('a folder in the place of a file', async () => {
+    const folder = fresh()
+    mkdirSync(join(folder, 'config.json'), { recursive: true, mode: 0o700 })
+    const { code, stderr } = await cli.run(['config', 'list'], { env: { CONSENTCTL_CONFIG_DIR: folder } })
+    expect(code).toBe(2)
+    expect(stderr).toContain(join(folder, 'config.json'))
+  })
+})

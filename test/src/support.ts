@@ -1,0 +1,176 @@
+import { join } from 'node:path'
+import { HttpResponse, http, type JsonBodyType, type RequestHandler } from 'msw'
+import type { Consent } from '../../src/contract/index.ts'
+import { type Ran, type RunOptions, run, useFolder } from '../support/cli.ts'
+import { type Instance, useInstance } from '../support/instance.ts'
+
+/** The key of every test, so that its text can be looked for in all that is printed. */
+export const apiKey = 'sk-live-0123456789abcdefghij-a1b2'
+
+export const uuid = (index: number) => `01939d2c-7b1a-7c3e-9a51-${index.toString(16).padStart(12, '0')}`
+
+export const site = uuid(0xabc)
+
+/** A record with every field of the specification. */
+export function consent(fields: Partial<Consent> = {}): Consent {
+  return {
+    id: uuid(1),
+    site_id: site,
+    consent_id: 'banner-2026',
+    subject_id: 'maria@example.com',
+    country: 'DE',
+    region: 'BE',
+    user_agent: 'Mozilla/5.0',
+    accepted: true,
+    preferences: { marketing: true },
+    policy_version: 3,
+    created_at: '2026-01-31T09:30:00.000Z',
+    updated_at: '2026-01-31T09:30:00.000Z',
+    deleted_at: null,
+    ...fields,
+  }
+}
+
+/** An entry of the audit trail, with the fields of the specification alone. */
+export function entry(fields: Record<string, unknown> = {}) {
+  return {
+    id: uuid(2),
+    consent_id: uuid(1),
+    accepted: true,
+    preferences: {},
+    policy_version: 1,
+    changed_by: 'api_key',
+    actor_id: uuid(3),
+    created_at: '2026-01-31T09:30:00.000Z',
+    ...fields,
+  }
+}
+
+export const consentsPath = '*/api/v1/consents'
+export const byId = `${consentsPath}/:id`
+
+/** Answers with this JSON. */
+export function answers(
+  method: 'get' | 'post' | 'put' | 'delete',
+  path: string,
+  body: unknown,
+  status = 200,
+  headers: Record<string, string> = {},
+): RequestHandler {
+  return http[method](path, () => HttpResponse.json(body as JsonBodyType, { status, headers }))
+}
+
+export function fails(status: number, error: string, message = 'it failed') {
+  return HttpResponse.json({ error, message }, { status })
+}
+
+/** A list of `count` records: pages by `limit`, cursors that say how many records came before. */
+export function listOf(
+  count: number,
+  make = (index: number) => consent({ id: uuid(index) }),
+): RequestHandler {
+  return http.get(consentsPath, ({ request }) => {
+    const query = new URL(request.url).searchParams
+    const start = Number(query.get('cursor')?.slice('after-'.length) ?? 0)
+    const end = Math.min(start + Number(query.get('limit') ?? 50), count)
+    const data = Array.from({ length: end - start }, (_, index) => make(start + index))
+    return HttpResponse.json({ data, next_cursor: end < count ? `after-${end}` : null })
+  })
+}
+
+export interface Sent {
+  readonly method: string
+  readonly path: string
+  readonly query: Record<string, string>
+  /** The body as JSON; undefined where there was none. */
+  readonly body: unknown
+}
+
+export interface Cli {
+  readonly instance: Instance
+  readonly env: () => Record<string, string>
+  /** Runs with the instance's address and key in the environment. */
+  run(args: readonly string[], options?: RunOptions): Promise<Ran>
+  /** What the instance received in this test. */
+  sent(): Sent[]
+  /** A configuration folder that nobody has used. */
+  freshFolder(): string
+}
+
+export function useCli(): Cli {
+  const instance = useInstance()
+  const folder = useFolder()
+  let folders = 0
+  const freshFolder = () => join(folder.path, String(++folders))
+  const env = () => ({
+    CONSENTCTL_BASE_URL: instance.url,
+    CONSENTCTL_API_KEY: apiKey,
+    CONSENTCTL_CONFIG_DIR: join(folder.path, 'unused'),
+  })
+  return {
+    instance,
+    env,
+    freshFolder,
+    run: (args, options = {}) => run(args, { ...options, env: { ...env(), ...options.env } }),
+    sent: () =>
+      instance.requests.map(({ method, url, text }) => {
+        const { pathname, searchParams } = new URL(url, 'http://instance')
+        const body = text === '' ? undefined : JSON.parse(text)
+        return { method, path: pathname, query: Object.fromEntries(searchParams), body }
+      }),
+  }
+}
+
+/** Streams on a terminal: what a person sees. */
+export const screen = { tty: { stdout: true, stderr: true } }
+
+/** The one error that a program reads on stderr; throws where stderr is not exactly one line of JSON. */
+export function machineError(stderr: string): Record<string, unknown> {
+  const [line = '', ...more] = stderr.split('\n')
+  if (more.length !== 1 || more[0] !== '') throw new Error(`not one line: ${JSON.stringify(stderr)}`)
+  return JSON.parse(line).error
+}
+
+export function words(line: string): string[] {
+  return [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '')
+}
+
+/** The arguments of the command that a note on stderr tells to go on with. */
+export function resumption(stderr: string): string[] {
+  const command = /consentctl (list .*)$/m.exec(stderr)?.[1]
+  if (command === undefined) throw new Error(`no command to go on with: ${stderr}`)
+  return words(command)
+}
+
+/** What a terminal must never be sent from a stranger's text. */
+export const acting =
+  /[^\P{Cc}\n]|\p{Cs}|\p{Zl}|\p{Zp}|\p{Bidi_Control}|(?=\p{Cf})\p{Default_Ignorable_Code_Point}/u
+
+/** The same in what was printed; U+FFFD is what half a character becomes there. */
+export const dangerous = new RegExp(`${acting.source}|\\ufffd`, 'u')
+
+/** Texts that move the cursor, hide, reorder or break something; or only look odd. */
+export const hostile: Record<string, string> = {
+  'a colour': '\u001b[31mred\u001b[0m',
+  'a cleared screen': '\u001b[2J\u001b[H',
+  'a link (OSC 8)': '\u001b]8;;https://evil.example\u0007click\u001b]8;;\u0007',
+  'a title (OSC 0)': '\u001b]0;owned\u001b\\',
+  'a C1 sequence': '\u009b31mred\u009b0m',
+  'a bell and a backspace': 'a\u0007b\bc\u007f',
+  NUL: 'a\u0000b',
+  'bidirectional controls': 'user\u202egnp.exe\u2066\u2069\u061c',
+  'zero-width characters': 'ad\u200bmin\u200c\u200d\u2060\ufeff\u00ad',
+  'tags (U+E0041)': 'a\u{e0041}b',
+  'a lone high surrogate': 'a\ud800b',
+  'a lone low surrogate': '\udc00',
+  'line ends': 'a\nb\r\nc\u2028d\u2029e\u0085f\u000bg',
+  tabs: 'a\tb\t\tc',
+  backslashes: 'a\\tb\\\\n\\u0041',
+  'wide characters': '同意記録が日本語で書かれています',
+  'an emoji of several': '👩‍👩‍👧‍👦 family',
+  'combining characters': 'z\u0351\u036b\u0343a\u0300\u0301\u0302',
+  quotes: `"'\`$(id)`,
+  'words of JSON': 'null',
+}
+
+export const hostileCases = Object.entries(hostile)

@@ -1,0 +1,84 @@
+import type { Command } from 'commander'
+import { describe, expect, it } from 'vitest'
+import type { Context } from '../../src/context.ts'
+import { buildProgram } from '../../src/program.ts'
+import { type Group, tree } from '../../src/tree.ts'
+import { run } from '../support/cli.ts'
+import { words } from './support.ts'
+
+const commands = paths(tree)
+
+function paths(group: Group, above: string[] = []): string[][] {
+  return Object.entries(group).flatMap(([name, entry]) =>
+    'commands' in entry ? paths(entry.commands, [...above, name]) : [[...above, name]],
+  )
+}
+
+async function helpOf(path: string[]): Promise<string> {
+  const { code, stdout, stderr } = await run([...path, '--help'], { env: {} })
+  expect(stderr).toBe('')
+  expect(code).toBe(0)
+  return stdout
+}
+
+/** The calls of consentctl in the examples of a help text: without pipes, redirections and variables. */
+function examplesIn(help: string): string[][] {
+  return [...help.matchAll(/^ {2}\$ (.+)$/gm)]
+    .flatMap(([, line = '']) => line.split(' | '))
+    .map(part => words(part.replace(/ [<>] \S+$/, '').replace(/^([A-Z_]+=\S+ )+/, '')))
+    .filter(([program]) => program === 'consentctl')
+    .map(([, ...args]) => args)
+}
+
+/** Whether commander takes these words, without doing what they say. */
+async function reaches(args: string[]): Promise<string> {
+  const context = async () => ({}) as Context
+  const program = await buildProgram(args, '0', () => {}, context)
+  let reached = ''
+  const disarm = (command: Command, path: string[]) => {
+    for (const child of command.commands) disarm(child, [...path, child.name()])
+    if (command.commands.length === 0)
+      command.action(() => {
+        reached = path.join(' ')
+      })
+  }
+  disarm(program, [])
+  await program.parseAsync(args, { from: 'user' })
+  return reached
+}
+
+describe.each(commands.map(path => [path.join(' '), path] as const))('%s', (name, path) => {
+  it('has help with at least two examples, each of which it understands', async () => {
+    const help = await helpOf(path)
+    expect(help).toContain(
+      `Usage: consentctl ${path
+        .slice(0, -1)
+        .map(part => `${part} `)
+        .join('')}`,
+    )
+    const examples = examplesIn(help)
+    expect(examples.length).toBeGreaterThanOrEqual(2)
+    const reached = await Promise.all(examples.map(reaches))
+    expect(reached).toContain(name)
+    expect(reached).not.toContain('')
+  })
+
+  it('describes every flag, and the global ones too', async () => {
+    const help = await helpOf(path)
+    for (const [line] of help.matchAll(/^ {2}-\S.*$/gm)) expect(line).toMatch(/^ {2}-.{0,40} {2,}\S/)
+    expect(help).toContain('--profile <name>')
+  })
+})
+
+it('the help of the program names every command that stands at the top', async () => {
+  const help = await helpOf([])
+  for (const [name, { summary }] of Object.entries(tree)) {
+    expect(help).toMatch(new RegExp(`^ {2}${name}\\b.* ${summary.slice(0, 20)}`, 'm'))
+  }
+  for (const args of examplesIn(help)) expect(await reaches(args)).not.toBe('')
+})
+
+it('no flag of any command takes a key', async () => {
+  for (const path of [[], ...commands])
+    expect(await helpOf(path)).not.toMatch(/--(api-?)?(key|token|secret)\b/)
+})
