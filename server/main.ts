@@ -14,6 +14,7 @@ import { readConfig } from './config.ts'
 import { openDatabase } from './db/open.ts'
 import { sharedSecret } from './db/secrets.ts'
 import { createLogger } from './http/logging.ts'
+import { drain } from './http/wire.ts'
 
 /** The embedded database's thread, as the build lays it beside this file. */
 const workerFile = new URL('./db/embedded-worker.js', import.meta.url)
@@ -21,8 +22,11 @@ const workerFile = new URL('./db/embedded-worker.js', import.meta.url)
 /** Opens and migrates the database, then listens. Throws an OperatorError where the operator can mend it. */
 export async function serve(options: ServeOptions, { env, onWait }: ServerHost): Promise<RunningServer> {
   const config = readConfig(options, env)
+  keepToOneself()
   const logger = createLogger(config.logLevel)
-  const database = await openDatabase(config, { workerFile, onWait })
+  const onTrouble = (error: Error) =>
+    logger.error({ cause: error.message }, 'the embedded database ended; it is started again')
+  const database = await openDatabase(config, { workerFile, onWait, onTrouble })
   const { sql } = database
   try {
     const app = createApp({ sql, config, logger, cursorSecret: await sharedSecret(sql, 'cursor') })
@@ -35,9 +39,10 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
       url,
       isEmpty: !(await hasAccounts(sql)),
       createAccount: draft => accounts.createAccount(sql, draft),
+      hurry: () => app.server.closeAllConnections(),
       close: async () => {
         logger.info('stopping')
-        await app.close()
+        await drain(app)
         await database.close()
         logger.info('stopped')
       },
@@ -54,12 +59,18 @@ export async function createAccount(
   draft: AccountDraft,
   { env, onWait }: ServerHost,
 ): Promise<NewAccount> {
+  keepToOneself()
   const database = await openDatabase(readConfig(options, env), { workerFile, share: true, onWait })
   try {
     return await accounts.createAccount(database.sql, draft)
   } finally {
     await database.close()
   }
+}
+
+/** Files of the embedded database are for this user alone; its file layer asks for 0666, and this takes the rest. */
+function keepToOneself(): void {
+  process.umask(0o077)
 }
 
 function explainListen(

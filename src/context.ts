@@ -1,10 +1,12 @@
 import { type Client, createClient } from './client/client.ts'
+import type { Proxies } from './client/transport.ts'
 import type { ServerModule } from './contract/server.ts'
 import { type Exit, exit } from './exit.ts'
 import type { ColorChoice, Host, Io } from './io/io.ts'
 import { type FormatName, visible } from './output/index.ts'
 import {
   type GlobalFlags,
+  isLoopback,
   requireApiKey,
   requireBaseUrl,
   resolveSettings,
@@ -56,7 +58,7 @@ export function createContext({ host, io, globals, loadServer, version }: Contex
     apiKey,
     keySource,
     userAgent: `consentctl/${version} node/${host.version}`,
-    proxied: Object.keys(host.env).some(name => /^https?_proxy$/i.test(name)),
+    proxies: isLoopback(new URL(requireBaseUrl(ctx.settings)).hostname) ? null : proxiesOf(host.env),
   })
   const ctx: Context = {
     host,
@@ -83,4 +85,13 @@ export function createContext({ host, io, globals, loadServer, version }: Contex
     apiWith: (apiKey, keySource) => createClient(async () => connection(apiKey, keySource)),
   }
   return ctx
+}
+
+/** The proxies of the environment. What is on this machine is never asked of one, which would be shown the key. */
+function proxiesOf(env: Host['env']): Proxies | null {
+  const variable = (name: string) => env[name.toLowerCase()] || env[name]
+  const [httpProxy, httpsProxy] = [variable('HTTP_PROXY'), variable('HTTPS_PROXY')]
+  if (!httpProxy && !httpsProxy) return null
+  const noProxy = variable('NO_PROXY') ?? ''
+  return { ...(httpProxy && { httpProxy }), ...(httpsProxy && { httpsProxy }), noProxy }
 }

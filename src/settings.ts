@@ -130,6 +130,7 @@ function unknownProfile({ value, source }: Sourced, known: string[]): CliError {
   return settingsError(`there is no profile "${value}" (from ${source})`, hint)
 }
 
-function isLoopback(hostname: string): boolean {
+/** Whether a URL's host is this machine. */
+export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }

@@ -17,7 +17,7 @@ const Config = z.object({
 export type Config = z.output<typeof Config>
 
 /** By profile: a key, and the base address that it was stored for and goes to. */
-const Credentials = z.record(z.string(), z.object({ api_key: z.string(), base_url: z.string() }))
+const Credentials = z.record(z.string(), z.object({ api_key: z.string(), base_url: z.url() }))
 export type Credentials = z.output<typeof Credentials>
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -31,6 +31,21 @@ export function configFolder(env: Env, platform: string): string {
   if (!home)
     throw settingsError('there is no home folder to keep the configuration in', 'set CONSENTCTL_CONFIG_DIR')
   return join(home, '.config', 'consentctl')
+}
+
+/** The first of `name`, `name-2`, `name-3` … that no profile and no key has: what is stored is never overwritten. */
+export function freeProfile(folder: string, name: string): string {
+  const taken = { ...readConfig(folder).profiles, ...readCredentials(folder, () => {}) }
+  for (let number = 1; ; number += 1) {
+    const candidate = number === 1 ? name : `${name}-${number}`
+    if (!Object.hasOwn(taken, candidate)) return candidate
+  }
+}
+
+/** The name of a profile that is for an address. */
+export function profileFor(folder: string, baseUrl: string): string | undefined {
+  const profiles = Object.entries(readConfig(folder).profiles)
+  return profiles.find(([, profile]) => profile.base_url === baseUrl)?.[0]
 }
 
 export function readConfig(folder: string): Config {

@@ -22,7 +22,17 @@ export function connect({ target, max }: Connection): Sql {
     onnotice: () => {},
     connection: { application_name: 'consentctl' },
   }
-  if ('url' in target) return postgres(target.url, { ...options, target_session_attrs: 'primary' })
+  if ('url' in target) {
+    const ssl = isRemote(target.url) ? { ssl: 'verify-full' as const } : {}
+    return postgres(target.url, { ...options, ...ssl, target_session_attrs: 'primary' })
+  }
   const path = `${target.folder}/${socketName}`
   return postgres({ ...options, path, user: 'postgres', database: 'postgres', max_lifetime: null })
+}
+
+/** Whether a server is on another machine and its URL leaves open how to encrypt: then nothing less will do. */
+function isRemote(url: string): boolean {
+  const [, hosts = ''] = /^\w+:\/\/(?:[^@/]*@)?([^/?]*)/.exec(url) ?? []
+  const isHere = hosts.split(',').every(host => /^(localhost|127\.[\d.]+|\[::1\]|%2f.*)?(:\d+)?$/i.test(host))
+  return !isHere && !/[?&]ssl(mode)?=/.test(url)
 }

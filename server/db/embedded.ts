@@ -11,14 +11,16 @@ const longestSocketPath = 103
 /** Room for the longest name of one in the folder: PostgreSQL's, or a lock's. */
 const longestSocketName = 16
 
-/** How long a database that ended by itself is left alone before it is started again, in milliseconds. */
-const restartDelay = 100
+/** How long a database that ended by itself is left alone before it is started again, at first and at most, in ms. */
+const restartDelay = { first: 100, longest: 5000 } as const
 
 export interface EmbeddedOptions {
   /** The built file of the embedded database's thread. */
   readonly workerFile: URL
   /** Called with what is being waited for, and with null when it is over. */
   readonly onWait?: ((what: string | null) => void) | undefined
+  /** Called with why the database ended by itself, or could not be started again. */
+  readonly onTrouble?: ((error: Error) => void) | undefined
 }
 
 /**
@@ -27,7 +29,7 @@ export interface EmbeddedOptions {
  */
 export async function startEmbedded(
   folder: string,
-  { workerFile, onWait }: EmbeddedOptions,
+  { workerFile, onWait, onTrouble }: EmbeddedOptions,
 ): Promise<EmbeddedDatabase> {
   prepareFolder(folder)
   const unlock = await lockFolder(folder)
@@ -41,12 +43,17 @@ export async function startEmbedded(
   const start = async () => {
     worker = new Worker(workerFile, { workerData: { folder } })
     await ready(worker)
-    worker.on('error', () => {}) // the exit that follows is what counts
-    worker.once('exit', () => !closing && void restart())
+    let reason = new Error('its thread ended')
+    worker.on('error', error => {
+      reason = error
+    })
+    worker.once('exit', () => !closing && void restart(reason, restartDelay.first))
   }
-  const restart = async (): Promise<void> => {
-    await delay(restartDelay)
-    if (!closing) await start().catch(restart)
+  const restart = async (reason: Error, wait: number): Promise<void> => {
+    onTrouble?.(reason)
+    await delay(wait)
+    if (closing) return
+    await start().catch((error: Error) => restart(error, Math.min(wait * 2, restartDelay.longest)))
   }
   onWait?.('opening the embedded database (the first time takes some seconds)')
   try {

@@ -1,4 +1,4 @@
-import { existsSync, fsyncSync, renameSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, fsyncSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
@@ -62,6 +62,7 @@ export async function openPGlite(folder: string): Promise<EmbeddedDatabase> {
     .concat(['-c', 'wal_sync_method=fsync'])
   const data = join(folder, 'postgresql')
   if (!existsSync(data)) await initialize(data)
+  chmodSync(data, 0o700) // the folder may be one that was there before, and open to others
   const db = new SharedPGlite(data, { startParams })
   await db.waitReady
   flushToDisk(db)

@@ -34,9 +34,7 @@ export function installGate(app: FastifyInstance, sql: Sql): void {
     if (allow !== undefined) throw wrongMethod(allow)
   })
   app.addHook('onResponse', async (request, reply) => {
-    const { admission } = request
-    if (!admission?.month || reply.statusCode < 500) return
-    await refund(sql, { accountId: admission.caller.accountId, month: admission.month })
+    if (request.admission && reply.statusCode >= 500) await giveBack(sql, request.admission)
   })
 }
 
@@ -46,6 +44,17 @@ export async function refuseUrl(request: FastifyRequest, sql: Sql): Promise<neve
   throw noRoute()
 }
 
-function enter(request: FastifyRequest, sql: Sql, counted: boolean): Promise<Admission> {
-  return withinDeadline(admit(sql, request.headers.authorization, counted))
+async function enter(request: FastifyRequest, sql: Sql, counted: boolean): Promise<Admission> {
+  const admission = admit(sql, request.headers.authorization, counted)
+  try {
+    return await withinDeadline(admission)
+  } catch (error) {
+    // A unit that is spent after the deadline was spent on a 503.
+    admission.then(late => giveBack(sql, late)).catch(() => {})
+    throw error
+  }
+}
+
+async function giveBack(sql: Sql, { caller, month }: Admission): Promise<void> {
+  if (month) await refund(sql, { accountId: caller.accountId, month })
 }

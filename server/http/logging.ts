@@ -35,7 +35,6 @@ export function logFailure(request: FastifyRequest, failure: Failure): void {
     typeof cause.stack === 'string' && !('detail' in cause) ? cause.stack.split('\n').slice(1, 6) : undefined
   request.log.error(
     {
-      request_id: request.id,
       failure: failure.code,
       cause: String(cause.name ?? ''),
       code: cause.code,

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
 import { Failure } from '../failure.ts'
 import { bodyOf } from './failures.ts'
 
@@ -13,7 +15,36 @@ const refusals: Record<string, readonly [status: string, message: string]> = {
 /** What Node would answer by itself, and without a body: an expectation that it does not know, and CONNECT. */
 export function installWire(server: Server): void {
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
+  server.on('request', (_request, response) => {
+    counts.set(server, inFlight(server) + 1)
+    response.once('close', () => counts.set(server, inFlight(server) - 1))
+  })
   server.on('connect', (_request, socket: Socket) => refuseSocket(new Error('no proxy'), socket))
+}
+
+/** How long requests in flight may take to finish when the server stops, in milliseconds. */
+const patience = 8000
+
+/** How long a connection without a request may still bring one: a client may just be sending it. */
+const grace = 300
+
+/**
+ * Closes the server when the requests in flight are answered. Connections that bring none are closed too: a browser's
+ * spare one, or half a request, would otherwise hold it for as long as they please.
+ */
+export async function drain(app: FastifyInstance): Promise<void> {
+  const closed = app.close()
+  const start = Date.now()
+  await delay(grace)
+  while (inFlight(app.server) > 0 && Date.now() - start < patience) await delay(20)
+  app.server.closeAllConnections()
+  await closed
+}
+
+const counts = new WeakMap<Server, number>()
+
+function inFlight(server: Server): number {
+  return counts.get(server) ?? 0
 }
 
 /** A request names its host once (RFC 9112 section 3.2). Throws `invalid_request`. */

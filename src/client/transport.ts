@@ -10,8 +10,14 @@ export interface Connection {
   /** Where the key came from, for whoever has to mend it. */
   readonly keySource: string
   readonly userAgent: string
-  /** Whether HTTP_PROXY, HTTPS_PROXY and NO_PROXY are looked at. */
-  readonly proxied: boolean
+  /** The proxies to go through; null for none. */
+  readonly proxies: Proxies | null
+}
+
+export interface Proxies {
+  readonly httpProxy?: string
+  readonly httpsProxy?: string
+  readonly noProxy?: string
 }
 
 export interface Input {
@@ -30,7 +36,9 @@ const timeouts = { connect: { timeout: 10_000 }, headersTimeout: 30_000, bodyTim
 
 /** Sends the contract's requests to one instance. Each fails with an ApiError, a NetworkError or a ContractError. */
 export function openTransport(connection: Connection): Transport {
-  const dispatcher = connection.proxied ? new EnvHttpProxyAgent(timeouts) : new Agent(timeouts)
+  const dispatcher = connection.proxies
+    ? new EnvHttpProxyAgent({ ...timeouts, ...connection.proxies })
+    : new Agent(timeouts)
   const headers = {
     authorization: `Bearer ${connection.apiKey}`,
     'user-agent': connection.userAgent,

@@ -33,10 +33,13 @@ export function forEach<Row>(
         rows = await run(id)
       } catch (error) {
         const code = exitOf(error)
-        if (ids.length === 1 || (stops.has(code) && done === 0)) throw error
+        if (ids.length === 1 || (isHopeless(code) && done === 0)) throw error
         await report(ctx, error, id)
         failures.push(code)
-        if (stops.has(code)) break
+        if (isHopeless(code)) {
+          await ctx.warn(`stopped at ${id}: it and the ids after it were not done`)
+          break
+        }
         continue
       }
       done += 1
@@ -47,13 +50,16 @@ export function forEach<Row>(
   return { pages: pages(), exit: () => overall(done, failures) }
 }
 
-const stops = new Set<Exit>([exit.auth, exit.quota])
+/** Whether nothing else can fare better after such a failure: without a valid key, or without quota. */
+export function isHopeless(code: Exit): boolean {
+  return code === exit.auth || code === exit.quota
+}
 
 /** The exit code of work on several things. */
 export function overall(done: number, failures: readonly Exit[]): Exit {
   const [first] = failures
   if (first === undefined) return exit.done
-  return done === 0 && failures.every(code => code === first) ? first : exit.partial
+  return done === 0 ? first : exit.partial
 }
 
 /** Ids as given, each once, `-` standing for the lines of stdin as `-q` writes them. */

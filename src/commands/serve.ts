@@ -2,7 +2,8 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../context.ts'
 import type { RunningServer } from '../contract/server.ts'
-import { saveProfile } from '../store.ts'
+import { resolveSettings } from '../settings.ts'
+import { freeProfile, profileFor, saveProfile } from '../store.ts'
 import { action } from './action.ts'
 import { databaseFlags, databaseOptions, serverHost } from './server-options.ts'
 
@@ -16,9 +17,6 @@ const Options = z.strictObject({
     .optional(),
   quickstart: z.literal(true).optional(),
 })
-
-/** The profile that a first start leaves behind. */
-const localProfile = 'local'
 
 /** `serve`: the service, until it is told to stop. */
 export function serve(command: Command, ctx: Context): void {
@@ -40,29 +38,59 @@ Examples:
     )
     .action(
       action(ctx, Options, async (_, { quickstart, ...options }) => {
-        const stopped = new Promise<void>(resolve => {
-          // Listening on, for conf's way of writing files answers a signal by sending it once more.
-          ctx.host.on('SIGINT', resolve)
-          ctx.host.on('SIGTERM', resolve)
-        })
+        const folder = quickstart && ctx.settings.folder // what is wrong with the settings shows before anything is made
+        const stop = stopSignal(ctx)
         const { serve } = await ctx.loadServer()
         const server = await serve(options, serverHost(ctx))
-        await ctx.io.out.write(`consentctl is serving on ${server.url}\n`)
-        if (quickstart) await welcome(ctx, server)
-        await stopped
-        await server.close()
+        try {
+          if (!stop.isAsked()) await ctx.io.out.write(`consentctl is serving on ${server.url}\n`)
+          if (folder && !stop.isAsked()) await welcome(ctx, server, folder)
+          await stop.asked
+          stop.onInsistence(() => server.hurry())
+        } finally {
+          await server.close()
+        }
         return undefined
       }),
     )
 }
 
-/** On the very first start: an account, its secrets this once, a profile, and what to try next. */
-async function welcome(ctx: Context, server: RunningServer): Promise<void> {
-  const { folder } = ctx.settings
-  if (!server.isEmpty) return await ctx.io.out.write('Try: npx consentctl list\n')
+/** SIGINT and SIGTERM: the first asks to stop, one that comes later insists. */
+function stopSignal({ host }: Context) {
+  let askedAt: number | undefined
+  let insist = () => {}
+  const asked = new Promise<void>(resolve => {
+    const onSignal = () => {
+      // conf's way of writing files answers a signal by sending it once more, at once.
+      if (askedAt !== undefined && Date.now() - askedAt > 500) insist()
+      askedAt ??= Date.now()
+      resolve()
+    }
+    host.on('SIGINT', onSignal)
+    host.on('SIGTERM', onSignal)
+  })
+  return {
+    asked,
+    isAsked: () => askedAt !== undefined,
+    onInsistence: (action: () => void) => {
+      insist = action
+    },
+  }
+}
+
+/** On the very first start an account and a profile for it; always what to try next. */
+async function welcome(ctx: Context, server: RunningServer, folder: string): Promise<void> {
+  const { out } = ctx.io
+  if (!server.isEmpty) {
+    const profile = profileFor(folder, server.url)
+    const hint = profile
+      ? commandFor(ctx, profile, 'list')
+      : `npx consentctl auth login -p NAME --base-url ${server.url}`
+    return await out.write(`In another terminal, try: ${hint}\n`)
+  }
   const account = await server.createAccount({ email: 'owner@localhost', site: 'My first site' })
-  await saveProfile(folder, localProfile, { base_url: server.url, site: account.site.id }, account.api_key)
-  await ctx.io.out.write(`
+  // Before anything else can fail: nothing but hashes of these is kept.
+  await out.write(`
 This is the first start, so there is an account for you now. Its secrets are shown this once:
 
   e-mail      ${account.user.email}
@@ -70,12 +98,22 @@ This is the first start, so there is an account for you now. Its secrets are sho
   site        ${account.site.id} (${account.site.name})
   site token  ${account.site.token}
   API key     ${account.api_key}
+`)
+  const profile = freeProfile(folder, 'local')
+  await saveProfile(folder, profile, { base_url: server.url, site: account.site.id }, account.api_key)
+  await out.write(`
+The key is stored in the profile "${profile}" (${folder}). In another terminal, try:
 
-The key is stored in the profile "${localProfile}" (${folder}). In another terminal, try:
-
-  npx consentctl create --subject maria@example.com --accepted --pref marketing=true
-  npx consentctl list
+  ${commandFor(ctx, profile, 'create --subject maria@example.com --accepted --pref marketing=true')}
+  ${commandFor(ctx, profile, 'list')}
   npx consentctl --help
 
 `)
+}
+
+/** A command as it must be typed to reach a profile: by its name, unless that is what applies anyway. */
+function commandFor({ host, globals }: Context, profile: string, command: string): string {
+  const settings = resolveSettings(globals, { env: host.env, platform: host.platform, warn: () => {} })
+  const isDefault = settings.profile.value === profile && settings.profile.source === 'config.json'
+  return `npx consentctl ${isDefault ? '' : `-p ${profile} `}${command}`
 }

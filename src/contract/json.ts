@@ -25,9 +25,7 @@ export function parseExactJson(text: string): unknown {
     } else if (token === ',') {
       expectKey = Boolean(keys)
     } else if (!token.startsWith('"')) {
-      const value = Number(token)
-      const isLost = value === 0 && /^[^eE]*[1-9]/.test(token)
-      if (isLost || !isExactNumber(value)) throw new SyntaxError('has a number that cannot be kept exactly')
+      if (!isKept(token)) throw new SyntaxError('has a number that cannot be kept exactly')
     } else if (expectKey && keys) {
       addKey(keys, token)
       expectKey = false
@@ -39,6 +37,22 @@ export function parseExactJson(text: string): unknown {
 /** Whether a number means the same to every reader of JSON (RFC 7493 section 2.2). */
 export function isExactNumber(value: number): boolean {
   return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))
+}
+
+/** Whether a double says what the number's text says: its digits are those of the double, however they are written. */
+function isKept(token: string): boolean {
+  const value = Number(token)
+  if (!isExactNumber(value) || Object.is(value, -0)) return false
+  const digits = significant(token)
+  return digits === significant(String(value)) || digits === significant(value.toPrecision(17))
+}
+
+/** The digits of a number between its first and its last that is no zero. */
+function significant(text: string): string {
+  return text
+    .replace(/[eE].*$/, '')
+    .replace(/[-.]/g, '')
+    .replace(/^0+|0+$/g, '')
 }
 
 function parse(text: string): unknown {

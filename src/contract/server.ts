@@ -36,8 +36,10 @@ export interface RunningServer {
   /** Whether the database holds no account yet. */
   readonly isEmpty: boolean
   createAccount(draft: AccountDraft): Promise<NewAccount>
-  /** Finishes the requests in flight, then closes the database. */
+  /** Finishes the requests in flight, within ten seconds, then closes the database. */
   close(): Promise<void>
+  /** While it closes: gives up the requests in flight. */
+  hurry(): void
 }
 
 /** What the surroundings give to the server: the environment, and a line of talk while something takes long. */

@@ -11,21 +11,26 @@ export interface Line {
   readonly bytes: Uint8Array
 }
 
-/** The lines of a file, or of stdin for `-`, as a stream; CRLF ends a line too, and blank lines are passed over. */
+/**
+ * The lines of a file, or of stdin for `-`, as a stream; CRLF ends a line too, and blank lines are passed over. Throws
+ * a data error at a line that is too long, for it may never end.
+ */
 export async function* readLines(io: Io, source: string): AsyncGenerator<Line> {
-  let number = 0
+  let number = 1
   let rest: Buffer = Buffer.alloc(0)
   for await (const chunk of open(io, source)) {
     let bytes: Buffer = rest.length ? Buffer.concat([rest, chunk]) : chunk
     for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10)) {
-      number += 1
-      const line = checked(trimmed(bytes.subarray(0, end)), number, source)
+      const line = checked(bytes.subarray(0, end), number, source)
       if (line.length > 0) yield { number, bytes: line }
+      number += 1
       bytes = bytes.subarray(end + 1)
     }
-    rest = checked(bytes, number + 1, source)
+    if (bytes.length > longestLine + 1) checked(bytes, number, source)
+    rest = bytes
   }
-  if (trimmed(rest).length > 0) yield { number: number + 1, bytes: trimmed(rest) }
+  const last = checked(rest, number, source)
+  if (last.length > 0) yield { number, bytes: last }
 }
 
 /** A whole file, or stdin for `-`, as UTF-8 text of at most 1 MiB. */
@@ -69,11 +74,9 @@ function unreadable(source: string, error: unknown): CliError {
   )
 }
 
-function checked(line: Buffer, number: number, source: string): Buffer {
+/** A line without the CR at its end, if it is not too long. */
+function checked(bytes: Buffer, number: number, source: string): Buffer {
+  const line = bytes.at(-1) === 13 ? bytes.subarray(0, -1) : bytes
   if (line.length > longestLine) throw dataError(`line ${number} of ${nameOf(source)} is longer than 1 MiB`)
   return line
-}
-
-function trimmed(line: Buffer): Buffer {
-  return line.at(-1) === 13 ? line.subarray(0, -1) : line
 }

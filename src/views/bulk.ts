@@ -3,7 +3,8 @@ import type { View } from '../output/index.ts'
 /** What became of a line of a bulk create. */
 export interface LineResult {
   readonly line: number
-  readonly result: 'created' | 'failed'
+  /** `unknown`: the answer was lost; the record may have been made or not. */
+  readonly result: 'created' | 'failed' | 'unknown'
   readonly id: string | null
   readonly error_code: string | null
 }

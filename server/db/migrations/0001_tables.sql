@@ -16,12 +16,12 @@ create table users (
   primary key (account_id, id)
 );
 
--- Who signs in with an e-mail: the one question that comes without a tenant.
+-- Who signs in with an e-mail: the one question that comes without a tenant. On every node of a distributed database,
+-- and so without a foreign key into the tenants' tables.
 create table logins (
   email text primary key check (email = lower(email)),
   account_id uuid not null,
-  user_id uuid not null,
-  foreign key (account_id, user_id) references users
+  user_id uuid not null
 );
 
 create table sites (

@@ -6,8 +6,9 @@ import { explain } from '../../explain.ts'
 import { inOrder } from '../../io/concurrency.ts'
 import { decode, type Line, readLines } from '../../io/input.ts'
 import { report } from '../../report.ts'
+import { requireApiKey, requireBaseUrl } from '../../settings.ts'
 import { bulkView, type LineResult } from '../../views/bulk.ts'
-import { overall } from '../each.ts'
+import { isHopeless, overall } from '../each.ts'
 import { counted, instanceOf } from '../instance.ts'
 import { many, type Output } from '../output.ts'
 import { readObject } from './fields.ts'
@@ -15,14 +16,15 @@ import { readObject } from './fields.ts'
 /** How many requests are under way at once. */
 const concurrency = 8
 
-/** Errors that no later line can fare better with: the rest of the file is not sent. */
-const stops = new Set<Exit>([exit.auth, exit.quota])
+type Result = LineResult & { readonly error?: unknown }
 
 /**
  * Creates a record for each line, and yields a result for each, in the order of the lines. A line that fails is
- * reported and the others go on, until a key or a quota fails; `exit` tells a partial success from a whole one.
+ * reported and the others go on, until none can fare better; `exit` tells a partial success from a whole one.
  */
 export function bulkCreate(ctx: Context, file: string, site: string | undefined): Output<LineResult> {
+  requireBaseUrl(ctx.settings)
+  requireApiKey(ctx.settings)
   const failures: Exit[] = []
   let done = 0
   let isStopped = false
@@ -32,38 +34,51 @@ export function bulkCreate(ctx: Context, file: string, site: string | undefined)
       yield line
     }
   }
-  const createOne = async (line: Line): Promise<LineResult & { error?: unknown }> => {
-    try {
-      const { id } = await ctx.api.consents.create({ body: readDraft(line, site) })
-      return { line: line.number, result: 'created', id, error_code: null }
-    } catch (error) {
-      return { line: line.number, result: 'failed', id: null, error_code: explain(error).code, error }
-    }
-  }
   async function* pages(): AsyncGenerator<readonly LineResult[]> {
     let last = 0
-    for await (const { error, ...result } of inOrder(lines(), concurrency, createOne)) {
-      if (error === undefined) done += 1
-      else {
-        await report(ctx, error, `line ${result.line}`)
-        const code = explain(error).exit
-        failures.push(code)
-        isStopped ||= stops.has(code)
+    try {
+      for await (const { error, ...result } of inOrder(lines(), concurrency, line =>
+        createOne(ctx, line, site),
+      )) {
+        if (error === undefined) done += 1
+        else await fail(error, `line ${result.line}`)
+        last = result.line
+        yield [result]
       }
-      last = result.line
-      yield [result]
+    } catch (error) {
+      if (last === 0) throw error
+      await fail(error, `after line ${last}`)
+      await ctx.warn('stopped: the lines that follow were not read')
     }
-    if (isStopped) await ctx.say(`stopped after line ${last}: the lines that follow would fail alike`)
+    if (isStopped) await ctx.warn(`stopped after line ${last}: the lines that follow would fail alike`)
     await ctx.say(`created ${counted(done)} on ${instanceOf(ctx)}, ${failures.length} failed`)
   }
+  const fail = async (error: unknown, subject: string) => {
+    const code = explain(error).exit
+    if (!isStopped || !isHopeless(code)) await report(ctx, error, subject)
+    failures.push(code)
+    isStopped ||= isHopeless(code)
+  }
   return many(bulkView, pages(), { mutates: true, exit: () => overall(done, failures) })
+}
+
+async function createOne(ctx: Context, line: Line, site: string | undefined): Promise<Result> {
+  try {
+    const { id } = await ctx.api.consents.create({ body: readDraft(line, site) })
+    return { line: line.number, result: 'created', id, error_code: null }
+  } catch (error) {
+    const { code, exit: exitCode } = explain(error)
+    const result = exitCode === exit.unknown ? 'unknown' : 'failed'
+    return { line: line.number, result, id: null, error_code: code, error }
+  }
 }
 
 /** A line as the body of a create; the service checks its fields. A site of its own wins over the command's. */
 function readDraft({ number, bytes }: Line, site: string | undefined): ConsentDraft {
   const name = `line ${number}`
   const fields = readObject(decode(bytes, name), name)
-  if (!('site_id' in fields) && site === undefined)
+  if (!('site_id' in fields) && site === undefined) {
     throw dataError(`${name} has no site_id, and no --site is given`)
+  }
   return { site_id: site, ...fields } as ConsentDraft
 }

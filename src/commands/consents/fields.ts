@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { Preferences, parseExactJson } from '../../contract/index.ts'
-import { CliError, dataError, usageError } from '../../errors.ts'
+import { dataError, usageError } from '../../errors.ts'
 import { nameOf, readText } from '../../io/input.ts'
 import type { Io } from '../../io/io.ts'
 import { given } from '../action.ts'
@@ -89,9 +89,13 @@ function readPair(pair: string): [string, unknown] {
 /** JSON where the text is JSON, else the text itself: `true` is a boolean, `granted` a string. */
 function typed(text: string): unknown {
   try {
+    JSON.parse(text)
+  } catch {
+    return text
+  }
+  try {
     return parseExactJson(text)
   } catch (error) {
-    if ((error as Error).message === 'is not valid JSON') return text
-    throw new CliError('invalid_data', 5, `--pref: the value ${(error as Error).message}`)
+    throw dataError(`--pref: the value ${(error as Error).message}`)
   }
 }

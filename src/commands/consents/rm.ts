@@ -3,11 +3,10 @@ import * as z from 'zod'
 import type { Context } from '../../context.ts'
 import type { Consent } from '../../contract/index.ts'
 import { usageError } from '../../errors.ts'
-import { ask, canAsk, declinedError } from '../../io/prompt.ts'
-import { visible } from '../../output/index.ts'
-import { table } from '../../output/table.ts'
+import { canAsk } from '../../io/prompt.ts'
 import { type ConsentRow, consentView } from '../../views/consent.ts'
 import { action, Ids } from '../action.ts'
+import { confirm } from '../confirm.ts'
 import { expandIds, forEach } from '../each.ts'
 import { counted, instanceOf } from '../instance.ts'
 import { many } from '../output.ts'
@@ -34,7 +33,7 @@ Examples:
           throw usageError('nobody can be asked here whether to delete', 'add --yes if you are sure')
         }
         const ids = await expandIds(ctx, operands)
-        if (!yes) await confirm(ctx, ids)
+        if (!yes) await confirmed(ctx, ids)
         const { pages, exit } = forEach(
           ctx,
           ids,
@@ -56,26 +55,11 @@ async function remove(ctx: Context, id: string): Promise<ConsentRow> {
 }
 
 /** Shows what would go and asks; throws when it is declined. One that cannot be read stops it all. */
-async function confirm(ctx: Context, ids: readonly string[]): Promise<void> {
+async function confirmed(ctx: Context, ids: readonly string[]): Promise<void> {
   const records: Consent[] = []
   for (const id of ids) records.push(await ctx.api.consents.get({ params: { id } }))
-  const { err } = ctx.io
-  const single = records.length === 1
-  const options = { single, columns: err.columns, color: err.color, header: false }
-  await err.write(`${table(consentView, options).rows(records)}\n`)
-  if (single) {
-    const answer = await ask(ctx.io, `Delete this record on ${instanceOf(ctx)}? [y/N] `)
-    if (!/^y(es)?$/i.test(answer.trim())) throw declinedError()
-    return
-  }
-  for (const [site, count] of countBySite(records)) await err.write(`${count} of site ${visible(site)}\n`)
-  const answer = await ask(ctx.io, `Type ${records.length} to delete these records on ${instanceOf(ctx)}: `)
-  if (answer.trim() !== String(records.length)) throw declinedError()
-}
-
-function countBySite(records: readonly Consent[]): Map<string, number> {
   const counts = new Map<string, number>()
   for (const { site_id } of records)
     counts.set(site_id ?? '(none)', (counts.get(site_id ?? '(none)') ?? 0) + 1)
-  return counts
+  await confirm(ctx, consentView, records, { action: 'delete', where: instanceOf(ctx), counts })
 }

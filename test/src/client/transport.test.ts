@@ -12,7 +12,7 @@ const connection = (baseUrl = instance.url) => ({
   apiKey,
   keySource: 'a test',
   userAgent: 'test/1',
-  proxied: false,
+  proxies: null,
 })
 let api: Client
 beforeAll(() => {

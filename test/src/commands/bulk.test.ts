@@ -183,13 +183,14 @@ describe('lines that are no record', () => {
     expect(cli.sent()).toEqual([])
   })
 
-  it('a line longer than 1 MiB ends it, and every line before it has its result', async () => {
+  it('a line longer than 1 MiB ends it as a partial success, and every line before it has its result', async () => {
     creating()
     const file = join(folder.path, 'long.ndjson')
     writeFileSync(file, `${line('a')}\n${line('b')}\n"${'x'.repeat(2_000_000)}"\n`)
     const { code, stdout, stderr } = await cli.run(['create', '--file', file, '--site', site, '-q'])
-    expect(code).not.toBe(0)
+    expect(code).toBe(8)
     expect(stderr).toContain('line 3')
+    expect(stderr).toContain('the lines that follow were not read')
     expect(stdout).toBe('a\nb\n')
   })
 })
@@ -246,6 +247,6 @@ describe('refusals of the instance', () => {
       [line('a', { status: 429, error: 'rate_limited' }), line('b'), line('c', { status: 503 })].join('\n'),
     )
     expect(code).toBe(8)
-    expect(rows.map(row => row.result)).toEqual(['failed', 'created', 'failed'])
+    expect(rows.map(row => row.result)).toEqual(['failed', 'created', 'unknown'])
   })
 })

@@ -89,6 +89,9 @@ describe('refused, for JSON.parse would quietly change it', () => {
     ['{"a":-1E+999}', 'number'],
     ['123456789012345678901234567890', 'number'],
     ['1e-400', 'number'],
+    ['-0', 'number'],
+    ['0.12345678901234567890123', 'number'],
+    ['1.00000000000000000001', 'number'],
     ['1.7976931348623157e308', 'number'],
     [`${'['.repeat(33)}${']'.repeat(33)}`, 'nested too deeply'],
   ])('%s', (text, said) => expect(problem(text)).toContain(said))
@@ -113,8 +116,11 @@ it.each([
 
 it.each([
   '9007199254740991',
-  '-0',
   '0.1',
+  '0.30000000000000004',
+  '0.10000000000000001',
+  '1.50',
+  '2e3',
   '0e-400',
   '1e-300',
   '{"a":[{"a":1},{"a":1}]}',

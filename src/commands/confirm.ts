@@ -1,0 +1,36 @@
+import type { Context } from '../context.ts'
+import { ask, declinedError } from '../io/prompt.ts'
+import { type View, visible } from '../output/index.ts'
+import { table } from '../output/table.ts'
+
+export interface Question {
+  /** What would be done, as a verb. */
+  readonly action: string
+  /** Where it would be done. */
+  readonly where: string
+  /** How many there are of each site. */
+  readonly counts: ReadonlyMap<string, number>
+}
+
+/**
+ * Shows on stderr what a command would do its work on, and asks: yes or no for one, their number for several. Throws
+ * when it is declined.
+ */
+export async function confirm<Row>(
+  { io }: Context,
+  view: View<Row>,
+  rows: readonly Row[],
+  { action, where, counts }: Question,
+): Promise<void> {
+  const single = rows.length === 1
+  const { columns, color } = io.err
+  await io.err.write(`${table(view, { single, columns, color, header: false }).rows(rows)}\n`)
+  if (single) {
+    const question = `${action[0]?.toUpperCase()}${action.slice(1)} this record on ${where}? [y/N] `
+    if (!/^y(es)?$/i.test((await ask(io, question)).trim())) throw declinedError()
+    return
+  }
+  for (const [site, count] of counts) await io.err.write(`${count} of site ${visible(site)}\n`)
+  const answer = await ask(io, `Type ${rows.length} to ${action} these records on ${where}: `)
+  if (answer.trim() !== String(rows.length)) throw declinedError()
+}

@@ -1,0 +1,63 @@
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, expect, it } from 'vitest'
+import { runBinary, useFolder } from '../support/cli.ts'
+import { startServer } from '../support/server.ts'
+
+const folder = useFolder()
+let count = 0
+let home: string
+let env: Record<string, string>
+
+beforeEach(() => {
+  count += 1
+  home = join(folder.path, String(count))
+  mkdirSync(join(home, '.config', 'consentctl'), { recursive: true })
+  env = { HOME: home }
+})
+
+const stored = (name: string) => JSON.parse(readFileSync(join(home, '.config', 'consentctl', name), 'utf8'))
+const store = (name: string, content: object) =>
+  writeFileSync(join(home, '.config', 'consentctl', name), JSON.stringify(content), { mode: 0o600 })
+
+it('overwrites no profile and no key, and names its own in the commands to try', async () => {
+  const local = { base_url: 'https://other.example.com' }
+  store('config.json', { profile: 'local', profiles: { local } })
+  store('credentials.json', { local: { api_key: 'sk-of-the-other', ...local } })
+  const server = await startServer(['--quickstart', '--port', '0'], env, /--help/)
+  expect(stored('credentials.json').local).toEqual({ api_key: 'sk-of-the-other', ...local })
+  expect(stored('config.json').profile).toBe('local')
+  const hint = /npx consentctl (-p \S+ )list/.exec(server.output())?.[1]
+  expect(hint).toBe('-p local-2 ')
+  expect(await runBinary(['-p', 'local-2', 'list'], { env })).toMatchObject({ code: 0 })
+  expect(await server.end('SIGTERM')).toBe(0)
+})
+
+it('makes nothing when its settings are wrong', async () => {
+  const ran = await runBinary(['serve', '--quickstart', '--port', '0'], {
+    env: { ...env, CONSENTCTL_PROFILE: 'nope' },
+  })
+  expect(ran).toMatchObject({ code: 2, stdout: '' })
+  expect(readdirSync(home)).toEqual(['.config'])
+})
+
+it('has shown the secrets when the profile cannot be stored, and stops with an error', async () => {
+  store('config.json', { profiles: {} })
+  writeFileSync(join(home, 'file'), '')
+  const inFile = { ...env, CONSENTCTL_CONFIG_DIR: join(home, 'file', 'config') }
+  const ran = await runBinary(['serve', '--quickstart', '--port', '0'], { env: inFile })
+  expect(ran.code).not.toBe(0)
+  expect(ran.stderr).toMatch(/^error: /m)
+  const wasMade = readdirSync(home).includes('.local')
+  expect(/sk-\w{60}/.test(ran.stdout)).toBe(wasMade)
+})
+
+it('keeps its database from others, in a folder that was open to them', async () => {
+  const data = join(home, 'data')
+  mkdirSync(data)
+  chmodSync(data, 0o755)
+  const server = await startServer(['--port', '0', '--data-dir', data], env)
+  const modes = ['postgresql', '.s.PGSQL.5432'].map(name => statSync(join(data, name)).mode & 0o077)
+  expect(await server.end('SIGTERM')).toBe(0)
+  expect(modes).toEqual([0, 0])
+})

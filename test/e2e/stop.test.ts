@@ -1,0 +1,31 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { useFolder } from '../support/cli.ts'
+import { type ServerProcess, startServer } from '../support/server.ts'
+
+const folder = useFolder()
+let server: ServerProcess
+
+beforeEach(async () => {
+  server = await startServer(['--port', '0', '--data-dir', join(folder.path, 'data')], { HOME: folder.path })
+})
+afterEach(() => server.end('SIGKILL'))
+
+it.each([
+  ['never sent a byte', ''],
+  ['sent half a request', 'GET /live HTTP/1.1\r\nHost: x'],
+  ['is kept alive', 'GET /live HTTP/1.1\r\nHost: x\r\n\r\n'],
+])('is not held up by a connection that %s', async (_name, sent) => {
+  const { hostname, port } = new URL(server.url)
+  const socket = connect(Number(port), hostname)
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  socket.write(sent)
+  if (sent.endsWith('\r\n\r\n')) await once(socket, 'data')
+  const start = Date.now()
+  expect(await server.end('SIGTERM')).toBe(0)
+  expect(Date.now() - start).toBeLessThan(5000)
+  socket.destroy()
+})

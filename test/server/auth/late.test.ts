@@ -1,0 +1,24 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, it, vi } from 'vitest'
+import { useService } from '../../support/service.ts'
+
+const service = useService()
+
+it('gives back a unit that was spent when the deadline had passed', async () => {
+  const { key, accountId } = await service.newAccount({ monthlyQuota: 10 })
+  const list = () => service.call('GET', '/api/v1/consents', { key })
+  expect((await list()).headers['x-quota-remaining']).toBe('9')
+  const held = service.sql.begin(async tx => {
+    await tx`select from usage where account_id = ${accountId} for update`
+    await delay(5500)
+  })
+  await delay(100)
+  expect((await list()).status).toBe(503)
+  await held
+  await vi.waitFor(async () => {
+    const [row] = await service.sql<{ used: number }[]>`
+      select used::integer from usage where account_id = ${accountId}`
+    expect(row?.used).toBe(1)
+  })
+  expect((await list()).headers['x-quota-remaining']).toBe('8')
+})
