@@ -17,12 +17,21 @@ function run(command, args) {
     shell: process.platform === 'win32',
   })
   if (error) throw error
-  if (status !== 0) process.exit(status ?? 1)
+  if (status === 0) return
+  process.stderr.write(`That failed. To see it by itself: ${command} ${args.join(' ')}\n`)
+  process.exit(status ?? 1)
 }
 
 // npm writes its own copy of the lockfile when an installation is complete.
 if (changedAt('node_modules/.package-lock.json') < changedAt('package-lock.json')) {
   process.stderr.write('Installing the packages (npm ci) …\n')
-  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'])
+  run('npm', [
+    'ci',
+    '--ignore-scripts',
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=warn',
+    '--update-notifier=false',
+  ])
 }
 run(process.execPath, ['bin/build.js'])

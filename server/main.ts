@@ -33,7 +33,7 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
     const url = await app.listen({
       host: config.host,
       port: config.port,
-      listenTextResolver: () => 'listening',
+      listenTextResolver: address => `listening on ${address}`,
     })
     return {
       url,

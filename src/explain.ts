@@ -70,7 +70,7 @@ function explainApi(error: ApiError): Explanation {
     code,
     message: code === 'not_found' && call.id !== null ? `no consent with id ${call.id}` : error.message,
     why: usual === exit.auth ? `the key came from ${call.keySource}` : isUnsure ? lost : undefined,
-    hint: isUnsure ? checkFirst : hints[code],
+    hint: isUnsure ? checkFirst : usual === exit.auth ? keyHint(call.keySource) : hints[code],
     exit: isUnsure ? exit.unknown : usual,
     status,
     requestId,
@@ -80,8 +80,15 @@ function explainApi(error: ApiError): Explanation {
 const lost = 'the instance failed after it received the request: the record may have been made or not'
 const checkFirst = 'consentctl list, before you create it again'
 
+/** What to do about a key that is refused depends on where it came from. */
+function keyHint(source: string): string {
+  if (source.startsWith('CONSENTCTL_')) return `set ${source} to a valid key, or unset it`
+  return source.includes('credentials.json')
+    ? 'consentctl auth login with a valid key'
+    : 'the key as it was made, whole'
+}
+
 const hints: Record<string, string> = {
-  unauthorized: 'consentctl auth status, or consentctl auth login with a valid key',
   quota_exceeded: 'wait for the next calendar month (UTC), or raise the account’s quota',
 }
 

@@ -25,7 +25,7 @@ export async function buildProgram(
     .configureOutput({ writeOut: print, writeErr: print, outputError: () => {} })
     .addOption(new Option('-o, --output <format>', 'how to print records').choices([...formatNames]))
     .option('--json', 'the same as -o json')
-    .option('-q, --quiet', 'print ids alone, and no talk')
+    .option('-q, --quiet', 'print ids alone, and no talk but warnings')
     .option('--header', 'begin TSV with the names of its columns')
     .option('-p, --profile <name>', 'the stored instance to use')
     .option('--base-url <url>', 'the address of the instance')

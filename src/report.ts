@@ -4,6 +4,9 @@ import { explain } from './explain.ts'
 import { safeJson, visible } from './output/index.ts'
 import { maskKey } from './settings.ts'
 
+/** Codes that add nothing to their message, for people. */
+const isOwn = new Set(['usage', 'settings', 'operator', 'declined', 'interrupted', 'no_key', 'invalid_data'])
+
 /**
  * Tells an error on stderr: to people in at most four lines, to machines in one, whichever the reader of stdout seems to
  * be. `subject` is what it is about.
@@ -14,8 +17,8 @@ export async function report(
   subject?: string,
 ): Promise<void> {
   const told = explain(error)
-  const message =
-    subject && !told.message.endsWith(` ${subject}`) ? `${subject}: ${told.message}` : told.message
+  const isSaid = subject && (told.message.startsWith(subject) || told.message.endsWith(` ${subject}`))
+  const message = subject && !isSaid ? `${subject}: ${told.message}` : told.message
   const { err } = ctx.io
   if (wantsJson(ctx)) {
     const { code, hint, exit: exitCode, status, requestId } = told
@@ -26,7 +29,7 @@ export async function report(
   }
   const red = err.color ? (text: string) => `\u001b[31m${text}\u001b[39m` : (text: string) => text
   const lines = [
-    `${red('error:')} ${visible(message)}${told.code === 'usage' ? '' : ` (${visible(told.code)})`}`,
+    `${red('error:')} ${visible(message)}${isOwn.has(told.code) ? '' : ` (${visible(told.code)})`}`,
   ]
   if (told.why) lines.push(`why: ${visible(told.why)}`)
   if (told.hint) lines.push(`try: ${visible(told.hint)}`)

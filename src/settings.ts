@@ -126,7 +126,8 @@ function own<T>(record: Readonly<Record<string, T>>, name: string): T | undefine
 }
 
 function unknownProfile({ value, source }: Sourced, known: string[]): CliError {
-  const hint = known.length ? `there are: ${known.join(', ')}` : 'consentctl auth login makes one'
+  const others = known.length ? `there are: ${known.join(', ')}. ` : ''
+  const hint = `${others}To make it: consentctl auth login -p ${value} --base-url https://…`
   return settingsError(`there is no profile "${value}" (from ${source})`, hint)
 }
 

@@ -6,7 +6,7 @@ import * as z from 'zod'
  */
 export function text(min: number, max: number) {
   return z
-    .string()
+    .string('must be text')
     .refine(storable, 'must be well-formed Unicode without NUL')
     .refine(
       value => characters(value) >= min,
@@ -28,7 +28,7 @@ function characters(value: string): number {
 
 /** A UUID in its canonical text (RFC 9562 section 4), any version; upper case is read as lower case. */
 export const Uuid = z
-  .string()
+  .string('must be a UUID')
   .regex(/^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i, 'must be a UUID')
   .toLowerCase()
 

@@ -8,10 +8,12 @@ export interface Host {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly platform: string
   readonly version: string
-  readonly stdin: NodeJS.ReadableStream & Partial<Pick<ReadStream, 'isTTY' | 'setRawMode'>>
+  readonly stdin: NodeJS.ReadableStream &
+    Partial<Pick<ReadStream, 'isTTY' | 'setRawMode'>> & { destroy?(): unknown }
   readonly stdout: Stream
   readonly stderr: Stream
   on(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
+  once(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
 }
 
 export type Stream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'columns'>>

@@ -13,7 +13,9 @@ export async function ask(io: Io, question: string): Promise<string> {
   const lines = createInterface({ input: io.stdin, output: io.err.stream })
   try {
     const declined = new Promise<never>((_, reject) => {
-      lines.once('SIGINT', () => reject(interruptedError()))
+      lines.once('SIGINT', () => {
+        io.err.write('\n').then(() => reject(interruptedError()), reject)
+      })
       lines.once('close', () => reject(declinedError()))
     })
     return await Promise.race([lines.question(question), declined])

@@ -43,13 +43,14 @@ export const table: Format = <Row>(view: View<Row>, options: RenderOptions): Ren
 
 type Layout<Row> = readonly { readonly column: Column<Row>; readonly width: number }[]
 
-/** Which columns are shown, and how wide: all if they fit, else fewer, the cuttable ones sharing what is left. */
+/** Which columns are shown, and how wide: all that are not empty if they fit, else fewer, the cuttable ones sharing what is left. */
 function arrange<Row>(
   columns: readonly Column<Row>[],
   cells: (column: Column<Row>) => string[],
   room: number,
 ): Layout<Row> {
-  const shown = columns.filter(column => column.rank !== undefined)
+  const isUsed = (column: Column<Row>) => column.whole || cells(column).some(text => text !== '')
+  const shown = columns.filter(column => column.rank !== undefined && isUsed(column))
   const widths = new Map(
     shown.map(column => [
       column,

@@ -12,6 +12,11 @@ export const tsv: Format = (view, { header }) => ({
 /** Ids alone, a line each: what `rm -` and `get -` read. */
 export const id: Format = view => ({
   begin: () => '',
-  rows: rows => rows.map(row => `${tsvText(view.id(row))}\n`).join(''),
+  rows: rows =>
+    rows
+      .map(row => view.id(row))
+      .filter(id => id !== '')
+      .map(id => `${tsvText(id)}\n`)
+      .join(''),
   end: () => '',
 })

@@ -39,6 +39,16 @@ export const consentView: View<ConsentRow> = {
   ],
 }
 
+/** The same where deleted ones are among them: tables then say which. */
+export const consentViewWithDeleted: View<ConsentRow> = {
+  ...consentView,
+  columns: consentView.columns.map(column =>
+    column.name === 'deleted_at'
+      ? { ...column, text: row => minute(row.deleted_at ?? ''), whole: true, rank: 2.5 }
+      : column,
+  ),
+}
+
 /** An entry of the audit trail. */
 export const auditView: View<AuditEntry> = {
   id: row => row.id,

@@ -44,6 +44,7 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
       stdout: stdoutStream,
       stderr: stderr.stream,
       on: () => {},
+      once: () => {},
     },
     options.loadServer ?? (() => Promise.reject(new Error('this test has no server'))),
   )

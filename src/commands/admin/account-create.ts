@@ -5,7 +5,7 @@ import { type NewAccount, plans } from '../../contract/server.ts'
 import { usageError } from '../../errors.ts'
 import { readText } from '../../io/input.ts'
 import type { View } from '../../output/index.ts'
-import { action, given } from '../action.ts'
+import { action, formatOf, given } from '../action.ts'
 import { one } from '../output.ts'
 import { databaseFlags, databaseOptions, serverHost } from '../server-options.ts'
 
@@ -22,17 +22,18 @@ const Options = z.strictObject({
   passwordStdin: z.literal(true).optional(),
 })
 
+/** Whole throughout: what is shown once must not be broken by a line's end. */
 const accountView: View<NewAccount> = {
   id: account => account.account_id,
   columns: [
     { name: 'account_id', value: account => account.account_id, whole: true, rank: 1 },
-    { name: 'user_id', value: account => account.user.id },
-    { name: 'email', value: account => account.user.email },
-    { name: 'password', value: account => account.user.password },
-    { name: 'site_id', value: account => account.site.id },
-    { name: 'site_name', value: account => account.site.name },
-    { name: 'site_token', value: account => account.site.token },
-    { name: 'api_key', value: account => account.api_key },
+    { name: 'user_id', value: account => account.user.id, whole: true },
+    { name: 'email', value: account => account.user.email, whole: true },
+    { name: 'password', value: account => account.user.password, whole: true },
+    { name: 'site_id', value: account => account.site.id, whole: true },
+    { name: 'site_name', value: account => account.site.name, whole: true },
+    { name: 'site_token', value: account => account.site.token, whole: true },
+    { name: 'api_key', value: account => account.api_key, whole: true },
   ],
 }
 
@@ -41,7 +42,7 @@ export function accountCreate(command: Command, ctx: Context): void {
   databaseFlags(
     command
       .requiredOption('--email <address>', 'the e-mail that its owner signs in with')
-      .option('--site <name>', 'the name of its first site')
+      .option('--site <name>', 'the name of its first site (default)')
       .option('--plan <plan>', `${plans.join(', ')} (unlimited)`)
       .option('--monthly-quota <n>', 'requests with API keys a month, instead of the plan’s')
       .option('--password-stdin', 'read the owner’s password from standard input instead of making one'),
@@ -57,6 +58,8 @@ Examples:
     )
     .action(
       action(ctx, Options, async (_, { databaseUrl, dataDir, passwordStdin, ...draft }) => {
+        if (formatOf(ctx) === 'id')
+          throw usageError('-q and -o id would lose the secrets, which are shown once')
         const password = passwordStdin ? await readPassword(ctx) : undefined
         const { createAccount } = await ctx.loadServer()
         const account = await createAccount({ databaseUrl, dataDir }, { ...draft, password }, serverHost(ctx))

@@ -36,6 +36,7 @@ Examples:
         await ctx.say(`stored ${maskKey(apiKey)} for ${baseUrl} in profile ${profile.value} (${folder})`)
         if (settings.apiKey?.source === 'CONSENTCTL_API_KEY')
           await ctx.say('note: CONSENTCTL_API_KEY is set, and goes first')
+        if (!site) await ctx.say('note: without a site (auth login --site) every create needs --site')
         return undefined
       }),
     )

@@ -28,10 +28,20 @@ export function bulkCreate(ctx: Context, file: string, site: string | undefined)
   const failures: Exit[] = []
   let done = 0
   let isStopped = false
+  let isInterrupted = false
+  // Once: what is under way is finished and told. A second Ctrl-C ends the process as ever.
+  ctx.host.once('SIGINT', () => {
+    isStopped = isInterrupted = true
+    if (file === '-') ctx.io.stdin.destroy?.()
+  })
   async function* lines(): AsyncGenerator<Line> {
-    for await (const line of readLines(ctx.io, file)) {
-      if (isStopped) return
-      yield line
+    try {
+      for await (const line of readLines(ctx.io, file)) {
+        if (isStopped) return
+        yield line
+      }
+    } catch (error) {
+      if (!isInterrupted) throw error
     }
   }
   async function* pages(): AsyncGenerator<readonly LineResult[]> {
@@ -50,7 +60,8 @@ export function bulkCreate(ctx: Context, file: string, site: string | undefined)
       await fail(error, `after line ${last}`)
       await ctx.warn('stopped: the lines that follow were not read')
     }
-    if (isStopped) await ctx.warn(`stopped after line ${last}: the lines that follow would fail alike`)
+    if (isInterrupted) await ctx.warn(`interrupted after line ${last}: the lines that follow were not sent`)
+    else if (isStopped) await ctx.warn(`stopped after line ${last}: the lines that follow would fail alike`)
     await ctx.say(`created ${counted(done)} on ${instanceOf(ctx)}, ${failures.length} failed`)
   }
   const fail = async (error: unknown, subject: string) => {
@@ -59,7 +70,10 @@ export function bulkCreate(ctx: Context, file: string, site: string | undefined)
     failures.push(code)
     isStopped ||= isHopeless(code)
   }
-  return many(bulkView, pages(), { mutates: true, exit: () => overall(done, failures) })
+  return many(bulkView, pages(), {
+    mutates: true,
+    exit: () => (isInterrupted ? exit.interrupted : overall(done, failures)),
+  })
 }
 
 async function createOne(ctx: Context, line: Line, site: string | undefined): Promise<Result> {

@@ -4,7 +4,7 @@ import type { Extent } from '../../client/pages.ts'
 import type { Context } from '../../context.ts'
 import type { Consent, ConsentQuery } from '../../contract/index.ts'
 import { Resumable, usageError } from '../../errors.ts'
-import { consentView } from '../../views/consent.ts'
+import { consentView, consentViewWithDeleted } from '../../views/consent.ts'
 import { action, Count, formatOf, given } from '../action.ts'
 import { counted } from '../instance.ts'
 import { many } from '../output.ts'
@@ -58,7 +58,8 @@ Examples:
         const isScreen = formatOf(ctx) === 'table' && ctx.io.out.isTerminal
         const limit = options.limit ?? (isScreen && !options.all ? screenful : Number.POSITIVE_INFINITY)
         const maxRequests = options.maxRequests ?? Number.POSITIVE_INFINITY
-        return many(consentView, records(ctx, queryOf(options, new Date()), { limit, maxRequests }))
+        const view = options.includeDeleted ? consentViewWithDeleted : consentView
+        return many(view, records(ctx, queryOf(options, new Date()), { limit, maxRequests }))
       }),
     )
 }

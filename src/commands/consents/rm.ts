@@ -21,7 +21,9 @@ export function rm(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-A deleted record is gone from every list; its history stays.
+A deleted record is gone from every list; its history stays. Without --yes the records are shown first,
+and one is asked about with y/N, several by their number. To be asked about what a list finds, give
+its ids as arguments: rm $(consentctl list --subject maria@example.com -q)
 
 Examples:
   $ consentctl rm 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11

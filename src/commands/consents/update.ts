@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
+import type { Consent } from '../../contract/index.ts'
 import { usageError } from '../../errors.ts'
 import { safeJson } from '../../output/index.ts'
 import { consentView } from '../../views/consent.ts'
@@ -37,24 +38,28 @@ Examples:
         }
         if (replacePreferences && !given)
           throw usageError('--replace-preferences needs --pref or --preferences')
-        const before = given && !replacePreferences ? await preferencesAt(ctx, id) : {}
-        const preferences = given && { ...before, ...given }
+        // Only a merge needs to know what is there; a request for nothing but news would cost a unit of the quota.
+        const before = given && !replacePreferences ? await ctx.api.consents.get({ params: { id } }) : null
+        const preferences = given && { ...before?.preferences, ...given }
         const record = await ctx.api.consents.update({ params: { id }, body: { accepted, preferences } })
-        if (!replacePreferences) for (const line of differences(before, given ?? {})) await ctx.say(line)
+        for (const line of before ? differences(before, record) : []) await ctx.say(line)
         await ctx.say(`updated 1 record on ${instanceOf(ctx)}`)
         return one(consentView, record, { mutates: true })
       }),
     )
 }
 
-async function preferencesAt(ctx: Context, id: string): Promise<JsonObject> {
-  return (await ctx.api.consents.get({ params: { id } })).preferences ?? {}
+/** What has changed in a record, a line each; or that nothing has. */
+function differences(before: Consent, after: Consent): string[] {
+  const [was, is] = [before.preferences ?? {}, after.preferences ?? {}]
+  const lines = before.accepted === after.accepted ? [] : [`accepted: ${before.accepted} → ${after.accepted}`]
+  for (const name of new Set([...Object.keys(was), ...Object.keys(is)])) {
+    const [old, now] = [shown(was, name), shown(is, name)]
+    if (old !== now) lines.push(`${name}: ${old} → ${now}`)
+  }
+  return lines.length > 0 ? lines : ['nothing differs from before']
 }
 
-/** What the given preferences change of those before, a line each. */
-function differences(before: JsonObject, given: JsonObject): string[] {
-  return Object.entries(given).flatMap(([name, value]) => {
-    const was = Object.hasOwn(before, name) ? safeJson(before[name]) : 'not set'
-    return was === safeJson(value) ? [] : [`${name}: ${was} → ${safeJson(value)}`]
-  })
+function shown(preferences: JsonObject, name: string): string {
+  return Object.hasOwn(preferences, name) ? safeJson(preferences[name]) : 'not set'
 }
