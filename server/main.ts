@@ -11,6 +11,8 @@ import { hasAccounts } from './accounts/queries.ts'
 import * as accounts from './accounts/service.ts'
 import { createApp } from './app.ts'
 import { readConfig } from './config.ts'
+import { validity } from './consents/idempotency.ts'
+import { forgetKeys } from './consents/queries.ts'
 import { openDatabase } from './db/open.ts'
 import { sharedSecret } from './db/secrets.ts'
 import { createLogger } from './http/logging.ts'
@@ -18,6 +20,9 @@ import { drain } from './http/wire.ts'
 
 /** The embedded database's thread, as the build lays it beside this file. */
 const workerFile = new URL('./db/embedded-worker.js', import.meta.url)
+
+/** How often Idempotency-Keys that no longer count are swept out, in milliseconds. */
+const sweepInterval = 60 * 60 * 1000
 
 /** Opens and migrates the database, then listens. Throws an OperatorError where the operator can mend it. */
 export async function serve(options: ServeOptions, { env, onWait }: ServerHost): Promise<RunningServer> {
@@ -30,6 +35,10 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
   const { sql } = database
   try {
     const app = createApp({ sql, config, logger, cursorSecret: await sharedSecret(sql, 'cursor') })
+    const sweep = setInterval(
+      () => forgetKeys(sql, new Date(Date.now() - validity)).catch(() => {}),
+      sweepInterval,
+    )
     const url = await app.listen({
       host: config.host,
       port: config.port,
@@ -42,6 +51,7 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
       hurry: () => app.server.closeAllConnections(),
       close: async () => {
         logger.info('stopping')
+        clearInterval(sweep)
         await drain(app)
         await database.close()
         logger.info('stopped')

@@ -1,6 +1,7 @@
-import type { JSONValue, Sql } from 'postgres'
+import type { Sql } from 'postgres'
 import type { Identity, State } from './chain.ts'
-import type { ConsentRow, Entry, EntryRow, ListFilters } from './rows.ts'
+import { claimKey, columns, insertEntry, json } from './fragments.ts'
+import type { Claim, ConsentRow, Entry, EntryRow, ListFilters } from './rows.ts'
 
 interface RecordKey {
   readonly accountId: string
@@ -18,17 +19,21 @@ export async function findPolicyVersion(
   return row?.policy_version
 }
 
-/** Writes a record and its first audit entry in one statement; undefined where the account has no such site. */
+/**
+ * Writes a record, its first audit entry and the claim to its Idempotency-Key in one statement. Undefined, and nothing
+ * written, where the account has no such site or the key is taken; of twins in flight the second waits for the first.
+ */
 export async function insertConsent(
   sql: Sql,
   accountId: string,
   record: Identity & State & { readonly id: string; readonly recordHash: Buffer },
   entry: Entry,
+  claim: Claim | null,
 ): Promise<ConsentRow | undefined> {
   const [row] = await sql<ConsentRow[]>`
     with site as (
       select id from sites where account_id = ${accountId} and id = ${record.site_id}
-    ), c as (
+    ), ${claim ? claimKey(sql, accountId, record.id, entry.at, claim) : sql``} c as (
       insert into consents (
         account_id, id, site_id, consent_id, subject_id, country, region, user_agent, ip_network, accepted,
         preferences, policy_version, version, record_hash, chain_head, created_at, updated_at)
@@ -36,12 +41,27 @@ export async function insertConsent(
         ${record.country}::text, ${record.region}::text, ${record.user_agent}::text, ${record.ip_network}::cidr,
         ${record.accepted}::boolean, ${json(sql, record)}::jsonb, ${record.policy_version}::integer, 1,
         ${record.recordHash}::bytea, ${entry.link.hash}::bytea, ${entry.at}::timestamptz, ${entry.at}::timestamptz
-      from site
+      from site ${claim ? sql`join k on true` : sql``}
       returning *
     ), h as (
       ${insertEntry(sql, entry)}
     )
     select ${columns(sql)} from c`
+  return row
+}
+
+/** The record that a key made, as it was then; undefined where the key made none. */
+export async function findFirstAnswer(
+  sql: Sql,
+  accountId: string,
+  key: string,
+): Promise<(ConsentRow & { body_hash: Buffer }) | undefined> {
+  const [row] = await sql<(ConsentRow & { body_hash: Buffer })[]>`
+    select c.*, h.accepted, h.preferences, c.created_at as updated_at, null as deleted_at, k.body_hash
+    from idempotency_keys k
+    join consents c on c.account_id = k.account_id and c.id = k.consent_id
+    join consent_history h on h.account_id = c.account_id and h.consent_id = c.id and h.version = 1
+    where k.account_id = ${accountId} and k.key = ${key}`
   return row
 }
 
@@ -110,23 +130,7 @@ export function listEntries(sql: Sql, { accountId, id }: RecordKey): Promise<Ent
     from consent_history where account_id = ${accountId} and consent_id = ${id} order by version`
 }
 
-/** The columns of a ConsentRow. */
-function columns(sql: Sql) {
-  return sql`id, site_id, consent_id, subject_id, country, region, user_agent, ip_network, accepted, preferences,
-    policy_version, version, record_hash, chain_head, created_at, updated_at, deleted_at`
-}
-
-/** The audit entry of the record that the CTE `c` has written: the state after the event. */
-function insertEntry(sql: Sql, { action, actor, at, link }: Entry) {
-  return sql`
-    insert into consent_history (
-      account_id, consent_id, version, action, accepted, preferences, policy_version, changed_by, actor_id,
-      created_at, salt, payload_hash, hash)
-    select account_id, id, version, ${action}, accepted, preferences, policy_version, ${actor.kind},
-      ${actor.id}::uuid, ${at}::timestamptz, ${link.salt}::bytea, ${link.payloadHash}::bytea, ${link.hash}::bytea
-    from c`
-}
-
-function json(sql: Sql, { preferences }: State) {
-  return sql.json(preferences as JSONValue)
+/** Forgets the Idempotency-Keys of before an instant, which no longer count. */
+export async function forgetKeys(sql: Sql, before: Date): Promise<void> {
+  await sql`delete from idempotency_keys where created_at < ${before}`
 }

@@ -2,6 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import { consents, Uuid } from '../../src/contract/index.ts'
 import { Failure } from '../failure.ts'
 import { route } from '../http/route.ts'
+import { createConsent } from './create.ts'
+import { readIdempotencyKey } from './idempotency.ts'
 import { getPage } from './list.ts'
 import * as service from './service.ts'
 
@@ -10,7 +12,11 @@ export function consentRoutes(
   app: FastifyInstance,
   deps: service.Deps & { readonly cursorSecret: Buffer },
 ): void {
-  route(app, consents.create, ({ body }, { caller }) => service.createConsent(deps, caller, body))
+  route(app, consents.create, async ({ body }, { caller, header, setHeader }) => {
+    const { consent, isReplayed } = await createConsent(deps, caller, body, readIdempotencyKey(header))
+    if (isReplayed) setHeader('idempotent-replayed', 'true')
+    return consent
+  })
   route(app, consents.list, ({ query }, { caller }) => getPage(deps, caller, query))
   route(app, consents.get, ({ params, query }, { caller }) =>
     service.getConsent(deps, caller, recordId(params.id), query.include_deleted ?? false),

@@ -39,3 +39,11 @@ export interface ListFilters {
   readonly before?: string | undefined
   readonly includeDeleted: boolean
 }
+
+/** A client's Idempotency-Key for a create. */
+export interface Claim {
+  readonly key: string
+  readonly bodyHash: Buffer
+  /** A use before this instant no longer counts. */
+  readonly freeBefore: Date
+}

@@ -1,12 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import type { AuditEntry, Consent, ConsentChange, ConsentDraft } from '../../src/contract/index.ts'
+import type { AuditEntry, Consent, ConsentChange } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
 import { Failure, unavailable } from '../failure.ts'
-import { instantOf, newId } from '../ids.ts'
-import { networkOf } from './address.ts'
-import { type Action, type Event, hashRecord, linkOf, newSalt, type State, sameJson } from './chain.ts'
+import { type Action, linkOf, type State, sameJson } from './chain.ts'
 import * as queries from './queries.ts'
 import type { ConsentRow } from './rows.ts'
 import { toAuditEntry, toConsent } from './view.ts'
@@ -17,49 +15,6 @@ const attempts = 100
 export interface Deps {
   readonly sql: Sql
   readonly config: Pick<Config, 'ipStorage'>
-}
-
-/** Creates a record. Throws `not_found` where the caller has no such site. */
-export async function createConsent(
-  { sql, config }: Deps,
-  caller: Caller,
-  draft: ConsentDraft,
-): Promise<Consent> {
-  const { accountId } = caller
-  const policy = draft.policy_version ?? (await queries.findPolicyVersion(sql, accountId, draft.site_id))
-  if (policy === undefined) throw noSite()
-  const id = newId()
-  const at = instantOf(id)
-  const state = {
-    accepted: draft.accepted ?? false,
-    preferences: draft.preferences ?? {},
-    policy_version: policy,
-  }
-  const identity = {
-    site_id: draft.site_id,
-    consent_id: draft.consent_id ?? null,
-    subject_id: draft.subject_id ?? null,
-    country: null,
-    region: null,
-    user_agent: draft.user_agent ?? null,
-    ip_network: draft.ip_address === undefined ? null : networkOf(draft.ip_address, config.ipStorage),
-  }
-  const salt = newSalt()
-  const recordHash = hashRecord(identity, salt)
-  const event: Event = {
-    id,
-    version: 1,
-    action: 'created',
-    actor: caller,
-    at,
-    previous: null,
-    state,
-    recordHash,
-  }
-  const entry = { action: event.action, actor: caller, at, link: linkOf(event, salt) }
-  const row = await queries.insertConsent(sql, accountId, { ...identity, ...state, id, recordHash }, entry)
-  if (!row) throw noSite()
-  return toConsent(row)
 }
 
 /** Reads a record. Throws `not_found` for one that is deleted, somebody else's, or unknown. */
@@ -136,8 +91,4 @@ async function applyEvent(
 
 function noConsent(): Failure {
   return new Failure('not_found', 'There is no such consent.')
-}
-
-function noSite(): Failure {
-  return new Failure('not_found', 'There is no such site.')
 }

@@ -1,8 +1,12 @@
 import type { Sql } from 'postgres'
 import tables from './migrations/0001_tables.sql'
+import idempotency from './migrations/0002_idempotency.sql'
 
 /** Every change of the schema, in order; a file that was ever released is never edited. */
-const migrations: readonly (readonly [name: string, statements: string])[] = [['0001_tables', tables]]
+const migrations: readonly (readonly [name: string, statements: string])[] = [
+  ['0001_tables', tables],
+  ['0002_idempotency', idempotency],
+]
 
 /** One number for all nodes, so that two that start together migrate one after the other. */
 const lock = 7_266_328

@@ -14,14 +14,19 @@ interface Input<P, Q, B> {
   readonly body: B
 }
 
+/** What a handler may know and say besides its input and its result. */
+export interface Exchange {
+  readonly caller: Caller
+  /** A header of the request by its name in lower case; one that was sent twice holds a line break. */
+  header(name: string): string | undefined
+  setHeader(name: string, value: string): void
+}
+
 /** Puts an endpoint of the contract onto Fastify: its schemas read the request, its status goes with the answer. */
 export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>(
   app: FastifyInstance,
   endpoint: Endpoint<P, Q, B, R>,
-  handler: (
-    input: Input<z.output<P>, z.output<Q>, z.output<B>>,
-    context: { readonly caller: Caller },
-  ) => Promise<z.input<R>>,
+  handler: (input: Input<z.output<P>, z.output<Q>, z.output<B>>, context: Exchange) => Promise<z.input<R>>,
 ): void {
   app.route({
     method: endpoint.method,
@@ -34,7 +39,12 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
         body: endpoint.body?.parse(request.body) as z.output<B>,
       }
       reply.code(endpoint.status)
-      return await withinDeadline(handler(input, { caller: callerOf(request) }))
+      const exchange: Exchange = {
+        caller: callerOf(request),
+        header: name => request.raw.headersDistinct[name]?.join('\n'),
+        setHeader: (name, value) => void reply.header(name, value),
+      }
+      return await withinDeadline(handler(input, exchange))
     },
   })
 }

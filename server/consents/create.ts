@@ -1,0 +1,74 @@
+import type { Consent, ConsentDraft } from '../../src/contract/index.ts'
+import type { Caller } from '../auth/caller.ts'
+import { Failure } from '../failure.ts'
+import { instantOf, newId } from '../ids.ts'
+import { networkOf } from './address.ts'
+import { type Event, hashRecord, linkOf, newSalt } from './chain.ts'
+import { hashBody, validity } from './idempotency.ts'
+import { findFirstAnswer, findPolicyVersion, insertConsent } from './queries.ts'
+import type { Deps } from './service.ts'
+import { toConsent } from './view.ts'
+
+export interface Creation {
+  readonly consent: Consent
+  /** Whether it was made by an earlier request with the same key. */
+  readonly isReplayed: boolean
+}
+
+/**
+ * Creates a record; with a key that was used in the last 24 hours it returns the first answer again. Throws `not_found`
+ * where the caller has no such site, and `conflict` for a key that came with another body.
+ */
+export async function createConsent(
+  { sql, config }: Deps,
+  caller: Caller,
+  draft: ConsentDraft,
+  key: string | null,
+): Promise<Creation> {
+  const { accountId } = caller
+  const policy = draft.policy_version ?? (await findPolicyVersion(sql, accountId, draft.site_id))
+  if (policy === undefined) throw noSite()
+  const id = newId()
+  const at = instantOf(id)
+  const state = {
+    accepted: draft.accepted ?? false,
+    preferences: draft.preferences ?? {},
+    policy_version: policy,
+  }
+  const identity = {
+    site_id: draft.site_id,
+    consent_id: draft.consent_id ?? null,
+    subject_id: draft.subject_id ?? null,
+    country: null,
+    region: null,
+    user_agent: draft.user_agent ?? null,
+    ip_network: draft.ip_address === undefined ? null : networkOf(draft.ip_address, config.ipStorage),
+  }
+  const salt = newSalt()
+  const recordHash = hashRecord(identity, salt)
+  const event: Event = {
+    id,
+    version: 1,
+    action: 'created',
+    actor: caller,
+    at,
+    previous: null,
+    state,
+    recordHash,
+  }
+  const entry = { action: event.action, actor: caller, at, link: linkOf(event, salt) }
+  const claim =
+    key === null ? null : { key, bodyHash: hashBody(draft), freeBefore: new Date(at.getTime() - validity) }
+  const row = await insertConsent(sql, accountId, { ...identity, ...state, id, recordHash }, entry, claim)
+  if (row) return { consent: toConsent(row), isReplayed: false }
+  const first = claim && (await findFirstAnswer(sql, accountId, claim.key))
+  if (!first) throw noSite()
+  if (!first.body_hash.equals(claim.bodyHash)) {
+    throw new Failure('conflict', 'The Idempotency-Key was used with another body.')
+  }
+  return { consent: toConsent(first), isReplayed: true }
+}
+
+function noSite(): Failure {
+  return new Failure('not_found', 'There is no such site.')
+}
