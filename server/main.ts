@@ -35,18 +35,19 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
   const { sql } = database
   try {
     const app = createApp({ sql, config, logger, cursorSecret: await sharedSecret(sql, 'cursor') })
-    const sweep = setInterval(
-      () => forgetKeys(sql, new Date(Date.now() - validity)).catch(() => {}),
-      sweepInterval,
-    )
+    const isEmpty = !(await hasAccounts(sql))
     const url = await app.listen({
       host: config.host,
       port: config.port,
       listenTextResolver: address => `listening on ${address}`,
     })
+    const sweep = setInterval(
+      () => forgetKeys(sql, new Date(Date.now() - validity)).catch(() => {}),
+      sweepInterval,
+    )
     return {
       url,
-      isEmpty: !(await hasAccounts(sql)),
+      isEmpty,
       createAccount: draft => accounts.createAccount(sql, draft),
       hurry: () => app.server.closeAllConnections(),
       close: async () => {

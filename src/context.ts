@@ -53,13 +53,11 @@ export interface ContextOptions {
 export function createContext({ host, io, globals, loadServer, version }: ContextOptions): Context {
   let settings: Settings | undefined
   const warn = (line: string) => io.err.write(`${visible(line)}\n`)
-  const connection = (apiKey: string, keySource: string) => ({
-    baseUrl: requireBaseUrl(ctx.settings),
-    apiKey,
-    keySource,
-    userAgent: `consentctl/${version} node/${host.version}`,
-    proxies: isLoopback(new URL(requireBaseUrl(ctx.settings)).hostname) ? null : proxiesOf(host.env),
-  })
+  const connection = (apiKey: string, keySource: string) => {
+    const baseUrl = requireBaseUrl(ctx.settings)
+    const proxies = isLoopback(new URL(baseUrl).hostname) ? null : proxiesOf(host.env)
+    return { baseUrl, apiKey, keySource, proxies, userAgent: `consentctl/${version} node/${host.version}` }
+  }
   const ctx: Context = {
     host,
     io,

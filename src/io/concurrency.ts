@@ -12,7 +12,7 @@ export async function* inOrder<Item, Result>(
   const source = items[Symbol.asyncIterator]()
   let failure: { readonly error: unknown } | undefined
   try {
-    while (!failure) {
+    for (;;) {
       const next = await source
         .next()
         .catch((error: unknown) => ({ done: true as const, value: undefined, error }))

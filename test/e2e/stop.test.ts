@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { useFolder } from '../support/cli.ts'
+import { runBinary, useFolder } from '../support/cli.ts'
 import { type ServerProcess, startServer } from '../support/server.ts'
 
 const folder = useFolder()
@@ -28,4 +29,22 @@ it.each([
   expect(await server.end('SIGTERM')).toBe(0)
   expect(Date.now() - start).toBeLessThan(5000)
   socket.destroy()
+})
+
+it('ends with 2 where its port is taken, and gives its folder back', async () => {
+  const args = ['serve', '--port', new URL(server.url).port, '--data-dir', join(folder.path, 'other')]
+  const env = { HOME: folder.path, LOG_LEVEL: 'silent' }
+  const ran = await Promise.race([runBinary(args, { env }), delay(30_000, null, { ref: false })])
+  expect(ran).toMatchObject({ code: 2, stdout: '' })
+  expect(ran?.stderr).toContain('is in use')
+  const account = [
+    'admin',
+    'account',
+    'create',
+    '--email',
+    'a@example.com',
+    '--data-dir',
+    join(folder.path, 'other'),
+  ]
+  expect(await runBinary(account, { env })).toMatchObject({ code: 0 })
 })

@@ -62,7 +62,9 @@ export function bulkCreate(ctx: Context, file: string, site: string | undefined)
     }
     if (isInterrupted) await ctx.warn(`interrupted after line ${last}: the lines that follow were not sent`)
     else if (isStopped) await ctx.warn(`stopped after line ${last}: the lines that follow would fail alike`)
-    await ctx.say(`created ${counted(done)} on ${instanceOf(ctx)}, ${failures.length} failed`)
+    const unknown = failures.filter(code => code === exit.unknown).length
+    const rest = `${failures.length - unknown} failed${unknown > 0 ? `, ${unknown} unknown` : ''}`
+    await ctx.say(`created ${counted(done)} on ${instanceOf(ctx)}, ${rest}`)
   }
   const fail = async (error: unknown, subject: string) => {
     const code = explain(error).exit

@@ -243,10 +243,11 @@ describe('refusals of the instance', () => {
 
   it('of a temporary kind do not stop it', async () => {
     creating()
-    const { code, rows } = await bulk(
+    const { code, rows, stderr } = await bulk(
       [line('a', { status: 429, error: 'rate_limited' }), line('b'), line('c', { status: 503 })].join('\n'),
     )
     expect(code).toBe(8)
     expect(rows.map(row => row.result)).toEqual(['failed', 'created', 'unknown'])
+    expect(stderr).toContain(', 1 failed, 1 unknown')
   })
 })
