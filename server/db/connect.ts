@@ -1,4 +1,7 @@
-import postgres, { type Sql } from 'postgres'
+import postgres, { type ReservedSql, type Sql } from 'postgres'
+import { Pool } from './pool.ts'
+import { inTransaction } from './transaction.ts'
+import { types } from './types.ts'
 
 export interface Connection {
   /** A PostgreSQL URL, or the folder that holds a server's Unix socket. */
@@ -10,6 +13,9 @@ export interface Connection {
 /** The port in the name of PostgreSQL's Unix socket: `.s.PGSQL.5432`, so that `psql -h FOLDER` finds it. */
 export const socketName = '.s.PGSQL.5432'
 
+/** How long the database works on a statement before it gives up, in milliseconds: nobody waits longer for an answer. */
+const statement_timeout = 5000
+
 /**
  * A pool of connections, opened when first used. Trouble shows within seconds: postgres.js by itself waits up to
  * two minutes for a database that is down.
@@ -19,15 +25,28 @@ export function connect({ target, max }: Connection): Sql {
     max,
     connect_timeout: 3,
     backoff: (attempt: number) => Math.min(0.1, 0.01 * 2 ** attempt),
+    // Never a statement behind another on one connection. When one of them must be prepared anew, because the schema has
+    // changed or a pooler has forgotten it, postgres.js 3.4.9 takes the answer to one for that to another.
+    max_pipeline: 0,
+    // Asked for by nobody, the driver's question for the types of arrays would end the process with its connection.
+    fetch_types: false,
+    types,
     onnotice: () => {},
     connection: { application_name: 'consentctl' },
   }
   if ('url' in target) {
+    const connection = { ...options.connection, statement_timeout }
     const ssl = isRemote(target.url) ? { ssl: 'verify-full' as const } : {}
-    return postgres(target.url, { ...options, ...ssl, target_session_attrs: 'primary' })
+    const one = { ...options, ...ssl, connection, max: 1, target_session_attrs: 'primary' as const }
+    return new Pool(onclose => postgres(target.url, { ...one, onclose }), max).sql
   }
   const path = `${target.folder}/${socketName}`
-  return postgres({ ...options, path, user: 'postgres', database: 'postgres', max_lifetime: null })
+  return withBegin(postgres({ ...options, path, user: 'postgres', database: 'postgres', max_lifetime: null }))
+}
+
+function withBegin(sql: Sql): Sql {
+  const begin = (work: (tx: ReservedSql) => Promise<unknown>) => inTransaction(sql, work)
+  return Object.assign(sql, { begin })
 }
 
 /** Whether a server is on another machine and its URL leaves open how to encrypt: then nothing less will do. */

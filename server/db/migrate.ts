@@ -1,11 +1,13 @@
 import type { Sql } from 'postgres'
 import tables from './migrations/0001_tables.sql'
 import idempotency from './migrations/0002_idempotency.sql'
+import service from './migrations/0003_service.sql'
 
 /** Every change of the schema, in order; a file that was ever released is never edited. */
 const migrations: readonly (readonly [name: string, statements: string])[] = [
   ['0001_tables', tables],
   ['0002_idempotency', idempotency],
+  ['0003_service', service],
 ]
 
 /** One number for all nodes, so that two that start together migrate one after the other. */
@@ -17,6 +19,7 @@ const lock = 7_266_328
  */
 export async function migrate(sql: Sql): Promise<void> {
   await sql.begin(async tx => {
+    await tx`set local statement_timeout = 0`
     await tx`select pg_advisory_xact_lock(${lock})`
     await tx`create table if not exists migrations (name text primary key, applied_at timestamptz not null)`
     const applied = new Set((await tx<{ name: string }[]>`select name from migrations`).map(row => row.name))

@@ -9,6 +9,8 @@ import { migrate } from './migrate.ts'
 
 export interface Database {
   readonly sql: Sql
+  /** For the public flow: on a PostgreSQL server a pool of its own, so that none of its statements is in the others' way. */
+  readonly publicSql: Sql
   close(): Promise<void>
 }
 
@@ -16,6 +18,9 @@ export interface OpenOptions extends EmbeddedOptions {
   /** Use the embedded database of a running server instead of starting it. */
   readonly share?: boolean
 }
+
+/** How many connections of a node are the public flow's at most. */
+const publicConnections = 4
 
 /** Opens the database that the configuration names, and migrates it. Throws an OperatorError where it cannot. */
 export async function openDatabase(config: Config, options: OpenOptions): Promise<Database> {
@@ -29,15 +34,21 @@ export async function openDatabase(config: Config, options: OpenOptions): Promis
 }
 
 async function migrated(connection: Connection, closeEmbedded = async () => {}): Promise<Database> {
-  let sql: Sql | undefined
+  const pools: Sql[] = []
   const close = async () => {
-    await sql?.end({ timeout: 5 })
+    await Promise.all(pools.map(pool => pool.end({ timeout: 2 })))
     await closeEmbedded()
   }
+  const open = (options: Connection) => {
+    const pool = connect(options)
+    pools.push(pool)
+    return pool
+  }
   try {
-    sql = connect(connection)
+    const sql = open(connection)
     await migrate(sql)
-    return { sql, close }
+    const publicSql = 'url' in connection.target ? open({ ...connection, max: publicConnections }) : sql
+    return { sql, publicSql, close }
   } catch (cause) {
     await close()
     throw new OperatorError(`the database cannot be used: ${(cause as Error).message || String(cause)}`, {
