@@ -17,6 +17,9 @@ export const errorStatus = {
 export type ErrorCode = keyof typeof errorStatus
 
 /** The body of every answer that is not a success: a code for programs and a sentence for people. */
-export const ErrorBody = z.object({ error: z.string(), message: z.string() })
+export const ErrorBody = z.object({
+  error: z.string().meta({ enum: Object.keys(errorStatus) }),
+  message: z.string(),
+})
 
 export type ErrorBody = z.output<typeof ErrorBody>

@@ -16,16 +16,19 @@ export const Preferences = z
     const problem = findProblem(value)
     if (problem) context.addIssue({ code: 'custom', message: problem })
   })
+  .meta({ maxProperties: preferenceLimits.keys })
 
 export type Preferences = z.output<typeof Preferences>
 
 function findProblem(root: object): string | null {
   let keys = 0
+  let zeros = 0
   const queue: { value: unknown; depth: number }[] = [{ value: root, depth: 1 }]
   for (const { value, depth } of queue) {
     if (typeof value === 'string' && !storable(value)) return 'must be well-formed Unicode without NUL'
     if (typeof value === 'number' && !isExactNumber(value))
       return 'must have only finite numbers, and integers below 2^53'
+    if (typeof value === 'number') zeros += zerosOf(value)
     if (typeof value !== 'object' || value === null) continue
     if (depth > preferenceLimits.depth) return `must be at most ${preferenceLimits.depth} levels deep`
     if (!Array.isArray(value)) {
@@ -36,6 +39,11 @@ function findProblem(root: object): string | null {
     }
     for (const child of Object.values(value)) queue.push({ value: child, depth: depth + 1 })
   }
-  const bytes = new TextEncoder().encode(JSON.stringify(root)).length
+  const bytes = new TextEncoder().encode(JSON.stringify(root)).length + zeros
   return bytes > preferenceLimits.bytes ? `must be at most ${preferenceLimits.bytes} bytes of JSON` : null
+}
+
+/** Zeros that a number in scientific notation has when it is written out, as PostgreSQL keeps it: 1e-300 has 300. */
+function zerosOf(value: number): number {
+  return Math.abs(Number(/e([+-]\d+)$/.exec(String(value))?.[1] ?? 0))
 }

@@ -30,6 +30,12 @@ export interface NewAccount {
   readonly api_key: string
 }
 
+/** A user's new password; null where the operator has given it, and knows it. */
+export interface NewPassword {
+  readonly email: string
+  readonly password: string | null
+}
+
 export interface RunningServer {
   /** Where it listens, such as `http://127.0.0.1:8787`. */
   readonly url: string
@@ -53,6 +59,12 @@ export interface ServerHost {
 export interface ServerModule {
   serve(options: ServeOptions, host: ServerHost): Promise<RunningServer>
   createAccount(options: DatabaseOptions, draft: AccountDraft, host: ServerHost): Promise<NewAccount>
+  /** Gives a user a new password, one that is made up unless it is given, and ends the user's sessions. */
+  resetPassword(
+    options: DatabaseOptions,
+    user: { readonly email: string; readonly password?: string | undefined },
+    host: ServerHost,
+  ): Promise<NewPassword>
 }
 
 /** The server could not do what it was told for a reason that its operator can mend: a taken port, a wrong URL. */

@@ -13,6 +13,7 @@ export function text(min: number, max: number) {
       min === 1 ? 'must not be empty' : `must have ${min} characters or more`,
     )
     .refine(value => characters(value) <= max, `must have at most ${max} characters`)
+    .meta({ minLength: min, maxLength: max, pattern: '^[^\\u0000]*$' })
 }
 
 /** Whether PostgreSQL and JSON both keep a text unchanged. */
@@ -31,6 +32,10 @@ export const Uuid = z
   .string('must be a UUID')
   .regex(/^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i, 'must be a UUID')
   .toLowerCase()
+  .meta({ format: 'uuid', pattern: '^[\\dA-Fa-f]{8}(-[\\dA-Fa-f]{4}){3}-[\\dA-Fa-f]{12}$' })
+
+/** An id of an answer: any text, for another instance may write ids in its own way; this service writes UUIDs. */
+export const Id = z.string().meta({ format: 'uuid', pattern: '^[\\da-f]{8}(-[\\da-f]{4}){3}-[\\da-f]{12}$' })
 
 /** PostgreSQL's largest `integer`. */
 const maxInteger = 2_147_483_647
@@ -39,6 +44,9 @@ export const PolicyVersion = z
   .int('must be an integer')
   .min(1, `must be from 1 to ${maxInteger}`)
   .max(maxInteger, `must be from 1 to ${maxInteger}`)
+
+/** A number of an answer that this service writes as a count. */
+export const Count = z.number().meta({ type: 'integer', minimum: 0 })
 
 const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/
 
@@ -63,9 +71,17 @@ export function parseInstant(value: string): number | null {
   return Number.isNaN(whole) ? null : whole + milliseconds + (/[1-9]/.test(fraction.slice(3)) ? 0.5 : 0)
 }
 
-export const Instant = z.string().refine(value => parseInstant(value) !== null, {
-  error: 'must be an RFC 3339 date-time with an offset, such as 2026-01-31T09:30:00Z',
-})
+export const Instant = z
+  .string()
+  .refine(value => parseInstant(value) !== null, {
+    error: 'must be an RFC 3339 date-time with an offset, such as 2026-01-31T09:30:00Z',
+  })
+  .meta({ format: 'date-time' })
+
+/** An instant of an answer: any text, like an id; this service writes UTC with exactly milliseconds. */
+export const Timestamp = z
+  .string()
+  .meta({ format: 'date-time', pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' })
 
 /** `true` or `false`, as the word of a query string or as a boolean. */
 export const QueryBoolean = z

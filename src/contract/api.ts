@@ -1,0 +1,23 @@
+import * as z from 'zod'
+import { banner } from './banner.ts'
+import { consents } from './consents.ts'
+import { endpoint } from './endpoint.ts'
+import { health } from './health.ts'
+import { keys } from './keys.ts'
+import { session } from './session.ts'
+import { sites } from './sites.ts'
+import { usage } from './usage.ts'
+
+const description = {
+  get: endpoint({
+    summary: 'This description of the API (OpenAPI 3.1)',
+    method: 'GET',
+    path: '/api/v1/openapi.json',
+    access: 'anyone',
+    status: 200,
+    response: z.record(z.string(), z.unknown()).meta({ examples: [{ openapi: '3.1.1' }] }),
+  }),
+}
+
+/** Every endpoint of the service, by resource. */
+export const api = { consents, banner, session, keys, sites, usage, health, description }

@@ -1,0 +1,32 @@
+import type * as z from 'zod'
+import { Consent, ConsentDraft } from './consent.ts'
+import { endpoint, NoQuery } from './endpoint.ts'
+
+/** What a banner may say: the site comes from its token, the address and the user agent from the connection. */
+export const BannerDraft = ConsentDraft.omit({ site_id: true, ip_address: true, user_agent: true })
+export type BannerDraft = z.output<typeof BannerDraft>
+
+export const BannerConsent = Consent.pick({
+  id: true,
+  consent_id: true,
+  accepted: true,
+  preferences: true,
+  policy_version: true,
+  created_at: true,
+})
+export type BannerConsent = z.output<typeof BannerConsent>
+
+/** The public flow of browsers (service specification section 4.7). */
+export const banner = {
+  create: endpoint({
+    summary: 'Record a consent from a banner in a browser',
+    method: 'POST',
+    path: '/api/v1/public/consent',
+    access: 'site_token',
+    query: NoQuery,
+    body: BannerDraft,
+    status: 201,
+    response: BannerConsent,
+    errors: ['forbidden', 'rate_limited'],
+  }),
+}

@@ -1,0 +1,67 @@
+import * as z from 'zod'
+import { ById, endpoint, NoQuery, scopes } from './endpoint.ts'
+import { Id, Instant, Timestamp, text } from './values.ts'
+
+const path = '/api/v1/keys'
+
+/** An API key as it is listed: its text is shown once, when it is made. */
+export const ApiKey = z.object({
+  id: Id,
+  name: z.string(),
+  hint: z.string().nullable().describe('The last characters of its text, to know it by.'),
+  scopes: z.array(z.enum(scopes)),
+  created_at: Timestamp,
+  expires_at: Timestamp.nullable(),
+  last_used_on: z.string().meta({ format: 'date' }).nullable().describe('A day in UTC.'),
+  revoked_at: Timestamp.nullable(),
+})
+export type ApiKey = z.output<typeof ApiKey>
+
+/** The body of a new key: all scopes and no end unless said. */
+export const KeyDraft = z.strictObject({
+  name: text(1, 100),
+  scopes: z
+    .array(z.enum(scopes, `must be one of ${scopes.join(', ')}`), 'must be a list')
+    .min(1, 'must not be empty')
+    .refine(list => new Set(list).size === list.length, 'must not name a scope twice')
+    .meta({ uniqueItems: true })
+    .optional(),
+  expires_at: Instant.optional(),
+})
+export type KeyDraft = z.output<typeof KeyDraft>
+
+export const NewApiKey = ApiKey.extend({ key: z.string().meta({ pattern: '^sk-' }) })
+export type NewApiKey = z.output<typeof NewApiKey>
+
+/** The API keys of an account: a key cannot make another. */
+export const keys = {
+  list: endpoint({
+    summary: 'List the API keys of the account, newest first',
+    method: 'GET',
+    path,
+    access: 'session',
+    query: NoQuery,
+    status: 200,
+    response: z.object({ data: z.array(ApiKey) }),
+  }),
+  create: endpoint({
+    summary: 'Make an API key; its text is in this answer and nowhere else',
+    method: 'POST',
+    path,
+    access: 'session',
+    query: NoQuery,
+    body: KeyDraft,
+    status: 201,
+    response: NewApiKey,
+  }),
+  revoke: endpoint({
+    summary: 'Revoke an API key',
+    method: 'DELETE',
+    path: `${path}/:id`,
+    access: 'session',
+    params: ById,
+    query: NoQuery,
+    status: 200,
+    response: ApiKey,
+  }),
+}

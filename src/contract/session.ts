@@ -1,0 +1,50 @@
+import * as z from 'zod'
+import { endpoint, NoQuery } from './endpoint.ts'
+import { Id, Timestamp, text } from './values.ts'
+
+const path = '/api/v1/session'
+
+/** Who signs in. */
+export const Credentials = z.strictObject({ email: text(1, 254), password: text(1, 1024) })
+export type Credentials = z.output<typeof Credentials>
+
+/** Who is signed in, and until when. */
+export const Session = z.object({
+  account_id: Id,
+  user: z.object({ id: Id, email: z.string() }),
+  expires_at: Timestamp,
+})
+export type Session = z.output<typeof Session>
+
+/** The dashboard session (service specification section 5): a JWT in a cookie. */
+export const session = {
+  create: endpoint({
+    summary: 'Sign in with e-mail and password; the session comes as a cookie',
+    method: 'POST',
+    path,
+    access: 'anyone',
+    query: NoQuery,
+    body: Credentials,
+    status: 201,
+    response: Session,
+    errors: ['unauthorized', 'forbidden', 'rate_limited'],
+  }),
+  get: endpoint({
+    summary: 'Who is signed in, and until when',
+    method: 'GET',
+    path,
+    access: 'session',
+    query: NoQuery,
+    status: 200,
+    response: Session,
+  }),
+  remove: endpoint({
+    summary: 'Sign out: every session of the user ends, on every node',
+    method: 'DELETE',
+    path,
+    access: 'session',
+    query: NoQuery,
+    status: 204,
+    response: z.null(),
+  }),
+}

@@ -1,0 +1,112 @@
+import * as z from 'zod'
+import { ById, endpoint, NoQuery } from './endpoint.ts'
+import { Count, Id, PolicyVersion, Timestamp, text } from './values.ts'
+
+const path = '/api/v1/sites'
+
+export const Site = z.object({
+  id: Id,
+  name: z.string(),
+  policy_version: Count.meta({ minimum: 1 }),
+  allowed_origins: z.array(z.string().meta({ format: 'uri' })),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
+export type Site = z.output<typeof Site>
+
+/** An origin as browsers write it (RFC 6454 section 6.2): scheme, host, and the port unless it is the usual one. */
+export const Origin = z
+  .string('must be text')
+  .max(255, 'must have at most 255 characters')
+  .refine(isOrigin, 'must be an origin, such as https://www.example.com')
+  .meta({ format: 'uri', pattern: '^https?://[^\\s/?#@]+$' })
+
+/** Origins whose pages may post consents with the site's token. */
+const AllowedOrigins = z
+  .array(Origin, 'must be a list')
+  .max(100, 'must have at most 100 entries')
+  .refine(list => new Set(list).size === list.length, 'must not name an origin twice')
+  .meta({ uniqueItems: true })
+
+export const SiteDraft = z.strictObject({
+  name: text(1, 100),
+  policy_version: PolicyVersion.optional(),
+  allowed_origins: AllowedOrigins.optional(),
+})
+export type SiteDraft = z.output<typeof SiteDraft>
+
+export const SiteChange = SiteDraft.partial()
+export type SiteChange = z.output<typeof SiteChange>
+
+export const NewSite = Site.extend({ token: z.string().meta({ pattern: '^st-' }) })
+export type NewSite = z.output<typeof NewSite>
+
+/** For how long the tokens before a new one go on to work, in hours. */
+export const TokenRotation = z.strictObject({
+  overlap_hours: z
+    .int('must be an integer')
+    .min(0, 'must be from 0 to 720')
+    .max(720, 'must be from 0 to 720')
+    .optional(),
+})
+export type TokenRotation = z.output<typeof TokenRotation>
+
+export const NewToken = z.object({
+  site_id: Id,
+  token: z.string().meta({ pattern: '^st-' }),
+  previous_valid_until: Timestamp.describe('Until when the tokens before it work.'),
+})
+export type NewToken = z.output<typeof NewToken>
+
+/** The sites of an account: what a record belongs to, and whose token a banner carries. */
+export const sites = {
+  list: endpoint({
+    summary: 'List the sites of the account, newest first',
+    method: 'GET',
+    path,
+    access: 'session',
+    query: NoQuery,
+    status: 200,
+    response: z.object({ data: z.array(Site) }),
+  }),
+  create: endpoint({
+    summary: 'Make a site; its token is in this answer and nowhere else',
+    method: 'POST',
+    path,
+    access: 'session',
+    query: NoQuery,
+    body: SiteDraft,
+    status: 201,
+    response: NewSite,
+  }),
+  update: endpoint({
+    summary: 'Change the name, the policy version or the allowed origins of a site',
+    method: 'PATCH',
+    path: `${path}/:id`,
+    access: 'session',
+    params: ById,
+    query: NoQuery,
+    body: SiteChange,
+    status: 200,
+    response: Site,
+  }),
+  rotateToken: endpoint({
+    summary: 'Give a site a new token; the ones before it work for a while longer',
+    method: 'POST',
+    path: `${path}/:id/token`,
+    access: 'session',
+    params: ById,
+    query: NoQuery,
+    body: TokenRotation,
+    status: 201,
+    response: NewToken,
+    errors: ['conflict'],
+  }),
+}
+
+/** Letters, digits, `-`, `_` and dots, or an IPv6 address; then a port. */
+const originForm = /^https?:\/\/([a-z\d_]([\w.-]*[a-z\d_])?|\[[\da-f:]+\])(:[1-9]\d*)?$/
+
+function isOrigin(value: string): boolean {
+  return originForm.test(value) && URL.canParse(value) && new URL(value).origin === value
+}
