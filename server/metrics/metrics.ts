@@ -1,0 +1,98 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { classOf } from '../db/errors.ts'
+import type { Load } from '../http/admission.ts'
+import type { Observer, Outcome } from '../http/outcome.ts'
+
+export interface Metrics {
+  readonly registry: Registry
+  readonly observer: Observer
+}
+
+/** Seconds up to which answers are counted: the deadline is 5. */
+const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+/** Every metric, in a registry of its own. No label says who asked, or for what. */
+export function createMetrics(): Metrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const count = counters(registry)
+  const looks = new Map<string, () => Load>()
+  watchLoads(registry, looks)
+  return {
+    registry,
+    observer: {
+      answered: outcome => count(outcome),
+      watch: (flow, look) => void looks.set(flow, look),
+    },
+  }
+}
+
+function counters(registry: Registry): (outcome: Outcome) => void {
+  const registers = [registry]
+  const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+    new Counter({ name, help, labelNames, registers })
+  const labelNames = ['method', 'route', 'status'] as const
+  const requests = counter('http_requests_total', 'Requests that are over.', ...labelNames)
+  const durations = new Histogram({
+    name: 'http_request_duration_seconds',
+    help: 'Seconds from the headers of a request to the end of its answer.',
+    labelNames,
+    buckets,
+    registers,
+  })
+  const quota = counter('consentctl_quota_refusals_total', 'Requests over a monthly quota.')
+  const rate = counter('consentctl_rate_limited_total', 'Requests over a limit on their rate.')
+  const failures = counter(
+    'consentctl_database_errors_total',
+    'Requests that failed for the database, by the class of the SQLSTATE; `connection` where there was none.',
+    'class',
+  )
+  const retries = counter(
+    'consentctl_database_retries_total',
+    'Times that work on the database was tried again, by the class of the SQLSTATE that it failed with.',
+    'class',
+  )
+  const bugs = counter(
+    'consentctl_gate_bugs_total',
+    'Values that the database refused and a check before it should have. Each is a bug of this program.',
+  )
+  return outcome => {
+    const { method, route, error, fault } = outcome
+    const labels = { method, route: route ?? 'none', status: String(outcome.status) }
+    requests.inc(labels)
+    durations.observe(labels, outcome.milliseconds / 1000)
+    if (error === 'quota_exceeded') quota.inc()
+    if (error === 'rate_limited') rate.inc()
+    if (fault?.code) failures.inc({ class: classOf(fault.code) })
+    if (fault && error === 'invalid_request') bugs.inc()
+    for (const code of outcome.retries) retries.inc({ class: classOf(code) })
+  }
+}
+
+/** What is read when somebody asks. */
+function watchLoads(registry: Registry, looks: ReadonlyMap<string, () => Load>): void {
+  const registers = [registry]
+  const labelNames = ['flow'] as const
+  const gauge = (name: string, help: string, of: (load: Load) => number) =>
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers,
+      collect() {
+        for (const [flow, look] of looks) this.set({ flow }, of(look()))
+      },
+    })
+  gauge('http_requests_in_flight', 'Requests that are being worked on.', load => load.running)
+  gauge('http_requests_waiting', 'Requests that wait for their turn.', load => load.waiting)
+  new Counter({
+    name: 'http_requests_shed_total',
+    help: 'Requests that were refused because too many were there.',
+    labelNames,
+    registers,
+    collect() {
+      this.reset()
+      for (const [flow, look] of looks) this.inc({ flow }, look().shed)
+    },
+  })
+}

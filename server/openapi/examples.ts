@@ -1,0 +1,73 @@
+import type { JsonSchema } from './schemas.ts'
+
+const ids: Readonly<Record<string, string>> = {
+  id: '01a1fab9-776c-77a0-abca-b4d9098ded38',
+  site_id: '01a1fab8-e7a4-7453-9945-22490eebdcbf',
+  account_id: '01a1fab8-e7a3-70b5-8c04-6f3ad2b91e57',
+  actor_id: '01a1fab8-e7a5-7d10-b6ce-0c91f4a7d283',
+}
+
+/** A value for each field of the API by its name, for a field means the same wherever it is. */
+const values: Readonly<Record<string, unknown>> = {
+  consent_id: 'analytics-2026-05',
+  subject_id: 'maria@example.com',
+  country: 'DE',
+  region: 'BE',
+  user_agent: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+  ip_address: '203.0.113.7',
+  preferences: { analytics: false, marketing: true },
+  created_at: '2026-11-20T20:50:21.164Z',
+  updated_at: '2026-11-20T20:50:21.164Z',
+  deleted_at: null,
+  from: '2026-11-01T00:00:00Z',
+  to: '2026-11-30T23:59:59.999Z',
+  cursor: 'AQGh-rl3bHegq8q02QmN7Tg4',
+  next_cursor: 'AQGh-rl3bHegq8q02QmN7Tg4',
+  limit: 50,
+  name: 'Web shop',
+  hint: 'x7Qp',
+  key: 'sk-EXAMPLE',
+  token: 'st-EXAMPLE',
+  scopes: ['read', 'write'],
+  expires_at: '2027-11-20T00:00:00.000Z',
+  last_used_on: '2026-11-20',
+  revoked_at: null,
+  previous_valid_until: '2026-11-21T20:50:21.164Z',
+  overlap_hours: 24,
+  allowed_origins: ['https://www.example.com'],
+  email: 'privacy@example.com',
+  password: 'correct horse battery staple',
+  month: '2026-11',
+  used: 1234,
+  remaining: 8766,
+  resets_at: '2026-12-01T00:00:00.000Z',
+}
+
+/**
+ * A value that a schema takes: the one it names itself, else by its name, else of its type. Throws where none of these
+ * gives one.
+ */
+export function exampleOf(
+  schema: JsonSchema,
+  components: Readonly<Record<string, JsonSchema>>,
+  name = '',
+): unknown {
+  const again = (inner: unknown, innerName = name) => exampleOf(inner as JsonSchema, components, innerName)
+  const { $ref, examples, enum: choices, const: only, format, type, anyOf, items } = schema
+  if ($ref) return again(components[$ref.slice($ref.lastIndexOf('/') + 1)])
+  if (examples) return examples[0]
+  if (choices) return choices[0]
+  if (only !== undefined) return only
+  if (format === 'uuid' || anyOf?.some(one => (one as JsonSchema).format === 'uuid'))
+    return ids[name] ?? ids['id']
+  if (anyOf && values[name] !== null) return again(anyOf[0])
+  if (name in values) return values[name]
+  if (type === 'object') {
+    const fields = Object.entries(schema.properties ?? {})
+    return Object.fromEntries(fields.map(([key, field]) => [key, again(field, key)]))
+  }
+  if (type === 'array') return [again(items)]
+  if (type === 'boolean') return true
+  if (type === 'integer') return schema.minimum
+  throw new Error(`there is no example of ${name}`)
+}

@@ -1,0 +1,129 @@
+import { api, type Endpoint } from '../../src/contract/index.ts'
+import type { HeaderName } from './headers.ts'
+
+/** What holds for the whole API. */
+export const introduction = `\
+Proof of consent: who accepted or refused what, when, under which policy.
+
+**Errors.** Every answer that is no success is \`{"error", "message"}\`: a code for programs and a sentence for people.
+They are looked for in this order: the credential (401), the route (404), the quota (429), what the credential may do
+(403), the request (400), the record (404). What belongs to others is answered exactly like what does not exist. A path
+that exists answers 405 with \`Allow\` to a method it does not have.
+
+**Requests.** Bodies are JSON in UTF-8. Nothing is guessed: an unknown field or parameter, a value of another type, null,
+an empty or repeated parameter, a key given twice, a number that a double cannot hold are refused with 400. Text is
+well-formed Unicode without NUL, counted in code points, and kept exactly as it was sent.
+
+**Answers.** Every field is there, null where it has no value. Timestamps are RFC 3339 in UTC with milliseconds. Every
+answer has an \`X-Request-Id\` and is for no cache to keep.
+
+**Quota.** A calendar month in UTC; an API key takes one unit a request, whatever comes of it but 401, 429 and 5xx.`
+
+/** What each resource is. */
+export const tags: Readonly<Record<keyof typeof api, string>> = {
+  consents: 'Consent records and their audit trail.',
+  banner: 'The public flow of browsers, with the token of a site.',
+  session: 'Signing in and out.',
+  keys: 'API keys, for users who signed in.',
+  sites: 'Sites and their tokens, for users who signed in.',
+  usage: 'The monthly quota.',
+  health: 'For load balancers and supervisors.',
+  description: 'This document.',
+}
+
+/** What HTTP carries of an operation beyond what the contract says. */
+interface Notes {
+  readonly description?: string
+  /** What a success means. */
+  readonly answer?: string
+  readonly parameters?: readonly object[]
+  /** Headers of a success. */
+  readonly headers?: readonly HeaderName[]
+  /** What is particular in the example of its answer. */
+  readonly example?: object
+}
+
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    'Printable ASCII, kept for 24 hours for the account: the same body again gets the first answer again, and another body a 409.',
+  required: false,
+  schema: { type: 'string', pattern: '^[ -~]{1,255}$' },
+  example: '0b0c7a52-61f4-4bb1-a1f9-0b6a6b1a2c4e',
+}
+
+const table = new Map<Endpoint, Notes>([
+  [
+    api.consents.create,
+    {
+      description:
+        'Silence is no consent: `accepted` is false unless it is said. Preferences are at most 16 KiB of JSON, 8 levels deep, with 256 keys in all.',
+      answer: 'The record.',
+      parameters: [idempotencyKey],
+      headers: ['Idempotent-Replayed'],
+    },
+  ],
+  [
+    api.consents.list,
+    {
+      description:
+        'Filters narrow; one that names a site of somebody else finds nothing. A cursor goes with the filters it was made with; `limit` may change between pages.',
+      answer: 'A page; `next_cursor` is null on the last one, and never leads to an empty one.',
+    },
+  ],
+  [api.consents.get, { answer: 'The record. A deleted one is a 404 unless `include_deleted` is true.' }],
+  [
+    api.consents.update,
+    {
+      description:
+        'Preferences are replaced whole. What is as it was already is no event: nothing is written.',
+      answer: 'The record.',
+    },
+  ],
+  [
+    api.consents.remove,
+    {
+      description: 'From then on it is in no list and no read without `include_deleted`. A body is ignored.',
+      answer: 'The record a last time.',
+      example: { updated_at: '2026-11-20T20:50:27.128Z', deleted_at: '2026-11-20T20:50:27.128Z' },
+    },
+  ],
+  [
+    api.consents.history,
+    { answer: 'Every event, each with the state after it; that of a deleted record too.' },
+  ],
+  [
+    api.banner.create,
+    {
+      description:
+        'Address, user agent and site are those of the connection and the token. Pages may send it from the origins that the site allows: a preflight is answered for every origin, and the answer has `Access-Control-Allow-Origin`.',
+      answer: 'What was recorded.',
+    },
+  ],
+  [
+    api.session.create,
+    {
+      description:
+        'Needs HTTPS, but on localhost. A page must be of the service itself. Wrong e-mail and wrong password are answered alike.',
+      answer: 'Signed in.',
+      headers: ['Set-Cookie'],
+    },
+  ],
+  [api.session.remove, { answer: 'Signed out.', headers: ['Set-Cookie'] }],
+  [
+    api.keys.create,
+    { description: 'It has every scope and no end unless they are said; an end must be in the future.' },
+  ],
+  [api.keys.revoke, { description: 'It stops within a second on every node.' }],
+  [
+    api.sites.rotateToken,
+    {
+      description: 'Those before it end after `overlap_hours`: 24 unless said, and at once with 0.',
+    },
+  ],
+])
+
+export function notesOn(endpoint: Endpoint): Notes {
+  return table.get(endpoint) ?? {}
+}
