@@ -1,29 +1,47 @@
 import { randomUUID } from 'node:crypto'
-import {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  fastify,
-  LogController,
-} from 'fastify'
+import rateLimit from '@fastify/rate-limit'
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Sql } from 'postgres'
+import type { KeyRow } from './auth/queries.ts'
+import { Remembered } from './auth/remember.ts'
+import type { TokenSite } from './banner/queries.ts'
+import { type BannerLimits, bannerRoutes, usualLimits } from './banner/routes.ts'
 import type { Config } from './config.ts'
 import { consentRoutes } from './consents/routes.ts'
+import type { Geo } from './geo/lookup.ts'
 import { healthRoutes } from './health/routes.ts'
+import { Admission } from './http/admission.ts'
 import { bodyOf, noRoute, statusOf, toFailure } from './http/failures.ts'
 import { installGate, refuseUrl } from './http/gate.ts'
-import { installLogging, logFailure } from './http/logging.ts'
+import { type Log, logOutcome } from './http/logging.ts'
 import { installMethodRefusals } from './http/methods.ts'
+import { notesOf, type Observer, onOutcome } from './http/outcome.ts'
 import { installParsers } from './http/parsers.ts'
-import { installWire, refuseSocket, requireOneHost } from './http/wire.ts'
+import { requirePlainRequest } from './http/plain.ts'
+import { refuseSocket } from './http/socket.ts'
+import { installWire, isDraining } from './http/wire.ts'
+import { keyRoutes } from './keys/routes.ts'
+import { openapiRoutes } from './openapi/routes.ts'
+import type { Quota } from './quota/quota.ts'
+import { usageRoutes } from './quota/routes.ts'
+import { sessionRoutes } from './session/routes.ts'
+import { siteRoutes } from './sites/routes.ts'
 
 export interface AppOptions {
   readonly sql: Sql
-  readonly config: Pick<Config, 'ipStorage'>
-  readonly logger: FastifyBaseLogger
-  /** What cursors are signed with; the same on every node. */
+  /** For the public flow, if not the same. */
+  readonly publicSql?: Sql
+  readonly config: Pick<Config, 'ipStorage' | 'trustProxy' | 'edgeCountryHeader' | 'edgeRegionHeader'>
+  readonly geo: Geo
+  readonly logger: Log
+  /** Counts what happens, where anybody wants to know. */
+  readonly observer?: Observer | undefined
+  /** What this node spends of quotas; settled by whoever made it, once the application is closed. */
+  readonly quota: Quota
+  /** What cursors and sessions are signed with; the same on every node. */
   readonly cursorSecret: Buffer
+  readonly sessionSecret: Uint8Array
+  readonly bannerLimits?: BannerLimits
 }
 
 /** Milliseconds until a whole request must have arrived. */
@@ -32,11 +50,31 @@ const requestTimeout = 30_000
 /** Bytes of a body at most: every field at its longest, with each character as an escape, and room to spare. */
 const bodyLimit = 128 * 1024
 
+/** Requests at once: of the private API four for each connection of the pool, and fewer of the public flow. */
+const inFlight = {
+  private: { running: 40, perTenant: 30, waiting: 100 },
+  public: { running: 10, perTenant: 10, waiting: 50 },
+  lookUps: { running: 5, perTenant: 5, waiting: 200 },
+} as const
+
 /** The service as a Fastify application that listens nowhere yet. */
-export function createApp({ sql, config, logger, cursorSecret }: AppOptions): FastifyInstance {
+export function createApp(options: AppOptions): FastifyInstance {
+  const { sql, config } = options
+  const deps = {
+    bannerLimits: usualLimits,
+    publicSql: sql,
+    ...options,
+    keys: new Remembered<KeyRow>(),
+    tokens: new Remembered<TokenSite>(),
+    admission: new Admission(inFlight.private),
+    publicAdmission: new Admission(inFlight.public),
+    lookUps: new Admission(inFlight.lookUps),
+  }
+  options.observer?.watch('private', () => deps.admission.load)
+  options.observer?.watch('public', () => deps.publicAdmission.load)
   const app = fastify({
-    loggerInstance: logger,
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    logger: false, // its own lines name URLs and quote errors; http/logging.ts says what is logged
+    trustProxy: config.trustProxy.length > 0 && [...config.trustProxy],
     exposeHeadRoutes: false,
     requestIdHeader: false,
     genReqId: () => randomUUID(),
@@ -49,33 +87,56 @@ export function createApp({ sql, config, logger, cursorSecret }: AppOptions): Fa
       querystringParser: () => ({}), // the contract's schemas read the query, strictly (http/query.ts)
     },
     frameworkErrors: (_error, request, reply) => {
-      reply.header('x-request-id', request.id)
-      refuseUrl(request, sql).catch(error => answerFailure(error, request, reply))
+      begin(options, request, reply)
+      refuseUrl(deps, request).catch(error => answerFailure(error, request, reply))
     },
-    http: { requireHostHeader: false }, // Node would answer without a body; requireOneHost does it instead
+    http: { requireHostHeader: false }, // Node would answer without a body; requirePlainRequest does it instead
     clientErrorHandler: refuseSocket,
   })
   app.addHook('onRequest', async (request, reply) => {
-    reply.header('x-request-id', request.id)
-    requireOneHost(request.raw)
+    begin(options, request, reply)
+    if (isDraining(app.server)) reply.header('connection', 'close')
+    requirePlainRequest(request.raw)
   })
   installWire(app.server)
-  installLogging(app)
-  installGate(app, sql)
+  installGate(app, deps)
   installParsers(app)
   app.setErrorHandler(answerFailure)
   app.setNotFoundHandler(() => {
     throw noRoute()
   })
-  installMethodRefusals(app, routes => {
-    healthRoutes(routes, sql)
-    consentRoutes(routes, { sql, config, cursorSecret })
+  app.register(async scope => {
+    await scope.register(rateLimit, { global: false })
+    installMethodRefusals(scope, routes => {
+      healthRoutes(routes, sql)
+      openapiRoutes(routes)
+      sessionRoutes(routes, deps)
+      consentRoutes(routes, deps)
+      bannerRoutes(routes, { ...deps, sql: deps.publicSql })
+      keyRoutes(routes, deps)
+      siteRoutes(routes, deps)
+      usageRoutes(routes, deps)
+    })
   })
   return app
 }
 
+/** Headers of every answer: none is for a cache to keep, or for a browser to take for something else. */
+function usualHeaders({ id }: FastifyRequest): Record<string, string> {
+  return { 'x-request-id': id, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
+}
+
+/** What is done for every request, whatever becomes of it. */
+function begin({ logger, observer }: AppOptions, request: FastifyRequest, reply: FastifyReply): void {
+  reply.headers(usualHeaders(request))
+  onOutcome(request, reply, outcome => {
+    logOutcome(logger, outcome)
+    observer?.answered(outcome)
+  })
+}
+
 function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const failure = toFailure(error)
-  logFailure(request, failure)
+  notesOf(request).failure = failure
   return reply.code(statusOf(failure)).headers(failure.headers).send(bodyOf(failure))
 }

@@ -1,11 +1,47 @@
+import { isIP } from 'node:net'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
+import ipaddr from 'ipaddr.js'
 import * as z from 'zod'
 import { OperatorError, type ServeOptions } from '../src/contract/index.ts'
 
+const portRange = 'must be a number from 0 to 65535'
+
+/** 0 lets the system choose a free one. */
+const Port = z.coerce
+  .string()
+  .regex(/^\d{1,5}$/, portRange)
+  .transform(Number)
+  .pipe(z.number().max(65_535, portRange))
+
+/** Requests a minute. */
+const Rate = z
+  .string()
+  .regex(/^[1-9]\d{0,8}$/, 'must be a whole number from 1 to 999999999')
+  .transform(Number)
+
+/** The name of a header (RFC 9110 section 5.1), in lower case as Node has it. */
+const HeaderName = z
+  .string()
+  .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'must be the name of one header')
+  .toLowerCase()
+
+/** Addresses and networks, such as `10.0.0.0/8,::1`. */
+const Networks = z
+  .string()
+  .transform(text => text.split(',').map(part => part.trim()))
+  .pipe(
+    z.array(
+      z.string().refine(isNetwork, {
+        error: ({ input }) =>
+          `${JSON.stringify(input)} is neither an address nor a network such as 10.0.0.0/8`,
+      }),
+    ),
+  )
+
 const Environment = z.object({
   HOST: z.string().default('127.0.0.1'),
-  PORT: z.coerce.number('must be a number').pipe(z.int().min(0).max(65_535)).default(8787),
+  PORT: Port.default(8787),
   DATABASE_URL: z
     .string()
     .regex(/^postgres(ql)?:\/\//, 'must begin with postgres:// or postgresql://')
@@ -14,6 +50,18 @@ const Environment = z.object({
   CONSENTCTL_DATA_DIR: z.string().min(1).optional(),
   LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   IP_STORAGE: z.enum(['truncated', 'raw', 'drop']).default('truncated'),
+  GEOIP_DB: z.string().optional(),
+  TRUST_PROXY: Networks.default([]),
+  EDGE_COUNTRY_HEADER: HeaderName.nullable().default(null),
+  EDGE_REGION_HEADER: HeaderName.nullable().default(null),
+  SESSION_SECRET: z
+    .string()
+    .refine(secret => Buffer.byteLength(secret) >= 32, 'must have at least 32 bytes')
+    .nullable()
+    .default(null),
+  METRICS_PORT: Port.nullable().default(null),
+  PUBLIC_RATE_PER_ADDRESS: Rate.default(60),
+  PUBLIC_RATE_PER_SITE: Rate.default(6000),
 })
 
 export interface Config {
@@ -24,6 +72,20 @@ export interface Config {
   readonly logLevel: string
   /** How much of a data subject's address is kept: its network (/24, /48), all of it, or nothing. */
   readonly ipStorage: 'truncated' | 'raw' | 'drop'
+  /** The absolute path of the operator's own database of countries (MMDB), else null for the one that is included. */
+  readonly geoipDb: string | null
+  /** The addresses and networks (CIDR) whose word on a client's address and place is believed. */
+  readonly trustProxy: readonly string[]
+  /** The headers, in lower case, in which a trusted proxy names a client's country and region. */
+  readonly edgeCountryHeader: string | null
+  readonly edgeRegionHeader: string | null
+  /** What sessions are signed with, of at least 32 bytes; null where the operator gives none. */
+  readonly sessionSecret: string | null
+  /** Where metrics are served; null for nowhere. */
+  readonly metricsPort: number | null
+  /** Requests of the public flow that are answered in a minute at most: from one address, and for one site. */
+  readonly publicRatePerAddress: number
+  readonly publicRatePerSite: number
 }
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -31,12 +93,11 @@ type Env = Readonly<Record<string, string | undefined>>
 /** The server's settings: flags before the environment before defaults. An empty variable counts as unset. */
 export function readConfig(options: ServeOptions, env: Env): Config {
   const given = {
+    ...env,
     HOST: options.host ?? env['HOST'],
     PORT: options.port ?? env['PORT'],
     DATABASE_URL: options.databaseUrl ?? (options.dataDir === undefined ? env['DATABASE_URL'] : undefined),
     CONSENTCTL_DATA_DIR: options.dataDir ?? env['CONSENTCTL_DATA_DIR'],
-    LOG_LEVEL: env['LOG_LEVEL'],
-    IP_STORAGE: env['IP_STORAGE'],
   }
   const set = Object.entries(given).filter(([, value]) => value !== undefined && value !== '')
   const parsed = Environment.safeParse(Object.fromEntries(set))
@@ -49,11 +110,26 @@ export function readConfig(options: ServeOptions, env: Env): Config {
     dataDir: resolve(settings.CONSENTCTL_DATA_DIR ?? defaultDataDir(env)),
     logLevel: settings.LOG_LEVEL,
     ipStorage: settings.IP_STORAGE,
+    geoipDb: settings.GEOIP_DB === undefined ? null : resolve(settings.GEOIP_DB),
+    trustProxy: settings.TRUST_PROXY,
+    edgeCountryHeader: settings.EDGE_COUNTRY_HEADER,
+    edgeRegionHeader: settings.EDGE_REGION_HEADER,
+    sessionSecret: settings.SESSION_SECRET,
+    metricsPort: settings.METRICS_PORT,
+    publicRatePerAddress: settings.PUBLIC_RATE_PER_ADDRESS,
+    publicRatePerSite: settings.PUBLIC_RATE_PER_SITE,
   }
 }
 
+/** Whether a text is an address in full, or a network; one of every address there is would trust anybody. */
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/')
+  if (isIP(address) === 0 || rest.length > 0) return false
+  return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && ipaddr.isValidCIDR(text))
+}
+
 function describe(issue: z.core.$ZodIssue): string {
-  return `${issue.path.join('.')}: ${issue.message}`
+  return `${String(issue.path[0])}: ${issue.message}`
 }
 
 /** The user's folder for data by the platform's custom (XDG Base Directory Specification). */

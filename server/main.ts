@@ -1,22 +1,28 @@
-import {
-  type AccountDraft,
-  type DatabaseOptions,
-  type NewAccount,
-  OperatorError,
-  type RunningServer,
-  type ServeOptions,
-  type ServerHost,
+import type { Sql } from 'postgres'
+import type {
+  AccountDraft,
+  DatabaseOptions,
+  NewAccount,
+  NewPassword,
+  RunningServer,
+  ServeOptions,
+  ServerHost,
 } from '../src/contract/index.ts'
 import { hasAccounts } from './accounts/queries.ts'
 import * as accounts from './accounts/service.ts'
 import { createApp } from './app.ts'
-import { readConfig } from './config.ts'
-import { validity } from './consents/idempotency.ts'
-import { forgetKeys } from './consents/queries.ts'
-import { openDatabase } from './db/open.ts'
+import { limitsOf } from './banner/routes.ts'
+import { type Config, readConfig } from './config.ts'
+import { sweepKeys } from './consents/idempotency.ts'
+import { type Database, openDatabase } from './db/open.ts'
 import { sharedSecret } from './db/secrets.ts'
+import { openGeo } from './geo/lookup.ts'
+import { listen } from './http/listening.ts'
 import { createLogger } from './http/logging.ts'
+import { withinDeadline } from './http/route.ts'
 import { drain } from './http/wire.ts'
+import type { MetricsServer } from './metrics/server.ts'
+import { Quota } from './quota/quota.ts'
 
 /** The embedded database's thread, as the build lays it beside this file. */
 const workerFile = new URL('./db/embedded-worker.js', import.meta.url)
@@ -29,22 +35,26 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
   const config = readConfig(options, env)
   keepToOneself()
   const logger = createLogger(config.logLevel)
-  const onTrouble = (error: Error) =>
-    logger.error({ cause: error.message }, 'the embedded database ended; it is started again')
-  const database = await openDatabase(config, { workerFile, onWait, onTrouble })
-  const { sql } = database
+  const tell = (what: string) => (error: Error) => logger.error({ cause: error.message }, what)
+  const geo = openGeo(config, tell('the database of countries cannot be read; new records have none'))
+  const onTrouble = tell('the embedded database ended; it is started again')
+  const metrics = await openMetrics(config)
+  let database: Database | undefined
+  const close = async () => {
+    await database?.close()
+    await metrics?.close()
+  }
   try {
-    const app = createApp({ sql, config, logger, cursorSecret: await sharedSecret(sql, 'cursor') })
+    database = await openDatabase(config, { workerFile, onWait, onTrouble })
+    const { sql, publicSql } = database
+    const quota = new Quota(sql)
+    const [bannerLimits, observer] = [limitsOf(config), metrics?.observer]
+    const secrets = await findSecrets(sql, config)
+    const app = createApp({ sql, publicSql, config, geo, logger, observer, quota, bannerLimits, ...secrets })
     const isEmpty = !(await hasAccounts(sql))
-    const url = await app.listen({
-      host: config.host,
-      port: config.port,
-      listenTextResolver: address => `listening on ${address}`,
-    })
-    const sweep = setInterval(
-      () => forgetKeys(sql, new Date(Date.now() - validity)).catch(() => {}),
-      sweepInterval,
-    )
+    const url = await listen(app, config)
+    logger.info({ url, metrics: metrics?.url }, 'listening')
+    const sweep = setInterval(() => sweepKeys(sql).catch(() => {}), sweepInterval)
     return {
       url,
       isEmpty,
@@ -54,26 +64,60 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
         logger.info('stopping')
         clearInterval(sweep)
         await drain(app)
-        await database.close()
+        await withinDeadline(quota.settle(), 1000).catch(() => {}) // a database that hangs keeps nobody here
+        await close()
         logger.info('stopped')
       },
     }
   } catch (cause) {
-    await database.close()
-    throw explainListen(cause as NodeJS.ErrnoException, config)
+    await close()
+    throw cause
   }
+}
+
+/** What cursors and sessions are signed with, on every node alike. */
+async function findSecrets(sql: Sql, { sessionSecret }: Config) {
+  return {
+    cursorSecret: await sharedSecret(sql, 'cursor'),
+    sessionSecret: sessionSecret ? Buffer.from(sessionSecret) : await sharedSecret(sql, 'session'),
+  }
+}
+
+/** Where nobody asks for metrics, nothing of them is loaded. */
+async function openMetrics({ metricsPort }: Config): Promise<MetricsServer | null> {
+  if (metricsPort === null) return null
+  const { startMetrics } = await import('./metrics/server.ts')
+  return await startMetrics(metricsPort)
 }
 
 /** Creates an account in the database, beside a running server or without one. */
 export async function createAccount(
   options: DatabaseOptions,
   draft: AccountDraft,
-  { env, onWait }: ServerHost,
+  host: ServerHost,
 ): Promise<NewAccount> {
+  return await withDatabase(options, host, sql => accounts.createAccount(sql, draft))
+}
+
+/** Gives a user a new password, and ends every session of that user. */
+export async function resetPassword(
+  options: DatabaseOptions,
+  user: { readonly email: string; readonly password?: string | undefined },
+  host: ServerHost,
+): Promise<NewPassword> {
+  return await withDatabase(options, host, sql => accounts.resetPassword(sql, user))
+}
+
+/** Works on the database beside a running server, or without one. */
+async function withDatabase<T>(
+  options: DatabaseOptions,
+  { env, onWait }: ServerHost,
+  work: (sql: Sql) => Promise<T>,
+): Promise<T> {
   keepToOneself()
   const database = await openDatabase(readConfig(options, env), { workerFile, share: true, onWait })
   try {
-    return await accounts.createAccount(database.sql, draft)
+    return await work(database.sql)
   } finally {
     await database.close()
   }
@@ -82,20 +126,4 @@ export async function createAccount(
 /** Files of the embedded database are for this user alone; its file layer asks for 0666, and this takes the rest. */
 function keepToOneself(): void {
   process.umask(0o077)
-}
-
-function explainListen(
-  cause: NodeJS.ErrnoException,
-  { host, port }: { host: string; port: number },
-): unknown {
-  if (cause.code === 'EADDRINUSE') {
-    return new OperatorError(`port ${port} of ${host} is in use`, {
-      hint: 'choose another with --port',
-      cause,
-    })
-  }
-  if (cause.code === 'EACCES' || cause.code === 'EADDRNOTAVAIL' || cause.code === 'ENOTFOUND') {
-    return new OperatorError(`cannot listen on ${host}:${port}: ${cause.message}`, { cause })
-  }
-  return cause
 }

@@ -7,7 +7,12 @@ export interface AccountRows {
   readonly monthlyQuota: number | null
   readonly user: { readonly id: string; readonly email: string; readonly passwordHash: string }
   readonly site: { readonly id: string; readonly name: string; readonly tokenHash: Buffer }
-  readonly key: { readonly id: string; readonly name: string; readonly keyHash: Buffer }
+  readonly key: {
+    readonly id: string
+    readonly name: string
+    readonly keyHash: Buffer
+    readonly hint: string
+  }
   readonly at: Date
 }
 
@@ -28,11 +33,15 @@ export async function insertAccount(
       insert into users (account_id, id, password_hash, created_at)
       select account_id, ${user.id}::uuid, ${user.passwordHash}, ${at}::timestamptz from a
     ), s as (
-      insert into sites (account_id, id, name, token_hash, created_at)
-      select account_id, ${site.id}::uuid, ${site.name}, ${site.tokenHash}::bytea, ${at}::timestamptz from a
+      insert into sites (account_id, id, name, created_at, updated_at)
+      select account_id, ${site.id}::uuid, ${site.name}, ${at}::timestamptz, ${at}::timestamptz from a
+      returning account_id, id
+    ), t as (
+      insert into site_tokens (account_id, site_id, token_hash, created_at)
+      select account_id, id, ${site.tokenHash}::bytea, ${at}::timestamptz from s
     ), k as (
-      insert into api_keys (account_id, id, name, key_hash, created_at)
-      select account_id, ${key.id}::uuid, ${key.name}, ${key.keyHash}::bytea, ${at}::timestamptz from a
+      insert into api_keys (account_id, id, name, key_hash, hint, created_at)
+      select account_id, ${key.id}::uuid, ${key.name}, ${key.keyHash}::bytea, ${key.hint}, ${at}::timestamptz from a
     )
     select account_id from a`
   return written.length === 1

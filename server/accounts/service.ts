@@ -1,8 +1,15 @@
 import type { Sql } from 'postgres'
-import { type AccountDraft, type NewAccount, OperatorError } from '../../src/contract/index.ts'
-import { hashOf, newApiKey, newSiteToken } from '../auth/credential.ts'
+import {
+  type AccountDraft,
+  Credentials,
+  type NewAccount,
+  type NewPassword,
+  OperatorError,
+} from '../../src/contract/index.ts'
+import { hashOf, hintOf, newApiKey, newSiteToken } from '../auth/credential.ts'
 import { hashPassword, newPassword } from '../auth/password.ts'
 import { newId } from '../ids.ts'
+import { findLogin, setPassword } from '../session/queries.ts'
 import { insertAccount } from './queries.ts'
 
 /** Requests a calendar month in each plan; null is unlimited. */
@@ -16,11 +23,9 @@ const shortestPassword = 8
  */
 export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewAccount> {
   const { email, plan = 'unlimited', site: siteName = 'default', password = newPassword() } = draft
-  if (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > 254)
+  if (!/^[^\s@]+@[^\s@]+$/.test(email) || !Credentials.shape.email.safeParse(email).success)
     throw new OperatorError(`"${email}" is no e-mail address`)
-  if ([...password].length < shortestPassword) {
-    throw new OperatorError(`a password needs ${shortestPassword} characters or more`)
-  }
+  requireLength(password)
   const [accountId, userId, siteId] = [newId(), newId(), newId()]
   const [apiKey, token] = [newApiKey(accountId), newSiteToken(accountId, siteId)]
   const created = await insertAccount(sql, {
@@ -29,7 +34,7 @@ export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewA
     monthlyQuota: draft.monthlyQuota ?? planQuota[plan],
     user: { id: userId, email: email.toLowerCase(), passwordHash: await hashPassword(password) },
     site: { id: siteId, name: siteName, tokenHash: hashOf(token) },
-    key: { id: newId(), name: 'first key', keyHash: hashOf(apiKey) },
+    key: { id: newId(), name: 'first key', keyHash: hashOf(apiKey), hint: hintOf(apiKey) },
     at: new Date(),
   })
   if (!created) throw new OperatorError(`there is an account with the e-mail ${email} already`)
@@ -42,5 +47,27 @@ export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewA
     },
     site: { id: siteId, name: siteName, token },
     api_key: apiKey,
+  }
+}
+
+/** Sets a user's password, and ends every session of that user. Throws an OperatorError where there is no such user. */
+export async function resetPassword(
+  sql: Sql,
+  { email, password: given }: { readonly email: string; readonly password?: string | undefined },
+): Promise<NewPassword> {
+  const password = given ?? newPassword()
+  requireLength(password)
+  const user = await findLogin(sql, email.toLowerCase())
+  if (!user) throw new OperatorError(`nobody signs in with the e-mail ${email}`)
+  await setPassword(sql, user, await hashPassword(password))
+  return { email: email.toLowerCase(), password: given === undefined ? password : null }
+}
+
+function requireLength(password: string): void {
+  if (!Credentials.shape.password.safeParse(password).success) {
+    throw new OperatorError('a password must be text of at most 1024 characters, without NUL')
+  }
+  if ([...password].length < shortestPassword) {
+    throw new OperatorError(`a password needs ${shortestPassword} characters or more`)
   }
 }

@@ -1,8 +1,13 @@
+import type { FastifyRequest } from 'fastify'
 import type { Sql } from 'postgres'
+import type { Scope } from '../../src/contract/index.ts'
 import { Failure } from '../failure.ts'
+import type { Admission } from '../http/admission.ts'
+import { countHeader } from '../http/plain.ts'
 import { accountOfApiKey, hashOf } from './credential.ts'
-import { findKey, findKeyAndSpend } from './queries.ts'
-import { monthOf, quotaHeaders, resetOf } from './quota.ts'
+import { findKey, findSessionVersion, type KeyRow, noteUse } from './queries.ts'
+import type { Remembered } from './remember.ts'
+import { readSession, sessionToken } from './session.ts'
 
 /** Who sent a request. */
 export interface Caller {
@@ -11,53 +16,73 @@ export interface Caller {
   readonly kind: 'api_key' | 'user' | 'site_token'
   /** The id of that key, user or site. */
   readonly id: string
+  /** When a user's session ends. */
+  readonly until?: Date
 }
 
-export interface Admission {
-  readonly caller: Caller
-  /** Headers for the answer, whatever it is. */
-  readonly headers: Record<string, string>
-  /** The month a unit of the quota was spent in; null where none was. */
-  readonly month: string | null
+/** A caller with an API key, and what that allows. */
+export interface KeyCaller extends Caller {
+  readonly kind: 'api_key'
+  readonly scopes: readonly Scope[]
+  readonly monthlyQuota: number | null
+}
+
+export interface AuthDeps {
+  readonly sql: Sql
+  readonly sessionSecret: Uint8Array
+  /** API keys by the hash of their text. */
+  readonly keys: Remembered<KeyRow>
+  /** Who a key belongs to is asked by strangers too: keys can be made up at will. */
+  readonly lookUps: Admission
 }
 
 /**
- * Finds the caller by the Authorization header and spends a unit of its quota, in one round trip. Throws
- * `unauthorized` alike for a missing, malformed, unknown, revoked and expired key, and `quota_exceeded` (service
- * specification sections 5 and 8).
+ * Finds the caller: by the Authorization header alone where there is one, else by the session's cookie. Throws
+ * `unauthorized` alike for whatever is missing, malformed, unknown, revoked or expired (service specification section 5).
  */
-export async function admit(
-  sql: Sql,
-  authorization: string | undefined,
-  counted: boolean,
-): Promise<Admission> {
-  const key = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
+export async function findCaller(deps: AuthDeps, request: FastifyRequest): Promise<Caller | KeyCaller> {
+  const { authorization } = request.headers
+  if (countHeader(request.raw, 'authorization') > 1) throw unauthorized()
+  const caller =
+    authorization === undefined
+      ? await findUser(deps, sessionToken(request))
+      : await findKeyCaller(deps, authorization)
+  if (!caller) throw unauthorized()
+  return caller
+}
+
+export function isKeyCaller(caller: Caller): caller is KeyCaller {
+  return caller.kind === 'api_key'
+}
+
+async function findKeyCaller(deps: AuthDeps, authorization: string): Promise<KeyCaller | null> {
+  const { sql, keys, lookUps } = deps
+  const key = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
   const accountId = key && accountOfApiKey(key)
-  if (!key || !accountId) throw unauthorized()
+  if (!key || !accountId) return null
+  const keyHash = hashOf(key)
+  const row = await keys.get(keyHash.toString('base64'), () =>
+    lookUps.run('keys', () => findKey(sql, { accountId, keyHash })),
+  )
   const now = new Date()
-  const lookup = { accountId, keyHash: hashOf(key), now }
-  if (!counted) {
-    const found = await findKey(sql, lookup)
-    if (!found) throw unauthorized()
-    return { caller: { accountId, kind: 'api_key', id: found.id }, headers: {}, month: null }
+  if (!row || (row.expires_at && row.expires_at <= now)) return null
+  const { id, scopes, monthly_quota } = row
+  const day = now.toISOString().slice(0, 10)
+  if (row.last_used_on !== day) {
+    row.last_used_on = day
+    noteUse(sql, { accountId, id, day }).catch(() => {}) // the next look-up notes it
   }
-  const month = monthOf(now)
-  const found = await findKeyAndSpend(sql, { ...lookup, month })
-  if (!found) throw unauthorized()
-  const headers = quotaHeaders(found.monthly_quota, found.used ?? found.monthly_quota ?? 0, now)
-  if (found.used === null) throw quotaExceeded(headers, now)
-  return { caller: { accountId, kind: 'api_key', id: found.id }, headers, month }
+  return { accountId, kind: 'api_key', id, scopes, monthlyQuota: monthly_quota }
 }
 
-function unauthorized(): Failure {
-  return new Failure('unauthorized', 'A valid API key is required.', {
-    headers: { 'www-authenticate': 'Bearer' },
-  })
+async function findUser({ sql, sessionSecret }: AuthDeps, token: string | null): Promise<Caller | null> {
+  const claims = token === null ? null : await readSession(sessionSecret, token)
+  if (!claims) return null
+  const { accountId, userId, version, expiresAt } = claims
+  const current = await findSessionVersion(sql, { accountId, userId })
+  return current === version ? { accountId, kind: 'user', id: userId, until: expiresAt } : null
 }
 
-function quotaExceeded(headers: Record<string, string>, now: Date): Failure {
-  const seconds = Math.ceil(resetOf(now) - now.getTime() / 1000)
-  return new Failure('quota_exceeded', 'The monthly quota of this account is used up.', {
-    headers: { ...headers, 'retry-after': String(seconds) },
-  })
+export function unauthorized(message = 'A valid API key or session is required.'): Failure {
+  return new Failure('unauthorized', message, { headers: { 'www-authenticate': 'Bearer' } })
 }

@@ -7,9 +7,10 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /** How many base62 digits hold 16 bytes (an id), 32 bytes (a secret) and 4 bytes (a CRC-32). */
 const digits = { id: 22, secret: 43, checksum: 6 } as const
 
-const apiKey = new RegExp(
-  `^sk-([\\dA-Za-z]{${digits.id}})[\\dA-Za-z]{${digits.secret}}([\\dA-Za-z]{${digits.checksum}})$`,
-)
+const id = `([\\dA-Za-z]{${digits.id}})`
+const secret = `[\\dA-Za-z]{${digits.secret + digits.checksum}}`
+const apiKey = new RegExp(`^sk-${id}${secret}$`)
+const siteToken = new RegExp(`^st-${id}${id}${secret}$`)
 
 /** `sk-`, the account, 256 random bits and a checksum: whoever reads the text knows the tenant, nobody the secret. */
 export function newApiKey(accountId: string): string {
@@ -24,17 +25,38 @@ export function newSiteToken(accountId: string, siteId: string): string {
 
 /** The account an API key belongs to, by its text alone; `null` where the text is no key at all. */
 export function accountOfApiKey(text: string): string | null {
-  const account = apiKey.exec(text)?.[1]
-  if (!account || withChecksum(text.slice(0, -digits.checksum)) !== text) return null
-  let value = 0n
-  for (const digit of account) value = value * 62n + BigInt(alphabet.indexOf(digit))
-  const hex = value.toString(16).padStart(32, '0')
-  return hex.length > 32 ? null : idOf(hex)
+  return idsOf(apiKey, text)?.[0] ?? null
+}
+
+/** The account and the site that a site token belongs to, by its text alone; `null` where it is none. */
+export function siteOfToken(text: string): { accountId: string; siteId: string } | null {
+  const [accountId, siteId] = idsOf(siteToken, text) ?? []
+  return accountId && siteId ? { accountId, siteId } : null
+}
+
+/** The last characters of a credential, by which its owner knows it again. */
+export function hintOf(text: string): string {
+  return text.slice(-4)
 }
 
 /** What the database keeps of a key or token: its SHA-256. */
 export function hashOf(text: string): Buffer {
   return createHash('sha256').update(text).digest()
+}
+
+/** The ids in a credential, if it is well-formed and its checksum is right. */
+function idsOf(format: RegExp, text: string): string[] | null {
+  const [, ...ids] = format.exec(text) ?? []
+  if (ids.length === 0 || withChecksum(text.slice(0, -digits.checksum)) !== text) return null
+  const decoded = ids.map(decodeId)
+  return decoded.every(one => one !== null) ? decoded : null
+}
+
+function decodeId(base62Digits: string): string | null {
+  let value = 0n
+  for (const digit of base62Digits) value = value * 62n + BigInt(alphabet.indexOf(digit))
+  const hex = value.toString(16).padStart(32, '0')
+  return hex.length > 32 ? null : idOf(hex)
 }
 
 function withChecksum(text: string): string {

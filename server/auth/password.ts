@@ -1,18 +1,48 @@
-import { randomBytes, scrypt } from 'node:crypto'
+import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
+import pLimit from 'p-limit'
+import { unavailable } from '../failure.ts'
+
+interface Cost {
+  readonly log2N: number
+  readonly r: number
+  readonly p: number
+}
 
 /** Cost of scrypt (RFC 7914): 2^17 blocks of 8 × 128 bytes, 128 MiB, about a third of a second. */
-const cost = { log2N: 17, r: 8, p: 1 } as const
+const cost: Cost = { log2N: 17, r: 8, p: 1 }
 
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt)
+
+/** One computation takes all of a core and 128 MiB: two at once, and a short queue. */
+const turn = pLimit(2)
+const longestQueue = 20
 
 /** A password's hash in the PHC string format, `$scrypt$ln=17,r=8,p=1$salt$hash`, with a salt of its own. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16)
   const { log2N, r, p } = cost
-  const N = 2 ** log2N
-  const hash = await derive(password.normalize('NFKC'), salt, 32, { N, r, p, maxmem: 256 * N * r })
+  const hash = await compute(password, salt, cost)
   return `$scrypt$ln=${log2N},r=${r},p=${p}$${unpadded(salt)}$${unpadded(hash)}`
+}
+
+/**
+ * Whether a hash is that of a password. A null hash, of nobody, takes as long and is nobody's: how long an answer takes
+ * must not tell who has an account. Throws `unavailable` where too many wait already.
+ */
+export async function verifyPassword(password: string, phc: string | null): Promise<boolean> {
+  const [, log2N, r, p, salt = '', hash = ''] =
+    /^\$scrypt\$ln=(\d+),r=(\d+),p=(\d+)\$([^$]+)\$([^$]+)$/.exec(phc ?? '') ?? []
+  const expected = Buffer.from(hash, 'base64')
+  const costs = hash ? { log2N: Number(log2N), r: Number(r), p: Number(p) } : cost
+  const actual = await compute(password, Buffer.from(salt, 'base64'), costs)
+  return expected.length === actual.length && timingSafeEqual(expected, actual)
+}
+
+async function compute(password: string, salt: Buffer, { log2N, r, p }: Cost): Promise<Buffer> {
+  if (turn.pendingCount >= longestQueue) throw unavailable('Too many people sign in at once.')
+  const N = 2 ** log2N
+  return await turn(() => derive(password.normalize('NFKC'), salt, 32, { N, r, p, maxmem: 256 * N * r }))
 }
 
 /** A password with 144 bits of chance, of characters that survive every shell and form. */

@@ -1,59 +1,44 @@
 import type { Sql } from 'postgres'
+import type { Scope } from '../../src/contract/index.ts'
 
 export interface KeyRow {
   id: string
+  scopes: Scope[]
+  expires_at: Date | null
+  /** UTC, `2026-11-20`. */
+  last_used_on: string | null
   /** Requests a month; null is unlimited. */
   monthly_quota: number | null
 }
 
-export interface Lookup {
-  readonly accountId: string
-  readonly keyHash: Buffer
-  readonly now: Date
-}
-
-/** The key with this hash, if it is neither revoked nor expired. */
-export async function findKey(sql: Sql, { accountId, keyHash, now }: Lookup): Promise<KeyRow | undefined> {
+/** The key with this hash, unless it is revoked. */
+export async function findKey(
+  sql: Sql,
+  { accountId, keyHash }: { readonly accountId: string; readonly keyHash: Buffer },
+): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
-    select k.id, a.monthly_quota::float8 as monthly_quota
+    select k.id, k.scopes, k.expires_at, k.last_used_on::text, a.monthly_quota::float8
     from api_keys k join accounts a on a.account_id = k.account_id
-    where k.account_id = ${accountId} and k.key_hash = ${keyHash}
-      and k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})`
+    where k.account_id = ${accountId} and k.key_hash = ${keyHash} and k.revoked_at is null`
   return row
 }
 
-/**
- * The same key, with one unit of the month's quota spent on it: `used` is the count after it, and null where none was
- * left. Concurrent requests meet on the usage row, which decides: never one unit too many.
- */
-export async function findKeyAndSpend(
+/** Notes the day that a key was used on. */
+export async function noteUse(
   sql: Sql,
-  { accountId, keyHash, now, month }: Lookup & { readonly month: string },
-): Promise<(KeyRow & { used: number | null }) | undefined> {
-  const [row] = await sql<(KeyRow & { used: number | null })[]>`
-    with key as (
-      select k.id, a.monthly_quota
-      from api_keys k join accounts a on a.account_id = k.account_id
-      where k.account_id = ${accountId} and k.key_hash = ${keyHash}
-        and k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})
-    ), spent as (
-      insert into usage as u (account_id, month, used)
-      select ${accountId}::uuid, ${month}::date, 1 from key where monthly_quota is null or monthly_quota > 0
-      on conflict (account_id, month) do update set used = u.used + 1
-        where u.used < coalesce((select monthly_quota from key), 9223372036854775807)
-      returning used
-    )
-    select key.id, key.monthly_quota::float8 as monthly_quota, spent.used::float8 as used
-    from key left join spent on true`
-  return row
-}
-
-/** Gives back a unit that was spent on a request which failed on our side. */
-export async function refund(
-  sql: Sql,
-  { accountId, month }: { accountId: string; month: string },
+  { accountId, id, day }: { accountId: string; id: string; day: string },
 ): Promise<void> {
   await sql`
-    update usage set used = used - 1
-    where account_id = ${accountId} and month = ${month}::date and used > 0`
+    update api_keys set last_used_on = ${day}::date
+    where account_id = ${accountId} and id = ${id} and (last_used_on is null or last_used_on < ${day}::date)`
+}
+
+/** At which version a user's sessions are valid; undefined where there is no such user. */
+export async function findSessionVersion(
+  sql: Sql,
+  { accountId, userId }: { readonly accountId: string; readonly userId: string },
+): Promise<number | undefined> {
+  const [row] = await sql<{ session_version: number }[]>`
+    select session_version from users where account_id = ${accountId} and id = ${userId}`
+  return row?.session_version
 }

@@ -1,6 +1,7 @@
 import type { Consent, ConsentDraft } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import { Failure } from '../failure.ts'
+import { nowhere } from '../geo/lookup.ts'
 import { instantOf, newId } from '../ids.ts'
 import { networkOf } from './address.ts'
 import { type Event, hashRecord, linkOf, newSalt } from './chain.ts'
@@ -20,10 +21,11 @@ export interface Creation {
  * where the caller has no such site, and `conflict` for a key that came with another body.
  */
 export async function createConsent(
-  { sql, config }: Deps,
+  { sql, config, geo }: Deps,
   caller: Caller,
   draft: ConsentDraft,
   key: string | null,
+  place = draft.ip_address === undefined ? nowhere : geo.lookup(draft.ip_address),
 ): Promise<Creation> {
   const { accountId } = caller
   const policy = draft.policy_version ?? (await findPolicyVersion(sql, accountId, draft.site_id))
@@ -39,8 +41,7 @@ export async function createConsent(
     site_id: draft.site_id,
     consent_id: draft.consent_id ?? null,
     subject_id: draft.subject_id ?? null,
-    country: null,
-    region: null,
+    ...place,
     user_agent: draft.user_agent ?? null,
     ip_network: draft.ip_address === undefined ? null : networkOf(draft.ip_address, config.ipStorage),
   }

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
+import type { Sql } from 'postgres'
 import { Failure } from '../failure.ts'
+import { findOldestKey, forgetKeys } from './queries.ts'
 
 /** How long a key is kept, in milliseconds. */
 export const validity = 24 * 60 * 60 * 1000
@@ -14,6 +16,19 @@ export function readIdempotencyKey(header: (name: string) => string | undefined)
     'invalid_request',
     'Idempotency-Key: must be 1 to 255 printable ASCII characters, given once',
   )
+}
+
+/** Milliseconds of uses that are forgotten in one statement, so that none takes long. */
+const slice = 60_000
+
+/** Forgets the keys that no longer count. */
+export async function sweepKeys(sql: Sql): Promise<void> {
+  const before = Date.now() - validity
+  for (;;) {
+    const oldest = await findOldestKey(sql, new Date(before))
+    if (!oldest) return
+    await forgetKeys(sql, new Date(Math.min(before, oldest.getTime() + slice)))
+  }
 }
 
 /** What tells one body from another, however it was written. */

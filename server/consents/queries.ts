@@ -130,7 +130,14 @@ export function listEntries(sql: Sql, { accountId, id }: RecordKey): Promise<Ent
     from consent_history where account_id = ${accountId} and consent_id = ${id} order by version`
 }
 
-/** Forgets the Idempotency-Keys of before an instant, which no longer count. */
+/** When the oldest Idempotency-Key of before an instant was used; null where there is none. */
+export async function findOldestKey(sql: Sql, before: Date): Promise<Date | null> {
+  const [row] = await sql<{ oldest: Date | null }[]>`
+    select min(created_at) as oldest from idempotency_keys where created_at < ${before}`
+  return row?.oldest ?? null
+}
+
+/** Forgets the Idempotency-Keys of before an instant. */
 export async function forgetKeys(sql: Sql, before: Date): Promise<void> {
   await sql`delete from idempotency_keys where created_at < ${before}`
 }

@@ -4,6 +4,7 @@ import type { AuditEntry, Consent, ConsentChange } from '../../src/contract/inde
 import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
 import { Failure, unavailable } from '../failure.ts'
+import type { Geo } from '../geo/lookup.ts'
 import { type Action, linkOf, type State, sameJson } from './chain.ts'
 import * as queries from './queries.ts'
 import type { ConsentRow } from './rows.ts'
@@ -12,9 +13,13 @@ import { toAuditEntry, toConsent } from './view.ts'
 /** How often a change is tried anew when another one of the same record was faster. */
 const attempts = 100
 
+/** How long after a change was asked for it may still be made, in milliseconds. */
+const patience = 5000
+
 export interface Deps {
   readonly sql: Sql
   readonly config: Pick<Config, 'ipStorage'>
+  readonly geo: Geo
 }
 
 /** Reads a record. Throws `not_found` for one that is deleted, somebody else's, or unknown. */
@@ -68,9 +73,11 @@ async function applyEvent(
   next: (row: ConsentRow) => State | null,
 ): Promise<Consent> {
   const key = { accountId: caller.accountId, id }
+  const until = performance.now() + patience
   for (let attempt = 0; attempt < attempts; attempt += 1) {
     const row = await queries.findConsent(sql, key, false)
     if (!row) throw noConsent()
+    if (performance.now() > until) break // its client was told so long ago
     const state = next(row)
     if (!state) return toConsent(row)
     const at = new Date(Math.max(Date.now(), row.updated_at.getTime())) // a clock set back must not reorder history

@@ -1,5 +1,6 @@
 import { ZodError } from 'zod'
 import { type ErrorBody, errorStatus } from '../../src/contract/index.ts'
+import { codeOf, type Trouble, troubleOf } from '../db/errors.ts'
 import { Failure, unavailable } from '../failure.ts'
 
 /** Fastify's own refusals, by the HTTP status it gives them. */
@@ -14,14 +15,15 @@ const refusals: Record<number, () => Failure> = {
 export function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof ZodError) return new Failure('invalid_request', explain(error), { cause: error })
-  const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
+  const { statusCode } = (error ?? {}) as { statusCode?: unknown }
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
     return (
       refusals[statusCode]?.() ??
       new Failure('invalid_request', 'The request is malformed.', { cause: error })
     )
   }
-  return (typeof code === 'string' && ofDatabase(code, error)) || internal(error)
+  const trouble = troubleOf(error)
+  return trouble ? troubles[trouble](error) : internal(error)
 }
 
 export function bodyOf(failure: Failure): ErrorBody {
@@ -55,16 +57,20 @@ function internal(cause: unknown): Failure {
   )
 }
 
-/** A SQLSTATE (PostgreSQL's appendix A), or a connection's error code, as a failure. */
-function ofDatabase(code: string, cause: unknown): Failure | null {
-  if (/^(08|40|53|55|57|58|25006)/.test(code) || /^(E[A-Z]+|CONNECT(ION)?_\w+)$/.test(code)) {
-    return unavailable('The database does not answer at the moment.', cause)
-  }
-  if (code === '23503')
-    return new Failure('not_found', 'What the request refers to does not exist.', { cause })
-  if (code === '23505') return new Failure('conflict', 'The record exists already.', { cause })
-  if (/^(22|54)/.test(code)) return new Failure('invalid_request', 'A value cannot be stored.', { cause })
-  return null
+/** What the client is told of trouble with the database. */
+const troubles: Record<Trouble, (cause: unknown) => Failure> = {
+  lost: noDatabase,
+  undone: noDatabase,
+  refused: cause => (codeOf(cause) === '0A000' ? internal(cause) : noDatabase(cause)),
+  unavailable: noDatabase,
+  unstorable: cause => new Failure('invalid_request', 'A value cannot be stored.', { cause }),
+  conflict: cause =>
+    new Failure('conflict', 'Another request has made the same, or changed it, at the same time.', { cause }),
+  missing: cause => new Failure('not_found', 'What the request refers to does not exist.', { cause }),
+}
+
+function noDatabase(cause: unknown): Failure {
+  return unavailable('The database does not answer at the moment.', cause)
 }
 
 /** Each problem as `field: what it must be`; for people, the codes are for programs. */

@@ -1,60 +1,123 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Sql } from 'postgres'
-import { type Admission, admit } from '../auth/caller.ts'
-import { refund } from '../auth/queries.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Access, Scope } from '../../src/contract/index.ts'
+import { type AuthDeps, type Caller, findCaller, isKeyCaller, type KeyCaller } from '../auth/caller.ts'
+import { requireOwnOrigin } from '../auth/session.ts'
+import { retried } from '../db/retry.ts'
+import { Failure } from '../failure.ts'
+import { quotaHeaders, resetOf } from '../quota/month.ts'
+import type { Quota, Unit } from '../quota/quota.ts'
+import type { Admission } from './admission.ts'
 import { noRoute, wrongMethod } from './failures.ts'
-import { withinDeadline } from './route.ts'
+import { deadline, inTime, retriesOf } from './route.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    admission: Admission | null
+    /** Who sent it; null before that is known, and for what answers anyone. */
+    caller: Caller | null
+    /** Gives up its place among the requests in flight. */
+    leave: (() => void) | null
+    /** The unit of a quota that it has spent; given back when it fails on our side. */
+    unit: Unit | null
+    /** Milliseconds that it may still wait for the database. */
+    patience: number
   }
   interface FastifyContextConfig {
-    /** Answers without a credential. */
-    open?: boolean
-    /** Takes a unit of the caller's monthly quota. */
-    counted?: boolean
+    /** Whom it answers; an account where it is not said, and what is no route at all. */
+    access?: Access
+    /** The scope that a key needs. */
+    scope?: Scope | undefined
     /** The methods that this path has, where the request's is none of them. */
     allow?: string
   }
 }
 
+export interface GateDeps extends AuthDeps {
+  readonly quota: Quota
+  readonly admission: Admission
+  /** The public flow's own: a flood of it takes no place of the private API. */
+  readonly publicAdmission: Admission
+}
+
 /**
- * Who may pass, before anything of a request is parsed: the credential first, then the route, then the quota
- * (`unauthorized`, `not_found`, `quota_exceeded`). A unit spent on a request that fails on our side is given back.
+ * Who may pass, before anything of a request is parsed: the credential first, then the route, then the quota, then what
+ * the caller may do (`unauthorized`, `not_found`, `quota_exceeded`, `forbidden`).
  */
-export function installGate(app: FastifyInstance, sql: Sql): void {
-  app.decorateRequest('admission', null)
+export function installGate(app: FastifyInstance, deps: GateDeps): void {
+  app.decorateRequest('caller', null)
+  app.decorateRequest('leave', null)
+  app.decorateRequest('unit', null)
+  app.decorateRequest('patience', deadline)
   app.addHook('onRequest', async (request, reply) => {
-    const { open, counted, allow } = request.routeOptions.config
-    if (!open) {
-      request.admission = await enter(request, sql, counted ?? false)
-      reply.headers(request.admission.headers)
+    const { access = 'account', allow, scope } = request.routeOptions.config
+    if (access === 'account' || access === 'session') {
+      const caller = await authenticate(deps, request)
+      if (isKeyCaller(caller) && allow === undefined && !request.is404) {
+        await spend(deps.quota, caller, request, reply)
+        if (access === 'session') throw forbidden('This needs a dashboard session; an API key will not do.')
+        if (scope && !caller.scopes.includes(scope)) throw forbidden(`The API key lacks the scope ${scope}.`)
+      }
     }
+    if (request.is404) throw noRoute()
     if (allow !== undefined) throw wrongMethod(allow)
   })
-  app.addHook('onResponse', async (request, reply) => {
-    if (request.admission && reply.statusCode >= 500) await giveBack(sql, request.admission)
+  // Once the body is there, and until the answer is ready: how slow a client sends and reads takes nobody's place.
+  app.addHook('preHandler', async request => {
+    if (!request.caller) return
+    const admission = request.caller.kind === 'site_token' ? deps.publicAdmission : deps.admission
+    const start = performance.now()
+    request.leave = await admission.enter(request.caller.accountId, request.patience)
+    request.patience = Math.max(0, request.patience - (performance.now() - start))
+  })
+  app.addHook('onSend', async (request, { statusCode }) => {
+    request.leave?.()
+    if (statusCode >= 500) request.unit?.giveBack()
   })
 }
 
 /** A stranger is told nothing, not even that a URL cannot be decoded. */
-export async function refuseUrl(request: FastifyRequest, sql: Sql): Promise<never> {
-  await enter(request, sql, false)
+export async function refuseUrl(deps: GateDeps, request: FastifyRequest): Promise<never> {
+  await authenticate(deps, request)
   throw noRoute()
 }
 
-async function enter(request: FastifyRequest, sql: Sql, counted: boolean): Promise<Admission> {
-  const admission = admit(sql, request.headers.authorization, counted)
-  try {
-    return await withinDeadline(admission)
-  } catch (error) {
-    // A unit that is spent after the deadline was spent on a 503.
-    admission.then(late => giveBack(sql, late)).catch(() => {})
-    throw error
-  }
+const unsafe = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
+
+async function authenticate(deps: GateDeps, request: FastifyRequest): Promise<Caller> {
+  const caller = await inTime(
+    request,
+    retried(() => findCaller(deps, request), retriesOf(request, true)),
+  )
+  request.caller = caller
+  if (caller.kind === 'user' && unsafe.has(request.method)) requireOwnOrigin(request)
+  return caller
 }
 
-async function giveBack(sql: Sql, { caller, month }: Admission): Promise<void> {
-  if (month) await refund(sql, { accountId: caller.accountId, month })
+/** Spends a unit, which is given back when the request fails on our side. */
+async function spend(
+  quota: Quota,
+  { accountId, monthlyQuota }: KeyCaller,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const take = () => quota.spend(accountId, monthlyQuota)
+  const spending = retried(take, retriesOf(request, true))
+  const unit = await inTime(request, spending).catch(error => {
+    // What is spent after the deadline was spent on a 503.
+    spending.then(late => late?.giveBack()).catch(() => {})
+    throw error
+  })
+  if (!unit) throw quotaExceeded(monthlyQuota ?? 0, new Date())
+  reply.headers(unit.headers)
+  request.unit = unit
+}
+
+function forbidden(message: string): Failure {
+  return new Failure('forbidden', message)
+}
+
+function quotaExceeded(limit: number, now: Date): Failure {
+  const seconds = Math.ceil(resetOf(now) - now.getTime() / 1000)
+  return new Failure('quota_exceeded', 'The monthly quota of this account is used up.', {
+    headers: { ...quotaHeaders(limit, limit, now), 'retry-after': String(seconds) },
+  })
 }

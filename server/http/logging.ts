@@ -1,6 +1,8 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type Logger, pino } from 'pino'
-import type { Failure } from '../failure.ts'
+import type { Outcome } from './outcome.ts'
+
+/** As much of a logger as is used. */
+export type Log = Pick<Logger, 'info' | 'error'>
 
 /** JSON lines on stderr. */
 export function createLogger(level: string): Logger {
@@ -10,36 +12,22 @@ export function createLogger(level: string): Logger {
   )
 }
 
-/** One line a request, by an allow-list: never a body, a query string, a credential, a subject or an address. */
-export function installLogging(app: FastifyInstance): void {
-  app.addHook('onResponse', async (request, reply) => {
-    request.log.info(
-      {
-        method: request.method,
-        route: request.routeOptions.url ?? null,
-        status: reply.statusCode,
-        ms: Math.round(reply.elapsedTime),
-        account_id: request.admission?.caller.accountId,
-        caller: request.admission?.caller.kind,
-      },
-      'request',
-    )
-  })
-}
-
-/** Tells the operator of what is our side's fault; a driver's error only by its name and code, for it quotes rows. */
-export function logFailure(request: FastifyRequest, failure: Failure): void {
-  if (failure.code !== 'internal_error' && failure.code !== 'unavailable') return
-  const cause = (failure.cause ?? {}) as { name?: unknown; code?: unknown; stack?: unknown }
-  const stack =
-    typeof cause.stack === 'string' && !('detail' in cause) ? cause.stack.split('\n').slice(1, 6) : undefined
-  request.log.error(
+/** One line a request, with what may be told of it and nothing else. */
+export function logOutcome(logger: Log, outcome: Outcome): void {
+  const { requestId, method, route, status, milliseconds, accountId, callerKind, error, fault, retries } =
+    outcome
+  logger[fault ? 'error' : 'info'](
     {
-      failure: failure.code,
-      cause: String(cause.name ?? ''),
-      code: cause.code,
-      stack,
+      request_id: requestId,
+      method,
+      route,
+      status,
+      ms: Math.round(milliseconds),
+      ...(accountId && { account_id: accountId, caller: callerKind }),
+      ...(error && { error }),
+      ...(fault && { cause: fault.cause, code: fault.code, stack: fault.stack }),
+      ...(retries.length > 0 && { retries }),
     },
-    failure.message,
+    fault?.message ?? 'request',
   )
 }

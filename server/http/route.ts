@@ -1,12 +1,14 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest, RouteShorthandOptions } from 'fastify'
 import type * as z from 'zod'
-import type { Endpoint } from '../../src/contract/index.ts'
+import { type Endpoint, Uuid } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
-import { unavailable } from '../failure.ts'
+import { type RetryOptions, retried } from '../db/retry.ts'
+import { Failure, unavailable } from '../failure.ts'
+import { notesOf } from './outcome.ts'
 import { parseQuery } from './query.ts'
 
 /** How long a request may wait for the database, in milliseconds. */
-const deadline = 5000
+export const deadline = 5000
 
 interface Input<P, Q, B> {
   readonly params: P
@@ -17,43 +19,63 @@ interface Input<P, Q, B> {
 /** What a handler may know and say besides its input and its result. */
 export interface Exchange {
   readonly caller: Caller
+  readonly request: FastifyRequest
   /** A header of the request by its name in lower case; one that was sent twice holds a line break. */
   header(name: string): string | undefined
   setHeader(name: string, value: string): void
+}
+
+export interface RouteOptions extends RouteShorthandOptions {
+  /** Whether a request may be done twice; reads and deletions may, unless it is said. */
+  readonly isRepeatable?: (request: FastifyRequest) => boolean
 }
 
 /** Puts an endpoint of the contract onto Fastify: its schemas read the request, its status goes with the answer. */
 export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>(
   app: FastifyInstance,
   endpoint: Endpoint<P, Q, B, R>,
-  handler: (input: Input<z.output<P>, z.output<Q>, z.output<B>>, context: Exchange) => Promise<z.input<R>>,
+  handler: (input: Input<z.output<P>, z.output<Q>, z.output<B>>, exchange: Exchange) => Promise<z.input<R>>,
+  { isRepeatable = isHarmlessTwice, ...options }: RouteOptions = {},
 ): void {
+  const { method, path: url, access, scope, status } = endpoint
   app.route({
-    method: endpoint.method,
-    url: endpoint.path,
-    config: { counted: true },
+    ...options,
+    method,
+    url,
+    config: { access, scope },
     handler: async (request, reply) => {
       const input = {
         params: endpoint.params?.parse(request.params) as z.output<P>,
         query: endpoint.query?.parse(parseQuery(request.raw.url ?? '')) as z.output<Q>,
         body: endpoint.body?.parse(request.body) as z.output<B>,
       }
-      reply.code(endpoint.status)
+      reply.code(status)
       const exchange: Exchange = {
-        caller: callerOf(request),
+        request,
+        get caller() {
+          return callerOf(request)
+        },
         header: name => request.raw.headersDistinct[name]?.join('\n'),
         setHeader: (name, value) => void reply.header(name, value),
       }
-      return await withinDeadline(handler(input, exchange))
+      const work = () => handler(input, exchange)
+      return await inTime(request, retried(work, retriesOf(request, isRepeatable(request))))
     },
   })
 }
 
+/** The id in a path. Throws `not_found` for one that is no UUID: it names nothing, like one that nobody has. */
+export function pathId({ id }: { readonly id: string }, unknown: string): string {
+  const parsed = Uuid.safeParse(id)
+  if (!parsed.success) throw new Failure('not_found', unknown)
+  return parsed.data
+}
+
 /** What a promise resolves to, or `unavailable` when the deadline comes first. */
-export async function withinDeadline<T>(work: Promise<T>, milliseconds = deadline): Promise<T> {
+export async function withinDeadline<T>(work: Promise<T>, milliseconds: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(unavailable('The database did not answer in time.')), milliseconds)
+    timer = setTimeout(() => reject(tooLate()), milliseconds)
   })
   try {
     return await Promise.race([work, late])
@@ -62,7 +84,36 @@ export async function withinDeadline<T>(work: Promise<T>, milliseconds = deadlin
   }
 }
 
+function tooLate(): Failure {
+  return unavailable('The database did not answer in time.', { code: 'DEADLINE' })
+}
+
+/** The same within what is left of the request's patience: its waits together are no longer than one may be. */
+export async function inTime<T>(request: FastifyRequest, work: Promise<T>): Promise<T> {
+  const start = performance.now()
+  const { patience = deadline } = request // a URL that cannot be decoded makes a request without it
+  try {
+    return await withinDeadline(work, patience)
+  } finally {
+    request.patience = Math.max(0, patience - (performance.now() - start))
+  }
+}
+
+/** How a request's work on the database is tried again. */
+export function retriesOf(request: FastifyRequest, isRepeatable: boolean): RetryOptions {
+  const { patience = deadline } = request
+  return { isRepeatable, patience, onRetry: code => notesOf(request).retries.push(code) }
+}
+
+/**
+ * A change that is done twice would undo what somebody else has changed in between; a deletion that is finds nothing the
+ * second time.
+ */
+function isHarmlessTwice({ method }: FastifyRequest): boolean {
+  return method === 'GET' || method === 'DELETE'
+}
+
 function callerOf(request: FastifyRequest): Caller {
-  if (!request.admission) throw new Error('a route was reached without authentication')
-  return request.admission.caller
+  if (!request.caller) throw new Error('a route was reached without authentication')
+  return request.caller
 }

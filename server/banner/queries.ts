@@ -1,0 +1,21 @@
+import type { Sql } from 'postgres'
+
+/** What a site's token says of the site. */
+export interface TokenSite {
+  policy_version: number
+  allowed_origins: string[]
+  /** When the token ends; null for the present one. */
+  expires_at: Date | null
+}
+
+/** The site of a token, by the token's hash. */
+export async function findTokenSite(
+  sql: Sql,
+  { accountId, siteId, tokenHash }: { accountId: string; siteId: string; tokenHash: Buffer },
+): Promise<TokenSite | undefined> {
+  const [row] = await sql<TokenSite[]>`
+    select s.policy_version, s.allowed_origins, t.expires_at
+    from site_tokens t join sites s on s.account_id = t.account_id and s.id = t.site_id
+    where t.account_id = ${accountId} and t.site_id = ${siteId} and t.token_hash = ${tokenHash}`
+  return row
+}

@@ -1,0 +1,37 @@
+import type { IncomingMessage } from 'node:http'
+import { Failure } from '../failure.ts'
+import { wrongMediaType } from './failures.ts'
+
+/** Headers that say one thing or nothing: of two, Node would keep the first and drop the other. */
+const single = ['host', 'content-type', 'content-encoding']
+
+/** A host and its port (RFC 3986 section 3.2.2). */
+const host = /^([\w.~%!$&'()*+;=-]*|\[[\da-f:.]+\])(:\d*)?$/i
+
+const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i
+
+/**
+ * What Node lets pass although it can be read in two ways: an unusual version, target or host (RFC 9112 sections 2.3, 3.2),
+ * a transfer coding besides chunked (section 6.1), a header given twice. Throws `invalid_request`.
+ */
+export function requirePlainRequest(request: IncomingMessage): void {
+  const { headers, httpVersion, url = '' } = request
+  const isTwice = single.some(name => countHeader(request, name) > 1)
+  const isHosted = headers.host === undefined ? httpVersion === '1.0' : host.test(headers.host)
+  const coding = headers['transfer-encoding'] ?? 'chunked'
+  const isPlain = /^1\.[01]$/.test(httpVersion) && !url.includes('#') && coding.toLowerCase() === 'chunked'
+  if (isTwice || !isHosted || !isPlain) throw new Failure('invalid_request', 'The request is malformed.')
+  if (!isUtf8(headers['content-type'] ?? '') || !/^(identity)?$/i.test(headers['content-encoding'] ?? '')) {
+    throw wrongMediaType()
+  }
+}
+
+/** How often a request has a header, by its name in lower case. */
+export function countHeader({ rawHeaders }: IncomingMessage, name: string): number {
+  return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === name).length
+}
+
+/** Whether a content type names UTF-8, or no charset (RFC 8259 section 8.1: there is no other for JSON). */
+function isUtf8(contentType: string): boolean {
+  return contentType.split(/(?=;)/).every(part => /^(utf-?8)?$/i.test(charset.exec(part)?.[1] ?? ''))
+}

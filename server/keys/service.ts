@@ -1,0 +1,77 @@
+import type { Sql } from 'postgres'
+import { type ApiKey, type KeyDraft, type NewApiKey, parseInstant, scopes } from '../../src/contract/index.ts'
+import type { Caller } from '../auth/caller.ts'
+import { hashOf, hintOf, newApiKey } from '../auth/credential.ts'
+import type { KeyRow } from '../auth/queries.ts'
+import type { Remembered } from '../auth/remember.ts'
+import { Failure } from '../failure.ts'
+import { instantOf, newId } from '../ids.ts'
+import { type ApiKeyRow, insertKey, listKeys, revokeKey as revoke } from './queries.ts'
+
+export interface Deps {
+  readonly sql: Sql
+  /** What this node remembers of keys. */
+  readonly keys: Remembered<KeyRow>
+}
+
+/** The last instant that a timestamp of an answer can tell: the end of the year 9999. */
+const lastInstant = Date.UTC(10_000, 0) - 1
+
+/** Every key of the caller's account, revoked ones too, newest first. */
+export async function getKeys({ sql }: Deps, { accountId }: Caller): Promise<{ data: ApiKey[] }> {
+  return { data: (await listKeys(sql, accountId)).map(toApiKey) }
+}
+
+/** Makes a key. Throws `invalid_request` for one that would have ended already, or whose end cannot be told. */
+export async function createKey(
+  { sql }: Deps,
+  { accountId }: Caller,
+  { name, scopes: given, expires_at }: KeyDraft,
+): Promise<NewApiKey> {
+  const expiresAt = expires_at === undefined ? null : new Date(parseInstant(expires_at) ?? 0)
+  if (expiresAt && (expiresAt.getTime() <= Date.now() || expiresAt.getTime() > lastInstant)) {
+    throw new Failure('invalid_request', 'expires_at: must be in the future, and before the year 10000')
+  }
+  const [id, key] = [newId(), newApiKey(accountId)]
+  const row = await insertKey(sql, accountId, {
+    id,
+    name,
+    keyHash: hashOf(key),
+    hint: hintOf(key),
+    scopes: scopes.filter(scope => given?.includes(scope) ?? true),
+    createdAt: instantOf(id),
+    expiresAt,
+  })
+  if (!row) throw new Error('the key was not written')
+  return { ...toApiKey(row), key }
+}
+
+/** Revokes a key: here at once, on every other node within a second. Throws `not_found`. */
+export async function revokeKey({ sql, keys }: Deps, { accountId }: Caller, id: string): Promise<ApiKey> {
+  const row = await revoke(sql, { accountId, id, at: new Date() })
+  keys.forget()
+  if (!row) throw new Failure('not_found', 'There is no such API key.')
+  return toApiKey(row)
+}
+
+function toApiKey({
+  id,
+  name,
+  hint,
+  scopes,
+  created_at,
+  expires_at,
+  last_used_on,
+  revoked_at,
+}: ApiKeyRow): ApiKey {
+  return {
+    id,
+    name,
+    hint,
+    scopes,
+    created_at: created_at.toISOString(),
+    expires_at: expires_at?.toISOString() ?? null,
+    last_used_on,
+    revoked_at: revoked_at?.toISOString() ?? null,
+  }
+}

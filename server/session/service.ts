@@ -1,0 +1,55 @@
+import type { Sql } from 'postgres'
+import type { Credentials, Session } from '../../src/contract/index.ts'
+import { type Caller, unauthorized } from '../auth/caller.ts'
+import { verifyPassword } from '../auth/password.ts'
+import { signSession } from '../auth/session.ts'
+import { endSessions, findEmail, findLogin, findUser } from './queries.ts'
+
+interface Deps {
+  readonly sql: Sql
+  readonly sessionSecret: Uint8Array
+}
+
+/** What an unknown e-mail is looked up as, so that it takes as long as a known one. */
+const nobody = {
+  accountId: '00000000-0000-0000-0000-000000000000',
+  userId: '00000000-0000-0000-0000-000000000000',
+}
+
+/** Begins a session. Throws `unauthorized` alike for an unknown e-mail and a wrong password. */
+export async function signIn(
+  { sql, sessionSecret }: Deps,
+  { email, password }: Credentials,
+): Promise<{ session: Session; token: string }> {
+  const address = email.toLowerCase()
+  const login = await findLogin(sql, address)
+  const user = await findUser(sql, login ?? nobody)
+  const isRight = await verifyPassword(password, user?.password_hash ?? null)
+  if (!login || !user || !isRight) {
+    throw unauthorized('The e-mail or the password is wrong.')
+  }
+  const { accountId, userId } = login
+  const signed = await signSession(sessionSecret, { ...login, version: user.session_version })
+  const session = {
+    account_id: accountId,
+    user: { id: userId, email: address },
+    expires_at: signed.expiresAt.toISOString(),
+  }
+  return { session, token: signed.token }
+}
+
+/** Who is signed in, and until when. */
+export async function getSession({ sql }: Deps, caller: Caller): Promise<Session> {
+  const { accountId, id } = caller
+  const email = await findEmail(sql, { accountId, userId: id })
+  return {
+    account_id: accountId,
+    user: { id, email: email ?? '' },
+    expires_at: caller.until?.toISOString() ?? '',
+  }
+}
+
+/** Ends every session of the user: their tokens are dead on every node. */
+export async function signOut({ sql }: Deps, { accountId, id }: Caller): Promise<void> {
+  await endSessions(sql, { accountId, userId: id })
+}

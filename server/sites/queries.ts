@@ -1,0 +1,101 @@
+import type { Sql } from 'postgres'
+
+export interface SiteRow {
+  id: string
+  name: string
+  policy_version: number
+  allowed_origins: string[]
+  created_at: Date
+  updated_at: Date
+}
+
+export interface SiteKey {
+  readonly accountId: string
+  readonly id: string
+}
+
+/** Every site of an account, newest first. */
+export function listSites(sql: Sql, accountId: string): Promise<SiteRow[]> {
+  return sql<SiteRow[]>`select ${columns(sql)} from sites where account_id = ${accountId} order by id desc`
+}
+
+/** Writes a site and its first token in one statement. */
+export async function insertSite(
+  sql: Sql,
+  { accountId, id }: SiteKey,
+  site: {
+    readonly name: string
+    readonly policyVersion: number
+    readonly allowedOrigins: readonly string[]
+    readonly tokenHash: Buffer
+    readonly at: Date
+  },
+): Promise<SiteRow | undefined> {
+  const [row] = await sql<SiteRow[]>`
+    with s as (
+      insert into sites (account_id, id, name, policy_version, allowed_origins, created_at, updated_at)
+      values (${accountId}, ${id}, ${site.name}, ${site.policyVersion}, ${sql.json([...site.allowedOrigins])},
+        ${site.at}, ${site.at})
+      returning *
+    ), t as (
+      insert into site_tokens (account_id, site_id, token_hash, created_at)
+      select account_id, id, ${site.tokenHash}::bytea, ${site.at}::timestamptz from s
+    )
+    select ${columns(sql)} from s`
+  return row
+}
+
+/** Changes what is given, and nothing where that is how it is; undefined where the account has no such site. */
+export async function updateSite(
+  sql: Sql,
+  { accountId, id }: SiteKey,
+  change: {
+    readonly name: string | null
+    readonly policyVersion: number | null
+    readonly allowedOrigins: readonly string[] | null
+    readonly at: Date
+  },
+): Promise<SiteRow | undefined> {
+  const origins = change.allowedOrigins && sql.json([...change.allowedOrigins])
+  const [row] = await sql<SiteRow[]>`
+    update sites set
+      name = coalesce(${change.name}, name),
+      policy_version = coalesce(${change.policyVersion}::integer, policy_version),
+      allowed_origins = coalesce(${origins}::jsonb, allowed_origins),
+      updated_at = case
+        when (coalesce(${change.name}, name), coalesce(${change.policyVersion}::integer, policy_version),
+          coalesce(${origins}::jsonb, allowed_origins)) = (name, policy_version, allowed_origins)
+        then updated_at else ${change.at}::timestamptz end
+    where account_id = ${accountId} and id = ${id}
+    returning ${columns(sql)}`
+  return row
+}
+
+/**
+ * Adds a token and ends those before it at an instant, or sooner if they end sooner; those that have ended go. False
+ * where there is no such site. Of two at the same time one fails (23505): a site has one token without an end.
+ */
+export async function replaceToken(
+  sql: Sql,
+  { accountId, id }: SiteKey,
+  { tokenHash, at, until }: { readonly tokenHash: Buffer; readonly at: Date; readonly until: Date },
+): Promise<boolean> {
+  const written = await sql`
+    with ended as (
+      update site_tokens set expires_at = least(expires_at, ${until}::timestamptz)
+      where account_id = ${accountId} and site_id = ${id} and (expires_at is null or expires_at > ${at})
+      returning 1
+    ), gone as (
+      delete from site_tokens where account_id = ${accountId} and site_id = ${id} and expires_at <= ${at}
+    )
+    insert into site_tokens (account_id, site_id, token_hash, created_at)
+    select account_id, id, ${tokenHash}::bytea, ${at}::timestamptz
+    from sites, (select count(*) from ended) as first
+    where account_id = ${accountId} and id = ${id}
+    returning site_id`
+  return written.length === 1
+}
+
+function columns(sql: Sql) {
+  return sql`id, name, policy_version, allowed_origins, created_at, updated_at`
+}

@@ -1,0 +1,102 @@
+import type { Sql } from 'postgres'
+import type {
+  NewSite,
+  NewToken,
+  Site,
+  SiteChange,
+  SiteDraft,
+  TokenRotation,
+} from '../../src/contract/index.ts'
+import type { Caller } from '../auth/caller.ts'
+import { hashOf, newSiteToken } from '../auth/credential.ts'
+import type { Remembered } from '../auth/remember.ts'
+import type { TokenSite } from '../banner/queries.ts'
+import { Failure } from '../failure.ts'
+import { instantOf, newId } from '../ids.ts'
+import { insertSite, listSites, replaceToken, type SiteRow, updateSite } from './queries.ts'
+
+export interface Deps {
+  readonly sql: Sql
+  /** What this node remembers of site tokens. */
+  readonly tokens: Remembered<TokenSite>
+}
+
+/** How long the tokens before a new one go on to work, in hours, unless it is said. */
+const overlap = 24
+
+/** Every site of the caller's account, newest first. */
+export async function getSites({ sql }: Deps, { accountId }: Caller): Promise<{ data: Site[] }> {
+  return { data: (await listSites(sql, accountId)).map(toSite) }
+}
+
+/** Makes a site with its token. */
+export async function createSite({ sql }: Deps, { accountId }: Caller, draft: SiteDraft): Promise<NewSite> {
+  const id = newId()
+  const token = newSiteToken(accountId, id)
+  const row = await insertSite(
+    sql,
+    { accountId, id },
+    {
+      name: draft.name,
+      policyVersion: draft.policy_version ?? 1,
+      allowedOrigins: draft.allowed_origins ?? [],
+      tokenHash: hashOf(token),
+      at: instantOf(id),
+    },
+  )
+  if (!row) throw new Error('the site was not written')
+  return { ...toSite(row), token }
+}
+
+/** Changes a site: here at once, on every other node within a second. Throws `not_found`. */
+export async function changeSite(
+  { sql, tokens }: Deps,
+  { accountId }: Caller,
+  id: string,
+  change: SiteChange,
+): Promise<Site> {
+  const row = await updateSite(
+    sql,
+    { accountId, id },
+    {
+      name: change.name ?? null,
+      policyVersion: change.policy_version ?? null,
+      allowedOrigins: change.allowed_origins ?? null,
+      at: new Date(),
+    },
+  )
+  tokens.forget()
+  if (!row) throw noSite()
+  return toSite(row)
+}
+
+/** Gives a site a new token; those before it work until the overlap ends. Throws `not_found`. */
+export async function rotateToken(
+  { sql, tokens }: Deps,
+  { accountId }: Caller,
+  id: string,
+  { overlap_hours = overlap }: TokenRotation,
+): Promise<NewToken> {
+  const token = newSiteToken(accountId, id)
+  const at = new Date()
+  const until = new Date(at.getTime() + overlap_hours * 60 * 60 * 1000)
+  const isWritten = await replaceToken(sql, { accountId, id }, { tokenHash: hashOf(token), at, until })
+  tokens.forget()
+  if (!isWritten) throw noSite()
+  return { site_id: id, token, previous_valid_until: until.toISOString() }
+}
+
+function toSite({ id, name, policy_version, allowed_origins, created_at, updated_at }: SiteRow): Site {
+  return {
+    id,
+    name,
+    policy_version,
+    allowed_origins,
+    created_at: created_at.toISOString(),
+    updated_at: updated_at.toISOString(),
+  }
+}
+
+function noSite(): Failure {
+  return new Failure('not_found', 'There is no such site.')
+}
