@@ -1,5 +1,5 @@
 import { type Client, createClient } from './client/client.ts'
-import type { Proxies } from './client/transport.ts'
+import type { Connection, Proxies } from './client/transport.ts'
 import type { ServerModule } from './contract/server.ts'
 import { type Exit, exit } from './exit.ts'
 import type { ColorChoice, Host, Io } from './io/io.ts'
@@ -11,6 +11,7 @@ import {
   requireBaseUrl,
   resolveSettings,
   type Settings,
+  type Sourced,
 } from './settings.ts'
 
 /** The flags that every command understands, before it or after it. */
@@ -30,8 +31,8 @@ export interface Context {
   readonly settings: Settings
   /** The instance and key of the settings. */
   readonly api: Client
-  /** The same instance with another key, which is not stored. */
-  apiWith(apiKey: string, keySource: string): Client
+  /** The same instance with another key, which is not stored; with none, for somebody who signs in. */
+  apiWith(key: Sourced | null): Client
   /** A line of talk on stderr for people, which --quiet leaves out. */
   say(line: string): Promise<void>
   /** A line on stderr that must not be missed. */
@@ -40,6 +41,8 @@ export interface Context {
   readonly loadServer: () => Promise<ServerModule>
   /** What the process ends with when nothing is thrown. */
   exit: Exit
+  /** Closes the connections to the instance. */
+  close(): Promise<void>
 }
 
 export interface ContextOptions {
@@ -53,10 +56,11 @@ export interface ContextOptions {
 export function createContext({ host, io, globals, loadServer, version }: ContextOptions): Context {
   let settings: Settings | undefined
   const warn = (line: string) => io.err.write(`${visible(line)}\n`)
-  const connection = (apiKey: string, keySource: string) => {
-    const baseUrl = requireBaseUrl(ctx.settings)
-    const proxies = isLoopback(new URL(baseUrl).hostname) ? null : proxiesOf(host.env)
-    return { baseUrl, apiKey, keySource, proxies, userAgent: `consentctl/${version} node/${host.version}` }
+  const clients: Client[] = []
+  const open = (key: () => Sourced | null) => {
+    const client = createClient(async () => connection(ctx, key(), version))
+    clients.push(client)
+    return client
   }
   const ctx: Context = {
     host,
@@ -79,10 +83,20 @@ export function createContext({ host, io, globals, loadServer, version }: Contex
       })
       return settings
     },
-    api: createClient(async () => connection(requireApiKey(ctx.settings), ctx.settings.apiKey?.source ?? '')),
-    apiWith: (apiKey, keySource) => createClient(async () => connection(apiKey, keySource)),
+    api: open(() => requireApiKey(ctx.settings)),
+    apiWith: key => open(() => key),
+    close: async () => {
+      await Promise.all(clients.map(client => client.close()))
+    },
   }
   return ctx
+}
+
+/** Where requests go, with which key. */
+function connection({ settings, host }: Context, key: Sourced | null, version: string): Connection {
+  const baseUrl = requireBaseUrl(settings)
+  const proxies = isLoopback(new URL(baseUrl).hostname) ? null : proxiesOf(host.env)
+  return { baseUrl, key, proxies, userAgent: `consentctl/${version} node/${host.version}` }
 }
 
 /** The proxies of the environment. What is on this machine is never asked of one, which would be shown the key. */

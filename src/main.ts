@@ -39,7 +39,7 @@ export async function main(host: Host, loadServer: () => Promise<ServerModule>):
     await report({ io, host, globals: globals() }, told).catch(() => {})
     return exitOf(told)
   } finally {
-    await ctx?.api.close()
+    await ctx?.close()
   }
 }
 

@@ -42,7 +42,7 @@ function wantsJson({ globals, host }: Pick<Context, 'globals' | 'host'>): boolea
   return format === 'json' || format === 'ndjson' || host.env['CONSENTCTL_ERROR_FORMAT'] === 'json'
 }
 
-/** An instance may repeat the key that it refuses; it is not repeated here. */
+/** An instance may repeat the key that it refuses, or answer with a token where it should not; neither is shown. */
 function masked(text: string): string {
-  return text.replace(/\bsk-[\w-]{8,}/g, maskKey)
+  return text.replace(/\bs[kt]-[\w-]{8,}/g, maskKey)
 }

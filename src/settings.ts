@@ -19,6 +19,8 @@ export interface Settings {
   readonly profile: Sourced
   readonly baseUrl: Sourced | null
   readonly site: Sourced | null
+  /** Who signs in, where that is needed. */
+  readonly email: Sourced | null
   readonly apiKey: Sourced | null
   /** The address that the profile's key is for, where that is another one than the key would now be sent to. */
   readonly keyIsFor: string | null
@@ -55,6 +57,7 @@ export function resolveSettings(flags: GlobalFlags, { env, platform, warn }: Sur
     profile,
     baseUrl,
     site: sourced(env['CONSENTCTL_SITE'], 'CONSENTCTL_SITE') ?? sourced(stored?.site, from),
+    email: sourced(env['CONSENTCTL_EMAIL'], 'CONSENTCTL_EMAIL') ?? sourced(stored?.email, from),
     apiKey: apiKey ?? (isKeyHere ? { value: credential.api_key, source: `${from}, credentials.json` } : null),
     keyIsFor: credential && !isKeyHere ? credential.base_url : null,
     allowHttp: (env['CONSENTCTL_ALLOW_HTTP'] ?? '').split(',').map(host => host.trim()),
@@ -72,7 +75,7 @@ export function requireBaseUrl({ baseUrl, allowHttp }: Settings): string {
   const { protocol, hostname } = new URL(baseUrl.value)
   if (protocol === 'http:' && !isLoopback(hostname) && !allowHttp.includes(hostname)) {
     throw settingsError(
-      `${baseUrl.value} (from ${baseUrl.source}) is not encrypted, and a key must not travel so`,
+      `${baseUrl.value} (from ${baseUrl.source}) is not encrypted, and no key or password may travel so`,
       `use https, or allow it by name: CONSENTCTL_ALLOW_HTTP=${hostname}`,
     )
   }
@@ -80,8 +83,8 @@ export function requireBaseUrl({ baseUrl, allowHttp }: Settings): string {
 }
 
 /** The key. Throws a CliError where none is set for the instance. */
-export function requireApiKey({ apiKey, keyIsFor, baseUrl }: Settings): string {
-  if (apiKey) return apiKey.value
+export function requireApiKey({ apiKey, keyIsFor, baseUrl }: Settings): Sourced {
+  if (apiKey) return apiKey
   const reason = keyIsFor
     ? `the stored key is for ${keyIsFor}, and is not sent to ${baseUrl?.value}`
     : 'no API key is set'

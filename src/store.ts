@@ -7,6 +7,8 @@ const Profile = z.object({
   base_url: z.string().optional(),
   /** The site that new records belong to when none is named. */
   site: z.string().optional(),
+  /** Who signs in, where that is needed; never the password. */
+  email: z.string().optional(),
 })
 export type Profile = z.output<typeof Profile>
 

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { Context } from './context.ts'
+import { account } from './tree-account.ts'
 
 export interface Leaf {
   /** One line for the help of its group, without a full stop. */
@@ -45,11 +46,12 @@ export const tree: Group = {
     summary: 'Show the audit trail of records',
     load: async () => (await import('./commands/consents/history.ts')).history,
   },
+  ...account,
   auth: {
     summary: 'Store, check and remove API keys',
     commands: {
       login: {
-        summary: 'Check an API key and store it in a profile',
+        summary: 'Store an API key in a profile: one you have, or a new one',
         load: async () => (await import('./commands/auth/login.ts')).login,
       },
       logout: {
@@ -84,6 +86,15 @@ export const tree: Group = {
           create: {
             summary: 'Create an account with its owner, a site and an API key',
             load: async () => (await import('./commands/admin/account-create.ts')).accountCreate,
+          },
+        },
+      },
+      user: {
+        summary: 'Administer users',
+        commands: {
+          password: {
+            summary: 'Give a user a new password',
+            load: async () => (await import('./commands/admin/user-password.ts')).userPassword,
           },
         },
       },

@@ -1,5 +1,6 @@
 import type * as z from 'zod'
-import { type ConsentQuery, consents, type Endpoint } from '../contract/index.ts'
+import { consents } from '../contract/consents.ts'
+import type { ConsentQuery, Endpoint } from '../contract/index.ts'
 import { type Extent, type WalkedPage, walk } from './pages.ts'
 import type { Connection, Input, Transport } from './transport.ts'
 
@@ -19,6 +20,8 @@ type Methods<Group> = { readonly [Name in keyof Group]: Method<Group[Name]> }
 
 export interface Client {
   readonly consents: Methods<typeof consents>
+  /** Calls any endpoint; the contract of what a command does not use is then not loaded. */
+  call<E extends Endpoint>(endpoint: E, ...input: Parameters<Method<E>>): ReturnType<Method<E>>
   /** The pages of a list of consents, one after the other. */
   pages(query: ConsentQuery, extent: Extent): AsyncGenerator<WalkedPage>
   close(): Promise<void>
@@ -39,6 +42,8 @@ export function createClient(connect: () => Promise<Connection>): Client {
   const methodsOfConsents = methods(consents, send)
   return {
     consents: methodsOfConsents,
+    call: <E extends Endpoint>(endpoint: E, ...[input]: Parameters<Method<E>>) =>
+      send(endpoint, input) as ReturnType<Method<E>>,
     pages: (query, extent) => walk(methodsOfConsents.list, query, extent),
     close: async () => (await transport?.catch(() => undefined))?.close(),
   }

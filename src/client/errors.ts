@@ -1,18 +1,23 @@
 /** The call that failed, as far as an error needs it. */
 export interface Call {
   readonly method: string
+  /** The path as the contract has it, with `:name` for each parameter. */
+  readonly path: string
   readonly url: string
   /** Whether the same call twice does no more than once (RFC 9110 section 9.2.2). */
   readonly idempotent: boolean
-  /** The id in its path, where it is about one record. */
+  /** The id in its path, where it is about one thing. */
   readonly id: string | null
-  /** Where the key came from that was sent with it. */
-  readonly keySource: string
+  /** Where the key came from that was sent with it; null where somebody signs in instead. */
+  readonly keySource: string | null
 }
 
-interface Reply {
+/** An answer, as far as an error needs it. */
+export interface Reply {
   readonly status: number
   readonly requestId: string | null
+  /** After how many seconds to try again, where the instance says so (RFC 9110 section 10.2.3). */
+  readonly retryAfter: number | null
 }
 
 /** The instance answered with an error of the service's own shape. */
@@ -22,6 +27,7 @@ export class ApiError extends Error {
   readonly code: string
   readonly status: number
   readonly requestId: string | null
+  readonly retryAfter: number | null
 
   constructor(call: Call, reply: Reply, body: { error: string; message: string }) {
     super(body.message)
@@ -29,6 +35,7 @@ export class ApiError extends Error {
     this.code = body.error
     this.status = reply.status
     this.requestId = reply.requestId
+    this.retryAfter = reply.retryAfter
   }
 }
 

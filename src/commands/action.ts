@@ -39,6 +39,16 @@ export const Count = z
   .regex(/^[1-9]\d{0,14}$/, 'must be a whole number from 1')
   .transform(Number)
 
+/** Gathers the values of a flag that may be given several times. */
+export function collect(value: string, before: readonly string[] = []): string[] {
+  return [...before, value]
+}
+
+/** Throws where the output would be ids alone: what is shown once must then be lost. */
+export function requireWholeOutput(ctx: Context): void {
+  if (formatOf(ctx) === 'id') throw usageError('-q and -o id would lose the secret, which is shown once')
+}
+
 function readOptions<S extends z.ZodType>(schema: S, options: Record<string, unknown>): z.output<S> {
   const parsed = schema.safeParse(options)
   if (parsed.success) return parsed.data

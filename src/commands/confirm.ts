@@ -6,10 +6,12 @@ import { table } from '../output/table.ts'
 export interface Question {
   /** What would be done, as a verb. */
   readonly action: string
+  /** What it would be done to, in the singular. */
+  readonly noun: string
   /** Where it would be done. */
   readonly where: string
-  /** How many there are of each site. */
-  readonly counts: ReadonlyMap<string, number>
+  /** How many there are of each site, where that says something. */
+  readonly counts?: ReadonlyMap<string, number>
 }
 
 /**
@@ -20,17 +22,17 @@ export async function confirm<Row>(
   { io }: Context,
   view: View<Row>,
   rows: readonly Row[],
-  { action, where, counts }: Question,
+  { action, noun, where, counts }: Question,
 ): Promise<void> {
   const single = rows.length === 1
   const { columns, color } = io.err
   await io.err.write(`${table(view, { single, columns, color, header: false }).rows(rows)}\n`)
   if (single) {
-    const question = `${action[0]?.toUpperCase()}${action.slice(1)} this record on ${where}? [y/N] `
+    const question = `${action[0]?.toUpperCase()}${action.slice(1)} this ${noun} on ${where}? [y/N] `
     if (!/^y(es)?$/i.test((await ask(io, question)).trim())) throw declinedError()
     return
   }
-  for (const [site, count] of counts) await io.err.write(`${count} of site ${visible(site)}\n`)
-  const answer = await ask(io, `Type ${rows.length} to ${action} these records on ${where}: `)
+  for (const [site, count] of counts ?? []) await io.err.write(`${count} of site ${visible(site)}\n`)
+  const answer = await ask(io, `Type ${rows.length} to ${action} these ${noun}s on ${where}: `)
   if (answer.trim() !== String(rows.length)) throw declinedError()
 }

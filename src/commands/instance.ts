@@ -6,7 +6,7 @@ export function instanceOf({ settings }: Context): string {
   return `${settings.profile.value}@${host}`
 }
 
-/** A number of records, in words that fit it. */
-export function counted(count: number): string {
-  return count === 1 ? '1 record' : `${count} records`
+/** A number of things, records unless said, in words that fit it. */
+export function counted(count: number, noun = 'record'): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }

@@ -1,5 +1,7 @@
+import type { Context } from '../context.ts'
 import type { Exit } from '../exit.ts'
 import type { View } from '../output/index.ts'
+import { counted } from './instance.ts'
 
 /** What a command gives back: rows page by page, and how they look. It never prints, and knows no format. */
 export interface Output<Row> {
@@ -31,4 +33,14 @@ export function one<Row>(view: View<Row>, row: Row, extra: Extra<Row> = {}): Out
 
 export async function* pagesOf<Row>(rows: readonly Row[]): AsyncGenerator<readonly Row[]> {
   yield rows
+}
+
+/** The same, and on a terminal how many there are. */
+export async function* countedPages<Row>(
+  ctx: Context,
+  rows: readonly Row[],
+  noun: string,
+): AsyncGenerator<readonly Row[]> {
+  yield rows
+  if (ctx.io.out.isTerminal) await ctx.say(counted(rows.length, noun))
 }

@@ -100,7 +100,8 @@ This is the first start, so there is an account for you now. Its secrets are sho
   API key     ${account.api_key}
 `)
   const profile = freeProfile(folder, 'local')
-  await saveProfile(folder, profile, { base_url: server.url, site: account.site.id }, account.api_key)
+  const { site, user, api_key } = account
+  await saveProfile(folder, profile, { base_url: server.url, site: site.id, email: user.email }, api_key)
   await out.write(`
 The key is stored in the profile "${profile}" (${folder}). In another terminal, try:
 

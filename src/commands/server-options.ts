@@ -16,7 +16,9 @@ export function databaseFlags(command: Command): Command {
 export function serverHost(ctx: Context): ServerHost {
   let stop: (() => void) | undefined
   const start = async (what: string) => {
-    if (!ctx.io.err.isTerminal) return ctx.say(`${what} …`)
+    const { isTerminal, stream } = ctx.io.err
+    const isSized = (stream as Partial<NodeJS.WriteStream>).columns !== 0 // some terminals have no width to draw in
+    if (!isTerminal || !isSized) return ctx.say(`${what} …`)
     const { default: ora } = await import('ora')
     if (stop === undefined) return
     const spinner = ora({ text: what, stream: ctx.io.err.stream as NodeJS.WriteStream, color: false }).start()

@@ -46,7 +46,7 @@ async function readHidden(stdin: Host['stdin']): Promise<string> {
         if (character === '\r' || character === '\n') return finish(() => resolve(typed))
         if (character === '\u0003') return finish(() => reject(interruptedError()))
         if (character === '\u0004') return finish(() => reject(declinedError()))
-        typed = character === '\u007f' || character === '\b' ? typed.slice(0, -1) : typed + character
+        typed = character === '\u007f' || character === '\b' ? typed.replace(/.$/su, '') : typed + character
       }
     }
     const finish = (settle: () => void) => {

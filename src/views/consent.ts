@@ -1,23 +1,13 @@
 import type { AuditEntry, Consent } from '../contract/index.ts'
-import type { Cell, Column, View } from '../output/index.ts'
+import type { View } from '../output/index.ts'
+import { field, minute } from './field.ts'
 
 /** A record as far as it is known: an instance may delete one without showing it. */
 export type ConsentRow = Partial<Consent> & Pick<Consent, 'id'>
 
-/** `2026-11-20 18:45Z`: a time to the minute, for people. */
-function minute(instant = ''): string {
-  return instant.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z$/, '$1 $2Z')
-}
-
 function yesNo(value: boolean | null | undefined): string {
   return value === null || value === undefined ? '' : value ? 'yes' : 'no'
 }
-
-const field = <Row>(name: keyof Row & string, column: Partial<Column<Row>> = {}): Column<Row> => ({
-  name,
-  value: row => (row[name] ?? null) as Cell,
-  ...column,
-})
 
 /** A record: every field in the specification's order. */
 export const consentView: View<ConsentRow> = {
@@ -44,7 +34,7 @@ export const consentViewWithDeleted: View<ConsentRow> = {
   ...consentView,
   columns: consentView.columns.map(column =>
     column.name === 'deleted_at'
-      ? { ...column, text: row => minute(row.deleted_at ?? ''), whole: true, rank: 2.5 }
+      ? { ...column, text: row => minute(row.deleted_at), whole: true, rank: 2.5 }
       : column,
   ),
 }

@@ -3,10 +3,10 @@ import * as z from 'zod'
 import type { Context } from '../../context.ts'
 import { type NewAccount, plans } from '../../contract/server.ts'
 import { usageError } from '../../errors.ts'
-import { readText } from '../../io/input.ts'
 import type { View } from '../../output/index.ts'
 import { action, formatOf, given } from '../action.ts'
 import { one } from '../output.ts'
+import { readPassword } from '../password.ts'
 import { databaseFlags, databaseOptions, serverHost } from '../server-options.ts'
 
 const Options = z.strictObject({
@@ -66,10 +66,4 @@ Examples:
         return one(accountView, account, { mutates: true })
       }),
     )
-}
-
-async function readPassword(ctx: Context): Promise<string> {
-  const password = (await readText(ctx.io, '-')).replace(/\r?\n$/, '')
-  if (password === '') throw usageError('there is no password on standard input')
-  return password
 }

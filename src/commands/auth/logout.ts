@@ -10,7 +10,7 @@ export function logout(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-The key is forgotten here. To end it everywhere, revoke it at the instance.
+The key is forgotten here. To end it everywhere, revoke it: consentctl keys revoke.
 
 Examples:
   $ consentctl auth logout

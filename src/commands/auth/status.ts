@@ -20,14 +20,14 @@ Examples:
     )
     .action(
       action(ctx, z.strictObject({}), async () => {
-        const { profile, baseUrl, apiKey } = ctx.settings
+        const { profile, baseUrl } = ctx.settings
         const instance = requireBaseUrl(ctx.settings)
-        const key = requireApiKey(ctx.settings)
+        const { value: key, source } = requireApiKey(ctx.settings)
         await ctx.api.consents.list({ query: { limit: 1 } })
         const rows = [
           { setting: 'profile', ...profile },
           { setting: 'base_url', value: instance, source: baseUrl?.source ?? '' },
-          { setting: 'api_key', value: maskKey(key), source: apiKey?.source ?? '' },
+          { setting: 'api_key', value: maskKey(key), source },
           { setting: 'valid', value: 'yes', source: 'the instance' },
         ]
         return many(settingView, pagesOf(rows))

@@ -27,6 +27,7 @@ Examples:
           row('profile', settings.profile),
           row('base_url', settings.baseUrl),
           row('site', settings.site),
+          row('email', settings.email),
           row('api_key', key),
           row('output', {
             value: formatOf(ctx),

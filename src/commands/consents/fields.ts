@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { Preferences, parseExactJson } from '../../contract/index.ts'
+import { parseExactJson } from '../../contract/json.ts'
+import { Preferences } from '../../contract/preferences.ts'
 import { dataError, usageError } from '../../errors.ts'
 import { nameOf, readText } from '../../io/input.ts'
 import type { Io } from '../../io/io.ts'

@@ -8,8 +8,8 @@ import { consentView, consentViewWithDeleted } from '../../views/consent.ts'
 import { action, Count, formatOf, given } from '../action.ts'
 import { counted } from '../instance.ts'
 import { many } from '../output.ts'
+import { firstInstant, lastInstant } from '../times.ts'
 import { acceptedOf } from './fields.ts'
-import { firstInstant, lastInstant } from './times.ts'
 
 const Options = z.strictObject({
   site: given.optional(),

@@ -63,5 +63,10 @@ async function confirmed(ctx: Context, ids: readonly string[]): Promise<void> {
   const counts = new Map<string, number>()
   for (const { site_id } of records)
     counts.set(site_id ?? '(none)', (counts.get(site_id ?? '(none)') ?? 0) + 1)
-  await confirm(ctx, consentView, records, { action: 'delete', where: instanceOf(ctx), counts })
+  await confirm(ctx, consentView, records, {
+    action: 'delete',
+    noun: 'record',
+    where: instanceOf(ctx),
+    counts,
+  })
 }

@@ -1,0 +1,52 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../../context.ts'
+import type { NewPassword } from '../../contract/server.ts'
+import { usageError } from '../../errors.ts'
+import type { View } from '../../output/index.ts'
+import { action, formatOf, given } from '../action.ts'
+import { one } from '../output.ts'
+import { readPassword } from '../password.ts'
+import { databaseFlags, databaseOptions, serverHost } from '../server-options.ts'
+
+const Options = z.strictObject({
+  ...databaseOptions,
+  email: given,
+  passwordStdin: z.literal(true).optional(),
+})
+
+const passwordView: View<NewPassword> = {
+  id: user => user.email,
+  columns: [
+    { name: 'email', value: user => user.email, whole: true, rank: 1 },
+    { name: 'password', value: user => user.password, whole: true, rank: 2 },
+  ],
+}
+
+/** `admin user password`: for an owner who has lost the old one; works on the database itself. */
+export function userPassword(command: Command, ctx: Context): void {
+  databaseFlags(
+    command
+      .requiredOption('--email <address>', 'the e-mail that the user signs in with')
+      .option('--password-stdin', 'read the new password from standard input instead of making one'),
+  )
+    .addHelpText(
+      'after',
+      `
+Every session of the user ends; API keys go on to work. A password that is made is shown this once.
+
+Examples:
+  $ consentctl admin user password --email privacy@example.com
+  $ consentctl admin user password --email privacy@example.com --password-stdin < password.txt`,
+    )
+    .action(
+      action(ctx, Options, async (_, { databaseUrl, dataDir, email, passwordStdin }) => {
+        if (formatOf(ctx) === 'id' && !passwordStdin)
+          throw usageError('-q and -o id would lose the password, which is shown once')
+        const password = passwordStdin ? await readPassword(ctx) : undefined
+        const { resetPassword } = await ctx.loadServer()
+        const user = await resetPassword({ databaseUrl, dataDir }, { email, password }, serverHost(ctx))
+        return one(passwordView, user, { mutates: true })
+      }),
+    )
+}

@@ -1,0 +1,28 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../../context.ts'
+import { keys } from '../../contract/keys.ts'
+import { keyView } from '../../views/key.ts'
+import { action } from '../action.ts'
+import { countedPages, many } from '../output.ts'
+import { aboutSignIn, signIn, signInFlags, signInOptions } from '../sign-in.ts'
+
+/** `keys list`: the API keys of the account, revoked ones too. */
+export function list(command: Command, ctx: Context): void {
+  signInFlags(command)
+    .addHelpText(
+      'after',
+      `${aboutSignIn}
+
+Examples:
+  $ consentctl keys list --email privacy@example.com
+  $ consentctl keys list --email privacy@example.com --password-stdin -o json < password.txt`,
+    )
+    .action(
+      action(ctx, z.strictObject(signInOptions), async (_, options) => {
+        const api = await signIn(ctx, options)
+        const { data } = await api.call(keys.list, {})
+        return many(keyView, countedPages(ctx, data, 'key'))
+      }),
+    )
+}

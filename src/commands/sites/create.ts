@@ -1,0 +1,48 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../../context.ts'
+import { SiteDraft, sites } from '../../contract/sites.ts'
+import { PolicyVersion } from '../../contract/values.ts'
+import { newSiteView } from '../../views/site.ts'
+import { action, Count, collect, requireWholeOutput } from '../action.ts'
+import { instanceOf } from '../instance.ts'
+import { one } from '../output.ts'
+import { aboutSignIn, signIn, signInFlags, signInOptions } from '../sign-in.ts'
+
+const Options = z.strictObject({
+  ...signInOptions,
+  name: SiteDraft.shape.name,
+  policyVersion: Count.pipe(PolicyVersion).optional(),
+  origin: SiteDraft.shape.allowed_origins,
+})
+
+/** `sites create`: a site, whose token is printed this once. */
+export function create(command: Command, ctx: Context): void {
+  signInFlags(
+    command
+      .requiredOption('--name <name>', 'what people know the site by')
+      .option('--policy-version <n>', 'the version of its policy (1)')
+      .option('--origin <origin>', 'where its banner may be, such as https://shop.example; repeat', collect),
+  )
+    .addHelpText(
+      'after',
+      `${aboutSignIn}
+
+The token is what the site's banner sends. It is printed this once: the instance keeps no more than a
+hash of it. A site without origins takes no consent from a page in a browser.
+
+Examples:
+  $ consentctl sites create --email privacy@example.com --name Shop --origin https://shop.example
+  $ consentctl sites create --email privacy@example.com --name Blog --policy-version 3 --json > site.json`,
+    )
+    .action(
+      action(ctx, Options, async (_, { name, policyVersion, origin, ...who }) => {
+        requireWholeOutput(ctx)
+        const api = await signIn(ctx, who)
+        const body = { name, policy_version: policyVersion, allowed_origins: origin }
+        const site = await api.call(sites.create, { body })
+        await ctx.say(`created site ${site.id} on ${instanceOf(ctx)}`)
+        return one(newSiteView, site, { mutates: true })
+      }),
+    )
+}

@@ -1,0 +1,28 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../../context.ts'
+import { sites } from '../../contract/sites.ts'
+import { siteView } from '../../views/site.ts'
+import { action } from '../action.ts'
+import { countedPages, many } from '../output.ts'
+import { aboutSignIn, signIn, signInFlags, signInOptions } from '../sign-in.ts'
+
+/** `sites list`: the sites of the account. */
+export function list(command: Command, ctx: Context): void {
+  signInFlags(command)
+    .addHelpText(
+      'after',
+      `${aboutSignIn}
+
+Examples:
+  $ consentctl sites list --email privacy@example.com
+  $ consentctl sites list --email privacy@example.com --password-stdin -o json < password.txt`,
+    )
+    .action(
+      action(ctx, z.strictObject(signInOptions), async (_, options) => {
+        const api = await signIn(ctx, options)
+        const { data } = await api.call(sites.list, {})
+        return many(siteView, countedPages(ctx, data, 'site'))
+      }),
+    )
+}

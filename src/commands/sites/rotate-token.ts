@@ -1,0 +1,65 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../../context.ts'
+import { sites, TokenRotation } from '../../contract/sites.ts'
+import { usageError } from '../../errors.ts'
+import { canAsk } from '../../io/prompt.ts'
+import { newTokenView, siteView } from '../../views/site.ts'
+import { action, Ids, requireWholeOutput } from '../action.ts'
+import { confirm } from '../confirm.ts'
+import { instanceOf } from '../instance.ts'
+import { one } from '../output.ts'
+import { aboutSignIn, signIn, signInFlags, signInOptions } from '../sign-in.ts'
+import { findSite } from './find.ts'
+
+const Options = z.strictObject({
+  ...signInOptions,
+  operands: Ids,
+  overlap: z
+    .string()
+    .regex(/^\d{1,9}$/, 'must be a whole number of hours')
+    .transform(Number)
+    .pipe(TokenRotation.shape.overlap_hours.unwrap())
+    .optional(),
+  yes: z.literal(true).optional(),
+})
+
+/** `sites rotate-token`: a new token for a site's banner; the ones before it end later, or at once after a question. */
+export function rotateToken(command: Command, ctx: Context): void {
+  signInFlags(
+    command
+      .argument('<id>', 'the id of the site')
+      .option('--overlap <hours>', 'for how long its tokens so far go on to work (24); 0 ends them at once')
+      .option('-y, --yes', 'do not ask, with --overlap 0; needed where nobody can be asked'),
+  )
+    .addHelpText(
+      'after',
+      `${aboutSignIn}
+
+The new token is printed this once. Put it in the site's pages before the overlap is over: a page with
+an ended token records no consent. With --overlap 0, for a token that is misused, you are asked first.
+
+Examples:
+  $ consentctl sites rotate-token 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --overlap 72
+  $ consentctl sites rotate-token 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --json > token.json`,
+    )
+    .action(
+      action(ctx, Options, async (_, { operands: [id = ''], overlap, yes, ...who }) => {
+        requireWholeOutput(ctx)
+        const asks = overlap === 0 && !yes
+        if (asks && !canAsk(ctx.io))
+          throw usageError(
+            'nobody can be asked here whether to end the token at once',
+            'add --yes if you are sure',
+          )
+        const api = await signIn(ctx, who)
+        if (asks) {
+          const question = { action: 'end the token of', noun: 'site', where: instanceOf(ctx) }
+          await confirm(ctx, siteView, [await findSite(api, id)], question)
+        }
+        const token = await api.call(sites.rotateToken, { params: { id }, body: { overlap_hours: overlap } })
+        await ctx.say(`made a new token for site ${token.site_id} on ${instanceOf(ctx)}`)
+        return one(newTokenView, token, { mutates: true })
+      }),
+    )
+}

@@ -1,0 +1,95 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Client } from '../../client/client.ts'
+import type { Context } from '../../context.ts'
+import { SiteDraft, sites } from '../../contract/sites.ts'
+import { PolicyVersion } from '../../contract/values.ts'
+import { usageError } from '../../errors.ts'
+import { siteView } from '../../views/site.ts'
+import { action, Count, collect, Ids } from '../action.ts'
+import { instanceOf } from '../instance.ts'
+import { one } from '../output.ts'
+import { aboutSignIn, signIn, signInFlags, signInOptions } from '../sign-in.ts'
+import { findSite } from './find.ts'
+
+const origins = SiteDraft.shape.allowed_origins
+
+const Origins = z.object({
+  origin: origins,
+  addOrigin: origins,
+  removeOrigin: origins,
+  clearOrigins: z.literal(true).optional(),
+})
+
+const Options = z.strictObject({
+  ...signInOptions,
+  ...Origins.shape,
+  operands: Ids,
+  name: SiteDraft.shape.name.optional(),
+  policyVersion: Count.pipe(PolicyVersion).optional(),
+})
+
+/** `sites update`: its name, its policy version, its origins. */
+export function update(command: Command, ctx: Context): void {
+  signInFlags(
+    command
+      .argument('<id>', 'the id of the site')
+      .option('--name <name>', 'what people know it by')
+      .option('--policy-version <n>', 'the version that new records refer to')
+      .option('--origin <origin>', 'where its banner may be, instead of all there were; repeat', collect)
+      .option('--add-origin <origin>', 'one more; repeat', collect)
+      .option('--remove-origin <origin>', 'one less; repeat', collect)
+      .option('--clear-origins', 'none any more'),
+  )
+    .addHelpText(
+      'after',
+      `${aboutSignIn}
+
+Records keep the policy version they were made with; a new one is for those that come.
+
+Examples:
+  $ consentctl sites update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --policy-version 4
+  $ consentctl sites update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --add-origin https://www.shop.example`,
+    )
+    .action(
+      action(ctx, Options, async (_, { operands: [id = ''], email, passwordStdin, ...changes }) => {
+        checkChanges(changes)
+        const api = await signIn(ctx, { email, passwordStdin })
+        const body = {
+          name: changes.name,
+          policy_version: changes.policyVersion,
+          allowed_origins: await originsOf(ctx, api, id, changes),
+        }
+        const site = await api.call(sites.update, { params: { id }, body })
+        await ctx.say(`updated site ${site.id} on ${instanceOf(ctx)}`)
+        return one(siteView, site, { mutates: true })
+      }),
+    )
+}
+
+function checkChanges(changes: object): void {
+  const { origin, addOrigin, removeOrigin, clearOrigins } = changes as z.output<typeof Origins>
+  if (Object.values(changes).every(value => value === undefined)) {
+    throw usageError('nothing to change', 'give --name, --policy-version or origins')
+  }
+  if ([origin, clearOrigins, addOrigin ?? removeOrigin].filter(Boolean).length > 1) {
+    throw usageError('--origin, --clear-origins and --add-origin or --remove-origin exclude each other')
+  }
+}
+
+/** All origins as they are to be; undefined where they stay. Adding and removing needs to know what is there. */
+async function originsOf(
+  ctx: Context,
+  api: Client,
+  id: string,
+  { origin, addOrigin, removeOrigin, clearOrigins }: z.output<typeof Origins>,
+): Promise<string[] | undefined> {
+  if (clearOrigins) return []
+  if (!addOrigin && !removeOrigin) return origin
+  const { allowed_origins } = await findSite(api, id)
+  const removed = new Set(removeOrigin)
+  for (const each of removed) {
+    if (!allowed_origins.includes(each)) await ctx.say(`note: ${each} was not among its origins`)
+  }
+  return [...new Set([...allowed_origins, ...(addOrigin ?? [])])].filter(each => !removed.has(each))
+}

@@ -1,0 +1,31 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../context.ts'
+import { usage as route } from '../contract/usage.ts'
+import { usageView } from '../views/usage.ts'
+import { action } from './action.ts'
+import { one } from './output.ts'
+import { signIn, signInFlags, signInOptions } from './sign-in.ts'
+
+/** `usage`: what is used of the month's quota. */
+export function usage(command: Command, ctx: Context): void {
+  signInFlags(command)
+    .addHelpText(
+      'after',
+      `
+Asked with the API key it counts as a request itself, and is refused when the quota is used up. With
+--email or --password-stdin you sign in instead, and it is neither.
+
+Examples:
+  $ consentctl usage
+  $ consentctl usage --email privacy@example.com -o json`,
+    )
+    .action(
+      action(ctx, z.strictObject(signInOptions), async (_, who) => {
+        const api = who.email || who.passwordStdin ? await signIn(ctx, who) : ctx.api
+        const used = await api.call(route.get, {})
+        if (used.limit === null) await ctx.say('the account has no monthly limit')
+        return one(usageView, used)
+      }),
+    )
+}

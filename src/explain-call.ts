@@ -1,0 +1,126 @@
+import type { ApiError, Call, ContractError, NetworkError } from './client/errors.ts'
+import type { ErrorCode } from './contract/errors.ts'
+import { type Exit, exit } from './exit.ts'
+import type { Explanation } from './explain.ts'
+import { lostIf } from './lost.ts'
+
+const exitOfCode: Record<ErrorCode, Exit> = {
+  invalid_request: exit.rejected,
+  unauthorized: exit.auth,
+  forbidden: exit.auth,
+  not_found: exit.notFound,
+  conflict: exit.rejected,
+  payload_too_large: exit.rejected,
+  quota_exceeded: exit.quota,
+  rate_limited: exit.temporary,
+  internal_error: exit.temporary,
+  unavailable: exit.temporary,
+}
+
+/** For codes that this service does not have: the nearest meaning of the status. */
+const exitOfStatus: Record<number, Exit> = {
+  401: exit.auth,
+  403: exit.auth,
+  404: exit.notFound,
+  429: exit.temporary,
+}
+
+/** An answer of something else than the service says nothing of a record: a 404 of a proxy is no "not found". */
+const exitOfForeign: Record<number, Exit> = { 401: exit.auth, 403: exit.auth, 429: exit.temporary }
+
+/** An error that the instance answered with. */
+export function explainApi(error: ApiError): Explanation {
+  const { code, status, requestId, call } = error
+  const lost = lostIf(status >= 500, call)
+  const known = Object.hasOwn(exitOfCode, code) ? exitOfCode[code as ErrorCode] : undefined
+  const usual = known ?? exitOfStatus[status] ?? (status >= 500 ? exit.temporary : exit.rejected)
+  return {
+    code,
+    message: messageOf(error),
+    why: lost
+      ? `the instance failed after it received the request: ${lost.outcome}`
+      : usual === exit.auth
+        ? whyRefused(call)
+        : undefined,
+    hint: lost?.hint ?? (usual === exit.auth ? refusedHint(error) : hintOf(error)),
+    exit: lost ? exit.unknown : usual,
+    status,
+    requestId,
+  }
+}
+
+function messageOf({ code, call, message }: ApiError): string {
+  if (code === 'unauthorized' && isSignIn(call)) return 'the e-mail or the password is wrong'
+  if (code !== 'not_found' || call.id === null) return message
+  return `no ${/(\w+)s\/:id/.exec(call.path)?.[1]} with id ${call.id}`
+}
+
+function isSignIn({ path }: Call): boolean {
+  return path.endsWith('/session')
+}
+
+function whyRefused(call: Call): string | undefined {
+  if (call.keySource !== null) return `the key came from ${call.keySource}`
+  return isSignIn(call) ? undefined : 'the instance does not take the session that it gave'
+}
+
+/** What to do about a refusal depends on what was refused: a sign-in, its session, what a key may do, or the key. */
+function refusedHint({ call, code }: ApiError): string {
+  const { keySource } = call
+  if (keySource === null) {
+    return isSignIn(call)
+      ? 'check who signs in, and where: consentctl config list'
+      : 'check its address, and that no proxy on the way takes cookies or the Origin away'
+  }
+  if (code === 'forbidden') return 'use a key that may do this: consentctl keys list has what each may do'
+  if (keySource.startsWith('CONSENTCTL_')) return `set ${keySource} to a valid key, or unset it`
+  return keySource.includes('credentials.json')
+    ? 'consentctl auth login with a valid key'
+    : 'the key as it was made, whole'
+}
+
+function hintOf({ code, retryAfter, call }: ApiError): string | undefined {
+  if (code === 'quota_exceeded') return 'wait for the next calendar month (UTC), or raise the account’s quota'
+  if (code === 'rate_limited' || code === 'unavailable')
+    return retryAfter === null ? 'again in a while' : `again in ${retryAfter} s`
+  if (code !== 'not_found' || call.path.startsWith('/api/v1/consents')) return undefined
+  if (call.id === null) return 'not every instance has this; check its address: consentctl config list'
+  return call.path.startsWith('/api/v1/keys')
+    ? 'consentctl keys list; a key that is revoked already counts as none'
+    : 'consentctl sites list'
+}
+
+/** A call without an answer. */
+export function explainNetwork({ call, code, message, maybeSent }: NetworkError): Explanation {
+  const lost = lostIf(maybeSent, call)
+  const host = new URL(call.url).host
+  return {
+    code: 'network',
+    message: lost ? `the answer of ${host} was lost: ${message}` : `no answer from ${host}: ${message}`,
+    why: lost && `the request was sent: ${lost.outcome}`,
+    hint: lost?.hint ?? networkHint(code),
+    exit: lost ? exit.unknown : exit.temporary,
+  }
+}
+
+function networkHint(code: string): string {
+  if (code === 'ECONNREFUSED') return 'check that the instance runs, and its address: consentctl config list'
+  if (/ENOTFOUND|EAI_/.test(code)) return 'check the host’s name: consentctl config list'
+  if (/CERT|TLS|SSL|ISSUER|SIGNATURE/.test(code))
+    return 'check the instance’s certificate; NODE_EXTRA_CA_CERTS adds an authority'
+  return 'try again; nothing is lost by it'
+}
+
+/** A call that something else than the service answered. */
+export function explainContract({ call, status, excerpt, message, requestId }: ContractError): Explanation {
+  const lost = lostIf(status < 300 || status >= 500, call)
+  return {
+    code: 'unexpected_answer',
+    message: `${new URL(call.url).origin} answered ${status}, but ${message}`,
+    why: excerpt ? `it begins: ${excerpt}` : undefined,
+    hint: lost?.hint ?? 'check the address of the instance: consentctl config list',
+    exit: lost ? exit.unknown : status >= 500 ? exit.temporary : (exitOfForeign[status] ?? exit.usage),
+    status,
+    requestId,
+  }
+}
