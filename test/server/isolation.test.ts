@@ -1,85 +1,135 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { z } from 'zod'
 import { newId } from '../../server/ids.ts'
-import { consents, type Endpoint } from '../../src/contract/index.ts'
+import type { Endpoint } from '../../src/contract/index.ts'
 import { type Answer, type TestAccount, useService } from '../support/service.ts'
 import { visible } from './alike.ts'
+import {
+  endpoints,
+  type Holdings,
+  labelOf,
+  newHoldings,
+  ownValue,
+  type Place,
+  requestFor,
+  shapeOf,
+  subjectOf,
+} from './endpoints.ts'
 
-const service = useService()
-const root = '/api/v1/consents'
+const noLimit = { max: 1_000_000, seconds: 60 }
+const service = useService({ bannerLimits: { address: noLimit, site: noLimit } })
 
-/** What an account has that another may try to reach it by. */
-interface Holdings extends TestAccount {
-  readonly live: string
-  readonly deleted: string
-  readonly cursor: string
-}
+type Route = (typeof endpoints)[number]
 
 let owner: Holdings
 let stranger: Holdings
 
 beforeAll(async () => {
-  owner = await settle()
-  stranger = await settle()
+  owner = await newHoldings(service)
+  stranger = await newHoldings(service)
 })
 
-/** Where a request can name something: every such field of every route of the contract, and nothing by hand. */
-type Place = 'params' | 'query' | 'body'
-const references: readonly (readonly [Place, string])[] = [
-  ['params', 'id'],
-  ['query', 'site_id'],
-  ['query', 'cursor'],
-  ['query', 'subject_id'],
-  ['query', 'consent_id'],
-  ['body', 'site_id'],
+/** A way to say who sends a request: what an account that is not the owner sends of its own. */
+interface Sender {
+  readonly name: string
+  headers(own: Holdings): Promise<Record<string, string>> | Record<string, string>
+  /** The routes that let it in, by their access. */
+  readonly mayPass: readonly Endpoint['access'][]
+}
+
+const senders: readonly Sender[] = [
+  { name: 'a key', headers: ({ key }) => bearer(key), mayPass: ['account'] },
+  {
+    name: 'a cookie',
+    headers: async own => ({ ...(await service.signIn(own)) }),
+    mayPass: ['account', 'session'],
+  },
+  {
+    name: 'a site token',
+    headers: ({ siteToken }) => ({ 'x-site-token': siteToken }),
+    mayPass: ['site_token'],
+  },
+  { name: 'nothing', headers: () => ({}), mayPass: [] },
+  // Everything else in its requests is somebody else's too.
+  { name: 'another tenant’s key', headers: () => bearer(stranger.key), mayPass: ['account'] },
 ]
-const matrix = Object.entries(consents as Record<string, Endpoint>).flatMap(([name, endpoint]) =>
-  references
-    .filter(([place, field]) => field in shape(endpoint[place]))
-    .map(([place, field]) => ({ route: `${name} ${place}.${field}`, endpoint, place, field })),
+
+/** The fields by which a request can name something, wherever the contract has one. */
+const names = ['id', 'site_id', 'cursor', 'subject_id', 'consent_id']
+const places: readonly Place[] = ['params', 'query', 'body']
+
+const fieldsOf = (endpoint: Endpoint) =>
+  places.flatMap(place =>
+    names.filter(field => field in shapeOf(endpoint[place])).map(field => ({ place, field })),
+  )
+
+const matrix = endpoints.flatMap(of =>
+  fieldsOf(of.endpoint).map(named => ({ name: `${of.route} ${named.place}.${named.field}`, of, ...named })),
 )
 
-it('has every route in the matrix', () => {
-  expect(matrix.map(({ route }) => route)).toEqual([
-    'create body.site_id',
-    'list query.site_id',
-    'list query.cursor',
-    'list query.subject_id',
-    'list query.consent_id',
-    'get params.id',
-    'update params.id',
-    'remove params.id',
-    'history params.id',
+it('has every route there is, with all that it can name', () => {
+  const routes = endpoints.map(({ route, endpoint }) =>
+    [route, endpoint.access, ...fieldsOf(endpoint).map(({ place, field }) => `${place}.${field}`)].join(' '),
+  )
+  expect(routes).toEqual([
+    'consents.create account body.site_id body.subject_id body.consent_id',
+    'consents.list account query.site_id query.cursor query.subject_id query.consent_id',
+    'consents.get account params.id',
+    'consents.update account params.id',
+    'consents.remove account params.id',
+    'consents.history account params.id',
+    'banner.create site_token body.subject_id body.consent_id',
+    'session.create anyone',
+    'session.get session',
+    'session.remove session',
+    'keys.list session',
+    'keys.create session',
+    'keys.revoke session params.id',
+    'sites.list session',
+    'sites.create session',
+    'sites.update session params.id',
+    'sites.rotateToken session params.id',
+    'usage.get account',
+    'health.live anyone',
+    'health.ready anyone',
+    'description.get anyone',
   ])
 })
 
-describe.each(matrix)('$route', ({ endpoint, place, field }) => {
-  it('answers for what is somebody else’s exactly as for what nobody has', async () => {
-    const before = await holdingsOf(owner)
-    const theirs = foreignValues(field)
-    const unknown = await Promise.all(unknownValues(field).map(value => send(endpoint, place, field, value)))
-    for (const value of theirs) {
-      const answer = await send(endpoint, place, field, value)
-      expect(visible(answer)).toEqual(visible(unknown[0] as Answer))
-      expect(answer.status).toBe(place === 'query' ? (field === 'cursor' ? 400 : 200) : 404)
-      expect(answer.text).not.toContain(owner.accountId)
+describe.each(matrix)('$name', ({ of, place, field }) => {
+  it.each(senders)('with $name tells nothing of what is somebody else’s', async sender => {
+    const own = await newHoldings(service)
+    const headers = await sender.headers(own)
+    const ask = async (value: string) => {
+      const [method, path, { body }] = requestFor(of, own, { place, field, value })
+      return comparable(await service.call(method, path, { body, headers }), value)
     }
-    for (const answer of unknown) expect(visible(answer)).toEqual(visible(unknown[0] as Answer))
+    const before = await holdingsOf(owner)
+    const unknown = await Promise.all(unknownValues(place, field, of, own).map(ask))
+    const foreign = await Promise.all(foreignValues(field).map(ask))
+    for (const answer of [...unknown, ...foreign]) expect(answer).toEqual(unknown[0])
+    expect(unknown[0]?.status).toBe(expectedStatus(of, place, field, sender))
     expect(await holdingsOf(owner)).toEqual(before)
   })
 
-  it('answers for the caller’s own, so that the refusals above are about ownership', async () => {
-    const own: Record<string, string> = {
-      id: stranger.live,
-      site_id: stranger.siteId,
-      cursor: stranger.cursor,
-      subject_id: `subject of ${stranger.accountId}`,
-      consent_id: `label of ${stranger.accountId}`,
-    }
-    const answer = await send(endpoint, place, field, own[field] ?? '')
-    expect(answer.status).toBe(endpoint.status)
+  it('answers for the caller’s own, so that the refusals are about ownership', async () => {
+    const own = await newHoldings(service)
+    const [method, path, { body }] = requestFor(of, own, { place, field, value: ownValue(of, field, own) })
+    const headers = await credentialFor(of.endpoint, own)
+    const answer = await service.call(method, path, { body, headers })
+    expect([answer.status, answer.text]).toEqual([of.endpoint.status, answer.text])
     if (place === 'query') expect(answer.body.data.length).toBeGreaterThan(0)
-    if (endpoint.method === 'DELETE') stranger = await settle()
+  })
+})
+
+describe.each(endpoints)('$route', of => {
+  it('shows nothing of anybody but the caller', async () => {
+    const own = await newHoldings(service)
+    const [method, path, { body }] = requestFor(of, own)
+    const answer = await service.call(method, path, { body, headers: await credentialFor(of.endpoint, own) })
+    const { cursor: _cursor, ...theirs } = owner
+    for (const value of [...Object.values(theirs), subjectOf(owner), labelOf(owner)]) {
+      expect(JSON.stringify(answer)).not.toContain(value)
+    }
   })
 })
 
@@ -87,69 +137,88 @@ describe('a list', () => {
   it.each(['', '?include_deleted=true', '?limit=100', '?accepted=false'])(
     'with the query "%s" has the caller’s records alone',
     async query => {
-      const { body } = await service.call('GET', root + query, { key: stranger.key })
+      const { body } = await service.call('GET', `/api/v1/consents${query}`, { key: stranger.key })
       const sites = new Set(body.data.map((record: { site_id: string }) => record.site_id))
       expect([...sites]).toEqual([stranger.siteId])
     },
   )
 })
 
-/** A request as harmless as the route allows, but for one field. */
-function send(endpoint: Endpoint, place: Place, field: string, value: string): Promise<Answer> {
-  const path = endpoint.path.replace(':id', place === 'params' ? encodeURIComponent(value) : stranger.live)
-  const query = place === 'query' ? `?${new URLSearchParams({ [field]: value, limit: '1' })}` : ''
-  const needed = 'site_id' in shape(endpoint.body) ? { site_id: stranger.siteId } : { accepted: true }
-  const body = endpoint.body && { ...needed, ...(place === 'body' ? { [field]: value } : {}) }
-  return service.call(endpoint.method, path + query, { key: stranger.key, body })
+/** The only status there is for what is not the sender's. */
+function expectedStatus({ endpoint }: Route, place: Place, field: string, { name, mayPass }: Sender) {
+  if (!mayPass.includes(endpoint.access)) {
+    return endpoint.access === 'session' && mayPass.includes('account') ? 403 : 401
+  }
+  if (place === 'params') return 404
+  if (place === 'query') return field === 'cursor' ? 400 : 200
+  return field === 'site_id' || name.startsWith('another') ? 404 : endpoint.status
+}
+
+/** An answer without what differs by nature: in one that made a record its id, its instant and what was sent. */
+function comparable(answer: Answer, sent: string) {
+  const { status, headers, text } = visible(answer)
+  if (status !== 201) return { status, headers, text }
+  const { 'content-length': _length, ...others } = headers
+  const { id, created_at, updated_at } = answer.body
+  const masked = [id, created_at, updated_at, sent].reduce(
+    (masked, value, index) => (value === undefined ? masked : masked.replaceAll(value, `<${index}>`)),
+    text,
+  )
+  return { status, headers: others, text: masked }
 }
 
 function foreignValues(field: string): string[] {
+  const { live, deleted, siteId, accountId, userId, keyId, spareKeyId } = owner
+  const ids = [live, deleted, siteId, accountId, userId, keyId, spareKeyId]
   const values: Record<string, string[]> = {
-    id: [owner.live, owner.deleted, owner.live.toUpperCase(), owner.siteId, owner.accountId, owner.keyId],
-    site_id: [owner.siteId, owner.siteId.toUpperCase(), owner.accountId],
+    id: [...ids, live.toUpperCase()],
+    site_id: [...ids, siteId.toUpperCase()],
     cursor: [owner.cursor],
-    subject_id: [`subject of ${owner.accountId}`],
-    consent_id: [`label of ${owner.accountId}`],
+    subject_id: [subjectOf(owner)],
+    consent_id: [labelOf(owner)],
   }
   return values[field] ?? []
 }
 
-function unknownValues(field: string): string[] {
-  if (field === 'id') return [newId(), 'no-uuid', '0', `${newId()}x`, `{${newId()}}`, 'ü', 'x'.repeat(2000)]
-  if (field === 'cursor') return ['nonsense', `${stranger.cursor}A`, stranger.cursor.slice(0, -2)]
-  return [newId(), '00000000-0000-0000-0000-000000000000']
+/** What nobody has, and what is the caller's own but of another kind. */
+function unknownValues(place: Place, field: string, of: Route, own: Holdings): string[] {
+  const others = [own.live, own.siteId, own.spareKeyId, own.accountId, own.userId]
+  if (field === 'id') {
+    const noUuids = ['no-uuid', '0', `${newId()}x`, `{${newId()}}`, 'ü', 'x'.repeat(2000)]
+    return [newId(), ...noUuids, ...others.filter(id => id !== ownValue(of, field, own))]
+  }
+  if (field === 'cursor') return ['nonsense', `${own.cursor}A`, own.cursor.slice(0, -2)]
+  if (field === 'site_id') {
+    return [newId(), '00000000-0000-0000-0000-000000000000', ...others.filter(id => id !== own.siteId)]
+  }
+  return place === 'body' ? [newId(), 'nobody'] : [newId(), 'nobody', own.siteId]
 }
 
-/** All that the database has of an account, in any table. */
+async function credentialFor({ access }: Endpoint, own: Holdings): Promise<Record<string, string>> {
+  if (access === 'session') return { ...(await service.signIn(own)) }
+  if (access === 'site_token') return { 'x-site-token': own.siteToken }
+  return access === 'account' ? bearer(own.key) : {}
+}
+
+/** All that the database has of an account, in every table that knows accounts. */
 async function holdingsOf({ accountId }: TestAccount): Promise<string[]> {
   const { sql } = service
-  const tables = ['accounts', 'users', 'sites', 'api_keys', 'usage', 'consents', 'consent_history']
+  const tables = await sql<{ name: string }[]>`
+    select table_name as name from information_schema.columns
+    where table_schema = 'public' and column_name = 'account_id' order by 1`
   const rows = await Promise.all(
-    tables.map(
-      table => sql<{ row: string }[]>`
-        select t::text as row from ${sql(table)} t where account_id = ${accountId} order by 1`,
-    ),
+    tables.map(async ({ name }) => {
+      const found = await sql<{ row: string }[]>`
+        select t::text as row from ${sql(name)} t where account_id = ${accountId} order by 1`
+      return found.map(({ row }) => `${name} ${row}`)
+    }),
   )
-  expect(rows.every(({ length }) => length > 0)).toBe(true)
-  return rows.flat().map(({ row }) => row)
+  const kept = rows.flat()
+  for (const name of ['accounts', 'users', 'logins', 'sites', 'site_tokens', 'api_keys', 'usage', 'consents'])
+    expect(kept.some(row => row.startsWith(`${name} `))).toBe(true)
+  return kept
 }
 
-/** A new account with two live records, a deleted one and a cursor. */
-async function settle(): Promise<Holdings> {
-  const account = await service.newAccount()
-  const { key, siteId, accountId } = account
-  const labels = { subject_id: `subject of ${accountId}`, consent_id: `label of ${accountId}` }
-  const ids: string[] = []
-  for (let index = 0; index < 3; index += 1) {
-    const created = await service.call('POST', root, { key, body: { site_id: siteId, ...labels } })
-    ids.push(created.body.id)
-  }
-  const [live = '', deleted = ''] = ids
-  await service.call('DELETE', `${root}/${deleted}`, { key })
-  const page = await service.call('GET', `${root}?limit=1`, { key })
-  return { ...account, live, deleted, cursor: page.body.next_cursor }
-}
-
-function shape(schema: z.ZodType | undefined): object {
-  return (schema as { shape?: object } | undefined)?.shape ?? {}
+function bearer(key: string): Record<string, string> {
+  return { authorization: `Bearer ${key}` }
 }

@@ -5,6 +5,7 @@ import { explain } from '../../src/explain.ts'
 
 const call = (method: string) => ({
   method,
+  path: '/api/v1/consents',
   url: 'https://consent.example.com/api/v1/consents',
   idempotent: method !== 'POST',
   id: null,

@@ -204,6 +204,6 @@ describe('a stored key goes to its own scheme, host and port alone', () => {
       { CONSENTCTL_API_KEY: ` ${apiKey}\n` },
       files,
     )
-    expect(requireApiKey(settings)).toBe(apiKey)
+    expect(requireApiKey(settings).value).toBe(apiKey)
   })
 })

@@ -78,7 +78,7 @@ it('the help of the program names every command that stands at the top', async (
   for (const args of examplesIn(help)) expect(await reaches(args)).not.toBe('')
 })
 
-it('no flag of any command takes a key', async () => {
+it('no flag of any command takes a key or a password', async () => {
   for (const path of [[], ...commands])
-    expect(await helpOf(path)).not.toMatch(/--(api-?)?(key|token|secret)\b/)
+    expect(await helpOf(path)).not.toMatch(/--(api-?)?(key|token|secret|password)(?![\w-])/)
 })

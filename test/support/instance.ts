@@ -71,6 +71,6 @@ function toRequest(
 }
 
 async function answer(outgoing: ServerResponse, response: Response): Promise<void> {
-  outgoing.writeHead(response.status, Object.fromEntries(response.headers))
+  outgoing.writeHead(response.status, [...response.headers].flat()) // set-cookie may be there several times
   outgoing.end(Buffer.from(await response.arrayBuffer()))
 }

@@ -1,17 +1,24 @@
+import { scryptSync } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import type { Sql } from 'postgres'
 import { request } from 'undici'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { insertAccount } from '../../server/accounts/queries.ts'
-import { createApp } from '../../server/app.ts'
-import { hashOf, newApiKey, newSiteToken } from '../../server/auth/credential.ts'
+import { type AppOptions, createApp } from '../../server/app.ts'
+import { hashOf, hintOf, newApiKey, newSiteToken } from '../../server/auth/credential.ts'
+import { signSession } from '../../server/auth/session.ts'
+import { openGeo } from '../../server/geo/lookup.ts'
 import { newId } from '../../server/ids.ts'
+import { Quota } from '../../server/quota/quota.ts'
 import { useDatabase } from './database.ts'
+import { expectDocumented } from './openapi.ts'
 
 /** An account with its credentials, as its owner would hold them. */
 export interface TestAccount {
   readonly accountId: string
+  readonly userId: string
+  readonly email: string
   readonly siteId: string
   readonly siteToken: string
   readonly keyId: string
@@ -34,54 +41,122 @@ export interface CallOptions {
   readonly body?: unknown
 }
 
-export interface TestService {
-  url: string
-  sql: Sql
-  app: FastifyInstance
-  /** Sends a request over HTTP; every answer that is no success must have the error shape and a request id. */
-  call(method: string, path: string, options?: CallOptions): Promise<Answer>
-  newAccount(options?: { monthlyQuota?: number | null }): Promise<TestAccount>
+export interface AccountOptions {
+  readonly monthlyQuota?: number | null
+  /** Nobody can sign in without one. Its hash is a cheap one, so that many sign-ins take no time. */
+  readonly password?: string
 }
 
-/** The service on a port and a database of this test file's own. */
-export function useService(): TestService {
+/** The headers by which a browser on the dashboard's own pages is known. */
+export type Signed = { readonly cookie: string; readonly origin: string }
+
+/** A node of the service, on a port of its own. */
+export interface TestNode {
+  url: string
+  app: FastifyInstance
+  quota: Quota
+  /** Sends a request over HTTP; every answer must be as the OpenAPI document says. */
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>
+}
+
+export interface TestService extends TestNode {
+  sql: Sql
+  newAccount(options?: AccountOptions): Promise<TestAccount>
+  /** A session of the account's owner, without the password. */
+  signIn(account: TestAccount): Promise<Signed>
+  /** Another node on the same database. */
+  addNode(options?: ServiceOptions): Promise<TestNode>
+}
+
+/** What the nodes of a test sign sessions with. */
+export const sessionSecret = Buffer.alloc(32, 8)
+
+/** What the service is configured as unless a test says otherwise. */
+export const usualConfig: AppOptions['config'] = {
+  ipStorage: 'truncated',
+  trustProxy: [],
+  edgeCountryHeader: null,
+  edgeRegionHeader: null,
+}
+
+export interface ServiceOptions extends Partial<Omit<AppOptions, 'config'>> {
+  readonly config?: Partial<AppOptions['config']>
+}
+
+/** The service on a port and a database of this test file's own, with `options` in place of what tests use. */
+export function useService(options: ServiceOptions = {}): TestService {
   const database = useDatabase()
+  const nodes: TestNode[] = []
+  const addNode = async (more: ServiceOptions = {}) => {
+    const node = await startNode(database.sql, more)
+    nodes.push(node)
+    return node
+  }
   const service = {
     call: (...args) => call(service.url, ...args),
     newAccount: options => newAccount(service.sql, options),
+    signIn: account => signIn(service, account),
+    addNode,
   } as TestService
   beforeAll(async () => {
-    const { sql } = database
-    const logger = pino({ level: 'silent' })
-    service.sql = sql
-    service.app = createApp({
-      sql,
-      logger,
-      config: { ipStorage: 'truncated' },
-      cursorSecret: Buffer.alloc(32, 7),
-    })
-    service.url = await service.app.listen({ port: 0, host: '127.0.0.1' })
+    const { url, app, quota } = await addNode(options)
+    Object.assign(service, { url, app, quota, sql: database.sql })
   })
-  afterAll(() => service.app.close())
+  afterAll(() => Promise.all(nodes.map(({ app }) => app.close())))
   return service
+}
+
+async function startNode(sql: Sql, { config, ...options }: ServiceOptions): Promise<TestNode> {
+  const quota = options.quota ?? new Quota(sql)
+  const app = createApp({
+    sql,
+    quota,
+    logger: pino({ level: 'silent' }),
+    config: { ...usualConfig, ...config },
+    geo: openGeo({ geoipDb: null }, failure => {
+      throw failure
+    }),
+    cursorSecret: Buffer.alloc(32, 7),
+    sessionSecret,
+    ...options,
+  })
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  return { url, app, quota, call: (...args) => call(url, ...args) }
+}
+
+async function signIn({ sql, url }: TestService, { accountId, userId }: TestAccount): Promise<Signed> {
+  const [user] = await sql<{ version: number }[]>`
+    select session_version as version from users where account_id = ${accountId} and id = ${userId}`
+  const { token } = await signSession(sessionSecret, { accountId, userId, version: user?.version ?? 0 })
+  return { cookie: `consent_session=${token}`, origin: url }
 }
 
 export async function newAccount(
   sql: Sql,
-  { monthlyQuota = null }: { monthlyQuota?: number | null } = {},
+  { monthlyQuota = null, password }: AccountOptions = {},
 ): Promise<TestAccount> {
-  const [accountId, siteId, keyId] = [newId(), newId(), newId()]
+  const [accountId, userId, siteId, keyId] = [newId(), newId(), newId(), newId()]
+  const email = `${accountId}@example.com`
   const [key, siteToken] = [newApiKey(accountId), newSiteToken(accountId, siteId)]
   await insertAccount(sql, {
     accountId,
     plan: 'unlimited',
     monthlyQuota,
-    user: { id: newId(), email: `${accountId}@example.com`, passwordHash: 'none' },
+    user: { id: userId, email, passwordHash: password === undefined ? 'none' : cheapHash(password) },
     site: { id: siteId, name: 'a site', tokenHash: hashOf(siteToken) },
-    key: { id: keyId, name: 'a key', keyHash: hashOf(key) },
+    key: { id: keyId, name: 'a key', keyHash: hashOf(key), hint: hintOf(key) },
     at: new Date(),
   })
-  return { accountId, siteId, siteToken, keyId, key }
+  return { accountId, userId, email, siteId, siteToken, keyId, key }
+}
+
+/** A password's hash at a cost that is none; verification reads the cost from the hash. */
+function cheapHash(password: string): string {
+  const salt = Buffer.alloc(16, 9)
+  const [text, hash] = [salt, scryptSync(password, salt, 32, { N: 16, r: 1, p: 1 })].map(bytes =>
+    bytes.toString('base64').replace(/=+$/, ''),
+  )
+  return `$scrypt$ln=4,r=1,p=1$${text}$${hash}`
 }
 
 async function call(url: string, method: string, path: string, options: CallOptions = {}): Promise<Answer> {
@@ -102,7 +177,9 @@ async function call(url: string, method: string, path: string, options: CallOpti
   if (answer.statusCode >= 300) {
     expect(parsed).toEqual({ error: expect.any(String), message: expect.any(String) })
   }
-  return { status: answer.statusCode, headers: answer.headers, text, body: parsed }
+  const result = { status: answer.statusCode, headers: answer.headers, text, body: parsed }
+  expectDocumented(method, path, result)
+  return result
 }
 
 function parse(text: string): unknown {

@@ -154,7 +154,7 @@ function write(email: string): Promise<boolean> {
     monthlyQuota: null,
     user: { id: newId(), email, passwordHash: 'none' },
     site: { id: newId(), name: 'a site', tokenHash: randomBytes(32) },
-    key: { id: newId(), name: 'a key', keyHash: randomBytes(32) },
+    key: { id: newId(), name: 'a key', keyHash: randomBytes(32), hint: 'a1b2' },
     at: new Date(),
   })
 }

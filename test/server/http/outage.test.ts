@@ -6,10 +6,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createApp } from '../../../server/app.ts'
 import { newApiKey } from '../../../server/auth/credential.ts'
 import { connect } from '../../../server/db/connect.ts'
+import { nowhere } from '../../../server/geo/lookup.ts'
 import { newId } from '../../../server/ids.ts'
+import { Quota } from '../../../server/quota/quota.ts'
 import { consents } from '../../../src/contract/index.ts'
 import { freePort } from '../../support/cluster.ts'
-import { useService } from '../../support/service.ts'
+import { useService, usualConfig } from '../../support/service.ts'
 
 const service = useService()
 const key = newApiKey(newId())
@@ -41,7 +43,10 @@ describe.concurrent.each(outages)('with a database that %s', (_name, open) => {
     app = createApp({
       sql,
       cursorSecret,
-      config: { ipStorage: 'truncated' },
+      sessionSecret: cursorSecret,
+      quota: new Quota(sql),
+      config: usualConfig,
+      geo: { lookup: () => nowhere },
       logger: pino({ level: 'silent' }),
     })
     close = async () => {

@@ -9,8 +9,7 @@ const { instance, sent } = useCli()
 
 const connection = (baseUrl = instance.url) => ({
   baseUrl,
-  apiKey,
-  keySource: 'a test',
+  key: { value: apiKey, source: 'a test' },
   userAgent: 'test/1',
   proxies: null,
 })

@@ -16,7 +16,8 @@ async function configList(args: string[], env: Record<string, string>) {
 
 it('lists every setting with its value and where it comes from, by its precedence', async () => {
   const folder = cli.freshFolder()
-  await saveProfile(folder, 'shop', { base_url: 'https://shop.example', site: 's' }, apiKey)
+  const shop = { base_url: 'https://shop.example', site: 's', email: 'maria@example.com' }
+  await saveProfile(folder, 'shop', shop, apiKey)
   await saveProfile(folder, 'bare', { base_url: 'https://bare.example' }, apiKey)
   const dir = { CONSENTCTL_CONFIG_DIR: folder }
 
@@ -25,16 +26,21 @@ it('lists every setting with its value and where it comes from, by its precedenc
     profile: ['shop', 'config.json'],
     base_url: ['https://shop.example', 'profile shop'],
     site: ['s', 'profile shop'],
+    email: ['maria@example.com', 'profile shop'],
     api_key: ['sk-…a1b2', 'profile shop, credentials.json'],
     output: ['json', 'flag'],
   })
   const env = { CONSENTCTL_BASE_URL: 'https://env.example/', CONSENTCTL_API_KEY: 'sk-environment-key-z9z9' }
   expect(
-    await configList([], { ...dir, ...env, CONSENTCTL_SITE: 'e', CONSENTCTL_PROFILE: 'bare' }),
+    await configList([], {
+      ...{ ...dir, ...env, CONSENTCTL_SITE: 'e', CONSENTCTL_EMAIL: 'li@example.com' },
+      CONSENTCTL_PROFILE: 'bare',
+    }),
   ).toMatchObject({
     profile: ['bare', 'CONSENTCTL_PROFILE'],
     base_url: ['https://env.example', 'CONSENTCTL_BASE_URL'],
     site: ['e', 'CONSENTCTL_SITE'],
+    email: ['li@example.com', 'CONSENTCTL_EMAIL'],
     api_key: ['sk-…z9z9', 'CONSENTCTL_API_KEY'],
   })
   expect(
@@ -52,6 +58,7 @@ it('says what is not set', async () => {
     profile: ['default', 'default'],
     base_url: [null, 'not set'],
     site: [null, 'not set'],
+    email: [null, 'not set'],
     api_key: [null, 'not set'],
   })
 })

@@ -15,10 +15,11 @@ it('gives back a unit that was spent when the deadline had passed', async () => 
   await delay(100)
   expect((await list()).status).toBe(503)
   await held
-  await vi.waitFor(async () => {
+  const oneUsed = async () => {
     const [row] = await service.sql<{ used: number }[]>`
       select used::integer from usage where account_id = ${accountId}`
     expect(row?.used).toBe(1)
-  })
+  }
+  await vi.waitFor(oneUsed, { timeout: 5000 })
   expect((await list()).headers['x-quota-remaining']).toBe('8')
 })

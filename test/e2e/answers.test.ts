@@ -1,0 +1,58 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Sql } from 'postgres'
+import { describe, expect, it } from 'vitest'
+import { connect } from '../../server/db/connect.ts'
+import { isLong, tally } from './rig.ts'
+import { hasStage, useStage } from './stage.ts'
+
+const clients = 32
+
+describe.skipIf(!hasStage)('a statement has its own answer or an error', () => {
+  const stage = useStage({ proxied: true })
+  const losses: [how: string, lose: () => unknown][] = [
+    ['reset', () => stage.proxy.reset()],
+    ['half closed', () => stage.proxy.halfClose()],
+    [
+      'ended by the database',
+      () =>
+        stage.sql`
+          select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'consentctl'`,
+    ],
+  ]
+
+  it.each(losses)('while connections are %s every 100 ms', { timeout: 60_000 }, async (_how, lose) => {
+    const sql = connect({
+      target: { url: `postgres://postgres@127.0.0.1:${stage.proxy.port}/postgres` },
+      max: 10,
+    })
+    const until = performance.now() + (isLong ? 30_000 : 2000)
+    const answers: string[] = []
+    const client = async (number: number) => {
+      for (let count = 0; performance.now() < until; count += 1) answers.push(await ask(sql, number, count))
+    }
+    const asking = Promise.all(Array.from({ length: clients }, (_, number) => client(number)))
+    while (performance.now() < until) {
+      await lose()
+      await delay(100)
+    }
+    await asking
+    await sql.end({ timeout: 1 })
+    expect(tally(answers.filter(answer => answer !== 'right' && answer !== 'error'))).toBe('')
+    expect(answers.filter(answer => answer === 'right').length).toBeGreaterThan(clients)
+    expect(answers).toContain('error')
+  })
+})
+
+/** Asks for one row or for many that all bear the question's own number. */
+async function ask(sql: Sql, client: number, count: number): Promise<string> {
+  const wanted = count % 3 === 0 ? 200 : 1
+  const number = client * 1_000_000 + count
+  try {
+    const rows = await sql`select ${number}::int as number from generate_series(1, ${wanted}::int)`
+    if (rows.length !== wanted) return `${rows.length - wanted} rows too many`
+    return rows.every(row => row?.['number'] === number) ? 'right' : 'rows of another statement'
+  } catch {
+    await delay(5)
+    return 'error'
+  }
+}

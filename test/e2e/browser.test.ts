@@ -1,0 +1,202 @@
+import { fileURLToPath } from 'node:url'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Consent, NewAccount } from '../../src/contract/index.ts'
+import { type Browser, browserPath, openBrowser, type Shop, serveShop } from '../support/browser.ts'
+import { useFolder } from '../support/cli.ts'
+import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
+import { type Attack, attacksOn, formsOn, readable } from './attacks.ts'
+
+const folder = useFolder()
+const functions = fileURLToPath(new URL('../fixtures/page.js', import.meta.url))
+let server: ServerProcess
+let account: NewAccount
+let browser: Browser
+/** Where the banner belongs; another port of that host, to which browsers give the same cookies; another host. */
+let shops: Record<'own' | 'neighbour' | 'foreigner', Shop>
+/** A page of the service's own origin, where the account's owner is signed in. */
+let dashboard: Page
+let page: Page
+
+/** Calls a function of test/fixtures/page.js in a page with each of the inputs, and gives what it sees. */
+async function tryAll(page: Page, name: 'send' | 'submit' | 'embed' | 'include', inputs: readonly unknown[]) {
+  const work = `(async inputs => {
+    const seen = []
+    for (const input of inputs) seen.push(await ${name}(input))
+    return seen
+  })(${JSON.stringify(inputs)})`
+  return (await page.evaluate(work)) as string[]
+}
+
+/** Sends a request from the dashboard, and gives the answer's body. */
+async function ask(method: string, path: string, body?: object) {
+  const headers = { 'content-type': 'application/json' }
+  const options = { method, headers, ...(body && { body: JSON.stringify(body) }) }
+  const [seen = ''] = await tryAll(dashboard, 'send', [{ url: path, options }])
+  expect(seen).toMatch(/^20\d /)
+  return JSON.parse(seen.slice(4) || 'null')
+}
+
+async function records(): Promise<Consent[]> {
+  return (await ask('GET', '/api/v1/consents?include_deleted=true')).data
+}
+
+/** All that an attack could change. */
+async function state() {
+  const paths = ['session', 'keys', 'sites', 'usage', 'consents?include_deleted=true']
+  return await Promise.all(paths.map(path => ask('GET', `/api/v1/${path}`)))
+}
+
+/** Who called, where, and to what end, as the service has logged it since the last time. */
+let logged = 0
+async function calls(): Promise<string[]> {
+  await ask('GET', '/ready') // its line is the last of those
+  const lines = await vi.waitFor(() => {
+    const since = server.output().split('\n').slice(logged, -1)
+    expect(since.at(-1)).toContain('/ready')
+    return since
+  })
+  logged += lines.length
+  const requests = lines.slice(0, -1).filter(line => line.includes('"msg":"request"'))
+  return requests.map(line => {
+    const { method, route, status, caller = 'nobody' } = JSON.parse(line)
+    return `${caller} ${method} ${route} ${status}`
+  })
+}
+
+async function start(): Promise<void> {
+  const env = { HOME: folder.path, PUBLIC_RATE_PER_ADDRESS: '1000' }
+  server = await startServer(['--port', '0'], env)
+  account = await createAccount(['--email', 'owner@example.com', '--site', 'Shop'], env)
+  browser = await openBrowser()
+  const settings = { service: server.url, token: account.site.token }
+  const [own, neighbour, foreigner] = await Promise.all([
+    serveShop('127.0.0.1', settings),
+    serveShop('127.0.0.1', settings),
+    serveShop('localhost', settings),
+  ])
+  shops = { own, neighbour, foreigner }
+  dashboard = await visit(`${server.url}/live`)
+  const { email, password } = account.user
+  await ask('POST', '/api/v1/session', { email, password })
+  await ask('PATCH', `/api/v1/sites/${account.site.id}`, { allowed_origins: [own.origin], policy_version: 3 })
+}
+
+async function visit(url: string): Promise<Page> {
+  const opened = await browser.context.newPage()
+  await opened.goto(url)
+  await opened.addScriptTag({ path: functions })
+  return opened
+}
+
+describe.skipIf(!browserPath)('in a real browser', () => {
+  beforeAll(start)
+  afterAll(async () => {
+    await browser?.close()
+    await server?.end('SIGTERM')
+    await Promise.all(Object.values(shops ?? {}).map(shop => shop.close()))
+  })
+
+  it.each([
+    ['Accept', true],
+    ['Refuse', false],
+  ])('a banner on a page of the site records what its visitor chooses: %s', async (button, accepted) => {
+    page = await visit(shops.own.origin)
+    const before = await records()
+    await page.getByRole('button', { name: button }).click()
+    await page.getByRole('button', { name: button }).waitFor({ state: 'hidden' })
+    const [record, ...others] = await records()
+    expect(others).toEqual(before)
+    expect(record).toMatchObject({
+      accepted,
+      preferences: { analytics: accepted },
+      site_id: account.site.id,
+      policy_version: 3,
+      user_agent: await page.evaluate('navigator.userAgent'),
+    })
+    const kept = (await page.evaluate('JSON.parse(localStorage.getItem("consent"))')) as Consent
+    expect([kept.id, kept.subject_id]).toEqual([record?.id, record?.subject_id])
+    const { data } = await ask('GET', `/api/v1/consents/${kept.id}/history`)
+    expect(data).toEqual([expect.objectContaining({ changed_by: 'site_token', actor_id: account.site.id })])
+    await page.reload()
+    expect(await page.getByRole('button', { name: button }).isVisible()).toBe(false)
+    await page.evaluate('localStorage.clear()')
+    await page.close()
+  })
+
+  it.each(['neighbour', 'foreigner'] as const)(
+    'a page of another origin, a %s, records nothing with the site’s banner',
+    async name => {
+      const before = await records()
+      page = await visit(shops[name].origin)
+      await calls()
+      await page.getByRole('button', { name: 'Accept' }).click()
+      await page.getByText('Your choice could not be kept: Failed to fetch').waitFor()
+      expect(await calls()).toEqual([
+        'nobody OPTIONS /api/v1/public/consent 204',
+        'nobody POST /api/v1/public/consent 403',
+      ])
+      expect(await records()).toEqual(before)
+      await page.close()
+    },
+  )
+
+  describe.each([
+    ['the site’s own', 'own', 'user GET /api/v1/consents 200'],
+    ['another’s', 'foreigner', 'nobody GET /api/v1/consents 401'],
+  ] as const)('a page of %s origin', (_name, shop, list) => {
+    let attack: Attack
+    let before: unknown
+
+    beforeEach(async () => {
+      const { data } = await ask('GET', '/api/v1/keys')
+      const [record] = await records()
+      attack = { url: server.url, account, keyId: data[0].id, recordId: record?.id ?? '' }
+      before = await state()
+      page = await visit(shops[shop].origin)
+      await calls()
+      return async () => {
+        await page.close()
+        expect(await state()).toEqual(before)
+      }
+    })
+
+    it('reads and changes nothing private by any request, with every credential that there is', async () => {
+      const requests = attacksOn(attack)
+      const seen = await tryAll(page, 'send', requests)
+      expect(seen.filter(one => one !== 'nothing')).toEqual([])
+      const called = await calls()
+      expect(called).toContain(list)
+      expect(called.filter(call => !/ GET | 4\d\d$/.test(call))).toEqual([])
+    })
+
+    it('reads nothing private in a frame or as a script', async () => {
+      for (const way of ['embed', 'include'] as const) {
+        const seen = await tryAll(page, way, readable(attack))
+        expect(new Set(seen)).toEqual(new Set(['nothing']))
+        expect(await calls()).toContain(list)
+      }
+    })
+
+    it('makes no record, session, key or site by a form of any type', async () => {
+      const forms = formsOn(attack)
+      const seen = await tryAll(page, 'submit', forms)
+      expect(new Set(seen)).toEqual(new Set(['nothing']))
+      const called = await calls()
+      expect(called).toHaveLength(forms.length)
+      expect(called.filter(call => !/ POST .* (401|403|415)$/.test(call))).toEqual([])
+    })
+  })
+
+  it('the dashboard’s own page can do what those cannot', async () => {
+    expect(await dashboard.evaluate('document.cookie')).toBe('')
+    const { data } = await ask('GET', '/api/v1/keys')
+    const [record] = await records()
+    const attack = { url: server.url, account, keyId: data[0].id, recordId: record?.id ?? '' }
+    const seen = await tryAll(dashboard, 'embed', readable(attack))
+    for (const text of seen) expect(text).toMatch(/^\{.*"/)
+    expect((await ask('POST', '/api/v1/consents', { site_id: account.site.id })).site_id).toBe(
+      account.site.id,
+    )
+  })
+})

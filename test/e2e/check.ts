@@ -1,0 +1,123 @@
+import type { Sql } from 'postgres'
+import { hashEntry, hashPayload, hashRecord } from '../../server/consents/chain.ts'
+import type { ConsentRow, EntryRow } from '../../server/consents/rows.ts'
+import type { AuditEntry, Consent } from '../../src/contract/index.ts'
+import type { Ledger, Target, Track } from './ledger.ts'
+import { groupBy, historyOf, inParallel, listAll } from './reading.ts'
+
+type Stored = ConsentRow & { account_id: string }
+type StoredEntry = EntryRow & { version: number; salt: Buffer; payload_hash: Buffer }
+type State = Pick<AuditEntry, 'accepted' | 'preferences' | 'policy_version'>
+
+/**
+ * What a ledger, the service and its database say against each other, one sentence each; nothing where all is well:
+ *
+ * - every acknowledged write is stored, what is stored was begun, each write at most once, and none that was refused;
+ * - acknowledged writes of one record are stored in the order in which they were made;
+ * - versions are 1 to n, the last entry is the record's state, and every hash is that of its entry and the one before;
+ * - what the API answers is what the database holds.
+ */
+export async function contradictions(target: Target, sql: Sql, ledger: Ledger): Promise<string[]> {
+  const listed = await listAll(target)
+  const rows = await sql<Stored[]>`select * from consents where account_id = ${target.accountId}`
+  const entries = groupBy(
+    await sql<StoredEntry[]>`
+      select * from consent_history where account_id = ${target.accountId} order by version`,
+    entry => entry.consent_id,
+  )
+  const byId = new Map(rows.map(row => [row.id, row]))
+  const found = [...ledger.lies]
+  if (byId.size !== listed.length) found.push(`${listed.length} records are listed, ${byId.size} are stored`)
+  const stored = groupBy(listed, consent => consent.consent_id)
+  for (const track of ledger.tracks.values()) {
+    if (isMissing(track, stored.get(track.label))) found.push(`${track.label} was acknowledged and is lost`)
+  }
+  await inParallel(16, listed, async consent => {
+    const label = consent.consent_id ?? ''
+    const row = byId.get(consent.id)
+    const own = entries.get(consent.id) ?? []
+    const history = await historyOf(target, consent)
+    const problems = [
+      ...ofSteps(ledger.tracks.get(label), consent, history),
+      ...(row ? [...ofChain(row, own), ...ofViews(row, own, consent, history)] : ['is not stored']),
+      ...((stored.get(label)?.length ?? 0) > 1 ? ['is stored more than once'] : []),
+    ]
+    found.push(...problems.map(problem => `${label} (${consent.id}) ${problem}`))
+  })
+  return found.slice(0, 20)
+}
+
+function isMissing({ id, steps }: Track, found: Consent[] = []): boolean {
+  return steps.some(({ outcome }) => outcome === 'ok') && !found.some(consent => consent.id === id)
+}
+
+/** A record's history against what its client did. */
+function ofSteps(track: Track | undefined, { id }: Consent, history: AuditEntry[]): string[] {
+  if (!track) return ['was never begun']
+  const problems = track.id !== null && track.id !== id ? ['has another id than was acknowledged'] : []
+  const seen = history.map(({ action, preferences }) =>
+    track.steps.findIndex(step =>
+      action === 'deleted'
+        ? step.action === action
+        : step.action === action && step.name === preferences?.['step'],
+    ),
+  )
+  if (seen.includes(-1)) problems.push('has an entry that nobody wrote')
+  if (new Set(seen).size !== seen.length) problems.push('has a write twice')
+  for (const [index, { name, outcome }] of track.steps.entries()) {
+    const place = seen.indexOf(index)
+    if (outcome === 'refused' && place >= 0) problems.push(`has the refused write ${name}`)
+    if (outcome === 'ok' && place < 0) problems.push(`lacks the acknowledged write ${name}`)
+    const isOvertaken = outcome === 'ok' && seen.slice(0, Math.max(0, place)).some(other => other > index)
+    if (isOvertaken) problems.push(`has the acknowledged write ${name} after a later one`)
+  }
+  return problems
+}
+
+/** A row against its own history. */
+function ofChain(row: Stored, entries: StoredEntry[]): string[] {
+  const problems: string[] = []
+  let previous: Buffer | null = null
+  for (const [index, entry] of entries.entries()) {
+    const [version, isFirst] = [index + 1, index === 0]
+    const { salt, action, created_at: at, consent_id: id } = entry
+    const recordHash = isFirst ? hashRecord(identityOf(row), salt) : undefined
+    const payloadHash = hashPayload(entry, salt, recordHash)
+    const actor = { kind: entry.changed_by as 'api_key', id: entry.actor_id ?? '' }
+    const hash = hashEntry({ id, version, action, actor, at, previous }, payloadHash)
+    if (entry.version !== version) problems.push(`has version ${entry.version} in place of ${version}`)
+    if (!payloadHash.equals(entry.payload_hash)) problems.push(`has a wrong payload hash at ${version}`)
+    if (!hash.equals(entry.hash)) problems.push(`has a wrong hash at ${version}`)
+    previous = entry.hash
+  }
+  const last = entries.at(-1)
+  if (!last || row.version !== last.version || !row.chain_head.equals(last.hash)) {
+    problems.push('has another head than its last entry')
+  } else if (
+    stateOf(row) !== stateOf(last) ||
+    row.updated_at.getTime() !== last.created_at.getTime() ||
+    (row.deleted_at === null) === (last.action === 'deleted')
+  ) {
+    problems.push('has another state than its last entry')
+  }
+  return problems
+}
+
+/** What the API answers against what is stored. */
+function ofViews(row: Stored, entries: StoredEntry[], consent: Consent, history: AuditEntry[]): string[] {
+  const isSame =
+    stateOf(row) === stateOf(consent) &&
+    row.updated_at.toISOString() === consent.updated_at &&
+    (row.deleted_at?.toISOString() ?? null) === consent.deleted_at &&
+    entries.length === history.length &&
+    entries.every((entry, index) => stateOf(entry) === stateOf(history[index] as AuditEntry))
+  return isSame ? [] : ['is answered otherwise than it is stored']
+}
+
+function identityOf({ site_id, consent_id, subject_id, country, region, user_agent, ip_network }: Stored) {
+  return { site_id, consent_id, subject_id, country, region, user_agent, ip_network }
+}
+
+function stateOf({ accepted, preferences, policy_version }: State) {
+  return JSON.stringify([accepted, preferences, policy_version])
+}

@@ -1,0 +1,194 @@
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { request } from 'undici'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { NewAccount } from '../../src/contract/server.ts'
+import { runBinary, useFolder } from '../support/cli.ts'
+import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
+import { hasTerminal, openTerminal } from '../support/terminal.ts'
+
+const folder = useFolder()
+let server: ServerProcess
+
+beforeAll(async () => {
+  server = await startServer(['--port', '0'], { HOME: folder.path })
+})
+afterAll(() => server?.end('SIGTERM'))
+
+/** A new account whose owner uses the command line in a configuration folder of their own. */
+async function newOwner(name: string) {
+  const email = `${name}@example.com`
+  const account: NewAccount = await createAccount(['--email', email, '--monthly-quota', '1000'], {
+    HOME: folder.path,
+  })
+  const env = {
+    HOME: folder.path,
+    CONSENTCTL_BASE_URL: server.url,
+    CONSENTCTL_CONFIG_DIR: join(folder.path, name),
+    CONSENTCTL_EMAIL: email,
+  }
+  const password = account.user.password ?? ''
+  const run = (...args: string[]) => runBinary(args, { env })
+  /** The same for commands that sign in, whose output is JSON. */
+  const signedIn = async (...args: string[]) => {
+    const ran = await runBinary([...args, '--password-stdin', '--json'], { env, stdin: `${password}\n` })
+    expect(ran).toMatchObject({ code: 0 })
+    return JSON.parse(ran.stdout)
+  }
+  const withKey = (key: string, ...args: string[]) =>
+    runBinary(args, { env: { ...env, CONSENTCTL_API_KEY: key } })
+  return { account, email, env, password, run, signedIn, withKey }
+}
+
+it('from a password to records: a key is made, stored and used, and nobody has to see it', async () => {
+  const { account, email, env, password, run, signedIn } = await newOwner('first')
+  const login = await runBinary(
+    ['auth', 'login', '--email', email, '--password-stdin', '--site', account.site.id],
+    {
+      env,
+      stdin: password,
+    },
+  )
+  expect(login).toMatchObject({ code: 0, stdout: '' })
+  expect(login.stderr).not.toMatch(/sk-\w/)
+  const created = await run('create', '--subject', 'maria@example.com', '--accepted', '-q')
+  expect(created.code).toBe(0)
+  expect((await run('list', '-q')).stdout).toBe(created.stdout)
+  const usage = JSON.parse((await run('usage', '--json')).stdout)
+  expect(usage).toEqual({
+    month: expect.stringMatching(/^\d{4}-\d\d$/),
+    used: 3,
+    limit: 1000,
+    remaining: 997,
+    resets_at: expect.stringMatching(/-01T00:00:00\.000Z$/),
+  })
+  expect(await signedIn('usage')).toEqual(usage)
+  const keys = await signedIn('keys', 'list')
+  expect(keys.map(({ name }: { name: string }) => name)).toEqual([
+    expect.stringMatching(/^consentctl@/),
+    'first key',
+  ])
+})
+
+it('a key may do what its scopes say, until it is revoked', async () => {
+  const { account, signedIn, withKey } = await newOwner('keys')
+  const { key, ...made } = await signedIn(
+    'keys',
+    'create',
+    '--name',
+    'ci',
+    '--scope',
+    'read',
+    '--expires',
+    '90d',
+  )
+  expect(made).toMatchObject({ name: 'ci', scopes: ['read'], hint: key.slice(-4), revoked_at: null })
+  expect(await withKey(key, 'list')).toMatchObject({ code: 0 })
+  const denied = await withKey(key, 'create', '--site', account.site.id)
+  expect(denied).toMatchObject({ code: 4, stdout: '' })
+  expect(denied.stderr).toContain('(forbidden)')
+  expect(await signedIn('keys', 'revoke', made.id, '--yes')).toMatchObject({
+    id: made.id,
+    revoked_at: expect.any(String),
+  })
+  await delay(1000)
+  expect(await withKey(key, 'list')).toMatchObject({ code: 4, stdout: '' })
+})
+
+it('a site takes records, changes, and gets a new token that ends the one before it', async () => {
+  const { account, signedIn, withKey } = await newOwner('sites')
+  const { token, ...site } = await signedIn(
+    'sites',
+    'create',
+    '--name',
+    'Blog',
+    '--origin',
+    'https://blog.example',
+  )
+  expect(site).toMatchObject({ name: 'Blog', policy_version: 1, allowed_origins: ['https://blog.example'] })
+  const flags = ['--policy-version', '2', '--add-origin', 'https://www.blog.example']
+  expect(await signedIn('sites', 'update', site.id, ...flags)).toMatchObject({
+    policy_version: 2,
+    allowed_origins: ['https://blog.example', 'https://www.blog.example'],
+  })
+  const created = await withKey(account.api_key, 'create', '--site', site.id, '--json')
+  expect(JSON.parse(created.stdout)).toMatchObject({ site_id: site.id, policy_version: 2 })
+
+  const visit = async (siteToken: string) => {
+    const { statusCode, body } = await request(`${server.url}/api/v1/public/consent`, {
+      method: 'POST',
+      headers: { 'x-site-token': siteToken, 'content-type': 'application/json' },
+      body: JSON.stringify({ accepted: true }),
+    })
+    await body.dump()
+    return statusCode
+  }
+  expect(await visit(token)).toBe(201)
+  const rotated = await signedIn('sites', 'rotate-token', site.id, '--overlap', '0', '--yes')
+  await delay(1000)
+  expect([await visit(token), await visit(rotated.token)]).toEqual([401, 201])
+})
+
+it('a wrong password ends with 4, a missing key and site with 3', async () => {
+  const { env, password, email } = await newOwner('wrong')
+  const signIn = (args: string[], stdin: string) =>
+    runBinary([...args, '--email', email, '--password-stdin'], { env, stdin })
+  const wrong = await signIn(['keys', 'list'], 'not it')
+  expect(wrong).toMatchObject({ code: 4, stdout: '' })
+  expect(wrong.stderr).toContain('the e-mail or the password is wrong')
+  const id = '01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11'
+  expect(await signIn(['keys', 'revoke', id, '--yes'], password)).toMatchObject({ code: 3 })
+  expect(await signIn(['sites', 'update', id, '--name', 'x'], password)).toMatchObject({ code: 3 })
+})
+
+describe.skipIf(!hasTerminal)('on a terminal', () => {
+  let owner: Awaited<ReturnType<typeof newOwner>>
+  beforeAll(async () => {
+    owner = await newOwner('terminal')
+  })
+  const keyId = async () => (await owner.signedIn('keys', 'create', '--name', 'short-lived')).id as string
+
+  /** Runs a command, and types the password where it is asked for. */
+  async function open(...args: string[]) {
+    const terminal = openTerminal(args, owner.env)
+    await terminal.shows(`Password of ${owner.email} on default@${new URL(server.url).host} (not shown): `)
+    return terminal
+  }
+
+  it.each([
+    ['y', 'y\r', 0],
+    ['n', 'n\r', 9],
+  ])(
+    'keys revoke asks for the password, never shows it, shows the key, and asks: %s',
+    async (_name, keys, code) => {
+      const terminal = await open('keys', 'revoke', await keyId())
+      terminal.type(`${owner.password}\r`)
+      await terminal.shows(/short-lived[\s\S]*Revoke this key on .* \[y\/N\] /)
+      terminal.type(keys)
+      const ended = await terminal.ended
+      expect(ended.code).toBe(code)
+      expect(ended.screen).not.toContain(owner.password)
+      expect(ended.screen.includes('revoked 1 key')).toBe(code === 0)
+    },
+  )
+
+  it('sites rotate-token asks before it ends a token at once', async () => {
+    const terminal = await open('sites', 'rotate-token', owner.account.site.id, '--overlap', '0')
+    terminal.type(`${owner.password}\r`)
+    await terminal.shows('End the token of this site on')
+    terminal.type('\r')
+    const { code, screen } = await terminal.ended
+    expect(code).toBe(9)
+    expect(screen).not.toMatch(/\bst-\w/)
+  })
+
+  it.each([
+    ['Ctrl-C', '\u0003', 130],
+    ['the end of the input', '\u0004', 9],
+    ['nothing', '\r', 2],
+  ])('a password that is not given ends it: %s', async (_name, keys, code) => {
+    const terminal = await open('keys', 'list')
+    terminal.type(keys)
+    expect((await terminal.ended).code).toBe(code)
+  })
+})

@@ -1,0 +1,22 @@
+import postgres from 'postgres'
+import { inject } from 'vitest'
+
+/** Whether the rigs run in their full form, for minutes, instead of the short one of every day. */
+export const isLong = process.env['CONSENTCTL_TEST_LONG'] === '1'
+
+/** How often each text is there, a line for each. */
+export function tally(texts: readonly string[]): string {
+  const counts = new Map<string, number>()
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1)
+  return [...counts].map(([text, count]) => `  ${count} × ${text}\n`).join('')
+}
+
+/** An empty database on the tests' PostgreSQL server, by its URL; one that a test left there before is replaced. */
+export async function newDatabase(name: string): Promise<string> {
+  const url = inject('clusterUrl')
+  const admin = postgres(`${url}/postgres`, { max: 1, onnotice: () => {} })
+  await admin`drop database if exists ${admin(name)} with (force)`
+  await admin`create database ${admin(name)}`
+  await admin.end()
+  return `${url}/${name}`
+}

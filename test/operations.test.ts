@@ -1,0 +1,165 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { readConfig } from '../server/config.ts'
+import { createMetrics } from '../server/metrics/metrics.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
+
+const page = read('server/README.md')
+const dockerfile = read('server/deploy/Dockerfile')
+const compose = read('server/deploy/compose.yaml')
+const unit = read('server/deploy/consentctl.service')
+const proxy = read('server/deploy/haproxy.cfg')
+
+/** What a pattern's one group matches in a text, without repetitions. */
+function all(text: string, pattern: RegExp): string[] {
+  return [...new Set([...text.matchAll(pattern)].map(([, found = '']) => found))].sort()
+}
+
+/** The variables that the server reads, from the schema they are read by. */
+const settings = all(
+  read('server/config.ts').split('z.object({')[1]?.split('\n})')[0] ?? '',
+  /^ {2}([A-Z_]+):/gm,
+)
+
+/** Seconds that the service may take to stop, by its own promise. */
+const drain = 10
+
+describe('the page for operators', () => {
+  const table = page.split('## Settings')[1]?.split('\n## ')[0] ?? ''
+  const rows = [...table.matchAll(/^\| (`[A-Z].*?) \| (.*?) \|/gm)].map(([, names = '', values = '']) => ({
+    names: all(names, /`([A-Z_]+)`/g),
+    values: values.replaceAll('`', '').split(', '),
+    order: [...names.matchAll(/`([A-Z_]+)`/g)].map(([, name = '']) => name),
+  }))
+
+  it('has every setting in its table, and none that there is not', () => {
+    expect(settings).toContain('DATABASE_URL')
+    expect(rows.flatMap(({ names }) => names).sort()).toEqual(settings)
+  })
+
+  it('says what applies where a setting is not set', () => {
+    const literals = rows
+      .filter(({ order, values }) => order.length === values.length)
+      .flatMap(({ order, values }) => order.map((name, index) => [name, values[index] ?? ''] as const))
+      .filter(([, value]) => /^[\w.]*(\d|info|truncated)$/.test(value))
+    expect(literals.map(([name]) => name).sort()).toEqual([
+      ...['HOST', 'IP_STORAGE', 'LOG_LEVEL', 'PORT', 'PUBLIC_RATE_PER_ADDRESS', 'PUBLIC_RATE_PER_SITE'],
+    ])
+    for (const [name, value] of literals)
+      expect(readConfig({}, { [name]: value })).toEqual(readConfig({}, {}))
+  })
+
+  it('names no variable that there is not', () => {
+    const named = all(page, /\b([A-Z]{2,}(?:_[A-Z]+)+)\b/g)
+    expect(
+      named.filter(name => !settings.includes(name) && !compose.includes(name) && !page.includes(`$${name}`)),
+    ).toEqual([])
+  })
+
+  it('has every metric in its table, and none that there is not', async () => {
+    const own = all(await createMetrics().registry.metrics(), /^# TYPE ((?:http|consentctl)_\w+)/gm)
+    expect(all(page, /`((?:http|consentctl)_[a-z_]+)[`{]/g)).toEqual(own)
+  })
+
+  it('links to what is there', () => {
+    const links = all(page, /\]\(([^)#:]+)\)/g)
+    expect(links.filter(link => !existsSync(join(root, 'server', link)))).toEqual([])
+  })
+})
+
+describe('the image', () => {
+  it('is made of files that are there', () => {
+    const sources = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, files = '']) =>
+      files.split(' '),
+    )
+    expect(sources).toContain('package-lock.json')
+    expect(sources.filter(file => !existsSync(join(root, file)))).toEqual([])
+  })
+
+  it('is told what the build needs, and nothing else', () => {
+    const kept = all(read('server/deploy/Dockerfile.dockerignore'), /^!(\S+)$/gm)
+    const sources = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, files = '']) =>
+      files.split(' '),
+    )
+    expect(kept).toEqual([...new Set(sources.map(file => file.split('/')[0]))].sort())
+  })
+
+  it('sets variables that the server reads', () => {
+    const line = /^ENV (.+)$/m.exec(dockerfile)?.[1] ?? ''
+    expect(all(line, /(\w+)=/g).filter(name => name !== 'NODE_ENV' && !settings.includes(name))).toEqual([])
+  })
+
+  it('runs as somebody else than root, on a version of Node that the package allows', () => {
+    const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '))
+    expect(/^USER (.+)$/m.exec(last)?.[1]).toBe('node')
+    expect(all(dockerfile, /^FROM node:(\d+)-/gm)).toHaveLength(1)
+    expect(Number(all(dockerfile, /^FROM node:(\d+)-/gm)[0])).toBeGreaterThanOrEqual(20)
+  })
+})
+
+describe('the compose file', () => {
+  it('sets variables that the server reads', () => {
+    const own = /^x-server:.+?^services:/ms.exec(compose)?.[0] ?? ''
+    const set = all(own.split('environment:')[1] ?? '', /^ {4}([A-Z_]+):/gm)
+    expect(set).toContain('DATABASE_URL')
+    expect(set.filter(name => !settings.includes(name))).toEqual([])
+  })
+
+  it('names files that are there', () => {
+    const here = join(root, 'server/deploy')
+    const context = join(here, all(compose, /^ +context: (\S+)$/gm)[0] ?? '')
+    expect(relative(root, context)).toBe('')
+    const files = [
+      ...all(compose, /^ +dockerfile: (\S+)$/gm).map(file => join(context, file)),
+      ...all(compose, /^ +- (\.\/[^:]+):/gm).map(file => join(here, file)),
+    ]
+    expect(files).toHaveLength(2)
+    expect(files.filter(file => !existsSync(file))).toEqual([])
+  })
+
+  it('pins images by a version', () => {
+    const images = all(compose, /^ +image: (\S+)$/gm).filter(image => image !== 'consentctl')
+    expect(images).toHaveLength(2)
+    expect(images.filter(image => !/^\w+:\d/.test(image))).toEqual([])
+  })
+
+  it('has the service trust its proxy alone, and the proxy know its nodes', () => {
+    const addresses = [...compose.matchAll(/ipv4_address: (\S+)/g)].map(([, address]) => address)
+    expect(all(compose, /TRUST_PROXY: (\S+)/g)).toEqual([addresses.at(-1)])
+    expect(all(compose, /NODE_\d: (\S+):/g)).toEqual(addresses.slice(0, -1))
+    expect(all(compose, /NODE_\d: \S+:(\d+)/g)).toEqual(all(dockerfile, /PORT=(\d+)/g))
+    for (const name of all(compose, /^ {6}(NODE_\d|CERTIFICATE):/gm)) expect(proxy).toContain(`\${${name}}`)
+  })
+
+  it('gives a node time to finish its requests', () => {
+    expect(Number(/stop_grace_period: (\d+)s/.exec(compose)?.[1])).toBeGreaterThan(drain)
+  })
+})
+
+describe('the proxy', () => {
+  it('asks whether a node is ready, and lets no client say who it is', () => {
+    expect(proxy).toContain('uri /ready')
+    expect(proxy).toContain('del-header X-Forwarded-For')
+    for (const name of ['X-Forwarded-Host', 'X-Forwarded-Proto'])
+      expect(proxy).toContain(`set-header ${name} `)
+  })
+})
+
+describe('the systemd unit', () => {
+  it('sets variables that the server reads, and gives it time to finish its requests', () => {
+    const set = all(unit, /^Environment=(\w+)=/gm)
+    expect(set.filter(name => name !== 'NODE_ENV' && !settings.includes(name))).toEqual([])
+    expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1])).toBeGreaterThan(drain)
+  })
+
+  it('names the page that tells of its settings', () => {
+    const paths = all(unit, /(server\/[\w./]+\w)/g)
+    expect(
+      paths.filter(path => !existsSync(join(root, dirname(path))) || !existsSync(join(root, path))),
+    ).toEqual([])
+  })
+})

@@ -1,0 +1,104 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { resetPassword } from '../../../server/accounts/service.ts'
+import { newId } from '../../../server/ids.ts'
+import { OperatorError } from '../../../src/contract/index.ts'
+import { type TestAccount, useService } from '../../support/service.ts'
+
+const service = useService()
+const old = 'the old password'
+let account: TestAccount
+
+beforeEach(async () => {
+  account = await service.newAccount({ password: old })
+})
+
+async function signIn(password: string, email = account.email): Promise<number> {
+  return (await service.call('POST', '/api/v1/session', { body: { email, password } })).status
+}
+
+function user({ userId }: TestAccount) {
+  return service.sql<{ password_hash: string; session_version: number }[]>`
+    select password_hash, session_version from users where id = ${userId}`
+}
+
+describe('a new password', () => {
+  it('that is given signs in from then on, and the old one does not; it is told to nobody', async () => {
+    expect(await signIn(old)).toBe(201)
+    const password = ' ﬁve wörds 🍪 "here" '
+    expect(await resetPassword(service.sql, { email: account.email, password })).toEqual({
+      email: account.email,
+      password: null,
+    })
+    expect([await signIn(old), await signIn(password), await signIn(password.trim())]).toEqual([
+      401, 201, 401,
+    ])
+  })
+
+  it('that is made is told this once, signs in, and is another each time', async () => {
+    const made = await resetPassword(service.sql, { email: account.email })
+    expect(made.password).toMatch(/^[\w-]{24}$/)
+    expect([await signIn(old), await signIn(made.password ?? '')]).toEqual([401, 201])
+    const again = await resetPassword(service.sql, { email: account.email })
+    expect(again.password).not.toBe(made.password)
+    expect(await signIn(made.password ?? '')).toBe(401)
+  })
+
+  it('is kept as a PHC string of scrypt with 2^17 rounds and a salt of its own', async () => {
+    const hashes: string[] = []
+    for (let round = 0; round < 2; round += 1) {
+      await resetPassword(service.sql, { email: account.email, password: 'the same' })
+      const [row] = await user(account)
+      hashes.push(row?.password_hash ?? '')
+    }
+    for (const hash of hashes) {
+      expect(hash).toMatch(/^\$scrypt\$ln=17,r=8,p=1\$[A-Za-z\d+/]{22}\$[A-Za-z\d+/]{43}$/)
+    }
+    expect(new Set(hashes).size).toBe(2)
+  })
+
+  it('finds the user by the e-mail in any case', async () => {
+    const reset = await resetPassword(service.sql, {
+      email: account.email.toUpperCase(),
+      password: 'new password',
+    })
+    expect(reset.email).toBe(account.email)
+    expect(await signIn('new password')).toBe(201)
+  })
+
+  it('ends every session, and leaves the API keys and the other accounts as they are', async () => {
+    const other = await service.newAccount({ password: old })
+    const [own, theirs] = [await service.signIn(account), await service.signIn(other)]
+    await resetPassword(service.sql, { email: account.email, password: 'new password' })
+    const statuses = [own, theirs].map(headers => service.call('GET', '/api/v1/session', { headers }))
+    expect((await Promise.all(statuses)).map(({ status }) => status)).toEqual([401, 200])
+    expect((await service.call('GET', '/api/v1/consents', { key: account.key })).status).toBe(200)
+    expect(await signIn(old, other.email)).toBe(201)
+  })
+
+  it('ends, when two are set at once, what either of them had let in', async () => {
+    const reset = (password: string) => resetPassword(service.sql, { email: account.email, password })
+    await Promise.all([reset('password one'), reset('password two')])
+    const [row] = await user(account)
+    expect(row?.session_version).toBe(3)
+    expect([await signIn('password one'), await signIn('password two')].sort()).toEqual([201, 401])
+  })
+})
+
+describe('refused, with nothing changed,', () => {
+  it.each([
+    [
+      'is an e-mail that nobody signs in with',
+      () => ({ email: `${newId()}@example.com`, password: 'new password' }),
+    ],
+    ['is an e-mail with a space', () => ({ email: ` ${account.email}`, password: 'new password' })],
+    ['is no e-mail at all', () => ({ email: '' })],
+    ['is a password of seven characters', () => ({ email: account.email, password: '🍪🍪🍪🍪🍪🍪🍪' })],
+    ['is an empty password', () => ({ email: account.email, password: '' })],
+  ])('%s', async (_name, request) => {
+    const before = await user(account)
+    const session = await service.signIn(account)
+    await expect(resetPassword(service.sql, request())).rejects.toThrow(OperatorError)
+    expect(await user(account)).toEqual(before)
+    expect((await service.call('GET', '/api/v1/session', { headers: session })).status).toBe(200)
+  })
+})

@@ -1,0 +1,60 @@
+import { scryptSync } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { hashPassword, verifyPassword } from '../../../server/auth/password.ts'
+import { Failure } from '../../../server/failure.ts'
+
+/** A password's hash at a cost that is none. */
+function cheapHash(password: string, salt = Buffer.alloc(16, 1)): string {
+  const hash = scryptSync(password, salt, 32, { N: 16, r: 1, p: 1 })
+  return `$scrypt$ln=4,r=1,p=1$${salt.toString('base64')}$${hash.toString('base64')}`
+}
+
+describe('a password', () => {
+  it('is that of its hash, and no other is', async () => {
+    const hash = await hashPassword('correct horse')
+    expect(await verifyPassword('correct horse', hash)).toBe(true)
+    for (const other of ['', 'correct hors', 'correct horse ', 'Correct horse', hash]) {
+      expect(await verifyPassword(other, hash)).toBe(false)
+    }
+  })
+
+  it('is verified at the cost that its hash names, so that the cost can be raised', async () => {
+    expect(await verifyPassword('correct horse', cheapHash('correct horse'))).toBe(true)
+    expect(await verifyPassword('another', cheapHash('correct horse'))).toBe(false)
+  })
+
+  it.each([
+    null,
+    '',
+    'none',
+    '$scrypt$',
+    '$scrypt$ln=4,r=1,p=1$AAAA$',
+    '$argon2id$v=19$m=1,t=1,p=1$AAAA$AAAA',
+  ])('is never that of nobody, nor of what is no hash: %j', async hash => {
+    expect(await verifyPassword('', hash)).toBe(false)
+  })
+
+  it('is never that of a hash that was cut off', async () => {
+    const whole = cheapHash('correct horse')
+    expect(await verifyPassword('correct horse', whole.slice(0, -24))).toBe(false)
+  })
+})
+
+describe('many at once', () => {
+  it('wait in a short queue, and those beyond it are told at once to come back', async () => {
+    const hash = cheapHash('correct horse')
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 40 }, () => verifyPassword('correct horse', hash)),
+    )
+    const right = outcomes.filter(one => one.status === 'fulfilled' && one.value)
+    const refused = outcomes.flatMap(one => (one.status === 'rejected' ? [one.reason] : []))
+    expect(right.length + refused.length).toBe(40)
+    expect(right.length).toBeGreaterThanOrEqual(20)
+    expect(right.length).toBeLessThanOrEqual(22)
+    for (const failure of refused) {
+      expect(failure).toBeInstanceOf(Failure)
+      expect(failure).toMatchObject({ code: 'unavailable', headers: { 'retry-after': '1' } })
+    }
+    expect(await verifyPassword('correct horse', hash)).toBe(true)
+  })
+})

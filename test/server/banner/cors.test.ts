@@ -1,0 +1,95 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { newId } from '../../../server/ids.ts'
+import { api, type Endpoint } from '../../../src/contract/index.ts'
+import { type Answer, useService } from '../../support/service.ts'
+import { cors, corsOf, newShop, origin, path, type Shop } from './shop.ts'
+
+const service = useService()
+let shop: Shop
+
+beforeAll(async () => {
+  shop = await newShop(service)
+})
+
+/** What a browser asks before a page's request (Fetch standard, CORS-preflight fetch). */
+function preflight(url: string, method: string, headers: Record<string, string> = {}): Promise<Answer> {
+  const asked = {
+    origin,
+    'access-control-request-method': method,
+    'access-control-request-headers': 'content-type,x-site-token',
+  }
+  return service.call('OPTIONS', url, { headers: { ...asked, ...headers } })
+}
+
+describe('the preflight of a visit', () => {
+  it('allows POST with its two headers, for a day, and no credentials', async () => {
+    const answer = await preflight(path, 'POST')
+    expect([answer.status, answer.text]).toEqual([204, ''])
+    expect(corsOf(answer)).toEqual([
+      'access-control-allow-headers: Content-Type, X-Site-Token',
+      'access-control-allow-methods: POST',
+      'access-control-allow-origin: *',
+      'access-control-max-age: 86400',
+    ])
+  })
+
+  it.each([
+    ['another origin', { origin: 'https://evil.example' }],
+    ['another method', { 'access-control-request-method': 'DELETE' }],
+    ['another header', { 'access-control-request-headers': 'authorization' }],
+    ['a token, which browsers do not send here', { 'x-site-token': 'st-nonsense' }],
+  ])('is the same for %s', async (_name, headers) => {
+    const reference = await preflight(path, 'POST')
+    const answer = await preflight(path, 'POST', headers)
+    expect([answer.status, corsOf(answer)]).toEqual([204, corsOf(reference)])
+  })
+})
+
+describe('the answer to a visit', () => {
+  it('is readable by the page, which is named, and by no cache for another', async () => {
+    const answer = await shop.visit()
+    expect([answer.status, corsOf(answer)]).toEqual([201, cors.readable])
+  })
+
+  it.each([
+    ['400', { accepted: 1 }, {}],
+    ['400', '{', {}],
+    ['413', ' '.repeat(20_000), {}],
+    ['415', '{}', { 'content-type': 'text/plain' }],
+  ])('of %s is readable too, so that the page knows what is wrong', async (status, body, headers) => {
+    const answer = await shop.visit(body, headers)
+    expect([String(answer.status), corsOf(answer)]).toEqual([status, cors.readable])
+  })
+})
+
+const others = Object.values(api as Record<string, Record<string, Endpoint>>)
+  .flatMap(endpoints => Object.values(endpoints))
+  .filter(({ access }) => access !== 'site_token')
+  .map(({ method, path }) => [method, path.replace(':id', newId())] as const)
+const unknown = [
+  ['GET', '/nope'],
+  ['GET', '/%zz'],
+  ['PATCH', '/api/v1/consents'],
+  ['POST', `${path}/x`],
+] as const
+
+describe.each([...others, ...unknown])('%s %s', (method, url) => {
+  const callers: [name: string, headers: () => Record<string, string> | Promise<Record<string, string>>][] = [
+    ['nobody', () => ({})],
+    ['an API key', () => ({ authorization: `Bearer ${shop.key}` })],
+    ['a session', () => service.signIn(shop)],
+    ['a site token', () => ({ 'x-site-token': shop.siteToken })],
+  ]
+
+  it.each(callers)('is for no page of another origin, called by %s', async (_name, makeHeaders) => {
+    const headers = { ...(await makeHeaders()), origin }
+    const body = ['POST', 'PUT', 'PATCH'].includes(method) ? {} : undefined
+    for (const answer of [
+      await service.call(method, url, { headers, body }),
+      await preflight(url, method, headers),
+    ]) {
+      expect(corsOf(answer)).toEqual([])
+      expect(answer.status === 204).toBe(false)
+    }
+  })
+})

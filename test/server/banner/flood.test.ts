@@ -1,0 +1,100 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import postgres from 'postgres'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { newSiteToken } from '../../../server/auth/credential.ts'
+import { type Answer, useService } from '../../support/service.ts'
+import { cors, corsOf, newShop, path, type Shop } from './shop.ts'
+
+const unlimited = { max: 1e6, seconds: 60 }
+const service = useService({ bannerLimits: { address: unlimited, site: unlimited } })
+let shop: Shop
+
+beforeEach(async () => {
+  shop = await newShop(service)
+})
+
+/** Whether there is a second session that can hold a lock while others work. */
+const hasSessions = process.env['TEST_ENGINE'] === 'postgres'
+
+/** Lets nobody read or write a table until the result is called. */
+async function hold(table: string): Promise<() => Promise<void>> {
+  const { host, port, database, user } = service.sql.options
+  const sql = postgres({ host: String(host[0]), port: Number(port[0]), database, user, max: 1 })
+  await sql`begin`
+  await sql`lock table ${sql(table)} in access exclusive mode`
+  return () => sql.end()
+}
+
+const madeUp = () => ({ 'x-site-token': newSiteToken(shop.accountId, shop.siteId) })
+
+describe.runIf(hasSessions)('503', () => {
+  it.each([
+    ['visits', 'consents', () => ({}), 201, cors.readable],
+    ['made-up tokens', 'site_tokens', madeUp, 401, cors.hidden],
+  ] as const)(
+    'is the answer to %s that find no place, at once or after a second',
+    async (_name, table, headers, answered, readable) => {
+      const release = await hold(table)
+      const start = performance.now()
+      const visits = Array.from({ length: 100 }, async () => {
+        const answer = await shop.visit({}, headers())
+        return { answer, ms: performance.now() - start }
+      })
+      await delay(1500)
+      await release()
+      const outcomes = await Promise.all(visits)
+      const refused = outcomes.filter(({ answer }) => answer.status !== answered)
+      expect(refused.length).toBeGreaterThan(80)
+      expect(refused.length).toBeLessThan(100)
+      expect(refused.filter(({ ms }) => ms < 1000).length).toBeGreaterThan(20)
+      expect(Math.max(...refused.map(({ ms }) => ms))).toBeLessThan(2000)
+      for (const { answer } of refused) {
+        expect([answer.status, answer.body.error]).toEqual([503, 'unavailable'])
+        expect(answer.headers['retry-after']).toMatch(/^[1-9]\d*$/)
+        expect(corsOf(answer)).toEqual(readable)
+      }
+      expect(await shop.count()).toBe(answered === 201 ? 100 - refused.length : 0)
+    },
+  )
+})
+
+describe('the private API', () => {
+  const floods: [name: string, visit: () => Promise<Answer>][] = [
+    ['visits', () => shop.visit({ accepted: true })],
+    ['made-up tokens', () => shop.visit({}, madeUp())],
+    ['refused origins', () => shop.visit({}, { origin: 'https://evil.example' })],
+  ]
+
+  it.each(floods)('answers beside a flood of 300 %s at once', async (_name, visit) => {
+    const flood = Promise.all(Array.from({ length: 300 }, visit))
+    for (let index = 0; index < 10; index += 1) {
+      const start = performance.now()
+      expect((await shop.list()).status).toBe(200)
+      expect((await shop.post({ site_id: shop.siteId })).status).toBe(201)
+      expect(performance.now() - start).toBeLessThan(5000)
+    }
+    const statuses = (await flood).map(({ status }) => status)
+    expect(statuses.filter(status => ![201, 401, 403, 503].includes(status))).toEqual([])
+  })
+})
+
+describe('a visit', () => {
+  it('waits for none whose body is still on its way', async () => {
+    const head = [
+      `POST ${path} HTTP/1.1`,
+      'Host: localhost',
+      `X-Site-Token: ${shop.siteToken}`,
+      'Content-Type: application/json',
+      'Content-Length: 100',
+    ]
+    const { hostname, port } = new URL(service.url)
+    const sockets = Array.from({ length: 100 }, () => connect(Number(port), hostname))
+    for (const socket of sockets) socket.write(`${head.join('\r\n')}\r\n\r\n{`)
+    await Promise.all(sockets.map(socket => once(socket, 'connect')))
+    await delay(300)
+    expect((await shop.visit()).status).toBe(201)
+    for (const socket of sockets) socket.destroy()
+  })
+})

@@ -1,0 +1,186 @@
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { usualLimits } from '../../server/banner/routes.ts'
+import { type Config, readConfig } from '../../server/config.ts'
+import { OperatorError } from '../../src/contract/index.ts'
+
+const home = resolve('/home/maria')
+
+const defaults: Config = {
+  host: '127.0.0.1',
+  port: 8787,
+  databaseUrl: null,
+  dataDir: join(home, '.local', 'share', 'consentctl'),
+  logLevel: 'info',
+  ipStorage: 'truncated',
+  geoipDb: null,
+  trustProxy: [],
+  edgeCountryHeader: null,
+  edgeRegionHeader: null,
+  sessionSecret: null,
+  metricsPort: null,
+  publicRatePerAddress: usualLimits.address.max,
+  publicRatePerSite: usualLimits.site.max,
+}
+
+const secret = 'an0ther-secret-of-more-than-thirty-two-bytes'
+
+const environment = {
+  HOST: '0.0.0.0',
+  PORT: '80',
+  DATABASE_URL: 'postgres://a@db.example/b',
+  CONSENTCTL_DATA_DIR: '/var/lib/consentctl',
+  LOG_LEVEL: 'debug',
+  IP_STORAGE: 'drop',
+  GEOIP_DB: '/srv/GeoLite2-City.mmdb',
+  TRUST_PROXY: '10.0.0.0/8, 192.0.2.7,2001:db8::/32,::1',
+  EDGE_COUNTRY_HEADER: 'CF-IPCountry',
+  EDGE_REGION_HEADER: 'x-vercel-ip-country-region',
+  SESSION_SECRET: secret,
+  METRICS_PORT: '9464',
+  PUBLIC_RATE_PER_ADDRESS: '30',
+  PUBLIC_RATE_PER_SITE: '12000',
+}
+
+const asSet: Config = {
+  host: '0.0.0.0',
+  port: 80,
+  databaseUrl: 'postgres://a@db.example/b',
+  dataDir: resolve('/var/lib/consentctl'),
+  logLevel: 'debug',
+  ipStorage: 'drop',
+  geoipDb: resolve('/srv/GeoLite2-City.mmdb'),
+  trustProxy: ['10.0.0.0/8', '192.0.2.7', '2001:db8::/32', '::1'],
+  edgeCountryHeader: 'cf-ipcountry',
+  edgeRegionHeader: 'x-vercel-ip-country-region',
+  sessionSecret: secret,
+  metricsPort: 9464,
+  publicRatePerAddress: 30,
+  publicRatePerSite: 12_000,
+}
+
+describe('a setting', () => {
+  it('has its default where nothing is set', () => {
+    expect(readConfig({}, { HOME: home })).toEqual(defaults)
+  })
+
+  it('is taken from the environment, whatever else is in there', () => {
+    expect(readConfig({}, { ...environment, HOME: home, PATH: '/bin', host: 'x' })).toEqual(asSet)
+  })
+
+  it('is taken from a flag before the environment', () => {
+    const flags = { host: '::1', port: 0, databaseUrl: 'postgresql://c@localhost/d' }
+    expect(readConfig(flags, environment)).toEqual({ ...asSet, ...flags })
+    expect(readConfig({ dataDir: '/data' }, environment).dataDir).toBe(resolve('/data'))
+  })
+
+  it('counts as unset where its variable is empty', () => {
+    const empty = Object.fromEntries(Object.keys(environment).map(name => [name, '']))
+    expect(readConfig({}, { ...empty, HOME: home })).toEqual(defaults)
+  })
+})
+
+describe('the database', () => {
+  it("is the embedded one where a flag names its folder, whatever the environment's DATABASE_URL", () => {
+    expect(readConfig({ dataDir: '/data' }, environment).databaseUrl).toBeNull()
+  })
+})
+
+describe('paths', () => {
+  it('are made absolute, so that a later change of folder means nothing to them', () => {
+    const { dataDir, geoipDb } = readConfig({ dataDir: 'data' }, { GEOIP_DB: './geo/city.mmdb' })
+    expect(dataDir).toBe(resolve('data'))
+    expect(geoipDb).toBe(resolve('geo/city.mmdb'))
+  })
+
+  it.runIf(process.platform !== 'win32')('of data are in XDG_DATA_HOME, else in the home folder', () => {
+    expect(readConfig({}, { XDG_DATA_HOME: '/xdg', HOME: home }).dataDir).toBe('/xdg/consentctl')
+    expect(readConfig({}, { XDG_DATA_HOME: '', HOME: home }).dataDir).toBe(defaults.dataDir)
+    expect(readConfig({}, {}).dataDir).toBe(join(homedir(), '.local', 'share', 'consentctl'))
+  })
+})
+
+describe('a good value', () => {
+  it.each<[string, string, Partial<Config>]>([
+    ['PORT', '0', { port: 0 }],
+    ['PORT', '65535', { port: 65_535 }],
+    ['METRICS_PORT', '0', { metricsPort: 0 }],
+    ['METRICS_PORT', '65535', { metricsPort: 65_535 }],
+    ['TRUST_PROXY', '::ffff:10.0.0.1', { trustProxy: ['::ffff:10.0.0.1'] }],
+    ['TRUST_PROXY', '10.1.2.3/8', { trustProxy: ['10.1.2.3/8'] }],
+    ['TRUST_PROXY', '10.0.0.1/32,::1/128,::/1', { trustProxy: ['10.0.0.1/32', '::1/128', '::/1'] }],
+    ['SESSION_SECRET', 'x'.repeat(32), { sessionSecret: 'x'.repeat(32) }],
+    ['SESSION_SECRET', 'é'.repeat(16), { sessionSecret: 'é'.repeat(16) }],
+    ['PUBLIC_RATE_PER_ADDRESS', '1', { publicRatePerAddress: 1 }],
+    ['PUBLIC_RATE_PER_SITE', '999999999', { publicRatePerSite: 999_999_999 }],
+  ])('of %s is %j', (name, value, expected) => {
+    expect(readConfig({}, { [name]: value })).toMatchObject(expected)
+  })
+})
+
+describe('a bad value', () => {
+  const range = 'must be a number from 0 to 65535'
+  const rate = 'must be a whole number from 1 to 999999999'
+  const oneHeader = 'must be the name of one header'
+  const notNetwork = (value: string) => `"${value}" is neither an address nor a network such as 10.0.0.0/8`
+
+  it.each<[string, string, string]>([
+    ...['x', '-1', '1.5', ' ', '0x50', '1e3', '65536', '999999', '１'].flatMap(
+      (value): [string, string, string][] => [
+        ['PORT', value, range],
+        ['METRICS_PORT', value, range],
+      ],
+    ),
+    ['DATABASE_URL', 'mysql://root:pass@h/d', 'must begin with postgres:// or postgresql://'],
+    ['LOG_LEVEL', 'loud', 'Invalid option: expected one of "debug"|"info"|"warn"|"error"|"silent"'],
+    ['IP_STORAGE', 'all', 'Invalid option: expected one of "truncated"|"raw"|"drop"'],
+    ...['a b', 'x:', 'x,y', 'é', 'x\r\ny'].flatMap((value): [string, string, string][] => [
+      ['EDGE_COUNTRY_HEADER', value, oneHeader],
+      ['EDGE_REGION_HEADER', value, oneHeader],
+    ]),
+    ...[
+      ...'loopback 10 10.0.0 010.0.0.1 0x0a.0.0.1 10.0.0.0/33 ::1/129 10.0.0.0/ 10.0.0.0/08 10.0.0.0/8/8'.split(
+        ' ',
+      ),
+      ...'10.0.0.0/255.0.0.0 10.0.0.0/-8 [::1] 10.0.0.1:80 0.0.0.0/0 ::/0 example.com *'.split(' '),
+    ].map((value): [string, string, string] => ['TRUST_PROXY', value, notNetwork(value)]),
+    ['TRUST_PROXY', '10.0.0.0/8,', notNetwork('')],
+    ['TRUST_PROXY', '10.0.0.1 10.0.0.2', notNetwork('10.0.0.1 10.0.0.2')],
+    ['SESSION_SECRET', 'S3cr3t'.repeat(5), 'must have at least 32 bytes'],
+    ...['0', '00', '01', '-1', '1.5', '1e3', ' 60', '60/min', 'off', '1000000000'].flatMap(
+      (value): [string, string, string][] => [
+        ['PUBLIC_RATE_PER_ADDRESS', value, rate],
+        ['PUBLIC_RATE_PER_SITE', value, rate],
+      ],
+    ),
+  ])('of %s is %j: it is refused, with the name and the reason', (name, value, reason) => {
+    const failure = failureOf({ [name]: value })
+    expect(failure).toBeInstanceOf(OperatorError)
+    expect(failure.message).toBe(`${name}: ${reason}`)
+  })
+
+  it('of each of several is told at once, and none with a secret', () => {
+    const { message } = failureOf({
+      PORT: 'x',
+      SESSION_SECRET: 'S3cr3t',
+      DATABASE_URL: 'mysql://root:S3cr3t@h',
+    })
+    expect(message.match(/[A-Z_]+(?=: )/g)?.sort()).toEqual(['DATABASE_URL', 'PORT', 'SESSION_SECRET'])
+    expect(message).not.toContain('S3cr3t')
+  })
+
+  it('of a flag is refused like that of its variable', () => {
+    expect(() => readConfig({ port: 65_536 }, {})).toThrow(`PORT: ${range}`)
+    expect(() => readConfig({ port: Number.NaN }, {})).toThrow(`PORT: ${range}`)
+  })
+})
+
+function failureOf(env: Record<string, string>): Error {
+  try {
+    readConfig({}, env)
+  } catch (error) {
+    return error as Error
+  }
+  throw new Error('nothing was refused')
+}

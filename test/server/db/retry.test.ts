@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest'
+import { classOf, codeOf, troubleOf } from '../../../server/db/errors.ts'
+import { type RetryOptions, retried } from '../../../server/db/retry.ts'
+
+const usual: RetryOptions = { isRepeatable: true, patience: 5000, onRetry: () => {} }
+
+/** Fails with each code in turn, then resolves. */
+function failing(...codes: string[]) {
+  let tries = 0
+  const work = async () => {
+    const code = codes[tries]
+    tries += 1
+    if (code) throw Object.assign(new Error(code), { code })
+    return 'done'
+  }
+  return { work, tries: () => tries }
+}
+
+describe('work on the database', () => {
+  it('is tried once where it succeeds', async () => {
+    const { work, tries } = failing()
+    expect(await retried(work, usual)).toBe('done')
+    expect(tries()).toBe(1)
+  })
+
+  it('tells the code of each error that it was tried again for', async () => {
+    const codes: string[] = []
+    await retried(failing('40001', '40P01', '40001').work, { ...usual, onRetry: code => codes.push(code) })
+    expect(codes).toEqual(['40001', '40P01', '40001'])
+  })
+
+  it('is believed to have failed as it did at first where it may have been done then', async () => {
+    await expect(retried(failing('ECONNRESET', '22003').work, usual)).rejects.toThrow('ECONNRESET')
+    await expect(retried(failing('40001', 'EPIPE', '40001').work, usual)).rejects.toThrow('EPIPE')
+  })
+
+  it('is not begun again when its patience is at an end', async () => {
+    const { work, tries } = failing('40001', '40001')
+    await expect(retried(work, { ...usual, patience: 0 })).rejects.toThrow('40001')
+    expect(tries()).toBe(1)
+  })
+
+  it('that must not be done twice is not tried again where it may have been done', async () => {
+    const { work, tries } = failing('CONNECTION_CLOSED')
+    await expect(retried(work, { ...usual, isRepeatable: false })).rejects.toThrow('CONNECTION_CLOSED')
+    expect(tries()).toBe(1)
+  })
+})
+
+describe('an error', () => {
+  it.each([
+    ['CONNECTION_CLOSED', 'lost', 'connection'],
+    ['CONNECTION_DESTROYED', 'unavailable', 'connection'],
+    ['CONNECT_TIMEOUT', 'unavailable', 'connection'],
+    ['ECONNREFUSED', 'unavailable', 'connection'],
+    ['EPIPE', 'lost', 'connection'], // five capital letters, and yet no SQLSTATE
+    ['CERT_HAS_EXPIRED', 'unavailable', 'connection'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'unavailable', 'connection'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'unavailable', 'connection'],
+    ['08P01', 'unavailable', '08'],
+    ['40001', 'undone', '40'],
+    ['22P05', 'unstorable', '22'],
+    ['42P01', null, '42'],
+    ['XX000', null, 'XX'],
+  ])('with the code %s is told by it', (code, trouble, itsClass) => {
+    const error = Object.assign(new Error('x'), { code })
+    expect([troubleOf(error), codeOf(error), classOf(code)]).toEqual([trouble, code, itsClass])
+  })
+
+  it.each([
+    [new Error('x')],
+    [Object.assign(new Error('x'), { code: 'ERR_INVALID_ARG_TYPE' })],
+    [Object.assign(new Error('x'), { code: 'FST_ERR_REP_ALREADY_SENT' })],
+    [Object.assign(new Error('x'), { code: 40001 })],
+    [Object.assign(new Error('x'), { code: 'maria@example.com' })],
+    ['40001'],
+    [null],
+    [undefined],
+  ])('of another kind, such as %s, is none of the database', error => {
+    expect([troubleOf(error), codeOf(error)]).toEqual([null, null])
+  })
+})

@@ -1,0 +1,121 @@
+import { expect, vi } from 'vitest'
+import type * as z from 'zod'
+import { hashOf, hintOf, newApiKey } from '../../server/auth/credential.ts'
+import { newId } from '../../server/ids.ts'
+import { insertKey } from '../../server/keys/queries.ts'
+import { api, type Endpoint } from '../../src/contract/index.ts'
+import type { CallOptions, TestAccount, TestService } from '../support/service.ts'
+
+/** Where a request can name something. */
+export type Place = 'params' | 'query' | 'body'
+
+/** Every endpoint of the contract, by its name such as `consents.create`. */
+export const endpoints = Object.entries(api as Record<string, Record<string, Endpoint>>).flatMap(
+  ([resource, verbs]) =>
+    Object.entries(verbs).map(([verb, endpoint]) => ({ route: `${resource}.${verb}`, resource, endpoint })),
+)
+
+/** What an account has that a request may name. */
+export interface Holdings extends TestAccount {
+  readonly live: string
+  readonly deleted: string
+  readonly cursor: string
+  /** A key that it does not use. */
+  readonly spareKeyId: string
+}
+
+/** A new account with two live records, a deleted one, a cursor and a second key; what its use notes by and by is noted. */
+export async function newHoldings(service: TestService): Promise<Holdings> {
+  const account = await service.newAccount()
+  const { key, siteId, accountId } = account
+  const labels = { subject_id: subjectOf(account), consent_id: labelOf(account) }
+  const ids: string[] = []
+  for (let index = 0; index < 3; index += 1) {
+    const created = await service.call('POST', '/api/v1/consents', {
+      key,
+      body: { site_id: siteId, ...labels },
+    })
+    ids.push(created.body.id)
+  }
+  const [live = '', deleted = ''] = ids
+  await service.call('DELETE', `/api/v1/consents/${deleted}`, { key })
+  const page = await service.call('GET', '/api/v1/consents?limit=1', { key })
+  const [spareKeyId, spare] = [newId(), newApiKey(accountId)]
+  await insertKey(service.sql, accountId, {
+    id: spareKeyId,
+    name: 'a spare key',
+    keyHash: hashOf(spare),
+    hint: hintOf(spare),
+    scopes: ['read'],
+    createdAt: new Date(),
+    expiresAt: null,
+  })
+  await service.quota.settle()
+  await vi.waitFor(async () => {
+    const [used] = await service.sql`
+      select from api_keys where account_id = ${accountId} and last_used_on is not null`
+    expect(used).toBeDefined()
+  })
+  return { ...account, live, deleted, cursor: page.body.next_cursor, spareKeyId }
+}
+
+export function subjectOf({ accountId }: TestAccount): string {
+  return `subject of ${accountId}`
+}
+
+export function labelOf({ accountId }: TestAccount): string {
+  return `label of ${accountId}`
+}
+
+/** The caller's own value for each field that names something, by the resource of the route where it is called `id`. */
+export function ownValue({ resource }: { resource: string }, field: string, own: Holdings): string {
+  const ids: Record<string, string> = { consents: own.live, keys: own.spareKeyId, sites: own.siteId }
+  const values: Record<string, string | undefined> = {
+    id: ids[resource],
+    site_id: own.siteId,
+    cursor: own.cursor,
+    subject_id: subjectOf(own),
+    consent_id: labelOf(own),
+  }
+  const value = values[field]
+  if (value === undefined) throw new Error(`no value is known for ${field} of ${resource}`)
+  return value
+}
+
+/** A value for each field that a body must have, or that has to be there for a change to change anything. */
+const samples: Record<string, (own: Holdings) => unknown> = {
+  site_id: own => own.siteId,
+  accepted: () => true,
+  name: () => 'a new name',
+  overlap_hours: () => 0,
+  email: own => own.email,
+  password: () => 'wrong',
+}
+
+/** A request that an endpoint takes of an account, but for one field if it is given. */
+export function requestFor(
+  of: (typeof endpoints)[number],
+  own: Holdings,
+  given?: { readonly place: Place; readonly field: string; readonly value: string },
+): [method: string, path: string, options: CallOptions] {
+  const { endpoint } = of
+  const isGiven = (place: Place, field: string) => given?.place === place && given.field === field
+  const path = endpoint.path.replace(/:(\w+)/g, (_, field: string) =>
+    isGiven('params', field) ? encodeURIComponent(given?.value ?? '') : ownValue(of, field, own),
+  )
+  const query = given?.place === 'query' ? `?${new URLSearchParams({ [given.field]: given.value })}` : ''
+  if (!endpoint.body) return [endpoint.method, path + query, {}]
+  const body: Record<string, unknown> = {}
+  for (const [field, schema] of Object.entries(shapeOf(endpoint.body))) {
+    const isNeeded = !schema.safeParse(undefined).success
+    if (isGiven('body', field)) body[field] = given?.value
+    else if (samples[field]) body[field] = samples[field](own)
+    else if (isNeeded) throw new Error(`no value is known for ${field} of ${of.route}`)
+  }
+  return [endpoint.method, path + query, { body }]
+}
+
+/** The fields of a schema that has any. */
+export function shapeOf(schema: z.ZodType | undefined): Record<string, z.ZodType> {
+  return (schema as { shape?: Record<string, z.ZodType> } | undefined)?.shape ?? {}
+}

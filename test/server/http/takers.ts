@@ -1,0 +1,86 @@
+import type * as z from 'zod'
+import { type Consent, consents } from '../../../src/contract/index.ts'
+import type { Answer } from '../../support/service.ts'
+import { expectKept, type Owner } from '../consents/records.ts'
+
+/** What an odd value of `values.ts` could be taken for. */
+export type Kind = 'text' | 'long text' | 'object' | 'boolean' | 'integer'
+
+/** An endpoint that takes a body, open for one owner. */
+export interface Target {
+  /** Members that every valid body has. */
+  readonly required: Readonly<Record<string, unknown>>
+  send(body: unknown, headers?: Record<string, string>): Promise<Answer>
+  /** Expects what was answered to hold every sent field unchanged, and so each way to read it. */
+  expectStored(answer: Answer, sent: Readonly<Record<string, unknown>>): Promise<void>
+  /** All that a refused request must leave as it was. */
+  state(): Promise<unknown>
+}
+
+export interface Taker {
+  readonly name: string
+  /** Its declaration in the contract: the schema of the body and the status of a success. */
+  readonly endpoint: { readonly body?: z.ZodType; readonly status: number }
+  /** The kinds of odd values that each field takes; it must refuse all others. */
+  readonly fields: Readonly<Record<string, readonly Kind[]>>
+  /** The field that takes any JSON object, if there is one. */
+  readonly free?: string
+  open(owner: Owner): Promise<Target>
+}
+
+/** The endpoints whose bodies the tables go through; a new endpoint is an entry here. */
+export const takers: readonly Taker[] = [
+  {
+    name: 'create',
+    endpoint: consents.create,
+    fields: {
+      site_id: [],
+      consent_id: ['text'],
+      subject_id: ['text'],
+      accepted: ['boolean'],
+      preferences: ['object'],
+      policy_version: ['integer'],
+      ip_address: [],
+      user_agent: ['text', 'long text'],
+    },
+    free: 'preferences',
+    // The address is never shown, and the capitals of a UUID mean nothing.
+    open: async owner => ({
+      required: { site_id: owner.siteId },
+      send: owner.post,
+      expectStored: (answer, { ip_address: _, site_id = '', ...sent }) =>
+        expectRecord(owner, answer.body, { ...sent, site_id: String(site_id).toLowerCase() }),
+      state: async () => null,
+    }),
+  },
+  {
+    name: 'update',
+    endpoint: consents.update,
+    fields: { accepted: ['boolean'], preferences: ['object'] },
+    free: 'preferences',
+    open: async owner => {
+      const { id } = await owner.create({ accepted: true, preferences: { untouched: true } })
+      return {
+        required: {},
+        send: (body, headers) => owner.update(id, body, headers),
+        expectStored: (answer, sent) => expectRecord(owner, answer.body, sent),
+        state: async () => (await owner.get(id)).body,
+      }
+    },
+  },
+]
+
+/** Expects a record as it was answered, read, listed and audited to hold each of the sent fields unchanged. */
+async function expectRecord(owner: Owner, record: Consent, sent: Readonly<Record<string, unknown>>) {
+  expectKept(record, sent)
+  expectKept((await owner.get(record.id)).body, record)
+  const { created_at: at } = record
+  const { data } = (await owner.list({ from: at, to: at, limit: '100' })).body as { data: Consent[] }
+  expectKept(
+    data.find(({ id }) => id === record.id),
+    record,
+  )
+  const { accepted, preferences, policy_version } = record
+  const history = (await owner.history(record.id)).body.data
+  expectKept(history.at(-1), { accepted, preferences, policy_version })
+}

@@ -1,0 +1,109 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { newId } from '../../../server/ids.ts'
+import { type Signed, type TestAccount, type TestNode, useService } from '../../support/service.ts'
+import { visible } from '../alike.ts'
+import { instant } from '../consents/records.ts'
+import { makeKey, path } from './keys.ts'
+
+const service = useService()
+const root = '/api/v1/consents'
+
+let account: TestAccount
+let session: Signed
+let other: TestNode
+
+beforeAll(async () => {
+  account = await service.newAccount()
+  session = await service.signIn(account)
+  other = await service.addNode()
+})
+
+function revoke(id: string, headers: Record<string, string> = session) {
+  return service.call('DELETE', `${path}/${id}`, { headers })
+}
+
+describe('200', () => {
+  it('answers with the key as it ended, without its text', async () => {
+    const { key: _text, ...made } = await makeKey(service, session, { name: 'to end', scopes: ['read'] })
+    const before = Date.now()
+    const answer = await revoke(made.id)
+    expect([answer.status, answer.body]).toEqual([
+      200,
+      { ...made, revoked_at: expect.stringMatching(instant) },
+    ])
+    expect(Date.parse(answer.body.revoked_at)).toBeGreaterThanOrEqual(before)
+  })
+
+  it('ends the key here at once and on another node within a second, though both have just used it', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      const { key, id } = await makeKey(service, session)
+      const nodes = [service, other]
+      for (const node of nodes) expect((await node.call('GET', root, { key })).status).toBe(200)
+      await revoke(id)
+      const revoked = performance.now()
+      expect((await service.call('GET', root, { key })).status).toBe(401)
+      while ((await other.call('GET', root, { key })).status === 200) {
+        expect(performance.now() - revoked).toBeLessThan(1500)
+        await delay(10)
+      }
+      expect((await service.call('GET', root, { key })).status).toBe(401)
+    }
+  })
+
+  it('stops a stream of requests here: none that begins after it is answered passes', async () => {
+    const { key, id } = await makeKey(service, session)
+    let isRevoked = false
+    const late: number[] = []
+    const stream = Array.from({ length: 8 }, async () => {
+      for (let index = 0; index < 15; index += 1) {
+        const isLate = isRevoked
+        const { status } = await service.call('GET', root, { key })
+        if (isLate) late.push(status)
+      }
+    })
+    await delay(30)
+    await revoke(id)
+    isRevoked = true
+    await Promise.all(stream)
+    late.push((await service.call('GET', root, { key })).status)
+    expect(new Set(late)).toEqual(new Set([401]))
+  })
+
+  it('leaves every other key of the account as it was', async () => {
+    const [one, two] = [await makeKey(service, session), await makeKey(service, session)]
+    await revoke(one.id)
+    expect((await service.call('GET', root, { key: two.key })).status).toBe(200)
+    expect((await service.call('GET', root, { key: account.key })).status).toBe(200)
+  })
+})
+
+describe('404', () => {
+  it('answers a second time like for a key that there never was, and keeps the first instant', async () => {
+    const { id } = await makeKey(service, session)
+    const { body } = await revoke(id)
+    const answers = [id, newId(), 'no-uuid', account.siteId, 'x'.repeat(500)].map(one => revoke(one))
+    const [first, ...others] = (await Promise.all(answers)).map(visible)
+    expect(first?.status).toBe(404)
+    for (const answer of others) expect(answer).toEqual(first)
+    const { body: keys } = await service.call('GET', path, { headers: session })
+    expect(keys.data.find((key: { id: string }) => key.id === id).revoked_at).toBe(body.revoked_at)
+  })
+
+  it('leaves exactly one of many at once the one that revoked it', async () => {
+    const { id } = await makeKey(service, session)
+    const answers = await Promise.all(Array.from({ length: 10 }, () => revoke(id)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(404)])
+  })
+})
+
+describe('403', () => {
+  it('lets no key revoke another, nor itself', async () => {
+    const { key, id } = await makeKey(service, session)
+    for (const one of [id, account.keyId, newId()]) {
+      const answer = await revoke(one, { authorization: `Bearer ${key}` })
+      expect([answer.status, answer.body.error]).toEqual([403, 'forbidden'])
+    }
+    expect((await service.call('GET', root, { key })).status).toBe(200)
+  })
+})

@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest'
+import { scopes } from '../../../src/contract/index.ts'
+import { useService } from '../../support/service.ts'
+import { endpoints, newHoldings, requestFor } from '../endpoints.ts'
+import { makeKey } from './keys.ts'
+
+const service = useService()
+const scoped = endpoints.filter(({ endpoint }) => endpoint.access === 'account')
+const sessionOnly = endpoints.filter(({ endpoint }) => endpoint.access === 'session')
+
+/** Every set of scopes that a key can have. */
+const sets = [1, 2, 3, 4, 5, 6, 7].map(bits => {
+  const allowed = scopes.filter((_, index) => bits & (1 << index))
+  return { name: allowed.join(', '), allowed }
+})
+
+it('are needed for every route that a key reaches', () => {
+  expect(scoped.map(({ route, endpoint }) => `${route} ${endpoint.scope}`)).toEqual([
+    'consents.create write',
+    'consents.list read',
+    'consents.get read',
+    'consents.update write',
+    'consents.remove erase',
+    'consents.history read',
+    'usage.get read',
+  ])
+})
+
+describe.each(sets)('a key with the scopes $name', ({ allowed }) => {
+  it('reaches the routes of these alone, and is counted either way', async () => {
+    const own = await newHoldings(service)
+    await service.sql`delete from usage where account_id = ${own.accountId}`
+    await service.sql`update accounts set monthly_quota = 100 where account_id = ${own.accountId}`
+    const { key } = await makeKey(service, await service.signIn(own), { scopes: allowed })
+    const removal = scoped.filter(({ route }) => route === 'consents.remove')
+    let counted = 0
+    for (const of of [...scoped.filter(one => !removal.includes(one)), ...removal]) {
+      const [method, path, options] = requestFor(of, own)
+      const answer = await service.call(method, path, { ...options, key })
+      const isAllowed = allowed.some(scope => scope === of.endpoint.scope)
+      counted += 1
+      expect([of.route, answer.status, answer.headers['x-quota-remaining']]).toEqual([
+        of.route,
+        isAllowed ? of.endpoint.status : 403,
+        String(100 - counted),
+      ])
+      if (!isAllowed) {
+        expect(answer.body).toEqual({
+          error: 'forbidden',
+          message: `The API key lacks the scope ${of.endpoint.scope}.`,
+        })
+      }
+    }
+    await service.quota.settle()
+    const [row] =
+      await service.sql`select used::int, held::int from usage where account_id = ${own.accountId}`
+    expect(row).toEqual({ used: counted, held: 0 })
+  })
+})
+
+describe('a route that needs a session', () => {
+  it.each(sessionOnly)('$route refuses an API key, counts the request and changes nothing', async of => {
+    const own = await newHoldings(service)
+    await service.sql`delete from usage where account_id = ${own.accountId}`
+    await service.sql`update accounts set monthly_quota = 2 where account_id = ${own.accountId}`
+    const { key } = await makeKey(service, await service.signIn(own))
+    const [method, path, options] = requestFor(of, own)
+    const before = await rows(own.accountId)
+    const answers = [1, 2, 3].map(() => service.call(method, path, { ...options, key }))
+    const statuses = (await Promise.all(answers)).map(({ status, body }) => `${status} ${body.error}`).sort()
+    expect(statuses).toEqual(['403 forbidden', '403 forbidden', '429 quota_exceeded'])
+    expect(await rows(own.accountId)).toEqual(before)
+  })
+
+  it('tells a key without its scope nothing of what the account has', async () => {
+    const own = await newHoldings(service)
+    const { key } = await makeKey(service, await service.signIn(own), { scopes: ['write'] })
+    const [there, nowhere] = await Promise.all(
+      [own.live, own.siteId].map(id => service.call('GET', `/api/v1/consents/${id}`, { key })),
+    )
+    expect([there?.status, there?.text]).toEqual([403, nowhere?.text])
+  })
+})
+
+/** What the account has, but for the day that the key was used on, which is noted by and by. */
+async function rows(accountId: string) {
+  const { sql } = service
+  return await Promise.all([
+    sql`select t::text as row from users t where account_id = ${accountId}`,
+    sql`select t::text as row from sites t where account_id = ${accountId} order by 1`,
+    sql`select t::text as row from site_tokens t where account_id = ${accountId} order by 1`,
+    sql`select id, revoked_at from api_keys where account_id = ${accountId} order by 1`,
+  ])
+}

@@ -1,0 +1,51 @@
+import { pino } from 'pino'
+import { afterAll, describe, expect, it } from 'vitest'
+import { createApp } from '../../../server/app.ts'
+import { connect } from '../../../server/db/connect.ts'
+import { nowhere } from '../../../server/geo/lookup.ts'
+import { describeApi } from '../../../server/openapi/document.ts'
+import { Quota } from '../../../server/quota/quota.ts'
+import { usualConfig } from '../../support/service.ts'
+
+const secret = Buffer.alloc(32)
+const sql = connect({ target: { url: 'postgres://nobody@127.0.0.1:1/none' }, max: 1 })
+const app = createApp({
+  sql,
+  quota: new Quota(sql),
+  config: usualConfig,
+  geo: { lookup: () => nowhere },
+  logger: pino({ level: 'silent' }),
+  cursorSecret: secret,
+  sessionSecret: secret,
+})
+afterAll(async () => {
+  await app.close()
+  await sql.end()
+})
+
+const { paths } = describeApi() as { paths: Record<string, object> }
+
+describe('the routes', () => {
+  it('are those of the document: no more, and no fewer', async () => {
+    const registered: string[] = []
+    app.addHook('onRoute', ({ method, url, config }) => {
+      if (config?.allow === undefined) registered.push(...[method].flat().map(one => `${one} ${url}`))
+    })
+    await app.ready()
+    const described = Object.entries(paths).flatMap(([path, operations]) =>
+      Object.keys(operations).map(method => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ':$1')}`),
+    )
+    const preflights = registered.filter(route => route.startsWith('OPTIONS '))
+    expect(preflights).toEqual(['OPTIONS /api/v1/public/consent'])
+    expect(registered.filter(route => !preflights.includes(route)).sort()).toEqual(described.sort())
+  })
+
+  it('have the document, for anyone, without a database', async () => {
+    const answer = await app.inject('/api/v1/openapi.json')
+    expect([answer.statusCode, answer.headers['content-type']]).toEqual([
+      200,
+      'application/json; charset=utf-8',
+    ])
+    expect(answer.json()).toEqual(describeApi())
+  })
+})

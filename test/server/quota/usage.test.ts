@@ -1,0 +1,148 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { Quota } from '../../../server/quota/quota.ts'
+import { type TestAccount, useService } from '../../support/service.ts'
+import { makeKey } from '../keys/keys.ts'
+
+const service = useService()
+const path = '/api/v1/usage'
+
+afterEach(() => void vi.useRealTimers())
+
+async function usage(account: TestAccount) {
+  const answer = await service.call('GET', path, { headers: await service.signIn(account) })
+  expect(answer.status).toBe(200)
+  return answer.body
+}
+
+describe('200', () => {
+  it('tells a session what is used, and takes nothing itself', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-02-03T04:05:06Z') })
+    const account = await service.newAccount({ monthlyQuota: 10 })
+    const whole = { month: '2026-02', limit: 10, resets_at: '2026-03-01T00:00:00.000Z' }
+    for (const used of [0, 0]) expect(await usage(account)).toEqual({ ...whole, used, remaining: 10 - used })
+    for (const used of [1, 2, 3]) {
+      await service.call('GET', '/api/v1/consents', { key: account.key })
+      expect(await usage(account)).toEqual({ ...whole, used, remaining: 10 - used })
+    }
+  })
+
+  it('counts itself when a key asks, and says the same as the headers', async () => {
+    const { key } = await service.newAccount({ monthlyQuota: 10 })
+    for (const used of [1, 2, 3, 4]) {
+      const { body, headers } = await service.call('GET', path, { key })
+      expect([body.used, body.remaining]).toEqual([used, 10 - used])
+      expect(headers['x-quota-remaining']).toBe(String(body.remaining))
+      expect(headers['x-quota-reset']).toBe(String(Date.parse(body.resets_at) / 1000))
+    }
+  })
+
+  it('counts without a limit, and has nothing remaining to tell', async () => {
+    const account = await service.newAccount()
+    for (let index = 0; index < 5; index += 1) {
+      await service.call('GET', '/api/v1/consents', { key: account.key })
+    }
+    expect(await usage(account)).toMatchObject({ used: 5, limit: null, remaining: null })
+  })
+
+  it('does not count what this node holds and has not spent', async () => {
+    const account = await service.newAccount({ monthlyQuota: 6400 })
+    for (let index = 1; index <= 20; index += 1) {
+      await service.call('GET', '/api/v1/consents', { key: account.key })
+      expect((await usage(account)).used).toBe(index)
+    }
+    expect(await held(account)).toBeGreaterThan(0)
+  })
+
+  it('counts what another node holds until that gives it back', async () => {
+    const account = await service.newAccount({ monthlyQuota: 6400 })
+    const node = new Quota(service.sql)
+    for (let index = 0; index < 20; index += 1) await node.spend(account.accountId, 6400)
+    const { used } = await usage(account)
+    expect(used).toBeGreaterThan(20)
+    await node.settle()
+    expect((await usage(account)).used).toBe(20)
+  })
+
+  it('never says that less than nothing remains', async () => {
+    const account = await service.newAccount({ monthlyQuota: 10 })
+    for (let index = 0; index < 3; index += 1) {
+      await service.call('GET', '/api/v1/consents', { key: account.key })
+    }
+    await service.sql`update accounts set monthly_quota = 1 where account_id = ${account.accountId}`
+    expect(await usage(account)).toMatchObject({ used: 3, limit: 1, remaining: 0 })
+  })
+
+  it('is of the month in UTC: nothing is used in a new one, and in December the year ends', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-12-31T23:59:59.000Z') })
+    const account = await service.newAccount({ monthlyQuota: 10 })
+    await service.call('GET', '/api/v1/consents', { key: account.key })
+    expect(await usage(account)).toMatchObject({
+      month: '2026-12',
+      used: 1,
+      resets_at: '2027-01-01T00:00:00.000Z',
+    })
+    vi.setSystemTime(new Date('2027-01-01T00:00:00.000Z'))
+    expect(await usage(account)).toMatchObject({ month: '2027-01', used: 0, remaining: 10 })
+  })
+
+  it('is one account’s own', async () => {
+    const [one, other] = [await service.newAccount(), await service.newAccount()]
+    await service.call('GET', '/api/v1/consents', { key: one.key })
+    expect([(await usage(one)).used, (await usage(other)).used]).toEqual([1, 0])
+  })
+
+  it('is the same after a pause, when nothing is held any more', async () => {
+    const account = await service.newAccount({ monthlyQuota: 6400 })
+    for (let index = 0; index < 20; index += 1) {
+      await service.call('GET', '/api/v1/consents', { key: account.key })
+    }
+    await vi.waitFor(async () => expect(await held(account)).toBe(0), { timeout: 5000 })
+    await delay(50)
+    expect((await usage(account)).used).toBe(20)
+  })
+})
+
+describe('400', () => {
+  it('takes no query', async () => {
+    const { key } = await service.newAccount()
+    expect((await service.call('GET', `${path}?month=2026-01`, { key })).status).toBe(400)
+  })
+})
+
+describe('401', () => {
+  it('tells a stranger and a banner nothing', async () => {
+    const { siteToken } = await service.newAccount()
+    expect((await service.call('GET', path)).status).toBe(401)
+    expect((await service.call('GET', path, { headers: { 'x-site-token': siteToken } })).status).toBe(401)
+  })
+})
+
+describe('403', () => {
+  it('needs the scope read', async () => {
+    const session = await service.signIn(await service.newAccount())
+    const [reader, writer] = [
+      await makeKey(service, session, { scopes: ['read'] }),
+      await makeKey(service, session, { scopes: ['write', 'erase'] }),
+    ]
+    expect((await service.call('GET', path, { key: reader.key })).status).toBe(200)
+    expect((await service.call('GET', path, { key: writer.key })).status).toBe(403)
+  })
+})
+
+describe('429', () => {
+  it('tells a key that nothing is left, while a session still sees it', async () => {
+    const account = await service.newAccount({ monthlyQuota: 1 })
+    expect((await service.call('GET', path, { key: account.key })).status).toBe(200)
+    const refused = await service.call('GET', path, { key: account.key })
+    expect([refused.status, refused.body.error]).toEqual([429, 'quota_exceeded'])
+    expect(await usage(account)).toMatchObject({ used: 1, remaining: 0 })
+  })
+})
+
+async function held({ accountId }: TestAccount): Promise<number> {
+  const [row] = await service.sql<
+    { held: number }[]
+  >`select held::int from usage where account_id = ${accountId}`
+  return row?.held ?? 0
+}

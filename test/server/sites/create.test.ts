@@ -1,0 +1,118 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { hashOf } from '../../../server/auth/credential.ts'
+import { type Signed, type TestAccount, useService } from '../../support/service.ts'
+import { instant, uuidV7 } from '../consents/records.ts'
+import { dumpDatabase } from '../keys/keys.ts'
+import { bannerLimits, noOrigins, origins, path, visit } from './sites.ts'
+
+const service = useService({ bannerLimits })
+
+let account: TestAccount
+let session: Signed
+
+beforeAll(async () => {
+  account = await service.newAccount()
+  session = await service.signIn(account)
+})
+
+function create(body: unknown, headers: Record<string, string> = session) {
+  return service.call('POST', path, { body, headers })
+}
+
+describe('201', () => {
+  it('answers with the site and its token; both work at once', async () => {
+    const { status, body } = await create({ name: ' Café “Ω” 🍪 ' })
+    expect(status).toBe(201)
+    expect(body).toEqual({
+      id: expect.stringMatching(uuidV7),
+      name: ' Café “Ω” 🍪 ',
+      policy_version: 1,
+      allowed_origins: [],
+      created_at: expect.stringMatching(instant),
+      updated_at: body.created_at,
+      token: expect.stringMatching(/^st-[\dA-Za-z]{93}$/),
+    })
+    const record = { site_id: body.id }
+    const created = await service.call('POST', '/api/v1/consents', { key: account.key, body: record })
+    expect([created.status, created.body.policy_version]).toEqual([201, 1])
+    expect((await visit(service, body.token)).status).toBe(201)
+  })
+
+  it('keeps the policy version and the origins that it is given, in their order', async () => {
+    const given = { name: 'a', policy_version: 2_147_483_647, allowed_origins: origins }
+    const { body } = await create(given)
+    expect(body).toMatchObject(given)
+    for (const origin of origins) {
+      const answer = await visit(service, body.token, { origin })
+      expect([origin, answer.status, answer.body.policy_version]).toEqual([origin, 201, 2_147_483_647])
+    }
+    expect((await visit(service, body.token, { origin: 'https://evil.example' })).status).toBe(403)
+  })
+
+  it('shows the token this once: it is in no list and nowhere in the database, but as a hash', async () => {
+    const { token, id } = (await create({ name: 'a' })).body
+    expect((await visit(service, token)).status).toBe(201)
+    const list = await service.call('GET', path, { headers: session })
+    const changed = await service.call('PATCH', `${path}/${id}`, { headers: session, body: { name: 'b' } })
+    const dump = await dumpDatabase(service)
+    for (const text of [list.text, changed.text, dump]) {
+      expect(text).toContain(id)
+      expect(text).not.toContain(token.slice(50))
+      expect(text).not.toContain(token.slice(47, 80))
+    }
+    expect(dump).toContain(hashOf(token).toString('hex'))
+  })
+
+  it('takes a hundred origins', async () => {
+    const allowed_origins = many(100)
+    expect((await create({ name: 'a', allowed_origins })).body.allowed_origins).toEqual(allowed_origins)
+  })
+})
+
+describe('400', () => {
+  it.each(noOrigins)('refuses the origin %j, and makes nothing', async origin => {
+    await expectRefused({ name: 'a', allowed_origins: [origin] }, 'allowed_origins')
+  })
+
+  it.each<[string, object | null, string]>([
+    ['no name', {}, 'name'],
+    ['an empty name', { name: '' }, 'name'],
+    ['a name of 101 characters', { name: '🍪'.repeat(101) }, 'name'],
+    ['a name with NUL', { name: 'a\0b' }, 'name'],
+    ['a policy version of 0', { name: 'a', policy_version: 0 }, 'policy_version'],
+    ['a policy version of half', { name: 'a', policy_version: 1.5 }, 'policy_version'],
+    ['a policy version of 2^31', { name: 'a', policy_version: 2 ** 31 }, 'policy_version'],
+    ['a policy version as text', { name: 'a', policy_version: '1' }, 'policy_version'],
+    ['a policy version of null', { name: 'a', policy_version: null }, 'policy_version'],
+    ['origins that are null', { name: 'a', allowed_origins: null }, 'allowed_origins'],
+    ['an origin that is no list', { name: 'a', allowed_origins: origins[0] }, 'allowed_origins'],
+    ['an origin that is no text', { name: 'a', allowed_origins: [null] }, 'allowed_origins'],
+    ['an origin twice', { name: 'a', allowed_origins: [origins[0], origins[0]] }, 'allowed_origins'],
+    ['101 origins', { name: 'a', allowed_origins: many(101) }, 'allowed_origins'],
+    ['a token', { name: 'a', token: 'st-x' }, 'token'],
+    ['an id', { name: 'a', id: '01890000-0000-7000-8000-000000000000' }, 'id'],
+    ['null', null, ''],
+  ])('refuses %s, and makes nothing', async (_name, body, named) => {
+    await expectRefused(body, named)
+  })
+
+  async function expectRefused(body: unknown, named: string) {
+    const before = await service.call('GET', path, { headers: session })
+    const answer = await create(body)
+    expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
+    expect(answer.body.message).toContain(named)
+    expect((await service.call('GET', path, { headers: session })).text).toBe(before.text)
+  }
+})
+
+describe('401 and 403', () => {
+  it('makes none for a stranger, a banner or a key', async () => {
+    expect((await create({ name: 'a' }, {})).status).toBe(401)
+    expect((await create({ name: 'a' }, { 'x-site-token': account.siteToken })).status).toBe(401)
+    expect((await create({ name: 'a' }, { authorization: `Bearer ${account.key}` })).status).toBe(403)
+  })
+})
+
+function many(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `https://shop-${index}.example.com`)
+}

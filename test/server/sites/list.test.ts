@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest'
+import { useService } from '../../support/service.ts'
+import { path } from './sites.ts'
+
+const service = useService()
+
+describe('200', () => {
+  it('has every site of the account, newest first, without its tokens, and nobody else’s', async () => {
+    const account = await service.newAccount()
+    const [session, other] = [await service.signIn(account), await service.signIn(await service.newAccount())]
+    await service.call('POST', path, { headers: other, body: { name: 'theirs' } })
+    const made = []
+    for (const name of ['one', 'two']) {
+      made.push((await service.call('POST', path, { headers: session, body: { name } })).body)
+    }
+    const { status, body } = await service.call('GET', path, { headers: session })
+    const [{ token: _one, ...one }, { token: _two, ...two }] = made
+    expect([status, Object.keys(body)]).toEqual([200, ['data']])
+    expect(body.data).toEqual([two, one, expect.objectContaining({ id: account.siteId, name: 'a site' })])
+  })
+
+  it('takes no query', async () => {
+    const session = await service.signIn(await service.newAccount())
+    expect((await service.call('GET', `${path}?limit=1`, { headers: session })).status).toBe(400)
+  })
+})
+
+describe('401 and 403', () => {
+  it('lists none for a stranger, a banner or a key', async () => {
+    const { key, siteToken } = await service.newAccount()
+    expect((await service.call('GET', path)).status).toBe(401)
+    expect((await service.call('GET', path, { headers: { 'x-site-token': siteToken } })).status).toBe(401)
+    expect((await service.call('GET', path, { key })).status).toBe(403)
+  })
+})

@@ -1,0 +1,158 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { newSiteToken } from '../../../server/auth/credential.ts'
+import { newId } from '../../../server/ids.ts'
+import type { NewToken } from '../../../src/contract/index.ts'
+import { type Signed, type TestAccount, useService } from '../../support/service.ts'
+import { visible } from '../alike.ts'
+import { dumpDatabase } from '../keys/keys.ts'
+import { bannerLimits, path, visit } from './sites.ts'
+
+const service = useService({ bannerLimits })
+const hour = 3600_000
+
+let account: TestAccount
+let session: Signed
+
+beforeEach(async () => {
+  account = await service.newAccount()
+  session = await service.signIn(account)
+})
+
+function rotate(body: unknown = {}, id = account.siteId, headers: Record<string, string> = session) {
+  return service.call('POST', `${path}/${id}/token`, { body, headers })
+}
+
+async function rotated(body: unknown = {}): Promise<NewToken> {
+  const answer = await rotate(body)
+  expect(answer.status, answer.text).toBe(201)
+  return answer.body
+}
+
+/** The statuses of a visit with each token. */
+async function statuses(...tokens: string[]): Promise<number[]> {
+  return (await Promise.all(tokens.map(token => visit(service, token)))).map(({ status }) => status)
+}
+
+describe('201', () => {
+  it.each([
+    [{}, 24],
+    [{ overlap_hours: 0 }, 0],
+    [{ overlap_hours: 1 }, 1],
+    [{ overlap_hours: 720 }, 720],
+  ])('answers %j with a new token, and until when those before it work', async (body, hours) => {
+    const before = Date.now()
+    const { site_id, token, previous_valid_until } = await rotated(body)
+    expect([site_id, token]).toEqual([account.siteId, expect.stringMatching(/^st-[\dA-Za-z]{93}$/)])
+    const until = Date.parse(previous_valid_until) - hours * hour
+    expect(until).toBeGreaterThanOrEqual(before)
+    expect(until).toBeLessThanOrEqual(Date.now())
+  })
+
+  it('lets both tokens work until the overlap ends, then the new one alone', async () => {
+    const { token } = await rotated()
+    expect(await statuses(account.siteToken, token)).toEqual([201, 201])
+    const end = new Date(Date.now() + 1300)
+    const { sql } = service
+    await sql`update site_tokens set expires_at = ${end} where site_id = ${account.siteId} and expires_at is not null`
+    const fresh = await service.addNode({ bannerLimits })
+    expect((await visit(fresh, account.siteToken)).status).toBe(201)
+    await delay(Math.max(0, end.getTime() - Date.now() + 5))
+    expect((await visit(fresh, account.siteToken)).status).toBe(401)
+    expect(await statuses(account.siteToken, token)).toEqual([401, 201])
+  })
+
+  it('ends the token before it at once without an overlap, though it has just been used', async () => {
+    expect(await statuses(account.siteToken)).toEqual([201])
+    const { token } = await rotated({ overlap_hours: 0 })
+    expect(await statuses(account.siteToken, token)).toEqual([401, 201])
+    const [over, never] = [
+      await visit(service, account.siteToken),
+      await visit(service, newSiteToken(account.accountId, account.siteId)),
+    ]
+    expect(visible(over)).toEqual(visible(never))
+  })
+
+  it('ends it on another node within a second', async () => {
+    const other = await service.addNode({ bannerLimits })
+    expect((await visit(other, account.siteToken)).status).toBe(201)
+    await rotated({ overlap_hours: 0 })
+    const ended = performance.now()
+    while ((await visit(other, account.siteToken)).status === 201) {
+      expect(performance.now() - ended).toBeLessThan(1500)
+      await delay(10)
+    }
+  })
+
+  it('twice leaves all three working, and without an overlap the last alone', async () => {
+    const [one, two] = [await rotated(), await rotated()]
+    expect(await statuses(account.siteToken, one.token, two.token)).toEqual([201, 201, 201])
+    const three = await rotated({ overlap_hours: 0 })
+    expect(await statuses(account.siteToken, one.token, two.token, three.token)).toEqual([401, 401, 401, 201])
+  })
+
+  it('never lengthens the life of a token that is about to end', async () => {
+    await rotated({ overlap_hours: 0 })
+    await rotated({ overlap_hours: 720 })
+    expect(await statuses(account.siteToken)).toEqual([401])
+  })
+
+  it('concerns one site alone', async () => {
+    const { body } = await service.call('POST', path, { headers: session, body: { name: 'another' } })
+    const other = await service.newAccount()
+    await rotated({ overlap_hours: 0 })
+    expect(await statuses(body.token, other.siteToken)).toEqual([201, 201])
+  })
+
+  it('shows the token this once: it is nowhere in the database, but as a hash', async () => {
+    const { token } = await rotated()
+    expect(await dumpDatabase(service)).not.toContain(token.slice(50))
+  })
+
+  it('takes nothing of the quota', async () => {
+    const answer = await rotate()
+    expect(answer.headers['x-quota-limit']).toBeUndefined()
+    expect(await service.sql`select from usage where account_id = ${account.accountId}`).toHaveLength(0)
+  })
+})
+
+describe('400', () => {
+  it.each<[string, unknown]>([
+    ['a negative overlap', { overlap_hours: -1 }],
+    ['an overlap of more than 30 days', { overlap_hours: 721 }],
+    ['half an hour', { overlap_hours: 0.5 }],
+    ['an overlap as text', { overlap_hours: '24' }],
+    ['an overlap of null', { overlap_hours: null }],
+    ['a token', { token: 'st-x' }],
+    ['null', null],
+    ['nothing', undefined],
+  ])('refuses %s, and the token before it goes on to work', async (_name, body) => {
+    const answer = await service.call('POST', `${path}/${account.siteId}/token`, { body, headers: session })
+    expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
+    expect(await tokens()).toEqual([{ expires_at: null }])
+  })
+})
+
+describe('404', () => {
+  it('answers for every id that is no site of the account with the same bytes', async () => {
+    const other = await service.newAccount()
+    const ids = [other.siteId, newId(), account.keyId, 'no-uuid', '%00']
+    const answers = (await Promise.all(ids.map(id => rotate({ overlap_hours: 0 }, id)))).map(visible)
+    expect(answers[0]?.status).toBe(404)
+    for (const answer of answers) expect(answer).toEqual(answers[0])
+    expect(await statuses(other.siteToken, account.siteToken)).toEqual([201, 201])
+  })
+})
+
+describe('403', () => {
+  it('lets no key and no site token rotate it', async () => {
+    const key = await rotate({}, account.siteId, { authorization: `Bearer ${account.key}` })
+    const banner = await rotate({}, account.siteId, { 'x-site-token': account.siteToken })
+    expect([key.status, banner.status]).toEqual([403, 401])
+    expect(await tokens()).toEqual([{ expires_at: null }])
+  })
+})
+
+function tokens() {
+  return service.sql`select expires_at from site_tokens where site_id = ${account.siteId}`
+}

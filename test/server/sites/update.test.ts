@@ -1,0 +1,155 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { newId } from '../../../server/ids.ts'
+import type { Site } from '../../../src/contract/index.ts'
+import { type Signed, type TestAccount, useService } from '../../support/service.ts'
+import { visible } from '../alike.ts'
+import { bannerLimits, noOrigins, origins, path, visit } from './sites.ts'
+
+const service = useService({ bannerLimits })
+
+let account: TestAccount
+let session: Signed
+
+beforeEach(async () => {
+  account = await service.newAccount()
+  session = await service.signIn(account)
+})
+
+function change(body: unknown, id = account.siteId, headers: Record<string, string> = session) {
+  return service.call('PATCH', `${path}/${id}`, { body, headers })
+}
+
+async function site(): Promise<Site> {
+  const { body } = await service.call('GET', path, { headers: session })
+  return body.data.find(({ id }: Site) => id === account.siteId)
+}
+
+describe('200', () => {
+  it.each<[string, Partial<Site>]>([
+    ['the name', { name: ' Ω 🍪 ' }],
+    ['the policy version', { policy_version: 7 }],
+    ['the policy version, back', { policy_version: 1 }],
+    ['the origins', { allowed_origins: origins }],
+    ['all of them', { name: 'b', policy_version: 2, allowed_origins: ['https://b.example'] }],
+  ])('changes %s and nothing else', async (_name, fields) => {
+    await change({ policy_version: 3 })
+    const before = await site()
+    await delay(2)
+    const answer = await change(fields)
+    expect([answer.status, answer.body]).toEqual([
+      200,
+      { ...before, ...fields, updated_at: expect.any(String) },
+    ])
+    expect(Date.parse(answer.body.updated_at)).toBeGreaterThan(Date.parse(before.updated_at))
+    expect(await site()).toEqual(answer.body)
+  })
+
+  it.each<[string, (site: Site) => object]>([
+    ['nothing', () => ({})],
+    ['the name it has', ({ name }) => ({ name })],
+    [
+      'everything as it is',
+      ({ name, policy_version, allowed_origins }) => ({ name, policy_version, allowed_origins }),
+    ],
+  ])('leaves a site as it was, updated_at too, when it is given %s', async (_name, body) => {
+    await change({ policy_version: 3, allowed_origins: origins })
+    const before = await site()
+    await delay(2)
+    const answer = await change(body(before))
+    expect([answer.status, answer.body]).toEqual([200, before])
+    expect(await site()).toEqual(before)
+  })
+
+  it('counts another order of the origins as a change', async () => {
+    await change({ allowed_origins: origins })
+    const before = await site()
+    await delay(2)
+    const { body } = await change({ allowed_origins: origins.toReversed() })
+    expect(body.allowed_origins).toEqual(origins.toReversed())
+    expect(body.updated_at).not.toBe(before.updated_at)
+  })
+
+  it('holds for the banner here at once and on another node within a second', async () => {
+    const other = await service.addNode({ bannerLimits })
+    const { siteToken } = account
+    const [before, after] = ['https://before.example', 'https://after.example']
+    await change({ allowed_origins: [before] })
+    for (const node of [service, other]) {
+      expect((await visit(node, siteToken, { origin: before })).body.policy_version).toBe(1)
+    }
+    await change({ allowed_origins: [after], policy_version: 2 })
+    const changed = performance.now()
+    expect((await visit(service, siteToken, { origin: before })).status).toBe(403)
+    expect((await visit(service, siteToken, { origin: after })).body.policy_version).toBe(2)
+    while ((await visit(other, siteToken, { origin: after })).status !== 201) {
+      expect(performance.now() - changed).toBeLessThan(1500)
+      await delay(10)
+    }
+    expect((await visit(other, siteToken, { origin: before })).status).toBe(403)
+  })
+
+  it('gives new records the new policy version', async () => {
+    await change({ policy_version: 9 })
+    const body = { site_id: account.siteId }
+    const created = await service.call('POST', '/api/v1/consents', { key: account.key, body })
+    expect(created.body.policy_version).toBe(9)
+  })
+
+  it('lets changes of different fields at once both stand', async () => {
+    await Promise.all([
+      change({ name: 'new' }),
+      change({ policy_version: 5 }),
+      change({ allowed_origins: ['https://a.example'] }),
+    ])
+    expect(await site()).toMatchObject({
+      name: 'new',
+      policy_version: 5,
+      allowed_origins: ['https://a.example'],
+    })
+  })
+})
+
+describe('400', () => {
+  it.each<[string, object | null]>([
+    ['a name of null', { name: null }],
+    ['an empty name', { name: '' }],
+    ['a policy version of null', { policy_version: null }],
+    ['a policy version of 0', { policy_version: 0 }],
+    ['origins of null', { allowed_origins: null }],
+    ['one bad origin among good ones', { name: 'b', allowed_origins: [...origins, 'null'] }],
+    ['an id', { id: newId() }],
+    ['a token', { token: 'st-x' }],
+    ['an instant', { updated_at: '2026-01-01T00:00:00.000Z' }],
+    ['null', null],
+    ['a list', []],
+  ])('refuses %s, and changes nothing', async (_name, body) => {
+    const before = await site()
+    const answer = await change(body)
+    expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
+    expect(await site()).toEqual(before)
+  })
+
+  it('refuses every text that is no origin', async () => {
+    for (const origin of noOrigins) expect((await change({ allowed_origins: [origin] })).status).toBe(400)
+  })
+})
+
+describe('404', () => {
+  it('answers for every id that is no site of the account with the same bytes', async () => {
+    const { siteId } = await service.newAccount()
+    const ids = [siteId, newId(), account.keyId, account.accountId, 'no-uuid', `{${account.siteId}}`, '%00']
+    const answers = (await Promise.all(ids.map(id => change({ name: 'b' }, id)))).map(visible)
+    expect(answers[0]).toMatchObject({ status: 404, text: expect.stringContaining('not_found') })
+    for (const answer of answers) expect(answer).toEqual(answers[0])
+  })
+})
+
+describe('403', () => {
+  it('lets no key change a site', async () => {
+    const before = await site()
+    const headers = { authorization: `Bearer ${account.key}` }
+    expect((await change({ name: 'b' }, account.siteId, headers)).status).toBe(403)
+    expect(await site()).toEqual(before)
+  })
+})

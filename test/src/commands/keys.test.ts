@@ -1,0 +1,268 @@
+import { HttpResponse } from 'msw'
+import { describe, expect, it } from 'vitest'
+import { apiKeyOf, keysPath, managed, managing, newKey, runAs, signsIn } from '../dashboard.ts'
+import { fails, machineError, screen, useCli, uuid } from '../support.ts'
+
+const cli = useCli()
+const keyPath = `${keysPath}/:id`
+
+function holding(
+  data = [apiKeyOf(), apiKeyOf({ id: uuid(2), name: 'old', revoked_at: '2026-01-31T10:00:00.000Z' })],
+) {
+  cli.instance.use(
+    signsIn(),
+    managing('get', keysPath, () => ({ data })),
+  )
+  return data
+}
+
+describe('keys list', () => {
+  it('has every key as the instance has it, for programs', async () => {
+    const data = holding()
+    const json = await runAs(cli, ['keys', 'list', '--json'])
+    expect(json).toMatchObject({ code: 0, stderr: '' })
+    expect(JSON.parse(json.stdout)).toEqual(data)
+    const tsv = await runAs(cli, ['keys', 'list', '--header'])
+    expect(tsv.stdout.split('\n').slice(0, 2)).toEqual([
+      'id\tname\thint\tscopes\tcreated_at\texpires_at\tlast_used_on\trevoked_at',
+      `${uuid(0x4e1)}\tbackend\ta1b2\t["read","write"]\t2026-01-31T09:30:00.000Z\t\t2026-02-01\t`,
+    ])
+    expect((await runAs(cli, ['keys', 'list', '-q'])).stdout).toBe(`${uuid(0x4e1)}\n${uuid(2)}\n`)
+  })
+
+  it('is a table for people: a key by its end, what it may do, whether it is revoked, and how many', async () => {
+    holding()
+    const { code, stdout, stderr } = await runAs(cli, ['keys', 'list'], { ...screen, columns: 160 })
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^.*ID +NAME +HINT +SCOPES +CREATED_AT +LAST_USED_ON +REVOKED_AT/)
+    expect(stdout).toMatch(/backend +sk-…a1b2 +read,write +2026-01-31 09:30Z +2026-02-01\n/)
+    expect(stdout).toMatch(/old .* 2026-01-31 10:00Z\n/)
+    expect(stderr).toBe('2 keys\n')
+  })
+
+  it('is empty without an error', async () => {
+    holding([])
+    expect(await runAs(cli, ['keys', 'list', '--json'])).toEqual({ code: 0, stdout: '[]\n', stderr: '' })
+  })
+
+  it('ends with 3 where the instance has no such route, and says so', async () => {
+    cli.instance.use(
+      signsIn(),
+      managing('get', keysPath, () => fails(404, 'not_found', 'no such route')),
+    )
+    const { code, stderr } = await runAs(cli, ['keys', 'list'])
+    expect(code).toBe(3)
+    expect(stderr).toContain('error: no such route (not_found)\ntry: not every instance has this')
+  })
+})
+
+describe('keys create', () => {
+  function making() {
+    cli.instance.use(
+      signsIn(),
+      managing('post', keysPath, ({ body }) => ({
+        ...apiKeyOf({ name: String(body['name']) }),
+        key: newKey,
+      })),
+    )
+  }
+  const create = (...more: string[]) => runAs(cli, ['keys', 'create', '--name', 'ci', ...more])
+
+  it('sends what is given, and leaves the rest to the instance', async () => {
+    making()
+    await create()
+    expect(managed(cli)).toMatchObject([{ method: 'POST', path: '/api/v1/keys', body: { name: 'ci' } }])
+    expect(managed(cli)[0]?.body).toEqual({ name: 'ci' })
+  })
+
+  it.each([
+    [['--scope', 'read'], ['read']],
+    [
+      ['--scope', 'read,erase'],
+      ['read', 'erase'],
+    ],
+    [
+      ['--scope', 'read', '--scope', 'write,erase'],
+      ['read', 'write', 'erase'],
+    ],
+  ])('takes scopes one by one or together: %j', async (flags, scopes) => {
+    making()
+    expect(await create(...flags)).toMatchObject({ code: 0 })
+    expect(managed(cli)[0]?.body).toEqual({ name: 'ci', scopes })
+  })
+
+  it.each([
+    ['2126-01-31', '2126-01-31T23:59:59.999Z'],
+    ['2126-01-31T09:30:00+02:00', '2126-01-31T09:30:00+02:00'],
+  ])('ends when it is told to: %s', async (time, expires_at) => {
+    making()
+    expect(await create('--expires', time)).toMatchObject({ code: 0 })
+    expect(managed(cli)[0]?.body).toEqual({ name: 'ci', expires_at })
+  })
+
+  it('counts a length of time from now', async () => {
+    making()
+    const before = Date.now()
+    expect(await create('--expires', '90d')).toMatchObject({ code: 0 })
+    const starts = managed(cli).map(({ body }) => {
+      const { expires_at } = body as { expires_at: string }
+      return Date.parse(expires_at) - 90 * 24 * 3_600_000
+    })
+    expect(starts).toHaveLength(1)
+    expect(Math.min(...starts)).toBeGreaterThanOrEqual(before)
+    expect(Math.max(...starts)).toBeLessThanOrEqual(Date.now())
+  })
+
+  it.each([
+    [['--scope', 'admin'], 'must be one of read, write, erase'],
+    [['--scope', ''], 'must be one of'],
+    [['--scope', 'read,'], 'must be one of'],
+    [['--scope', 'read,read'], 'twice'],
+    [['--expires', '2020-01-01'], 'over already'],
+    [['--expires', '0d'], 'over already'],
+    [['--expires', 'tomorrow'], 'is no time'],
+    [['--expires', '999999w'], 'is no time'],
+    [['--expires', ''], 'must not be empty'],
+    [['-q'], 'would lose the secret'],
+    [['-o', 'id'], 'would lose the secret'],
+  ])('refuses %j before any request, with 2', async (flags, said) => {
+    const { code, stdout, stderr } = await create(...flags)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(said)
+    expect(cli.sent()).toEqual([])
+  })
+
+  it.each(['', 'x'.repeat(101)])('refuses the name %j before any request, with 2', async name => {
+    expect(await runAs(cli, ['keys', 'create', '--name', name])).toMatchObject({ code: 2, stdout: '' })
+    expect(await runAs(cli, ['keys', 'create'])).toMatchObject({ code: 2, stdout: '' })
+    expect(cli.sent()).toEqual([])
+  })
+
+  it.each([['table'], ['tsv'], ['json'], ['ndjson']])(
+    'prints the key once and whole, on standard output alone: %s',
+    async format => {
+      making()
+      const { code, stdout, stderr } = await runAs(cli, ['keys', 'create', '--name', 'ci', '-o', format], {
+        ...screen,
+        columns: 40,
+      })
+      expect(code).toBe(0)
+      expect(stdout.split(newKey)).toHaveLength(2)
+      expect(stderr).not.toContain(newKey)
+      expect(stderr).toContain(`created key ${uuid(0x4e1)} on default@${new URL(cli.instance.url).host}`)
+    },
+  )
+
+  it('whose answer is lost ends with 11, and says how to find out', async () => {
+    cli.instance.use(
+      signsIn(),
+      managing('post', keysPath, () => fails(500, 'internal_error')),
+    )
+    const { code, stderr } = await create('--json')
+    expect(code).toBe(11)
+    expect(machineError(stderr)).toMatchObject({
+      hint: expect.stringContaining('keys list'),
+      retryable: false,
+    })
+  })
+
+  it('that the instance rejects ends with 5', async () => {
+    cli.instance.use(
+      signsIn(),
+      managing('post', keysPath, () => fails(400, 'invalid_request')),
+    )
+    expect(await create()).toMatchObject({ code: 5, stdout: '' })
+  })
+})
+
+describe('keys revoke', () => {
+  const at = '2026-02-03T00:00:00.000Z'
+  function revoking() {
+    cli.instance.use(
+      signsIn(),
+      managing('delete', keyPath, ({ id }) => {
+        if (id.startsWith('missing')) return fails(404, 'not_found', 'x')
+        if (id === 'ended') return fails(401, 'unauthorized', 'x')
+        return HttpResponse.json(apiKeyOf({ id, revoked_at: at }))
+      }),
+    )
+  }
+  const revoked = () => managed(cli).map(({ method, path }) => `${method} ${path.split('/').at(-1)}`)
+
+  it('with --yes revokes each id once, in order, and prints what the instance answered', async () => {
+    revoking()
+    const { code, stdout, stderr } = await runAs(cli, [
+      'keys',
+      'revoke',
+      'b',
+      'a',
+      'b',
+      '--yes',
+      '-o',
+      'ndjson',
+    ])
+    expect(code).toBe(0)
+    expect(revoked()).toEqual(['DELETE b', 'DELETE a'])
+    const rows = stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    expect(rows).toEqual(['b', 'a'].map(id => apiKeyOf({ id, revoked_at: at })))
+    expect(stderr).toBe(`revoked 2 keys on default@${new URL(cli.instance.url).host}\n`)
+  })
+
+  it('of one key is that key alone', async () => {
+    revoking()
+    const { stdout } = await runAs(cli, ['keys', 'revoke', 'a', '-y', '--json'])
+    expect(JSON.parse(stdout)).toEqual(apiKeyOf({ id: 'a', revoked_at: at }))
+  })
+
+  it('without --yes where nobody can be asked ends with 2 before any request', async () => {
+    const { code, stdout, stderr } = await runAs(cli, ['keys', 'revoke', 'a'])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('--yes')
+    expect(cli.sent()).toEqual([])
+  })
+
+  it.each(['', '.', '..'])('refuses the id %j before any request', async id => {
+    expect(await runAs(cli, ['keys', 'revoke', 'a', id, '--yes'])).toMatchObject({ code: 2, stdout: '' })
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('of one that is missing ends with 3, and speaks of keys', async () => {
+    revoking()
+    const { code, stdout, stderr } = await runAs(cli, ['keys', 'revoke', 'missing', '--yes'])
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+    expect(stderr).toContain('error: no key with id missing (not_found)\ntry: consentctl keys list')
+  })
+
+  it('of several with one missing ends with 8, and the others are revoked', async () => {
+    revoking()
+    const { code, stdout, stderr } = await runAs(cli, [
+      'keys',
+      'revoke',
+      'a',
+      'missing-1',
+      'b',
+      '--yes',
+      '-q',
+    ])
+    expect({ code, stdout }).toEqual({ code: 8, stdout: 'a\nb\n' })
+    expect(stderr).toMatch(/^error: no key with id missing-1/)
+  })
+
+  it('stops where the session ends', async () => {
+    revoking()
+    const { code, stdout } = await runAs(cli, ['keys', 'revoke', 'a', 'ended', 'b', '--yes', '-q'])
+    expect({ code, stdout }).toEqual({ code: 8, stdout: 'a\n' })
+    expect(revoked()).toEqual(['DELETE a', 'DELETE ended'])
+  })
+
+  it('whose answer is lost can be tried again', async () => {
+    cli.instance.use(
+      signsIn(),
+      managing('delete', keyPath, () => fails(500, 'internal_error')),
+    )
+    expect(await runAs(cli, ['keys', 'revoke', 'a', '--yes'])).toMatchObject({ code: 7, stdout: '' })
+  })
+})

@@ -1,0 +1,159 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { HttpResponse } from 'msw'
+import { beforeEach, expect, it } from 'vitest'
+import {
+  apiKeyOf,
+  email,
+  keysPath,
+  managed,
+  managing,
+  newKey,
+  password,
+  runAs,
+  signsIn,
+} from '../dashboard.ts'
+import { apiKey, fails, listOf, machineError, useCli, uuid } from '../support.ts'
+
+const cli = useCli()
+let folder = ''
+beforeEach(() => {
+  folder = cli.freshFolder()
+})
+
+const env = (more: Record<string, string | undefined> = {}) => ({
+  CONSENTCTL_CONFIG_DIR: folder,
+  CONSENTCTL_API_KEY: undefined,
+  ...more,
+})
+const login = (...more: string[]) => runAs(cli, ['auth', 'login', ...more], { env: env() })
+const stored = (name: string) => JSON.parse(readFileSync(join(folder, name), 'utf8'))
+
+function making(onMade = () => {}) {
+  cli.instance.use(
+    signsIn(),
+    managing('post', keysPath, () => {
+      onMade()
+      return { ...apiKeyOf(), key: newKey }
+    }),
+  )
+}
+
+it('makes a key named after this machine and stores it, and the e-mail, for this address', async () => {
+  making()
+  const { code, stdout, stderr } = await login('--site', 's')
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+  expect(managed(cli)).toEqual([
+    {
+      method: 'POST',
+      path: '/api/v1/keys',
+      query: {},
+      body: { name: `consentctl@${hostname()}`.slice(0, 100) },
+    },
+  ])
+  expect(stored('config.json')).toEqual({
+    profile: 'default',
+    profiles: { default: { base_url: cli.instance.url, site: 's', email } },
+  })
+  expect(stored('credentials.json')).toEqual({ default: { api_key: newKey, base_url: cli.instance.url } })
+  expect(stderr).toContain(`created key ${uuid(0x4e1)} (consentctl@`)
+  expect(stderr).toContain(`stored sk-…${newKey.slice(-4)} for ${cli.instance.url} in profile default`)
+})
+
+it('stores no password, and shows neither it nor the key', async () => {
+  making()
+  const { stdout, stderr } = await login()
+  const files = ['config.json', 'credentials.json'].map(name => readFileSync(join(folder, name), 'utf8'))
+  for (const text of [stdout, stderr, ...files]) expect(text).not.toContain(password.trim())
+  expect(stdout + stderr).not.toContain(newKey.slice(3, -4))
+})
+
+it('makes what later commands use: the key, and who signs in', async () => {
+  making()
+  await login('-p', 'shop')
+  cli.instance.use(
+    listOf(1),
+    managing('get', keysPath, () => ({ data: [] })),
+  )
+  const bare = env({ CONSENTCTL_BASE_URL: undefined })
+  expect(await cli.run(['list'], { env: bare })).toMatchObject({ code: 0 })
+  expect(cli.instance.requests.at(-1)?.headers.authorization).toBe(`Bearer ${newKey}`)
+  const keys = await cli.run(['keys', 'list', '--password-stdin'], { env: bare, stdin: password })
+  expect(keys).toMatchObject({ code: 0 })
+})
+
+it('takes a name and scopes for the key', async () => {
+  making()
+  expect(await login('--key-name', 'laptop', '--scope', 'read,write')).toMatchObject({ code: 0 })
+  expect(managed(cli)[0]?.body).toEqual({ name: 'laptop', scopes: ['read', 'write'] })
+})
+
+it.each([
+  [['--with-key', '--email', email]],
+  [['--with-key', '--password-stdin']],
+  [['--key-name', 'laptop']],
+  [['--scope', 'read']],
+  [['--email', email, '--password-stdin', '--scope', 'all']],
+  [['--email', email, '--password-stdin', '--key-name', '']],
+])('refuses %j before any request, with 2', async args => {
+  const ran = await cli.run(['auth', 'login', ...args], { env: env(), stdin: apiKey })
+  expect(ran).toMatchObject({ code: 2, stdout: '' })
+  expect(cli.sent()).toEqual([])
+  expect(existsSync(folder)).toBe(false)
+})
+
+it.each([
+  [400, 'invalid_request', 5],
+  [403, 'forbidden', 4],
+  [404, 'not_found', 3],
+  [500, 'internal_error', 11],
+])('stores nothing where no key is made: %i %s ends with %i', async (status, error, exit) => {
+  cli.instance.use(
+    signsIn(),
+    managing('post', keysPath, () => fails(status, error)),
+  )
+  const { code, stderr } = await login('--json')
+  expect(code).toBe(exit)
+  expect(machineError(stderr)).toMatchObject({ code: error })
+  expect(existsSync(folder)).toBe(false)
+})
+
+it('with a wrong password makes and stores nothing: exit code 4', async () => {
+  making()
+  const args = ['auth', 'login', '--email', email, '--password-stdin']
+  expect(await cli.run(args, { env: env(), stdin: 'wrong' })).toMatchObject({ code: 4, stdout: '' })
+  expect(managed(cli)).toEqual([])
+  expect(existsSync(folder)).toBe(false)
+})
+
+it('revokes a key that cannot be stored, for nobody would have its text', async () => {
+  making(() => writeFileSync(folder, 'a file where the folder would be'))
+  cli.instance.use(
+    managing('delete', `${keysPath}/:id`, ({ id }) =>
+      HttpResponse.json(apiKeyOf({ id, revoked_at: '2026-02-03T00:00:00.000Z' })),
+    ),
+  )
+  const { code, stdout, stderr } = await login()
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(managed(cli).map(({ method, path }) => `${method} ${path}`)).toEqual([
+    'POST /api/v1/keys',
+    `DELETE /api/v1/keys/${uuid(0x4e1)}`,
+  ])
+  expect(stderr).toContain(`key ${uuid(0x4e1)} is revoked again`)
+})
+
+it('names a key that can be neither stored nor revoked', async () => {
+  making(() => writeFileSync(folder, 'a file where the folder would be'))
+  cli.instance.use(managing('delete', `${keysPath}/:id`, () => fails(503, 'unavailable')))
+  const { code, stderr } = await login()
+  expect(code).toBe(2)
+  expect(stderr).toContain(`consentctl keys revoke ${uuid(0x4e1)}`)
+})
+
+it('says that the key stored before is still valid, where there was one', async () => {
+  making()
+  expect((await login()).stderr).not.toContain('valid until you revoke it')
+  const { stderr } = await login()
+  expect(stderr).toContain(`sk-…${newKey.slice(-4)}, is valid until you revoke it`)
+})

@@ -1,0 +1,329 @@
+import { existsSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { HttpResponse, http } from 'msw'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { saveProfile } from '../../../src/store.ts'
+import { freePort } from '../../support/cluster.ts'
+import {
+  apiKeyOf,
+  email,
+  keysPath,
+  managed,
+  managing,
+  password,
+  runAs,
+  sessionPath,
+  signsIn,
+  siteOf,
+  sitesPath,
+} from '../dashboard.ts'
+import { apiKey, fails, machineError, useCli } from '../support.ts'
+
+const cli = useCli()
+const list = ['keys', 'list', '--json']
+
+/** One of each command that signs in. */
+const commands = [
+  ['keys', 'list'],
+  ['keys', 'create', '--name', 'x'],
+  ['keys', 'revoke', '7', '--yes'],
+  ['sites', 'list'],
+  ['sites', 'create', '--name', 'x'],
+  ['sites', 'update', '7', '--name', 'x'],
+  ['sites', 'rotate-token', '7'],
+  ['usage', '--email', email],
+  ['auth', 'login', '--email', email],
+]
+
+describe('a sign-in', () => {
+  it('sends e-mail and password once, exactly, and neither of them again, nor any key', async () => {
+    cli.instance.use(
+      signsIn(),
+      managing('get', keysPath, () => ({ data: [apiKeyOf()] })),
+    )
+    const { code, stderr } = await runAs(cli, list)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const [signIn, use, ...more] = cli.instance.requests
+    expect(more).toEqual([])
+    expect(signIn).toMatchObject({
+      method: 'POST',
+      url: '/api/v1/session',
+      text: JSON.stringify({ email, password }),
+      headers: { 'content-type': 'application/json' },
+    })
+    for (const { headers } of [signIn, use].filter(each => each !== undefined)) {
+      expect(headers).not.toHaveProperty('authorization')
+      expect(headers.origin).toBe(cli.instance.url)
+      expect(JSON.stringify(headers)).not.toContain(apiKey)
+    }
+    expect(signIn?.headers).not.toHaveProperty('cookie')
+  })
+
+  it('is not signed out, for that would end every session of the user', async () => {
+    cli.instance.use(
+      signsIn(),
+      managing('get', sitesPath, () => ({ data: [siteOf()] })),
+    )
+    await runAs(cli, ['sites', 'list'])
+    expect(managed(cli).map(({ method }) => method)).toEqual(['GET'])
+  })
+
+  it('leaves nothing on the disk', async () => {
+    const folder = cli.freshFolder()
+    cli.instance.use(
+      signsIn(),
+      managing('get', keysPath, () => ({ data: [] })),
+    )
+    expect(await runAs(cli, list, { env: { CONSENTCTL_CONFIG_DIR: folder } })).toMatchObject({ code: 0 })
+    expect(existsSync(folder)).toBe(false)
+  })
+
+  it('takes every cookie that it is given, by name and value alone', async () => {
+    cli.instance.use(
+      http.post(sessionPath, () => {
+        const headers = new Headers({ 'content-type': 'application/json' })
+        headers.append('set-cookie', '__Host-consent_session=a.b-c_d; Path=/; Secure; HttpOnly')
+        headers.append('set-cookie', 'node=7;Path=/')
+        const body = { account_id: 'a', user: { id: 'u', email }, expires_at: 'x' }
+        return new HttpResponse(JSON.stringify(body), { status: 201, headers })
+      }),
+      http.get(keysPath, () => HttpResponse.json({ data: [] })),
+    )
+    expect(await runAs(cli, list)).toMatchObject({ code: 0 })
+    expect(cli.instance.requests.at(-1)?.headers.cookie).toBe('__Host-consent_session=a.b-c_d; node=7')
+  })
+})
+
+describe('the password', () => {
+  it.each([
+    ['with a line end', `${password}\n`],
+    ['with CRLF', `${password}\r\n`],
+    ['as it is', password],
+  ])('is read from standard input, %s', async (_, stdin) => {
+    cli.instance.use(
+      signsIn(),
+      managing('get', keysPath, () => ({ data: [] })),
+    )
+    expect(await runAs(cli, list, { stdin })).toMatchObject({ code: 0 })
+  })
+
+  it.each(['', '\n', '\r\n'])('is no empty one (%j): exit code 2, and no request', async stdin => {
+    expect(await runAs(cli, list, { stdin })).toMatchObject({ code: 2, stdout: '' })
+    expect(cli.sent()).toEqual([])
+  })
+
+  it.each(commands.map(args => [args]))(
+    'is asked for only where somebody can answer; else exit code 2, and no request: %j',
+    async args => {
+      const who = args.includes('--email') ? [] : ['--email', email]
+      const { code, stdout, stderr } = await cli.run([...args, ...who], { stdin: password })
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+      expect(stderr).toContain('--password-stdin')
+      expect(cli.sent()).toEqual([])
+    },
+  )
+
+  it('is not read where a terminal would show it', async () => {
+    const { code, stderr } = await runAs(cli, list, { tty: { stdin: true, stderr: true } })
+    expect(code).toBe(2)
+    expect(machineError(stderr)['hint']).toContain('--password-stdin')
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('is asked for without being shown, with the instance that it goes to', async () => {
+    cli.instance.use(
+      signsIn(),
+      managing('get', keysPath, () => ({ data: [] })),
+    )
+    const { code, stderr } = await cli.run(['keys', 'list', '--email', email], {
+      stdin: `${password}\r`,
+      tty: { stdin: true, stderr: true },
+    })
+    expect(code).toBe(0)
+    expect(stderr).toBe(`Password of ${email} on default@${new URL(cli.instance.url).host} (not shown): \n`)
+  })
+
+  it('that is typed can be corrected, by whole characters', async () => {
+    cli.instance.use(
+      signsIn(),
+      managing('get', keysPath, () => ({ data: [] })),
+    )
+    const options = { stdin: `x\u007f${password}👍\u007f\r`, tty: { stdin: true, stderr: true } }
+    expect(await cli.run(['keys', 'list', '--email', email], options)).toMatchObject({ code: 0 })
+  })
+
+  it.each([['--password', password], [`--password=${password}`]])(
+    'is never taken from the command line: %s',
+    async (...args) => {
+      expect(await cli.run([...list, '--email', email, ...args])).toMatchObject({ code: 2, stdout: '' })
+      expect(cli.sent()).toEqual([])
+    },
+  )
+})
+
+describe('who signs in', () => {
+  const folder = cli.freshFolder
+  const signedInAs = () => cli.sent().map(({ body }) => (body as { email: string }).email)
+  const runIn = (args: string[], env: Record<string, string>) => {
+    cli.instance.use(http.post(sessionPath, () => fails(401, 'unauthorized')))
+    return cli.run([...list, '--password-stdin', ...args], { env, stdin: password })
+  }
+
+  it('is named by the flag, then by CONSENTCTL_EMAIL, then by the profile', async () => {
+    const own = { CONSENTCTL_CONFIG_DIR: folder() }
+    await saveProfile(
+      own.CONSENTCTL_CONFIG_DIR,
+      'default',
+      { base_url: cli.instance.url, email: 'c@x' },
+      apiKey,
+    )
+    await runIn([], own)
+    expect(signedInAs()).toEqual(['c@x'])
+    cli.instance.requests.length = 0
+    await runIn([], { ...own, CONSENTCTL_EMAIL: 'b@x' })
+    expect(signedInAs()).toEqual(['b@x'])
+    cli.instance.requests.length = 0
+    await runIn(['--email', 'a@x'], { ...own, CONSENTCTL_EMAIL: 'b@x' })
+    expect(signedInAs()).toEqual(['a@x'])
+  })
+
+  it('must be known: exit code 2, and no request', async () => {
+    const { code, stderr } = await runIn([], {})
+    expect(code).toBe(2)
+    expect(machineError(stderr)).toMatchObject({
+      code: 'usage',
+      hint: expect.stringContaining('CONSENTCTL_EMAIL'),
+    })
+    expect(await runIn(['--email', ''], {})).toMatchObject({ code: 2 })
+    expect(cli.sent()).toEqual([])
+  })
+})
+
+describe('a sign-in that is refused', () => {
+  const refused = (answer: () => Response) => {
+    cli.instance.use(http.post(sessionPath, answer as () => HttpResponse<string>))
+    return runAs(cli, list)
+  }
+
+  it('says that e-mail or password is wrong, and blames no key: exit code 4', async () => {
+    cli.instance.use(signsIn())
+    const { code, stdout, stderr } = await runAs(cli, ['keys', 'list'], { stdin: 'guess' })
+    expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
+    expect(stderr).toMatch(/^error: the e-mail or the password is wrong \(unauthorized\)\ntry: /)
+    expect(stderr).not.toMatch(/key|guess/)
+  })
+
+  it.each([
+    ['forbidden', 403, 4],
+    ['not_found', 404, 3],
+    ['invalid_request', 400, 5],
+    ['internal_error', 500, 7],
+    ['unavailable', 503, 7],
+  ])('%s with status %i ends with %i', async (error, status, exit) => {
+    const { code, stdout, stderr } = await refused(() => fails(status, error))
+    expect({ code, stdout }).toEqual({ code: exit, stdout: '' })
+    expect(machineError(stderr)).toMatchObject({ code: error, status, exit })
+  })
+
+  it.each([
+    ['30', '30 s'],
+    [new Date(Date.now() + 3_600_000).toUTCString(), /(3600|3599|359\d) s/],
+    ['soon', 'in a while'],
+    [undefined, 'in a while'],
+  ])('for too many attempts says when to try again: %s', async (wait, said) => {
+    const headers = wait === undefined ? {} : { 'retry-after': wait }
+    const body = { error: 'rate_limited', message: 'too many attempts' }
+    const { code, stderr } = await refused(() => HttpResponse.json(body, { status: 429, headers }))
+    expect(code).toBe(7)
+    expect(machineError(stderr)).toMatchObject({ retryable: true, hint: expect.stringMatching(said) })
+  })
+
+  it('by something that is not the service: exit code 2, and nothing is sent after it', async () => {
+    const { code, stderr } = await refused(() => HttpResponse.html('<title>Sign in</title>'))
+    expect(code).toBe(2)
+    expect(machineError(stderr)).toMatchObject({ code: 'unexpected_answer', status: 200 })
+    expect(cli.sent()).toHaveLength(1)
+  })
+
+  it('by a redirect sends the password nowhere else', async () => {
+    const location = `${cli.instance.url}/elsewhere`
+    const { code } = await refused(() => new HttpResponse(null, { status: 307, headers: { location } }))
+    expect(code).toBe(2)
+    expect(cli.sent()).toHaveLength(1)
+  })
+})
+
+describe('a session that does not hold', () => {
+  it.each([
+    ['unauthorized', 401],
+    ['forbidden', 403],
+  ])('%s after the sign-in ends with 4, and blames neither a key nor the password', async (error, status) => {
+    cli.instance.use(
+      signsIn(),
+      http.get(keysPath, () => fails(status, error, 'a sentence')),
+    )
+    const { code, stderr } = await runAs(cli, ['keys', 'list'])
+    expect(code).toBe(4)
+    expect(stderr).toContain(`error: a sentence (${error})\nwhy: the instance does not take the session`)
+    expect(stderr).not.toMatch(/\bkey|password/)
+  })
+
+  it('for want of a cookie is no crash', async () => {
+    cli.instance.use(
+      http.post(sessionPath, () =>
+        HttpResponse.json({ account_id: 'a', user: { id: 'u', email }, expires_at: 'x' }, { status: 201 }),
+      ),
+      managing('get', keysPath, () => ({ data: [] })),
+    )
+    expect(await runAs(cli, list)).toMatchObject({ code: 4, stdout: '' })
+  })
+})
+
+describe('an answer that is lost', () => {
+  let close = () => {}
+  afterEach(() => close())
+  let env: Record<string, string>
+  beforeEach(async () => {
+    const port = await freePort()
+    const server = createServer(socket => {
+      socket.on('error', () => {})
+      socket.once('data', () => socket.end())
+    }).listen(port, '127.0.0.1')
+    close = () => void server.close()
+    env = { CONSENTCTL_BASE_URL: `http://127.0.0.1:${port}` }
+  })
+
+  it('to a sign-in can be tried again, for it makes nothing', async () => {
+    const { code, stderr } = await runAs(cli, list, { env })
+    expect(code).toBe(7)
+    expect(machineError(stderr)).toMatchObject({ code: 'network', retryable: true })
+  })
+})
+
+it('a password does not go over plain http to another machine: exit code 2 before it is asked for', async () => {
+  const env = { CONSENTCTL_BASE_URL: 'http://consent.example' }
+  const { code, stdout, stderr } = await cli.run(['keys', 'list', '--email', email], {
+    env,
+    stdin: `${password}\r`,
+    tty: { stdin: true, stderr: true },
+  })
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toContain('CONSENTCTL_ALLOW_HTTP=consent.example')
+  expect(stderr).not.toContain('not shown')
+})
+
+it('an instance that repeats a key or a token in a wrong answer has it masked', async () => {
+  const key = 'sk-03515iY74yy5mSVodjq0vWDluNxMXnu5kqskWefcOBMOBGbhuLQnREWPMwNlT0c'
+  cli.instance.use(
+    signsIn(),
+    managing('post', keysPath, () => ({ key })),
+    managing('post', sitesPath, () => ({ token: key.replace('sk', 'st') })),
+  )
+  for (const noun of ['keys', 'sites']) {
+    for (const flags of [[], ['--json']]) {
+      const { code, stdout, stderr } = await runAs(cli, [noun, 'create', '--name', 'x', ...flags])
+      expect({ code, stdout }).toEqual({ code: 11, stdout: '' })
+      expect(stderr).not.toContain(key.slice(3, 20))
+    }
+  }
+})

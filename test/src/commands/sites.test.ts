@@ -1,0 +1,239 @@
+import { describe, expect, it } from 'vitest'
+import { managed, managing, newToken, runAs, signsIn, siteOf, sitesPath } from '../dashboard.ts'
+import { fails, machineError, screen, useCli, uuid } from '../support.ts'
+
+const cli = useCli()
+const sitePath = `${sitesPath}/:id`
+const tokenPath = `${sitePath}/token`
+const { id } = siteOf()
+const shop = 'https://shop.example'
+
+const bodies = () => managed(cli).flatMap(({ body }) => (body === undefined ? [] : [body]))
+
+function holding(data = [siteOf(), siteOf({ id: uuid(2), name: 'Blog', allowed_origins: [] })]) {
+  cli.instance.use(
+    signsIn(),
+    managing('get', sitesPath, () => ({ data })),
+  )
+  return data
+}
+
+describe('sites list', () => {
+  it('has every site as the instance has it, for programs', async () => {
+    const data = holding()
+    const { code, stdout, stderr } = await runAs(cli, ['sites', 'list', '--json'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(JSON.parse(stdout)).toEqual(data)
+    const tsv = await runAs(cli, ['sites', 'list', '--header'])
+    expect(tsv.stdout.split('\n')[0]).toBe(
+      'id\tname\tpolicy_version\tallowed_origins\tcreated_at\tupdated_at',
+    )
+    expect((await runAs(cli, ['sites', 'list', '-q'])).stdout).toBe(`${id}\n${uuid(2)}\n`)
+  })
+
+  it('is a table for people, and says how many', async () => {
+    holding()
+    const { stdout, stderr } = await runAs(cli, ['sites', 'list'], { ...screen, columns: 160 })
+    expect(stdout).toMatch(/Shop +3 +https:\/\/shop\.example https:\/\/www\.shop\.example +2026-01-31 09:30Z/)
+    expect(stderr).toBe('2 sites\n')
+  })
+})
+
+describe('sites create', () => {
+  function making() {
+    cli.instance.use(
+      signsIn(),
+      managing('post', sitesPath, () => ({ ...siteOf(), token: newToken })),
+    )
+  }
+  const create = (...more: string[]) => runAs(cli, ['sites', 'create', '--name', 'Shop', ...more])
+
+  it.each([
+    [[], {}],
+    [['--policy-version', '3'], { policy_version: 3 }],
+    [
+      ['--origin', shop, '--origin', 'http://localhost:3000'],
+      { allowed_origins: [shop, 'http://localhost:3000'] },
+    ],
+  ])('sends what is given, and leaves the rest to the instance: %j', async (flags, fields) => {
+    making()
+    expect(await create(...flags)).toMatchObject({ code: 0 })
+    expect(bodies()).toEqual([{ name: 'Shop', ...fields }])
+  })
+
+  it.each([['table'], ['tsv'], ['json'], ['ndjson']])(
+    'prints the token once and whole, on standard output alone: %s',
+    async format => {
+      making()
+      const args = ['sites', 'create', '--name', 'Shop', '-o', format]
+      const { code, stdout, stderr } = await runAs(cli, args, { ...screen, columns: 40 })
+      expect(code).toBe(0)
+      expect(stdout.split(newToken)).toHaveLength(2)
+      expect(stderr).toBe(`created site ${id} on default@${new URL(cli.instance.url).host}\n`)
+    },
+  )
+
+  it.each([
+    [['--origin', 'shop.example'], '--origin must be an origin'],
+    [['--origin', `${shop}/`], '--origin must be an origin'],
+    [['--origin', ''], '--origin must be an origin'],
+    [['--origin', shop, '--origin', shop], 'twice'],
+    [['--policy-version', '0'], '--policy-version must be'],
+    [['--policy-version', '2147483648'], '--policy-version must be from 1 to 2147483647'],
+    [['-q'], 'would lose the secret'],
+  ])('refuses %j before any request, with 2', async (flags, said) => {
+    const { code, stdout, stderr } = await create(...flags)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(said)
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('whose answer is lost ends with 11, and says how to find out', async () => {
+    cli.instance.use(
+      signsIn(),
+      managing('post', sitesPath, () => fails(500, 'internal_error')),
+    )
+    const { code, stderr } = await create('--json')
+    expect(code).toBe(11)
+    expect(machineError(stderr)['hint']).toContain('consentctl sites list')
+  })
+})
+
+describe('sites update', () => {
+  function changing() {
+    holding()
+    cli.instance.use(managing('patch', sitePath, () => siteOf({ name: 'changed' })))
+  }
+  const update = (...more: string[]) => runAs(cli, ['sites', 'update', id, ...more])
+
+  it.each([
+    [['--name', 'New'], { name: 'New' }],
+    [['--policy-version', '4'], { policy_version: 4 }],
+    [
+      ['--origin', 'https://a.example', '--origin', 'https://b.example'],
+      { allowed_origins: ['https://a.example', 'https://b.example'] },
+    ],
+    [['--clear-origins'], { allowed_origins: [] }],
+    [['--clear-origins', '--name', 'New'], { allowed_origins: [], name: 'New' }],
+  ])('sends what is given and nothing else, without reading first: %j', async (flags, body) => {
+    changing()
+    const { code, stdout } = await update(...flags, '--json')
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toEqual(siteOf({ name: 'changed' }))
+    expect(managed(cli)).toMatchObject([{ method: 'PATCH', path: `/api/v1/sites/${id}` }])
+    expect(bodies()).toEqual([body])
+  })
+
+  it.each([
+    [
+      ['--add-origin', 'https://c.example'],
+      [shop, 'https://www.shop.example', 'https://c.example'],
+    ],
+    [
+      ['--add-origin', shop],
+      [shop, 'https://www.shop.example'],
+    ],
+    [['--remove-origin', shop], ['https://www.shop.example']],
+    [['--remove-origin', shop, '--remove-origin', 'https://www.shop.example'], []],
+    [
+      ['--add-origin', 'https://c.example', '--remove-origin', shop],
+      ['https://www.shop.example', 'https://c.example'],
+    ],
+  ])('adds to the origins there are, and takes from them: %j', async (flags, allowed_origins) => {
+    changing()
+    expect(await update(...flags)).toMatchObject({ code: 0 })
+    expect(bodies()).toEqual([{ allowed_origins }])
+  })
+
+  it('says that an origin to remove was none of them, for it may be misspelt', async () => {
+    changing()
+    const { code, stderr } = await update('--remove-origin', 'https://shpo.example')
+    expect(code).toBe(0)
+    expect(stderr).toContain('note: https://shpo.example was not among its origins')
+    expect(bodies()).toEqual([{ allowed_origins: siteOf().allowed_origins }])
+  })
+
+  it.each([
+    [[], 'nothing to change'],
+    [['--origin', shop, '--add-origin', 'https://c.example'], 'exclude each other'],
+    [['--origin', shop, '--remove-origin', shop], 'exclude each other'],
+    [['--origin', shop, '--clear-origins'], 'exclude each other'],
+    [['--clear-origins', '--add-origin', shop], 'exclude each other'],
+    [['--origin', ''], '--origin must be an origin'],
+    [['--add-origin', 'x'], '--add-origin must be an origin'],
+    [['--remove-origin', 'x'], '--remove-origin must be an origin'],
+    [['--name', ''], '--name must not be empty'],
+  ])('refuses %j before any request, with 2', async (flags, said) => {
+    const { code, stdout, stderr } = await update(...flags)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(said)
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('of a site that is missing ends with 3, whether it is read first or not', async () => {
+    holding()
+    cli.instance.use(managing('patch', sitePath, () => fails(404, 'not_found', 'x')))
+    for (const flags of [
+      ['--name', 'New'],
+      ['--add-origin', shop],
+    ]) {
+      const { code, stdout, stderr } = await runAs(cli, ['sites', 'update', 'missing', ...flags])
+      expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+      expect(stderr).toContain('error: no site with id missing (not_found)')
+    }
+  })
+})
+
+describe('sites rotate-token', () => {
+  const rotated = { site_id: id, token: newToken, previous_valid_until: '2026-02-01T00:00:00.000Z' }
+  function rotating() {
+    cli.instance.use(
+      signsIn(),
+      managing('post', tokenPath, () => rotated),
+    )
+  }
+  const rotate = (...more: string[]) => runAs(cli, ['sites', 'rotate-token', id, ...more])
+
+  it.each([
+    [[], {}],
+    [['--overlap', '72'], { overlap_hours: 72 }],
+    [['--overlap', '0', '--yes'], { overlap_hours: 0 }],
+  ])('sends the overlap that is given: %j', async (flags, body) => {
+    rotating()
+    const { code, stdout, stderr } = await rotate(...flags, '--json')
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toEqual(rotated)
+    expect(stderr).toBe(`made a new token for site ${id} on default@${new URL(cli.instance.url).host}\n`)
+    expect(managed(cli)).toMatchObject([{ method: 'POST', path: `/api/v1/sites/${id}/token`, body }])
+    expect(bodies()).toEqual([body])
+  })
+
+  it.each([
+    [['--overlap', '0'], '--yes'],
+    [['--overlap', '721'], '--overlap must be from 0 to 720'],
+    [['--overlap', '-1'], '--overlap must be'],
+    [['--overlap', '1.5'], '--overlap must be'],
+    [['--overlap', ''], '--overlap must be'],
+    [['-o', 'id'], 'would lose the secret'],
+  ])('refuses %j before any request, with 2', async (flags, said) => {
+    const { code, stdout, stderr } = await rotate(...flags)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(said)
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('of a site that is missing ends with 3; a lost answer with 11, and what to do', async () => {
+    cli.instance.use(
+      signsIn(),
+      managing('post', tokenPath, asked =>
+        asked.id === 'missing' ? fails(404, 'not_found', 'x') : fails(503, 'unavailable', 'x'),
+      ),
+    )
+    const missing = await runAs(cli, ['sites', 'rotate-token', 'missing'])
+    expect(missing).toMatchObject({ code: 3, stdout: '' })
+    expect(missing.stderr).toContain('error: no site with id missing')
+    const lost = await rotate('--json')
+    expect(lost).toMatchObject({ code: 11, stdout: '' })
+    expect(machineError(lost.stderr)['hint']).toContain('rotate-token once more')
+  })
+})

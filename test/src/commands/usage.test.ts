@@ -1,0 +1,74 @@
+import { http } from 'msw'
+import { describe, expect, it } from 'vitest'
+import { managed, managing, runAs, signsIn } from '../dashboard.ts'
+import { answers, apiKey, fails, machineError, useCli } from '../support.ts'
+
+const cli = useCli()
+const path = '*/api/v1/usage'
+const used = {
+  month: '2026-11',
+  used: 812,
+  limit: 10_000,
+  remaining: 9188,
+  resets_at: '2026-12-01T00:00:00.000Z',
+}
+
+describe('with the API key', () => {
+  it('is one record, for one request and no password', async () => {
+    cli.instance.use(answers('get', path, used))
+    const { code, stdout, stderr } = await cli.run(['usage', '--json'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(JSON.parse(stdout)).toEqual(used)
+    expect(cli.instance.requests).toMatchObject([
+      { method: 'GET', url: '/api/v1/usage', headers: { authorization: `Bearer ${apiKey}` } },
+    ])
+    expect((await cli.run(['usage', '--header'])).stdout).toBe(
+      'month\tused\tlimit\tremaining\tresets_at\n2026-11\t812\t10000\t9188\t2026-12-01T00:00:00.000Z\n',
+    )
+  })
+
+  it('an e-mail that is merely remembered asks for no password', async () => {
+    cli.instance.use(answers('get', path, used))
+    expect(await cli.run(['usage'], { env: { CONSENTCTL_EMAIL: 'maria@example.com' } })).toMatchObject({
+      code: 0,
+    })
+  })
+
+  it('says that there is no limit', async () => {
+    cli.instance.use(answers('get', path, { ...used, limit: null, remaining: null }))
+    const { stdout, stderr } = await cli.run(['usage', '--json'])
+    expect(JSON.parse(stdout)).toMatchObject({ limit: null, remaining: null })
+    expect(stderr).toBe('the account has no monthly limit\n')
+  })
+
+  it.each([
+    [429, 'quota_exceeded', 6],
+    [401, 'unauthorized', 4],
+    [403, 'forbidden', 4],
+    [404, 'not_found', 3],
+    [500, 'internal_error', 7],
+  ])('%i %s', async (status, error, exit) => {
+    cli.instance.use(http.get(path, () => fails(status, error)))
+    const { code, stdout, stderr } = await cli.run(['usage', '--json'])
+    expect({ code, stdout }).toEqual({ code: exit, stdout: '' })
+    expect(machineError(stderr)).toMatchObject({ code: error, exit })
+  })
+
+  it('where it may not do this, says so rather than that it is no valid key', async () => {
+    cli.instance.use(http.get(path, () => fails(403, 'forbidden', 'the key has no scope "read"')))
+    const { stderr } = await cli.run(['usage'])
+    expect(stderr).toContain('try: use a key that may do this')
+    expect(stderr).toContain('why: the key came from CONSENTCTL_API_KEY')
+  })
+})
+
+it('with --email is asked for by a session, which no quota stops', async () => {
+  cli.instance.use(
+    signsIn(),
+    managing('get', path, () => used),
+  )
+  const { code, stdout } = await runAs(cli, ['usage', '--json'])
+  expect(code).toBe(0)
+  expect(JSON.parse(stdout)).toEqual(used)
+  expect(managed(cli)).toMatchObject([{ method: 'GET', path: '/api/v1/usage' }])
+})

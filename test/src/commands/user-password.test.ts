@@ -1,0 +1,132 @@
+import { describe, expect, it, vi } from 'vitest'
+import { OperatorError, type ServerModule } from '../../../src/contract/server.ts'
+import { type RunOptions, run } from '../../support/cli.ts'
+import { machineError } from '../support.ts'
+
+const email = 'maria@example.com'
+const made = 'made-up_password-1234567'
+
+/** The command with a server that sets passwords, and what that was asked for. */
+function setup() {
+  const resetPassword = vi.fn<ServerModule['resetPassword']>(async (_options, { email, password }) => ({
+    email: email.toLowerCase(),
+    password: password === undefined ? made : null,
+  }))
+  const loadServer = vi.fn(async () => ({ resetPassword }) as unknown as ServerModule)
+  const command = (args: readonly string[], options: RunOptions = {}) =>
+    run(['admin', 'user', 'password', ...args], { loadServer, ...options })
+  return { resetPassword, loadServer, command }
+}
+
+describe('a password that is made', () => {
+  it('is shown once, on standard output alone', async () => {
+    const { command, resetPassword } = setup()
+    const { code, stdout, stderr } = await command(['--email', email])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${email}\t${made}\n` })
+    expect(stderr).not.toContain(made)
+    expect(resetPassword.mock.calls.map(([options, user]) => [options, user])).toEqual([
+      [
+        { databaseUrl: undefined, dataDir: undefined },
+        { email, password: undefined },
+      ],
+    ])
+  })
+
+  it.each(['-o json', '--json', '-o ndjson'])('is in the answer to programs with %s', async flags => {
+    const { code, stdout } = await setup().command(['--email', email, ...flags.split(' ')])
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toEqual({ email, password: made })
+  })
+
+  it('is whole on a terminal, however narrow', async () => {
+    const tty = { stdout: true, stderr: true }
+    const { stdout } = await setup().command(['--email', email], { tty, columns: 20 })
+    expect(stdout).toContain(made)
+  })
+
+  it.each(['-q', '-o id'])('is not lost to %s: that is an error, before anything is changed', async flags => {
+    const { command, loadServer } = setup()
+    const { code, stdout } = await command(['--email', email, ...flags.split(' ')])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(loadServer).not.toHaveBeenCalled()
+  })
+})
+
+describe('a password on standard input', () => {
+  it.each([
+    ['without a line’s end', 'a b\tc', 'a b\tc'],
+    ['with a line’s end', 'password\n', 'password'],
+    ['with a line’s end of Windows', 'password\r\n', 'password'],
+    ['with spaces round it', ' password \n', ' password '],
+    ['with two lines’ ends', 'password\n\n', 'password\n'],
+    ['in any script', 'pässwörd🍪\n', 'pässwörd🍪'],
+  ])('%s is passed on as it is, but for its line’s end', async (_name, stdin, password) => {
+    const { command, resetPassword } = setup()
+    expect((await command(['--email', email, '--password-stdin'], { stdin })).code).toBe(0)
+    expect(resetPassword.mock.calls[0]?.[1]).toEqual({ email, password })
+  })
+
+  it('is shown nowhere', async () => {
+    for (const format of ['table', 'tsv', 'json', 'ndjson', 'id']) {
+      const args = ['--email', email, '--password-stdin', '-o', format]
+      const { code, stdout, stderr } = await setup().command(args, { stdin: 'correct horse\n' })
+      expect(code).toBe(0)
+      expect(stdout).toContain(email)
+      expect(stdout + stderr).not.toContain('horse')
+    }
+  })
+
+  it.each(['', '\n', '\r\n'])('must be there: %j is an error', async stdin => {
+    const { command, loadServer } = setup()
+    const { code, stdout } = await command(['--email', email, '--password-stdin'], { stdin })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(loadServer).not.toHaveBeenCalled()
+  })
+
+  it('must be UTF-8', async () => {
+    const { command, loadServer } = setup()
+    const stdin = Buffer.from([0x70, 0xff, 0xfe, 0x0a])
+    expect((await command(['--email', email, '--password-stdin'], { stdin })).code).toBe(5)
+    expect(loadServer).not.toHaveBeenCalled()
+  })
+})
+
+describe('the command line', () => {
+  it.each([
+    [''],
+    ['--email'],
+    ['--email='],
+    [`${email}`],
+    [`--email ${email} --password secret-word`],
+    [`--email ${email} --password-stdin=secret-word`],
+    [`--email ${email} secret-word`],
+  ])('is refused as it is: "%s"', async line => {
+    const { command, loadServer } = setup()
+    const { code, stdout } = await command(line === '' ? [] : line.split(' '))
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(loadServer).not.toHaveBeenCalled()
+  })
+
+  it('names the database', async () => {
+    const { command, resetPassword } = setup()
+    await command(['--email', email, '--database-url', 'postgres://db/x'])
+    await command(['--email', email, '--data-dir', '/srv/consents'])
+    expect(resetPassword.mock.calls.map(([options]) => options)).toEqual([
+      { databaseUrl: 'postgres://db/x', dataDir: undefined },
+      { databaseUrl: undefined, dataDir: '/srv/consents' },
+    ])
+  })
+})
+
+describe('a failure', () => {
+  it('that the operator can mend is told in a sentence, for programs as JSON', async () => {
+    const { command, resetPassword } = setup()
+    resetPassword.mockRejectedValue(new OperatorError(`nobody signs in with the e-mail ${email}`))
+    const person = await command(['--email', email])
+    expect(person).toMatchObject({ code: 2, stdout: '' })
+    expect(person.stderr).toContain(`nobody signs in with the e-mail ${email}`)
+    const program = await command(['--email', email, '--json'])
+    expect(program).toMatchObject({ code: 2, stdout: '' })
+    expect(machineError(program.stderr)).toMatchObject({ exit: 2 })
+  })
+})

@@ -1,0 +1,83 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+/** A TCP proxy before a server on loopback; what goes through it fares as its test pleases. */
+export interface TcpProxy {
+  readonly port: number
+  /** Holds every piece of data back for so many milliseconds. */
+  delay(milliseconds: number): void
+  /** Ends every connection that is open, with a reset. */
+  reset(): void
+  /** Says to every client that the server will send nothing more, and still takes what the client sends. */
+  halfClose(): void
+  /**
+   * Lets everything vanish without a word, as a failed router does. Connections that were open or attempted meanwhile
+   * stay silent for ever; only new ones work when it is light again.
+   */
+  darken(isDark: boolean): void
+  close(): Promise<void>
+}
+
+interface Link {
+  readonly client: Socket
+  readonly server: Socket
+  isDark: boolean
+}
+
+export async function startProxy(target: number): Promise<TcpProxy> {
+  const links = new Set<Link>()
+  /** Who came in the dark: nothing of them has reached the server. */
+  const silent = new Set<Socket>()
+  let [wait, isDark] = [0, false]
+  const carry = (link: Link, from: Socket, to: Socket) => {
+    const queue: (() => void)[] = []
+    // In order, even when the wait becomes shorter meanwhile.
+    const later = (work: () => void) => {
+      if (wait === 0 && queue.length === 0) return work()
+      queue.push(work)
+      setTimeout(() => queue.shift()?.(), wait)
+    }
+    from.on('data', data => later(() => void (!link.isDark && to.writable && to.write(data))))
+    from.on('end', () => later(() => void (!link.isDark && to.end())))
+    from.on('error', () => {})
+    from.on('close', () => {
+      if (link.isDark) return
+      links.delete(link)
+      later(() => void to.destroy())
+    })
+  }
+  const proxy = createServer({ allowHalfOpen: true }, client => {
+    if (isDark) return void silent.add(client.on('error', () => {}))
+    const server = connect({ port: target, host: '127.0.0.1', allowHalfOpen: true })
+    const link = { client, server, isDark: false }
+    links.add(link)
+    carry(link, client, server)
+    carry(link, server, client)
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const each = (work: (link: Link) => void) => () => links.forEach(work)
+  return {
+    port: (proxy.address() as AddressInfo).port,
+    delay: milliseconds => {
+      wait = milliseconds
+    },
+    reset: each(({ client, server }) => {
+      client.resetAndDestroy()
+      server.destroy()
+    }),
+    halfClose: each(({ client }) => client.end()),
+    darken: dark => {
+      isDark = dark
+      for (const link of links) link.isDark = true
+    },
+    close: async () => {
+      for (const { client, server } of links) {
+        client.destroy()
+        server.destroy()
+      }
+      for (const client of silent) client.destroy()
+      proxy.close()
+      await once(proxy, 'close')
+    },
+  }
+}
