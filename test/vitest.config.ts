@@ -44,6 +44,7 @@ export default defineConfig({
   test: {
     globalSetup: 'test/support/global-setup.ts',
     pool: 'forks',
+    maxWorkers: 2, // much of the suite waits: for servers, clocks and databases
     projects: [
       {
         extends: true,
