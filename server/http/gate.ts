@@ -71,6 +71,7 @@ export function installGate(app: FastifyInstance, deps: GateDeps): void {
   app.addHook('onSend', async (request, { statusCode }) => {
     request.leave?.()
     if (statusCode >= 500) request.unit?.giveBack()
+    request.unit = null // an answer that fails on its way out is answered once more
   })
 }
 

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 
@@ -33,7 +32,7 @@ export async function converse(
     isLate = true
     socket.destroy()
   })
-  const closed = once(socket, 'close')
+  const closed = new Promise(resolve => socket.once('close', resolve)) // events.once would reject at the error
   for (const [index, piece] of (Array.isArray(bytes) ? bytes : [bytes]).entries()) {
     if (index > 0) await delay(pause)
     socket.write(typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece)

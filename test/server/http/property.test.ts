@@ -139,9 +139,10 @@ describe('a connection', () => {
     const noise = fc.uint8Array({ minLength: 1, maxLength: 200 }).map(bytes => Buffer.from(bytes))
     const property = fc.asyncProperty(fc.oneof(spoilt, spoilt, noise), async bytes => {
       const answers = await converse(service.url, bytes, { patience: 100, mayWait: true })
-      expect(answers.length).toBeLessThanOrEqual(1)
+      const heads = bytes.toString('latin1').split(/\r?\n\r?\n(?=[\s\S])/) // a blank line in the middle makes two requests
+      expect(answers.length).toBeLessThanOrEqual(heads.length)
       for (const answer of answers) if (answer.status !== 200) expectClientError(answer)
     })
-    await fc.assert(property, { numRuns: 100 }) // a third of them wait for more, and so does the server
+    await fc.assert(property, { numRuns: 300 }) // a third of them wait for more, and so does the server
   })
 })

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { connect } from 'node:net'
 
 export interface RawAnswer {
@@ -19,7 +18,7 @@ export async function sendRaw(
   socket.on('data', chunk => chunks.push(chunk))
   socket.on('error', () => {}) // a reset after the answer is as good as an end
   socket.setTimeout(patience, () => socket.destroy())
-  const closed = once(socket, 'close')
+  const closed = new Promise(resolve => socket.once('close', resolve)) // events.once would reject at the error
   socket.write(bytes)
   await closed
   return parse(Buffer.concat(chunks).toString())
