@@ -31,7 +31,7 @@ const [notice, recent] = [1000, 15_000]
 /** How long requests in flight may take to finish when the server stops, in milliseconds. */
 const patience = 5500
 
-/** How long a connection without a request may still bring one: a client may just be sending it. */
+/** How long requests that are on their way may take to arrive, and a connection without one to bring it. */
 const grace = 300
 
 /**
@@ -41,7 +41,8 @@ const grace = 300
 export async function drain(app: FastifyInstance): Promise<void> {
   const { server } = app
   draining.add(server)
-  if (Date.now() - (lastLook.get(server) ?? 0) < recent) await delay(notice)
+  // Closing resets the connections that wait to be accepted, and ends idle ones whose next request is on the wire.
+  await delay(Date.now() - (lastLook.get(server) ?? 0) < recent ? notice : grace)
   const closed = app.close()
   const start = Date.now()
   await delay(grace)
