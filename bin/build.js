@@ -1,6 +1,6 @@
 // Bundles the client with its libraries, split so that a command loads only what it uses, and the server beside
 // it with its libraries left where npm put them (PGlite finds its WebAssembly next to its own files).
-import { rmSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
@@ -24,7 +24,7 @@ const shared = {
 rmSync(new URL('../dist', import.meta.url), { recursive: true, force: true })
 await build({
   ...shared,
-  entryPoints: ['src/main.ts'],
+  entryPoints: ['src/main.ts', 'src/reference/files.ts'],
   minify: true,
   keepNames: true,
   // CommonJS libraries inside an ESM bundle still call require for Node's own modules.
@@ -35,3 +35,11 @@ await build({
   entryPoints: ['server/main.ts', 'server/db/embedded-worker.ts'],
   packages: 'external',
 })
+
+const { generate } = await import(new URL('../dist/src/reference/files.js', import.meta.url).href)
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+const { man } = await generate(version)
+mkdirSync(new URL('../dist/man', import.meta.url))
+for (const [name, page] of Object.entries(man)) {
+  writeFileSync(new URL(`../dist/man/${name}`, import.meta.url), page)
+}

@@ -22,7 +22,7 @@ export async function main(host: Host, loadServer: () => Promise<ServerModule>):
     help += text
   }
   try {
-    const program = await buildProgram(argv, version, print, context)
+    const program = await buildProgram(new Set(argv), version, print, context)
     globals = () => program.opts()
     await program.parseAsync(argv, { from: 'user' }).catch(async (error: unknown) => {
       if (!isHelp(error)) throw error

@@ -4,12 +4,17 @@ import type { ColorChoice } from './io/io.ts'
 import { formatNames } from './output/names.ts'
 import { type Group, type Leaf, tree } from './tree.ts'
 
-/**
- * The command line as commander has it. Only the commands whose names are among the words of argv are loaded; of the
- * others the name and the summary are enough for help and suggestions.
- */
+/** The names of the commands to load; of the others the name and the summary are enough for help and suggestions. */
+export interface Words {
+  has(word: string): boolean
+}
+
+/** What makes every command be loaded. */
+export const everything: Words = { has: () => true }
+
+/** The command line as commander has it, with the commands that are wanted. */
 export async function buildProgram(
-  argv: readonly string[],
+  words: Words,
   version: string,
   print: (help: string) => void,
   context: () => Promise<Context>,
@@ -40,7 +45,7 @@ export async function buildProgram(
       'after',
       `\nStart here:\n  $ consentctl auth login --base-url https://consent.example.com\n  $ consentctl list\n`,
     )
-  await addAll(program, tree, new Set(argv), context)
+  await addAll(program, tree, words, context)
   refuseRepeats(program)
   return program
 }
@@ -48,7 +53,7 @@ export async function buildProgram(
 async function addAll(
   parent: Command,
   group: Group,
-  words: Set<string>,
+  words: Words,
   context: () => Promise<Context>,
 ): Promise<void> {
   for (const [name, entry] of Object.entries(group)) {

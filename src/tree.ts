@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { shellNames } from './completion/names.ts'
 import type { Context } from './context.ts'
 import { account } from './tree-account.ts'
 
@@ -17,6 +18,16 @@ export interface Branch {
 }
 
 export type Group = Readonly<Record<string, Leaf | Branch>>
+
+const shells = Object.fromEntries(
+  shellNames.map(shell => [
+    shell,
+    {
+      summary: `Print the completions for ${shell}`,
+      load: async () => (await import('./commands/completion/print.ts')).printer(shell),
+    },
+  ]),
+)
 
 /** Every command there is. A new one is a file, and a line here. */
 export const tree: Group = {
@@ -72,6 +83,24 @@ export const tree: Group = {
         load: async () => (await import('./commands/config/list.ts')).list,
       },
     },
+  },
+  completion: {
+    summary: 'Make the shell complete commands, flags and values',
+    commands: {
+      ...shells,
+      install: {
+        summary: 'Add the completions to your shell, after a question',
+        load: async () => (await import('./commands/completion/install.ts')).install,
+      },
+      values: {
+        summary: 'Print what stands in the local files for a kind of value',
+        load: async () => (await import('./commands/completion/values.ts')).values,
+      },
+    },
+  },
+  commands: {
+    summary: 'List every command, its flags and examples',
+    load: async () => (await import('./commands/commands.ts')).commands,
   },
   serve: {
     summary: 'Run the service',

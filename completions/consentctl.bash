@@ -1,0 +1,106 @@
+# bash completions for consentctl. Made from its commands: see "consentctl completion --help".
+_consentctl() {
+  local at='' commands='' flags='' words='' i
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
+  # To bash the sign in --output=json is a word of its own.
+  if [[ $current == = ]]; then
+    current=''
+  elif [[ $previous == = && $COMP_CWORD -gt 2 ]]; then
+    previous=${COMP_WORDS[COMP_CWORD-2]}
+  fi
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case " --output -o --profile -p --base-url --color --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --from --to --limit --cursor --max-requests --email --name --origin --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota " in *" ${COMP_WORDS[i-1]} "*) continue ;; esac
+    case "$at ${COMP_WORDS[i]}" in
+      ' create') at='create' ;;
+      ' list'|' ls') at='list' ;;
+      ' get') at='get' ;;
+      ' update') at='update' ;;
+      ' rm'|' delete') at='rm' ;;
+      ' history') at='history' ;;
+      ' sites') at='sites' ;;
+      ' keys') at='keys' ;;
+      ' usage') at='usage' ;;
+      ' auth') at='auth' ;;
+      ' config') at='config' ;;
+      ' completion') at='completion' ;;
+      ' commands') at='commands' ;;
+      ' serve') at='serve' ;;
+      ' admin') at='admin' ;;
+      'sites list') at='sites list' ;;
+      'sites create') at='sites create' ;;
+      'sites update') at='sites update' ;;
+      'sites rotate-token') at='sites rotate-token' ;;
+      'keys list') at='keys list' ;;
+      'keys create') at='keys create' ;;
+      'keys revoke') at='keys revoke' ;;
+      'auth login') at='auth login' ;;
+      'auth logout') at='auth logout' ;;
+      'auth status') at='auth status' ;;
+      'config list') at='config list' ;;
+      'completion bash') at='completion bash' ;;
+      'completion zsh') at='completion zsh' ;;
+      'completion fish') at='completion fish' ;;
+      'completion powershell') at='completion powershell' ;;
+      'completion install') at='completion install' ;;
+      'completion values') at='completion values' ;;
+      'admin account') at='admin account' ;;
+      'admin user') at='admin user' ;;
+      'admin account create') at='admin account create' ;;
+      'admin user password') at='admin user password' ;;
+    esac
+  done
+  case "$at $previous" in
+      'create --site'|'list --site'|'auth login --site') words=$(consentctl completion values sites 2> /dev/null); [[ $words ]] || return ;;
+      'create --pref'|'create --preferences'|'create --consent-id'|'create --subject'|'create --policy-version'|'create --ip-address'|'create --user-agent'|'list --subject'|'list --consent-id'|'list --from'|'list --to'|'list --limit'|'list --cursor'|'list --max-requests'|'update --pref'|'update --preferences'|'sites list --email'|'sites create --name'|'sites create --policy-version'|'sites create --origin'|'sites create --email'|'sites update --name'|'sites update --policy-version'|'sites update --origin'|'sites update --add-origin'|'sites update --remove-origin'|'sites update --email'|'sites rotate-token --overlap'|'sites rotate-token --email'|'keys list --email'|'keys create --name'|'keys create --scope'|'keys create --expires'|'keys create --email'|'keys revoke --email'|'usage --email'|'auth login --email'|'auth login --key-name'|'auth login --scope'|'serve --host'|'serve --port'|'serve --database-url'|'admin account create --email'|'admin account create --site'|'admin account create --plan'|'admin account create --monthly-quota'|'admin account create --database-url'|'admin user password --email'|'admin user password --database-url'|*' --base-url') return ;;
+      'create --file'|'serve --data-dir'|'admin account create --data-dir'|'admin user password --data-dir') compopt -o default 2> /dev/null; return ;;
+      *' --output'|*' -o') words=$'table\ntsv\njson\nndjson\nid' ;;
+      *' --profile'|*' -p') words=$(consentctl completion values profiles 2> /dev/null); [[ $words ]] || return ;;
+      *' --color') words=$'auto\nalways\nnever' ;;
+  esac
+  case $at in
+    '') commands='create list ls get update rm delete history sites keys usage auth config completion commands serve admin' flags='' ;;
+    'create') commands='' flags='--site --accepted --refused --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file' ;;
+    'list') commands='' flags='--site --subject --consent-id --accepted --refused --from --to --include-deleted --limit --all --cursor --max-requests' ;;
+    'get') commands='' flags='--include-deleted' ;;
+    'update') commands='' flags='--accepted --refused --pref --preferences --replace-preferences' ;;
+    'rm') commands='' flags='--yes -y' ;;
+    'history') commands='' flags='' ;;
+    'sites') commands='list create update rotate-token' flags='' ;;
+    'sites list') commands='' flags='--email --password-stdin' ;;
+    'sites create') commands='' flags='--name --policy-version --origin --email --password-stdin' ;;
+    'sites update') commands='' flags='--name --policy-version --origin --add-origin --remove-origin --clear-origins --email --password-stdin' ;;
+    'sites rotate-token') commands='' flags='--overlap --yes -y --email --password-stdin' ;;
+    'keys') commands='list create revoke' flags='' ;;
+    'keys list') commands='' flags='--email --password-stdin' ;;
+    'keys create') commands='' flags='--name --scope --expires --email --password-stdin' ;;
+    'keys revoke') commands='' flags='--yes -y --email --password-stdin' ;;
+    'usage') commands='' flags='--email --password-stdin' ;;
+    'auth') commands='login logout status' flags='' ;;
+    'auth login') commands='' flags='--with-key --email --password-stdin --site --key-name --scope' ;;
+    'auth logout') commands='' flags='' ;;
+    'auth status') commands='' flags='' ;;
+    'config') commands='list' flags='' ;;
+    'config list') commands='' flags='' ;;
+    'completion') commands='bash zsh fish powershell install values' flags='' ;;
+    'completion bash') commands='' flags='' ;;
+    'completion zsh') commands='' flags='' ;;
+    'completion fish') commands='' flags='' ;;
+    'completion powershell') commands='' flags='' ;;
+    'completion install') commands='' flags='--yes -y' ;;
+    'completion values') commands='' flags='' ;;
+    'commands') commands='' flags='' ;;
+    'serve') commands='' flags='--host --port --database-url --data-dir --quickstart' ;;
+    'admin') commands='account user' flags='' ;;
+    'admin account') commands='create' flags='' ;;
+    'admin account create') commands='' flags='--email --site --plan --monthly-quota --password-stdin --database-url --data-dir' ;;
+    'admin user') commands='password' flags='' ;;
+    'admin user password') commands='' flags='--email --password-stdin --database-url --data-dir' ;;
+  esac
+  if [[ -z $words ]]; then
+    [[ $current == -* ]] && words="$flags --version -V --output -o --json --quiet -q --header --profile -p --base-url --color --help -h" || words=$commands
+    words=${words// /$'\n'}
+  fi
+  local IFS=$'\n'
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -F _consentctl consentctl

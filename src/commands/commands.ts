@@ -1,0 +1,40 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../context.ts'
+import { type CommandInfo, flatten, usageOf } from '../reference/describe.ts'
+import { describeTree } from '../reference/tree.ts'
+import { type CommandRow, commandView } from '../views/command.ts'
+import { action } from './action.ts'
+import { many, pagesOf } from './output.ts'
+
+/** `commands`: the tree of commands, for programs that drive this one. */
+export function commands(command: Command, ctx: Context): void {
+  command
+    .addHelpText(
+      'after',
+      `
+The first entry, without a name, is the program with the flags that work in every command.
+
+Examples:
+  $ consentctl commands
+  $ consentctl commands --json`,
+    )
+    .action(
+      action(ctx, z.strictObject({}), async () => {
+        const rows = flatten(await describeTree())
+          .filter(isCallable)
+          .map(rowOf)
+        return many(commandView, pagesOf(rows))
+      }),
+    )
+}
+
+/** The program and every command; groups do nothing themselves. */
+function isCallable({ path, commands }: CommandInfo): boolean {
+  return path === '' || commands.length === 0
+}
+
+function rowOf(info: CommandInfo): CommandRow {
+  const { path, summary, aliases, arguments: operands, flags, examples } = info
+  return { command: path, summary, usage: usageOf(info), aliases, arguments: operands, flags, examples }
+}

@@ -1,0 +1,39 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { ShellName } from '../../completion/names.ts'
+import { scripts } from '../../completion/scripts.ts'
+import type { Context } from '../../context.ts'
+import { describeTree } from '../../reference/tree.ts'
+import { action } from '../action.ts'
+
+/** How each shell reads them for one session, and the file where it looks for them in every one. */
+const uses: Record<ShellName, readonly [once: string, file: string]> = {
+  bash: ['source <(consentctl completion bash)', '~/.local/share/bash-completion/completions/consentctl'],
+  zsh: ['source <(consentctl completion zsh)', '~/.zfunc/_consentctl'],
+  fish: ['consentctl completion fish | source', '~/.config/fish/completions/consentctl.fish'],
+  powershell: ['consentctl completion powershell | Out-String | Invoke-Expression', 'consentctl.ps1'],
+}
+
+/** `completion bash` and the others: the script on standard output. */
+export function printer(shell: ShellName): (command: Command, ctx: Context) => void {
+  const [once, file] = uses[shell]
+  return (command, ctx) => {
+    command
+      .addHelpText(
+        'after',
+        `
+For one session: ${once}
+For every one, keep it in a file, or let "completion install" do so.
+
+Examples:
+  $ consentctl completion ${shell} > ${file}
+  $ consentctl completion install ${shell}`,
+      )
+      .action(
+        action(ctx, z.strictObject({}), async () => {
+          await ctx.io.out.write(scripts[shell](await describeTree()))
+          return undefined
+        }),
+      )
+  }
+}

@@ -1,0 +1,38 @@
+import { Argument, type Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../../context.ts'
+import type { View } from '../../output/index.ts'
+import { readConfig } from '../../store.ts'
+import { action } from '../action.ts'
+import { many, pagesOf } from '../output.ts'
+
+const kinds = ['profiles', 'sites'] as const
+
+const valueView: View<string> = {
+  id: value => value,
+  columns: [{ name: 'value', value: value => value, whole: true, rank: 1 }],
+}
+
+/** `completion values`: what the scripts ask for when a value is completed; it asks no instance. */
+export function values(command: Command, ctx: Context): void {
+  command
+    .addArgument(new Argument('<kind>', 'what is completed').choices([...kinds]))
+    .addHelpText(
+      'after',
+      `
+The completions call this for the names of profiles, and for the sites that profiles have.
+
+Examples:
+  $ consentctl completion values profiles
+  $ consentctl completion values sites`,
+    )
+    .action(
+      action(ctx, z.strictObject({ operands: z.tuple([z.enum(kinds)]) }), async (_, { operands: [kind] }) => {
+        const { profiles } = readConfig(ctx.settings.folder)
+        const found =
+          kind === 'profiles' ? Object.keys(profiles) : Object.values(profiles).map(profile => profile.site)
+        const values = [...new Set(found.filter(value => value !== undefined))].sort()
+        return many(valueView, pagesOf(values))
+      }),
+    )
+}

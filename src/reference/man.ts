@@ -1,0 +1,66 @@
+import { type CommandInfo, type FlagInfo, flatten, usageOf } from './describe.ts'
+
+/** The manual pages by their files' names, in section 1 (man-pages(7)): the program's and one for each command. */
+export function manPages(tree: CommandInfo, version: string): Record<string, string> {
+  return Object.fromEntries(
+    flatten(tree).map(command => [`${nameOf(command)}.1`, page(command, tree, version)]),
+  )
+}
+
+function page(command: CommandInfo, program: CommandInfo, version: string): string {
+  const name = nameOf(command)
+  const isProgram = command === program
+  const about = [...flatten(program)].filter(each => each.path !== '' && isBelow(each, command))
+  const parts = [
+    `.TH ${quoted(name.toUpperCase())} 1 "" ${quoted(`consentctl ${version}`)} "consentctl"`,
+    `.SH NAME\n${text(`${name} - ${command.summary}`)}`,
+    `.SH SYNOPSIS\n.B ${text(usageOf(command))}\n[options]`,
+    section('DESCRIPTION', command.notes && `.nf\n${text(command.notes)}\n.fi`),
+    section('ARGUMENTS', command.arguments.map(each => entry(each.name, each.description)).join('\n')),
+    section('COMMANDS', about.map(each => entry(usageOf(each), each.summary)).join('\n')),
+    section('OPTIONS', command.flags.map(flagEntry).join('\n')),
+    isProgram ? '' : section('GLOBAL OPTIONS', program.flags.map(flagEntry).join('\n')),
+    section('EXAMPLES', command.examples.map(example => `.nf\n$ ${text(example)}\n.fi`).join('\n.PP\n')),
+    isProgram ? '' : '.SH SEE ALSO\n.BR consentctl (1)',
+  ]
+  return `${parts.filter(part => part !== '').join('\n')}\n`
+}
+
+/** What stands in a group, or in the program, that can be called. */
+function isBelow(command: CommandInfo, group: CommandInfo): boolean {
+  return (
+    command !== group &&
+    command.commands.length === 0 &&
+    `${command.path} `.startsWith(group.path && `${group.path} `)
+  )
+}
+
+function nameOf({ path }: CommandInfo): string {
+  return ['consentctl', ...path.split(' ')].filter(word => word !== '').join('-')
+}
+
+function section(title: string, body: string): string {
+  return body === '' ? '' : `.SH ${title}\n${body}`
+}
+
+function flagEntry({ names, value, description, choices, required }: FlagInfo): string {
+  const term = `${names.join(', ')}${value ? ` ${value}` : ''}`
+  const more = [required ? 'needed' : '', choices.length ? `one of ${choices.join(', ')}` : '']
+  return entry(term, [description, ...more.filter(each => each !== '')].join('; '))
+}
+
+function entry(term: string, description: string): string {
+  return `.TP\n.B ${text(term)}\n${text(description)}`
+}
+
+/** Text as roff prints it: no line of it is a request, and its hyphens can be copied. */
+function text(plain: string): string {
+  return plain
+    .replace(/\\/g, '\\e')
+    .replace(/-/g, '\\-')
+    .replace(/^([.'])/gm, '\\&$1')
+}
+
+function quoted(argument: string): string {
+  return `"${argument.replace(/"/g, '""')}"`
+}

@@ -1,0 +1,61 @@
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { flatten } from '../../src/reference/describe.ts'
+import { generate } from '../../src/reference/files.ts'
+import { describeTree } from '../../src/reference/tree.ts'
+import { run } from '../support/cli.ts'
+
+const root = new URL('../../', import.meta.url)
+const generated = await generate('1.2.3')
+
+describe('what is made from the tree of commands is what is committed (npm run generate)', () => {
+  it('the completions, and no others', () => {
+    expect(readdirSync(new URL('completions', root)).sort()).toEqual(
+      Object.keys(generated.completions).sort(),
+    )
+    for (const [name, script] of Object.entries(generated.completions))
+      expect(readFileSync(new URL(`completions/${name}`, root), 'utf8')).toBe(script)
+  })
+
+  it('the README’s table of commands', () => {
+    const [, table] =
+      /<!-- commands -->\n([\s\S]*)\n<!-- \/commands -->/.exec(
+        readFileSync(new URL('README.md', root), 'utf8'),
+      ) ?? []
+    expect(table).toBe(generated.readme)
+  })
+})
+
+describe('commands', () => {
+  it('lists every command with its flags and examples as JSON, and the program first', async () => {
+    const { code, stdout, stderr } = await run(['commands', '--json'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const rows = JSON.parse(stdout)
+    expect(rows[0]).toMatchObject({ command: '', usage: 'consentctl <command>' })
+    const rm = rows.find(({ command }: { command: string }) => command === 'rm')
+    expect(rm).toMatchObject({ aliases: ['delete'], usage: 'consentctl rm <id...>' })
+    expect(rm.flags.map(({ names }: { names: string[] }) => names[0])).toContain('--yes')
+    expect(rows.length).toBeGreaterThan(20)
+  })
+})
+
+describe('the manual', () => {
+  it('has a page for each command and group, with every flag that its help has', async () => {
+    for (const { path, flags } of flatten(await describeTree())) {
+      const page = generated.man[`${['consentctl', ...path.split(' ')].filter(Boolean).join('-')}.1`] ?? ''
+      expect(page).toMatch(/^\.TH "CONSENTCTL/)
+      for (const { names } of flags) expect(page).toContain(`.B ${names.join(', ').replaceAll('-', '\\-')}`)
+    }
+  })
+
+  const hasGroff = spawnSync('groff', ['--version']).status === 0
+  it.skipIf(!hasGroff)('is understood by groff without a warning', () => {
+    for (const page of Object.values(generated.man)) {
+      const { status, stderr } = spawnSync('groff', ['-man', '-Kutf8', '-Tutf8', '-ww', '-z'], {
+        input: page,
+      })
+      expect({ status, stderr: String(stderr) }).toEqual({ status: 0, stderr: '' })
+    }
+  })
+})
