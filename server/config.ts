@@ -39,6 +39,10 @@ const Networks = z
     ),
   )
 
+function oneOf<const Names extends readonly [string, ...string[]]>(names: Names) {
+  return z.enum(names, `must be one of ${names.join(', ')}`)
+}
+
 const Environment = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: Port.default(8787),
@@ -48,8 +52,8 @@ const Environment = z.object({
     .nullable()
     .default(null),
   CONSENTCTL_DATA_DIR: z.string().min(1).optional(),
-  LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
-  IP_STORAGE: z.enum(['truncated', 'raw', 'drop']).default('truncated'),
+  LOG_LEVEL: oneOf(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
+  IP_STORAGE: oneOf(['truncated', 'raw', 'drop']).default('truncated'),
   GEOIP_DB: z.string().optional(),
   TRUST_PROXY: Networks.default([]),
   EDGE_COUNTRY_HEADER: HeaderName.nullable().default(null),

@@ -1,12 +1,15 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Sql } from 'postgres'
-import type {
-  AccountDraft,
-  DatabaseOptions,
-  NewAccount,
-  NewPassword,
-  RunningServer,
-  ServeOptions,
-  ServerHost,
+import {
+  type AccountDraft,
+  type DatabaseOptions,
+  type NewAccount,
+  type NewPassword,
+  OperatorError,
+  type RunningServer,
+  type ServeOptions,
+  type ServerHost,
 } from '../src/contract/index.ts'
 import { hasAccounts } from './accounts/queries.ts'
 import * as accounts from './accounts/service.ts'
@@ -14,6 +17,7 @@ import { createApp } from './app.ts'
 import { limitsOf } from './banner/routes.ts'
 import { type Config, readConfig } from './config.ts'
 import { sweepKeys } from './consents/idempotency.ts'
+import { filesName } from './db/connect.ts'
 import { type Database, openDatabase } from './db/open.ts'
 import { sharedSecret } from './db/secrets.ts'
 import { openGeo } from './geo/lookup.ts'
@@ -96,7 +100,7 @@ export async function createAccount(
   draft: AccountDraft,
   host: ServerHost,
 ): Promise<NewAccount> {
-  return await withDatabase(options, host, sql => accounts.createAccount(sql, draft))
+  return await withDatabase(options, host, { mayBeNew: true }, sql => accounts.createAccount(sql, draft))
 }
 
 /** Gives a user a new password, and ends every session of that user. */
@@ -105,22 +109,37 @@ export async function resetPassword(
   user: { readonly email: string; readonly password?: string | undefined },
   host: ServerHost,
 ): Promise<NewPassword> {
-  return await withDatabase(options, host, sql => accounts.resetPassword(sql, user))
+  return await withDatabase(options, host, { mayBeNew: false }, sql => accounts.resetPassword(sql, user))
 }
 
 /** Works on the database beside a running server, or without one. */
 async function withDatabase<T>(
   options: DatabaseOptions,
-  { env, onWait }: ServerHost,
+  { env, onWait, onDefault }: ServerHost,
+  { mayBeNew }: { mayBeNew: boolean },
   work: (sql: Sql) => Promise<T>,
 ): Promise<T> {
   keepToOneself()
-  const database = await openDatabase(readConfig(options, env), { workerFile, share: true, onWait })
+  const config = readConfig(options, env)
+  if (!config.databaseUrl) {
+    const isNew = !existsSync(join(config.dataDir, filesName))
+    if (isNew && !mayBeNew) throw noDatabase(config)
+    const isNamed = Boolean(options.dataDir ?? env['CONSENTCTL_DATA_DIR'])
+    if (!isNamed) onDefault?.(`${isNew ? 'a new' : 'the'} embedded database in ${config.dataDir}`)
+  }
+  const database = await openDatabase(config, { workerFile, share: true, onWait })
   try {
     return await work(database.sql)
   } finally {
     await database.close()
   }
+}
+
+function noDatabase({ dataDir }: Config): OperatorError {
+  return new OperatorError(`there is no database in ${dataDir}`, {
+    obstacle: 'not_found',
+    hint: 'name the one of your server with --data-dir or --database-url',
+  })
 }
 
 /** Files of the embedded database are for this user alone; its file layer asks for 0666, and this takes the rest. */

@@ -1,5 +1,5 @@
 import { ApiError, ContractError, NetworkError } from './client/errors.ts'
-import { isOperatorError } from './contract/server.ts'
+import { isOperatorError, type Obstacle } from './contract/server.ts'
 import { CliError, Resumable, usageError } from './errors.ts'
 import { type Exit, exit } from './exit.ts'
 import { explainApi, explainContract, explainNetwork } from './explain-call.ts'
@@ -15,6 +15,14 @@ export interface Explanation {
   readonly requestId?: string | null | undefined
 }
 
+const exitOfObstacle: Record<Obstacle, Exit> = {
+  settings: exit.usage,
+  unavailable: exit.temporary,
+  invalid: exit.rejected,
+  conflict: exit.rejected,
+  not_found: exit.notFound,
+}
+
 /** Anything thrown, as what is told of it. */
 export function explain(error: unknown): Explanation {
   if (error instanceof Resumable) return { ...explain(error.cause), hint: error.command }
@@ -22,7 +30,8 @@ export function explain(error: unknown): Explanation {
     return { code: error.code, message: error.message, hint: error.hint, exit: error.exit }
   }
   if (isOperatorError(error)) {
-    return { code: 'operator', message: error.message, hint: error.hint, exit: exit.usage }
+    const { obstacle, message, hint } = error
+    return { code: obstacle, message, hint, exit: exitOfObstacle[obstacle] }
   }
   if (error instanceof ApiError) return explainApi(error)
   if (error instanceof NetworkError) return explainNetwork(error)

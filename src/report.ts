@@ -5,7 +5,7 @@ import { safeJson, visible } from './output/index.ts'
 import { maskKey } from './settings.ts'
 
 /** Codes that add nothing to their message, for people. */
-const isOwn = new Set(['usage', 'settings', 'operator', 'declined', 'interrupted', 'no_key', 'invalid_data'])
+const isOwn = new Set(['usage', 'settings', 'declined', 'interrupted', 'no_key', 'invalid_data'])
 
 /**
  * Tells an error on stderr: to people in at most four lines, to machines in one, whichever the reader of stdout seems to

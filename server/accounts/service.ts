@@ -24,7 +24,7 @@ const shortestPassword = 8
 export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewAccount> {
   const { email, plan = 'unlimited', site: siteName = 'default', password = newPassword() } = draft
   if (!/^[^\s@]+@[^\s@]+$/.test(email) || !Credentials.shape.email.safeParse(email).success)
-    throw new OperatorError(`"${email}" is no e-mail address`)
+    throw new OperatorError(`"${email}" is no e-mail address`, { obstacle: 'invalid' })
   requireLength(password)
   const [accountId, userId, siteId] = [newId(), newId(), newId()]
   const [apiKey, token] = [newApiKey(accountId), newSiteToken(accountId, siteId)]
@@ -37,7 +37,8 @@ export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewA
     key: { id: newId(), name: 'first key', keyHash: hashOf(apiKey), hint: hintOf(apiKey) },
     at: new Date(),
   })
-  if (!created) throw new OperatorError(`there is an account with the e-mail ${email} already`)
+  if (!created)
+    throw new OperatorError(`there is an account with the e-mail ${email} already`, { obstacle: 'conflict' })
   return {
     account_id: accountId,
     user: {
@@ -58,16 +59,20 @@ export async function resetPassword(
   const password = given ?? newPassword()
   requireLength(password)
   const user = await findLogin(sql, email.toLowerCase())
-  if (!user) throw new OperatorError(`nobody signs in with the e-mail ${email}`)
+  if (!user) throw new OperatorError(`nobody signs in with the e-mail ${email}`, { obstacle: 'not_found' })
   await setPassword(sql, user, await hashPassword(password))
   return { email: email.toLowerCase(), password: given === undefined ? password : null }
 }
 
 function requireLength(password: string): void {
   if (!Credentials.shape.password.safeParse(password).success) {
-    throw new OperatorError('a password must be text of at most 1024 characters, without NUL')
+    throw new OperatorError('a password must be text of at most 1024 characters, without NUL', {
+      obstacle: 'invalid',
+    })
   }
   if ([...password].length < shortestPassword) {
-    throw new OperatorError(`a password needs ${shortestPassword} characters or more`)
+    throw new OperatorError(`a password needs ${shortestPassword} characters or more`, {
+      obstacle: 'invalid',
+    })
   }
 }

@@ -13,6 +13,9 @@ export interface Connection {
 /** The port in the name of PostgreSQL's Unix socket: `.s.PGSQL.5432`, so that `psql -h FOLDER` finds it. */
 export const socketName = '.s.PGSQL.5432'
 
+/** The part of the embedded database's folder that holds its files. */
+export const filesName = 'postgresql'
+
 /** How long the database works on a statement before it gives up, in milliseconds: nobody waits longer for an answer. */
 const statement_timeout = 5000
 

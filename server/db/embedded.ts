@@ -1,4 +1,5 @@
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { OperatorError } from '../../src/contract/index.ts'
@@ -82,12 +83,19 @@ function prepareFolder(folder: string): void {
     })
   }
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolder(folder)
   } catch (cause) {
     throw new OperatorError(`the data folder ${folder} cannot be made: ${(cause as Error).message}`, {
       cause,
     })
   }
+}
+
+/** One level after the other: Node's own recursive way never ends where a file system takes no folder at all (/proc). */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return
+  makeFolder(dirname(folder))
+  mkdirSync(folder, { mode: 0o700 })
 }
 
 function ready(worker: Worker): Promise<void> {

@@ -4,6 +4,7 @@ import { OperatorError } from '../../src/contract/index.ts'
 import type { Config } from '../config.ts'
 import { type Connection, connect, socketName } from './connect.ts'
 import { type EmbeddedOptions, startEmbedded } from './embedded.ts'
+import { codeOf, troubleOf } from './errors.ts'
 import { answers } from './lock.ts'
 import { migrate } from './migrate.ts'
 
@@ -51,9 +52,29 @@ async function migrated(connection: Connection, closeEmbedded = async () => {}):
     return { sql, publicSql, close }
   } catch (cause) {
     await close()
-    throw new OperatorError(`the database cannot be used: ${(cause as Error).message || String(cause)}`, {
-      hint: 'check the database URL, and that its user may create tables',
-      cause,
-    })
+    throw unusable(cause)
   }
+}
+
+/** What to do about a database that cannot be opened, by the SQLSTATE of its answer (PostgreSQL's appendix A). */
+const hints: readonly (readonly [codes: RegExp, hint: string])[] = [
+  [/^28/, 'check the user and the password in the database URL'],
+  [/^3D/, 'make it first: createdb'],
+  [/^42501$/, 'its user must be allowed to create tables: alter database … owner to …'],
+]
+
+function unusable(cause: unknown): OperatorError {
+  const code = codeOf(cause) ?? ''
+  const hint = hints.find(([codes]) => codes.test(code))?.[1]
+  const isAway = hint === undefined && ['lost', 'unavailable'].includes(troubleOf(cause) ?? '')
+  return new OperatorError(
+    `the database cannot be used: ${(cause as Error).message || code || String(cause)}`,
+    {
+      obstacle: isAway ? 'unavailable' : 'settings',
+      hint:
+        hint ??
+        (isAway ? 'check that PostgreSQL runs, and the host and port of the URL' : 'check the database URL'),
+      cause,
+    },
+  )
 }

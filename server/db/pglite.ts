@@ -2,7 +2,7 @@ import { chmodSync, existsSync, fsyncSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
-import { socketName } from './connect.ts'
+import { filesName, socketName } from './connect.ts'
 
 type StreamOptions = Parameters<PGlite['execProtocolRawStream']>[1]
 
@@ -60,7 +60,7 @@ export async function openPGlite(folder: string): Promise<EmbeddedDatabase> {
   const startParams = PGlite.defaultStartParams
     .filter(flag => flag !== '-F')
     .concat(['-c', 'wal_sync_method=fsync'])
-  const data = join(folder, 'postgresql')
+  const data = join(folder, filesName)
   if (!existsSync(data)) await initialize(data)
   chmodSync(data, 0o700) // the folder may be one that was there before, and open to others
   const db = new SharedPGlite(data, { startParams })

@@ -26,6 +26,7 @@ export function serverHost(ctx: Context): ServerHost {
   }
   return {
     env: ctx.host.env,
+    onDefault: what => void ctx.say(`working on ${what}`),
     onWait: what => {
       stop?.()
       stop = what === null ? undefined : () => {}

@@ -53,6 +53,8 @@ export interface ServerHost {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Called with what is being waited for, and with `null` when it is over. */
   readonly onWait?: (what: string | null) => void
+  /** Told which embedded database is used where none was named, for there may be another one. */
+  readonly onDefault?: (what: string) => void
 }
 
 /** The server as the executable sees it; the client never imports it. */
@@ -67,13 +69,21 @@ export interface ServerModule {
   ): Promise<NewPassword>
 }
 
+/**
+ * What stands in the way: a setting; a database that does not answer; data that is refused; something that is there
+ * already, or that is not there.
+ */
+export type Obstacle = 'settings' | 'unavailable' | 'invalid' | 'conflict' | 'not_found'
+
 /** The server could not do what it was told for a reason that its operator can mend: a taken port, a wrong URL. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'
+  readonly obstacle: Obstacle
   readonly hint: string | undefined
 
-  constructor(message: string, options: { hint?: string; cause?: unknown } = {}) {
+  constructor(message: string, options: { obstacle?: Obstacle; hint?: string; cause?: unknown } = {}) {
     super(message, options.cause === undefined ? {} : { cause: options.cause })
+    this.obstacle = options.obstacle ?? 'settings'
     this.hint = options.hint
   }
 }

@@ -95,7 +95,7 @@ describe('admin account create', () => {
     expect(JSON.parse(stdout).user.password).toBeNull()
     expect(stdout).not.toContain('correct horse')
     const again = await runBinary(args, { env: env(), stdin: 'correct horse battery\n' })
-    expect(again).toMatchObject({ code: 2, stdout: '' })
+    expect(again).toMatchObject({ code: 5, stdout: '' })
     expect(existsSync(join(own, '.s.PGSQL.5432'))).toBe(false)
   })
 })

@@ -133,8 +133,8 @@ describe('a bad value', () => {
       ],
     ),
     ['DATABASE_URL', 'mysql://root:pass@h/d', 'must begin with postgres:// or postgresql://'],
-    ['LOG_LEVEL', 'loud', 'Invalid option: expected one of "debug"|"info"|"warn"|"error"|"silent"'],
-    ['IP_STORAGE', 'all', 'Invalid option: expected one of "truncated"|"raw"|"drop"'],
+    ['LOG_LEVEL', 'loud', 'must be one of debug, info, warn, error, silent'],
+    ['IP_STORAGE', 'all', 'must be one of truncated, raw, drop'],
     ...['a b', 'x:', 'x,y', 'é', 'x\r\ny'].flatMap((value): [string, string, string][] => [
       ['EDGE_COUNTRY_HEADER', value, oneHeader],
       ['EDGE_REGION_HEADER', value, oneHeader],
