@@ -1,44 +1,61 @@
-// Bundles the client with its libraries, split so that a command loads only what it uses, and the server beside
-// it with its libraries left where npm put them (PGlite finds its WebAssembly next to its own files).
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+// Bundles the client into one file, beside the libraries that few commands use, and the server with its libraries left
+// where npm put them (PGlite finds its WebAssembly next to its own files).
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { build } from 'esbuild'
+import { client, shared } from './bundle.js'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
+/** Libraries of the client with a file of their own: reading them costs a start more than the rest of it. */
+const seldom = ['cli-table3', 'conf', 'ora', 'undici']
 
-const shared = {
-  absWorkingDir: root,
-  bundle: true,
-  splitting: true,
-  format: 'esm',
-  platform: 'node',
-  target: 'node20.19',
-  outdir: 'dist',
-  outbase: '.',
-  chunkNames: 'chunks/[name]-[hash]',
-  loader: { '.sql': 'text' },
-  legalComments: 'external',
-  logLevel: 'warning',
+const used = new Set()
+const apart = {
+  name: 'apart',
+  setup({ onResolve }) {
+    onResolve({ filter: new RegExp(`^(${seldom.join('|')})$`) }, ({ path }) => {
+      used.add(path)
+      return { path: `./${path}.cjs`, external: true }
+    })
+  },
 }
 
 rmSync(new URL('../dist', import.meta.url), { recursive: true, force: true })
-await build({
-  ...shared,
-  entryPoints: ['src/main.ts', 'src/reference/files.ts'],
-  minify: true,
-  keepNames: true,
-  // CommonJS libraries inside an ESM bundle still call require for Node's own modules.
-  banner: { js: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);" },
-})
+await build({ ...client, outdir: 'dist/client', plugins: [...client.plugins, apart] })
+await Promise.all(
+  [...used].map(name =>
+    build({
+      ...client,
+      keepNames: true, // some tell classes apart by their names
+      entryPoints: undefined,
+      // What an ES module imports as the default of a CommonJS one is all of its exports.
+      stdin: {
+        contents: `const all = require('${name}'); module.exports = all.default ?? all`,
+        resolveDir: client.absWorkingDir,
+      },
+      outfile: `dist/client/${name}.cjs`,
+    }),
+  ),
+)
 await build({
   ...shared,
   entryPoints: ['server/main.ts', 'server/db/embedded-worker.ts'],
+  format: 'esm',
+  splitting: true,
+  outdir: 'dist',
+  outbase: '.',
+  chunkNames: 'chunks/[name]-[hash]',
   packages: 'external',
 })
 
-const { generate } = await import(new URL('../dist/src/reference/files.js', import.meta.url).href)
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
-const { man } = await generate(version)
+// What is made from the tree of commands: the manual now, the committed files by generate.js.
+await build({
+  ...client,
+  entryPoints: ['src/reference/files.ts'],
+  outfile: 'dist/reference.cjs',
+  minify: false,
+})
+const require = createRequire(import.meta.url)
+const { man } = await require('../dist/reference.cjs').generate(require('../package.json').version)
 mkdirSync(new URL('../dist/man', import.meta.url))
 for (const [name, page] of Object.entries(man)) {
   writeFileSync(new URL(`../dist/man/${name}`, import.meta.url), page)

@@ -1,8 +1,8 @@
 // Writes what is made from the tree of commands: the completions, and the README's table of commands. A test compares them.
 import { readFileSync, writeFileSync } from 'node:fs'
-import { generate } from '../dist/src/reference/files.js'
+import reference from '../dist/reference.cjs'
 
-const { completions, readme } = await generate('')
+const { completions, readme } = await reference.generate('')
 for (const [name, script] of Object.entries(completions)) {
   writeFileSync(new URL(`../completions/${name}`, import.meta.url), script)
 }

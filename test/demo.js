@@ -18,6 +18,7 @@ const env = {
   ...process.env,
   CONSENTCTL_CONFIG_DIR: join(folder, 'config'),
   CONSENTCTL_DATA_DIR: join(folder, 'data'),
+  XDG_CACHE_HOME: join(folder, 'cache'),
   CONSENTCTL_PROFILE: undefined,
   CONSENTCTL_BASE_URL: undefined,
   CONSENTCTL_API_KEY: undefined,
@@ -49,7 +50,7 @@ async function show(title, line, { expect = 0, keep = 12 } = {}) {
 }
 
 function start([, ...args]) {
-  return spawn(process.execPath, [join(root, 'bin/consentctl.js'), ...args], { cwd: root, env })
+  return spawn(process.execPath, [join(root, 'bin/consentctl.cjs'), ...args], { cwd: root, env })
 }
 
 function check(isTrue, what) {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { HttpResponse, http } from 'msw'
 import { expect, it } from 'vitest'
-import { binary } from '../support/cli.ts'
+import { commandLine } from '../support/cli.ts'
 import { useInstance } from '../support/instance.ts'
 
 const instance = useInstance()
@@ -23,7 +23,8 @@ it('Ctrl-C during a bulk create finishes what is under way, and tells every reco
     CONSENTCTL_BASE_URL: instance.url,
     CONSENTCTL_API_KEY: 'sk-x',
   }
-  const child = spawn(process.execPath, [binary, 'create', '--file', '-', '--site', 's', '-q'], { env })
+  const [program, ...args] = commandLine(['create', '--file', '-', '--site', 's', '-q'])
+  const child = spawn(program, args, { env })
   let [stdout, stderr] = ['', '']
   child.stdout.on('data', chunk => {
     stdout += String(chunk)

@@ -35,7 +35,7 @@ it('overwrites no profile and no key, and names its own in the commands to try',
 
 it('makes nothing when its settings are wrong', async () => {
   const ran = await runBinary(['serve', '--quickstart', '--port', '0'], {
-    env: { ...env, CONSENTCTL_PROFILE: 'nope' },
+    env: { ...env, CONSENTCTL_PROFILE: 'nope', NODE_DISABLE_COMPILE_CACHE: '1' },
   })
   expect(ran).toMatchObject({ code: 2, stdout: '' })
   expect(readdirSync(home)).toEqual(['.config'])

@@ -8,8 +8,17 @@ import { afterAll, beforeAll } from 'vitest'
 import type { ServerModule } from '../../src/contract/server.ts'
 import { main } from '../../src/main.ts'
 
-/** The executable, as a user runs it. */
-export const binary = fileURLToPath(new URL('../../bin/consentctl.js', import.meta.url))
+/** The package's executable, as a user runs it. */
+export const binary = fileURLToPath(new URL('../../bin/consentctl.cjs', import.meta.url))
+
+/** Another executable to test in its place, which may be without the service: npm run test:sea. */
+const other = process.env['CONSENTCTL_TEST_BINARY']
+
+/** The program and the arguments that run the command line with these arguments. */
+export function commandLine(args: readonly string[]): [program: string, ...args: string[]] {
+  const isService = args.some(word => word === 'serve' || word === 'admin')
+  return other && !isService ? [other, ...args] : [process.execPath, binary, ...args]
+}
 
 export interface Ran {
   readonly code: number
@@ -57,9 +66,8 @@ export function runBinary(
   options: Pick<RunOptions, 'env' | 'stdin'> = {},
 ): Promise<Ran> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [binary, ...args], {
-      env: { PATH: process.env['PATH'], ...options.env },
-    })
+    const [program, ...words] = commandLine(args)
+    const child = spawn(program, words, { env: { PATH: process.env['PATH'], ...options.env } })
     const [stdout, stderr]: [Buffer[], Buffer[]] = [[], []]
     child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk))
     child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk))

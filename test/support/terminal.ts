@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { binary } from './cli.ts'
+import { commandLine } from './cli.ts'
 
 /** A command on a pseudo-terminal, as util-linux's `script` makes one. */
 export interface Terminal {
@@ -22,7 +22,7 @@ if (!hasTerminal) {
 
 /** Runs the built executable on a pseudo-terminal; its arguments must need no quoting. */
 export function openTerminal(args: readonly string[], env: Record<string, string>): Terminal {
-  const command = [process.execPath, binary, ...args].join(' ')
+  const command = commandLine(args).join(' ')
   const child = spawn('script', ['-qec', command, '/dev/null'], {
     env: { PATH: process.env['PATH'], TERM: 'xterm', ...env },
   })

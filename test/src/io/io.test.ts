@@ -3,7 +3,7 @@ import { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { binary, type Ran } from '../../support/cli.ts'
+import { commandLine, type Ran } from '../../support/cli.ts'
 import { byId, consent, listOf, machineError, useCli } from '../support.ts'
 
 const cli = useCli()
@@ -13,7 +13,7 @@ const endless = listOf(Number.POSITIVE_INFINITY)
 function shell(line: string, args: readonly string[], stdin = ''): Promise<Ran> {
   return new Promise((resolve, reject) => {
     const env = { PATH: process.env['PATH'], ...cli.env() }
-    const child = spawn('sh', ['-c', line, 'sh', process.execPath, binary, ...args], { env })
+    const child = spawn('sh', ['-c', line, 'sh', ...commandLine(args)], { env })
     let [stdout, stderr] = ['', '']
     child.stdout.on('data', chunk => (stdout += String(chunk)))
     child.stderr.on('data', chunk => (stderr += String(chunk)))

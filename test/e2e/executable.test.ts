@@ -1,0 +1,101 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
+import { answers, apiKey, byId, consent, listOf } from '../src/support.ts'
+import { commandLine, runBinary, useFolder } from '../support/cli.ts'
+import { useInstance } from '../support/instance.ts'
+
+const folder = useFolder()
+const instance = useInstance()
+
+const env = () => ({
+  CONSENTCTL_CONFIG_DIR: join(folder.path, 'config'),
+  CONSENTCTL_BASE_URL: instance.url,
+  CONSENTCTL_API_KEY: apiKey,
+  XDG_CACHE_HOME: join(folder.path, 'cache'),
+})
+
+describe('what Node.js itself would say', () => {
+  it.each([
+    [['--version']],
+    [['--help']],
+    [['get', 'a1']],
+    [['get', 'a1', '-o', 'table']],
+    [['list', '--limit', '1', '-o', 'ndjson']],
+    [['config', 'list']],
+  ])('is not on stderr: %j', async args => {
+    instance.use(answers('get', byId, consent()), listOf(1))
+    const { code, stdout, stderr } = await runBinary(args, { env: env() })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).not.toBe('')
+  })
+
+  it('is not on stderr where a key is stored', async () => {
+    instance.use(listOf(1))
+    const login = { env: env(), stdin: `${apiKey}\n` }
+    const { code, stderr } = await runBinary(['auth', 'login', '--with-key'], login)
+    expect(code).toBe(0)
+    expect(stderr).not.toMatch(/warning|\(node:|--trace/i)
+  })
+})
+
+describe('--version', () => {
+  it.each([[['--version']], [['-V']], [['--version', '--color', 'never']]])(
+    'is the one of the package, on the short way and the long one: %j',
+    async args => {
+      const ran = await runBinary(args, {})
+      expect(ran).toEqual({ code: 0, stdout: `${packageJson.version}\n`, stderr: '' })
+    },
+  )
+
+  it.skipIf(!existsSync('/dev/full'))('on a full disk is an error', () => {
+    const line = '"$@" >/dev/full'
+    const { status, stderr } = spawnSync('sh', ['-c', line, 'sh', ...commandLine(['--version'])])
+    expect(status).toBe(1)
+    expect(String(stderr)).toMatch(/^error: the output cannot be written: .*ENOSPC/)
+  })
+})
+
+describe('the cache of compiled code', () => {
+  const cache = () => join(folder.path, 'cache', 'consentctl')
+  const isCaching = Number.parseInt(process.versions.node, 10) >= 22 && !process.env['CONSENTCTL_TEST_BINARY']
+
+  it.runIf(isCaching)('lies among the caches of the user', async () => {
+    await runBinary(['--help'], { env: env() })
+    expect(readdirSync(cache()).length).toBeGreaterThan(0)
+  })
+
+  it('is done without where it cannot be written', async () => {
+    const file = join(folder.path, 'file')
+    writeFileSync(file, '')
+    const { code, stderr } = await runBinary(['--help'], { env: { XDG_CACHE_HOME: file } })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  })
+
+  it('makes no home for a user who has none', async () => {
+    const { code } = await runBinary(['--help'], { env: { HOME: join(folder.path, 'nowhere') } })
+    expect(code).toBe(0)
+    expect(readdirSync(folder.path)).not.toContain('nowhere')
+  })
+})
+
+describe.runIf(process.env['CONSENTCTL_TEST_BINARY'])('the single executable', () => {
+  const single = process.env['CONSENTCTL_TEST_BINARY'] ?? ''
+
+  it.each([[['serve']], [['admin', 'account', 'create', '--email', 'a@example.com']]])(
+    'says where the service is: %j',
+    args => {
+      const { status, stdout, stderr } = spawnSync(single, args, { input: '' })
+      expect({ status, stdout: String(stdout) }).toEqual({ status: 2, stdout: '' })
+      expect(String(stderr)).toMatch(/^error: this executable is the client alone.*\ntry: npx consentctl/)
+    },
+  )
+
+  it('takes no options of Node.js: from the environment, or from the command line', () => {
+    const NODE_OPTIONS = '--require /nowhere'
+    expect(String(execFileSync(single, ['--version'], { env: { NODE_OPTIONS } }))).toMatch(/^\d/)
+    expect(spawnSync(single, ['--eval', '0']).status).toBe(2)
+  })
+})
