@@ -1,0 +1,27 @@
+// Node.js releases from npm, kept in node_modules/.cache: to run the tests on, and to make the single executable of.
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** Runs a program, with whatever it prints on stderr; whether it ended with 0. */
+export function run(command, args, env = {}) {
+  const options = { cwd: root, env: { ...process.env, ...env }, stdio: ['ignore', 2, 2] }
+  const shell = command === 'npm' && process.platform === 'win32'
+  return spawnSync(command, args, { ...options, shell }).status === 0
+}
+
+/** The path of the newest executable of a major release, or of the one fetched before; null where none can be had. */
+export function fetchNode(major) {
+  const platform = process.platform === 'win32' ? 'win' : process.platform
+  const prefix = platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node' // as npm's `node` has it
+  const name = `${prefix}-${platform}-${process.arch}`
+  const folder = join(root, 'node_modules', '.cache', 'nodes', String(major))
+  const executable = join(folder, 'node_modules', name, 'bin', platform === 'win' ? 'node.exe' : 'node')
+  mkdirSync(folder, { recursive: true })
+  const flags = ['--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+  const isFetched = run('npm', ['install', '--prefix', folder, ...flags, `${name}@${major}`])
+  return isFetched || existsSync(executable) ? executable : null
+}

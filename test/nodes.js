@@ -1,0 +1,31 @@
+// The command line on every Node.js it is for: its own tests, and those of the built executable, under the newest release
+// of each major. After `npm run build`.
+import { fetchNode, run } from '../bin/releases.js'
+
+const majors = [20, 22, 24, 26].filter(major => major !== Number.parseInt(process.versions.node, 10))
+const files = ['demo', 'executable', 'interrupt', 'terminal']
+
+function test(node) {
+  const projects = ['--project', 'client', '--project', 'end to end']
+  const runner = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts']
+  // The runner itself touches a browser's global, and Node 26 warns of it; what the commands print is left alone.
+  const env = { TEST_ENGINE: 'none', NODE_OPTIONS: '--disable-warning=ExperimentalWarning' }
+  return run(
+    node,
+    [...runner, ...projects, 'test/src', ...files.map(name => `test/e2e/${name}.test.ts`)],
+    env,
+  )
+}
+
+for (const major of majors) {
+  const node = fetchNode(major)
+  if (node === null) {
+    process.stderr.write(
+      `\n*** SKIPPED: the tests on Node.js ${major}, which cannot be had from npm. ***\n\n`,
+    )
+    if (process.env.CI) process.exitCode = 1
+    continue
+  }
+  process.stderr.write(`\nOn Node.js ${major}:\n`)
+  if (!test(node)) process.exitCode = 1
+}
