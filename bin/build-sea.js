@@ -1,0 +1,40 @@
+// Makes dist/consentctl-<platform>-<arch>: the client and Node.js itself in one file, by Node's own --build-sea.
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+import { client } from './bundle.js'
+import { fetchNode, root, run } from './releases.js'
+
+/** The Node.js inside: the oldest major with --build-sea that is kept for years. */
+const major = 26
+
+const node = fetchNode(major)
+if (node === null) throw new Error(`Node.js ${major} cannot be had from npm`)
+const suffix = process.platform === 'win32' ? '.exe' : ''
+const output = join(root, 'dist', `consentctl-${process.platform}-${process.arch}${suffix}`)
+const folder = mkdtempSync(join(tmpdir(), 'consentctl-sea-'))
+try {
+  const [main, config] = [join(folder, 'main.cjs'), join(folder, 'config.json')]
+  await build({
+    ...client,
+    entryPoints: ['bin/sea.js'],
+    target: `node${major}`,
+    legalComments: 'eof',
+    outfile: main,
+  })
+  const settings = {
+    main,
+    output,
+    executable: node,
+    disableExperimentalSEAWarning: true,
+    useCodeCache: true,
+    // NODE_OPTIONS is somebody's for Node programs, which this does not look like; it could also load any code.
+    execArgvExtension: 'none',
+  }
+  writeFileSync(config, JSON.stringify(settings))
+  if (!run(node, ['--build-sea', config])) throw new Error('Node.js could not make the executable')
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+process.stdout.write(`${output}: ${(statSync(output).size / 2 ** 20).toFixed(0)} MiB\n`)
