@@ -57,8 +57,8 @@ export function createContext({ host, io, globals, loadServer, version }: Contex
   let settings: Settings | undefined
   const warn = (line: string) => io.err.write(`${visible(line)}\n`)
   const clients: Client[] = []
-  const open = (key: () => Sourced | null) => {
-    const client = createClient(async () => connection(ctx, key(), version))
+  const open = (key: () => Promise<Sourced | null>) => {
+    const client = createClient(() => connection(ctx, key, version))
     clients.push(client)
     return client
   }
@@ -83,8 +83,8 @@ export function createContext({ host, io, globals, loadServer, version }: Contex
       })
       return settings
     },
-    api: open(() => requireApiKey(ctx.settings)),
-    apiWith: key => open(() => key),
+    api: open(async () => await requireApiKey(ctx.settings).read()),
+    apiWith: key => open(async () => key),
     close: async () => {
       await Promise.all(clients.map(client => client.close()))
     },
@@ -93,10 +93,14 @@ export function createContext({ host, io, globals, loadServer, version }: Contex
 }
 
 /** Where requests go, with which key. */
-function connection({ settings, host }: Context, key: Sourced | null, version: string): Connection {
+async function connection(
+  { settings, host }: Context,
+  key: () => Promise<Sourced | null>,
+  version: string,
+): Promise<Connection> {
   const baseUrl = requireBaseUrl(settings)
   const proxies = isLoopback(new URL(baseUrl).hostname) ? null : proxiesOf(host.env)
-  return { baseUrl, key, proxies, userAgent: `consentctl/${version} node/${host.version}` }
+  return { baseUrl, key: await key(), proxies, userAgent: `consentctl/${version} node/${host.version}` }
 }
 
 /** The proxies of the environment. What is on this machine is never asked of one, which would be shown the key. */

@@ -73,6 +73,8 @@ function refusedHint({ call, code }: ApiError): string {
       : 'check its address, and that no proxy on the way takes cookies or the Origin away'
   }
   if (code === 'forbidden') return 'use a key that may do this: consentctl keys list has what each may do'
+  if (keySource.endsWith('key_command')) return 'see what the profile’s key_command prints'
+  if (keySource.endsWith('_FILE')) return 'put a valid key into the file that CONSENTCTL_API_KEY_FILE names'
   if (keySource.startsWith('CONSENTCTL_')) return `set ${keySource} to a valid key, or unset it`
   return keySource.includes('credentials.json')
     ? 'consentctl auth login with a valid key'

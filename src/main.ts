@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
+import { refuseKeys } from './argv.ts'
 import type { Context, Globals } from './context.ts'
 import type { ServerModule } from './contract/server.ts'
 import { type Host, openIo } from './io/io.ts'
@@ -22,6 +23,7 @@ export async function main(host: Host, loadServer: () => Promise<ServerModule>):
     help += text
   }
   try {
+    refuseKeys(argv)
     const program = await buildProgram(new Set(argv), version, print, context)
     globals = () => program.opts()
     await program.parseAsync(argv, { from: 'user' }).catch(async (error: unknown) => {

@@ -1,8 +1,8 @@
 import type { Context } from './context.ts'
 import { exit } from './exit.ts'
 import { explain } from './explain.ts'
+import { maskKey } from './key.ts'
 import { safeJson, visible } from './output/index.ts'
-import { maskKey } from './settings.ts'
 
 /** Codes that add nothing to their message, for people. */
 const isOwn = new Set(['usage', 'settings', 'declined', 'interrupted', 'no_key', 'invalid_data'])

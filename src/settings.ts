@@ -1,65 +1,69 @@
-import { CliError, settingsError, usageError } from './errors.ts'
-import { exit } from './exit.ts'
-import { configFolder, readConfig, readCredentials } from './store.ts'
+import { normalizeUrl, originOf } from './address.ts'
+import { settingsError } from './errors.ts'
+import { stateFolder } from './folders.ts'
+import { type KeySource, keyOfCommand, keyOfEnvironment, noKey, storedKey } from './key.ts'
+import {
+  type GlobalFlags,
+  isNamed,
+  locate,
+  type Place,
+  requireFolder,
+  type Sourced,
+  type Surroundings,
+  sourced,
+  unknownProfile,
+} from './place.ts'
+import { configFile, own, type Profile, readCredentials } from './store.ts'
 
-/** A setting and where it came from: a flag, a variable, a profile or the default. */
-export interface Sourced {
-  readonly value: string
-  readonly source: string
-}
-
-export interface GlobalFlags {
-  readonly profile?: string | undefined
-  readonly baseUrl?: string | undefined
-}
+export type { GlobalFlags, Sourced, Surroundings }
 
 /** What a command knows of its surroundings, each part by its precedence: flag, environment, profile, default. */
 export interface Settings {
+  /** Of the configuration. Reading it throws a CliError where there is no home folder to have it in. */
   readonly folder: string
+  /** Of the journals. Reading it throws a CliError likewise. */
+  readonly stateFolder: string
   readonly profile: Sourced
   readonly baseUrl: Sourced | null
   readonly site: Sourced | null
   /** Who signs in, where that is needed. */
   readonly email: Sourced | null
-  readonly apiKey: Sourced | null
+  /** Whether destructive commands ask for more than --yes here. */
+  readonly isProtected: boolean
+  /** Certificates of authorities to trust beside the usual ones. */
+  readonly caFile: Sourced | null
+  readonly apiKey: KeySource | null
   /** The address that the profile's key is for, where that is another one than the key would now be sent to. */
   readonly keyIsFor: string | null
   /** Hosts that plain http is allowed to, by name. */
   readonly allowHttp: readonly string[]
 }
 
-export interface Surroundings {
-  readonly env: Readonly<Record<string, string | undefined>>
-  readonly platform: string
-  readonly warn: (message: string) => void
-}
-
 /** Resolves the settings. Throws a CliError for a file that cannot be read, or an address that is none. */
-export function resolveSettings(flags: GlobalFlags, { env, platform, warn }: Surroundings): Settings {
-  const folder = configFolder(env, platform)
-  const config = readConfig(folder)
-  const named =
-    sourced(flags.profile, '--profile') ?? sourced(env['CONSENTCTL_PROFILE'], 'CONSENTCTL_PROFILE')
-  const profile = named ?? sourced(config.profile, 'config.json') ?? { value: 'default', source: 'default' }
+export function resolveSettings(flags: GlobalFlags, surroundings: Surroundings): Settings {
+  const { env, platform } = surroundings
+  const place = locate(flags, surroundings)
+  const { config, profile } = place
   const stored = own(config.profiles, profile.value)
   const from = `profile ${profile.value}`
-  const baseUrl = normalized(
-    sourced(flags.baseUrl, '--base-url') ??
-      sourced(env['CONSENTCTL_BASE_URL'], 'CONSENTCTL_BASE_URL') ??
-      sourced(stored?.base_url, from),
-  )
-  if (named && !stored && !baseUrl) throw unknownProfile(named, Object.keys(config.profiles))
-  const credential = own(readCredentials(folder, warn), profile.value)
-  const isKeyHere = credential && baseUrl && origin(credential.base_url) === origin(baseUrl.value)
-  const apiKey = sourced(env['CONSENTCTL_API_KEY']?.trim(), 'CONSENTCTL_API_KEY')
+  const pick = (variable: string, key: 'base_url' | 'site' | 'email' | 'ca_file') =>
+    sourced(env[variable], variable) ?? sourced(stored?.[key], from)
+  const baseUrl = normalized(sourced(flags.baseUrl, '--base-url') ?? pick('CONSENTCTL_BASE_URL', 'base_url'))
+  if (isNamed(profile) && !stored && !baseUrl) throw unknownProfile(profile, config)
   return {
-    folder,
+    get folder() {
+      return requireFolder(place)
+    },
+    get stateFolder() {
+      return stateFolder(env, platform).value
+    },
     profile,
     baseUrl,
-    site: sourced(env['CONSENTCTL_SITE'], 'CONSENTCTL_SITE') ?? sourced(stored?.site, from),
-    email: sourced(env['CONSENTCTL_EMAIL'], 'CONSENTCTL_EMAIL') ?? sourced(stored?.email, from),
-    apiKey: apiKey ?? (isKeyHere ? { value: credential.api_key, source: `${from}, credentials.json` } : null),
-    keyIsFor: credential && !isKeyHere ? credential.base_url : null,
+    site: pick('CONSENTCTL_SITE', 'site'),
+    email: pick('CONSENTCTL_EMAIL', 'email'),
+    isProtected: isProtected(place, baseUrl),
+    caFile: sourced(flags.caFile, '--ca-file') ?? pick('CONSENTCTL_CA_FILE', 'ca_file'),
+    ...findKey(place, stored, baseUrl, surroundings),
     allowHttp: (env['CONSENTCTL_ALLOW_HTTP'] ?? '').split(',').map(host => host.trim()),
   }
 }
@@ -82,56 +86,47 @@ export function requireBaseUrl({ baseUrl, allowHttp }: Settings): string {
   return baseUrl.value
 }
 
-/** The key. Throws a CliError where none is set for the instance. */
-export function requireApiKey({ apiKey, keyIsFor, baseUrl }: Settings): Sourced {
+/** Where the key comes from. Throws a CliError where none is set for the instance. */
+export function requireApiKey({ apiKey, keyIsFor, baseUrl }: Settings): KeySource {
   if (apiKey) return apiKey
-  const reason = keyIsFor
-    ? `the stored key is for ${keyIsFor}, and is not sent to ${baseUrl?.value}`
-    : 'no API key is set'
-  throw new CliError('no_key', exit.auth, reason, {
-    hint: 'consentctl auth login, or set CONSENTCTL_API_KEY',
-  })
+  throw noKey(
+    keyIsFor
+      ? `the profile’s key is for ${keyIsFor}, and is not sent to ${baseUrl?.value}`
+      : 'no API key is set',
+    'consentctl auth login, or set CONSENTCTL_API_KEY',
+  )
 }
 
-/** A key as it may be shown: its kind and its last four characters. */
-export function maskKey(key: string): string {
-  return key.length > 12 ? `${key.slice(0, 3)}…${key.slice(-4)}` : '…'
-}
-
-/** The scheme, host and port of an address, by which keys are kept apart. */
-export function origin(address: string): string {
-  return new URL(address).origin
-}
-
-/** Checks an address and takes the slash from its end. Throws a usage error. */
-export function normalizeUrl(value: string, source: string): string {
-  const url = URL.canParse(value) ? new URL(value) : null
-  if (!url || !/^https?:$/.test(url.protocol)) {
-    throw usageError(`${source}: "${value}" is no address`, 'write it like https://consent.example.com')
+/** The environment's key goes wherever the address says; a profile's, only to the scheme, host and port it is for. */
+function findKey(
+  { folder, profile }: Place,
+  stored: Profile | undefined,
+  baseUrl: Sourced | null,
+  { env, warn }: Surroundings,
+): Pick<Settings, 'apiKey' | 'keyIsFor'> {
+  const credential = folder && own(readCredentials(folder.value, warn), profile.value)
+  const given = keyOfEnvironment(env, warn)
+  const command = folder && stored?.key_command
+  const keyIsFor = (command ? stored.base_url : credential?.base_url) ?? null
+  const isKeyHere = keyIsFor && baseUrl && originOf(keyIsFor) === originOf(baseUrl.value)
+  if (given || !isKeyHere) return { apiKey: given, keyIsFor: isKeyHere ? null : keyIsFor }
+  if (command) {
+    const file = configFile(folder.value)
+    return { apiKey: keyOfCommand(command, profile.value, file, env), keyIsFor: null }
   }
-  if (url.username || url.password) throw usageError(`${source}: an address must not hold credentials`)
-  if (url.search || url.hash) throw usageError(`${source}: an address has no query and no fragment`)
-  return url.origin + url.pathname.replace(/\/+$/, '')
+  return { apiKey: credential ? storedKey(profile.value, credential.api_key) : null, keyIsFor: null }
+}
+
+/** A profile that is protected protects its instance, under whatever name that is reached. */
+function isProtected({ config, profile }: Place, baseUrl: Sourced | null): boolean {
+  return Object.entries(config.profiles).some(([name, { protected: isSet, base_url }]) => {
+    const isHere = base_url && baseUrl && originOf(base_url) === originOf(baseUrl.value)
+    return isSet && (name === profile.value || isHere)
+  })
 }
 
 function normalized(setting: Sourced | null): Sourced | null {
   return setting && { ...setting, value: normalizeUrl(setting.value, setting.source) }
-}
-
-/** A set value with its source; an empty variable counts as unset, an empty flag as an error of its own. */
-function sourced(value: string | undefined, source: string): Sourced | null {
-  if (value === '' && source.startsWith('--')) throw usageError(`${source} must not be empty`)
-  return value ? { value, source } : null
-}
-
-function own<T>(record: Readonly<Record<string, T>>, name: string): T | undefined {
-  return Object.hasOwn(record, name) ? record[name] : undefined
-}
-
-function unknownProfile({ value, source }: Sourced, known: string[]): CliError {
-  const others = known.length ? `there are: ${known.join(', ')}. ` : ''
-  const hint = `${others}To make it: consentctl auth login -p ${value} --base-url https://…`
-  return settingsError(`there is no profile "${value}" (from ${source})`, hint)
 }
 
 /** Whether a URL's host is this machine. */

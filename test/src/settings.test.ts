@@ -23,7 +23,7 @@ function stored({ config, credentials }: Stored): string {
 }
 
 function resolve(
-  flags: { profile?: string; baseUrl?: string },
+  flags: { profile?: string; baseUrl?: string; caFile?: string },
   env: Record<string, string>,
   files: Stored = {},
 ) {
@@ -63,7 +63,7 @@ describe('precedence: flag, environment, profile, default', () => {
     expect(resolve({}, env, files)).toMatchObject({
       baseUrl: { value: 'https://env.example', source: 'CONSENTCTL_BASE_URL' },
       profile: { value: 'staging', source: 'CONSENTCTL_PROFILE' },
-      apiKey: { value: 'sk-of-env', source: 'CONSENTCTL_API_KEY' },
+      apiKey: { atHand: 'sk-of-env', source: 'CONSENTCTL_API_KEY' },
       site: { value: 'from-env', source: 'CONSENTCTL_SITE' },
     })
   })
@@ -72,7 +72,7 @@ describe('precedence: flag, environment, profile, default', () => {
     expect(resolve({}, {}, files)).toMatchObject({
       baseUrl: { value: 'https://shop.example', source: 'profile shop' },
       profile: { value: 'shop', source: 'config.json' },
-      apiKey: { value: 'sk-of-shop', source: expect.stringContaining('profile shop') },
+      apiKey: { atHand: 'sk-of-shop', source: expect.stringContaining('profile shop') },
       site: { value: 'from-profile', source: 'profile shop' },
     })
   })
@@ -95,7 +95,7 @@ describe('precedence: flag, environment, profile, default', () => {
     }
     expect(resolve({}, none, files)).toMatchObject({
       profile: { value: 'shop' },
-      apiKey: { value: 'sk-of-shop' },
+      apiKey: { atHand: 'sk-of-shop' },
     })
   })
 
@@ -186,6 +186,9 @@ describe('a stored key goes to its own scheme, host and port alone', () => {
     'https://www.shop.example',
     'https://shop.example.evil.example',
     'https://staging.example:8443/consents',
+    'https://shop.example.',
+    'https://shop.example:444',
+    'https://xn--shp-sna.example',
   ])('not to %s', baseUrl => {
     const settings = resolve({ baseUrl }, { CONSENTCTL_ALLOW_HTTP: 'shop.example' }, files)
     expect(settings.apiKey).toBeNull()
@@ -194,8 +197,13 @@ describe('a stored key goes to its own scheme, host and port alone', () => {
     )
   })
 
-  it('to another path of them', () => {
-    expect(resolve({ baseUrl: 'https://shop.example/base' }, {}, files).apiKey?.value).toBe('sk-of-shop')
+  it.each([
+    'https://shop.example/base',
+    'HTTPS://SHOP.EXAMPLE',
+    'https://shop.example:443',
+    'https://Shop.example:443/x/',
+  ])('to %s, which is the same', baseUrl => {
+    expect(resolve({ baseUrl }, {}, files).apiKey?.atHand).toBe('sk-of-shop')
   })
 
   it('a key of the environment goes wherever the address says', () => {
@@ -204,6 +212,50 @@ describe('a stored key goes to its own scheme, host and port alone', () => {
       { CONSENTCTL_API_KEY: ` ${apiKey}\n` },
       files,
     )
-    expect(requireApiKey(settings).value).toBe(apiKey)
+    expect(requireApiKey(settings).atHand).toBe(apiKey)
   })
+})
+
+describe('a protected profile', () => {
+  const config = {
+    profile: 'prod',
+    profiles: {
+      prod: { base_url: 'https://prod.example', protected: true },
+      twin: { base_url: 'https://prod.example/base' },
+      test: { base_url: 'https://test.example', protected: false },
+      broken: { base_url: 'nonsense', protected: true },
+    },
+  }
+  const isProtected = (flags: { profile?: string; baseUrl?: string }, env = {}) =>
+    resolve(flags, env, { config }).isProtected
+
+  it.each([
+    [{}, true],
+    [{ profile: 'prod', baseUrl: 'https://test.example' }, true],
+    [{ profile: 'twin' }, true],
+    [{ profile: 'test', baseUrl: 'https://PROD.example:443' }, true],
+    [{ profile: 'test' }, false],
+    [{ profile: 'new', baseUrl: 'https://new.example' }, false],
+  ])('protects its instance under every name: %j is %j', (flags, is) => {
+    expect(isProtected(flags)).toBe(is)
+  })
+
+  it('is so whatever the environment says of the address', () => {
+    expect(isProtected({ profile: 'test' }, { CONSENTCTL_BASE_URL: 'https://prod.example' })).toBe(true)
+    expect(isProtected({}, { CONSENTCTL_BASE_URL: 'https://test.example' })).toBe(true)
+  })
+
+  it('is no more than a boolean: another type ends with 2', () => {
+    const wrong = { profiles: { a: { protected: 'yes' } } }
+    expect(() => resolve({}, {}, { config: wrong })).toThrow(expect.objectContaining({ exit: 2 }))
+  })
+})
+
+it('a ca_file comes from the flag, the environment, the profile', () => {
+  const config = { profile: 'a', profiles: { a: { base_url: 'https://a.example', ca_file: '/p.pem' } } }
+  const of = (flags: { caFile?: string }, env = {}) => resolve(flags, env, { config }).caFile
+  const env = { CONSENTCTL_CA_FILE: '/e.pem' }
+  expect(of({ caFile: '/f.pem' }, env)).toEqual({ value: '/f.pem', source: '--ca-file' })
+  expect(of({}, env)).toEqual({ value: '/e.pem', source: 'CONSENTCTL_CA_FILE' })
+  expect(of({})).toEqual({ value: '/p.pem', source: 'profile a' })
 })

@@ -1,7 +1,8 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { configFolder, readConfig, readCredentials, removeKey, saveProfile } from '../../src/store.ts'
+import { readConfig, readCredentials } from '../../src/store.ts'
+import { removeKey, saveProfile } from '../../src/store-write.ts'
 import { useFolder } from '../support/cli.ts'
 import { machineError, useCli } from './support.ts'
 
@@ -11,24 +12,6 @@ let folders = 0
 const fresh = () => join(root.path, String(++folders))
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
 const ignore = () => {}
-
-describe('where the configuration is', () => {
-  it.each([
-    [{ CONSENTCTL_CONFIG_DIR: '/c', XDG_CONFIG_HOME: '/x', HOME: '/h' }, 'linux', '/c'],
-    [{ XDG_CONFIG_HOME: '/x', HOME: '/h' }, 'linux', '/x/consentctl'],
-    [{ HOME: '/h' }, 'linux', '/h/.config/consentctl'],
-    [{ HOME: '/h' }, 'darwin', '/h/.config/consentctl'],
-    [{ CONSENTCTL_CONFIG_DIR: '', XDG_CONFIG_HOME: '', HOME: '/h' }, 'linux', '/h/.config/consentctl'],
-    [{ APPDATA: '/a', USERPROFILE: '/u' }, 'win32', '/a/consentctl'],
-    [{ USERPROFILE: '/u' }, 'win32', '/u/.config/consentctl'],
-  ])('%j on %s: %s', (env, platform, folder) => {
-    expect(configFolder(env, platform)).toBe(folder)
-  })
-
-  it('without a home folder it is an error that says what to set', () => {
-    expect(() => configFolder({}, 'linux')).toThrow(expect.objectContaining({ exit: 2 }))
-  })
-})
 
 describe('what is stored', () => {
   const profile = { base_url: 'https://a.example' }

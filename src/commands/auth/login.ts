@@ -5,8 +5,11 @@ import { KeyDraft } from '../../contract/keys.ts'
 import { usageError } from '../../errors.ts'
 import { readText } from '../../io/input.ts'
 import { askHidden, canAsk } from '../../io/prompt.ts'
-import { maskKey, requireBaseUrl } from '../../settings.ts'
-import { type Profile, saveProfile } from '../../store.ts'
+import { isKey, maskKey } from '../../key.ts'
+import { checkProfileName } from '../../place.ts'
+import { requireBaseUrl } from '../../settings.ts'
+import type { Profile } from '../../store.ts'
+import { saveProfile } from '../../store-write.ts'
 import { action, given } from '../action.ts'
 import { scopeFlag } from '../keys/scopes.ts'
 import { signInOptions } from '../sign-in.ts'
@@ -49,12 +52,13 @@ Examples:
         const isSigningIn = Boolean(who.email ?? who.passwordStdin)
         if (isSigningIn && withKey) throw usageError('--with-key excludes --email and --password-stdin')
         if (!isSigningIn && (keyName ?? scope)) throw usageError('--key-name and --scope need --email')
+        checkProfileName(ctx.settings.profile.value)
         const stores = (apiKey: string, more: Profile = {}) =>
           store(ctx, { ...(site && { site }), ...more }, apiKey)
         if (isSigningIn) await makeOwnKey(ctx, { ...who, keyName, scope }, stores)
         else await stores(await readKey(ctx, withKey))
-        if (ctx.settings.apiKey?.source === 'CONSENTCTL_API_KEY')
-          await ctx.say('note: CONSENTCTL_API_KEY is set, and goes first')
+        const first = ctx.settings.apiKey?.source ?? ''
+        if (/CONSENTCTL_|key_command/.test(first)) await ctx.say(`note: ${first} is set, and goes first`)
         if (!site && !ctx.settings.site)
           await ctx.say('note: without a site (auth login --site) every create needs --site')
         return undefined
@@ -72,8 +76,9 @@ async function store(ctx: Context, profile: Profile, apiKey: string): Promise<vo
 /** A key from standard input or the prompt. Throws what the instance says of it, unless it accepts it. */
 async function readKey(ctx: Context, withKey: true | undefined): Promise<string> {
   requireBaseUrl(ctx.settings) // what is wrong with the instance shows before a key is asked for
+  if (withKey && ctx.io.stdin.isTTY) throw usageError('standard input is a terminal', 'leave --with-key out')
   const value = withKey ? (await readText(ctx.io, '-')).trim() : await askForKey(ctx)
-  if (!/^sk-\S+$/.test(value)) throw usageError('that is no API key', 'keys begin with sk-')
+  if (!isKey(value)) throw usageError('that is no API key', 'keys begin with sk-')
   const api = ctx.apiWith({ value, source: withKey ? 'standard input' : 'the prompt' })
   await api.consents.list({ query: { limit: 1 } })
   return value

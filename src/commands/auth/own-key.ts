@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import type { Client } from '../../client/client.ts'
 import type { Context } from '../../context.ts'
 import { type KeyDraft, keys } from '../../contract/keys.ts'
-import { maskKey } from '../../settings.ts'
+import { maskKey } from '../../key.ts'
 import type { Profile } from '../../store.ts'
 import { instanceOf } from '../instance.ts'
 import { type SignInOptions, signIn } from '../sign-in.ts'
@@ -30,9 +30,9 @@ export async function makeOwnKey(
     await takeBack(ctx, api, key.id)
     throw error
   }
-  if (before?.source.includes('credentials.json'))
+  if (before?.atHand && before.source.includes('credentials.json'))
     await ctx.say(
-      `note: the key that was stored before, ${maskKey(before.value)}, is valid until you revoke it: consentctl keys list`,
+      `note: the key that was stored before, ${maskKey(before.atHand)}, is valid until you revoke it: consentctl keys list`,
     )
 }
 

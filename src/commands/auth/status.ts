@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
-import { maskKey, requireApiKey, requireBaseUrl } from '../../settings.ts'
+import { maskKey } from '../../key.ts'
+import { requireApiKey, requireBaseUrl } from '../../settings.ts'
 import { settingView } from '../../views/setting.ts'
 import { action } from '../action.ts'
 import { many, pagesOf } from '../output.ts'
@@ -22,7 +23,7 @@ Examples:
       action(ctx, z.strictObject({}), async () => {
         const { profile, baseUrl } = ctx.settings
         const instance = requireBaseUrl(ctx.settings)
-        const { value: key, source } = requireApiKey(ctx.settings)
+        const { value: key, source } = await requireApiKey(ctx.settings).read()
         await ctx.api.consents.list({ query: { limit: 1 } })
         const rows = [
           { setting: 'profile', ...profile },

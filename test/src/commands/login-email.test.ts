@@ -135,7 +135,7 @@ it('revokes a key that cannot be stored, for nobody would have its text', async 
     ),
   )
   const { code, stdout, stderr } = await login()
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   expect(managed(cli).map(({ method, path }) => `${method} ${path}`)).toEqual([
     'POST /api/v1/keys',
     `DELETE /api/v1/keys/${uuid(0x4e1)}`,
@@ -147,7 +147,7 @@ it('names a key that can be neither stored nor revoked', async () => {
   making(() => writeFileSync(folder, 'a file where the folder would be'))
   cli.instance.use(managing('delete', `${keysPath}/:id`, () => fails(503, 'unavailable')))
   const { code, stderr } = await login()
-  expect(code).toBe(2)
+  expect(code).toBe(1)
   expect(stderr).toContain(`consentctl keys revoke ${uuid(0x4e1)}`)
 })
 

@@ -1,0 +1,194 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { readConfig, readCredentials } from '../../src/store.ts'
+import { changeConfig, removeKey, saveProfile } from '../../src/store-write.ts'
+import { binary, run, useFolder } from '../support/cli.ts'
+import { apiKey } from './support.ts'
+
+const root = useFolder()
+let folders = 0
+const fresh = () => join(root.path, String(++folders))
+const profile = { base_url: 'https://a.example' }
+const numbers = Array.from({ length: 20 }, (_, index) => index)
+
+/** Runs the executable as a user that owns nothing here. */
+async function asNobody(args: string[], env: Record<string, string>) {
+  const child = spawn(process.execPath, [binary, ...args], {
+    env: { PATH: process.env['PATH'], ...env },
+    uid: 65_534,
+    gid: 65_534,
+  })
+  child.stdin.end()
+  const [stdout, stderr]: [string[], string[]] = [[], []]
+  child.stdout.on('data', chunk => stdout.push(String(chunk)))
+  child.stderr.on('data', chunk => stderr.push(String(chunk)))
+  const [code] = await once(child, 'close')
+  return { code: code as number, stdout: stdout.join(''), stderr: stderr.join('') }
+}
+
+const isRoot = process.getuid?.() === 0
+
+describe('of writers at once', () => {
+  it('none is lost: 20 processes add 20 profiles', { timeout: 60_000 }, async () => {
+    const folder = fresh()
+    const env = { PATH: process.env['PATH'], CONSENTCTL_CONFIG_DIR: folder }
+    const added = numbers.map(async number => {
+      const args = ['config', 'set', 'base_url', `https://p${number}.example`, '-p', `p${number}`]
+      const [code] = await once(spawn(process.execPath, [binary, ...args], { env, stdio: 'ignore' }), 'close')
+      expect(code).toBe(0)
+    })
+    await Promise.all(added)
+    const { profile: first, profiles } = readConfig(folder)
+    expect(Object.keys(profiles).sort()).toEqual(numbers.map(number => `p${number}`).sort())
+    expect(Object.keys(profiles)).toContain(first)
+    expect(readdirSync(folder)).toEqual(['config.json'])
+  })
+
+  it('none is lost of both files in one process: keys are added and forgotten', async () => {
+    const folder = fresh()
+    await saveProfile(folder, 'first', profile, 'sk-first')
+    await Promise.all([
+      ...numbers.map(number => saveProfile(folder, `p${number}`, profile, `sk-${number}`)),
+      removeKey(folder, 'first'),
+    ])
+    expect(Object.keys(readConfig(folder).profiles)).toHaveLength(21)
+    expect(Object.keys(readCredentials(folder, () => {})).sort()).toEqual(
+      numbers.map(number => `p${number}`).sort(),
+    )
+  })
+
+  it('a reader sees the old file or the new one, and never half of it', async () => {
+    const folder = fresh()
+    await saveProfile(folder, 'a', profile, 'sk-a')
+    let isDone = false
+    const writing = (async () => {
+      for (const number of numbers) {
+        const email = String(number).repeat(50_000)
+        await changeConfig(folder, config => ({ ...config, profiles: { a: { ...profile, email } } }))
+      }
+      isDone = true
+    })()
+    while (!isDone) {
+      expect(readConfig(folder).profiles['a']?.base_url).toBe(profile.base_url)
+      await new Promise(setImmediate)
+    }
+    await writing
+  })
+
+  it('one that was killed does not stop the next for ever', async () => {
+    const folder = fresh()
+    await saveProfile(folder, 'a', profile, 'sk-a')
+    const lock = join(folder, '.lock')
+    writeFileSync(lock, '')
+    const old = Date.now() / 1000 - 60
+    utimesSync(lock, old, old)
+    await saveProfile(folder, 'b', profile, 'sk-b')
+    expect(Object.keys(readConfig(folder).profiles)).toEqual(['a', 'b'])
+    expect(readdirSync(folder)).not.toContain('.lock')
+  })
+
+  it('waits for the one before it', async () => {
+    const folder = fresh()
+    mkdirSync(folder, { mode: 0o700 })
+    writeFileSync(join(folder, '.lock'), '')
+    let isSaved = false
+    const saving = saveProfile(folder, 'a', profile, 'sk-a').then(() => {
+      isSaved = true
+    })
+    await new Promise(resolve => setTimeout(resolve, 150))
+    expect(isSaved).toBe(false)
+    rmSync(join(folder, '.lock'))
+    await saving
+    expect(Object.keys(readConfig(folder).profiles)).toEqual(['a'])
+  })
+})
+
+it('files that are links stay links: what they lead to is written', async () => {
+  const [folder, elsewhere] = [fresh(), fresh()]
+  for (const path of [folder, elsewhere]) mkdirSync(path, { mode: 0o700 })
+  writeFileSync(join(elsewhere, 'real.json'), '{}', { mode: 0o644 })
+  symlinkSync(join(elsewhere, 'real.json'), join(folder, 'credentials.json'))
+  await saveProfile(folder, 'a', profile, apiKey)
+  expect(lstatSync(join(folder, 'credentials.json')).isSymbolicLink()).toBe(true)
+  expect(JSON.parse(readFileSync(join(elsewhere, 'real.json'), 'utf8'))['a'].api_key).toBe(apiKey)
+  expect(statSync(join(elsewhere, 'real.json')).mode & 0o777).toBe(0o600)
+})
+
+it('a folder that is a file ends with 1 and its path', async () => {
+  const folder = fresh()
+  writeFileSync(folder, '')
+  const args = ['config', 'set', 'base_url', 'https://a.example']
+  const { code, stderr } = await run(args, { env: { CONSENTCTL_CONFIG_DIR: folder } })
+  expect([1, 2]).toContain(code)
+  expect(stderr).toContain(folder)
+  expect(stderr).not.toContain('bug')
+})
+
+describe.runIf(isRoot)('where somebody else owns the files', () => {
+  /** A folder of root's with a key, that others may look into. */
+  async function foreign(fileMode: number) {
+    const folder = fresh()
+    await saveProfile(folder, 'a', profile, apiKey)
+    chmodSync(root.path, 0o755)
+    chmodSync(folder, 0o755)
+    for (const file of readdirSync(folder)) chmodSync(join(folder, file), fileMode)
+    return { folder, env: { CONSENTCTL_CONFIG_DIR: folder, CONSENTCTL_BASE_URL: 'https://a.example' } }
+  }
+
+  it('what can be read is used, with a warning that it cannot be mended', async () => {
+    const { folder, env } = await foreign(0o644)
+    const { code, stdout, stderr } = await asNobody(['config', 'list', '-o', 'tsv'], env)
+    expect(code).toBe(0)
+    expect(stdout).toContain('api_key\tsk-…')
+    expect(stderr).toMatch(/^warning: .*credentials\.json is open to others, and cannot be mended \(EPERM\)/)
+    expect(statSync(join(folder, 'credentials.json')).mode & 0o777).toBe(0o644)
+  })
+
+  it('what cannot be read ends with 2 and its path', async () => {
+    const { folder, env } = await foreign(0o600)
+    const { code, stdout, stderr } = await asNobody(['list'], env)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(join(folder, 'config.json'))
+    expect(stderr).toContain('EACCES')
+  })
+
+  it('a folder that cannot be written ends with 1, and nothing is changed', async () => {
+    const { folder, env } = await foreign(0o644)
+    const before = readFileSync(join(folder, 'config.json'), 'utf8')
+    for (const line of ['config set protected true', 'config unset site']) {
+      const { code, stdout, stderr } = await asNobody(line.split(' '), env)
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toContain(`${folder} cannot be written: EACCES`)
+    }
+    expect(readFileSync(join(folder, 'config.json'), 'utf8')).toBe(before)
+  })
+
+  it('no key_command of theirs is run', async () => {
+    const { folder, env } = await foreign(0o644)
+    const mark = join(folder, 'ran')
+    await changeConfig(folder, config => ({
+      ...config,
+      profiles: { a: { ...profile, key_command: `echo ran > ${mark}; echo ${apiKey}` } },
+    }))
+    chownSync(join(folder, 'config.json'), 1234, 1234)
+    const { code, stderr } = await run(['auth', 'token'], { env })
+    expect(code).toBe(2)
+    expect(stderr).toContain('can be changed by others')
+    expect(readdirSync(folder)).not.toContain('ran')
+  })
+})
