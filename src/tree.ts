@@ -69,6 +69,10 @@ export const tree: Group = {
         summary: 'Remove the key of a profile',
         load: async () => (await import('./commands/auth/logout.ts')).logout,
       },
+      token: {
+        summary: 'Print the key that would be sent, for scripts',
+        load: async () => (await import('./commands/auth/token.ts')).token,
+      },
       status: {
         summary: 'Tell which key is used, and whether it is valid',
         load: async () => (await import('./commands/auth/status.ts')).status,
@@ -76,8 +80,32 @@ export const tree: Group = {
     },
   },
   config: {
-    summary: 'Show the settings',
+    summary: 'Show and change the settings',
     commands: {
+      get: {
+        summary: 'Print the value of one setting',
+        load: async () => (await import('./commands/config/get.ts')).get,
+      },
+      set: {
+        summary: 'Set what a profile holds',
+        load: async () => (await import('./commands/config/set.ts')).set,
+      },
+      unset: {
+        summary: 'Take something out of a profile',
+        load: async () => (await import('./commands/config/unset.ts')).unset,
+      },
+      path: {
+        summary: 'Tell where the files are',
+        load: async () => (await import('./commands/config/path.ts')).path,
+      },
+      profiles: {
+        summary: 'List the stored instances',
+        load: async () => (await import('./commands/config/profiles.ts')).profiles,
+      },
+      remove: {
+        summary: 'Forget a profile and its key',
+        load: async () => (await import('./commands/config/remove.ts')).remove,
+      },
       list: {
         summary: 'List every setting and where it comes from',
         load: async () => (await import('./commands/config/list.ts')).list,

@@ -15,3 +15,9 @@ export const settingView: View<SettingRow> = {
     { name: 'source', value: row => row.source, rank: 3 },
   ],
 }
+
+/** The same by its value alone. */
+export const valueView: View<SettingRow> = {
+  id: row => row.value ?? '',
+  columns: [{ name: 'value', value: row => row.value, whole: true, rank: 1 }],
+}

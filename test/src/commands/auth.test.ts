@@ -133,6 +133,54 @@ describe('auth status', () => {
   })
 })
 
+describe('auth token', () => {
+  it('prints the key alone on stdout, and where it came from on stderr', async () => {
+    cli.instance.use(listOf(1))
+    await auth(['auth', 'login', '--with-key'], apiKey)
+    cli.instance.requests.length = 0
+    const { code, stdout, stderr } = await auth(['auth', 'token'])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${apiKey}\n` })
+    expect(stderr).toContain('from profile default, credentials.json')
+    expect(stderr).not.toContain(apiKey)
+    expect(await auth(['auth', 'token', '-q'])).toEqual({ code: 0, stdout: `${apiKey}\n`, stderr: '' })
+    const { stdout: json } = await auth(['auth', 'token', '--json'])
+    expect(JSON.parse(json)).toEqual({ api_key: apiKey, source: 'profile default, credentials.json' })
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('prints no key for another address, and ends with 4 where there is none', async () => {
+    cli.instance.use(listOf(1))
+    await auth(['auth', 'login', '--with-key'], apiKey)
+    const other = await auth(['auth', 'token', '--base-url', 'https://evil.example'])
+    expect(other).toMatchObject({ code: 4, stdout: '' })
+    await auth(['auth', 'logout'])
+    expect(await auth(['auth', 'token'])).toMatchObject({ code: 4, stdout: '' })
+  })
+})
+
+describe('auth login says what goes before the stored key:', () => {
+  it.each([
+    ['CONSENTCTL_API_KEY', apiKey],
+    ['CONSENTCTL_API_KEY_FILE', '/nowhere/key'],
+  ])('%s', async (name, value) => {
+    cli.instance.use(listOf(1))
+    const { code, stderr } = await auth(['auth', 'login', '--with-key'], apiKey, { [name]: value })
+    expect(code).toBe(0)
+    expect(stderr).toContain(`note: ${name} is set, and goes first`)
+  })
+
+  it('and reads no key from a terminal, where it would be shown', async () => {
+    const env = { CONSENTCTL_CONFIG_DIR: folder, CONSENTCTL_API_KEY: undefined }
+    const { code } = await cli.run(['auth', 'login', '--with-key'], {
+      env,
+      stdin: apiKey,
+      tty: { stdin: true },
+    })
+    expect(code).toBe(2)
+    expect(cli.sent()).toEqual([])
+  })
+})
+
 describe('auth logout', () => {
   it('forgets the key and keeps the address', async () => {
     cli.instance.use(listOf(1))

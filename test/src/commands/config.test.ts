@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { saveProfile } from '../../../src/store.ts'
+import { saveProfile } from '../../../src/store-write.ts'
 import { run } from '../../support/cli.ts'
 import { apiKey, useCli } from '../support.ts'
 
@@ -23,18 +23,25 @@ it('lists every setting with its value and where it comes from, by its precedenc
 
   expect(await configList([], dir)).toEqual({
     config_folder: [folder, 'CONSENTCTL_CONFIG_DIR'],
+    state_folder: [null, 'not set'],
     profile: ['shop', 'config.json'],
     base_url: ['https://shop.example', 'profile shop'],
     site: ['s', 'profile shop'],
     email: ['maria@example.com', 'profile shop'],
+    protected: ['false', 'default'],
     api_key: ['sk-…a1b2', 'profile shop, credentials.json'],
+    key_command: [null, 'not set'],
+    ca_file: [null, 'not set'],
+    allow_http: [null, 'not set'],
+    error_format: [null, 'not set'],
     output: ['json', 'flag'],
   })
   const env = { CONSENTCTL_BASE_URL: 'https://env.example/', CONSENTCTL_API_KEY: 'sk-environment-key-z9z9' }
   expect(
     await configList([], {
       ...{ ...dir, ...env, CONSENTCTL_SITE: 'e', CONSENTCTL_EMAIL: 'li@example.com' },
-      CONSENTCTL_PROFILE: 'bare',
+      ...{ CONSENTCTL_PROFILE: 'bare', CONSENTCTL_CA_FILE: '/ca.pem', CONSENTCTL_STATE_DIR: '/state' },
+      ...{ CONSENTCTL_ALLOW_HTTP: ' a, b ', CONSENTCTL_ERROR_FORMAT: 'json' },
     }),
   ).toMatchObject({
     profile: ['bare', 'CONSENTCTL_PROFILE'],
@@ -42,6 +49,10 @@ it('lists every setting with its value and where it comes from, by its precedenc
     site: ['e', 'CONSENTCTL_SITE'],
     email: ['li@example.com', 'CONSENTCTL_EMAIL'],
     api_key: ['sk-…z9z9', 'CONSENTCTL_API_KEY'],
+    state_folder: ['/state', 'CONSENTCTL_STATE_DIR'],
+    ca_file: ['/ca.pem', 'CONSENTCTL_CA_FILE'],
+    allow_http: ['a,b', 'CONSENTCTL_ALLOW_HTTP'],
+    error_format: ['json', 'CONSENTCTL_ERROR_FORMAT'],
   })
   expect(
     await configList(['-p', 'bare', '--base-url', 'https://flag.example'], { ...dir, ...env }),

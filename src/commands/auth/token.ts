@@ -1,0 +1,30 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../../context.ts'
+import { requireApiKey, requireBaseUrl } from '../../settings.ts'
+import { tokenView } from '../../views/token.ts'
+import { action } from '../action.ts'
+import { one } from '../output.ts'
+
+/** `auth token`: the key itself, for the programs that need it. */
+export function token(command: Command, ctx: Context): void {
+  command
+    .addHelpText(
+      'after',
+      `
+The key is printed whole: mind where it goes. It is the one that would be sent to the instance of the
+settings; the key of a profile is not printed for another address. Nothing is asked of the instance.
+
+Examples:
+  $ consentctl auth token
+  $ consentctl auth token -q -p staging`,
+    )
+    .action(
+      action(ctx, z.strictObject({}), async () => {
+        const instance = requireBaseUrl(ctx.settings)
+        const { value, source } = await requireApiKey(ctx.settings).read()
+        await ctx.say(`the key for ${instance}, from ${source}`)
+        return one(tokenView, { api_key: value, source })
+      }),
+    )
+}

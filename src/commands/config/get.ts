@@ -1,0 +1,41 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../../context.ts'
+import { CliError } from '../../errors.ts'
+import { exit } from '../../exit.ts'
+import { valueView } from '../../views/setting.ts'
+import { action, given } from '../action.ts'
+import { one } from '../output.ts'
+import { unknownKey } from './keys.ts'
+import { settingRows } from './rows.ts'
+
+const Options = z.strictObject({ operands: z.tuple([given]) })
+
+/** `config get`: the value of one setting alone, for scripts. */
+export function get(command: Command, ctx: Context): void {
+  command
+    .argument('<key>', 'a setting, as config list names it')
+    .addHelpText(
+      'after',
+      `
+Prints the value that applies, wherever it comes from. One that is not set ends with exit code 3.
+
+Examples:
+  $ consentctl config get base_url
+  $ consentctl config get site -p staging --json`,
+    )
+    .action(
+      action(ctx, Options, async (_, { operands: [key] }) => {
+        const rows = settingRows(ctx)
+        const found = rows.find(({ setting }) => setting === key)
+        if (!found)
+          throw unknownKey(
+            key,
+            rows.map(({ setting }) => setting),
+          )
+        if (found.value === null && found.source === 'not set')
+          throw new CliError('not_set', exit.notFound, `${key} is not set`)
+        return one(valueView, found)
+      }),
+    )
+}

@@ -1,0 +1,34 @@
+import { existsSync } from 'node:fs'
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../../context.ts'
+import { configFile, credentialsFile } from '../../store.ts'
+import { pathView } from '../../views/path.ts'
+import { action } from '../action.ts'
+import { many, pagesOf } from '../output.ts'
+
+/** `config path`: where the files are, whether they exist or not. */
+export function path(command: Command, ctx: Context): void {
+  command
+    .addHelpText(
+      'after',
+      `
+CONSENTCTL_CONFIG_DIR names another folder for the settings and keys, CONSENTCTL_STATE_DIR for the journals.
+
+Examples:
+  $ consentctl config path
+  $ consentctl config path -o json`,
+    )
+    .action(
+      action(ctx, z.strictObject({}), async () => {
+        const { folder, stateFolder } = ctx.settings
+        const rows = [
+          { name: 'config_folder', path: folder },
+          { name: 'config_file', path: configFile(folder) },
+          { name: 'credentials_file', path: credentialsFile(folder) },
+          { name: 'state_folder', path: stateFolder },
+        ]
+        return many(pathView, pagesOf(rows.map(row => ({ ...row, exists: existsSync(row.path) }))))
+      }),
+    )
+}

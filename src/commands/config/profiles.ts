@@ -1,0 +1,44 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../../context.ts'
+import { locate, requireFolder } from '../../place.ts'
+import { type Credentials, own, type Profile, readCredentials } from '../../store.ts'
+import { profileView } from '../../views/profile.ts'
+import { action } from '../action.ts'
+import { countedPages, many } from '../output.ts'
+
+/** `config profiles`: every stored instance, and whether there is a key for it. */
+export function profiles(command: Command, ctx: Context): void {
+  command
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ consentctl config profiles
+  $ consentctl config profiles -o id`,
+    )
+    .action(
+      action(ctx, z.strictObject({}), async () => {
+        const place = locate(ctx.globals, ctx.host)
+        const credentials = readCredentials(
+          requireFolder(place),
+          message => void ctx.warn(`warning: ${message}`),
+        )
+        const rows = Object.entries(place.config.profiles).map(([name, profile]) => ({
+          name,
+          is_default: name === (place.config.profile ?? 'default'),
+          base_url: profile.base_url ?? null,
+          site: profile.site ?? null,
+          email: profile.email ?? null,
+          protected: profile.protected ?? false,
+          key: keyOf(profile, own(credentials, name)),
+        }))
+        return many(profileView, countedPages(ctx, rows, 'profile'))
+      }),
+    )
+}
+
+function keyOf({ key_command }: Profile, credential: Credentials[string] | undefined): string | null {
+  if (key_command) return 'key_command'
+  return credential ? 'stored' : null
+}

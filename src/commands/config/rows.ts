@@ -1,0 +1,51 @@
+import type { Context } from '../../context.ts'
+import { configFolder, type Folder, stateFolder } from '../../folders.ts'
+import { maskKey } from '../../key.ts'
+import { locate, type Sourced } from '../../place.ts'
+import { own } from '../../store.ts'
+import type { SettingRow } from '../../views/setting.ts'
+import { formatOf } from '../action.ts'
+
+/** Every setting, its value and where that comes from; a key by its last characters. */
+export function settingRows(ctx: Context): SettingRow[] {
+  const { settings, globals, host } = ctx
+  const { config, profile } = locate(globals, host)
+  const { isProtected, allowHttp, apiKey } = settings
+  const stored = own(config.profiles, profile.value)
+  const from = `profile ${profile.value}`
+  const hosts = allowHttp.filter(name => name !== '').join(',')
+  const errorFormat = host.env['CONSENTCTL_ERROR_FORMAT']
+  const key = apiKey && { value: apiKey.atHand && maskKey(apiKey.atHand), source: apiKey.source }
+  const asked = globals.output || globals.json || globals.quiet
+  return [
+    row('config_folder', configFolder(host.env, host.platform)),
+    row('state_folder', stateFolderOf(ctx)),
+    row('profile', profile),
+    row('base_url', settings.baseUrl),
+    row('site', settings.site),
+    row('email', settings.email),
+    row('protected', {
+      value: String(isProtected),
+      source: stored?.protected !== undefined ? from : isProtected ? 'another profile' : 'default',
+    }),
+    row('api_key', key),
+    row('key_command', stored?.key_command ? { value: stored.key_command, source: from } : null),
+    row('ca_file', settings.caFile),
+    row('allow_http', hosts ? { value: hosts, source: 'CONSENTCTL_ALLOW_HTTP' } : null),
+    row('error_format', errorFormat ? { value: errorFormat, source: 'CONSENTCTL_ERROR_FORMAT' } : null),
+    row('output', { value: formatOf(ctx), source: asked ? 'flag' : 'default' }),
+  ]
+}
+
+function row(setting: string, found: Sourced | { value: string | null; source: string } | null): SettingRow {
+  return { setting, value: found?.value ?? null, source: found?.source ?? 'not set' }
+}
+
+/** Null without a home folder, which only what keeps journals needs. */
+function stateFolderOf({ host: { env, platform } }: Context): Folder | null {
+  try {
+    return stateFolder(env, platform)
+  } catch {
+    return null
+  }
+}

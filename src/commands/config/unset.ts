@@ -1,0 +1,53 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../../context.ts'
+import { isNamed, locate, requireFolder, type Sourced, unknownProfile } from '../../place.ts'
+import { type Config, own, type Profile } from '../../store.ts'
+import { changeConfig } from '../../store-write.ts'
+import { action, given } from '../action.ts'
+import { keyNamed, type ProfileKey } from './keys.ts'
+
+const Options = z.strictObject({ operands: z.tuple([given]) })
+
+/** `config unset`: takes one thing out of a profile, or leaves no profile the default one. */
+export function unset(command: Command, ctx: Context): void {
+  command
+    .argument(
+      '<key>',
+      'base_url, site, email, protected, key_command, ca_file; or profile, for the default one',
+    )
+    .addHelpText(
+      'after',
+      `
+What is not set stays so. The key of a profile is forgotten with auth logout, a profile with config remove.
+
+Examples:
+  $ consentctl config unset site
+  $ consentctl config unset protected -p production`,
+    )
+    .action(
+      action(ctx, Options, async (_, { operands: [name] }) => {
+        const key = keyNamed(name)
+        const place = locate(ctx.globals, ctx.host)
+        await changeConfig(requireFolder(place), config => without(config, place.profile, key))
+        await ctx.say(
+          key === 'profile'
+            ? 'no profile is the default one'
+            : `unset ${key} of profile ${place.profile.value}`,
+        )
+        return undefined
+      }),
+    )
+}
+
+function without(config: Config, profile: Sourced, key: ProfileKey | 'profile'): Config {
+  if (key === 'profile') {
+    const { profile: _, ...rest } = config
+    return rest
+  }
+  const stored: Profile | undefined = own(config.profiles, profile.value)
+  if (!stored && isNamed(profile)) throw unknownProfile(profile, config)
+  if (!stored) return config
+  const { [key]: _, ...rest } = stored
+  return { ...config, profiles: { ...config.profiles, [profile.value]: rest } }
+}
