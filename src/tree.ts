@@ -82,6 +82,10 @@ export const tree: Group = {
   config: {
     summary: 'Show and change the settings',
     commands: {
+      list: {
+        summary: 'List every setting and where it comes from',
+        load: async () => (await import('./commands/config/list.ts')).list,
+      },
       get: {
         summary: 'Print the value of one setting',
         load: async () => (await import('./commands/config/get.ts')).get,
@@ -106,10 +110,6 @@ export const tree: Group = {
         summary: 'Forget a profile and its key',
         load: async () => (await import('./commands/config/remove.ts')).remove,
       },
-      list: {
-        summary: 'List every setting and where it comes from',
-        load: async () => (await import('./commands/config/list.ts')).list,
-      },
     },
   },
   completion: {
@@ -129,6 +129,10 @@ export const tree: Group = {
   commands: {
     summary: 'List every command, its flags and examples',
     load: async () => (await import('./commands/commands.ts')).commands,
+  },
+  doctor: {
+    summary: 'Check the settings, the instance and the key',
+    load: async () => (await import('./commands/doctor/doctor.ts')).doctor,
   },
   serve: {
     summary: 'Run the service',

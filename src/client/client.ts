@@ -2,6 +2,7 @@ import type * as z from 'zod'
 import { consents } from '../contract/consents.ts'
 import type { ConsentQuery, Endpoint } from '../contract/index.ts'
 import { type Extent, type WalkedPage, walk } from './pages.ts'
+import type { Probed } from './probe.ts'
 import type { Connection, Input, Transport } from './transport.ts'
 
 type Part<Name extends string, Value> = undefined extends Value
@@ -24,6 +25,8 @@ export interface Client {
   call<E extends Endpoint>(endpoint: E, ...input: Parameters<Method<E>>): ReturnType<Method<E>>
   /** The pages of a list of consents, one after the other. */
   pages(query: ConsentQuery, extent: Extent): AsyncGenerator<WalkedPage>
+  /** The answer to one GET of a path, whatever it is; `limit` in milliseconds. Throws a NetworkError. */
+  probe(path: string, limit: number): Promise<Probed>
   close(): Promise<void>
 }
 
@@ -33,18 +36,20 @@ export interface Client {
  */
 export function createClient(connect: () => Promise<Connection>): Client {
   let transport: Promise<Transport> | undefined
-  const send = async (endpoint: Endpoint, input: Input) => {
+  const open = () => {
     transport ??= Promise.all([connect(), import('./transport.ts')]).then(([connection, { openTransport }]) =>
       openTransport(connection),
     )
-    return (await transport).send(endpoint, input)
+    return transport
   }
+  const send = async (endpoint: Endpoint, input: Input) => (await open()).send(endpoint, input)
   const methodsOfConsents = methods(consents, send)
   return {
     consents: methodsOfConsents,
     call: <E extends Endpoint>(endpoint: E, ...[input]: Parameters<Method<E>>) =>
       send(endpoint, input) as ReturnType<Method<E>>,
     pages: (query, extent) => walk(methodsOfConsents.list, query, extent),
+    probe: async (path, limit) => (await open()).probe(path, limit),
     close: async () => (await transport?.catch(() => undefined))?.close(),
   }
 }

@@ -2,6 +2,7 @@ import { Agent, EnvHttpProxyAgent, request } from 'undici'
 import { ErrorBody } from '../contract/errors.ts'
 import type { Endpoint } from '../contract/index.ts'
 import { ApiError, type Call, ContractError, NetworkError, type Reply } from './errors.ts'
+import { type Probed, probe } from './probe.ts'
 
 /** Where requests go and who sends them. */
 export interface Connection {
@@ -31,6 +32,8 @@ export interface Input {
 
 export interface Transport {
   send(endpoint: Endpoint, input: Input): Promise<unknown>
+  /** Asks once for a path, with so many milliseconds for all of it. Throws a NetworkError. */
+  probe(path: string, limit: number): Promise<Probed>
   close(): Promise<void>
 }
 
@@ -51,6 +54,7 @@ export function openTransport(connection: Connection): Transport {
   }
   return {
     close: () => dispatcher.close(),
+    probe: (path, limit) => probe(connection, { dispatcher, headers }, path, limit),
     send: async (endpoint, { params, query, body }) => {
       const { method, path } = endpoint
       const url = connection.baseUrl + fillPath(path, params) + toSearch(query)

@@ -1,0 +1,35 @@
+import { type Exit, exit } from '../../exit.ts'
+import { explain } from '../../explain.ts'
+import type { CheckRow } from '../../views/check.ts'
+
+/** A check, and the exit code that it ends the command with where it failed. */
+export interface Checked {
+  readonly row: CheckRow
+  readonly exit: Exit
+}
+
+export function ok(check: string, detail: string): Checked {
+  return { row: { check, result: 'ok', detail, remedy: null }, exit: exit.done }
+}
+
+export function skip(check: string, detail: string): Checked {
+  return { row: { check, result: 'skip', detail, remedy: null }, exit: exit.done }
+}
+
+export function warn(check: string, detail: string, remedy: string): Checked {
+  return { row: { check, result: 'warn', detail, remedy }, exit: exit.done }
+}
+
+export function fail(check: string, code: Exit, detail: string, remedy: string | null): Checked {
+  return { row: { check, result: 'fail', detail, remedy }, exit: code }
+}
+
+/** What a piece of work found; where it throws, that is the failure, told as it would be elsewhere. */
+export async function tried(check: string, work: () => Checked | Promise<Checked>): Promise<Checked> {
+  try {
+    return await work()
+  } catch (error) {
+    const { message, hint, exit: code } = explain(error)
+    return fail(check, code, message, hint ?? null)
+  }
+}

@@ -1,0 +1,239 @@
+import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { HttpResponse, http } from 'msw'
+import { describe, expect, it } from 'vitest'
+import { saveProfile } from '../../../src/store-write.ts'
+import { type RunOptions, useFolder } from '../../support/cli.ts'
+import { freePort } from '../../support/cluster.ts'
+import { apiKey, consentsPath, screen, useCli } from '../support.ts'
+
+const cli = useCli()
+const state = useFolder()
+
+interface Row {
+  readonly check: string
+  readonly result: string
+  readonly detail: string
+  readonly remedy: string | null
+}
+
+/** The checks by their names, and the exit code; none of it may hold the key. */
+async function examine(env: Record<string, string | undefined> = {}, args: string[] = []) {
+  const all = { CONSENTCTL_STATE_DIR: join(state.path, 'state'), ...env }
+  const { code, stdout, stderr } = await cli.run(['doctor', '-o', 'json', ...args], { env: all })
+  expect(stdout + stderr).not.toContain(apiKey.slice(3, -4))
+  const rows = JSON.parse(stdout) as Row[]
+  for (const row of rows) expect(Object.keys(row)).toEqual(['check', 'result', 'detail', 'remedy'])
+  return { code, checks: Object.fromEntries(rows.map(row => [row.check, row])), stderr }
+}
+
+interface Answers {
+  readonly ready?: () => Response
+  readonly list?: () => Response
+  readonly headers?: Record<string, string>
+}
+
+const failure = (error: string, status: number) => () =>
+  HttpResponse.json({ error, message: `your key ${apiKey}` }, { status })
+
+/** Makes the instance answer what it is asked, well unless said. */
+function answering({ ready, list, headers = {} }: Answers = {}) {
+  const date = { date: new Date().toUTCString(), ...headers }
+  const paths: [string, () => Response][] = [
+    ['*/ready', ready ?? (() => HttpResponse.json({ status: 'ok' }, { headers: date }))],
+    ['*/api/v1/openapi.json', () => HttpResponse.json({ openapi: '3.1.1', info: { version: '9.8.7' } })],
+    [consentsPath, list ?? (() => HttpResponse.json({ data: [], next_cursor: null }, { headers: date }))],
+  ]
+  for (const [path, answer] of paths) cli.instance.use(http.get(path, answer as () => HttpResponse<string>))
+}
+
+const quota = (limit: number, remaining: number) => ({
+  ...{ 'x-quota-limit': String(limit), 'x-quota-remaining': String(remaining) },
+  'x-quota-reset': '1796083200',
+})
+
+it('ends with 0 where everything is as it should be, and says what it found', async () => {
+  answering({ headers: quota(1000, 900) })
+  const { code, checks, stderr } = await examine()
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const results = Object.values(checks).map(({ check, result }) => `${check} ${result}`)
+  expect(results).toEqual([
+    ...['version ok', 'config ok', 'credentials ok', 'state ok', 'terminal ok', 'base_url ok'],
+    ...['ca_file skip', 'proxy skip', 'dns skip', 'connection ok', 'service ok', 'clock ok', 'key ok'],
+    'quota ok',
+  ])
+  expect(checks['base_url']?.detail).toContain('(CONSENTCTL_BASE_URL)')
+  expect(checks['service']?.detail).toContain('version 9.8.7')
+  expect(checks['key']?.detail).toContain('sk-…a1b2 from CONSENTCTL_API_KEY')
+  expect(checks['quota']?.detail).toBe('900 of 1000 requests are left, until 2026-12-01')
+})
+
+it('asks the instance alone, sends the key with one request, and no other than GET', async () => {
+  answering()
+  await examine()
+  const asked = cli.instance.requests.map(({ method, url }) => `${method} ${url}`).sort()
+  expect(asked).toEqual(['GET /api/v1/consents?limit=1', 'GET /api/v1/openapi.json', 'GET /ready'])
+  const withKey = cli.instance.requests.filter(({ headers }) => headers.authorization)
+  expect(withKey.map(({ url }) => url)).toEqual(['/api/v1/consents?limit=1'])
+})
+
+it('an instance that tells nothing but its records has not failed', async () => {
+  cli.instance.use(
+    http.get('*', () => HttpResponse.json({ error: 'not_found', message: '' }, { status: 404 })),
+  )
+  cli.instance.use(http.get(consentsPath, () => HttpResponse.json({ data: [], next_cursor: null })))
+  const { code, checks } = await examine()
+  expect(code).toBe(0)
+  expect(checks['service']).toMatchObject({ result: 'skip', remedy: null })
+  expect(checks['key']).toMatchObject({ result: 'ok' })
+  expect(checks['quota']).toMatchObject({ result: 'skip' })
+})
+
+describe('a failure ends with its exit code', () => {
+  it.each([
+    ['a key that is refused', { list: failure('unauthorized', 401) }, 'key', 4],
+    ['a key without rights', { list: failure('suspended', 403) }, 'key', 4],
+    ['an instance that is not ready', { ready: failure('unavailable', 503) }, 'service', 7],
+    ['too many requests', { list: failure('rate_limited', 429) }, 'key', 7],
+    ['a used up quota', { list: failure('quota_exceeded', 429) }, 'quota', 6],
+    ['an address of something else', { list: failure('not_found', 404) }, 'key', 2],
+    ['a clock that is wrong', { headers: { date: 'Thu, 01 Jan 2026 00:00:00 GMT' } }, 'clock', 2],
+  ])('%s', async (_, answers, check, exit) => {
+    answering(answers)
+    const { code, checks } = await examine()
+    expect(code).toBe(exit)
+    expect(checks[check]).toMatchObject({ result: 'fail', remedy: expect.any(String) })
+  })
+
+  it.each<[string, Record<string, string | undefined>, string, number]>([
+    ['no key', { CONSENTCTL_API_KEY: undefined }, 'key', 4],
+    ['two keys', { CONSENTCTL_API_KEY_FILE: '/nowhere' }, 'key', 2],
+    ['a CA file without certificates', { CONSENTCTL_CA_FILE: '/dev/null' }, 'ca_file', 2],
+  ])('%s', async (_, env, check, exit) => {
+    answering()
+    const { code, checks } = await examine(env)
+    expect(code).toBe(exit)
+    expect(checks[check]).toMatchObject({ result: 'fail' })
+  })
+
+  it.each<[string, Record<string, string | undefined>]>([
+    ['no address', { CONSENTCTL_BASE_URL: undefined }],
+    ['an address that is none', { CONSENTCTL_BASE_URL: 'nonsense' }],
+    ['an address without encryption', { CONSENTCTL_BASE_URL: 'http://x.example' }],
+    ['an unknown profile', { CONSENTCTL_BASE_URL: undefined, CONSENTCTL_PROFILE: 'prod' }],
+  ])('%s: 2, and nothing is asked', async (_, env) => {
+    const { code, checks } = await examine(env)
+    expect(code).toBe(2)
+    expect(checks['base_url']).toMatchObject({ result: 'fail' })
+    expect(checks['connection']).toMatchObject({ result: 'skip' })
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('a corrupt file: 2, with its line', async () => {
+    const folder = cli.freshFolder()
+    mkdirSync(folder, { mode: 0o700 })
+    writeFileSync(join(folder, 'config.json'), '{\n')
+    const { code, checks } = await examine({ CONSENTCTL_CONFIG_DIR: folder })
+    expect(code).toBe(2)
+    expect(checks['config']?.detail).toContain('config.json, line 2')
+  })
+
+  it('an instance that cannot be reached: 7', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`
+    const { code, checks } = await examine({ CONSENTCTL_BASE_URL: url })
+    expect(code).toBe(7)
+    expect(checks['connection']).toMatchObject({ result: 'fail', remedy: expect.stringContaining('runs') })
+    expect(checks['quota']).toMatchObject({ result: 'skip' })
+    expect(checks['service']).toBeUndefined()
+  })
+
+  it('a name that does not exist: 7', async () => {
+    const { code, checks } = await examine({ CONSENTCTL_BASE_URL: 'https://nowhere.invalid' })
+    expect(code).toBe(7)
+    expect(checks['dns']).toMatchObject({ result: 'fail' })
+  })
+})
+
+describe('a warning does not fail', () => {
+  it('a clock that is a minute off', async () => {
+    answering({ headers: { date: new Date(Date.now() - 90_000).toUTCString() } })
+    const { code, checks } = await examine()
+    expect(code).toBe(0)
+    expect(checks['clock']).toMatchObject({
+      result: 'warn',
+      detail: expect.stringMatching(/^\d\d s ahead of/),
+    })
+  })
+
+  it('a quota that is nearly used up', async () => {
+    answering({ headers: quota(1000, 99) })
+    const { code, checks } = await examine()
+    expect({ code, result: checks['quota']?.result }).toEqual({ code: 0, result: 'warn' })
+  })
+
+  it('a key that may not read is a good key all the same', async () => {
+    answering({ list: failure('forbidden', 403) })
+    const { code, checks } = await examine()
+    expect({ code, result: checks['key']?.result }).toEqual({ code: 0, result: 'warn' })
+  })
+
+  it('keys that others could read, which it mends', async () => {
+    answering()
+    const folder = cli.freshFolder()
+    await saveProfile(folder, 'a', { base_url: cli.instance.url }, apiKey)
+    const file = join(folder, 'credentials.json')
+    chmodSync(file, 0o644)
+    const { code, checks } = await examine({ CONSENTCTL_CONFIG_DIR: folder })
+    expect({ code, result: checks['credentials']?.result }).toEqual({ code: 0, result: 'warn' })
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+  })
+})
+
+it('headers that make no sense do not end it', async () => {
+  answering({
+    headers: {
+      date: 'yesterday',
+      'x-quota-limit': 'x',
+      'x-quota-remaining': '5',
+      'x-quota-reset': '9'.repeat(30),
+    },
+  })
+  const { code, checks } = await examine()
+  expect(code).toBe(0)
+  expect(checks['clock']).toMatchObject({ result: 'skip' })
+  expect(checks['quota']).toMatchObject({
+    result: 'ok',
+    detail: '5 of an unknown number of requests are left',
+  })
+})
+
+it('a proxy is named without the password in it', async () => {
+  const proxy = createServer(socket => socket.destroy()).listen(0, '127.0.0.1')
+  await new Promise(resolve => proxy.once('listening', resolve))
+  const { port } = proxy.address() as { port: number }
+  const { code, checks } = await examine({
+    CONSENTCTL_BASE_URL: 'https://x.example',
+    HTTPS_PROXY: `http://maria:p4ssw0rd@127.0.0.1:${port}`,
+  })
+  proxy.close()
+  expect(code).toBe(7)
+  expect(checks['proxy']?.detail).toBe(`HTTPS_PROXY: 127.0.0.1:${port}`)
+  expect(JSON.stringify(checks)).not.toContain('p4ssw0rd')
+})
+
+it.each<[string, RunOptions]>([
+  ['on a terminal a table, and below it what to do', { ...screen, columns: 120 }],
+  ['off a terminal rows of tabs', {}],
+])('prints %s', async (_, options) => {
+  answering({ list: failure('unauthorized', 401) })
+  const env = { CONSENTCTL_STATE_DIR: state.path }
+  const { code, stdout, stderr } = await cli.run(['doctor'], { ...options, env })
+  expect(code).toBe(4)
+  expect(stdout).toMatch(
+    options.tty ? /^key +fail +sk-…a1b2/m : /^key\tfail\tsk-…a1b2 .*\tconsentctl auth login$/m,
+  )
+  if (options.tty) expect(stderr).toContain('key: try consentctl auth login')
+  else expect(stderr).toBe('')
+  expect((await cli.run(['doctor', '-q'], { env })).stdout).toBe('key\n')
+})
