@@ -193,8 +193,12 @@ describe('a key_command', () => {
   it('has a time limit, also for what it has started itself', async () => {
     const { dir } = await profileWith('true')
     const context = { profile: 'p', configFile: join(dir, 'config.json'), env: process.env }
+    const pipes = () => process.getActiveResourcesInfo().filter(name => name === 'PipeWrap').length
+    const before = pipes()
     for (const command of ['sleep 2', 'sleep 2 | cat'])
       await expect(runKeyCommand(command, context, 100)).rejects.toThrow(refused('did not end in 0.1 s'))
+    await new Promise(resolve => setTimeout(resolve, 50))
+    expect(pipes()).toBe(before) // nothing that the process would wait for before it ends
   })
 
   it.each([0o666, 0o620])(

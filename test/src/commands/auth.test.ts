@@ -204,13 +204,22 @@ it('a stored key is not sent to another address: exit code 4, and no request', a
   expect(cli.sent()).toHaveLength(before)
 })
 
-it('the key stands in no output of any command, but masked', async () => {
-  cli.instance.use(listOf(1))
+it('the key stands in no output of any command but auth token, or masked', async () => {
+  cli.instance.use(
+    http.get('*', () => fails(404, 'not_found')),
+    listOf(1),
+  )
   await auth(['auth', 'login', '--with-key'], apiKey)
   const lines = [
     'auth status',
     'config list',
     'config list --json',
+    'config get api_key',
+    'config profiles',
+    'config path',
+    'config set protected true',
+    'doctor',
+    'doctor --json',
     'list',
     'auth logout',
     'auth login --with-key',
@@ -218,6 +227,7 @@ it('the key stands in no output of any command, but masked', async () => {
   for (const line of lines) {
     const env = { CONSENTCTL_CONFIG_DIR: folder }
     const { stdout, stderr } = await cli.run(line.split(' '), { ...screen, env, stdin: apiKey })
+    expect(stderr).not.toMatch(/^error/m)
     expect(stdout + stderr).not.toContain(apiKey.slice(3, -4))
   }
 })
