@@ -1,5 +1,4 @@
 import type { Chalk } from 'chalk'
-import Table from 'cli-table3'
 import { type Column, plain, type Renderer, type View } from './format.ts'
 import { wrapped } from './graphemes.ts'
 import { visible } from './safe.ts'
@@ -19,36 +18,16 @@ export function details<Row>(
   const nameWidth = Math.max(...view.columns.map(column => column.name.length)) + gap
   const value = (column: Column<Row>, row: Row) => {
     const text = visible(plain(column.value(row)))
-    return column.whole ? text : wrapped(text, Math.max(narrowest, room - nameWidth))
+    const isOneLine = column.whole || room === Number.POSITIVE_INFINITY
+    return isOneLine ? text : wrapped(text, Math.max(narrowest, room - nameWidth))
   }
-  const block = (row: Row) => {
-    const grid = new Table({
-      chars: borderless,
-      style: { 'padding-left': 0, 'padding-right': gap, head: [], border: [] },
-    })
-    for (const column of view.columns) grid.push([column.name.toUpperCase(), value(column, row)])
-    // Coloured afterwards: cli-table3 knows no escape sequences where it measures.
-    const lines = grid
-      .toString()
+  const field = (column: Column<Row>, row: Row) => {
+    const lines = value(column, row)
       .split('\n')
-      .map(line => line.trimEnd().replace(/^\S+/, name => chalk.bold(name)))
-    return `${lines.join('\n')}\n`
+      .join(`\n${' '.repeat(nameWidth)}`)
+    const name = column.name.toUpperCase()
+    return `${chalk.bold(name)}${' '.repeat(nameWidth - name.length)}${lines}`.trimEnd()
   }
+  const block = (row: Row) => view.columns.map(column => `${field(column, row)}\n`).join('')
   return { begin: () => '', rows: rows => rows.map(block).join('\n'), end: () => '' }
 }
-
-const edges = [
-  'top',
-  'top-mid',
-  'top-left',
-  'top-right',
-  'bottom',
-  'bottom-mid',
-  'bottom-left',
-  'bottom-right',
-] as const
-const inner = ['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid', 'middle'] as const
-const borderless = Object.fromEntries([...edges, ...inner].map(place => [place, ''])) as Record<
-  (typeof edges)[number] | (typeof inner)[number],
-  string
->

@@ -11,6 +11,8 @@ export interface Column<Row> {
   text?(row: Row): string
   /** In tables: never cut, for it is copied by hand. */
   readonly whole?: boolean
+  /** Shown this once and kept nowhere, so that no choice of columns may leave it out. */
+  readonly once?: boolean
   /** In tables: which columns stay when the terminal is narrow, lowest first; without a rank it is not in tables. */
   readonly rank?: number
 }
@@ -35,9 +37,24 @@ export interface RenderOptions {
   readonly color: boolean
   /** A first line with the columns' names, where the format has it by choice. */
   readonly header: boolean
+  /** The view's columns were asked for: each is shown, and formats with types show these and nothing else of a row. */
+  readonly chosen?: boolean
+  /** In tables: nothing is cut, wrapped or left out. */
+  readonly uncut?: boolean
+  /** In CSV: cells that a spreadsheet takes for a formula stay as they are. */
+  readonly unguarded?: boolean
+  /** Somebody watches: formats that would send a terminal what they were given make it visible. */
+  readonly isTerminal?: boolean
 }
 
 export type Format = <Row>(view: View<Row>, options: RenderOptions) => Renderer<Row>
+
+/** A row for formats with types: whole, or the columns asked for in their order. */
+export function typed<Row>({ columns }: View<Row>, { chosen }: RenderOptions): (row: Row) => unknown {
+  return chosen
+    ? row => Object.fromEntries(columns.map(column => [column.name, column.value(row)]))
+    : row => row
+}
 
 /** A value as one line of text, for formats without types. */
 export function plain(value: Cell): string {

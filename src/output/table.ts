@@ -1,79 +1,100 @@
 import { Chalk } from 'chalk'
-import stringWidth from 'string-width'
 import { details } from './details.ts'
 import { type Column, type Format, plain, type Renderer, type RenderOptions, type View } from './format.ts'
-import { prefix } from './graphemes.ts'
+import { prefix, widthOf } from './graphemes.ts'
 import { visible } from './safe.ts'
 
 /** Spaces between columns. */
-const gap = 2
+const gap = '  '
 
 /** What a column is not cut below: rather is one of a higher rank left out. */
 const narrowest = 20
 
 /**
  * For people: aligned columns cut to the terminal's width. The first rows decide the widths, so that a list of any
- * length streams; columns that find no room are left out, highest rank first.
+ * length streams; columns that find no room are left out, highest rank first, unless they were asked for.
+ *
+ * Text that is written from right to left stands in its column as any other. Nothing is sent to isolate it, for most
+ * terminals would show that; one that reorders lines may show the cell after it on the other side of it.
  */
 export const table: Format = <Row>(view: View<Row>, options: RenderOptions): Renderer<Row> => {
   const chalk = new Chalk({ level: options.color ? 1 : 0 })
-  if (options.single) return details(view, options.columns, chalk)
+  const room = options.uncut ? Number.POSITIVE_INFINITY : options.columns
+  if (options.single) return details(view, room, chalk)
   let layout: Layout<Row> | undefined
-  const row = (layout: Layout<Row>, text: (column: Column<Row>) => string) =>
-    layout
-      .map(({ column, width }) => fitted(column, text(column), width))
-      .join(' '.repeat(gap))
-      .trimEnd()
   return {
     begin: () => '',
     rows: rows => {
       if (rows.length === 0) return ''
-      const head = layout ? [] : [title]
-      layout ??= arrange(view.columns, column => rows.map(row => textOf(column, row)), options.columns)
-      const current = layout
-      const lines = [
-        ...head.map(names => chalk.bold(row(current, names))),
-        ...rows.map(values => row(current, column => textOf(column, values))),
-      ]
-      return `${lines.join('\n')}\n`
+      const isFirst = layout === undefined
+      layout ??= arrange(candidates(view, options, rows), rows, room, options.chosen ? 0 : narrowest)
+      let text = isFirst ? `${chalk.bold(lineOf(layout, ({ column }) => title(column)))}\n` : ''
+      for (const row of rows) text += `${lineOf(layout, ({ column }) => textOf(column, row))}\n`
+      return text
     },
     end: () => '',
   }
 }
 
-type Layout<Row> = readonly { readonly column: Column<Row>; readonly width: number }[]
+interface Placed<Row> {
+  readonly column: Column<Row>
+  readonly width: number
+  readonly isCut: boolean
+}
 
-/** Which columns are shown, and how wide: all that are not empty if they fit, else fewer, the cuttable ones sharing what is left. */
+type Layout<Row> = readonly Placed<Row>[]
+
+function lineOf<Row>(layout: Layout<Row>, text: (place: Placed<Row>) => string): string {
+  let line = ''
+  for (const place of layout) line += (line && gap) + fitted(text(place), place)
+  return line.trimEnd()
+}
+
+/** The columns that were asked for; else those that are made for tables, and are not empty. */
+function candidates<Row>(
+  { columns }: View<Row>,
+  { chosen }: RenderOptions,
+  rows: readonly Row[],
+): readonly Column<Row>[] {
+  if (chosen) return columns.map(column => ({ ...column, rank: 0 }))
+  const isUsed = (column: Column<Row>) => column.whole || rows.some(row => textOf(column, row) !== '')
+  return columns.filter(column => column.rank !== undefined && isUsed(column))
+}
+
+/** How wide each column is: all as they need it if they fit, else fewer, the cuttable ones sharing what is left. */
 function arrange<Row>(
   columns: readonly Column<Row>[],
-  cells: (column: Column<Row>) => string[],
+  rows: readonly Row[],
   room: number,
+  floor: number,
 ): Layout<Row> {
-  const isUsed = (column: Column<Row>) => column.whole || cells(column).some(text => text !== '')
-  const shown = columns.filter(column => column.rank !== undefined && isUsed(column))
-  const widths = new Map(
-    shown.map(column => [
+  const wanted = columns.map(column => {
+    const width = rows.reduce(
+      (most, row) => Math.max(most, widthOf(textOf(column, row))),
+      widthOf(title(column)),
+    )
+    const isCut = !column.whole && room !== Number.POSITIVE_INFINITY
+    return {
       column,
-      Math.max(...[title(column), ...cells(column)].map(text => stringWidth(text))),
-    ]),
+      width,
+      isCut,
+      least: isCut ? Math.min(width, Math.max(floor, title(column).length)) : width,
+    }
+  })
+  const kept = [...wanted].sort((a, b) => (a.column.rank ?? 0) - (b.column.rank ?? 0))
+  const total = () => kept.reduce((sum, { least }) => sum + least + gap.length, -gap.length)
+  while (kept.length > 1 && floor > 0 && total() > room) kept.pop()
+  let spare = Math.max(0, room - total())
+  const granted = new Map(
+    kept.map(({ column, width, least }) => {
+      const extra = Math.min(spare, width - least)
+      spare -= extra
+      return [column, least + extra]
+    }),
   )
-  const least = (column: Column<Row>) => {
-    const width = widths.get(column) ?? 0
-    return column.whole ? width : Math.min(width, Math.max(narrowest, title(column).length))
-  }
-  const total = (sizes: number[]) => sizes.reduce((sum, size) => sum + size, 0) + gap * (sizes.length - 1)
-  const kept = [...shown].sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0))
-  while (kept.length > 1 && total(kept.map(least)) > room) kept.pop()
-  let spare = room - total(kept.map(least))
-  const granted = new Map<Column<Row>, number>()
-  for (const column of kept) {
-    const extra = Math.max(0, Math.min(spare, (widths.get(column) ?? 0) - least(column)))
-    spare -= extra
-    granted.set(column, least(column) + extra)
-  }
-  return shown
-    .filter(column => granted.has(column))
-    .map(column => ({ column, width: granted.get(column) ?? 0 }))
+  return wanted
+    .filter(({ column }) => granted.has(column))
+    .map(({ column, isCut }) => ({ column, isCut, width: granted.get(column) ?? 0 }))
 }
 
 function title<Row>(column: Column<Row>): string {
@@ -84,10 +105,10 @@ function textOf<Row>(column: Column<Row>, row: Row): string {
   return visible(column.text ? column.text(row) : plain(column.value(row)))
 }
 
-/** A text in a column's cell: filled with spaces, or cut between graphemes with an ellipsis unless it is whole. */
-function fitted<Row>(column: Column<Row>, text: string, width: number): string {
-  const own = stringWidth(text)
-  if (own <= width || column.whole) return text + ' '.repeat(Math.max(0, width - own))
-  const [cut = '', used = 0] = prefix(text, width - 1)
-  return `${cut}…${' '.repeat(width - 1 - used)}`
+/** A text in a column's cell: filled with spaces, or cut between graphemes with an ellipsis where it may be. */
+function fitted<Row>(text: string, { width, isCut }: Placed<Row>): string {
+  const own = widthOf(text)
+  if (own <= width || !isCut) return text + ' '.repeat(Math.max(0, width - own))
+  const [cut, used] = prefix(text, width - 1)
+  return `${cut}…${' '.repeat(Math.max(0, width - 1 - used))}`
 }
