@@ -7,6 +7,8 @@ export const formats: Record<FormatName, () => Promise<Format>> = {
   tsv: async () => (await import('./text.ts')).tsv,
   json: async () => (await import('./json.ts')).json,
   ndjson: async () => (await import('./json.ts')).ndjson,
+  csv: async () => (await import('./csv.ts')).csv,
+  yaml: async () => (await import('./yaml.ts')).yaml,
   id: async () => (await import('./text.ts')).id,
 }
 

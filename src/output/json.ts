@@ -1,12 +1,14 @@
-import type { Format } from './format.ts'
+import { type Format, typed } from './format.ts'
 import { safeJson } from './safe.ts'
 
 /** One array, written as it grows; one object for a single row. */
-export const json: Format = (_view, { single }) => {
-  let isFirst = true
-  if (single) {
-    return { begin: () => '', rows: rows => rows.map(row => `${safeJson(row, 2)}\n`).join(''), end: () => '' }
+export const json: Format = (view, options) => {
+  const shown = typed(view, options)
+  if (options.single) {
+    const one = (row: Parameters<typeof shown>[0]) => `${safeJson(shown(row), 2)}\n`
+    return { begin: () => '', rows: rows => rows.map(one).join(''), end: () => '' }
   }
+  let isFirst = true
   return {
     begin: () => '[',
     rows: rows =>
@@ -14,7 +16,7 @@ export const json: Format = (_view, { single }) => {
         .map(row => {
           const separator = isFirst ? '\n' : ',\n'
           isFirst = false
-          return separator + safeJson(row)
+          return separator + safeJson(shown(row))
         })
         .join(''),
     end: () => (isFirst ? ']\n' : '\n]\n'),
@@ -22,8 +24,11 @@ export const json: Format = (_view, { single }) => {
 }
 
 /** A record a line: the format for streams. */
-export const ndjson: Format = () => ({
-  begin: () => '',
-  rows: rows => rows.map(row => `${safeJson(row)}\n`).join(''),
-  end: () => '',
-})
+export const ndjson: Format = (view, options) => {
+  const shown = typed(view, options)
+  return {
+    begin: () => '',
+    rows: rows => rows.map(row => `${safeJson(shown(row))}\n`).join(''),
+    end: () => '',
+  }
+}

@@ -53,7 +53,7 @@ describe('what is not understood ends with 2, on stderr, before any request', ()
     ['history', "missing required argument 'id'"],
     ['update', "missing required argument 'id'"],
     ['list --site', 'argument missing'],
-    ['list -o xml', 'Allowed choices are table, tsv, json, ndjson, id'],
+    ['list -o xml', 'Allowed choices are table, tsv, json, ndjson, csv, yaml, id'],
     ['list --color purple', 'Allowed choices are auto, always, never'],
   ])('%s', async (line, said) => {
     const { code, stdout, stderr } = await cli.run(line.split(' '))
