@@ -17,9 +17,14 @@ import {
 /** The flags that every command understands, before it or after it. */
 export interface Globals extends GlobalFlags {
   readonly output?: FormatName
-  readonly json?: boolean
+  /** Names of fields, or true where all are meant. */
+  readonly json?: string | true
   readonly quiet?: boolean
   readonly header?: boolean
+  readonly columns?: string
+  readonly truncate?: boolean
+  readonly csvGuard?: boolean
+  readonly out?: string
   readonly color?: ColorChoice
 }
 

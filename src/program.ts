@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from 'commander'
 import type { Context } from './context.ts'
 import type { ColorChoice } from './io/io.ts'
+import { JsonOption } from './json-option.ts'
 import { formatNames } from './output/names.ts'
 import { type Group, type Leaf, tree } from './tree.ts'
 
@@ -29,9 +30,13 @@ export async function buildProgram(
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({ writeOut: print, writeErr: print, outputError: () => {} })
     .addOption(new Option('-o, --output <format>', 'how to print records').choices([...formatNames]))
-    .option('--json', 'the same as -o json')
+    .addOption(new JsonOption())
     .option('-q, --quiet', 'print ids alone, and no talk but warnings')
     .option('--header', 'begin TSV with the names of its columns')
+    .option('--columns <names>', 'in tables, TSV and CSV: these columns, in this order, separated by commas')
+    .option('--no-truncate', 'do not cut tables to the width of the terminal')
+    .option('--no-csv-guard', 'in CSV: no apostrophe before cells that a spreadsheet takes for a formula')
+    .option('--out <file>', 'print the records into a new file, which only you can read')
     .option('-p, --profile <name>', 'the stored instance to use')
     .option('--base-url <url>', 'the address of the instance')
     .addOption(

@@ -38,7 +38,7 @@ export async function report(
 }
 
 function wantsJson({ globals, host }: Pick<Context, 'globals' | 'host'>): boolean {
-  const format = globals.json ? 'json' : globals.output
+  const format = globals.json === undefined ? globals.output : 'json'
   return format === 'json' || format === 'ndjson' || host.env['CONSENTCTL_ERROR_FORMAT'] === 'json'
 }
 

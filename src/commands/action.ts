@@ -2,25 +2,46 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../context.ts'
 import { usageError } from '../errors.ts'
-import { exit } from '../exit.ts'
-import { type FormatName, formats } from '../output/index.ts'
+import type { FormatName, View } from '../output/index.ts'
 import type { Output } from './output.ts'
+import { refuseChoice } from './presentation.ts'
+import { printing } from './print.ts'
+
+type Run<S extends z.ZodType, Returned> = (ctx: Context, options: z.output<S>) => Promise<Returned>
+
+/** What a command prints, or how to tell from its options: known before it does anything, so that a wrong column is. */
+type Shown<S extends z.ZodType> = View<never> | ((options: z.output<S>) => View<never>)
 
 /**
  * The way of every command: argv as commander read it → its schema → its function → the chosen format. Operands come
- * as `operands`. A command that returns nothing has done its own talking.
+ * as `operands`. A command that returns nothing has done its own talking; without a view it always does.
  */
+export function action<S extends z.ZodType>(ctx: Context, schema: S, run: Run<S, undefined>): Action
 export function action<S extends z.ZodType>(
   ctx: Context,
   schema: S,
-  run: (ctx: Context, options: z.output<S>) => Promise<Output<unknown> | undefined>,
-) {
+  shown: Shown<S>,
+  run: Run<S, Output<unknown> | undefined>,
+): Action
+export function action<S extends z.ZodType>(
+  ctx: Context,
+  schema: S,
+  ...rest: [Run<S, undefined>] | [Shown<S>, Run<S, Output<unknown> | undefined>]
+): Action {
   return async function (this: Command): Promise<void> {
     const operands = this.args.length ? { operands: this.args } : {}
-    const output = await run(ctx, readOptions(schema, { ...this.opts(), ...operands }))
-    if (output) await print(ctx, output)
+    const options = readOptions(schema, { ...this.opts(), ...operands })
+    if (rest.length === 1) {
+      refuseChoice(ctx)
+      return await rest[0](ctx, options)
+    }
+    const [shown, run] = rest
+    const view = typeof shown === 'function' ? shown(options) : shown
+    await printing(ctx, formatOf(ctx), view, () => run(ctx, options))
   }
 }
+
+type Action = (this: Command) => Promise<void>
 
 /** A text that a flag must not leave empty: an unset shell variable must never widen a command. */
 export const given = z.string().min(1, 'must not be empty')
@@ -44,11 +65,6 @@ export function collect(value: string, before: readonly string[] = []): string[]
   return [...before, value]
 }
 
-/** Throws where the output would be ids alone: what is shown once must then be lost. */
-export function requireWholeOutput(ctx: Context): void {
-  if (formatOf(ctx) === 'id') throw usageError('-q and -o id would lose the secret, which is shown once')
-}
-
 function readOptions<S extends z.ZodType>(schema: S, options: Record<string, unknown>): z.output<S> {
   const parsed = schema.safeParse(options)
   if (parsed.success) return parsed.data
@@ -59,27 +75,10 @@ function readOptions<S extends z.ZodType>(schema: S, options: Record<string, unk
   throw usageError(`${name ? `${flag} ` : ''}${issue?.message}`)
 }
 
-async function print<Row>(
-  ctx: Context,
-  { view, pages, single, mutates, exit: exitOf }: Output<Row>,
-): Promise<void> {
-  const { out } = ctx.io
-  const format = await formats[formatOf(ctx)]()
-  const options = { single, columns: out.columns, color: out.color, header: ctx.globals.header ?? false }
-  const renderer = format(view, options)
-  let begin = renderer.begin() // written with the first rows: a command that fails before them prints nothing
-  for await (const rows of pages) {
-    await out.write(begin + renderer.rows(rows))
-    begin = ''
-    if (out.closed && !mutates) break
-  }
-  await out.write(begin + renderer.end())
-  ctx.exit = exitOf?.() ?? exit.done
-}
-
-/** What was asked for, else a table for people and TSV for programs. */
+/** What was asked for, else a table for people, and TSV for programs and files. */
 export function formatOf({ globals, io }: Pick<Context, 'globals' | 'io'>): FormatName {
   if (globals.quiet) return 'id'
-  if (globals.json) return 'json'
-  return globals.output ?? (io.out.isTerminal ? 'table' : 'tsv')
+  if (globals.output) return globals.output
+  if (globals.json !== undefined) return 'json'
+  return io.out.isTerminal && globals.out === undefined ? 'table' : 'tsv'
 }

@@ -20,7 +20,7 @@ Examples:
   $ consentctl commands --json`,
     )
     .action(
-      action(ctx, z.strictObject({}), async () => {
+      action(ctx, z.strictObject({}), commandView, async () => {
         const rows = flatten(await describeTree())
           .filter(isCallable)
           .map(rowOf)

@@ -21,7 +21,7 @@ Examples:
   $ consentctl usage --email privacy@example.com -o json`,
     )
     .action(
-      action(ctx, z.strictObject(signInOptions), async (_, who) => {
+      action(ctx, z.strictObject(signInOptions), usageView, async (_, who) => {
         const api = who.email || who.passwordStdin ? await signIn(ctx, who) : ctx.api
         const used = await api.call(route.get, {})
         if (used.limit === null) await ctx.say('the account has no monthly limit')

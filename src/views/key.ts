@@ -19,5 +19,5 @@ export const keyView: View<ApiKey> = { id: row => row.id, columns }
 /** The same when it is made: with its text, which is shown this once and must not be broken by a line's end. */
 export const newKeyView: View<NewApiKey> = {
   id: row => row.id,
-  columns: [...columns, field('key', { whole: true, rank: 0 })],
+  columns: [...columns, field('key', { whole: true, once: true, rank: 0 })],
 }

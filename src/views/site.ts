@@ -16,7 +16,7 @@ export const siteView: View<Site> = { id: row => row.id, columns }
 /** A site when it is made: with its token, which is shown this once. */
 export const newSiteView: View<NewSite> = {
   id: row => row.id,
-  columns: [...columns, field('token', { whole: true, rank: 0 })],
+  columns: [...columns, field('token', { whole: true, once: true, rank: 0 })],
 }
 
 /** A new token of a site, which is shown this once. */
@@ -24,7 +24,7 @@ export const newTokenView: View<NewToken> = {
   id: row => row.site_id,
   columns: [
     field('site_id', { whole: true, rank: 1 }),
-    field('token', { whole: true, rank: 0 }),
+    field('token', { whole: true, once: true, rank: 0 }),
     field('previous_valid_until', { whole: true, rank: 2 }),
   ],
 }

@@ -2,9 +2,8 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
 import { type NewAccount, plans } from '../../contract/server.ts'
-import { usageError } from '../../errors.ts'
 import type { View } from '../../output/index.ts'
-import { action, formatOf, given } from '../action.ts'
+import { action, given } from '../action.ts'
 import { one } from '../output.ts'
 import { readPassword } from '../password.ts'
 import { databaseFlags, databaseOptions, serverHost } from '../server-options.ts'
@@ -29,11 +28,11 @@ const accountView: View<NewAccount> = {
     { name: 'account_id', value: account => account.account_id, whole: true, rank: 1 },
     { name: 'user_id', value: account => account.user.id, whole: true },
     { name: 'email', value: account => account.user.email, whole: true },
-    { name: 'password', value: account => account.user.password, whole: true },
+    { name: 'password', value: account => account.user.password, whole: true, once: true },
     { name: 'site_id', value: account => account.site.id, whole: true },
     { name: 'site_name', value: account => account.site.name, whole: true },
-    { name: 'site_token', value: account => account.site.token, whole: true },
-    { name: 'api_key', value: account => account.api_key, whole: true },
+    { name: 'site_token', value: account => account.site.token, whole: true, once: true },
+    { name: 'api_key', value: account => account.api_key, whole: true, once: true },
   ],
 }
 
@@ -57,9 +56,7 @@ Examples:
   $ consentctl admin account create --email ci@example.com --plan free --json > account.json`,
     )
     .action(
-      action(ctx, Options, async (_, { databaseUrl, dataDir, passwordStdin, ...draft }) => {
-        if (formatOf(ctx) === 'id')
-          throw usageError('-q and -o id would lose the secrets, which are shown once')
+      action(ctx, Options, accountView, async (_, { databaseUrl, dataDir, passwordStdin, ...draft }) => {
         const password = passwordStdin ? await readPassword(ctx) : undefined
         const { createAccount } = await ctx.loadServer()
         const account = await createAccount({ databaseUrl, dataDir }, { ...draft, password }, serverHost(ctx))

@@ -2,9 +2,8 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
 import type { NewPassword } from '../../contract/server.ts'
-import { usageError } from '../../errors.ts'
 import type { View } from '../../output/index.ts'
-import { action, formatOf, given } from '../action.ts'
+import { action, given } from '../action.ts'
 import { one } from '../output.ts'
 import { readPassword } from '../password.ts'
 import { databaseFlags, databaseOptions, serverHost } from '../server-options.ts'
@@ -15,13 +14,14 @@ const Options = z.strictObject({
   passwordStdin: z.literal(true).optional(),
 })
 
-const passwordView: View<NewPassword> = {
+/** Only a password that is made must be seen; one that was given is not repeated. */
+const viewOf = (isMade: boolean): View<NewPassword> => ({
   id: user => user.email,
   columns: [
     { name: 'email', value: user => user.email, whole: true, rank: 1 },
-    { name: 'password', value: user => user.password, whole: true, rank: 2 },
+    { name: 'password', value: user => user.password, whole: true, once: isMade, rank: 2 },
   ],
-}
+})
 
 /** `admin user password`: for an owner who has lost the old one; works on the database itself. */
 export function userPassword(command: Command, ctx: Context): void {
@@ -40,13 +40,16 @@ Examples:
   $ consentctl admin user password --email privacy@example.com --password-stdin < password.txt`,
     )
     .action(
-      action(ctx, Options, async (_, { databaseUrl, dataDir, email, passwordStdin }) => {
-        if (formatOf(ctx) === 'id' && !passwordStdin)
-          throw usageError('-q and -o id would lose the password, which is shown once')
-        const password = passwordStdin ? await readPassword(ctx) : undefined
-        const { resetPassword } = await ctx.loadServer()
-        const user = await resetPassword({ databaseUrl, dataDir }, { email, password }, serverHost(ctx))
-        return one(passwordView, user, { mutates: true })
-      }),
+      action(
+        ctx,
+        Options,
+        ({ passwordStdin }) => viewOf(!passwordStdin),
+        async (_, { databaseUrl, dataDir, email, passwordStdin }) => {
+          const password = passwordStdin ? await readPassword(ctx) : undefined
+          const { resetPassword } = await ctx.loadServer()
+          const user = await resetPassword({ databaseUrl, dataDir }, { email, password }, serverHost(ctx))
+          return one(viewOf(!passwordStdin), user, { mutates: true })
+        },
+      ),
     )
 }

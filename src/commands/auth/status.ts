@@ -20,7 +20,7 @@ Examples:
   $ consentctl auth status -p staging -o json`,
     )
     .action(
-      action(ctx, z.strictObject({}), async () => {
+      action(ctx, z.strictObject({}), settingView, async () => {
         const { profile, baseUrl } = ctx.settings
         const instance = requireBaseUrl(ctx.settings)
         const { value: key, source } = await requireApiKey(ctx.settings).read()

@@ -20,7 +20,7 @@ Examples:
   $ consentctl auth token -q -p staging`,
     )
     .action(
-      action(ctx, z.strictObject({}), async () => {
+      action(ctx, z.strictObject({}), tokenView, async () => {
         const instance = requireBaseUrl(ctx.settings)
         const { value, source } = await requireApiKey(ctx.settings).read()
         await ctx.say(`the key for ${instance}, from ${source}`)

@@ -8,6 +8,8 @@ import { many, pagesOf } from '../output.ts'
 
 const kinds = ['profiles', 'sites'] as const
 
+const Options = z.strictObject({ operands: z.tuple([z.enum(kinds)]) })
+
 const valueView: View<string> = {
   id: value => value,
   columns: [{ name: 'value', value: value => value, whole: true, rank: 1 }],
@@ -27,7 +29,7 @@ Examples:
   $ consentctl completion values sites`,
     )
     .action(
-      action(ctx, z.strictObject({ operands: z.tuple([z.enum(kinds)]) }), async (_, { operands: [kind] }) => {
+      action(ctx, Options, valueView, async (_, { operands: [kind] }) => {
         const { profiles } = readConfig(ctx.settings.folder)
         const found =
           kind === 'profiles' ? Object.keys(profiles) : Object.values(profiles).map(profile => profile.site)

@@ -25,7 +25,7 @@ Examples:
   $ consentctl config get site -p staging --json`,
     )
     .action(
-      action(ctx, Options, async (_, { operands: [key] }) => {
+      action(ctx, Options, valueView, async (_, { operands: [key] }) => {
         const rows = settingRows(ctx)
         const found = rows.find(({ setting }) => setting === key)
         if (!found)

@@ -18,5 +18,7 @@ Examples:
   $ consentctl config list
   $ consentctl config list -p staging -o json`,
     )
-    .action(action(ctx, z.strictObject({}), async () => many(settingView, pagesOf(settingRows(ctx)))))
+    .action(
+      action(ctx, z.strictObject({}), settingView, async () => many(settingView, pagesOf(settingRows(ctx)))),
+    )
 }

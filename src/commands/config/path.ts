@@ -20,7 +20,7 @@ Examples:
   $ consentctl config path -o json`,
     )
     .action(
-      action(ctx, z.strictObject({}), async () => {
+      action(ctx, z.strictObject({}), pathView, async () => {
         const { folder, stateFolder } = ctx.settings
         const rows = [
           { name: 'config_folder', path: folder },

@@ -18,7 +18,7 @@ Examples:
   $ consentctl config profiles -o id`,
     )
     .action(
-      action(ctx, z.strictObject({}), async () => {
+      action(ctx, z.strictObject({}), profileView, async () => {
         const place = locate(ctx.globals, ctx.host)
         const credentials = readCredentials(
           requireFolder(place),

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
 import { usageError } from '../../errors.ts'
+import { bulkView } from '../../views/bulk.ts'
 import { consentView } from '../../views/consent.ts'
 import { action, given } from '../action.ts'
 import { instanceOf } from '../instance.ts'
@@ -24,6 +25,9 @@ const Options = z.strictObject({
   file: given.optional(),
 })
 
+/** A file's lines have their results, one record is shown itself. */
+const viewOf = ({ file }: z.output<typeof Options>) => (file === undefined ? consentView : bulkView)
+
 /** `create`: one record from flags, or one for each line of a file. */
 export function create(command: Command, ctx: Context): void {
   acceptanceFlags(command.option('--site <id>', 'the site the record belongs to'))
@@ -43,7 +47,7 @@ Examples:
   $ consentctl create --site 0190… --file consents.ndjson`,
     )
     .action(
-      action(ctx, Options, async (_, options) => {
+      action(ctx, Options, viewOf, async (_, options) => {
         const { file, site = ctx.settings.site?.value, ...fields } = options
         if (file !== undefined) {
           if (Object.values(fields).some(value => value !== undefined)) {

@@ -21,7 +21,7 @@ Examples:
   $ consentctl list --subject maria@example.com -q | consentctl get -`,
     )
     .action(
-      action(ctx, Options, async (_, { operands, includeDeleted }) => {
+      action(ctx, Options, consentView, async (_, { operands, includeDeleted }) => {
         const ids = await expandIds(ctx, operands)
         const query = includeDeleted ? { include_deleted: true } : {}
         const { pages, exit } = forEach(ctx, ids, async id => [

@@ -22,7 +22,7 @@ Examples:
   $ consentctl history 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 -o ndjson`,
     )
     .action(
-      action(ctx, Options, async (_, { operands }) => {
+      action(ctx, Options, auditView, async (_, { operands }) => {
         const ids = await expandIds(ctx, operands)
         const { pages, exit } = forEach(
           ctx,

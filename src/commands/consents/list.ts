@@ -52,10 +52,10 @@ Examples:
   $ consentctl list --refused --from 7d -o ndjson > refused.ndjson`,
     )
     .action(
-      action(ctx, Options, async (_, options) => {
+      action(ctx, Options, consentView, async (_, options) => {
         if (options.all && options.limit !== undefined)
           throw usageError('--all and --limit exclude each other')
-        const isScreen = formatOf(ctx) === 'table' && ctx.io.out.isTerminal
+        const isScreen = formatOf(ctx) === 'table' && ctx.io.out.isTerminal && ctx.globals.out === undefined
         const limit = options.limit ?? (isScreen && !options.all ? screenful : Number.POSITIVE_INFINITY)
         const maxRequests = options.maxRequests ?? Number.POSITIVE_INFINITY
         const view = options.includeDeleted ? consentViewWithDeleted : consentView

@@ -30,7 +30,7 @@ Examples:
   $ consentctl list --subject maria@example.com -q | consentctl rm - --yes`,
     )
     .action(
-      action(ctx, Options, async (_, { operands, yes }) => {
+      action(ctx, Options, consentView, async (_, { operands, yes }) => {
         if (!yes && (operands.includes('-') || !canAsk(ctx.io))) {
           throw usageError('nobody can be asked here whether to delete', 'add --yes if you are sure')
         }

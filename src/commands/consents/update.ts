@@ -30,7 +30,7 @@ Examples:
   $ consentctl update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --pref marketing=false`,
     )
     .action(
-      action(ctx, Options, async (_, { operands: [id = ''], replacePreferences, ...fields }) => {
+      action(ctx, Options, consentView, async (_, { operands: [id = ''], replacePreferences, ...fields }) => {
         const accepted = acceptedOf(fields)
         const given = await preferencesOf(ctx.io, fields)
         if (accepted === undefined && given === undefined) {

@@ -25,7 +25,7 @@ Examples:
   $ consentctl doctor -p staging -o json`,
     )
     .action(
-      action(ctx, z.strictObject({}), async () =>
+      action(ctx, z.strictObject({}), checkView, async () =>
         toOutput(ctx, [...(await checkHere(ctx)), ...(await checkInstance(ctx))]),
       ),
     )

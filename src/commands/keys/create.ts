@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { Context } from '../../context.ts'
 import { KeyDraft, keys } from '../../contract/keys.ts'
 import { newKeyView } from '../../views/key.ts'
-import { action, given, requireWholeOutput } from '../action.ts'
+import { action, given } from '../action.ts'
 import { instanceOf } from '../instance.ts'
 import { one } from '../output.ts'
 import { aboutSignIn, signIn, signInFlags, signInOptions } from '../sign-in.ts'
@@ -36,8 +36,7 @@ Examples:
   $ consentctl keys create --email privacy@example.com --name ci --expires 90d --json > key.json`,
     )
     .action(
-      action(ctx, Options, async (_, { name, scope, expires, ...who }) => {
-        requireWholeOutput(ctx)
+      action(ctx, Options, newKeyView, async (_, { name, scope, expires, ...who }) => {
         const expires_at = expires && comingInstant(expires, new Date())
         const api = await signIn(ctx, who)
         const key = await api.call(keys.create, { body: { name, scopes: scope, expires_at } })

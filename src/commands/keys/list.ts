@@ -19,7 +19,7 @@ Examples:
   $ consentctl keys list --email privacy@example.com --password-stdin -o json < password.txt`,
     )
     .action(
-      action(ctx, z.strictObject(signInOptions), async (_, options) => {
+      action(ctx, z.strictObject(signInOptions), keyView, async (_, options) => {
         const api = await signIn(ctx, options)
         const { data } = await api.call(keys.list, {})
         return many(keyView, countedPages(ctx, data, 'key'))

@@ -35,7 +35,7 @@ Examples:
   $ consentctl keys revoke 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --yes --password-stdin < password.txt`,
     )
     .action(
-      action(ctx, Options, async (_, { operands, yes, ...who }) => {
+      action(ctx, Options, keyView, async (_, { operands, yes, ...who }) => {
         if (!yes && !canAsk(ctx.io))
           throw usageError('nobody can be asked here whether to revoke', 'add --yes if you are sure')
         const ids = [...new Set(operands)]

@@ -4,7 +4,7 @@ import type { Context } from '../../context.ts'
 import { SiteDraft, sites } from '../../contract/sites.ts'
 import { PolicyVersion } from '../../contract/values.ts'
 import { newSiteView } from '../../views/site.ts'
-import { action, Count, collect, requireWholeOutput } from '../action.ts'
+import { action, Count, collect } from '../action.ts'
 import { instanceOf } from '../instance.ts'
 import { one } from '../output.ts'
 import { aboutSignIn, signIn, signInFlags, signInOptions } from '../sign-in.ts'
@@ -36,8 +36,7 @@ Examples:
   $ consentctl sites create --email privacy@example.com --name Blog --policy-version 3 --json > site.json`,
     )
     .action(
-      action(ctx, Options, async (_, { name, policyVersion, origin, ...who }) => {
-        requireWholeOutput(ctx)
+      action(ctx, Options, newSiteView, async (_, { name, policyVersion, origin, ...who }) => {
         const api = await signIn(ctx, who)
         const body = { name, policy_version: policyVersion, allowed_origins: origin }
         const site = await api.call(sites.create, { body })

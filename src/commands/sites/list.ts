@@ -19,7 +19,7 @@ Examples:
   $ consentctl sites list --email privacy@example.com --password-stdin -o json < password.txt`,
     )
     .action(
-      action(ctx, z.strictObject(signInOptions), async (_, options) => {
+      action(ctx, z.strictObject(signInOptions), siteView, async (_, options) => {
         const api = await signIn(ctx, options)
         const { data } = await api.call(sites.list, {})
         return many(siteView, countedPages(ctx, data, 'site'))

@@ -5,7 +5,7 @@ import { sites, TokenRotation } from '../../contract/sites.ts'
 import { usageError } from '../../errors.ts'
 import { canAsk } from '../../io/prompt.ts'
 import { newTokenView, siteView } from '../../views/site.ts'
-import { action, Ids, requireWholeOutput } from '../action.ts'
+import { action, Ids } from '../action.ts'
 import { confirm } from '../confirm.ts'
 import { instanceOf } from '../instance.ts'
 import { one } from '../output.ts'
@@ -44,8 +44,7 @@ Examples:
   $ consentctl sites rotate-token 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --json > token.json`,
     )
     .action(
-      action(ctx, Options, async (_, { operands: [id = ''], overlap, yes, ...who }) => {
-        requireWholeOutput(ctx)
+      action(ctx, Options, newTokenView, async (_, { operands: [id = ''], overlap, yes, ...who }) => {
         const asks = overlap === 0 && !yes
         if (asks && !canAsk(ctx.io))
           throw usageError(

@@ -52,7 +52,7 @@ Examples:
   $ consentctl sites update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --add-origin https://www.shop.example`,
     )
     .action(
-      action(ctx, Options, async (_, { operands: [id = ''], email, passwordStdin, ...changes }) => {
+      action(ctx, Options, siteView, async (_, { operands: [id = ''], email, passwordStdin, ...changes }) => {
         checkChanges(changes)
         const api = await signIn(ctx, { email, passwordStdin })
         const body = {

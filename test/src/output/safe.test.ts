@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
+import { formatNames } from '../../../src/output/index.ts'
 import { safeJson, tsvText, visible } from '../../../src/output/safe.ts'
 import {
   acting,
@@ -35,10 +36,12 @@ describe('visible', () => {
   })
 
   it('escapes every control and invisible format character of Unicode', () => {
+    const neverDrawn = /\p{Default_Ignorable_Code_Point}|\p{Noncharacter_Code_Point}/u
     const left: string[] = []
     for (let point = 0; point <= 0x10ffff; point += 1) {
       const character = String.fromCodePoint(point)
-      if (acting.test(character) && visible(character) === character) left.push(point.toString(16))
+      const isUnsafe = acting.test(character) || neverDrawn.test(character)
+      if (isUnsafe && visible(character) === character) left.push(point.toString(16))
     }
     expect(left).toEqual([])
   })
@@ -49,6 +52,17 @@ describe('visible', () => {
     ['a\u202eb', 'a\\u{202e}b'],
     ['\ud800', '\\u{d800}'],
     ['\u{e0041}', '\\u{e0041}'],
+    ['👩\u200d👩', '👩\\u{200d}👩'],
+    ['می\u200cخواهم', 'می\\u{200c}خواهم'],
+    ['a\u2800b\u3164', 'a\\u{2800}b\\u{3164}'],
+    ['a\u034fb\ufffeb\u{1ffff}', 'a\\u{34f}b\\u{fffe}b\\u{1ffff}'],
+    ['❤\ufe0f 1\ufe0f\u20e3', '❤\ufe0f 1\ufe0f\u20e3'],
+    ['❤\ufe0f\ufe0f\u{e0101}', '❤\ufe0f\\u{fe0f}\\u{e0101}'],
+    ['1\ufe0f2', '1\\u{fe0f}2'],
+    ['\u0301a', '\\u{301}a'],
+    [`a${'\u0301'.repeat(10)}`, `a${'\u0301'.repeat(8)}${'\\u{301}'.repeat(2)}`],
+    ['مرحبا שלום नमस्ते 👍🏽🇩🇪', 'مرحبا שלום नमस्ते 👍🏽🇩🇪'],
+    ['\ue000\u0378', '\ue000\u0378'],
   ])('shows %j as %j', (text, shown) => {
     expect(visible(text)).toBe(shown)
   })
@@ -116,6 +130,9 @@ describe('what strangers wrote never reaches the terminal as it is', () => {
       deleted_at: text,
     })
 
+  /** Controls that a format itself is made of. */
+  const ends: Record<string, RegExp> = { tsv: /\t/g, csv: /\r(?=\n)/g }
+
   it.each(hostileCases)('%s: in tables, in every other format, and in errors', async (_, text) => {
     const record = everywhere(text)
     const trail = entry({ id: text, action: text, changed_by: text, actor_id: text, created_at: text })
@@ -147,14 +164,14 @@ describe('what strangers wrote never reaches the terminal as it is', () => {
       ['list', '--from', id],
       ['create', '--site', 's', '--pref', id.replaceAll('=', '')],
     ]
-    for (const format of ['table', 'tsv', 'json', 'ndjson', 'id']) {
+    for (const format of formatNames) {
       for (const call of calls) {
         const [name = '', ...operands] = call
         const { stdout, stderr } = await cli.run(
           ['-o', format, '--color', 'never', name, ...operands],
           screen,
         )
-        expect(format === 'tsv' ? stdout.replaceAll('\t', ' ') : stdout).not.toMatch(dangerous)
+        expect(stdout.replaceAll(ends[format] ?? /$^/g, ' ')).not.toMatch(dangerous)
         expect(stderr).not.toMatch(dangerous)
       }
     }

@@ -1,0 +1,81 @@
+import type { Context } from '../context.ts'
+import { Resumable } from '../errors.ts'
+import { exit } from '../exit.ts'
+import type { OutFile } from '../io/out-file.ts'
+import { type FormatName, formats, type View } from '../output/index.ts'
+import type { Output } from './output.ts'
+import { chosenView } from './presentation.ts'
+
+/**
+ * Prints what a command gives back: on standard output, or into the file of `--out`. All that can be wrong with how it
+ * is to be printed is thrown before the command is run; a file gets its name after everything else went well.
+ */
+export async function printing(
+  ctx: Context,
+  format: FormatName,
+  view: View<unknown>,
+  run: () => Promise<Output<unknown> | undefined>,
+): Promise<void> {
+  const chosen = chosenView(ctx, format, view)
+  if (ctx.globals.out === undefined) {
+    const output = await run()
+    if (output) await print(ctx, format, chosen, output, ctx.io.out)
+    return
+  }
+  const { openOutFile } = await import('../io/out-file.ts')
+  const file = await openOutFile(ctx.globals.out)
+  let isWhole = false
+  let isPrecious = false
+  try {
+    const output = await run()
+    if (!output) return // it has done its own talking, and there is nothing to keep
+    isPrecious = output.mutates
+    await print(ctx, format, chosen, output, file)
+    await file.commit()
+    isWhole = true
+    await ctx.say(`wrote ${ctx.globals.out}`)
+  } catch (error) {
+    // To go on where it stopped is of no use without what came before.
+    throw error instanceof Resumable ? error.cause : error
+  } finally {
+    if (!isWhole) await giveUp(ctx, file, isPrecious)
+  }
+}
+
+/** What a change has answered is kept: it may be a secret that is shown once, or the only trace of what was done. */
+async function giveUp(ctx: Context, file: OutFile, isPrecious: boolean): Promise<void> {
+  const isKept = isPrecious && !file.isEmpty
+  await file.abandon(isKept)
+  if (isKept) await ctx.warn(`what was done until then is in ${file.part}`)
+}
+
+async function print<Row>(
+  ctx: Context,
+  format: FormatName,
+  chosen: View<Row> | null,
+  { view, pages, single, mutates, exit: exitOf }: Output<Row>,
+  target: { write(text: string): Promise<void>; readonly closed?: boolean },
+): Promise<void> {
+  const { out } = ctx.io
+  const { header, color, truncate, csvGuard } = ctx.globals
+  const render = await formats[format]()
+  const toStream = target === out
+  const renderer = render(chosen ?? view, {
+    single,
+    columns: out.columns,
+    color: toStream ? out.color : color === 'always',
+    header: header ?? false,
+    chosen: chosen !== null,
+    uncut: truncate === false,
+    unguarded: csvGuard === false,
+    isTerminal: toStream && out.isTerminal,
+  })
+  let begin = renderer.begin() // written with the first rows: a command that fails before them prints nothing
+  for await (const rows of pages) {
+    await target.write(begin + renderer.rows(rows))
+    begin = ''
+    if (target.closed && !mutates) break
+  }
+  await target.write(begin + renderer.end())
+  ctx.exit = exitOf?.() ?? exit.done
+}

@@ -1,0 +1,223 @@
+import { HttpResponse, http, type RequestHandler } from 'msw'
+import type { ServerModule } from '../../../src/contract/server.ts'
+import {
+  apiKeyOf,
+  email,
+  keysPath,
+  managing,
+  newKey,
+  newToken,
+  password,
+  signsIn,
+  siteOf,
+  sitesPath,
+} from '../dashboard.ts'
+import { answers, byId, consent, consentsPath, entry, uuid } from '../support.ts'
+
+type Row = Record<string, unknown>
+
+/** A call of a command that prints records: what the instance answers, and what is to be read of the output. */
+export interface Case {
+  /** As in the tree. */
+  readonly name: string
+  readonly args: readonly string[]
+  readonly handlers: readonly RequestHandler[]
+  readonly rows: readonly Row[]
+  /** The columns of formats with cells, where they are not the fields of the rows. */
+  readonly cells?: readonly Row[]
+  readonly single?: boolean
+  readonly stdin?: string
+  /** The column that `-q` prints; null where that would lose a secret. */
+  readonly id: string | null
+  readonly loadServer?: () => Promise<ServerModule>
+}
+
+const records = [
+  consent({
+    id: uuid(1),
+    subject_id: '=cmd()',
+    preferences: { marketing: true, nested: [{ a: null }, 1.5] },
+  }),
+  consent({ id: uuid(2), subject_id: '田中 太郎', consent_id: '', country: null, accepted: false }),
+  consent({ id: uuid(3), user_agent: 'a "b"\\,c', deleted_at: '2026-02-01T00:00:00.000Z' }),
+]
+const [first = consent(), second = consent()] = records
+const entries = [entry({ action: 'created' }), entry({ id: uuid(4), action: 'updated', actor_id: null })]
+const usage = {
+  month: '2026-11',
+  used: 812,
+  limit: null,
+  remaining: null,
+  resets_at: '2026-12-01T00:00:00.000Z',
+}
+const site = siteOf()
+const key = apiKeyOf({ name: 'über, "b"' })
+const rotated = { site_id: uuid(5), token: newToken, previous_valid_until: '2026-02-01T00:00:00.000Z' }
+const account = {
+  account_id: uuid(6),
+  user: { id: uuid(7), email, password: 'made up' },
+  site: { id: uuid(8), name: 'Shop', token: newToken },
+  api_key: newKey,
+}
+const accountCells = {
+  account_id: uuid(6),
+  user_id: uuid(7),
+  email,
+  password: 'made up',
+  site_id: uuid(8),
+  site_name: 'Shop',
+  site_token: newToken,
+  api_key: newKey,
+}
+
+const server = async () =>
+  ({
+    createAccount: async () => account,
+    resetPassword: async () => ({ email, password: 'made up' }),
+  }) as unknown as ServerModule
+
+/** A command of somebody who signs in. */
+const signedIn = (handler: RequestHandler) => ({ handlers: [signsIn(), handler], stdin: `${password}\n` })
+const who = ['--email', email, '--password-stdin']
+
+const byTheirIds = http.get(byId, ({ params }) =>
+  HttpResponse.json(records.find(({ id }) => id === params['id'])),
+)
+
+export const cases: readonly Case[] = [
+  {
+    name: 'list',
+    args: ['list', '--include-deleted'],
+    handlers: [answers('get', consentsPath, { data: records, next_cursor: null })],
+    rows: records,
+    id: 'id',
+  },
+  { name: 'get', args: ['get', uuid(2)], handlers: [byTheirIds], rows: [second], single: true, id: 'id' },
+  {
+    name: 'get',
+    args: ['get', uuid(1), uuid(3), uuid(2)],
+    handlers: [byTheirIds],
+    rows: [first, records[2] ?? first, second],
+    id: 'id',
+  },
+  {
+    name: 'history',
+    args: ['history', uuid(1)],
+    handlers: [answers('get', `${byId}/history`, { data: entries })],
+    rows: entries,
+    id: 'id',
+  },
+  {
+    name: 'update',
+    args: ['update', uuid(1), '--refused'],
+    handlers: [answers('put', byId, first)],
+    rows: [first],
+    single: true,
+    id: 'id',
+  },
+  {
+    name: 'rm',
+    args: ['rm', uuid(1), '--yes'],
+    handlers: [answers('delete', byId, first)],
+    rows: [first],
+    single: true,
+    id: 'id',
+  },
+  {
+    name: 'create',
+    args: ['create', '--site', uuid(5)],
+    handlers: [answers('post', consentsPath, first, 201)],
+    rows: [first],
+    single: true,
+    id: 'id',
+  },
+  {
+    name: 'create',
+    args: ['create', '--site', uuid(5), '--file', '-'],
+    handlers: [answers('post', consentsPath, first, 201)],
+    stdin: '{}\n{"accepted":true}\n',
+    rows: [1, 2].map(line => ({ line, result: 'created', id: uuid(1), error_code: null })),
+    id: 'id',
+  },
+  {
+    name: 'sites list',
+    args: ['sites', 'list', ...who],
+    ...signedIn(managing('get', sitesPath, () => ({ data: [site, siteOf({ id: uuid(9) })] }))),
+    rows: [site, siteOf({ id: uuid(9) })],
+    id: 'id',
+  },
+  {
+    name: 'sites create',
+    args: ['sites', 'create', '--name', 'Shop', ...who],
+    ...signedIn(managing('post', sitesPath, () => ({ ...site, token: newToken }))),
+    rows: [{ ...site, token: newToken }],
+    single: true,
+    id: null,
+  },
+  {
+    name: 'sites update',
+    args: ['sites', 'update', site.id, '--name', 'Shop', ...who],
+    ...signedIn(managing('patch', `${sitesPath}/:id`, () => site)),
+    rows: [site],
+    single: true,
+    id: 'id',
+  },
+  {
+    name: 'sites rotate-token',
+    args: ['sites', 'rotate-token', site.id, ...who],
+    ...signedIn(managing('post', `${sitesPath}/:id/token`, () => rotated)),
+    rows: [rotated],
+    single: true,
+    id: null,
+  },
+  {
+    name: 'keys list',
+    args: ['keys', 'list', ...who],
+    ...signedIn(managing('get', keysPath, () => ({ data: [key, apiKeyOf({ id: uuid(9), hint: null })] }))),
+    rows: [key, apiKeyOf({ id: uuid(9), hint: null })],
+    id: 'id',
+  },
+  {
+    name: 'keys create',
+    args: ['keys', 'create', '--name', 'a', ...who],
+    ...signedIn(managing('post', keysPath, () => ({ ...key, key: newKey }))),
+    rows: [{ ...key, key: newKey }],
+    single: true,
+    id: null,
+  },
+  {
+    name: 'keys revoke',
+    args: ['keys', 'revoke', key.id, '--yes', ...who],
+    ...signedIn(managing('delete', `${keysPath}/:id`, () => key)),
+    rows: [key],
+    single: true,
+    id: 'id',
+  },
+  {
+    name: 'usage',
+    args: ['usage'],
+    handlers: [answers('get', '*/api/v1/usage', usage)],
+    rows: [usage],
+    single: true,
+    id: 'month',
+  },
+  {
+    name: 'admin account create',
+    args: ['admin', 'account', 'create', '--email', email],
+    handlers: [],
+    loadServer: server,
+    rows: [account],
+    cells: [accountCells],
+    single: true,
+    id: null,
+  },
+  {
+    name: 'admin user password',
+    args: ['admin', 'user', 'password', '--email', email],
+    handlers: [],
+    loadServer: server,
+    rows: [{ email, password: 'made up' }],
+    single: true,
+    id: null,
+  },
+]

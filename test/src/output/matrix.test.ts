@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest'
+import { type FormatName, formatNames } from '../../../src/output/index.ts'
+import { type Group, tree } from '../../../src/tree.ts'
+import { dangerous, useCli } from '../support.ts'
+import { type Case, cases } from './cases.ts'
+import { linesOf, readCsv, readers, readTsv } from './parse.ts'
+
+const cli = useCli()
+
+/** Commands that show settings: what they print depends on the format, and is compared with their JSON. */
+const aboutSettings = ['auth status', 'config list']
+
+/** Commands that print no records. */
+const silent = ['auth login', 'auth logout', 'serve']
+
+const places = [
+  ['a pipe', {}],
+  ['a terminal', { stdout: true, stderr: true }],
+] as const
+
+/** A value as one cell of text; null apart from an empty text. */
+const cell = (value: unknown) =>
+  value === null || value === undefined
+    ? null
+    : typeof value === 'object'
+      ? JSON.stringify(value)
+      : String(value)
+
+type Rows = readonly Readonly<Record<string, unknown>>[]
+
+/** Holds a format's bytes against the rows, as a program reads them. */
+const check: Record<
+  FormatName,
+  (text: string, expected: Pick<Case, 'id' | 'single'> & { rows: Rows; cells: Rows }) => void
+> = {
+  json: (text, { rows, single }) => expect(JSON.parse(text)).toEqual(single ? rows[0] : rows),
+  ndjson: (text, { rows }) => expect(readers.ndjson(text)).toEqual(rows),
+  yaml: (text, { rows }) => expect(readers.yaml(text)).toEqual(rows),
+  csv: (text, { cells }) => {
+    const { header, cells: read } = readCsv(text)
+    expect(new Set(header)).toEqual(new Set([...header, ...Object.keys(cells[0] ?? {})]))
+    expect(read).toEqual(cells.map(row => header.map(name => cell(row[name]))))
+  },
+  tsv: (text, { cells }) => {
+    const { header, cells: read } = readTsv(text)
+    expect(new Set(header)).toEqual(new Set([...header, ...Object.keys(cells[0] ?? {})]))
+    expect(read).toEqual(cells.map(row => header.map(name => cell(row[name]) ?? '')))
+  },
+  id: (text, { rows, id }) => expect(linesOf(text, '\n')).toEqual(rows.map(row => row[id ?? ''])),
+  table: (text, { cells, single, id }) => {
+    expect(text).not.toMatch(dangerous)
+    if (!single) expect(linesOf(text, '\n')).toHaveLength(1 + cells.length)
+    for (const row of cells) expect(text).toContain(String(row[id ?? Object.keys(row)[0] ?? '']))
+  },
+}
+
+const flagsOf = (format: FormatName) => [
+  '-o',
+  format,
+  '--color',
+  'never',
+  ...(format === 'tsv' ? ['--header'] : []),
+]
+
+describe.each(places)('on %s', (_place, tty) => {
+  describe.each(formatNames)('%s', format => {
+    it.each(cases.map(each => [each.args.slice(0, 4).join(' '), each] as const))(
+      '%s: every byte says what the instance answered',
+      async (_, { args, handlers, stdin, loadServer, cells, ...expected }) => {
+        cli.instance.use(...handlers)
+        const options = { tty, columns: 240, ...(stdin && { stdin }), ...(loadServer && { loadServer }) }
+        const { code, stdout, stderr } = await cli.run([...args, ...flagsOf(format)], options)
+        if (format === 'id' && expected.id === null) {
+          expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+          expect(cli.sent()).toEqual([])
+          return
+        }
+        expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' })
+        check[format](stdout, { ...expected, cells: cells ?? expected.rows })
+      },
+    )
+
+    it.each(aboutSettings)('%s: says the same as its JSON', async name => {
+      cli.instance.use(...(cases[0]?.handlers ?? []))
+      const args = name.split(' ')
+      const isSame = ({ setting }: { setting: string }) => setting !== 'output'
+      const told = JSON.parse((await cli.run([...args, '--json'])).stdout).filter(isSame)
+      const { code, stdout } = await cli.run([...args, ...flagsOf(format)], { tty, columns: 240 })
+      expect(code).toBe(0)
+      // The one setting that is about the format itself.
+      const text = stdout.replace(/^.*output.*(?:\n|\r\n|$)/gim, line =>
+        format === 'json' || format === 'yaml' ? line : '',
+      )
+      if (format === 'json') expect(JSON.parse(stdout).filter(isSame)).toEqual(told)
+      else if (format === 'yaml')
+        expect((readers.yaml(text) as { setting: string }[]).filter(isSame)).toEqual(told)
+      else check[format](text, { rows: told, cells: told, id: 'setting' })
+    })
+  })
+})
+
+it('every command of the tree is here, or prints no records', () => {
+  const known = new Set([...cases.map(({ name }) => name), ...aboutSettings, ...silent])
+  expect(leaves(tree).filter(name => !known.has(name))).toEqual([])
+  expect([...known].filter(name => !leaves(tree).includes(name))).toEqual([])
+})
+
+function leaves(group: Group): string[] {
+  return Object.entries(group).flatMap(([name, entry]) =>
+    'commands' in entry ? leaves(entry.commands).map(leaf => `${name} ${leaf}`) : [name],
+  )
+}

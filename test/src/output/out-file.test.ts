@@ -1,0 +1,196 @@
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { HttpResponse, http } from 'msw'
+import { describe, expect, it } from 'vitest'
+import { apiKeyOf, keysPath, managing, newKey, runAs, signsIn } from '../dashboard.ts'
+import {
+  answers,
+  byId,
+  consent,
+  consentsPath,
+  fails,
+  listOf,
+  machineError,
+  screen,
+  useCli,
+  uuid,
+} from '../support.ts'
+
+const cli = useCli()
+
+/** A folder with nothing in it, and a name in it. */
+function place() {
+  const folder = cli.freshFolder()
+  mkdirSync(folder)
+  return { folder, file: join(folder, 'records') }
+}
+
+describe('--out', () => {
+  it.each([
+    ['tsv', []],
+    ['ndjson', ['-o', 'ndjson']],
+    ['json', ['--json']],
+    ['csv', ['-o', 'csv']],
+    ['yaml', ['-o', 'yaml']],
+    ['id', ['-q']],
+  ])('has what standard output off a terminal would have, every page of it: %s', async (_, flags) => {
+    cli.instance.use(listOf(250))
+    const { folder, file } = place()
+    const { stdout: expected } = await cli.run(['list', ...flags])
+    const { code, stdout } = await cli.run(['list', ...flags, '--out', file], screen)
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect(readFileSync(file, 'utf8')).toBe(expected)
+    expect(readdirSync(folder)).toEqual(['records'])
+  })
+
+  it('can be read by its owner alone', async () => {
+    cli.instance.use(listOf(1))
+    const { file } = place()
+    await cli.run(['list', '--out', file])
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+  })
+
+  it('a table in it is not coloured, and has every record', async () => {
+    cli.instance.use(listOf(120))
+    const { file } = place()
+    await cli.run(['list', '-o', 'table', '--out', file], screen)
+    const text = readFileSync(file, 'utf8')
+    expect(text).not.toContain('\u001b')
+    expect(text.split('\n')).toHaveLength(122)
+  })
+
+  it('says on standard error what was written, unless it shall be quiet', async () => {
+    cli.instance.use(listOf(1))
+    const { file } = place()
+    expect((await cli.run(['list', '--out', file])).stderr).toBe(`wrote ${file}\n`)
+    expect((await cli.run(['list', '-q', '--out', `${file}2`])).stderr).toBe('')
+  })
+
+  it('is there for a partial success too, whose exit code tells', async () => {
+    cli.instance.use(
+      http.get(byId, ({ params }) =>
+        params['id'] === '8'
+          ? fails(404, 'not_found')
+          : HttpResponse.json(consent({ id: String(params['id']) })),
+      ),
+    )
+    const { file } = place()
+    expect(await cli.run(['get', '7', '8', '9', '-q', '--out', file])).toMatchObject({ code: 8 })
+    expect(readFileSync(file, 'utf8')).toBe('7\n9\n')
+  })
+})
+
+describe('nothing is overwritten, and that is known before any request', () => {
+  it.each([
+    ['a file', (file: string) => writeFileSync(file, 'mine')],
+    ['a folder', (file: string) => mkdirSync(file)],
+    ['a link to nothing', (file: string) => symlinkSync('/nowhere/at/all', file)],
+  ])('%s of that name is exit 2', async (_, make) => {
+    const { folder, file } = place()
+    make(file)
+    const { code, stderr } = await cli.run(['rm', '7', '--yes', '--out', file])
+    expect(code).toBe(2)
+    expect(stderr).toContain('exists already')
+    expect(cli.sent()).toEqual([])
+    expect(readdirSync(folder)).toEqual(['records'])
+  })
+
+  it.each([
+    ['', 2],
+    ['-', 2],
+    ['/nowhere/at/all', 1],
+  ])('--out %j is exit %i', async (file, exit) => {
+    const { code, stderr } = await cli.run(['list', '--json', `--out=${file}`])
+    expect(code).toBe(exit)
+    expect(machineError(stderr)).toMatchObject({ exit })
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('one that is made in the meantime stays, and the records are kept beside it', async () => {
+    const { folder, file } = place()
+    cli.instance.use(
+      http.delete(byId, () => {
+        writeFileSync(file, 'mine')
+        return HttpResponse.json(consent())
+      }),
+    )
+    const { code, stderr } = await cli.run(['rm', '7', '--yes', '-q', '--out', file])
+    expect(code).toBe(1)
+    expect(readFileSync(file, 'utf8')).toBe('mine')
+    const [part = ''] = readdirSync(folder).filter(name => name.endsWith('.part'))
+    expect(stderr).toContain(part)
+    expect(readFileSync(join(folder, part), 'utf8')).toBe(`${uuid(1)}\n`)
+  })
+})
+
+describe('after a failure there is no half file', () => {
+  it('a list that fails on its way leaves nothing, and does not tell to go on from its middle', async () => {
+    let page = 0
+    cli.instance.use(
+      http.get(consentsPath, () => {
+        page += 1
+        return page === 1
+          ? HttpResponse.json({ data: [consent()], next_cursor: 'c' })
+          : fails(400, 'invalid_request')
+      }),
+    )
+    const { folder, file } = place()
+    const { code, stderr } = await cli.run(['list', '--out', file])
+    expect(code).toBe(5)
+    expect(stderr).not.toContain('--cursor')
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  it.each([['get'], ['rm', '--yes']])('a record that is not there leaves nothing: %s', async (...words) => {
+    cli.instance.use(
+      http.get(byId, () => fails(404, 'not_found')),
+      http.delete(byId, () => fails(404, 'not_found')),
+    )
+    const { folder, file } = place()
+    const { code, stderr } = await cli.run([...words, '7', '--out', file])
+    expect(code).toBe(3)
+    expect(stderr).not.toContain(file)
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  it('wrong options leave nothing', async () => {
+    const { folder, file } = place()
+    expect(await cli.run(['list', '--all', '--limit', '3', '--out', file])).toMatchObject({ code: 2 })
+    expect(readdirSync(folder)).toEqual([])
+  })
+})
+
+it('a key that is made goes into the file, and nowhere else', async () => {
+  cli.instance.use(
+    signsIn(),
+    managing('post', keysPath, () => ({ ...apiKeyOf(), key: newKey })),
+  )
+  const { file } = place()
+  const { code, stdout, stderr } = await runAs(cli, [
+    'keys',
+    'create',
+    '--name',
+    'a',
+    '--json',
+    '--out',
+    file,
+  ])
+  expect(code).toBe(0)
+  expect(stdout + stderr).not.toContain(newKey)
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ key: newKey })
+})
+
+it('without it no file is made', async () => {
+  cli.instance.use(answers('get', byId, consent()))
+  const { file } = place()
+  await cli.run(['get', '7'])
+  expect(existsSync(file)).toBe(false)
+})
