@@ -82,10 +82,14 @@ export function profileFor(folder: string, baseUrl: string): string | undefined 
   return profiles.find(([, profile]) => profile.base_url === baseUrl)?.[0]
 }
 
+/** The bit of folders such as /tmp, which are for everybody, and where nobody can replace what is another's. */
+const sticky = 0o1000
+
 /** Takes from others what they may do with a file or folder; false where there is none. */
 function mend(path: string, mode: number, warn: Warn): boolean {
   const found = statSync(path, { throwIfNoEntry: false })
   if (!found || !isOpen(found.mode)) return found !== undefined
+  if (found.mode & sticky) return true
   try {
     chmodSync(path, mode)
     warn(`${path} was open to others; it is now for you alone`)

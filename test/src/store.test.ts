@@ -83,6 +83,14 @@ describe('permissions that let others in', () => {
     expect(modeOf(folder)).toBe('700')
     expect(stderr).toMatch(/^warning: /)
   })
+
+  it('of a folder for everybody, such as /tmp, stay as they are', async () => {
+    const folder = fresh()
+    await saveProfile(folder, 'a', { base_url: 'https://a.example' }, 'sk-secret')
+    chmodSync(folder, 0o1777)
+    expect(await listed(folder)).toMatchObject({ code: 0, stderr: '' })
+    expect(statSync(folder).mode & 0o7777).toBe(0o1777)
+  })
 })
 
 describe('a file that cannot be used ends with 2, its path and its line', () => {

@@ -18,11 +18,13 @@ Examples:
     )
     .action(
       action(ctx, z.strictObject({}), async () => {
-        const { folder, profile } = ctx.settings
+        const { folder, profile, apiKey } = ctx.settings
         const isRemoved = await removeKey(folder, profile.value)
         await ctx.say(
           isRemoved ? `removed the key of profile ${profile.value}` : `profile ${profile.value} has no key`,
         )
+        if (apiKey && !apiKey.source.endsWith('credentials.json'))
+          await ctx.say(`note: there still is the key of ${apiKey.source}`)
         return undefined
       }),
     )

@@ -190,6 +190,8 @@ describe('auth logout', () => {
     expect(stored('config.json').profiles.default.base_url).toBe(cli.instance.url)
     expect(await auth(['list'])).toMatchObject({ code: 4 })
     expect(await auth(['auth', 'logout'])).toMatchObject({ code: 0 })
+    const { stderr } = await auth(['auth', 'logout'], '', { CONSENTCTL_API_KEY: apiKey })
+    expect(stderr).toContain('note: there still is the key of CONSENTCTL_API_KEY')
   })
 })
 
