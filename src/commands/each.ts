@@ -42,7 +42,7 @@ export function forEach<Row>(
         }
         continue
       }
-      done += 1
+      if (rows.length > 0) done += 1
       yield rows
     }
     await finish(done)

@@ -46,6 +46,13 @@ export function endpoint<
   return declaration
 }
 
+/** An endpoint's path with its parameters in their places. */
+export function pathOf({ path }: Pick<Endpoint, 'path'>, params: unknown): string {
+  return path.replace(/:(\w+)/g, (_, name: string) =>
+    encodeURIComponent(String((params as Record<string, unknown>)[name])),
+  )
+}
+
 /** The id in a path: a text that is no UUID names nothing, so the server answers it with `not_found`. */
 export const ById = z.object({ id: z.string().meta({ format: 'uuid' }) })
 

@@ -1,23 +1,34 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
+import { consents } from '../../contract/consents.ts'
 import type { Consent } from '../../contract/index.ts'
-import { usageError } from '../../errors.ts'
-import { canAsk } from '../../io/prompt.ts'
+import { exit } from '../../exit.ts'
+import { exitOf } from '../../explain.ts'
 import { type ConsentRow, consentView } from '../../views/consent.ts'
 import { action, Ids } from '../action.ts'
 import { confirm } from '../confirm.ts'
+import { dryRunFlag, dryRunOption, rehearsed, unlessDry } from '../dry-run.ts'
 import { expandIds, forEach } from '../each.ts'
 import { counted, instanceOf } from '../instance.ts'
 import { many } from '../output.ts'
+import { checkCount, isToAsk, sureFlags, sureOptions } from '../sure.ts'
 
-const Options = z.strictObject({ operands: Ids, yes: z.literal(true).optional() })
+const Options = z.strictObject({
+  ...dryRunOption,
+  ...sureOptions,
+  operands: Ids,
+  ignoreMissing: z.literal(true).optional(),
+})
 
 /** `rm`: deletes records logically, after a look at them. */
 export function rm(command: Command, ctx: Context): void {
-  command
-    .argument('<id...>', 'ids of records; - reads them from standard input')
-    .option('-y, --yes', 'do not ask; needed where nobody can be asked')
+  dryRunFlag(
+    sureFlags(
+      command.argument('<id...>', 'ids of records; - reads them from standard input'),
+      'record',
+    ).option('--ignore-missing', 'pass over ids that no record has, or none any more'),
+  )
     .addHelpText(
       'after',
       `
@@ -25,41 +36,71 @@ A deleted record is gone from every list; its history stays. Without --yes the r
 and one is asked about with y/N, several by their number. To be asked about what a list finds, give
 its ids as arguments: rm $(consentctl list --subject maria@example.com -q)
 
+With --confirm each record is read first, and none is deleted unless exactly so many are there.
+
 Examples:
   $ consentctl rm 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11
-  $ consentctl list --subject maria@example.com -q | consentctl rm - --yes`,
+  $ consentctl list --subject maria@example.com -q | consentctl rm - --confirm 3`,
     )
     .action(
-      action(ctx, Options, consentView, async (_, { operands, yes }) => {
-        if (!yes && (operands.includes('-') || !canAsk(ctx.io))) {
-          throw usageError('nobody can be asked here whether to delete', 'add --yes if you are sure')
-        }
-        const ids = await expandIds(ctx, operands)
-        if (!yes) await confirmed(ctx, ids)
-        const { pages, exit } = forEach(
-          ctx,
-          ids,
-          async id => [await remove(ctx, id)],
-          done => ctx.say(`deleted ${counted(done)} on ${instanceOf(ctx)}`),
-        )
-        return many(consentView, pages, {
-          mutates: true,
-          exit,
-          single: operands.length === 1 && operands[0] !== '-',
-        })
-      }),
+      action(
+        ctx,
+        Options,
+        unlessDry(consentView),
+        async (_, { operands, ignoreMissing, dryRun, ...sure }) => {
+          const asks = !dryRun && isToAsk(ctx, sure, 'delete', operands.includes('-'))
+          const ids = await expandIds(ctx, operands)
+          if (dryRun)
+            return rehearsed(
+              ctx,
+              ids.map(id => ({ endpoint: consents.remove, params: { id } })),
+            )
+          if (asks || sure.confirm !== undefined) {
+            const found = await find(ctx, ids, Boolean(ignoreMissing) || !asks)
+            checkCount(sure, found.length, 'record', 'deleted')
+            if (asks && found.length > 0) await confirmed(ctx, found)
+          }
+          const { pages, exit: exitOfAll } = forEach(
+            ctx,
+            ids,
+            id => remove(ctx, id, ignoreMissing),
+            done => ctx.say(`deleted ${counted(done)} on ${instanceOf(ctx)}`),
+          )
+          return many(consentView, pages, {
+            mutates: true,
+            exit: exitOfAll,
+            single: operands.length === 1 && operands[0] !== '-',
+          })
+        },
+      ),
     )
 }
 
-async function remove(ctx: Context, id: string): Promise<ConsentRow> {
-  const record = await ctx.api.consents.remove({ params: { id } })
-  return record ?? { id } // an instance may answer with 204, and nothing is made up
+/** Deletes a record, and returns it as far as it is known; none where there is none and that does not matter. */
+async function remove(ctx: Context, id: string, ignoreMissing: true | undefined): Promise<ConsentRow[]> {
+  try {
+    return [(await ctx.api.consents.remove({ params: { id } })) ?? { id }] // nothing is made up for a 204
+  } catch (error) {
+    if (ignoreMissing && exitOf(error) === exit.notFound) return []
+    throw error
+  }
 }
 
-/** Shows what would go and asks; throws when it is declined. One that cannot be read stops it all. */
-async function confirmed(ctx: Context, ids: readonly string[]): Promise<void> {
+/** The records of ids. Throws for one that is missing, unless that does not matter. */
+async function find(ctx: Context, ids: readonly string[], mayMiss: boolean): Promise<Consent[]> {
   const records: Consent[] = []
-  for (const id of ids) records.push(await ctx.api.consents.get({ params: { id } }))
+  for (const id of ids) {
+    try {
+      records.push(await ctx.api.consents.get({ params: { id } }))
+    } catch (error) {
+      if (!mayMiss || exitOf(error) !== exit.notFound) throw error
+    }
+  }
+  return records
+}
+
+/** Shows what would go and asks; throws when it is declined. */
+async function confirmed(ctx: Context, records: readonly Consent[]): Promise<void> {
   const counts = new Map<string, number>()
   for (const { site_id } of records)
     counts.set(site_id ?? '(none)', (counts.get(site_id ?? '(none)') ?? 0) + 1)

@@ -1,17 +1,20 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
+import { consents } from '../../contract/consents.ts'
 import type { Consent } from '../../contract/index.ts'
 import { usageError } from '../../errors.ts'
 import { safeJson } from '../../output/index.ts'
 import { consentView } from '../../views/consent.ts'
 import { action, Ids } from '../action.ts'
+import { dryRunFlag, dryRunOption, rehearsed, unlessDry } from '../dry-run.ts'
 import { instanceOf } from '../instance.ts'
 import { one } from '../output.ts'
 import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
 
 const Options = z.strictObject({
   ...acceptance,
+  ...dryRunOption,
   operands: Ids,
   replacePreferences: z.literal(true).optional(),
 })
@@ -20,7 +23,7 @@ type JsonObject = Readonly<Record<string, unknown>>
 
 /** `update`: what a record accepts. Preferences are merged into what is there unless they are to replace it. */
 export function update(command: Command, ctx: Context): void {
-  acceptanceFlags(command.argument('<id>', 'the id of the record'))
+  acceptanceFlags(dryRunFlag(command.argument('<id>', 'the id of the record')))
     .option('--replace-preferences', 'drop the preferences that are not given')
     .addHelpText(
       'after',
@@ -30,7 +33,13 @@ Examples:
   $ consentctl update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --pref marketing=false`,
     )
     .action(
-      action(ctx, Options, consentView, async (_, { operands: [id = ''], replacePreferences, ...fields }) => {
+      action(ctx, Options, unlessDry(consentView), async (_, options) => {
+        const {
+          operands: [id = ''],
+          replacePreferences,
+          dryRun,
+          ...fields
+        } = options
         const accepted = acceptedOf(fields)
         const given = await preferencesOf(ctx.io, fields)
         if (accepted === undefined && given === undefined) {
@@ -41,7 +50,9 @@ Examples:
         // Only a merge needs to know what is there; a request for nothing but news would cost a unit of the quota.
         const before = given && !replacePreferences ? await ctx.api.consents.get({ params: { id } }) : null
         const preferences = given && { ...before?.preferences, ...given }
-        const record = await ctx.api.consents.update({ params: { id }, body: { accepted, preferences } })
+        const body = { accepted, preferences }
+        if (dryRun) return rehearsed(ctx, [{ endpoint: consents.update, params: { id }, body }])
+        const record = await ctx.api.consents.update({ params: { id }, body })
         for (const line of before ? differences(before, record) : []) await ctx.say(line)
         await ctx.say(`updated 1 record on ${instanceOf(ctx)}`)
         return one(consentView, record, { mutates: true })

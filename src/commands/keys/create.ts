@@ -4,6 +4,7 @@ import type { Context } from '../../context.ts'
 import { KeyDraft, keys } from '../../contract/keys.ts'
 import { newKeyView } from '../../views/key.ts'
 import { action, given } from '../action.ts'
+import { dryRunFlag, dryRunOption, rehearsed, unlessDry } from '../dry-run.ts'
 import { instanceOf } from '../instance.ts'
 import { one } from '../output.ts'
 import { aboutSignIn, signIn, signInFlags, signInOptions } from '../sign-in.ts'
@@ -12,6 +13,7 @@ import { scopeFlag } from './scopes.ts'
 
 const Options = z.strictObject({
   ...signInOptions,
+  ...dryRunOption,
   name: KeyDraft.shape.name,
   scope: KeyDraft.shape.scopes,
   expires: given.optional(),
@@ -20,9 +22,11 @@ const Options = z.strictObject({
 /** `keys create`: an API key, whose text is printed this once. */
 export function create(command: Command, ctx: Context): void {
   signInFlags(
-    scopeFlag(command.requiredOption('--name <name>', 'what you will know the key by')).option(
-      '--expires <time>',
-      'until when it works: 90d from now, 2027-01-31 (to its end, UTC) or RFC 3339; for ever if not given',
+    dryRunFlag(
+      scopeFlag(command.requiredOption('--name <name>', 'what you will know the key by')).option(
+        '--expires <time>',
+        'until when it works: 90d from now, 2027-01-31 (to its end, UTC) or RFC 3339; for ever if not given',
+      ),
     ),
   )
     .addHelpText(
@@ -36,10 +40,11 @@ Examples:
   $ consentctl keys create --email privacy@example.com --name ci --expires 90d --json > key.json`,
     )
     .action(
-      action(ctx, Options, newKeyView, async (_, { name, scope, expires, ...who }) => {
-        const expires_at = expires && comingInstant(expires, new Date())
+      action(ctx, Options, unlessDry(newKeyView), async (_, { name, scope, expires, dryRun, ...who }) => {
+        const body = { name, scopes: scope, expires_at: expires && comingInstant(expires, new Date()) }
+        if (dryRun) return rehearsed(ctx, [{ endpoint: keys.create, body }])
         const api = await signIn(ctx, who)
-        const key = await api.call(keys.create, { body: { name, scopes: scope, expires_at } })
+        const key = await api.call(keys.create, { body })
         await ctx.say(`created key ${key.id} on ${instanceOf(ctx)}`)
         return one(newKeyView, key, { mutates: true })
       }),

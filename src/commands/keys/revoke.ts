@@ -2,26 +2,25 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Client } from '../../client/client.ts'
 import type { Context } from '../../context.ts'
-import { keys } from '../../contract/keys.ts'
-import { CliError, usageError } from '../../errors.ts'
+import { type ApiKey, keys } from '../../contract/keys.ts'
+import { CliError } from '../../errors.ts'
 import { exit } from '../../exit.ts'
-import { canAsk } from '../../io/prompt.ts'
 import { keyView } from '../../views/key.ts'
 import { action, Ids } from '../action.ts'
-import { confirm } from '../confirm.ts'
+import { confirm as askFirst } from '../confirm.ts'
+import { dryRunFlag, dryRunOption, rehearsed, unlessDry } from '../dry-run.ts'
 import { forEach } from '../each.ts'
 import { counted, instanceOf } from '../instance.ts'
 import { many } from '../output.ts'
 import { aboutSignIn, signIn, signInFlags, signInOptions } from '../sign-in.ts'
+import { checkCount, isToAsk, sureFlags, sureOptions } from '../sure.ts'
 
-const Options = z.strictObject({ ...signInOptions, operands: Ids, yes: z.literal(true).optional() })
+const Options = z.strictObject({ ...signInOptions, ...dryRunOption, ...sureOptions, operands: Ids })
 
 /** `keys revoke`: ends API keys, after a look at them. */
 export function revoke(command: Command, ctx: Context): void {
   signInFlags(
-    command
-      .argument('<id...>', 'ids of keys, as keys list shows them')
-      .option('-y, --yes', 'do not ask; needed where nobody can be asked'),
+    dryRunFlag(sureFlags(command.argument('<id...>', 'ids of keys, as keys list shows them'), 'key')),
   )
     .addHelpText(
       'after',
@@ -35,12 +34,21 @@ Examples:
   $ consentctl keys revoke 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --yes --password-stdin < password.txt`,
     )
     .action(
-      action(ctx, Options, keyView, async (_, { operands, yes, ...who }) => {
-        if (!yes && !canAsk(ctx.io))
-          throw usageError('nobody can be asked here whether to revoke', 'add --yes if you are sure')
+      action(ctx, Options, unlessDry(keyView), async (_, { operands, dryRun, yes, confirm, ...who }) => {
         const ids = [...new Set(operands)]
+        if (dryRun)
+          return rehearsed(
+            ctx,
+            ids.map(id => ({ endpoint: keys.revoke, params: { id } })),
+          )
+        const asks = isToAsk(ctx, { yes, confirm }, 'revoke')
         const api = await signIn(ctx, who)
-        if (!yes) await confirmed(ctx, api, ids)
+        if (asks || confirm !== undefined) {
+          const found = await find(api, ids, !asks)
+          checkCount({ confirm }, found.length, 'key', 'revoked')
+          if (asks)
+            await askFirst(ctx, keyView, found, { action: 'revoke', noun: 'key', where: instanceOf(ctx) })
+        }
         const { pages, exit } = forEach(
           ctx,
           ids,
@@ -52,15 +60,17 @@ Examples:
     )
 }
 
-/** Shows what would end and asks; throws when it is declined, and for an id that no key has. */
-async function confirmed(ctx: Context, api: Client, ids: readonly string[]): Promise<void> {
+/** The keys of ids. Throws for an id that no key has, or an ended one, unless those are passed over. */
+async function find(api: Client, ids: readonly string[], mayMiss: boolean): Promise<ApiKey[]> {
   const { data } = await api.call(keys.list, {})
-  const found = ids.map(id => {
+  return ids.flatMap(id => {
     const key = data.find(each => each.id === id)
-    if (!key) throw new CliError('not_found', exit.notFound, `no key with id ${id}`)
-    if (key.revoked_at !== null)
-      throw new CliError('not_found', exit.notFound, `key ${id} is revoked already`)
-    return key
+    if (key && key.revoked_at === null) return [key]
+    if (mayMiss) return []
+    throw new CliError(
+      'not_found',
+      exit.notFound,
+      key ? `key ${id} is revoked already` : `no key with id ${id}`,
+    )
   })
-  await confirm(ctx, keyView, found, { action: 'revoke', noun: 'key', where: instanceOf(ctx) })
 }

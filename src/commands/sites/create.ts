@@ -5,12 +5,14 @@ import { SiteDraft, sites } from '../../contract/sites.ts'
 import { PolicyVersion } from '../../contract/values.ts'
 import { newSiteView } from '../../views/site.ts'
 import { action, Count, collect } from '../action.ts'
+import { dryRunFlag, dryRunOption, rehearsed, unlessDry } from '../dry-run.ts'
 import { instanceOf } from '../instance.ts'
 import { one } from '../output.ts'
 import { aboutSignIn, signIn, signInFlags, signInOptions } from '../sign-in.ts'
 
 const Options = z.strictObject({
   ...signInOptions,
+  ...dryRunOption,
   name: SiteDraft.shape.name,
   policyVersion: Count.pipe(PolicyVersion).optional(),
   origin: SiteDraft.shape.allowed_origins,
@@ -19,7 +21,7 @@ const Options = z.strictObject({
 /** `sites create`: a site, whose token is printed this once. */
 export function create(command: Command, ctx: Context): void {
   signInFlags(
-    command
+    dryRunFlag(command)
       .requiredOption('--name <name>', 'what people know the site by')
       .option('--policy-version <n>', 'the version of its policy (1)')
       .option('--origin <origin>', 'where its banner may be, such as https://shop.example; repeat', collect),
@@ -36,9 +38,11 @@ Examples:
   $ consentctl sites create --email privacy@example.com --name Blog --policy-version 3 --json > site.json`,
     )
     .action(
-      action(ctx, Options, newSiteView, async (_, { name, policyVersion, origin, ...who }) => {
-        const api = await signIn(ctx, who)
+      action(ctx, Options, unlessDry(newSiteView), async (_, options) => {
+        const { name, policyVersion, origin, dryRun, ...who } = options
         const body = { name, policy_version: policyVersion, allowed_origins: origin }
+        if (dryRun) return rehearsed(ctx, [{ endpoint: sites.create, body }])
+        const api = await signIn(ctx, who)
         const site = await api.call(sites.create, { body })
         await ctx.say(`created site ${site.id} on ${instanceOf(ctx)}`)
         return one(newSiteView, site, { mutates: true })

@@ -2,18 +2,19 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
 import { sites, TokenRotation } from '../../contract/sites.ts'
-import { usageError } from '../../errors.ts'
-import { canAsk } from '../../io/prompt.ts'
 import { newTokenView, siteView } from '../../views/site.ts'
 import { action, Ids } from '../action.ts'
 import { confirm } from '../confirm.ts'
+import { dryRunFlag, dryRunOption, rehearsed, unlessDry } from '../dry-run.ts'
 import { instanceOf } from '../instance.ts'
 import { one } from '../output.ts'
 import { aboutSignIn, signIn, signInFlags, signInOptions } from '../sign-in.ts'
+import { isToAsk, sureOptions } from '../sure.ts'
 import { findSite } from './find.ts'
 
 const Options = z.strictObject({
   ...signInOptions,
+  ...dryRunOption,
   operands: Ids,
   overlap: z
     .string()
@@ -21,13 +22,13 @@ const Options = z.strictObject({
     .transform(Number)
     .pipe(TokenRotation.shape.overlap_hours.unwrap())
     .optional(),
-  yes: z.literal(true).optional(),
+  yes: sureOptions.yes,
 })
 
 /** `sites rotate-token`: a new token for a site's banner; the ones before it end later, or at once after a question. */
 export function rotateToken(command: Command, ctx: Context): void {
   signInFlags(
-    command
+    dryRunFlag(command)
       .argument('<id>', 'the id of the site')
       .option('--overlap <hours>', 'for how long its tokens so far go on to work (24); 0 ends them at once')
       .option('-y, --yes', 'do not ask, with --overlap 0; needed where nobody can be asked'),
@@ -44,19 +45,23 @@ Examples:
   $ consentctl sites rotate-token 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --json > token.json`,
     )
     .action(
-      action(ctx, Options, newTokenView, async (_, { operands: [id = ''], overlap, yes, ...who }) => {
-        const asks = overlap === 0 && !yes
-        if (asks && !canAsk(ctx.io))
-          throw usageError(
-            'nobody can be asked here whether to end the token at once',
-            'add --yes if you are sure',
-          )
+      action(ctx, Options, unlessDry(newTokenView), async (_, options) => {
+        const {
+          operands: [id = ''],
+          overlap,
+          yes,
+          dryRun,
+          ...who
+        } = options
+        const body = { overlap_hours: overlap }
+        if (dryRun) return rehearsed(ctx, [{ endpoint: sites.rotateToken, params: { id }, body }])
+        const asks = overlap === 0 && isToAsk(ctx, { yes }, 'end the token at once')
         const api = await signIn(ctx, who)
         if (asks) {
           const question = { action: 'end the token of', noun: 'site', where: instanceOf(ctx) }
           await confirm(ctx, siteView, [await findSite(api, id)], question)
         }
-        const token = await api.call(sites.rotateToken, { params: { id }, body: { overlap_hours: overlap } })
+        const token = await api.call(sites.rotateToken, { params: { id }, body })
         await ctx.say(`made a new token for site ${token.site_id} on ${instanceOf(ctx)}`)
         return one(newTokenView, token, { mutates: true })
       }),

@@ -7,6 +7,7 @@ import { PolicyVersion } from '../../contract/values.ts'
 import { usageError } from '../../errors.ts'
 import { siteView } from '../../views/site.ts'
 import { action, Count, collect, Ids } from '../action.ts'
+import { dryRunFlag, dryRunOption, rehearsed, unlessDry } from '../dry-run.ts'
 import { instanceOf } from '../instance.ts'
 import { one } from '../output.ts'
 import { aboutSignIn, signIn, signInFlags, signInOptions } from '../sign-in.ts'
@@ -23,6 +24,7 @@ const Origins = z.object({
 
 const Options = z.strictObject({
   ...signInOptions,
+  ...dryRunOption,
   ...Origins.shape,
   operands: Ids,
   name: SiteDraft.shape.name.optional(),
@@ -32,7 +34,7 @@ const Options = z.strictObject({
 /** `sites update`: its name, its policy version, its origins. */
 export function update(command: Command, ctx: Context): void {
   signInFlags(
-    command
+    dryRunFlag(command)
       .argument('<id>', 'the id of the site')
       .option('--name <name>', 'what people know it by')
       .option('--policy-version <n>', 'the version that new records refer to')
@@ -52,14 +54,23 @@ Examples:
   $ consentctl sites update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --add-origin https://www.shop.example`,
     )
     .action(
-      action(ctx, Options, siteView, async (_, { operands: [id = ''], email, passwordStdin, ...changes }) => {
+      action(ctx, Options, unlessDry(siteView), async (_, options) => {
+        const {
+          operands: [id = ''],
+          email,
+          passwordStdin,
+          dryRun,
+          ...changes
+        } = options
         checkChanges(changes)
-        const api = await signIn(ctx, { email, passwordStdin })
+        const isRead = Boolean(changes.addOrigin ?? changes.removeOrigin)
+        const api = dryRun && !isRead ? ctx.api : await signIn(ctx, { email, passwordStdin })
         const body = {
           name: changes.name,
           policy_version: changes.policyVersion,
           allowed_origins: await originsOf(ctx, api, id, changes),
         }
+        if (dryRun) return rehearsed(ctx, [{ endpoint: sites.update, params: { id }, body }])
         const site = await api.call(sites.update, { params: { id }, body })
         await ctx.say(`updated site ${site.id} on ${instanceOf(ctx)}`)
         return one(siteView, site, { mutates: true })

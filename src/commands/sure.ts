@@ -1,0 +1,49 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../context.ts'
+import { CliError, usageError } from '../errors.ts'
+import { exit } from '../exit.ts'
+import { canAsk } from '../io/prompt.ts'
+import { Count } from './action.ts'
+import { counted } from './instance.ts'
+
+/** What stands for the answer to a question, where nobody can be asked or wants to be. */
+export const sureOptions = { yes: z.literal(true).optional(), confirm: Count.optional() }
+
+export interface Sure {
+  readonly yes?: true | undefined
+  readonly confirm?: number | undefined
+}
+
+export function sureFlags(command: Command, noun: string): Command {
+  return command
+    .option('-y, --yes', 'do not ask; needed, or --confirm, where nobody can be asked')
+    .option('--confirm <n>', `do not ask, and go on only if exactly so many ${noun}s are there`)
+}
+
+/**
+ * Whether to ask. Throws a usage error, before any request, where nobody can be asked and nothing was said, and where a
+ * protected profile wants to hear more than --yes.
+ */
+export function isToAsk(ctx: Context, { yes, confirm }: Sure, action: string, isInputTaken = false): boolean {
+  if (confirm !== undefined) return false
+  const { isProtected, profile } = ctx.settings
+  if (yes && !isProtected) return false
+  if (yes)
+    throw usageError(
+      `the profile ${profile.value} is protected: --yes alone does not ${action} anything there`,
+      'say how many there are, with --confirm',
+    )
+  if (!isInputTaken && canAsk(ctx.io)) return true
+  throw usageError(
+    `nobody can be asked here whether to ${action}`,
+    `${isProtected ? '' : 'add --yes if you are sure, or '}say how many there are, with --confirm`,
+  )
+}
+
+/** Throws where not as many are there as were said to be (exit 10). */
+export function checkCount({ confirm }: Sure, found: number, noun: string, done: string): void {
+  if (confirm === undefined || confirm === found) return
+  const there = `${found === 1 ? 'there is' : 'there are'} ${counted(found, noun)}`
+  throw new CliError('changed', exit.changed, `${there}, not ${confirm}: nothing was ${done}`)
+}
