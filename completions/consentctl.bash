@@ -9,7 +9,7 @@ _consentctl() {
     previous=${COMP_WORDS[COMP_CWORD-2]}
   fi
   for ((i = 1; i < COMP_CWORD; i++)); do
-    case " --output -o --profile -p --base-url --color --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --from --to --limit --cursor --max-requests --email --name --origin --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota " in *" ${COMP_WORDS[i-1]} "*) continue ;; esac
+    case " --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --from --to --limit --cursor --max-requests --confirm --email --name --origin --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota " in *" ${COMP_WORDS[i-1]} "*) continue ;; esac
     case "$at ${COMP_WORDS[i]}" in
       ' create') at='create' ;;
       ' list'|' ls') at='list' ;;
@@ -24,6 +24,7 @@ _consentctl() {
       ' config') at='config' ;;
       ' completion') at='completion' ;;
       ' commands') at='commands' ;;
+      ' doctor') at='doctor' ;;
       ' serve') at='serve' ;;
       ' admin') at='admin' ;;
       'sites list') at='sites list' ;;
@@ -35,8 +36,15 @@ _consentctl() {
       'keys revoke') at='keys revoke' ;;
       'auth login') at='auth login' ;;
       'auth logout') at='auth logout' ;;
+      'auth token') at='auth token' ;;
       'auth status') at='auth status' ;;
       'config list') at='config list' ;;
+      'config get') at='config get' ;;
+      'config set') at='config set' ;;
+      'config unset') at='config unset' ;;
+      'config path') at='config path' ;;
+      'config profiles') at='config profiles' ;;
+      'config remove') at='config remove' ;;
       'completion bash') at='completion bash' ;;
       'completion zsh') at='completion zsh' ;;
       'completion fish') at='completion fish' ;;
@@ -51,36 +59,43 @@ _consentctl() {
   done
   case "$at $previous" in
       'create --site'|'list --site'|'auth login --site') words=$(consentctl completion values sites 2> /dev/null); [[ $words ]] || return ;;
-      'create --pref'|'create --preferences'|'create --consent-id'|'create --subject'|'create --policy-version'|'create --ip-address'|'create --user-agent'|'list --subject'|'list --consent-id'|'list --from'|'list --to'|'list --limit'|'list --cursor'|'list --max-requests'|'update --pref'|'update --preferences'|'sites list --email'|'sites create --name'|'sites create --policy-version'|'sites create --origin'|'sites create --email'|'sites update --name'|'sites update --policy-version'|'sites update --origin'|'sites update --add-origin'|'sites update --remove-origin'|'sites update --email'|'sites rotate-token --overlap'|'sites rotate-token --email'|'keys list --email'|'keys create --name'|'keys create --scope'|'keys create --expires'|'keys create --email'|'keys revoke --email'|'usage --email'|'auth login --email'|'auth login --key-name'|'auth login --scope'|'serve --host'|'serve --port'|'serve --database-url'|'admin account create --email'|'admin account create --site'|'admin account create --plan'|'admin account create --monthly-quota'|'admin account create --database-url'|'admin user password --email'|'admin user password --database-url'|*' --base-url') return ;;
-      'create --file'|'serve --data-dir'|'admin account create --data-dir'|'admin user password --data-dir') compopt -o default 2> /dev/null; return ;;
-      *' --output'|*' -o') words=$'table\ntsv\njson\nndjson\nid' ;;
+      'create --pref'|'create --preferences'|'create --consent-id'|'create --subject'|'create --policy-version'|'create --ip-address'|'create --user-agent'|'list --subject'|'list --consent-id'|'list --from'|'list --to'|'list --limit'|'list --cursor'|'list --max-requests'|'update --pref'|'update --preferences'|'rm --confirm'|'sites list --email'|'sites create --name'|'sites create --policy-version'|'sites create --origin'|'sites create --email'|'sites update --name'|'sites update --policy-version'|'sites update --origin'|'sites update --add-origin'|'sites update --remove-origin'|'sites update --email'|'sites rotate-token --overlap'|'sites rotate-token --email'|'keys list --email'|'keys create --name'|'keys create --scope'|'keys create --expires'|'keys create --email'|'keys revoke --confirm'|'keys revoke --email'|'usage --email'|'auth login --email'|'auth login --key-name'|'auth login --scope'|'serve --host'|'serve --port'|'serve --database-url'|'admin account create --email'|'admin account create --site'|'admin account create --plan'|'admin account create --monthly-quota'|'admin account create --database-url'|'admin user password --email'|'admin user password --database-url'|*' --columns'|*' --base-url'|*' --timeout'|*' --max-wait') return ;;
+      'create --file'|'serve --data-dir'|'admin account create --data-dir'|'admin user password --data-dir'|*' --out'|*' --ca-file') compopt -o default 2> /dev/null; return ;;
+      *' --output'|*' -o') words=$'table\ntsv\njson\nndjson\ncsv\nyaml\nid' ;;
       *' --profile'|*' -p') words=$(consentctl completion values profiles 2> /dev/null); [[ $words ]] || return ;;
       *' --color') words=$'auto\nalways\nnever' ;;
   esac
   case $at in
-    '') commands='create list ls get update rm delete history sites keys usage auth config completion commands serve admin' flags='' ;;
+    '') commands='create list ls get update rm delete history sites keys usage auth config completion commands doctor serve admin' flags='' ;;
     'create') commands='' flags='--site --accepted --refused --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file' ;;
     'list') commands='' flags='--site --subject --consent-id --accepted --refused --from --to --include-deleted --limit --all --cursor --max-requests' ;;
     'get') commands='' flags='--include-deleted' ;;
-    'update') commands='' flags='--accepted --refused --pref --preferences --replace-preferences' ;;
-    'rm') commands='' flags='--yes -y' ;;
+    'update') commands='' flags='--dry-run --accepted --refused --pref --preferences --replace-preferences' ;;
+    'rm') commands='' flags='--yes -y --confirm --ignore-missing --dry-run' ;;
     'history') commands='' flags='' ;;
     'sites') commands='list create update rotate-token' flags='' ;;
     'sites list') commands='' flags='--email --password-stdin' ;;
-    'sites create') commands='' flags='--name --policy-version --origin --email --password-stdin' ;;
-    'sites update') commands='' flags='--name --policy-version --origin --add-origin --remove-origin --clear-origins --email --password-stdin' ;;
-    'sites rotate-token') commands='' flags='--overlap --yes -y --email --password-stdin' ;;
+    'sites create') commands='' flags='--dry-run --name --policy-version --origin --email --password-stdin' ;;
+    'sites update') commands='' flags='--dry-run --name --policy-version --origin --add-origin --remove-origin --clear-origins --email --password-stdin' ;;
+    'sites rotate-token') commands='' flags='--dry-run --overlap --yes -y --email --password-stdin' ;;
     'keys') commands='list create revoke' flags='' ;;
     'keys list') commands='' flags='--email --password-stdin' ;;
-    'keys create') commands='' flags='--name --scope --expires --email --password-stdin' ;;
-    'keys revoke') commands='' flags='--yes -y --email --password-stdin' ;;
+    'keys create') commands='' flags='--name --scope --expires --dry-run --email --password-stdin' ;;
+    'keys revoke') commands='' flags='--yes -y --confirm --dry-run --email --password-stdin' ;;
     'usage') commands='' flags='--email --password-stdin' ;;
-    'auth') commands='login logout status' flags='' ;;
+    'auth') commands='login logout token status' flags='' ;;
     'auth login') commands='' flags='--with-key --email --password-stdin --site --key-name --scope' ;;
     'auth logout') commands='' flags='' ;;
+    'auth token') commands='' flags='' ;;
     'auth status') commands='' flags='' ;;
-    'config') commands='list' flags='' ;;
+    'config') commands='list get set unset path profiles remove' flags='' ;;
     'config list') commands='' flags='' ;;
+    'config get') commands='' flags='' ;;
+    'config set') commands='' flags='' ;;
+    'config unset') commands='' flags='' ;;
+    'config path') commands='' flags='' ;;
+    'config profiles') commands='' flags='' ;;
+    'config remove') commands='' flags='' ;;
     'completion') commands='bash zsh fish powershell install values' flags='' ;;
     'completion bash') commands='' flags='' ;;
     'completion zsh') commands='' flags='' ;;
@@ -89,6 +104,7 @@ _consentctl() {
     'completion install') commands='' flags='--yes -y' ;;
     'completion values') commands='' flags='' ;;
     'commands') commands='' flags='' ;;
+    'doctor') commands='' flags='' ;;
     'serve') commands='' flags='--host --port --database-url --data-dir --quickstart' ;;
     'admin') commands='account user' flags='' ;;
     'admin account') commands='create' flags='' ;;
@@ -97,7 +113,7 @@ _consentctl() {
     'admin user password') commands='' flags='--email --password-stdin --database-url --data-dir' ;;
   esac
   if [[ -z $words ]]; then
-    [[ $current == -* ]] && words="$flags --version -V --output -o --json --quiet -q --header --profile -p --base-url --color --help -h" || words=$commands
+    [[ $current == -* ]] && words="$flags --version -V --output -o --json --quiet -q --header --columns --no-truncate --no-csv-guard --out --profile -p --base-url --color --timeout --max-wait --ca-file --verbose --debug --help -h" || words=$commands
     words=${words// /$'\n'}
   fi
   local IFS=$'\n'

@@ -1,18 +1,10 @@
 import { type Client, createClient } from './client/client.ts'
-import type { Connection, Proxies } from './client/transport.ts'
+import { connectionOf } from './connection.ts'
 import type { ServerModule } from './contract/server.ts'
 import { type Exit, exit } from './exit.ts'
 import type { ColorChoice, Host, Io } from './io/io.ts'
 import { type FormatName, visible } from './output/index.ts'
-import {
-  type GlobalFlags,
-  isLoopback,
-  requireApiKey,
-  requireBaseUrl,
-  resolveSettings,
-  type Settings,
-  type Sourced,
-} from './settings.ts'
+import { type GlobalFlags, requireApiKey, resolveSettings, type Settings, type Sourced } from './settings.ts'
 
 /** The flags that every command understands, before it or after it. */
 export interface Globals extends GlobalFlags {
@@ -26,6 +18,10 @@ export interface Globals extends GlobalFlags {
   readonly csvGuard?: boolean
   readonly out?: string
   readonly color?: ColorChoice
+  readonly timeout?: string
+  readonly maxWait?: string
+  readonly verbose?: boolean
+  readonly debug?: boolean
 }
 
 /** What a command may use. Nothing of it is read, opened or loaded before it is used. */
@@ -63,7 +59,7 @@ export function createContext({ host, io, globals, loadServer, version }: Contex
   const warn = (line: string) => io.err.write(`${visible(line)}\n`)
   const clients: Client[] = []
   const open = (key: () => Promise<Sourced | null>) => {
-    const client = createClient(() => connection(ctx, key, version))
+    const client = createClient(() => connectionOf(ctx, key, version))
     clients.push(client)
     return client
   }
@@ -95,24 +91,4 @@ export function createContext({ host, io, globals, loadServer, version }: Contex
     },
   }
   return ctx
-}
-
-/** Where requests go, with which key. */
-async function connection(
-  { settings, host }: Context,
-  key: () => Promise<Sourced | null>,
-  version: string,
-): Promise<Connection> {
-  const baseUrl = requireBaseUrl(settings)
-  const proxies = isLoopback(new URL(baseUrl).hostname) ? null : proxiesOf(host.env)
-  return { baseUrl, key: await key(), proxies, userAgent: `consentctl/${version} node/${host.version}` }
-}
-
-/** The proxies of the environment. What is on this machine is never asked of one, which would be shown the key. */
-function proxiesOf(env: Host['env']): Proxies | null {
-  const variable = (name: string) => env[name.toLowerCase()] || env[name]
-  const [httpProxy, httpsProxy] = [variable('HTTP_PROXY'), variable('HTTPS_PROXY')]
-  if (!httpProxy && !httpsProxy) return null
-  const noProxy = variable('NO_PROXY') ?? ''
-  return { ...(httpProxy && { httpProxy }), ...(httpsProxy && { httpsProxy }), noProxy }
 }

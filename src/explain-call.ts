@@ -2,6 +2,7 @@ import type { ApiError, Call, ContractError, NetworkError } from './client/error
 import type { ErrorCode } from './contract/errors.ts'
 import { type Exit, exit } from './exit.ts'
 import type { Explanation } from './explain.ts'
+import { networkHint, redirectHint } from './hints.ts'
 import { lostIf } from './lost.ts'
 
 const exitOfCode: Record<ErrorCode, Exit> = {
@@ -22,16 +23,22 @@ const exitOfStatus: Record<number, Exit> = {
   401: exit.auth,
   403: exit.auth,
   404: exit.notFound,
+  408: exit.temporary,
   429: exit.temporary,
 }
 
 /** An answer of something else than the service says nothing of a record: a 404 of a proxy is no "not found". */
-const exitOfForeign: Record<number, Exit> = { 401: exit.auth, 403: exit.auth, 429: exit.temporary }
+const exitOfForeign: Record<number, Exit> = {
+  401: exit.auth,
+  403: exit.auth,
+  408: exit.temporary,
+  429: exit.temporary,
+}
 
 /** An error that the instance answered with. */
 export function explainApi(error: ApiError): Explanation {
   const { code, status, requestId, call } = error
-  const lost = lostIf(status >= 500, call)
+  const lost = lostIf(error.maybeDone, call)
   const known = Object.hasOwn(exitOfCode, code) ? exitOfCode[code as ErrorCode] : undefined
   const usual = known ?? exitOfStatus[status] ?? (status >= 500 ? exit.temporary : exit.rejected)
   return {
@@ -83,8 +90,7 @@ function refusedHint({ call, code }: ApiError): string {
 
 function hintOf({ code, retryAfter, call }: ApiError): string | undefined {
   if (code === 'quota_exceeded') return 'wait for the next calendar month (UTC), or raise the account’s quota'
-  if (code === 'rate_limited' || code === 'unavailable')
-    return retryAfter === null ? 'again in a while' : `again in ${retryAfter} s`
+  if (code === 'rate_limited' || code === 'unavailable') return againHint(retryAfter)
   if (code !== 'not_found' || call.path.startsWith('/api/v1/consents')) return undefined
   if (call.id === null) return 'not every instance has this; check its address: consentctl config list'
   return call.path.startsWith('/api/v1/keys')
@@ -92,36 +98,45 @@ function hintOf({ code, retryAfter, call }: ApiError): string | undefined {
     : 'consentctl sites list'
 }
 
+/** When to try again; an instance may ask for a longer wait than a command makes of itself. */
+function againHint(retryAfter: number | null): string {
+  if (retryAfter === null) return 'again in a while'
+  const isLong = retryAfter > 60 && retryAfter <= 86_400
+  return `again in ${retryAfter} s${isLong ? `; --max-wait ${retryAfter} waits so long` : ''}`
+}
+
 /** A call without an answer. */
-export function explainNetwork({ call, code, message, maybeSent }: NetworkError): Explanation {
-  const lost = lostIf(maybeSent, call)
+export function explainNetwork(error: NetworkError): Explanation {
+  const { call, message, maybeDone } = error
+  const lost = lostIf(maybeDone, call)
   const host = new URL(call.url).host
+  const via = call.proxy ? ` through the proxy ${call.proxy.shown}` : ''
   return {
     code: 'network',
-    message: lost ? `the answer of ${host} was lost: ${message}` : `no answer from ${host}: ${message}`,
+    message: lost ? `the answer of ${host} was lost: ${message}` : `no answer from ${host}${via}: ${message}`,
     why: lost && `the request was sent: ${lost.outcome}`,
-    hint: lost?.hint ?? networkHint(code),
+    hint: lost?.hint ?? networkHint(error),
     exit: lost ? exit.unknown : exit.temporary,
   }
 }
 
-function networkHint(code: string): string {
-  if (code === 'ECONNREFUSED') return 'check that the instance runs, and its address: consentctl config list'
-  if (/ENOTFOUND|EAI_/.test(code)) return 'check the host’s name: consentctl config list'
-  if (/CERT|TLS|SSL|ISSUER|SIGNATURE/.test(code))
-    return 'check the instance’s certificate; NODE_EXTRA_CA_CERTS adds an authority'
-  return 'try again; nothing is lost by it'
-}
-
 /** A call that something else than the service answered. */
-export function explainContract({ call, status, excerpt, message, requestId }: ContractError): Explanation {
-  const lost = lostIf(status < 300 || status >= 500, call)
+export function explainContract(error: ContractError): Explanation {
+  const { call, status, excerpt, message, requestId, retryAfter } = error
+  const lost = lostIf(error.maybeDone, call)
+  const exitCode = status >= 500 ? exit.temporary : (exitOfForeign[status] ?? exit.usage)
+  const redirect = redirectHint(error)
   return {
     code: 'unexpected_answer',
     message: `${new URL(call.url).origin} answered ${status}, but ${message}`,
-    why: excerpt ? `it begins: ${excerpt}` : undefined,
-    hint: lost?.hint ?? 'check the address of the instance: consentctl config list',
-    exit: lost ? exit.unknown : status >= 500 ? exit.temporary : (exitOfForeign[status] ?? exit.usage),
+    why: redirect?.why ?? (excerpt ? `it begins: ${excerpt}` : undefined),
+    hint:
+      lost?.hint ??
+      redirect?.hint ??
+      (exitCode === exit.temporary
+        ? againHint(retryAfter)
+        : 'check the address of the instance: consentctl config list'),
+    exit: lost ? exit.unknown : exitCode,
     status,
     requestId,
   }

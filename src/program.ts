@@ -3,6 +3,7 @@ import type { Context } from './context.ts'
 import type { ColorChoice } from './io/io.ts'
 import { JsonOption } from './json-option.ts'
 import { formatNames } from './output/names.ts'
+import { parseSeconds } from './seconds.ts'
 import { type Group, type Leaf, tree } from './tree.ts'
 
 /** The names of the commands to load; of the others the name and the summary are enough for help and suggestions. */
@@ -50,9 +51,22 @@ export async function buildProgram(
       'after',
       `\nStart here:\n  $ consentctl auth login --base-url https://consent.example.com\n  $ consentctl list\n`,
     )
+  requestFlags(program)
   await addAll(program, tree, words, context)
   refuseRepeats(program)
   return program
+}
+
+/** How requests are sent, and whether they are told of. */
+function requestFlags(program: Command): void {
+  program
+    .option('--timeout <seconds>', 'how long a request may take, to the end of its answer')
+    .option('--max-wait <seconds>', 'how long to wait at most before a request is sent again (60)')
+    .option('--ca-file <path>', 'certificate authorities to trust beside the usual ones, in PEM')
+    .option('--verbose', 'tell on stderr what is decided: settings, requests, waits')
+    .option('--debug', 'tell what is sent and answered too, without secrets and personal data')
+    .on('option:timeout', (text: string) => void parseSeconds(text, '--timeout', 0.001))
+    .on('option:max-wait', (text: string) => void parseSeconds(text, '--max-wait', 0))
 }
 
 async function addAll(

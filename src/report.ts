@@ -20,6 +20,14 @@ export async function report(
   const isSaid = subject && (told.message.startsWith(subject) || told.message.endsWith(` ${subject}`))
   const message = subject && !isSaid ? `${subject}: ${told.message}` : told.message
   const { err } = ctx.io
+  if (ctx.globals.debug) {
+    const { stackLines } = await import('./trace/stack.ts')
+    await err.write(
+      stackLines(error)
+        .map(line => `${masked(visible(line))}\n`)
+        .join(''),
+    )
+  }
   if (wantsJson(ctx)) {
     const { code, hint, exit: exitCode, status, requestId } = told
     const body = { code, message, hint, exit: exitCode, status, request_id: requestId ?? undefined }

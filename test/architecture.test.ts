@@ -41,8 +41,13 @@ const rules: Rule[] = [
   {
     layer: 'the client',
     files: /^src\/client\//,
-    values: /^(undici$|src\/(contract|client)\/)/,
+    values: /^(node:|undici$|src\/(contract|client)\/)/,
     types: /^zod$/,
+  },
+  {
+    layer: 'all but the way through a proxy, for it is large',
+    files: /^src\/(?!client\/proxied\.ts)/,
+    never: /^undici$/,
   },
   { layer: 'the views', files: /^src\/views\//, values: /^src\/views\//, types: /^src\/(contract|output)\// },
   {

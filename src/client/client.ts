@@ -1,9 +1,10 @@
 import type * as z from 'zod'
 import { consents } from '../contract/consents.ts'
 import type { ConsentQuery, Endpoint } from '../contract/index.ts'
+import type { Connection } from './connection.ts'
 import { type Extent, type WalkedPage, walk } from './pages.ts'
-import type { Probed } from './probe.ts'
-import type { Connection, Input, Transport } from './transport.ts'
+import type { Probed } from './probed.ts'
+import type { Input, Transport } from './transport.ts'
 
 type Part<Name extends string, Value> = undefined extends Value
   ? { [K in Name]?: undefined }
@@ -19,14 +20,25 @@ export type Method<E> =
 
 type Methods<Group> = { readonly [Name in keyof Group]: Method<Group[Name]> }
 
+type Create = Method<typeof consents.create>
+
 export interface Client {
-  readonly consents: Methods<typeof consents>
+  /**
+   * The calls about records. A create goes with an Idempotency-Key, a fresh one unless it is given, so that it can be sent
+   * again when its answer was lost, where the instance honours the key.
+   */
+  readonly consents: Omit<Methods<typeof consents>, 'create'> & {
+    create(input: Parameters<Create>[0] & { idempotencyKey?: string | undefined }): ReturnType<Create>
+  }
   /** Calls any endpoint; the contract of what a command does not use is then not loaded. */
   call<E extends Endpoint>(endpoint: E, ...input: Parameters<Method<E>>): ReturnType<Method<E>>
   /** The pages of a list of consents, one after the other. */
   pages(query: ConsentQuery, extent: Extent): AsyncGenerator<WalkedPage>
   /** The answer to one GET of a path, whatever it is; `limit` in milliseconds. Throws a NetworkError. */
   probe(path: string, limit: number): Promise<Probed>
+  /** Whether the instance honours Idempotency-Key; asked once, of its own description. Throws where it cannot be asked. */
+  honoursIdempotency(): Promise<boolean>
+  /** Drops the connections, and ends what is still under way. */
   close(): Promise<void>
 }
 
@@ -42,7 +54,11 @@ export function createClient(connect: () => Promise<Connection>): Client {
     )
     return transport
   }
-  const send = async (endpoint: Endpoint, input: Input) => (await open()).send(endpoint, input)
+  const send = async (endpoint: Endpoint, input: Input) => {
+    const isCreate = endpoint === consents.create
+    const keyed = isCreate ? { ...input, idempotencyKey: input.idempotencyKey ?? crypto.randomUUID() } : input
+    return await (await open()).send(endpoint, keyed)
+  }
   const methodsOfConsents = methods(consents, send)
   return {
     consents: methodsOfConsents,
@@ -50,6 +66,7 @@ export function createClient(connect: () => Promise<Connection>): Client {
       send(endpoint, input) as ReturnType<Method<E>>,
     pages: (query, extent) => walk(methodsOfConsents.list, query, extent),
     probe: async (path, limit) => (await open()).probe(path, limit),
+    honoursIdempotency: async () => (await open()).honoursIdempotency(),
     close: async () => (await transport?.catch(() => undefined))?.close(),
   }
 }

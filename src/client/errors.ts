@@ -10,6 +10,8 @@ export interface Call {
   readonly id: string | null
   /** Where the key came from that was sent with it; null where somebody signs in instead. */
   readonly keySource: string | null
+  /** The proxy it goes through and who named it, as it may be shown. */
+  readonly proxy: { readonly shown: string; readonly source: string } | null
 }
 
 /** An answer, as far as an error needs it. */
@@ -18,6 +20,8 @@ export interface Reply {
   readonly requestId: string | null
   /** After how many seconds to try again, where the instance says so (RFC 9110 section 10.2.3). */
   readonly retryAfter: number | null
+  /** Where a redirect leads to. */
+  readonly location: string | null
 }
 
 /** The instance answered with an error of the service's own shape. */
@@ -28,6 +32,8 @@ export class ApiError extends Error {
   readonly status: number
   readonly requestId: string | null
   readonly retryAfter: number | null
+  /** Whether the call may have been carried out: the instance failed somewhere on the way. */
+  readonly maybeDone: boolean
 
   constructor(call: Call, reply: Reply, body: { error: string; message: string }) {
     super(body.message)
@@ -36,23 +42,24 @@ export class ApiError extends Error {
     this.status = reply.status
     this.requestId = reply.requestId
     this.retryAfter = reply.retryAfter
+    this.maybeDone = reply.status >= 500
   }
 }
 
-/** No answer came: the instance cannot be reached, or the connection broke. */
+/** No answer came: the instance cannot be reached, the connection broke, or it took too long. */
 export class NetworkError extends Error {
   override readonly name = 'NetworkError'
   readonly call: Call
   readonly code: string
-  /** Whether the instance may have received the request. */
-  readonly maybeSent: boolean
+  /** Whether the instance may have received the request, and carried it out. */
+  readonly maybeDone: boolean
 
-  constructor(call: Call, cause: unknown) {
+  constructor(call: Call, cause: unknown, isSent: boolean) {
     const { code, message } = innermost(cause)
     super(message || code, { cause })
     this.call = call
     this.code = code
-    this.maybeSent = !neverSent.test(code)
+    this.maybeDone = isSent
   }
 }
 
@@ -62,21 +69,31 @@ export class ContractError extends Error {
   readonly call: Call
   readonly status: number
   readonly requestId: string | null
+  readonly retryAfter: number | null
+  readonly location: string | null
   /** The beginning of the body, as it came. */
   readonly excerpt: string
+  /** Whether the call may have been carried out: it was, or something failed on the way. */
+  readonly maybeDone: boolean
 
   constructor(call: Call, reply: Reply, excerpt: string, problem: string) {
     super(problem)
     this.call = call
     this.status = reply.status
     this.requestId = reply.requestId
+    this.retryAfter = reply.retryAfter
+    this.location = reply.location
     this.excerpt = excerpt.slice(0, 200)
+    this.maybeDone = reply.status < 300 || reply.status >= 500 || reply.status === 303
   }
 }
 
-/** Errors of looking a name up, connecting and TLS: all before the first byte of a request. */
-const neverSent =
-  /^(ECONNREFUSED|ENOTFOUND|EAI_\w+|ENETUNREACH|EHOSTUNREACH|UND_ERR_CONNECT_TIMEOUT|\w*CERT\w*|ERR_TLS\w*|ERR_SSL\w*|\w*_ISSUER\w*|\w+_SIGNATURE|EADDRNOTAVAIL)$/
+/** Any of the three. */
+export type CallError = ApiError | NetworkError | ContractError
+
+export function isCallError(error: unknown): error is CallError {
+  return error instanceof ApiError || error instanceof NetworkError || error instanceof ContractError
+}
 
 /** Node wraps what went wrong with each address of a host in an AggregateError without a message. */
 function innermost(cause: unknown): { code: string; message: string } {

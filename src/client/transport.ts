@@ -1,87 +1,129 @@
-import { Agent, EnvHttpProxyAgent, request } from 'undici'
-import { ErrorBody } from '../contract/errors.ts'
-import type { Endpoint } from '../contract/index.ts'
-import { ApiError, type Call, ContractError, NetworkError, type Reply } from './errors.ts'
-import { type Probed, probe } from './probe.ts'
-
-/** Where requests go and who sends them. */
-export interface Connection {
-  /** The instance's base address, without a slash at the end. */
-  readonly baseUrl: string
-  /**
-   * The key that goes with each request, and where it came from, for whoever has to mend it. Without one somebody signs
-   * in first: the cookies that the instance then sets are held in memory, and go with each request after it.
-   */
-  readonly key: { readonly value: string; readonly source: string } | null
-  readonly userAgent: string
-  /** The proxies to go through; null for none. */
-  readonly proxies: Proxies | null
-}
-
-export interface Proxies {
-  readonly httpProxy?: string
-  readonly httpsProxy?: string
-  readonly noProxy?: string
-}
+import { type Endpoint, pathOf } from '../contract/endpoint.ts'
+import { read } from './answer.ts'
+import { attempt } from './attempt.ts'
+import type { Connection } from './connection.ts'
+import type { Call } from './errors.ts'
+import type { Carrier, Headers } from './exchange.ts'
+import type { Probed } from './probed.ts'
+import { persist } from './retry.ts'
 
 export interface Input {
   readonly params?: unknown
   readonly query?: unknown
   readonly body?: unknown
+  /** What makes a create that is sent twice happen once, where the instance honours it. */
+  readonly idempotencyKey?: string | undefined
 }
 
 export interface Transport {
   send(endpoint: Endpoint, input: Input): Promise<unknown>
-  /** Asks once for a path, with so many milliseconds for all of it. Throws a NetworkError. */
+  /** Asks once for a path, with so many milliseconds for all of it. Throws a NetworkError or a ContractError. */
   probe(path: string, limit: number): Promise<Probed>
-  close(): Promise<void>
+  honoursIdempotency(): Promise<boolean>
+  close(): void
 }
 
-type Headers = Readonly<Record<string, string | string[] | undefined>>
-
-/** Milliseconds: to connect, until the headers of an answer, between two pieces of its body. */
-const timeouts = { connect: { timeout: 10_000 }, headersTimeout: 30_000, bodyTimeout: 30_000 }
+type Deliver = (endpoint: Endpoint, input: Input) => Promise<unknown>
 
 /** Sends the contract's requests to one instance. Each fails with an ApiError, a NetworkError or a ContractError. */
-export function openTransport(connection: Connection): Transport {
-  const dispatcher = connection.proxies
-    ? new EnvHttpProxyAgent({ ...timeouts, ...connection.proxies })
-    : new Agent(timeouts)
-  const headers = {
+export async function openTransport(connection: Connection): Promise<Transport> {
+  const carrier = await openCarrier(connection)
+  const closing = new AbortController()
+  const { maxWait, trace } = connection
+  const deliver = opened(connection, carrier, closing.signal)
+  let honours: Promise<boolean> | undefined
+  const send = (endpoint: Endpoint, input: Input) =>
+    persist(isRepeated => (isRepeated ? again : deliver)(endpoint, input), {
+      maxWait,
+      pause: seconds => connection.pause(seconds, closing.signal),
+      mayRepeat: async () =>
+        callOf(connection, endpoint, input).idempotent ||
+        (input.idempotencyKey !== undefined && (await honoursIdempotency().catch(() => false))),
+      onWait: (error, seconds, next) => trace?.waits(error, seconds, next),
+    })
+  const again: Deliver = async (endpoint, input) => {
+    const { changeAgain, removeAgain } = await import('./settle.ts')
+    if (endpoint.method === 'PUT') return await changeAgain(endpoint, input, deliver)
+    return await (endpoint.method === 'DELETE' ? removeAgain : resend)(endpoint, input, deliver)
+  }
+  const honoursIdempotency = () => {
+    honours ??= import('./idempotency.ts').then(({ readHonoursKey }) => readHonoursKey(send))
+    honours.catch(() => {
+      honours = undefined // it could not be asked, and may be next time
+    })
+    return honours
+  }
+  const close = () => {
+    closing.abort(Object.assign(new Error('the command ended'), { code: 'CLOSED' }))
+    carrier.close()
+  }
+  const probe = async (path: string, limit: number) => {
+    const { baseUrl, key, proxy } = connection
+    const of = { method: 'GET', path, url: baseUrl + path, id: null, keySource: key?.source ?? null }
+    const call = { ...of, proxy, idempotent: true }
+    const sent = { headers: headersOf(connection), body: undefined }
+    const { reply, headers, text } = await attempt(carrier, call, sent, {
+      whole: limit,
+      closing: closing.signal,
+    })
+    return { status: reply.status, headers, text }
+  }
+  return { send, probe, honoursIdempotency, close }
+}
+
+const resend = (endpoint: Endpoint, input: Input, deliver: Deliver) => deliver(endpoint, input)
+
+async function openCarrier({ baseUrl, proxy, ca }: Connection): Promise<Carrier> {
+  if (proxy) return (await import('./proxied.ts')).openProxied(proxy.url, ca)
+  return await (await import('./direct.ts')).openDirect(baseUrl.startsWith('https:'), ca)
+}
+
+/** Sends a call once; the cookies of a sign-in go with the calls after it. */
+function opened(connection: Connection, carrier: Carrier, closing: AbortSignal): Deliver {
+  const common = headersOf(connection)
+  return async (endpoint, input) => {
+    const call = callOf(connection, endpoint, input)
+    const body = input.body === undefined ? undefined : JSON.stringify(input.body)
+    const headers = {
+      ...common,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(input.idempotencyKey !== undefined && { 'idempotency-key': input.idempotencyKey }),
+    }
+    const limits = { whole: connection.timeout, closing }
+    const send = () => attempt(carrier, call, { headers, body }, limits)
+    const answer = await (connection.trace?.follow(call, { headers, body }, send) ?? send())
+    const data = read(endpoint, call, answer)
+    if (isSignIn(connection, endpoint)) Object.assign(common, cookiesOf(answer.headers['set-cookie']))
+    return data
+  }
+}
+
+/** What goes with every request. */
+function headersOf(connection: Connection): Record<string, string> {
+  return {
     ...credentialsOf(connection),
     'user-agent': connection.userAgent,
     accept: 'application/json',
+    'accept-encoding': 'identity',
   }
+}
+
+/** What is known of a call before it is sent. To sign in twice makes no more than another session. */
+function callOf(connection: Connection, endpoint: Endpoint, { params, query }: Input): Call {
+  const { method, path } = endpoint
   return {
-    close: () => dispatcher.close(),
-    probe: (path, limit) => probe(connection, { dispatcher, headers }, path, limit),
-    send: async (endpoint, { params, query, body }) => {
-      const { method, path } = endpoint
-      const url = connection.baseUrl + fillPath(path, params) + toSearch(query)
-      const id = (params as { id?: string } | undefined)?.id ?? null
-      const keySource = connection.key?.source ?? null
-      const isSignIn = !connection.key && endpoint.access === 'anyone'
-      // To sign in twice makes no more than another session.
-      const call = { method, path, url, id, keySource, idempotent: method !== 'POST' || isSignIn }
-      const content = body === undefined ? {} : { body: JSON.stringify(body) }
-      const type = body === undefined ? {} : { 'content-type': 'application/json' }
-      try {
-        const answer = await request(url, {
-          method,
-          dispatcher,
-          headers: { ...headers, ...type },
-          ...content,
-        })
-        const reply = replyOf(answer.statusCode, answer.headers)
-        const data = read(endpoint, call, reply, await answer.body.text())
-        if (isSignIn) Object.assign(headers, cookiesOf(answer.headers['set-cookie']))
-        return data
-      } catch (error) {
-        if (error instanceof ApiError || error instanceof ContractError) throw error
-        throw new NetworkError(call, error)
-      }
-    },
+    method,
+    path,
+    url: connection.baseUrl + pathOf(endpoint, params) + toSearch(query),
+    id: (params as { id?: string } | undefined)?.id ?? null,
+    keySource: connection.key?.source ?? null,
+    proxy: connection.proxy,
+    idempotent: method !== 'POST' || isSignIn(connection, endpoint),
   }
+}
+
+function isSignIn({ key }: Connection, { method, access }: Endpoint): boolean {
+  return !key && method === 'POST' && access === 'anyone'
 }
 
 /** A key, or the origin that a session's requests must name: its cookie alone proves nothing (RFC 6454 section 7). */
@@ -95,49 +137,10 @@ function cookiesOf(header: Headers[string]): { cookie?: string } {
   return pairs.length > 0 ? { cookie: pairs.join('; ') } : {}
 }
 
-function replyOf(status: number, headers: Headers): Reply {
-  const wait = first(headers['retry-after']) ?? ''
-  const seconds = /^\d+$/.test(wait) ? Number(wait) : Math.ceil((Date.parse(wait) - Date.now()) / 1000)
-  return {
-    status,
-    requestId: first(headers['x-request-id']),
-    retryAfter: Number.isNaN(seconds) ? null : Math.max(0, seconds),
-  }
-}
-
-function read(endpoint: Endpoint, call: Call, reply: Reply, text: string): unknown {
-  const isSuccess = reply.status >= 200 && reply.status < 300
-  const body = text.trim() === '' ? null : parseJson(text)
-  if (body === undefined) throw new ContractError(call, reply, text, 'the answer is not JSON')
-  const parsed = (isSuccess ? endpoint.response : ErrorBody).safeParse(body)
-  if (parsed.success && isSuccess) return parsed.data
-  if (parsed.success) throw new ApiError(call, reply, parsed.data as ErrorBody)
-  const place = parsed.error.issues[0]?.path.join('.') || 'whole body'
-  throw new ContractError(call, reply, text, `the answer is not of this service (${place})`)
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-function fillPath(path: string, params: unknown): string {
-  return path.replace(/:(\w+)/g, (_, name: string) =>
-    encodeURIComponent(String((params as Record<string, unknown>)[name])),
-  )
-}
-
 /** A query string of what is set. */
 function toSearch(query: unknown): string {
   const set = Object.entries(query ?? {}).filter(([, value]) => value !== undefined)
   return set.length === 0
     ? ''
     : `?${new URLSearchParams(set.map(([name, value]): [string, string] => [name, String(value)]))}`
-}
-
-function first(header: Headers[string]): string | null {
-  return (Array.isArray(header) ? header[0] : header) ?? null
 }

@@ -15,11 +15,14 @@ const calls = {
 type Method = keyof typeof calls
 const methods = Object.keys(calls) as Method[]
 
+/** What an instance is asked for before a create is sent again. */
+const description = '*/api/v1/openapi.json'
+
 const send = (method: Method, ...more: string[]) => cli.run([...calls[method], ...more])
 
 /** Makes the instance answer every request alike. */
 function answering(response: () => Response) {
-  for (const path of [consentsPath, byId])
+  for (const path of [consentsPath, byId, description])
     cli.instance.use(http.all(path, response as () => HttpResponse<string>))
 }
 
@@ -130,9 +133,11 @@ describe('an answer that is not of this service', () => {
     ['HTML with 404', page(404), 2, 2],
     ['HTML with 401', page(401), 4, 4],
     ['HTML with 403', page(403), 4, 4],
+    ['HTML with 408', page(408), 7, 7],
     ['HTML with 429', page(429), 7, 7],
     ['HTML with 502', page(502), 7, 11],
     ['a redirect', page(302, { location: 'https://elsewhere.example/' }), 2, 2],
+    ['See Other', page(303, { location: 'https://elsewhere.example/' }), 2, 11],
     ['JSON of another kind', () => HttpResponse.json({ status: 'ok' }), 2, 11],
     ['an array', () => HttpResponse.json([]), 2, 11],
     ['a record without its id', () => HttpResponse.json({ accepted: true, created_at: 'x' }), 2, 11],

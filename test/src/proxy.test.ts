@@ -1,38 +1,123 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { HttpResponse, http } from 'msw'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { proxyFor } from '../../src/proxy.ts'
 import { run } from '../support/cli.ts'
+import { freePort } from '../support/cluster.ts'
+import { answer, useFaulty } from '../support/faulty.ts'
 import { useInstance } from '../support/instance.ts'
+import { useTunnel } from '../support/tunnel.ts'
+import { machineError } from './support.ts'
 
 const instance = useInstance()
-const base = { HOME: '/nowhere', CONSENTCTL_API_KEY: 'sk-x' }
+const faulty = useFaulty()
+const tunnel = useTunnel(() => faulty.port)
+const base = { HOME: '/nowhere', CONSENTCTL_API_KEY: 'sk-x', CONSENTCTL_MAX_WAIT: '0' }
+const https = { ...base, CONSENTCTL_BASE_URL: 'https://consent.example.com' }
 
 it('a proxy of the environment is never asked for what is on this machine: it would be shown the key', async () => {
   instance.use(http.get('*/api/v1/consents', () => HttpResponse.json({ data: [], next_cursor: null })))
-  const proxies = { HTTP_PROXY: 'http://127.0.0.1:9', https_proxy: 'http://127.0.0.1:9' }
+  const proxies = { HTTP_PROXY: tunnel.url, https_proxy: tunnel.url, ALL_PROXY: tunnel.url }
   const env = { ...base, ...proxies, CONSENTCTL_BASE_URL: instance.url }
   expect(await run(['list', '-o', 'json'], { env })).toMatchObject({ code: 0, stdout: '[]\n' })
+  expect(tunnel.asked).toEqual([])
 })
 
-it.each([
-  ['is asked for everything else', {}, /^CONNECT consent\.example\.com:443 /],
-  ['is not asked for what NO_PROXY names', { NO_PROXY: 'example.com' }, /^$/],
-])('a proxy of the environment %s', async (_name, more, asked) => {
-  let received = ''
-  const proxy = createServer(socket => {
-    socket.on('error', () => {})
-    socket.once('data', data => {
-      received = String(data)
-      socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n')
-    })
-  }).listen(0, '127.0.0.1')
-  await once(proxy, 'listening')
-  const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
-  const env = { ...base, ...more, HTTPS_PROXY: url, CONSENTCTL_BASE_URL: 'https://consent.example.com' }
-  const { code, stderr } = await run(['list'], { env })
-  proxy.close()
-  expect(code).toBe(7)
-  expect(received).toMatch(asked)
-  expect(received + stderr).not.toContain('sk-x')
+it.each(['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'])(
+  'a proxy that %s names is asked for a tunnel, and sees neither key nor path',
+  async variable => {
+    tunnel.status = 502
+    const { code, stderr } = await run(['list'], { env: { ...https, [variable]: tunnel.url } })
+    expect(code).toBe(7)
+    expect(tunnel.asked).toHaveLength(4)
+    expect(tunnel.asked[0]).toMatch(/^CONNECT consent\.example\.com:443 /)
+    expect(tunnel.asked.join('') + stderr).not.toMatch(/sk-x|api\/v1/)
+  },
+)
+
+it('a proxy is given its credentials, which are shown nowhere', async () => {
+  tunnel.status = 502
+  const HTTPS_PROXY = tunnel.url.replace('://', '://ann:s3cret%21@')
+  const { stderr } = await run(['list', '--debug'], { env: { ...https, HTTPS_PROXY } })
+  const credentials = Buffer.from('ann:s3cret!').toString('base64')
+  expect(tunnel.asked[0]?.toLowerCase()).toContain(`proxy-authorization: basic ${credentials.toLowerCase()}`)
+  expect(stderr).toContain(tunnel.url)
+  expect(stderr).not.toMatch(/s3cret|ann/)
+  expect(stderr).not.toContain(credentials)
+})
+
+describe('a proxy that fails is told of with what to do, and a create through it was not sent', () => {
+  const create = ['create', '--site', '01939d2c-7b1a-7c3e-9a51-000000000abc', '--json']
+
+  it('wants credentials', async () => {
+    tunnel.status = 407
+    const { code, stderr } = await run(create, { env: { ...https, HTTPS_PROXY: tunnel.url } })
+    expect(code).toBe(7)
+    expect(machineError(stderr)['hint']).toContain('HTTPS_PROXY=http://user:password@')
+    expect(tunnel.asked).toHaveLength(1)
+  })
+
+  it('refuses the connection', async () => {
+    const HTTPS_PROXY = `http://127.0.0.1:${await freePort()}`
+    const { code, stderr } = await run(create, { env: { ...https, HTTPS_PROXY } })
+    expect(code).toBe(7)
+    expect(machineError(stderr)['message']).toContain(`through the proxy ${HTTPS_PROXY}`)
+    expect(machineError(stderr)['hint']).toMatch(/HTTPS_PROXY.*NO_PROXY/)
+  })
+
+  it.each(['socks5://127.0.0.1:1080', 'ftp://proxy', 'http://', 'http://[::'])(
+    'is none that can be used: %s',
+    async HTTPS_PROXY => {
+      const { code, stderr } = await run(create, { env: { ...https, HTTPS_PROXY } })
+      expect(code).toBe(2)
+      expect(machineError(stderr)['message']).toContain('HTTPS_PROXY')
+    },
+  )
+})
+
+it('plain http goes through a tunnel too, where it is allowed at all', async () => {
+  faulty.script(answer(200, { data: [], next_cursor: null }))
+  const CONSENTCTL_BASE_URL = `http://instance.test:${faulty.port}`
+  const more = { CONSENTCTL_BASE_URL, CONSENTCTL_ALLOW_HTTP: 'instance.test', http_proxy: tunnel.url }
+  expect(await run(['list', '--json'], { env: { ...base, ...more } })).toMatchObject({ stdout: '[]\n' })
+  expect(tunnel.asked[0]).toMatch(/^CONNECT instance\.test:/)
+  expect(faulty.requests[0]?.url).toBe('/api/v1/consents?limit=100')
+})
+
+describe('NO_PROXY', () => {
+  const https = 'https://api.example.com:8443'
+  it.each([
+    ['*', https],
+    ['example.com', https],
+    ['.example.com', https],
+    ['*.example.com', https],
+    ['other.test, API.example.com', https],
+    ['other.test api.example.com:8443', https],
+    ['api.example.com:443', 'https://api.example.com'],
+    ['10.1.2.3', 'https://10.1.2.3'],
+    ['[2001:db8::1]', 'https://[2001:db8::1]'],
+    ['2001:db8::1', 'https://[2001:db8::1]'],
+    ['[2001:db8::1]:8443', 'https://[2001:db8::1]:8443'],
+  ])('%s takes out %s', (NO_PROXY, address) => {
+    expect(proxyFor(address, { NO_PROXY, HTTPS_PROXY: 'http://proxy.test:3128' })).toBeNull()
+    expect(proxyFor(address, { no_proxy: NO_PROXY, HTTPS_PROXY: 'http://proxy.test:3128' })).toBeNull()
+  })
+
+  it.each(['', 'ample.com', 'api.example.com:443', 'example.com.', 'www.api.example.com', ',', '.'])(
+    '%j leaves it in',
+    NO_PROXY => {
+      const env = { NO_PROXY, HTTPS_PROXY: 'proxy.test:3128' }
+      expect(proxyFor(https, env)).toEqual({
+        url: 'http://proxy.test:3128/',
+        shown: 'http://proxy.test:3128',
+        source: 'HTTPS_PROXY',
+      })
+    },
+  )
+
+  it('http and https have proxies of their own', () => {
+    const env = { HTTP_PROXY: 'http://a.test', HTTPS_PROXY: 'http://b.test' }
+    expect(proxyFor('http://c.test', env)?.shown).toBe('http://a.test')
+    expect(proxyFor('https://c.test', env)?.shown).toBe('http://b.test')
+    expect(proxyFor('https://c.test', { HTTP_PROXY: 'http://a.test' })).toBeNull()
+  })
 })

@@ -105,6 +105,7 @@ export function useCli(): Cli {
   const env = () => ({
     CONSENTCTL_BASE_URL: instance.url,
     CONSENTCTL_API_KEY: apiKey,
+    CONSENTCTL_MAX_WAIT: '0', // what is sent again is sent at once
     CONSENTCTL_CONFIG_DIR: join(folder.path, 'unused'),
   })
   return {

@@ -1,4 +1,4 @@
-import type { Probed } from '../../client/probe.ts'
+import type { Probed } from '../../client/probed.ts'
 import { exit } from '../../exit.ts'
 import { type Checked, fail, ok, skip, warn } from './check.ts'
 

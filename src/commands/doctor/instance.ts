@@ -1,9 +1,10 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import type { Probed } from '../../client/probe.ts'
+import type { Probed } from '../../client/probed.ts'
 import type { Context } from '../../context.ts'
 import { settingsError } from '../../errors.ts'
 import { exit } from '../../exit.ts'
+import { proxyFor } from '../../proxy.ts'
 import { isLoopback, requireBaseUrl } from '../../settings.ts'
 import { checkAnswer } from './answer.ts'
 import { type Checked, fail, ok, skip, tried, warn } from './check.ts'
@@ -18,7 +19,7 @@ export async function checkInstance(ctx: Context): Promise<Checked[]> {
   const address = await tried('base_url', () => checkAddress(ctx))
   if (address.row.result === 'fail') return [address, skip('connection', 'there is no address to reach')]
   const url = new URL(requireBaseUrl(ctx.settings))
-  const proxy = proxyOf(ctx, url)
+  const proxy = proxyFor(url.href, ctx.host.env)
   const open = ctx.apiWith(null)
   const start = Date.now()
   const [dns, connection, key, version] = await Promise.all([
@@ -67,21 +68,8 @@ async function checkName(hostname: string): Promise<Checked> {
   }
 }
 
-/** Where requests to an address go first, without the credentials that may be in it. */
-function proxyOf({ host: { env } }: Context, { protocol, hostname }: URL): string | null {
-  const name = protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY'
-  const value = env[name.toLowerCase()] || env[name]
-  if (!value || isLoopback(hostname)) return null
-  const bypass = (env['no_proxy'] || env['NO_PROXY'] || '')
-    .split(/[,\s]+/)
-    .map(part => part.replace(/^\*?\./, ''))
-  if (bypass.some(part => part === '*' || (part && (hostname === part || hostname.endsWith(`.${part}`)))))
-    return null
-  return `${name}: ${URL.canParse(value) ? new URL(value).host : 'no address'}`
-}
-
-function checkProxy(proxy: string | null): Checked {
-  return proxy ? ok('proxy', proxy) : skip('proxy', 'none is used')
+function checkProxy(proxy: ReturnType<typeof proxyFor>): Checked {
+  return proxy ? ok('proxy', `${proxy.source}: ${proxy.shown}`) : skip('proxy', 'none is used')
 }
 
 /** The version that the service says it has; null where it does not say. */

@@ -1,4 +1,4 @@
-import type { Probed } from '../../client/probe.ts'
+import type { Probed } from '../../client/probed.ts'
 import type { Context } from '../../context.ts'
 import { exit } from '../../exit.ts'
 import { maskKey } from '../../key.ts'

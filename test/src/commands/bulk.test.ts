@@ -243,6 +243,7 @@ describe('refusals of the instance', () => {
 
   it('of a temporary kind do not stop it', async () => {
     creating()
+    cli.instance.use(http.get('*/api/v1/openapi.json', () => fails(404, 'not_found')))
     const { code, rows, stderr } = await bulk(
       [line('a', { status: 429, error: 'rate_limited' }), line('b'), line('c', { status: 503 })].join('\n'),
     )

@@ -218,7 +218,7 @@ it('a proxy is named without the password in it', async () => {
   })
   proxy.close()
   expect(code).toBe(7)
-  expect(checks['proxy']?.detail).toBe(`HTTPS_PROXY: 127.0.0.1:${port}`)
+  expect(checks['proxy']?.detail).toBe(`HTTPS_PROXY: http://127.0.0.1:${port}`)
   expect(JSON.stringify(checks)).not.toContain('p4ssw0rd')
 })
 

@@ -137,17 +137,11 @@ describe('what strangers wrote never reaches the terminal as it is', () => {
     const record = everywhere(text)
     const trail = entry({ id: text, action: text, changed_by: text, actor_id: text, created_at: text })
     cli.instance.use(
-      http.get(
-        consentsPath,
-        () => new HttpResponse(JSON.stringify({ data: [record, record], next_cursor: null })),
-      ),
-      http.get(byId, () => new HttpResponse(JSON.stringify(record))),
-      http.get(`${byId}/history`, () => new HttpResponse(JSON.stringify({ data: [trail] }))),
-      http.put(byId, () => new HttpResponse(JSON.stringify(record))),
-      http.delete(
-        byId,
-        () => new HttpResponse(JSON.stringify({ error: text, message: text }), { status: 400 }),
-      ),
+      http.get(consentsPath, () => HttpResponse.json({ data: [record, record], next_cursor: null })),
+      http.get(byId, () => HttpResponse.json(record)),
+      http.get(`${byId}/history`, () => HttpResponse.json({ data: [trail] })),
+      http.put(byId, () => HttpResponse.json(record)),
+      http.delete(byId, () => HttpResponse.json({ error: text, message: text }, { status: 400 })),
       http.post(consentsPath, () => new HttpResponse(text.isWellFormed() ? text : '', { status: 400 })),
     )
     const id = text.isWellFormed() && !text.includes('\0') ? `i${text}` : 'i'
@@ -199,9 +193,7 @@ describe('what strangers wrote never reaches the terminal as it is', () => {
     '%s: JSON and NDJSON of the command line hold the very same value',
     async (_, text) => {
       const record = everywhere(text)
-      cli.instance.use(
-        http.get(consentsPath, () => new HttpResponse(JSON.stringify({ data: [record], next_cursor: null }))),
-      )
+      cli.instance.use(http.get(consentsPath, () => HttpResponse.json({ data: [record], next_cursor: null })))
       expect(JSON.parse((await cli.run(['list', '-o', 'json'])).stdout)).toEqual([record])
       const lines = (await cli.run(['list', '-o', 'ndjson'])).stdout.split('\n')
       expect(lines).toHaveLength(2)

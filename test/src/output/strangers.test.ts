@@ -35,7 +35,7 @@ function serve(records: readonly Consent[]) {
     http.get(consentsPath, ({ request }) => {
       const start = Number(new URL(request.url).searchParams.get('cursor') ?? 0)
       const next_cursor = start + 100 < records.length ? String(start + 100) : null
-      return new HttpResponse(JSON.stringify({ data: records.slice(start, start + 100), next_cursor }))
+      return HttpResponse.json({ data: records.slice(start, start + 100), next_cursor })
     }),
   )
 }

@@ -1,0 +1,42 @@
+import { X509Certificate } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import tls from 'node:tls'
+import { settingsError } from './errors.ts'
+
+const certificate = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
+
+/**
+ * The usual certificate authorities and those of a PEM file. `extra` is what NODE_EXTRA_CA_CERTS names, which Node
+ * itself forgets where authorities are given. Throws a CliError for a file that cannot be read or holds none.
+ */
+export async function readAuthorities(
+  { value: file, source }: { value: string; source: string },
+  extra: string | undefined,
+): Promise<string[]> {
+  const text = await readFile(file, 'latin1').catch((error: NodeJS.ErrnoException) => {
+    throw settingsError(`${source}: ${file} cannot be read (${error.code})`)
+  })
+  const own = text.match(certificate) ?? []
+  if (own.length === 0 || !own.every(isCertificate)) {
+    throw settingsError(`${source}: ${file} is no file of certificates in PEM`)
+  }
+  return [...(await usualAuthorities(extra)), ...own]
+}
+
+async function usualAuthorities(extra: string | undefined): Promise<readonly string[]> {
+  const { getCACertificates, rootCertificates } = tls as typeof tls & {
+    getCACertificates?(type: 'default'): string[] // since Node 22.15, and with NODE_EXTRA_CA_CERTS in it
+  }
+  if (getCACertificates) return getCACertificates('default')
+  const more = extra ? await readFile(extra, 'latin1').catch(() => '') : ''
+  return [...rootCertificates, ...(more.match(certificate) ?? [])]
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    new X509Certificate(pem)
+    return true
+  } catch {
+    return false
+  }
+}

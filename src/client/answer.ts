@@ -1,0 +1,35 @@
+import { ErrorBody } from '../contract/errors.ts'
+import type { Endpoint } from '../contract/index.ts'
+import type { Received } from './attempt.ts'
+import { ApiError, type Call, ContractError } from './errors.ts'
+import { header } from './exchange.ts'
+
+/** What an answer says: the endpoint's response. Throws an ApiError, or a ContractError for what is not of the service. */
+export function read(endpoint: Endpoint, call: Call, { reply, headers, text }: Received): unknown {
+  const { status } = reply
+  const refuse = (problem: string) => new ContractError(call, reply, text, problem)
+  const isSuccess = status >= 200 && status < 300
+  if (status >= 300 && status < 400) {
+    throw refuse(reply.location === null ? 'that is no answer to a request' : 'redirects are not followed')
+  }
+  const isEmpty = text.trim() === ''
+  const type = header(headers, 'content-type')
+  if (!isEmpty && type !== null && !/[/+]json\b/i.test(type)) {
+    throw refuse(`the answer is not JSON (${type})`)
+  }
+  const body = isEmpty ? null : parseJson(text)
+  if (body === undefined) throw refuse('the answer is not JSON')
+  const parsed = (isSuccess ? endpoint.response : ErrorBody).safeParse(body)
+  if (parsed.success && isSuccess) return parsed.data
+  if (parsed.success) throw new ApiError(call, reply, parsed.data as ErrorBody)
+  const place = parsed.error.issues[0]?.path.join('.') || 'whole body'
+  throw refuse(`the answer is not of this service (${place})`)
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

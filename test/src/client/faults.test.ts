@@ -1,0 +1,299 @@
+import { gzipSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { run, useFolder } from '../../support/cli.ts'
+import {
+  answer,
+  closes,
+  drips,
+  type Fault,
+  resets,
+  says,
+  saysAndCloses,
+  staysSilent,
+  useFaulty,
+} from '../../support/faulty.ts'
+import { useTunnel } from '../../support/tunnel.ts'
+import { apiKey, consent, machineError, site, uuid } from '../support.ts'
+
+const faulty = useFaulty()
+const tunnel = useTunnel(() => faulty.port)
+const folder = useFolder()
+
+const id = uuid(1)
+const calls = {
+  GET: ['get', id],
+  POST: ['create', '--site', site, '--accepted'],
+  PUT: ['update', id, '--refused'],
+  DELETE: ['rm', id, '--yes'],
+} as const
+type Method = keyof typeof calls
+const methods = Object.keys(calls) as Method[]
+
+/** The ways to the server: as node goes itself, and through a proxy that the environment names. */
+const ways = {
+  direct: () => ({ CONSENTCTL_BASE_URL: faulty.url }),
+  'through a proxy': () => ({
+    CONSENTCTL_BASE_URL: `http://instance.test:${faulty.port}`,
+    CONSENTCTL_ALLOW_HTTP: 'instance.test',
+    HTTP_PROXY: tunnel.url,
+  }),
+}
+
+const ok = (fields = {}) => answer(200, consent({ id, accepted: true, ...fields }))
+const error = (status: number, code: string, headers = {}) =>
+  answer(status, { error: code, message: 'a sentence' }, headers)
+const json = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n'
+const record = JSON.stringify(consent({ id }))
+const half = record.slice(0, 40)
+
+/** Answers the question after idempotency, and does the rest by `others`. */
+const described = (honours: boolean, ...others: Fault[]): Fault => {
+  const parameters = honours ? [{ name: 'Idempotency-Key', in: 'header' }] : []
+  const document = answer(200, { paths: { '/api/v1/consents': { post: { parameters } } } })
+  return (socket, request) => {
+    if (request.url.endsWith('/openapi.json')) return document(socket, request)
+    const fault = others.length > 1 ? others.shift() : others[0]
+    fault?.(socket, request)
+  }
+}
+
+describe.each(Object.entries(ways))('%s', (_, way) => {
+  const send = (method: Method, ...more: string[]) =>
+    run([...calls[method], '-o', 'json', ...more], {
+      env: {
+        CONSENTCTL_API_KEY: apiKey,
+        CONSENTCTL_CONFIG_DIR: folder.path,
+        CONSENTCTL_MAX_WAIT: '0',
+        ...way(),
+      },
+    })
+  /** How often each method was sent; what was asked about idempotency apart. */
+  const sent = (method: Method) =>
+    faulty.requests.filter(request => request.method === method && !request.url.includes('openapi')).length
+  const keys = () =>
+    new Set(
+      faulty.requests
+        .filter(({ method }) => method === 'POST')
+        .map(({ headers }) => headers['idempotency-key'] ?? 'none'),
+    )
+
+  /** After each of these the server may have done what it was asked, and another attempt may fare better. */
+  const losses: [name: string, fault: Fault, code: string][] = [
+    ['a reset', resets, 'network'],
+    ['a connection closed without a word', closes, 'network'],
+    ['half a head', saysAndCloses('HTTP/1.1 200 O'), 'network'],
+    ['a close after the head', saysAndCloses(`${json}content-length: 99\r\n\r\n`), 'network'],
+    ['half a body', saysAndCloses(`${json}content-length: ${record.length}\r\n\r\n${half}`), 'network'],
+    [
+      'chunks that break off',
+      saysAndCloses(`${json}transfer-encoding: chunked\r\n\r\n28\r\n${half}\r\n`),
+      'network',
+    ],
+    ['another protocol', saysAndCloses('220 mail.example ESMTP\r\n'), 'network'],
+    [
+      'two Content-Lengths',
+      says(`${json}content-length: 3\r\ncontent-length: ${record.length}\r\n\r\n${record}`),
+      'network',
+    ],
+    ['a head without an end', saysAndCloses(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}`), 'network'],
+    ['an upgrade that nobody asked for', says('HTTP/1.1 101 Switching Protocols\r\n\r\n'), 'network'],
+    ['500', error(500, 'internal_error'), 'internal_error'],
+    ['503', error(503, 'unavailable'), 'unavailable'],
+    ['an HTML 502', answer(502, '<h1>no</h1>', { 'content-type': 'text/html' }), 'unexpected_answer'],
+    ['an HTML 504', answer(504, '<h1>no</h1>', { 'content-type': 'text/html' }), 'unexpected_answer'],
+  ]
+
+  it.each(losses)(
+    '%s: four attempts, but one for a create that the instance would do twice',
+    async (_, fault, code) => {
+      faulty.script(described(false, fault))
+      for (const method of methods) {
+        const ran = await send(method)
+        const exit = method === 'POST' ? 11 : 7
+        expect({ method, code: ran.code, stdout: ran.stdout }).toEqual({ method, code: exit, stdout: '' })
+        expect(machineError(ran.stderr)).toMatchObject({ code, exit, retryable: exit === 7 })
+      }
+      expect([sent('POST'), sent('DELETE'), sent('PUT')]).toEqual([1, 4, 1])
+      expect(sent('GET')).toBe(4 + 3) // a change is not sent again before it is known how things are
+    },
+  )
+
+  it.each(losses)('%s, and then an answer: done, and done once', async (_, fault) => {
+    faulty.script(fault, ok())
+    expect(await send('GET')).toMatchObject({ code: 0, stderr: '' })
+    faulty.script(described(true, fault, answer(201, consent({ id }))))
+    expect(await send('POST')).toMatchObject({ code: 0 })
+    expect([sent('GET'), sent('POST'), keys().size]).toEqual([2, 2, 1])
+  })
+
+  it('a change whose answer was lost is not sent again where it was made', async () => {
+    faulty.script(resets, ok({ accepted: false }))
+    const { code, stdout } = await send('PUT')
+    expect({ code, accepted: JSON.parse(stdout).accepted }).toEqual({ code: 0, accepted: false })
+    expect([sent('PUT'), sent('GET')]).toEqual([1, 1])
+  })
+
+  it('a change whose answer was lost is sent again where it was not made', async () => {
+    faulty.script(resets, ok({ accepted: true }), ok({ accepted: false }))
+    expect(await send('PUT')).toMatchObject({ code: 0 })
+    expect(faulty.requests.map(({ method }) => method)).toEqual(['PUT', 'GET', 'PUT'])
+  })
+
+  it('a change with a key that may not read is sent again', async () => {
+    faulty.script(resets, error(403, 'forbidden'), ok({ accepted: false }))
+    expect(await send('PUT')).toMatchObject({ code: 0 })
+  })
+
+  it('a removal whose answer was lost is done where there is nothing any more', async () => {
+    const deleted = { deleted_at: '2026-02-01T00:00:00.000Z' }
+    faulty.script(resets, error(404, 'not_found'), ok(deleted))
+    const ran = await send('DELETE')
+    expect({ code: ran.code, ...JSON.parse(ran.stdout) }).toMatchObject({ code: 0, id, ...deleted })
+    expect(faulty.requests.at(-1)?.url).toBe(`/api/v1/consents/${id}?include_deleted=true`)
+  })
+
+  it('a removal is done too where the instance shows no deleted record', async () => {
+    faulty.script(resets, error(404, 'not_found'))
+    expect(await send('DELETE')).toMatchObject({ code: 0, stdout: expect.stringContaining(id) })
+  })
+
+  it('a removal that was not lost is not found where there is nothing', async () => {
+    faulty.script(error(404, 'not_found'))
+    expect(await send('DELETE')).toMatchObject({ code: 3 })
+    expect(faulty.requests).toHaveLength(1)
+  })
+
+  it.each([
+    ['a refused key', error(401, 'unauthorized')],
+    ['no quota', error(429, 'quota_exceeded')],
+    ['a conflict', error(409, 'conflict')],
+  ])('%s after a lost answer leaves the outcome of a create unknown', async (_, later) => {
+    faulty.script(described(true, resets, later))
+    expect(await send('POST')).toMatchObject({ code: 11, stdout: '' })
+    expect([sent('POST'), keys().size]).toEqual([2, 1])
+  })
+
+  it('nobody is asked about idempotency before an answer was lost', async () => {
+    faulty.script(error(429, 'rate_limited'), answer(201, consent({ id })))
+    expect(await send('POST')).toMatchObject({ code: 0 })
+    expect(faulty.requests.map(({ url }) => url)).toEqual(['/api/v1/consents', '/api/v1/consents'])
+    expect([...keys()]).toEqual([expect.stringMatching(/^[\da-f-]{36}$/)])
+  })
+
+  it('a quota that is used up is not tried again', async () => {
+    faulty.script(error(429, 'quota_exceeded', { 'retry-after': '0' }))
+    for (const method of methods) expect(await send(method)).toMatchObject({ code: 6 })
+    expect(faulty.requests).toHaveLength(methods.length)
+  })
+
+  it.each([
+    ['2', /^again in 2 s$/],
+    ['90', /^again in 90 s; --max-wait 90 waits so long$/],
+    [new Date(Date.now() + 3_600_000).toUTCString(), /^again in 3[56]\d\d s; --max-wait 3[56]\d\d /],
+    ['99999999999999999999', /^again in 1\d+ s$/],
+  ])('an instance that asks for a longer wait than was allowed is not waited for: %s', async (wait, hint) => {
+    faulty.script(error(429, 'rate_limited', { 'retry-after': wait }))
+    const { code, stderr } = await send('GET', '--max-wait', '1')
+    expect(code).toBe(7)
+    expect(machineError(stderr)['hint']).toMatch(hint)
+    expect(sent('GET')).toBe(1)
+  })
+
+  it('an instance that asks for a wait is given it', async () => {
+    faulty.script(error(429, 'rate_limited', { 'retry-after': '1' }), ok())
+    const began = performance.now()
+    expect(await send('GET', '--max-wait', '1')).toMatchObject({ code: 0 })
+    expect(performance.now() - began).toBeGreaterThan(990)
+  })
+
+  /** None of these can fare better, and a create may have been carried out. */
+  const nonsense: [name: string, fault: Fault, said: RegExp][] = [
+    ['JSON of another kind', answer(200, { status: 'ok' }), /not of this service/],
+    ['a page', answer(200, '<h1>hi</h1>', { 'content-type': 'text/html' }), /not JSON \(text\/html\)/],
+    ['a record as text', answer(200, record, { 'content-type': 'text/plain' }), /not JSON \(text\/plain\)/],
+    ['an empty body', answer(200, ''), /not of this service/],
+    ['half a record', answer(200, half), /not JSON/],
+    [
+      'a body of an old server that broke off',
+      saysAndCloses(`HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n${half}`),
+      /not JSON/,
+    ],
+    ['bytes that are no UTF-8', answer(200, Buffer.from([0x22, 0xff, 0x22])), /not text in UTF-8/],
+    ['gzip, unasked', answer(200, gzipSync(record), { 'content-encoding': 'gzip' }), /encoded \(gzip\)/],
+  ]
+
+  it.each(nonsense)('%s: refused at once, and never a success', async (_, fault, said) => {
+    faulty.script(described(false, fault))
+    for (const method of ['GET', 'POST', 'PUT'] as const) {
+      const { code, stdout, stderr } = await send(method)
+      expect({ method, code, stdout }).toEqual({ method, code: method === 'POST' ? 11 : 2, stdout: '' })
+      expect(machineError(stderr)).toMatchObject({ message: expect.stringMatching(said), status: 200 })
+    }
+    expect(faulty.requests).toHaveLength(3)
+  })
+
+  it.each([
+    ['HTTP/1.0', saysAndCloses(`HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n${record}`)],
+    ['no Content-Type', says(`HTTP/1.1 200 OK\r\ncontent-length: ${record.length}\r\n\r\n${record}`)],
+    [
+      'a 103 before it',
+      says(`HTTP/1.1 103 Early Hints\r\n\r\n${json}content-length: ${record.length}\r\n\r\n${record}`),
+    ],
+    [
+      'a body in small pieces',
+      drips(`${json}content-length: ${record.length}\r\n\r\n`, [half, record.slice(40)], 20),
+    ],
+    ['a byte order mark', answer(200, `\ufeff${record}`)],
+  ])('%s: a record is a record', async (_, fault) => {
+    faulty.script(fault)
+    const { code, stdout } = await send('GET')
+    expect({ code, id: JSON.parse(stdout).id }).toEqual({ code: 0, id })
+  })
+
+  it('a 204 with a body is a removal without a record, and its body is no answer to what follows', async () => {
+    faulty.script(says(`HTTP/1.1 204 No Content\r\ncontent-length: ${record.length}\r\n\r\n${record}`), ok())
+    expect(await send('DELETE')).toMatchObject({ code: 0, stdout: expect.stringContaining(id) })
+  })
+
+  it('a redirect is explained and not followed', async () => {
+    const location = `https://new.example/tenant/api/v1/consents/${id}?subject_id=maria`
+    faulty.script(answer(308, '', { location }))
+    const { code, stderr } = await send('GET')
+    expect(code).toBe(2)
+    expect(machineError(stderr)['hint']).toContain('--base-url https://new.example/tenant')
+    expect(stderr).not.toContain('maria')
+    expect(faulty.requests).toHaveLength(1)
+  })
+
+  it.each([
+    ['says nothing', staysSilent],
+    ['stops in the head', says('HTTP/1.1 200 OK\r\nx: ')],
+    ['stops in the body', says(`${json}content-length: 99\r\n\r\n{`)],
+    ['sends a byte now and then', drips(`${json}\r\n`, [...record], 50)],
+  ])('an instance that %s is given up after --timeout', async (_, fault) => {
+    faulty.script(described(false, fault))
+    const began = performance.now()
+    const { code, stderr } = await send('POST', '--timeout', '0.3')
+    expect(code).toBe(11)
+    expect(machineError(stderr)['message']).toContain('within 0.3 s')
+    expect(performance.now() - began).toBeLessThan(5000)
+  })
+
+  it('an answer that never ends is refused before it fills the memory', async () => {
+    const piece = Buffer.alloc(1024 * 1024, ' ')
+    faulty.script(socket => {
+      socket.write(`${json}\r\n`)
+      const fill = () => {
+        while (!socket.destroyed && socket.write(piece)) {
+          // until it has to drain
+        }
+      }
+      fill()
+      socket.on('drain', fill)
+    })
+    const { code, stderr } = await send('GET')
+    expect(code).toBe(2)
+    expect(stderr).toContain('larger than 64 MiB')
+    expect(faulty.requests).toHaveLength(1)
+  })
+})

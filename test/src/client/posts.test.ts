@@ -1,0 +1,170 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Client, createClient } from '../../../src/client/client.ts'
+import { keys } from '../../../src/contract/keys.ts'
+import { session } from '../../../src/contract/session.ts'
+import { sites } from '../../../src/contract/sites.ts'
+import { explain } from '../../../src/explain.ts'
+import { answer, closes, type Fault, resets, useFaulty } from '../../support/faulty.ts'
+import { apiKey, consent, site, uuid } from '../support.ts'
+
+const faulty = useFaulty()
+let api: Client
+let waits: number[]
+
+beforeEach(() => {
+  waits = []
+  api = createClient(async () => ({
+    baseUrl: faulty.url,
+    key: { value: apiKey, source: 'a test' },
+    userAgent: 'test/1',
+    proxy: null,
+    ca: null,
+    timeout: null,
+    maxWait: 60,
+    pause: async seconds => void waits.push(seconds),
+    trace: null,
+  }))
+})
+afterEach(() => api.close())
+
+const error = (status: number, code: string, headers = {}) =>
+  answer(status, { error: code, message: 'm' }, headers)
+const document = (...parameters: object[]) =>
+  answer(200, { openapi: '3.1.1', paths: { '/api/v1/consents': { post: { parameters } } } })
+const keyParameter = { name: 'idempotency-key', in: 'header' }
+const made = answer(201, consent({ id: uuid(1) }))
+const posts = () => faulty.requests.filter(({ method }) => method === 'POST')
+const exitOf = async (call: Promise<unknown>) => explain(await call.catch(cause => cause)).exit
+
+/** The instance's description by `describes`, and everything else in the order of `faults`. */
+function serve(describes: Fault, ...faults: Fault[]) {
+  faulty.script((socket, request) => {
+    const fault = request.url.endsWith('/openapi.json') ? describes : faults.shift()
+    fault?.(socket, request)
+  })
+}
+
+describe.each([
+  ['a key', () => api.call(keys.create, { body: { name: 'x' } })],
+  ['a site', () => api.call(sites.create, { body: { name: 'x' } })],
+  ['a token', () => api.call(sites.rotateToken, { params: { id: site }, body: {} })],
+])('%s that is made', (_, make) => {
+  it.each([
+    ['a lost answer', resets],
+    ['an empty one', closes],
+    ['a 503, which may come after the work', error(503, 'unavailable', { 'retry-after': '1' })],
+  ])('is not asked for again after %s, and has no Idempotency-Key', async (_name, fault) => {
+    faulty.script(fault)
+    expect(await exitOf(make())).toBe(11)
+    expect(faulty.requests).toHaveLength(1)
+    expect(faulty.requests[0]?.headers).not.toHaveProperty('idempotency-key')
+  })
+
+  it('is asked for again after a 429, which comes before the work', async () => {
+    faulty.script(error(429, 'rate_limited', { 'retry-after': '7' }), error(400, 'invalid_request'))
+    expect(await exitOf(make())).toBe(5)
+    expect([faulty.requests.length, waits]).toEqual([2, [7]])
+  })
+})
+
+describe('a create', () => {
+  const create = (idempotencyKey?: string) =>
+    api.consents.create({ body: { site_id: site }, ...(idempotencyKey && { idempotencyKey }) })
+
+  it('goes with the key it is given, in every attempt', async () => {
+    serve(document(keyParameter), resets, error(503, 'unavailable'), resets, made)
+    expect(await create('my-key')).toMatchObject({ id: uuid(1) })
+    expect(posts().map(({ headers }) => headers['idempotency-key'])).toEqual(Array(4).fill('my-key'))
+    expect(new Set(posts().map(({ body }) => body)).size).toBe(1)
+    expect(waits).toHaveLength(3)
+  })
+
+  it('has a fresh key each time', async () => {
+    serve(document(), made, made)
+    await create()
+    await create()
+    expect(new Set(posts().map(({ headers }) => headers['idempotency-key'])).size).toBe(2)
+  })
+
+  it.each([
+    ['does not list the key', document({ name: 'Idempotency-Key', in: 'query' })],
+    ['has no list', answer(200, { paths: {} })],
+    ['is not there', error(404, 'not_found')],
+    ['is a page', answer(200, '<html>', { 'content-type': 'text/html' })],
+    ['cannot be had', resets],
+  ])('is not sent twice where the description %s', async (_, describes) => {
+    serve(describes, resets, made)
+    expect(await exitOf(create())).toBe(11)
+    expect(posts()).toHaveLength(1)
+  })
+
+  it('the description is asked for once, however many answers are lost', async () => {
+    serve(document(keyParameter), resets, resets, resets, resets, made, made, made, made)
+    await Promise.all([create(), create(), create(), create()])
+    expect(faulty.requests.filter(({ url }) => url.endsWith('openapi.json'))).toHaveLength(1)
+    expect(await api.honoursIdempotency()).toBe(true)
+  })
+
+  it('a description that could not be had is asked for anew', async () => {
+    faulty.script(resets, resets, resets, resets, document(keyParameter))
+    await expect(api.honoursIdempotency()).rejects.toMatchObject({ name: 'NetworkError' })
+    expect(await api.honoursIdempotency()).toBe(true)
+  })
+})
+
+it('a connection that was used before, and breaks, may have carried the request', async () => {
+  const sockets = new Set<unknown>()
+  const one = answer(200, { data: [] })
+  faulty.script((socket, request) => {
+    sockets.add(socket)
+    const fault = request.method === 'GET' ? one : resets
+    fault(socket, request)
+  })
+  await api.call(keys.list, {})
+  await new Promise(setImmediate) // the connection is free again
+  expect(await exitOf(api.call(keys.create, { body: { name: 'x' } }))).toBe(11)
+  expect([faulty.requests.length, sockets.size]).toEqual([2, 1])
+})
+
+it('a sign-in is sent again: another session does no harm', async () => {
+  const signIn = createClient(async () => ({
+    baseUrl: faulty.url,
+    key: null,
+    userAgent: 'test/1',
+    proxy: null,
+    ca: null,
+    timeout: null,
+    maxWait: 0,
+    pause: async () => {},
+    trace: null,
+  }))
+  const body = { account_id: 'a', user: { id: 'u', email: 'e' }, expires_at: 'x' }
+  faulty.script(resets, answer(201, body), answer(200, body))
+  await signIn.call(session.create, { body: { email: 'e', password: 'p' } })
+  expect(faulty.requests).toHaveLength(2)
+  await signIn.close()
+})
+
+it('a key whose revocation was lost is looked for in the list', async () => {
+  const key = {
+    id: uuid(5),
+    name: 'n',
+    hint: null,
+    scopes: ['read'],
+    created_at: 'x',
+    expires_at: null,
+    last_used_on: null,
+  }
+  const listed = (revoked_at: string | null) => answer(200, { data: [{ ...key, revoked_at }] })
+  const revoke = () => api.call(keys.revoke, { params: { id: uuid(5) } })
+  faulty.script(resets, error(404, 'not_found'), listed('y'))
+  expect(await revoke()).toMatchObject({ id: uuid(5), revoked_at: 'y' })
+  faulty.script(resets, error(404, 'not_found'), listed(null))
+  expect(await exitOf(revoke())).toBe(3)
+})
+
+it('what is under way ends when the client is closed, and is not sent again', async () => {
+  faulty.script(() => void api.close())
+  await expect(api.consents.get({ params: { id: '7' } })).rejects.toMatchObject({ code: 'CLOSED' })
+  expect(faulty.requests).toHaveLength(1)
+})

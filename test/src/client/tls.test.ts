@@ -1,0 +1,94 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { run, runBinary, useFolder } from '../../support/cli.ts'
+import { answer, type Faulty, useFaulty } from '../../support/faulty.ts'
+import { useTunnel } from '../../support/tunnel.ts'
+import { apiKey, machineError } from '../support.ts'
+
+const path = (name: string) => fileURLToPath(new URL(`../../fixtures/tls/${name}`, import.meta.url))
+const server = (name: string) =>
+  useFaulty(() => ({ cert: readFileSync(path(`${name}.pem`)), key: readFileSync(path('server.key')) }))
+const [valid, expired, early, other] = ['valid', 'expired', 'early', 'other-host'].map(server) as [
+  Faulty,
+  Faulty,
+  Faulty,
+  Faulty,
+]
+const tunnel = useTunnel(() => valid.port)
+const folder = useFolder()
+const ca = path('ca.pem')
+const empty = answer(200, { data: [], next_cursor: null })
+
+const env = (more: Record<string, string>) => ({
+  CONSENTCTL_API_KEY: apiKey,
+  CONSENTCTL_CONFIG_DIR: folder.path,
+  CONSENTCTL_MAX_WAIT: '0',
+  ...more,
+})
+const list = (faulty: Faulty, args: string[], more: Record<string, string> = {}) => {
+  faulty.script(empty)
+  return run(['list', '--json', ...args], { env: env({ CONSENTCTL_BASE_URL: faulty.url, ...more }) })
+}
+
+describe('an authority of one’s own', () => {
+  it('is trusted where a flag or the environment names its file, and not otherwise', async () => {
+    expect(await list(valid, ['--ca-file', ca])).toMatchObject({ code: 0, stdout: '[]\n' })
+    expect(await list(valid, [], { CONSENTCTL_CA_FILE: ca })).toMatchObject({ code: 0 })
+    expect(valid.requests).toHaveLength(2)
+    const { code, stderr } = await list(valid, [])
+    expect(code).toBe(7)
+    expect(machineError(stderr)['hint']).toContain('--ca-file')
+    expect(valid.requests).toHaveLength(2)
+  })
+
+  it('is trusted through a proxy too', async () => {
+    const more = { CONSENTCTL_BASE_URL: 'https://127.0.0.1.test', https_proxy: tunnel.url }
+    const { code, stderr } = await list(valid, ['--ca-file', ca], more)
+    expect(code).toBe(7)
+    expect(machineError(stderr)['hint']).toContain('another host') // so its authority was taken
+    expect(tunnel.asked[0]).toMatch(/^CONNECT 127\.0\.0\.1\.test:443 /)
+    expect(tunnel.asked.join('')).not.toContain(apiKey)
+  })
+
+  it('is trusted where NODE_EXTRA_CA_CERTS names it, with another in --ca-file too', async () => {
+    valid.script(empty)
+    const more = env({ CONSENTCTL_BASE_URL: valid.url, NODE_EXTRA_CA_CERTS: ca })
+    expect(await runBinary(['list', '--json'], { env: more })).toMatchObject({ code: 0 })
+    const args = ['list', '--json', '--ca-file', path('expired.pem')]
+    expect(await runBinary(args, { env: more })).toMatchObject({ code: 0 })
+  })
+
+  describe('that cannot be read', () => {
+    beforeAll(() => {
+      writeFileSync(join(folder.path, 'text.pem'), 'no certificate')
+      const [begin, end] = ['-----BEGIN CERTIFICATE-----', '-----END CERTIFICATE-----']
+      writeFileSync(join(folder.path, 'broken.pem'), `${begin}\nAAAA\n${end}\n`)
+    })
+
+    it.each(['missing.pem', 'text.pem', 'broken.pem', ''])(
+      'ends with 2 before any request: %j',
+      async name => {
+        const { code, stdout, stderr } = await list(valid, ['--ca-file', join(folder.path, name)])
+        expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+        expect(stderr).toContain('--ca-file')
+        expect(valid.requests).toEqual([])
+      },
+    )
+  })
+})
+
+it.each([
+  ['expired', () => expired, /clock \(it says 2\d{3}-/],
+  ['not yet valid', () => early, /clock \(it says 2\d{3}-/],
+  ['for another host', () => other, /another host/],
+])(
+  'a certificate that is %s: told with what to check, once, and nothing is sent',
+  async (_, faulty, hint) => {
+    const { code, stderr } = await list(faulty(), ['--ca-file', ca])
+    expect(code).toBe(7)
+    expect(machineError(stderr)['hint']).toMatch(hint)
+    expect(faulty().requests).toEqual([])
+  },
+)
