@@ -5,39 +5,68 @@ import type { Io } from './io.ts'
 /** The longest line that is read, in bytes: far over any record, far under what would fill the memory. */
 const longestLine = 1024 * 1024
 
-/** A line and its number, from 1; `bytes` as they came, without the line's end. */
+/** A line and its number, from 1. */
 export interface Line {
   readonly number: number
+  /** As they came, without the line's end. */
   readonly bytes: Uint8Array
+  /** The same with the line's end, where it has one. */
+  readonly raw: Uint8Array
+}
+
+/** The lines of a file, or of stdin for `-`, as `splitLines` makes them. */
+export function readLines(io: Io, source: string): AsyncGenerator<Line> {
+  return splitLines(readChunks(io, source), nameOf(source))
 }
 
 /**
- * The lines of a file, or of stdin for `-`, as a stream; CRLF ends a line too, and blank lines are passed over. Throws
- * a data error at a line that is too long, for it may never end.
+ * The lines of a stream; CRLF ends a line too, and blank lines are passed over. With `quoted` a line goes on while a
+ * quotation mark is open, as records of CSV do (RFC 4180 section 2). Throws a data error at a line that is too long, for
+ * it may never end.
  */
-export async function* readLines(io: Io, source: string): AsyncGenerator<Line> {
+export async function* splitLines(
+  chunks: AsyncIterable<Buffer>,
+  name: string,
+  { quoted = false } = {},
+): AsyncGenerator<Line> {
   let number = 1
   let rest: Buffer = Buffer.alloc(0)
-  for await (const chunk of open(io, source)) {
-    let bytes: Buffer = rest.length ? Buffer.concat([rest, chunk]) : chunk
-    for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10)) {
-      const line = checked(bytes.subarray(0, end), number, source)
-      if (line.length > 0) yield { number, bytes: line }
-      number += 1
-      bytes = bytes.subarray(end + 1)
+  let ends = 0 // within the present line, for quotation marks were open
+  let scanned = 0 // bytes of the present line up to the last of those
+  let isOpen = false
+  for await (const chunk of chunks) {
+    const bytes: Buffer = rest.length ? Buffer.concat([rest, chunk]) : chunk
+    let start = 0
+    for (let end = bytes.indexOf(10, scanned); end !== -1; end = bytes.indexOf(10, scanned)) {
+      if (quoted && hasOddQuotes(bytes.subarray(scanned, end))) isOpen = !isOpen
+      scanned = end + 1
+      ends += 1
+      if (isOpen) continue
+      const line = toLine(bytes.subarray(start, scanned), number, name)
+      if (line.bytes.length > 0) yield line
+      number += ends
+      ends = 0
+      start = scanned
     }
-    if (bytes.length > longestLine + 1) checked(bytes, number, source)
-    rest = bytes
+    rest = bytes.subarray(start)
+    scanned -= start
+    if (rest.length > longestLine + 1) throw tooLong(number, name)
   }
-  const last = checked(rest, number, source)
-  if (last.length > 0) yield { number, bytes: last }
+  const last = toLine(rest, number, name)
+  if (last.bytes.length > 0) yield last
+}
+
+function hasOddQuotes(bytes: Buffer): boolean {
+  let isOdd = false
+  for (let at = bytes.indexOf(34); at !== -1; at = bytes.indexOf(34, at + 1)) isOdd = !isOdd
+  return isOdd
 }
 
 /** A whole file, or stdin for `-`, as UTF-8 text of at most 1 MiB. */
 export async function readText(io: Io, source: string): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
-  for await (const chunk of open(io, source)) {
+  for await (const chunk of readChunks(io, source)) {
     length += chunk.length
     if (length > longestLine) throw dataError(`${nameOf(source)} is larger than 1 MiB`)
     chunks.push(chunk)
@@ -58,8 +87,10 @@ export function nameOf(source: string): string {
   return source === '-' ? 'standard input' : source
 }
 
-async function* open(io: Io, source: string): AsyncGenerator<Buffer> {
+/** The bytes of a file, or of stdin for `-`. Throws a usage error where they cannot be read, or when the signal says so. */
+export async function* readChunks(io: Io, source: string, signal?: AbortSignal): AsyncGenerator<Buffer> {
   const stream = source === '-' ? io.stdin : createReadStream(source)
+  signal?.addEventListener('abort', () => stream.destroy?.(), { once: true })
   try {
     for await (const chunk of stream) yield Buffer.from(chunk)
   } catch (error) {
@@ -67,16 +98,21 @@ async function* open(io: Io, source: string): AsyncGenerator<Buffer> {
   }
 }
 
-function unreadable(source: string, error: unknown): CliError {
+export function unreadable(source: string, error: unknown): CliError {
   const { code, message } = error as NodeJS.ErrnoException
   return usageError(
     code === 'ENOENT' ? `there is no file ${source}` : `${nameOf(source)} cannot be read: ${message}`,
   )
 }
 
-/** A line without the CR at its end, if it is not too long. */
-function checked(bytes: Buffer, number: number, source: string): Buffer {
-  const line = bytes.at(-1) === 13 ? bytes.subarray(0, -1) : bytes
-  if (line.length > longestLine) throw dataError(`line ${number} of ${nameOf(source)} is longer than 1 MiB`)
-  return line
+/** A line without its end, if it is not too long. */
+function toLine(raw: Buffer, number: number, name: string): Line {
+  const whole = raw.at(-1) === 10 ? raw.subarray(0, -1) : raw
+  const bytes = whole.at(-1) === 13 ? whole.subarray(0, -1) : whole
+  if (bytes.length > longestLine) throw tooLong(number, name)
+  return { number, bytes, raw }
+}
+
+function tooLong(number: number, name: string): CliError {
+  return dataError(`line ${number} of ${name} is longer than 1 MiB`)
 }

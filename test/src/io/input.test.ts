@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { decode, readLines, readText } from '../../../src/io/input.ts'
+import { decode, readLines, readText, splitLines } from '../../../src/io/input.ts'
 import type { Io } from '../../../src/io/io.ts'
 import { useFolder } from '../../support/cli.ts'
 
@@ -39,6 +39,24 @@ it('lines are the same however the bytes arrive', async () => {
       },
     ),
   )
+})
+
+it('quoted lines go on while a quotation mark is open, however the bytes arrive', async () => {
+  const text = 'a,b\r\n"1\n\n""2\r\n",x\n\n"y"\n"open\nto the end'
+  const expected = [
+    [1, 'a,b\r\n'],
+    [2, '"1\n\n""2\r\n",x\n'],
+    [7, '"y"\n'],
+    [8, '"open\nto the end'],
+  ]
+  for (let size = 1; size <= text.length; size += 1) {
+    const chunks = text.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? []
+    const lines: [number, string][] = []
+    const stream = Readable.from(chunks.map(chunk => Buffer.from(chunk)))
+    for await (const { number, raw } of splitLines(stream, 'x', { quoted: true }))
+      lines.push([number, Buffer.from(raw).toString()])
+    expect(lines).toEqual(expected)
+  }
 })
 
 it('a line waits for no other: it is there as soon as its end is', async () => {
