@@ -19,6 +19,8 @@ export const exit = {
   unknown: 11,
   /** Ctrl-C at a prompt; elsewhere the system gives this for SIGINT. */
   interrupted: 130,
+  /** The same of SIGTERM. */
+  terminated: 143,
 } as const
 
 export type Exit = (typeof exit)[keyof typeof exit]

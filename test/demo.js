@@ -17,6 +17,7 @@ const folder = mkdtempSync(join(tmpdir(), 'consentctl-demo-'))
 const env = {
   ...process.env,
   CONSENTCTL_CONFIG_DIR: join(folder, 'config'),
+  CONSENTCTL_STATE_DIR: join(folder, 'state'),
   CONSENTCTL_DATA_DIR: join(folder, 'data'),
   XDG_CACHE_HOME: join(folder, 'cache'),
   CONSENTCTL_PROFILE: undefined,

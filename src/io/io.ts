@@ -8,12 +8,15 @@ export interface Host {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly platform: string
   readonly version: string
+  readonly pid: number
   readonly stdin: NodeJS.ReadableStream &
     Partial<Pick<ReadStream, 'isTTY' | 'setRawMode'>> & { destroy?(): unknown }
   readonly stdout: Stream
   readonly stderr: Stream
   on(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
   once(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
+  /** Throws where there is no such process. */
+  kill(pid: number, signal: 0): unknown
 }
 
 export type Stream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'columns'>>

@@ -107,6 +107,7 @@ export function useCli(): Cli {
     CONSENTCTL_API_KEY: apiKey,
     CONSENTCTL_MAX_WAIT: '0', // what is sent again is sent at once
     CONSENTCTL_CONFIG_DIR: join(folder.path, 'unused'),
+    CONSENTCTL_STATE_DIR: join(folder.path, 'state'),
   })
   return {
     instance,

@@ -49,6 +49,8 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
       env: options.env ?? {},
       platform: process.platform,
       version: process.version,
+      pid: process.pid,
+      kill: (pid, signal) => process.kill(pid, signal),
       stdin: input,
       stdout: stdoutStream,
       stderr: stderr.stream,

@@ -1,100 +1,61 @@
 import type { Context } from '../../context.ts'
-import type { ConsentDraft } from '../../contract/index.ts'
-import { dataError } from '../../errors.ts'
-import { type Exit, exit } from '../../exit.ts'
-import { explain } from '../../explain.ts'
-import { inOrder } from '../../io/concurrency.ts'
-import { decode, type Line, readLines } from '../../io/input.ts'
-import { report } from '../../report.ts'
+import { exit } from '../../exit.ts'
 import { requireApiKey, requireBaseUrl } from '../../settings.ts'
 import { bulkView, type LineResult } from '../../views/bulk.ts'
-import { isHopeless, overall } from '../each.ts'
 import { counted, instanceOf } from '../instance.ts'
 import { many, type Output } from '../output.ts'
-import { readObject } from './fields.ts'
-
-/** How many requests are under way at once. */
-const concurrency = 8
-
-type Result = LineResult & { readonly error?: unknown }
+import { validate } from './bulk-check.ts'
+import { type BulkOptions, type Job, openJob } from './bulk-job.ts'
+import { resumption, send } from './bulk-run.ts'
+import { exitOf, newTally, type Tally } from './bulk-tally.ts'
 
 /**
- * Creates a record for each line, and yields a result for each, in the order of the lines. A line that fails is
- * reported and the others go on, until none can fare better; `exit` tells a partial success from a whole one.
+ * Creates a record for each line, and yields a result for each, in the order of the lines. A file is read through
+ * before anything is sent. A line that fails is reported and the others go on, until none can fare better or too many
+ * failed; what a file's job has not done then, `--resume` does.
  */
-export function bulkCreate(ctx: Context, file: string, site: string | undefined): Output<LineResult> {
+export function bulkCreate(ctx: Context, options: BulkOptions): Output<LineResult> {
   requireBaseUrl(ctx.settings)
-  requireApiKey(ctx.settings)
-  const failures: Exit[] = []
-  let done = 0
-  let isStopped = false
-  let isInterrupted = false
-  // Once: what is under way is finished and told. A second Ctrl-C ends the process as ever.
-  ctx.host.once('SIGINT', () => {
-    isStopped = isInterrupted = true
-    if (file === '-') ctx.io.stdin.destroy?.()
-  })
-  async function* lines(): AsyncGenerator<Line> {
-    try {
-      for await (const line of readLines(ctx.io, file)) {
-        if (isStopped) return
-        yield line
-      }
-    } catch (error) {
-      if (!isInterrupted) throw error
-    }
-  }
-  async function* pages(): AsyncGenerator<readonly LineResult[]> {
-    let last = 0
-    try {
-      for await (const { error, ...result } of inOrder(lines(), concurrency, line =>
-        createOne(ctx, line, site),
-      )) {
-        if (error === undefined) done += 1
-        else await fail(error, `line ${result.line}`)
-        last = result.line
-        yield [result]
-      }
-    } catch (error) {
-      if (last === 0) throw error
-      await fail(error, `after line ${last}`)
-      await ctx.warn('stopped: the lines that follow were not read')
-    }
-    if (isInterrupted) await ctx.warn(`interrupted after line ${last}: the lines that follow were not sent`)
-    else if (isStopped) await ctx.warn(`stopped after line ${last}: the lines that follow would fail alike`)
-    const unknown = failures.filter(code => code === exit.unknown).length
-    const rest = `${failures.length - unknown} failed${unknown > 0 ? `, ${unknown} unknown` : ''}`
-    await ctx.say(`created ${counted(done)} on ${instanceOf(ctx)}, ${rest}`)
-  }
-  const fail = async (error: unknown, subject: string) => {
-    const code = explain(error).exit
-    if (!isStopped || !isHopeless(code)) await report(ctx, error, subject)
-    failures.push(code)
-    isStopped ||= isHopeless(code)
-  }
-  return many(bulkView, pages(), {
-    mutates: true,
-    exit: () => (isInterrupted ? exit.interrupted : overall(done, failures)),
-  })
+  if (!options.dryRun) requireApiKey(ctx.settings)
+  const tally = newTally()
+  return many(bulkView, pages(ctx, options, tally), { mutates: true, exit: () => exitOf(tally) })
 }
 
-async function createOne(ctx: Context, line: Line, site: string | undefined): Promise<Result> {
+async function* pages(
+  ctx: Context,
+  options: BulkOptions,
+  tally: Tally,
+): AsyncGenerator<readonly LineResult[]> {
+  const job = { value: null as Job | null }
+  heedSignals(ctx, tally, () => job.value && resumption(ctx, options, job.value))
+  const { signal } = tally.interruption
+  job.value = await openJob(ctx, options, signal)
   try {
-    const { id } = await ctx.api.consents.create({ body: readDraft(line, site) })
-    return { line: line.number, result: 'created', id, error_code: null }
-  } catch (error) {
-    const { code, exit: exitCode } = explain(error)
-    const result = exitCode === exit.unknown ? 'unknown' : 'failed'
-    return { line: line.number, result, id: null, error_code: code, error }
+    if (options.dryRun) await preview(ctx, job.value, options, signal)
+    else if (signal.aborted) await ctx.warn('interrupted: nothing was sent')
+    else yield* send({ ctx, options, job: job.value, tally })
+  } finally {
+    await job.value.source.close()
   }
 }
 
-/** A line as the body of a create; the service checks its fields. A site of its own wins over the command's. */
-function readDraft({ number, bytes }: Line, site: string | undefined): ConsentDraft {
-  const name = `line ${number}`
-  const fields = readObject(decode(bytes, name), name)
-  if (!('site_id' in fields) && site === undefined) {
-    throw dataError(`${name} has no site_id, and no --site is given`)
+/** Once: what is under way is finished and told. A second signal ends the process as ever. */
+function heedSignals(ctx: Context, tally: Tally, command: () => string | null): void {
+  const heed = (code: typeof exit.interrupted | typeof exit.terminated) => () => {
+    if (tally.interruption.signal.aborted) return
+    tally.signalExit = code
+    tally.stop ??= 'interrupted'
+    tally.interruption.abort()
+    const how = command()
+    if (how) void ctx.warn(`ending what is under way; to go on later: ${how}`).catch(() => {})
   }
-  return { site_id: site, ...fields } as ConsentDraft
+  ctx.host.once('SIGINT', heed(exit.interrupted))
+  ctx.host.once('SIGTERM', heed(exit.terminated))
+}
+
+/** Tells what would be sent, after every line was checked. */
+async function preview(ctx: Context, job: Job, options: BulkOptions, signal: AbortSignal): Promise<void> {
+  const { lines } = job.extent ?? (await validate(ctx, job.source, options.maxErrors, signal))
+  const rest = lines - job.before
+  await ctx.warn(`would create ${counted(rest)} on ${instanceOf(ctx)}; nothing was sent`)
 }

@@ -1,13 +1,15 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
+import { consents } from '../../contract/consents.ts'
 import { usageError } from '../../errors.ts'
 import { bulkView } from '../../views/bulk.ts'
 import { consentView } from '../../views/consent.ts'
 import { action, given } from '../action.ts'
+import { rehearsed, unlessDry } from '../dry-run.ts'
 import { instanceOf } from '../instance.ts'
 import { one } from '../output.ts'
-import { bulkCreate } from './bulk.ts'
+import { bulkFlagOptions, bulkFlags, bulkOptions } from './bulk-flags.ts'
 import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
 
 const Options = z.strictObject({
@@ -22,43 +24,54 @@ const Options = z.strictObject({
     .optional(),
   ipAddress: given.optional(),
   userAgent: z.string().optional(),
-  file: given.optional(),
+  ...bulkFlagOptions,
 })
 
-/** A file's lines have their results, one record is shown itself. */
-const viewOf = ({ file }: z.output<typeof Options>) => (file === undefined ? consentView : bulkView)
+const help = `
+Without --accepted or --refused the record says "not accepted".
+
+With --file each line is a JSON object with the fields of a new record: site_id, consent_id, subject_id,
+accepted, preferences, policy_version, ip_address, user_agent. In CSV they are the columns; preferences is
+a JSON object, and pref.NAME a single one, typed as with --pref. An empty cell is a field that is not
+given. What list prints has more fields, such as id: choose the ones above before you feed it again.
+
+A file is checked whole before anything is sent. Each line has a result, in the order of the lines. A
+file's job that was stopped, even killed, goes on with --resume, and no line is created twice: lines that
+failed are tried again. Standard input cannot be resumed. Exit code 8: some lines are created and some
+not; 11: none failed, but of some the answer was lost.
+
+Examples:
+  $ consentctl create --site 0190… --subject maria@example.com --accepted --pref marketing=true
+  $ consentctl create --site 0190… --file consents.ndjson --failed-out failed.ndjson
+  $ consentctl create --resume last`
+
+/** A file's lines have their results, one record is shown itself, and one that is not sent, its request. */
+const viewOf = ({ file, resume, dryRun }: z.output<typeof Options>) =>
+  (file ?? resume) !== undefined ? bulkView : unlessDry(consentView)({ dryRun })
 
 /** `create`: one record from flags, or one for each line of a file. */
 export function create(command: Command, ctx: Context): void {
-  acceptanceFlags(command.option('--site <id>', 'the site the record belongs to'))
+  const flags = acceptanceFlags(command.option('--site <id>', 'the site the record belongs to'))
     .option('--consent-id <label>', 'your own label for it')
     .option('--subject <id>', 'whose consent it is')
     .option('--policy-version <n>', 'the version of the policy; the site’s current one if not given')
     .option('--ip-address <address>', 'the address it came from; never shown again')
     .option('--user-agent <text>', 'the browser it came from')
-    .option('--file <path|->', 'create a record for each line of an NDJSON file, or of standard input')
-    .addHelpText(
-      'after',
-      `
-Without --accepted or --refused the record says "not accepted".
-
-Examples:
-  $ consentctl create --site 0190… --subject maria@example.com --accepted --pref marketing=true
-  $ consentctl create --site 0190… --file consents.ndjson`,
-    )
+  bulkFlags(flags)
+    .addHelpText('after', help)
     .action(
       action(ctx, Options, viewOf, async (_, options) => {
-        const { file, site = ctx.settings.site?.value, ...fields } = options
-        if (file !== undefined) {
-          if (Object.values(fields).some(value => value !== undefined)) {
-            throw usageError(
-              'with --file the fields come from its lines',
-              'only --site may be given beside it',
-            )
-          }
-          return bulkCreate(ctx, file, site)
+        const bulk = bulkOptions(options, ctx.settings.site?.value)
+        if (bulk) {
+          const { bulkCreate } = await import('./bulk.ts')
+          return bulkCreate(ctx, bulk)
         }
-        if (!site) throw usageError('which site? name it with --site', 'or set CONSENTCTL_SITE')
+        const { site = ctx.settings.site?.value, ...fields } = options
+        if (!site)
+          throw usageError(
+            'which site? name it with --site',
+            'CONSENTCTL_SITE, or: consentctl config set site ID',
+          )
         const body = {
           site_id: site,
           consent_id: fields.consentId,
@@ -69,6 +82,7 @@ Examples:
           ip_address: fields.ipAddress,
           user_agent: fields.userAgent,
         }
+        if (fields.dryRun) return rehearsed(ctx, [{ endpoint: consents.create, body }])
         const record = await ctx.api.consents.create({ body })
         await ctx.say(`created 1 record on ${instanceOf(ctx)}`)
         return one(consentView, record, { mutates: true })

@@ -84,11 +84,14 @@ function readPair(pair: string): [string, unknown] {
   const name = pair.slice(0, equals)
   if (equals < 1) throw usageError(`--pref ${pair}: write it as name=value`)
   if (name === '__proto__') throw usageError('--pref: a preference cannot be named __proto__')
-  return [name, typed(pair.slice(equals + 1))]
+  return [name, typed(pair.slice(equals + 1), '--pref')]
 }
 
-/** JSON where the text is JSON, else the text itself: `true` is a boolean, `granted` a string. */
-function typed(text: string): unknown {
+/**
+ * JSON where the text is JSON, else the text itself: `true` is a boolean, `granted` a string. Throws a data error that
+ * begins with its name.
+ */
+export function typed(text: string, name: string): unknown {
   try {
     JSON.parse(text)
   } catch {
@@ -97,6 +100,6 @@ function typed(text: string): unknown {
   try {
     return parseExactJson(text)
   } catch (error) {
-    throw dataError(`--pref: the value ${(error as Error).message}`)
+    throw dataError(`${name}: the value ${(error as Error).message}`)
   }
 }

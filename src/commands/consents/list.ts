@@ -113,6 +113,6 @@ function resumeCommand(argv: readonly string[], { from, to }: ConsentQuery, curs
 }
 
 /** A word as a POSIX shell reads it back. */
-function quoted(word: string): string {
+export function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }

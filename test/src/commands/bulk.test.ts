@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { useFolder } from '../../support/cli.ts'
-import { consent, consentsPath, fails, screen, site, useCli, uuid } from '../support.ts'
+import { answers, consent, consentsPath, fails, screen, site, useCli, uuid } from '../support.ts'
 
 const cli = useCli()
 const folder = useFolder()
@@ -23,6 +23,7 @@ function creating() {
   let running = 0
   const most = { count: 0 }
   cli.instance.use(
+    answers('get', '*/api/v1/openapi.json', { error: 'not_found', message: 'no' }, 404),
     http.post(consentsPath, async ({ request }) => {
       const { subject_id = 'none', preferences } = (await request.json()) as Draft
       const {
@@ -49,7 +50,10 @@ function creating() {
 const line = (subject_id: string, preferences?: object) => JSON.stringify({ subject_id, preferences })
 
 async function bulk(stdin: string | Uint8Array, ...flags: string[]) {
-  const ran = await cli.run(['create', '--file', '-', '--site', site, '-o', 'ndjson', ...flags], { stdin })
+  const ran = await cli.run(['create', '--file', '-', '--site', site, '-o', 'ndjson', ...flags], {
+    stdin,
+    env: { CONSENTCTL_MAX_WAIT: '0' }, // what is answered with 503 is sent again without a wait
+  })
   const rows = ran.stdout.split('\n').filter(Boolean)
   return { ...ran, rows: rows.map(row => JSON.parse(row) as Row) }
 }
@@ -116,11 +120,11 @@ describe('one result per line, in the order of the lines', () => {
     ])
   })
 
-  it('sends every field as it is, known or not: the service decides', async () => {
+  it('sends every field as it is', async () => {
     creating()
     const draft = {
-      site_id: uuid(5),
-      acepted: true,
+      site_id: uuid(5).toUpperCase(),
+      accepted: true,
       preferences: { a: { b: [1.5, null] } },
       policy_version: 2,
     }
@@ -151,6 +155,12 @@ describe('lines that are no record', () => {
     ['{"preferences":{"a":1,"\\u0061":2}}', 'twice'],
     ['{"policy_version":9007199254740993}', 'has a number'],
     ['{"a":1}{"b":2}', 'is not valid JSON'],
+    ['{"acepted":true}', '"acepted" is no field of a new record'],
+    ['{"id":"7"}', '"id" is no field of a new record'],
+    ['{"accepted":"true"}', 'accepted must be true or false'],
+    ['{"subject_id":""}', 'subject_id must not be empty'],
+    ['{"policy_version":0}', 'policy_version must be from 1'],
+    ['{"ip_address":"1.2.3"}', 'ip_address must be an IPv4 or IPv6 address'],
   ])('%s is reported with its number, and the others go on', async (bad, problem) => {
     creating()
     const { code, rows, stderr } = await bulk(`${line('a')}\n\n${bad}\n${line('b')}\n`)
@@ -183,15 +193,13 @@ describe('lines that are no record', () => {
     expect(cli.sent()).toEqual([])
   })
 
-  it('a line longer than 1 MiB ends it as a partial success, and every line before it has its result', async () => {
+  it('a line longer than 1 MiB in a stream ends it as a partial success, and every line before it has its result', async () => {
     creating()
-    const file = join(folder.path, 'long.ndjson')
-    writeFileSync(file, `${line('a')}\n${line('b')}\n"${'x'.repeat(2_000_000)}"\n`)
-    const { code, stdout, stderr } = await cli.run(['create', '--file', file, '--site', site, '-q'])
+    const { code, rows, stderr } = await bulk(`${line('a')}\n${line('b')}\n"${'x'.repeat(2_000_000)}"\n`)
     expect(code).toBe(8)
     expect(stderr).toContain('line 3')
-    expect(stderr).toContain('the lines that follow were not read')
-    expect(stdout).toBe('a\nb\n')
+    expect(stderr).toContain('the lines that follow were not sent')
+    expect(rows.map(row => row.id)).toEqual(['a', 'b'])
   })
 })
 
@@ -251,4 +259,117 @@ describe('refusals of the instance', () => {
     expect(rows.map(row => row.result)).toEqual(['failed', 'created', 'unknown'])
     expect(stderr).toContain(', 1 failed, 1 unknown')
   })
+})
+
+describe('when it stops', () => {
+  it.each([
+    [['--max-errors', '3'], 3],
+    [['--fail-fast'], 1],
+  ])('%j sends no more after %i failures', async (flags, most) => {
+    creating()
+    const lines = Array.from({ length: 60 }, (_, index) => line(String(index), { status: 400 }))
+    const { code, stderr } = await bulk(lines.join('\n'), '--concurrency', '1', ...flags)
+    expect(code).toBe(5)
+    expect(cli.sent()).toHaveLength(most)
+    expect(stderr).toContain(`stopped after line ${most}`)
+  })
+
+  it.each([
+    ['0', 2],
+    ['65', 2],
+    ['x', 2],
+  ])('--concurrency %s is a usage error', async (value, code) => {
+    expect(await bulk('{}', '--concurrency', value)).toMatchObject({ code })
+  })
+
+  it('--concurrency is how many requests are under way', async () => {
+    const most = creating()
+    const lines = Array.from({ length: 12 }, (_, index) => line(String(index), { wait: 30 }))
+    await bulk(lines.join('\n'), '--concurrency', '3')
+    expect(most.count).toBe(3)
+  })
+
+  it('lines of which none failed, but the answers of some are lost, end with 11', async () => {
+    creating()
+    expect(await bulk([line('a'), line('b', { status: 503 })].join('\n'))).toMatchObject({ code: 11 })
+  })
+})
+
+describe('a file', () => {
+  const inFile = (text: string | Uint8Array, ...flags: string[]) => {
+    const file = join(folder.path, 'records.ndjson')
+    writeFileSync(file, text)
+    return cli.run(['create', '--file', file, '--site', site, ...flags])
+  }
+
+  it('with a line that is no record: each such line is told, and nothing is sent', async () => {
+    const { code, stdout, stderr } = await inFile(`${line('a')}\n{"x":1}\n${line('b')}\n[]\n`)
+    expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
+    expect(stderr).toMatch(/line 2: "x" is no field/)
+    expect(stderr).toContain('line 4 is no JSON object')
+    expect(stderr).toContain('2 lines of 4 cannot be sent, so nothing was')
+  })
+
+  it('is told of no further than --max-errors', async () => {
+    const { stderr } = await inFile('[]\n'.repeat(9), '--max-errors', '2')
+    expect(stderr.match(/is no JSON object/g)).toHaveLength(2)
+  })
+
+  it('with --dry-run is checked, and nothing is sent', async () => {
+    const { code, stdout, stderr } = await inFile(`${line('a')}\n${line('b')}\n`, '--dry-run')
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect(stderr).toContain('would create 2 records on default@')
+    expect(await inFile('[]', '--dry-run')).toMatchObject({ code: 5 })
+  })
+
+  it.each([
+    [499, 6, 0],
+    [500, 0, 500],
+  ])('of 500 lines with %i requests left in the quota ends with %i', async (remaining, code, created) => {
+    creating()
+    const used = { month: '2026-01', used: 1, limit: 1000, remaining, resets_at: '2026-02-01T00:00:00.000Z' }
+    cli.instance.use(answers('get', '*/api/v1/usage', used))
+    const ran = await inFile(`${line('a')}\n`.repeat(500), '-q')
+    expect(ran.code).toBe(code)
+    expect(cli.sent().filter(({ method }) => method === 'POST')).toHaveLength(created)
+    if (code === 6) expect(ran.stderr).toContain('500 lines would be sent, and 499 fit')
+  })
+
+  it('is sent on an instance that tells nothing of its quota, and with --ignore-quota it is not asked', async () => {
+    creating()
+    cli.instance.use(answers('get', '*/api/v1/usage', { error: 'not_found', message: 'no' }, 404))
+    expect(await inFile(`${line('a')}\n`.repeat(101), '-q')).toMatchObject({ code: 0 })
+    expect(await inFile(`${line('a')}\n`.repeat(101), '-q', '--ignore-quota')).toMatchObject({ code: 0 })
+    expect(cli.sent().filter(({ path }) => path === '/api/v1/usage')).toHaveLength(1)
+  })
+
+  it('each line carries its own Idempotency-Key', async () => {
+    creating()
+    await inFile(`${line('a')}\n`.repeat(20))
+    const keys = cli.instance.requests.map(({ headers }) => headers['idempotency-key'])
+    expect(new Set(keys).size).toBe(20)
+    for (const key of keys) expect(key).toMatch(/^[\da-f]{8}-[\da-f]{4}-5/)
+  })
+})
+
+describe('flags that contradict each other', () => {
+  it.each([
+    [['--file', '-', '--accepted']],
+    [['--resume', 'last', '--subject', 'a']],
+    [['--concurrency', '2']],
+    [['--failed-out', 'x']],
+    [['--file', '-', '--format', 'xml']],
+  ])('%j', async flags => {
+    expect(await cli.run(['create', ...flags])).toMatchObject({ code: 2, stdout: '' })
+  })
+})
+
+it('a terminal shows how far it is, and the line is gone at the end; --quiet has none', async () => {
+  creating()
+  const lines = Array.from({ length: 30 }, (_, index) => line(String(index), { wait: 200 })).join('\n')
+  const options = { stdin: lines, tty: { stderr: true }, columns: 80 }
+  const { stderr } = await cli.run(['create', '--file', '-', '--site', site], options)
+  expect(stderr).toMatch(/\d+ lines sent, 0 failed, \d+\/s/)
+  expect(stderr).toContain('\r\u001b[2Kcreated 30 records')
+  expect((await cli.run(['create', '--file', '-', '--site', site, '-q'], options)).stderr).toBe('')
 })

@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto'
+import type { Context } from '../../context.ts'
+import { CliError, usageError } from '../../errors.ts'
+import { exit } from '../../exit.ts'
+import { requireBaseUrl } from '../../settings.ts'
+import { type Extent, requireQuota, validate } from './bulk-check.ts'
+import { findRun, pathOf, readIdle } from './bulk-jobs.ts'
+import { createJournal, type Journal, resumeJournal } from './bulk-journal.ts'
+import { known } from './bulk-known.ts'
+import type { Header } from './bulk-log.ts'
+import { type InputFormat, openSource, type Source } from './bulk-source.ts'
+
+export interface BulkOptions {
+  /** The file, or `-` for stdin; needs not be given to resume. */
+  readonly file: string | undefined
+  readonly format: InputFormat | undefined
+  readonly csvUnguard: boolean
+  /** The site of lines that name none. */
+  readonly site: string | undefined
+  /** The same where a flag says it. */
+  readonly siteFlag: string | undefined
+  readonly concurrency: number
+  readonly maxErrors: number
+  readonly failedOut: string | undefined
+  /** The job to go on with: its id, or `last`. */
+  readonly resume: string | undefined
+  readonly ignoreQuota: boolean
+  readonly dryRun: boolean
+}
+
+/** What is to be done, once nothing speaks against it. */
+export interface Job {
+  readonly source: Source
+  /** How many lines there are, and the file's SHA-256; null for a stream. */
+  readonly extent: Extent | null
+  /** Null for a stream, and where nothing will be sent. */
+  readonly journal: Journal | null
+  /** How many lines earlier runs created. */
+  readonly before: number
+}
+
+/**
+ * Reads a file through before anything is sent, and makes its journal, or goes on with it. Throws where a line is no
+ * record, the quota cannot suffice, or the job to go on with is another one.
+ */
+export async function openJob(ctx: Context, options: BulkOptions, signal: AbortSignal): Promise<Job> {
+  const run = options.resume === undefined ? null : await findRun(ctx, options.resume)
+  const header = run && (await readIdle(ctx, run))
+  if (header) requireSame(ctx, header, options)
+  const source = await openSource(ctx, sourceOptions(options, header), signal)
+  try {
+    if (source.path === null) {
+      if (header) throw usageError('a job goes on with a file only, not with a stream')
+      return { source, extent: null, journal: null, before: 0 }
+    }
+    const extent = await validate(ctx, source, options.maxErrors, signal)
+    if (header && header.sha256 !== extent.sha256) throw otherFile(source.path, header)
+    const before = run ? await countDone(pathOf(run)) : 0
+    if (options.dryRun || signal.aborted) return { source, extent, journal: null, before }
+    if (!options.ignoreQuota) await requireQuota(ctx, extent.lines - before)
+    const journal = run
+      ? await resumeJournal(ctx, run)
+      : await createJournal(ctx, headerOf(ctx, source.path, extent, options))
+    return { source, extent, journal, before }
+  } catch (error) {
+    await source.close()
+    throw error
+  }
+}
+
+function sourceOptions(options: BulkOptions, header: Header | null) {
+  const file = options.file ?? header?.file ?? '-'
+  const format = options.format ?? (/\.csv$/i.test(file) ? 'csv' : 'ndjson')
+  if (!header) return { file, format, site: options.site, unguard: options.csvUnguard }
+  return { file, format: header.format, site: header.site, unguard: header.unguard }
+}
+
+function headerOf(ctx: Context, file: string, { lines, sha256 }: Extent, options: BulkOptions): Header {
+  const { settings, host } = ctx
+  const { format, unguard } = sourceOptions(options, null)
+  return {
+    version: 1,
+    job: randomUUID(),
+    file,
+    sha256,
+    lines,
+    format,
+    unguard,
+    profile: settings.profile.value,
+    base_url: requireBaseUrl(settings),
+    site: options.site,
+    created_at: new Date().toISOString(),
+    pid: host.pid,
+  }
+}
+
+/** A job goes on where it began: what it sent elsewhere is not there. */
+function requireSame({ settings }: Context, header: Header, options: BulkOptions): void {
+  const now = { profile: settings.profile.value, base_url: requireBaseUrl(settings) }
+  for (const name of ['base_url', 'profile'] as const) {
+    if (now[name] === header[name]) continue
+    throw usageError(
+      `the job was begun with ${name} ${header[name]}, and now it is ${now[name]}`,
+      `consentctl create --resume ${header.job} -p ${header.profile} --base-url ${header.base_url}`,
+    )
+  }
+  const { siteFlag, format } = options
+  if (siteFlag !== undefined && siteFlag !== header.site) throw usageError('the job has another --site')
+  if (format && format !== header.format) throw usageError(`the job's file is read as ${header.format}`)
+}
+
+function otherFile(path: string, { sha256 }: Header): CliError {
+  return new CliError('changed', exit.changed, `${path} is not the file that the job was begun with`, {
+    hint: `name that file with --file; its SHA-256 is ${sha256}`,
+  })
+}
+
+async function countDone(path: string): Promise<number> {
+  let done = 0
+  for await (const { id } of known(path)) if (id !== null) done += 1
+  return done
+}

@@ -1,0 +1,65 @@
+import { mostAtOnce } from './bulk-flags.ts'
+import { type Event, events } from './bulk-log.ts'
+
+/** A line of the file that was sent: its record's id, or since when it is unknown whether there is one. */
+export interface Known {
+  readonly line: number
+  readonly id: string | null
+  /** Milliseconds since 1970. */
+  readonly since: number
+}
+
+/** What a journal knows of the lines that were sent and did not fail, in their order. Memory does not grow with it. */
+export async function* known(path: string): AsyncGenerator<Known> {
+  const [before, run] = [settled(base(path)), settled(lastRun(path))]
+  try {
+    let [older, newer] = [await before.next(), await run.next()]
+    while (!older.done || !newer.done) {
+      const order = older.done ? 1 : newer.done ? -1 : older.value.line - newer.value.line
+      if (!older.done && !newer.done && order === 0) yield later(older.value, newer.value)
+      else if (order < 0 && !older.done) yield older.value
+      else if (!newer.done) yield newer.value
+      if (order <= 0) older = await before.next()
+      if (order >= 0) newer = await run.next()
+    }
+  } finally {
+    await Promise.all([before.return(undefined), run.return(undefined)])
+  }
+}
+
+/** What the runs before the last one came to know, in the order of the lines. */
+export async function* base(path: string): AsyncGenerator<Event> {
+  for await (const event of events(path)) {
+    if (event[0] === 'r') return
+    yield event
+  }
+}
+
+async function* lastRun(path: string): AsyncGenerator<Event> {
+  let isBegun = false
+  for await (const event of events(path)) {
+    if (isBegun) yield event
+    isBegun ||= event[0] === 'r'
+  }
+}
+
+/** A line that is sent again is unknown since the first time. */
+function later(older: Known, newer: Known): Known {
+  return newer.id === null ? { ...newer, since: Math.min(older.since, newer.since) } : newer
+}
+
+/** Events as what they come to. Lines begin in their order, and each ends before the 64th after it begins. */
+export async function* settled(log: AsyncIterable<Event>): AsyncGenerator<Known> {
+  const latest = new Map<number, Known>()
+  for await (const [kind, line, what] of log) {
+    if (kind === 'f') latest.delete(line)
+    else if (kind === 's') latest.set(line, { line, id: null, since: what })
+    else if (kind === 'd') latest.set(line, { line, id: what, since: 0 })
+    if (latest.size <= mostAtOnce) continue
+    const [first] = latest.values()
+    if (!first) continue
+    latest.delete(first.line)
+    yield first
+  }
+  yield* latest.values()
+}

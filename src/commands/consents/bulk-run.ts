@@ -1,0 +1,124 @@
+import type { Context } from '../../context.ts'
+import { explain } from '../../explain.ts'
+import { inOrder } from '../../io/concurrency.ts'
+import { report } from '../../report.ts'
+import type { LineResult } from '../../views/bulk.ts'
+import { counted, instanceOf } from '../instance.ts'
+import { type FailedOut, openFailedOut } from './bulk-failed.ts'
+import type { BulkOptions, Job } from './bulk-job.ts'
+import { type Progress, showProgress } from './bulk-progress.ts'
+import { createOne, itemsOf } from './bulk-send.ts'
+import { count, type Tally } from './bulk-tally.ts'
+import { quoted } from './list.ts'
+
+/** One run of a job. */
+export interface Run {
+  readonly ctx: Context
+  readonly options: BulkOptions
+  readonly job: Job
+  readonly tally: Tally
+}
+
+/** Sends the lines and yields what became of each; tells at the end how it went, and how to go on. */
+export async function* send(run: Run): AsyncGenerator<readonly LineResult[]> {
+  const { ctx, options, job, tally } = run
+  const progress = showProgress(ctx, () => progressOf(run))
+  let failedOut: FailedOut | null = null
+  let [isThrough, isOver] = [false, false]
+  try {
+    failedOut = options.failedOut === undefined ? null : await openFailedOut(options.failedOut, ctx.host.pid)
+    yield* results(run, failedOut, progress)
+    isOver = await finish(run, failedOut)
+    isThrough = true
+  } catch (error) {
+    tally.broken = error
+    isOver = tally.last === 0 && options.resume === undefined
+    if (tally.last === 0) throw error
+  } finally {
+    if (!isThrough) tally.stop ??= 'its result cannot be written' // or what broke it, which is told instead
+    await progress.end()
+    await failedOut?.close(false).catch(() => {})
+    await job.journal?.close(isOver)
+    if (tally.last > 0 || tally.broken === null) await tell(run, isOver)
+  }
+}
+
+async function* results(
+  { ctx, options, job, tally }: Run,
+  failedOut: FailedOut | null,
+  progress: Progress,
+): AsyncGenerator<readonly LineResult[]> {
+  const items = until(itemsOf(ctx, job), tally)
+  for await (const outcome of inOrder(items, options.concurrency, item => createOne(ctx, job, item))) {
+    const { entry, result, id, error } = outcome
+    if (result === 'unsent') {
+      stop(tally, error)
+      continue
+    }
+    if (ctx.io.out.isTerminal || error !== null) await progress.hide()
+    await count(ctx, tally, outcome, options.maxErrors)
+    if (result === 'failed') {
+      await failedOut?.add(entry.line.raw, job.source.header()).catch(problem => stop(tally, problem))
+    }
+    yield [{ line: entry.line.number, result, id, error_code: error === null ? null : explain(error).code }]
+    progress.show()
+  }
+  if (tally.broken !== null) throw tally.broken
+}
+
+/** Work that is under way is ended, and told, whatever stops it. */
+function stop(tally: Tally, error: unknown): void {
+  tally.broken ??= error
+  tally.stop ??= 'broken'
+}
+
+async function* until<Item>(items: AsyncIterable<Item>, tally: Tally): AsyncGenerator<Item> {
+  try {
+    for await (const item of items) {
+      if (tally.stop !== null) return
+      yield item
+    }
+  } catch (error) {
+    if (!tally.interruption.signal.aborted) throw error
+  }
+}
+
+/**
+ * Whether the job is over. Lines to be fed again are handed out only then: those of a job that is gone on with would be
+ * sent twice.
+ */
+async function finish({ ctx, job, tally }: Run, failedOut: FailedOut | null): Promise<boolean> {
+  const mayBeFound = async () => tally.unknown > 0 && (await ctx.api.honoursIdempotency().catch(() => true))
+  const isResumable = job.journal !== null && (tally.stop !== null || (await mayBeFound()))
+  await failedOut?.close(!isResumable)
+  return !isResumable && (tally.failed > 0 ? failedOut !== null : tally.unknown === 0)
+}
+
+async function tell({ ctx, options, job, tally }: Run, isOver: boolean): Promise<void> {
+  const { created, failed, unknown, last, broken, stop: why } = tally
+  if (broken !== null) {
+    await report(ctx, broken, `after line ${last}`)
+    await ctx.warn('stopped: the lines that follow were not sent')
+  } else if (tally.interruption.signal.aborted) {
+    await ctx.warn(`interrupted after line ${last}: the lines that follow were not sent`)
+  } else if (why !== null) await ctx.warn(`stopped after line ${last}: ${why}`)
+  const before = job.before > 0 ? `, ${job.before} of them in earlier runs` : ''
+  const rest = `${failed} failed${unknown > 0 ? `, ${unknown} unknown` : ''}`
+  await ctx.say(`created ${counted(created)} on ${instanceOf(ctx)}${before}, ${rest}`)
+  const command = resumption(ctx, options, job)
+  const end = why === null && broken === null ? 'to try again what is not created' : 'to go on'
+  if (command && !isOver) await ctx.warn(`${end}: ${command}`)
+}
+
+/** The command that goes on with a job; null where none can. */
+export function resumption({ host }: Context, { resume }: BulkOptions, { journal }: Job): string | null {
+  if (!journal) return null
+  const more = resume === undefined ? ['--resume', journal.header.job] : []
+  return ['consentctl', ...host.argv.slice(2), ...more].map(quoted).join(' ')
+}
+
+function progressOf({ job, tally }: Run) {
+  const total = tally.created + tally.failed + tally.unknown
+  const left = job.extent && Math.max(0, job.extent.lines - Math.max(total, job.before))
+  return { sent: Math.max(0, total - job.before), failed: tally.failed, left }
+}

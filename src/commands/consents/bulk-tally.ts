@@ -1,0 +1,58 @@
+import type { Context } from '../../context.ts'
+import { type Exit, exit } from '../../exit.ts'
+import { explain } from '../../explain.ts'
+import { report } from '../../report.ts'
+import { isHopeless } from '../each.ts'
+import type { Outcome } from './bulk-send.ts'
+
+/** What has become of the lines so far, and why no more are sent, if so. */
+export interface Tally {
+  created: number
+  failed: number
+  unknown: number
+  /** The last line whose result is known; 0 before the first. */
+  last: number
+  /** Why it stops before the end: a sentence without its beginning; null while it does not. */
+  stop: string | null
+  /** What ended it that is no matter of a line. */
+  broken: unknown
+  /** The exit code of the first line that failed. */
+  first: Exit
+  /** Says when somebody wants it to end, by a signal. */
+  readonly interruption: AbortController
+  /** The exit code of that signal. */
+  signalExit: Exit
+}
+
+export function newTally(): Tally {
+  const [interruption, first] = [new AbortController(), exit.done]
+  const counts = { created: 0, failed: 0, unknown: 0, last: 0 }
+  return { ...counts, stop: null, broken: null, first, interruption, signalExit: exit.interrupted }
+}
+
+/** Counts a line, and tells why it failed, unless it only shares what stops them all. */
+export async function count(
+  ctx: Context,
+  tally: Tally,
+  { entry, result, error }: Outcome,
+  maxErrors: number,
+): Promise<void> {
+  tally.last = entry.line.number
+  if (result === 'created') tally.created += 1
+  if (result === 'unknown') tally.unknown += 1
+  if (result === 'failed') tally.failed += 1
+  if (error === null) return
+  const code = explain(error).exit
+  if (tally.first === exit.done) tally.first = code
+  if (tally.stop === null || !isHopeless(code)) await report(ctx, error, `line ${entry.line.number}`)
+  if (isHopeless(code)) tally.stop ??= 'the lines that follow would fail alike'
+  if (tally.failed >= maxErrors) tally.stop ??= `${tally.failed} failed, and no more may`
+}
+
+/** Partial where something is made and something is not; lines whose answer was lost, without one that failed, are 11. */
+export function exitOf({ interruption, broken, created, failed, unknown, first, signalExit }: Tally): Exit {
+  if (interruption.signal.aborted) return signalExit
+  if (broken !== null) return created + unknown > 0 ? exit.partial : explain(broken).exit
+  if (failed === 0) return unknown > 0 ? exit.unknown : exit.done
+  return created + unknown > 0 ? exit.partial : first
+}

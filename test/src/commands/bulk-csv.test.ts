@@ -1,0 +1,113 @@
+import { HttpResponse, http } from 'msw'
+import { describe, expect, it } from 'vitest'
+import { consent, consentsPath, site, useCli, uuid } from '../support.ts'
+
+const cli = useCli()
+
+async function feed(csv: string | Uint8Array, ...flags: string[]) {
+  cli.instance.use(http.post(consentsPath, () => HttpResponse.json(consent(), { status: 201 })))
+  const args = ['create', '--file', '-', '--format', 'csv', '--site', site, '--concurrency', '1', ...flags]
+  const ran = await cli.run(args, { stdin: csv })
+  return { ...ran, bodies: cli.sent().map(({ body }) => body as Record<string, unknown>) }
+}
+
+describe('a line of CSV', () => {
+  it('has the columns as fields of their own types, and an empty cell is not given', async () => {
+    const header =
+      'site_id,subject_id,consent_id,accepted,policy_version,ip_address,user_agent,preferences,pref.marketing'
+    const { code, bodies } = await feed(
+      `${header}\n${uuid(5)},"Zoë, ""Z""",b,TRUE,3,192.0.2.1,Mozilla,"{""a"":1}",true\n,s,,false,,,,,\n`,
+    )
+    expect(code).toBe(0)
+    expect(bodies).toEqual([
+      {
+        site_id: uuid(5),
+        subject_id: 'Zoë, "Z"',
+        consent_id: 'b',
+        accepted: true,
+        policy_version: 3,
+        ip_address: '192.0.2.1',
+        user_agent: 'Mozilla',
+        preferences: { a: 1, marketing: true },
+      },
+      { site_id: site, subject_id: 's', accepted: false },
+    ])
+  })
+
+  it.each([
+    ['true', true],
+    ['3', 3],
+    ['granted', 'granted'],
+    ['"[1,null]"', [1, null]],
+  ])('a preference %s is typed as with --pref', async (cell, value) => {
+    const { bodies } = await feed(`pref.a\n${cell}\n`)
+    expect(bodies[0]?.['preferences']).toEqual({ a: value })
+  })
+
+  it.each([
+    ['CRLF and a byte order mark', '\ufeffsubject_id\r\na\r\nb\r\n', ['a', 'b'], [2, 3]],
+    ['blank lines', 'subject_id\n\na\n\n\nb\n', ['a', 'b'], [3, 6]],
+    ['a cell of several lines', 'subject_id\n"a\r\n\nb"\nc\n', ['a\r\n\nb', 'c'], [2, 5]],
+    ['no end of the last line', 'subject_id\na', ['a'], [2]],
+    ['a header alone', 'subject_id\n', [], []],
+    ['nothing', '', [], []],
+  ])('with %s', async (_, csv, subjects, lines) => {
+    const { code, bodies, stdout } = await feed(csv, '-o', 'ndjson')
+    expect(code).toBe(0)
+    expect(bodies.map(body => body['subject_id'])).toEqual(subjects)
+    expect(
+      stdout
+        .split('\n')
+        .filter(Boolean)
+        .map(row => JSON.parse(row).line),
+    ).toEqual(lines)
+  })
+
+  it.each([
+    ['a,b,c', 'line 3 has 3 cells, and the header 2'],
+    ['a', 'line 3 has 1 cells, and the header 2'],
+    ['a"b,', 'line 3 has a quotation mark within'],
+    ['"a"b,', 'line 3 has text after a closing quotation mark'],
+    ['a,yes', 'line 3: accepted must be true or false'],
+  ])('%s is an error with its number, and the others go on', async (bad, problem) => {
+    const odd = bad.split('"').length % 2 === 0
+    const { code, stderr, bodies } = await feed(
+      `subject_id,accepted\na,true\n${bad}\n${odd ? '"' : ''}c,true\n`,
+    )
+    expect(code).toBe(8)
+    expect(stderr).toContain(problem)
+    expect(bodies).toHaveLength(odd ? 1 : 2)
+  })
+
+  it('a quotation mark that is never closed is an error of the line that opens it', async () => {
+    const { code, stderr } = await feed('subject_id\na\n"b\nc\nd\n')
+    expect(code).toBe(8)
+    expect(stderr).toContain('line 3 opens a quotation mark that is never closed')
+  })
+
+  it('invalid UTF-8 is an error of its line, never repaired', async () => {
+    const { code, stderr } = await feed(Buffer.from('subject_id\na\nzo\xeb\n', 'latin1'))
+    expect(code).toBe(8)
+    expect(stderr).toContain('line 3 is not valid UTF-8')
+  })
+
+  it.each([
+    ['subject_id,id', '"id" is no field of a new record'],
+    ['Subject_id', '"Subject_id" is no field'],
+    ['subject_id;accepted', 'no field'],
+    ['pref.', 'no field'],
+    ['pref.__proto__', 'no field'],
+    ['accepted,accepted', 'twice'],
+  ])('under the header %s is not read: the error names the column', async (header, problem) => {
+    const { code, stderr } = await feed(`${header}\na,b\n`)
+    expect(code).toBe(2)
+    expect(stderr).toContain(problem)
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('keeps the guard of spreadsheets as text, and --csv-unguard takes it away', async () => {
+    expect((await feed("subject_id\n'=1+1\n")).bodies[0]?.['subject_id']).toBe("'=1+1")
+    const { bodies } = await feed("subject_id\n'=1+1\n'quoted\n", '--csv-unguard')
+    expect(bodies.slice(1).map(body => body['subject_id'])).toEqual(['=1+1', "'quoted"])
+  })
+})

@@ -1,0 +1,311 @@
+import { appendFileSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
+import { HttpResponse, http } from 'msw'
+import { afterEach, describe, expect, it } from 'vitest'
+import { useFolder } from '../../support/cli.ts'
+import { answers, consent, consentsPath, fails, site, useCli } from '../support.ts'
+
+const cli = useCli()
+const folder = useFolder()
+const jobs = () => join(cli.env()['CONSENTCTL_STATE_DIR'] ?? '', 'jobs')
+const failedOut = () => join(folder.path, 'failed')
+
+afterEach(() => {
+  rmSync(jobs(), { recursive: true, force: true })
+  rmSync(failedOut(), { force: true })
+})
+
+interface Row {
+  readonly line: number
+  readonly result: string
+  readonly id: string | null
+}
+
+/** Answers by the subject: what it says of it, at first or always, else 201 with the subject as the id. */
+function serve(refusals: Record<string, [status: number, error: string]> = {}, honours = true) {
+  const parameters = honours ? [{ in: 'header', name: 'Idempotency-Key' }] : []
+  const document = { openapi: '3.1.1', paths: { '/api/v1/consents': { post: { parameters } } } }
+  cli.instance.use(
+    http.post(consentsPath, async ({ request }) => {
+      const { subject_id } = (await request.json()) as { subject_id: string }
+      const refusal = refusals[subject_id]
+      return refusal ? fails(...refusal) : HttpResponse.json(consent({ id: subject_id }), { status: 201 })
+    }),
+    answers('get', '*/api/v1/openapi.json', document),
+  )
+}
+
+const text = (...subjects: string[]) =>
+  subjects.map(subject_id => `${JSON.stringify({ subject_id })}\n`).join('')
+
+function write(content: string): string {
+  const file = join(folder.path, 'records.ndjson')
+  writeFileSync(file, content)
+  return file
+}
+
+/** What is answered with 503 is sent again without a wait. */
+const impatient = { CONSENTCTL_MAX_WAIT: '0' }
+
+async function create(...args: string[]) {
+  const once = args.includes('--concurrency') ? [] : ['--concurrency', '1']
+  const ran = await cli.run(['create', ...once, '-o', 'ndjson', ...args], { env: impatient })
+  const rows = ran.stdout.split('\n').filter(Boolean)
+  return { ...ran, rows: rows.map(row => JSON.parse(row) as Row) }
+}
+
+const posts = () =>
+  cli.instance.requests
+    .filter(({ method }) => method === 'POST')
+    .map(({ text, headers }) => ({
+      subject: JSON.parse(text).subject_id as string,
+      key: headers['idempotency-key'],
+    }))
+
+const journal = () => join(jobs(), readdirSync(jobs())[0] ?? '')
+
+/** A job of a, b, c and d that was stopped by the quota at b. */
+async function stopped(): Promise<string> {
+  serve({ b: [429, 'quota_exceeded'] })
+  const ran = await create('--file', write(text('a', 'b', 'c', 'd')), '--site', site)
+  expect(ran.code).toBe(8)
+  cli.instance.requests.length = 0
+  return /--resume ([\da-f-]{36})/.exec(ran.stderr)?.[1] ?? 'none'
+}
+
+describe('a job that was stopped', () => {
+  it('goes on with what is not created, and tells of every line', async () => {
+    const job = await stopped()
+    serve()
+    const { code, rows, stderr } = await create('--resume', job)
+    expect(code).toBe(0)
+    expect(rows.map(({ line, result, id }) => [line, result, id])).toEqual(
+      ['a', 'b', 'c', 'd'].map((id, index) => [index + 1, 'created', id]),
+    )
+    expect(posts().map(({ subject }) => subject)).toEqual(['b', 'c', 'd'])
+    expect(stderr).toContain('created 4 records on default@')
+    expect(stderr).toContain('1 of them in earlier runs')
+    expect(readdirSync(jobs())).toEqual([])
+  })
+
+  it('sends a line with the same Idempotency-Key again', async () => {
+    serve({ a: [503, 'unavailable'] })
+    expect(await create('--file', write(text('a')), '--site', site)).toMatchObject({ code: 11 })
+    expect(await create('--resume', 'last')).toMatchObject({ code: 11 })
+    expect(new Set(posts().map(({ key }) => key)).size).toBe(1)
+    expect(posts().length).toBeGreaterThan(1)
+  })
+
+  it('never sends again what may be made, where the key is not honoured', async () => {
+    serve({ a: [503, 'unavailable'] }, false)
+    await create('--file', write(text('a', 'b')), '--site', site)
+    cli.instance.requests.length = 0
+    const { code, rows } = await create('--resume', 'last')
+    expect(code).toBe(11)
+    expect(rows.map(row => row.result)).toEqual(['unknown', 'created'])
+    expect(posts()).toEqual([])
+  })
+
+  it('nor when the key is too old for the instance to know it', async () => {
+    serve({ a: [503, 'unavailable'] })
+    await create('--file', write(text('a')), '--site', site)
+    rewrite(line => line.replace(/^\["s",1,\d+\]$/, `["s",1,${Date.now() - 24 * 3600 * 1000}]`))
+    cli.instance.requests.length = 0
+    expect(await create('--resume', 'last')).toMatchObject({ code: 11 })
+    expect(posts()).toEqual([])
+  })
+
+  it('nor when it is so old, though it was sent again meanwhile', async () => {
+    serve({ a: [503, 'unavailable'] })
+    await create('--file', write(text('a')), '--site', site)
+    await create('--resume', 'last')
+    let isFirst = true
+    rewrite(line => {
+      if (!isFirst || !line.startsWith('["s",1,')) return line
+      isFirst = false
+      return `["s",1,${Date.now() - 24 * 3600 * 1000}]`
+    })
+    await create('--resume', 'last')
+    cli.instance.requests.length = 0
+    expect(await create('--resume', 'last')).toMatchObject({ code: 11 })
+    expect(posts()).toEqual([])
+  })
+
+  it('keeps a line unknown that may be made and is now refused', async () => {
+    serve({ a: [503, 'unavailable'] })
+    await create('--file', write(text('a')), '--site', site)
+    serve({ a: [400, 'invalid_request'] })
+    const { rows } = await create('--resume', 'last', '--failed-out', failedOut())
+    expect(rows.map(row => row.result)).toEqual(['unknown'])
+    expect(readdirSync(folder.path)).not.toContain('failed')
+  })
+
+  it('goes on from another place of the same file, and with no other file', async () => {
+    const job = await stopped()
+    serve()
+    const file = write(text('a', 'b', 'c', 'e'))
+    const other = await create('--resume', job)
+    expect(other.code).toBe(10)
+    expect(other.stderr).toContain('is not the file that the job was begun with')
+    expect(posts()).toEqual([])
+    writeFileSync(file, 'gone')
+    const copy = join(folder.path, 'copy')
+    writeFileSync(copy, text('a', 'b', 'c', 'd'))
+    expect(await create('--resume', job, '--file', copy)).toMatchObject({ code: 0 })
+  })
+
+  it.each([
+    ['another instance', { CONSENTCTL_BASE_URL: 'http://127.0.0.1:1' }, []],
+    ['another profile', { CONSENTCTL_PROFILE: 'other' }, []],
+    ['another site', {}, ['--site', 'other']],
+  ])('goes on nowhere else: %s is a usage error', async (_, env, flags) => {
+    const job = await stopped()
+    const { code } = await cli.run(['create', '--resume', job, ...flags], { env })
+    expect(code).toBe(2)
+    expect(posts()).toEqual([])
+  })
+
+  it('that is not there is a usage error', async () => {
+    expect(await create('--resume', 'last')).toMatchObject({ code: 2 })
+    expect(await create('--resume', '../../etc')).toMatchObject({ code: 2 })
+  })
+
+  it('is refused while another process works on it', async () => {
+    const job = await stopped()
+    rewrite(line => line.replace(/"pid":\d+/, '"pid":1'))
+    const { code, stderr } = await create('--resume', job)
+    expect(code).toBe(7)
+    expect(stderr).toContain('pid 1 works on the job')
+    expect(posts()).toEqual([])
+  })
+})
+
+/** Changes a journal's lines, with their checksums. */
+function rewrite(change: (json: string) => string): void {
+  const lines = readFileSync(journal(), 'utf8').trimEnd().split('\n')
+  writeFileSync(journal(), lines.map(line => encode(change(line.slice(9)))).join(''))
+}
+
+function encode(json: string): string {
+  return `${crc32(json).toString(16).padStart(8, '0')} ${json}\n`
+}
+
+describe('a journal', () => {
+  it('is for its owner alone, and holds no key and nothing of the records', async () => {
+    await stopped()
+    expect(statSync(jobs()).mode & 0o777).toBe(0o700)
+    expect(statSync(journal()).mode & 0o777).toBe(0o600)
+    const content = readFileSync(journal(), 'utf8')
+    expect(content).not.toContain(cli.env()['CONSENTCTL_API_KEY'])
+    expect(content).not.toContain('subject')
+  })
+
+  it.each(['0123', '01234567 ["d",2,"x"]', '\0\0\0\0\n\0\0'])(
+    'whose end was being written (%j) is read to there',
+    async end => {
+      const job = await stopped()
+      appendFileSync(journal(), end)
+      serve()
+      expect(await create('--resume', job)).toMatchObject({ code: 0 })
+      expect(posts().map(({ subject }) => subject)).toEqual(['b', 'c', 'd'])
+    },
+  )
+
+  it('that is damaged elsewhere is an error, and nothing is sent', async () => {
+    const job = await stopped()
+    const content = readFileSync(journal(), 'utf8')
+    writeFileSync(journal(), content.replace('["d",1,', '["d",2,'))
+    const { code, stderr } = await create('--resume', job)
+    expect(code).toBe(1)
+    expect(stderr).toContain('is damaged at line')
+    expect(posts()).toEqual([])
+  })
+
+  it('that cannot be made ends it before anything is sent', async () => {
+    const state = join(folder.path, 'no-folder')
+    writeFileSync(state, '')
+    const file = write(text('a'))
+    const { code, stderr } = await cli.run(['create', '--file', file, '--site', site], {
+      env: { CONSENTCTL_STATE_DIR: state },
+    })
+    expect(code).toBe(1)
+    expect(stderr).toContain('the journal cannot be written')
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('is gone when every line is created', async () => {
+    serve()
+    await create('--file', write(text('a', 'b')), '--site', site)
+    expect(readdirSync(jobs())).toEqual([])
+  })
+})
+
+describe('--failed-out', () => {
+  const refusals = { b: [400, 'invalid_request'], d: [404, 'not_found'] } as Record<string, [number, string]>
+
+  it('holds the lines that failed as they came, for their owner alone, and the job is over', async () => {
+    serve(refusals)
+    const content = `{"subject_id":"a"}\r\n{ "subject_id" : "b" }\r\n\n${text('c')}{"subject_id":"d"}`
+    const { code } = await create('--file', write(content), '--site', site, '--failed-out', failedOut())
+    expect(code).toBe(8)
+    expect(readFileSync(failedOut(), 'utf8')).toBe('{ "subject_id" : "b" }\r\n{"subject_id":"d"}')
+    expect(statSync(failedOut()).mode & 0o777).toBe(0o600)
+    expect(readdirSync(jobs())).toEqual([])
+    serve()
+    const again = await create('--file', failedOut(), '--site', site)
+    expect(again.rows.map(row => row.id)).toEqual(['b', 'd'])
+  })
+
+  it('of CSV begins with the header', async () => {
+    serve(refusals)
+    const file = join(folder.path, 'records.csv')
+    writeFileSync(file, 'subject_id,pref.a\na,1\n"b","x\ny"\n')
+    await create('--file', file, '--site', site, '--failed-out', failedOut())
+    expect(readFileSync(failedOut(), 'utf8')).toBe('subject_id,pref.a\n"b","x\ny"\n')
+  })
+
+  it('is not there while the job can be gone on with: its lines would be sent twice', async () => {
+    serve({ b: [400, 'invalid_request'], c: [401, 'unauthorized'] })
+    const flags = ['--failed-out', failedOut()]
+    const { stderr } = await create('--file', write(text('a', 'b', 'c', 'd')), '--site', site, ...flags)
+    expect(stderr).toMatch(/to go on: consentctl create .*--failed-out .* --resume/)
+    expect(readdirSync(folder.path).filter(name => name.startsWith('failed'))).toEqual([])
+    serve({ b: [400, 'invalid_request'] })
+    expect(await create('--resume', 'last', ...flags)).toMatchObject({ code: 8 })
+    expect(readFileSync(failedOut(), 'utf8')).toBe(text('b'))
+  })
+
+  it('holds no line whose answer was lost', async () => {
+    serve({ a: [503, 'unavailable'], b: [400, 'invalid_request'] }, false)
+    await create('--file', write(text('a', 'b')), '--site', site, '--failed-out', failedOut())
+    expect(readFileSync(failedOut(), 'utf8')).toBe(text('b'))
+  })
+
+  it('is never overwritten, and not there where no line failed', async () => {
+    serve()
+    writeFileSync(failedOut(), 'mine')
+    const file = write(text('a'))
+    const refused = await create('--file', file, '--site', site, '--failed-out', failedOut())
+    expect(refused.code).toBe(2)
+    expect(readFileSync(failedOut(), 'utf8')).toBe('mine')
+    expect(posts()).toEqual([])
+    rmSync(failedOut())
+    await create('--file', file, '--site', site, '--failed-out', failedOut())
+    expect(readdirSync(folder.path)).not.toContain('failed')
+  })
+})
+
+it('a file that changes while it is sent ends it, and says so', async () => {
+  const long = { preferences: { text: 'x'.repeat(10_000) } } // so that one chunk of the file has few lines
+  const file = write(`${JSON.stringify(long)}\n`.repeat(80))
+  cli.instance.use(
+    http.post(consentsPath, () => {
+      appendFileSync(file, text('more'))
+      return HttpResponse.json(consent(), { status: 201 })
+    }),
+  )
+  const { code, stderr } = await create('--file', file, '--site', site, '--concurrency', '4')
+  expect(code, stderr).toBe(8)
+  expect(stderr).toContain('changed while it was read')
+})
