@@ -1,0 +1,115 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll } from 'vitest'
+import { binary } from '../support/cli.ts'
+
+/** An instance that is not ours: it makes a record of whatever is sent, and counts them by label. */
+export interface Records {
+  url: string
+  /** How often a record was made of each label. */
+  readonly made: Map<string, number>
+  /** Milliseconds until it answers. */
+  wait: number
+  /** How often it makes a record and drops the connection instead of an answer, from 0 to 1. */
+  loss: number
+  /** Whether it knows an Idempotency-Key. */
+  honours: boolean
+  /** Whether it refuses every record. */
+  refuses: boolean
+}
+
+export function useRecords(): Records {
+  const records: Records = { url: '', made: new Map(), wait: 0, loss: 0, honours: true, refuses: false }
+  const keys = new Set<string>()
+  const server = createServer(async (request, response) => {
+    if (request.method !== 'POST') {
+      const parameters = records.honours ? [{ in: 'header', name: 'Idempotency-Key' }] : []
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(
+        JSON.stringify({ openapi: '3.1.1', paths: { '/api/v1/consents': { post: { parameters } } } }),
+      )
+      return
+    }
+    const { consent_id } = (await json(request)) as { consent_id: string }
+    await delay(records.wait)
+    if (records.refuses) {
+      response.writeHead(400, { 'content-type': 'application/json' })
+      response.end('{"error":"invalid_request","message":"no"}')
+      return
+    }
+    const key = String(request.headers['idempotency-key'])
+    if (!records.honours || !keys.has(key)) {
+      records.made.set(consent_id, (records.made.get(consent_id) ?? 0) + 1)
+    }
+    keys.add(key)
+    if (Math.random() < records.loss) return void request.socket.destroy()
+    response.writeHead(201, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ id: `id-${consent_id}`, accepted: false, created_at: 'now' }))
+  })
+  beforeAll(async () => {
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    records.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  })
+  afterAll(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return records
+}
+
+export interface Ended {
+  readonly code: number | null
+  readonly signal: string | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** A process that was started; `ended` resolves when it ends. */
+export interface Started {
+  readonly child: ChildProcess
+  readonly stderr: () => string
+  readonly ended: Promise<Ended>
+}
+
+type Env = Record<string, string | undefined>
+
+/** Starts the built executable. */
+export function start(args: readonly string[], env: Env): Started {
+  return startProgram(process.execPath, [binary, ...args], env)
+}
+
+/** Starts the built executable as `$@` of a shell's script. */
+export function startInShell(script: string, args: readonly string[], env: Env): Started {
+  return startProgram('sh', ['-c', script, 'sh', process.execPath, binary, ...args], env)
+}
+
+function startProgram(program: string, args: readonly string[], env: Env): Started {
+  const child = spawn(program, args, { env: { PATH: process.env['PATH'], ...env } })
+  let [stdout, stderr] = ['', '']
+  child.stdout.on('data', chunk => {
+    stdout += String(chunk)
+  })
+  child.stderr.on('data', chunk => {
+    stderr += String(chunk)
+  })
+  child.stdin.on('error', () => {})
+  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, stdout, stderr }) as Ended)
+  return { child, ended, stderr: () => stderr }
+}
+
+/** The lines of a file, with these labels. */
+export function linesOf(labels: readonly string[]): string {
+  return labels.map(label => `${JSON.stringify({ consent_id: label })}\n`).join('')
+}
+
+/** How often each label is there. */
+export function countsOf(labels: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const label of labels) counts.set(label, (counts.get(label) ?? 0) + 1)
+  return counts
+}

@@ -1,0 +1,171 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { useFolder } from '../support/cli.ts'
+import { countsOf, linesOf, start, startInShell, useRecords } from './bulk-instance.ts'
+
+const records = useRecords()
+const folder = useFolder()
+const labels = Array.from({ length: 300 }, (_, index) => `line-${index + 1}`)
+const once = countsOf(labels)
+const file = () => join(folder.path, 'records.ndjson')
+const state = () => join(folder.path, 'state')
+
+const env = (more: Record<string, string> = {}) => ({
+  HOME: folder.path,
+  CONSENTCTL_BASE_URL: records.url,
+  CONSENTCTL_API_KEY: 'sk-x',
+  CONSENTCTL_STATE_DIR: state(),
+  ...more,
+})
+
+const create = ['create', '-q', '--site', 's']
+
+beforeEach(() => {
+  records.made.clear()
+  Object.assign(records, { wait: 0, loss: 0, honours: true, refuses: false })
+  rmSync(state(), { recursive: true, force: true })
+  writeFileSync(file(), linesOf(labels))
+})
+
+async function untilMade(count: number): Promise<void> {
+  while (records.made.size < count) await delay(2)
+}
+
+describe('a bulk create of a file', () => {
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)(
+    'ends what is under way at %s, tells how to go on, and that makes the rest',
+    async (signal, code) => {
+      records.wait = 20
+      const { child, ended } = start([...create, '--file', file()], env())
+      await untilMade(40)
+      child.kill(signal)
+      const stopped = await ended
+      expect(stopped.code).toBe(code)
+      expect(stopped.stdout.split('\n').filter(Boolean).sort()).toEqual(
+        [...records.made.keys()].map(label => `id-${label}`).sort(),
+      )
+      const command = /to go on later: consentctl (create .*--resume \S+)/.exec(stopped.stderr)?.[1] ?? ''
+      records.wait = 0
+      const resumed = await start(command.split(' '), env()).ended
+      expect(resumed).toMatchObject({ code: 0, stdout: labels.map(label => `id-${label}\n`).join('') })
+      expect(records.made).toEqual(once)
+    },
+  )
+
+  it('ends at once at the second SIGINT, and loses nothing by it', async () => {
+    records.wait = 3000
+    const { child, ended, stderr } = start([...create, '--file', file()], env())
+    while (readdirJobs().length === 0) await delay(5)
+    await delay(200)
+    child.kill('SIGINT')
+    while (!stderr().includes('to go on later')) await delay(5)
+    const at = Date.now()
+    child.kill('SIGINT')
+    expect(await ended).toMatchObject({ signal: 'SIGINT' })
+    expect(Date.now() - at).toBeLessThan(1500)
+    records.wait = 0
+    expect(await start(['create', '-q', '--resume', 'last'], env()).ended).toMatchObject({ code: 0 })
+    expect(records.made).toEqual(once)
+  })
+
+  it('goes on when the reader of its results has gone', async () => {
+    records.wait = 2
+    const { child, ended } = start([...create, '--file', file()], env())
+    await untilMade(20)
+    child.stdout?.destroy()
+    expect(await ended).toMatchObject({ code: 0, stderr: '' })
+    expect(records.made).toEqual(once)
+  })
+
+  it('is gone on with by one of two processes, and the other is refused', async () => {
+    records.wait = 40
+    const killed = start([...create, '--file', file()], env())
+    await untilMade(40)
+    killed.child.kill('SIGKILL')
+    await killed.ended
+    const both = await Promise.all([1, 2].map(() => start(['create', '-q', '--resume', 'last'], env()).ended))
+    expect(both.map(({ code }) => code).sort(), both[0]?.stderr).toEqual([0, 7])
+    expect(both.find(({ code }) => code === 7)?.stdout).toBe('')
+    expect(records.made).toEqual(once)
+  })
+
+  it('with a full disk behind stdout ends with an error, and can be gone on with', async () => {
+    const command = ['create', '--site', 's', '--file', file(), '-o', 'ndjson']
+    const ran = await startInShell('"$@" >/dev/full', command, env()).ended
+    expect(ran.code).toBe(1)
+    expect(ran.stderr).toContain('ENOSPC')
+    expect(ran.stderr).toContain('to go on: consentctl create')
+    expect(await start(['create', '-q', '--resume', 'last'], env()).ended).toMatchObject({ code: 0 })
+    expect(records.made).toEqual(once)
+  })
+})
+
+function readdirJobs(): string[] {
+  try {
+    return readdirSync(join(state(), 'jobs'))
+  } catch {
+    return []
+  }
+}
+
+const tiny = tinyDisk()
+afterAll(() => {
+  if (tiny) spawnSync('umount', [tiny])
+  if (tiny) rmdirSync(tiny)
+})
+
+describe.skipIf(!tiny)('a full disk', () => {
+  const place = tiny ?? ''
+  const filler = join(place, 'filler')
+  beforeEach(() => rmSync(filler, { force: true }))
+
+  /** Leaves so many KiB of the disk free. */
+  const leave = (free: number) => writeFileSync(filler, Buffer.alloc((60 - free) * 1024))
+
+  it('behind the journal ends it; what was made is told, and nothing is made twice', async () => {
+    leave(8)
+    const small = env({ CONSENTCTL_STATE_DIR: join(place, 'state') })
+    const ran = await start([...create, '--file', file()], small).ended
+    expect(ran.code).toBe(8)
+    expect(ran.stderr).toContain('the journal cannot be written: ENOSPC')
+    expect(ran.stdout.split('\n').filter(Boolean).sort()).toEqual(
+      [...records.made.keys()].map(label => `id-${label}`).sort(),
+    )
+    expect(records.made.size).toBeLessThan(300)
+    rmSync(filler)
+    expect(await start(['create', '-q', '--resume', 'last'], small).ended).toMatchObject({ code: 0 })
+    expect(records.made).toEqual(once)
+  })
+
+  it('behind --failed-out ends it, and the job can be gone on with', async () => {
+    leave(0)
+    records.refuses = true
+    const failedOut = join(place, 'failed')
+    const ran = await start([...create, '--file', file(), '--failed-out', failedOut], env()).ended
+    expect(ran.code).not.toBe(0)
+    expect(ran.stderr).toContain('failed cannot be written: ENOSPC')
+    expect(readdirSync(place).filter(name => name.startsWith('failed'))).toEqual([])
+    records.refuses = false
+    expect(await start(['create', '-q', '--resume', 'last'], env()).ended).toMatchObject({ code: 0 })
+    expect(records.made).toEqual(once)
+  })
+})
+
+/** A file system of 64 KiB, which takes root to make. */
+function tinyDisk(): string | null {
+  const place = mkdtempSync(join(tmpdir(), 'consentctl-tiny-'))
+  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', place])
+  if (status === 0) return place
+  rmdirSync(place)
+  process.stderr.write(
+    '\n*** SKIPPED: a full disk behind a journal. Only root can mount a small one. ***\n\n',
+  )
+  return null
+}
