@@ -1,6 +1,7 @@
 // Bundles the client into one file, beside the libraries that few commands use, and the server with its libraries left
 // where npm put them (PGlite finds its WebAssembly next to its own files).
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { build } from 'esbuild'
 import { client, shared } from './bundle.js'
@@ -21,6 +22,9 @@ const apart = {
 
 rmSync(new URL('../dist', import.meta.url), { recursive: true, force: true })
 await build({ ...client, outdir: 'dist/client', plugins: [...client.plugins, apart] })
+const script = new URL('../dist/client/main.cjs', import.meta.url)
+// By this the executable knows what it kept of an older script from what it kept of this one.
+appendFileSync(script, `//${createHash('sha1').update(readFileSync(script)).digest('hex')}\n`)
 await Promise.all(
   [...used].map(name =>
     build({

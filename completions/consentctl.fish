@@ -3,7 +3,7 @@ function __consentctl_at
     set -l at ''
     set -l previous ''
     for word in (commandline -opc)[2..-1]
-        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --from --to --limit --cursor --max-requests --confirm --email --name --origin --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota
+        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --concurrency --max-errors --failed-out --resume --from --to --limit --cursor --max-requests --confirm --email --name --origin --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota
             set previous ''
             continue
         end
@@ -152,7 +152,16 @@ complete -c consentctl -n '__consentctl_at \'create\'' -l subject -x -d 'whose c
 complete -c consentctl -n '__consentctl_at \'create\'' -l policy-version -x -d 'the version of the policy; the site’s current one if not given'
 complete -c consentctl -n '__consentctl_at \'create\'' -l ip-address -x -d 'the address it came from; never shown again'
 complete -c consentctl -n '__consentctl_at \'create\'' -l user-agent -x -d 'the browser it came from'
-complete -c consentctl -n '__consentctl_at \'create\'' -l file -r -F -d 'create a record for each line of an NDJSON file, or of standard input'
+complete -c consentctl -n '__consentctl_at \'create\'' -l file -r -F -d 'create a record for each line of a file, or of standard input'
+complete -c consentctl -n '__consentctl_at \'create\'' -l format -x -d 'what the lines are; else by the file’s name: .csv, or else NDJSON'
+complete -c consentctl -n '__consentctl_at \'create\'' -l csv-unguard -d 'take away the \' that guards cells beginning with = + - @ in CSV'
+complete -c consentctl -n '__consentctl_at \'create\'' -l concurrency -x -d 'how many requests are under way at once, from 1 to 64 (8)'
+complete -c consentctl -n '__consentctl_at \'create\'' -l max-errors -x -d 'stop when so many lines failed'
+complete -c consentctl -n '__consentctl_at \'create\'' -l fail-fast -d 'stop at the first line that fails'
+complete -c consentctl -n '__consentctl_at \'create\'' -l failed-out -r -F -d 'a new file for the lines that failed, as they came'
+complete -c consentctl -n '__consentctl_at \'create\'' -l resume -x -d 'go on with a file’s job that was stopped'
+complete -c consentctl -n '__consentctl_at \'create\'' -l ignore-quota -d 'begin though the month’s quota does not suffice'
+complete -c consentctl -n '__consentctl_at \'create\'' -l dry-run -d 'send nothing: print the request, or check every line of a file'
 complete -c consentctl -n '__consentctl_at \'list\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'only of this site'
 complete -c consentctl -n '__consentctl_at \'list\'' -l subject -x -d 'only of this data subject'
 complete -c consentctl -n '__consentctl_at \'list\'' -l consent-id -x -d 'only with this label'

@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { answers, apiKey, byId, consent, listOf } from '../src/support.ts'
@@ -58,13 +58,46 @@ describe('--version', () => {
   })
 })
 
-describe('the cache of compiled code', () => {
-  const cache = () => join(folder.path, 'cache', 'consentctl')
-  const isCaching = Number.parseInt(process.versions.node, 10) >= 22 && !process.env['CONSENTCTL_TEST_BINARY']
+describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('the cache of compiled code', () => {
+  const cache = join('consentctl', `${process.version}-${process.arch}.code`)
+  let count = 0
 
-  it.runIf(isCaching)('lies among the caches of the user', async () => {
-    await runBinary(['--help'], { env: env() })
-    expect(readdirSync(cache()).length).toBeGreaterThan(0)
+  /** A folder of caches with what a first start leaves in it. */
+  async function kept() {
+    count += 1
+    const XDG_CACHE_HOME = join(folder.path, `cache-${count}`)
+    const help = () => runBinary(['--help'], { env: { XDG_CACHE_HOME } })
+    const first = await help()
+    return { first, help, file: join(XDG_CACHE_HOME, cache) }
+  }
+
+  it('is written once, for its user alone, among that user’s caches', async () => {
+    const { first, help, file } = await kept()
+    const before = statSync(file)
+    expect(before.mode & 0o077).toBe(0)
+    expect(await help()).toEqual(first)
+    expect(statSync(file).mtimeMs).toBe(before.mtimeMs)
+    expect(readdirSync(dirname(file))).toHaveLength(1)
+  })
+
+  it.each([
+    ['is damaged', (content: Buffer) => content.fill(0x55, 5000, 5004)],
+    ['is cut off', (content: Buffer) => content.subarray(0, 9000)],
+    ['is empty', () => Buffer.alloc(0)],
+    ['is of another build', (content: Buffer) => content.fill('0', 0, 40)],
+  ])('that %s is not used, but replaced', async (_name, spoil) => {
+    const { first, help, file } = await kept()
+    const spoilt = spoil(readFileSync(file))
+    writeFileSync(file, spoilt)
+    expect(await help()).toEqual(first)
+    expect(readFileSync(file).equals(spoilt)).toBe(false)
+  })
+
+  it('that others may write is not used, but replaced', async () => {
+    const { first, help, file } = await kept()
+    chmodSync(file, 0o666)
+    expect(await help()).toEqual(first)
+    expect(statSync(file).mode & 0o077).toBe(0)
   })
 
   it('is done without where it cannot be written', async () => {
@@ -74,10 +107,11 @@ describe('the cache of compiled code', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   })
 
-  it('makes no home for a user who has none', async () => {
-    const { code } = await runBinary(['--help'], { env: { HOME: join(folder.path, 'nowhere') } })
-    expect(code).toBe(0)
-    expect(readdirSync(folder.path)).not.toContain('nowhere')
+  it('is not made where its user has no home, or wants none', async () => {
+    const [home, caches] = [join(folder.path, 'nowhere'), join(folder.path, 'unwanted')]
+    await runBinary(['--help'], { env: { HOME: home } })
+    await runBinary(['--help'], { env: { XDG_CACHE_HOME: caches, NODE_DISABLE_COMPILE_CACHE: '1' } })
+    expect([existsSync(home), existsSync(caches)]).toEqual([false, false])
   })
 })
 
