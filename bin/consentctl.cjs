@@ -14,7 +14,9 @@ const {
 } = require('node:fs')
 const { createRequire, wrap } = require('node:module')
 const { dirname, join } = require('node:path')
-const { Script } = require('node:vm')
+
+/** V8 itself does not look whether what it is given is damaged. */
+const checksum = data => require('node:zlib').crc32(data)
 
 const client = join(__dirname, '../dist/client/main.cjs')
 
@@ -52,7 +54,8 @@ function run() {
  * cache (from 22.1) keeps no function that is compiled when it is first called, and so gains half as much.
  */
 function load() {
-  const source = readFileSync(client, 'utf8')
+  const { Script } = require('node:vm')
+  const source = readFileSync(client, 'latin1') // the build writes ASCII alone
   const file = cacheFile(process.env)
   const id = source.slice(-41, -1) // the build ends its script with its digest
   const cachedData = file && readCache(file, id)
@@ -86,7 +89,7 @@ function readCache(file, id) {
     if (process.getuid && (uid !== process.getuid() || (mode & 0o022) !== 0)) return null
     const content = readFileSync(descriptor)
     const data = content.subarray(44)
-    const isWhole = content.toString('latin1', 0, 40) === id && content.readInt32LE(40) === checksum(data)
+    const isWhole = content.toString('latin1', 0, 40) === id && content.readUInt32LE(40) === checksum(data)
     return isWhole ? data : null
   } catch {
     return null // there is none yet
@@ -100,19 +103,11 @@ function writeCache(file, id, script) {
   try {
     const data = script.createCachedData()
     const sum = Buffer.alloc(4)
-    sum.writeInt32LE(checksum(data))
+    sum.writeUInt32LE(checksum(data))
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
     writeFileSync(draft, Buffer.concat([Buffer.from(id, 'latin1'), sum, data]), { mode: 0o600 })
     renameSync(draft, file)
   } catch {
     unlink(draft, () => {}) // a start without it is slower, and no worse
   }
-}
-
-/** FNV-1a by words of 32 bits: V8 itself does not look whether what it is given is damaged. */
-function checksum(data) {
-  const words = new Int32Array(data.buffer.slice(data.byteOffset, data.byteOffset + (data.length & ~3)))
-  let sum = 0x811c9dc5 ^ data.length
-  for (const word of words) sum = Math.imul(sum ^ word, 0x01000193)
-  return sum
 }

@@ -2,16 +2,19 @@ import { readFileSync } from 'node:fs'
 import type * as z from 'zod'
 import { type CliError, settingsError } from './errors.ts'
 
-/** A JSON file by its schema; what an empty object is where there is none. Throws a CliError that never quotes the file. */
-export function readJsonFile<S extends z.ZodType>(file: string, schema: S): z.output<S> {
+/**
+ * A JSON file by its schema; `none` where there is no file, and the schema is then not even made. Throws a CliError that
+ * never quotes the file.
+ */
+export function readJsonFile<T>(file: string, schemaOf: () => z.ZodType<T>, none: T): T {
   let text: string
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return schema.parse({})
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return none
     throw settingsError(`${file} cannot be read: ${(error as Error).message}`)
   }
-  const parsed = schema.safeParse(parseJson(file, text.replace(/^\uFEFF/, '')))
+  const parsed = schemaOf().safeParse(parseJson(file, text.replace(/^\uFEFF/, '')))
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]
   throw unusable(`${file}: ${issue?.path.join('.')}: ${issue?.message}`)

@@ -4,41 +4,38 @@ import { join } from 'node:path'
 import * as z from 'zod'
 import { readJsonFile } from './json-file.ts'
 
-/** What is not known here, perhaps from a later version, stays in the files when they are written. */
-const Profile = z.looseObject({
-  base_url: z.string().optional(),
-  /** The site that new records belong to when none is named. */
-  site: z.string().optional(),
-  /** Who signs in, where that is needed; never the password. */
-  email: z.string().optional(),
-  /** Whether destructive commands ask for more than --yes. */
-  protected: z.boolean().optional(),
-  /** A line for the shell that prints the key. */
-  key_command: z.string().optional(),
-  /** A file with certificates of authorities to trust beside the usual ones. */
-  ca_file: z.string().optional(),
-})
 export interface Profile {
   readonly base_url?: string | undefined
+  /** The site that new records belong to when none is named. */
   readonly site?: string | undefined
+  /** Who signs in, where that is needed; never the password. */
   readonly email?: string | undefined
+  /** Whether destructive commands ask for more than --yes. */
   readonly protected?: boolean | undefined
+  /** A line for the shell that prints the key. */
   readonly key_command?: string | undefined
+  /** A file with certificates of authorities to trust beside the usual ones. */
   readonly ca_file?: string | undefined
 }
 
-const Config = z.looseObject({
-  profile: z.string().optional(),
-  profiles: z.record(z.string(), Profile).default({}),
-})
 export interface Config {
   readonly profile?: string | undefined
   readonly profiles: Readonly<Record<string, Profile>>
 }
 
 /** By profile: a key, and the base address that it was stored for and goes to. */
-const Credentials = z.record(z.string(), z.looseObject({ api_key: z.string(), base_url: z.url() }))
 export type Credentials = Readonly<Record<string, { readonly api_key: string; readonly base_url: string }>>
+
+/** What is not known here, perhaps from a later version, stays in the files when they are written. */
+const configSchema = () => {
+  const text = z.string().optional()
+  const texts = { base_url: text, site: text, email: text, key_command: text, ca_file: text }
+  const profile = z.looseObject({ ...texts, protected: z.boolean().optional() })
+  return z.looseObject({ profile: text, profiles: z.record(z.string(), profile).default({}) })
+}
+
+const credentialsSchema = () =>
+  z.record(z.string(), z.looseObject({ api_key: z.string(), base_url: z.url() }))
 
 export type Warn = (message: string) => void
 
@@ -51,7 +48,7 @@ export function credentialsFile(folder: string): string {
 }
 
 export function readConfig(folder: string): Config {
-  return readJsonFile(configFile(folder), Config)
+  return readJsonFile<Config>(configFile(folder), configSchema, { profiles: {} })
 }
 
 /** The stored keys. Permissions that let others read them are mended; `warn` hears of it. */
@@ -59,7 +56,7 @@ export function readCredentials(folder: string, warn: Warn): Credentials {
   const file = credentialsFile(folder)
   const isThere = mend(file, 0o600, warn)
   if (isThere) mend(folder, 0o700, warn)
-  return readJsonFile(file, Credentials)
+  return readJsonFile<Credentials>(file, credentialsSchema, {})
 }
 
 /** The profile or key of this name, and never what every object has under it. */

@@ -17,6 +17,7 @@ export interface Host {
   once(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
   /** Throws where there is no such process. */
   kill(pid: number, signal: 0): unknown
+  off(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
 }
 
 export type Stream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'columns'>>
@@ -45,7 +46,9 @@ export type ColorChoice = 'auto' | 'always' | 'never'
 
 export function openIo(host: Host, color: () => ColorChoice): Io {
   return {
-    stdin: host.stdin,
+    get stdin() {
+      return host.stdin // made by Node when it is first asked for, which costs a start that needs none
+    },
     out: openSink(host.stdout, host.env, color),
     err: openSink(host.stderr, host.env, color),
   }

@@ -56,6 +56,7 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
       stderr: stderr.stream,
       on: () => {},
       once: () => {},
+      off: () => {},
     },
     options.loadServer ?? (() => Promise.reject(new Error('this test has no server'))),
   )
