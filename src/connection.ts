@@ -13,10 +13,11 @@ const usualMaxWait = 60
  * that makes no sense.
  */
 export async function connectionOf(
-  { settings, host, globals, io }: Pick<Context, 'settings' | 'host' | 'globals' | 'io'>,
+  ctx: Pick<Context, 'settings' | 'host' | 'globals' | 'io' | 'interruption'>,
   readKey: () => Promise<Sourced | null>,
   version: string,
 ): Promise<Connection> {
+  const { settings, host, globals, io, interruption } = ctx
   const { env } = host
   const chosen = (flag: string, value: string | undefined): Sourced | null => {
     const variable = `CONSENTCTL_${flag.toUpperCase().replace('-', '_')}`
@@ -40,6 +41,7 @@ export async function connectionOf(
     timeout: timeout && timeout * 1000,
     maxWait,
     pause,
+    interruption,
     trace: null,
   }
   if (!globals.verbose && !globals.debug) return connection

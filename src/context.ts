@@ -2,6 +2,7 @@ import { type Client, createClient } from './client/client.ts'
 import { connectionOf } from './connection.ts'
 import type { ServerModule } from './contract/server.ts'
 import { type Exit, exit } from './exit.ts'
+import { onInterruption } from './io/interrupt.ts'
 import type { ColorChoice, Host, Io } from './io/io.ts'
 import { type FormatName, visible } from './output/index.ts'
 import { type GlobalFlags, requireApiKey, resolveSettings, type Settings, type Sourced } from './settings.ts'
@@ -34,6 +35,8 @@ export interface Context {
   readonly api: Client
   /** The same instance with another key, which is not stored; with none, for somebody who signs in. */
   apiWith(key: Sourced | null): Client
+  /** Aborted by the first SIGINT or SIGTERM; the next one ends the process. From when it is first asked for. */
+  readonly interruption: AbortSignal
   /** A line of talk on stderr for people, which --quiet leaves out. */
   say(line: string): Promise<void>
   /** A line on stderr that must not be missed. */
@@ -58,6 +61,7 @@ export function createContext({ host, io, globals, loadServer, version }: Contex
   let settings: Settings | undefined
   const warn = (line: string) => io.err.write(`${visible(line)}\n`)
   const clients: Client[] = []
+  let interruption: AbortSignal | undefined
   const open = (key: () => Promise<Sourced | null>) => {
     const client = createClient(() => connectionOf(ctx, key, version))
     clients.push(client)
@@ -72,6 +76,10 @@ export function createContext({ host, io, globals, loadServer, version }: Contex
       if (!globals().quiet) await warn(line)
     },
     exit: exit.done,
+    get interruption() {
+      interruption ??= onInterruption(host)
+      return interruption
+    },
     get globals() {
       return globals()
     },

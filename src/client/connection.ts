@@ -21,6 +21,8 @@ export interface Connection {
   readonly maxWait: number
   /** Resolves after so many seconds; rejects when the signal comes. */
   readonly pause: (seconds: number, signal: AbortSignal) => Promise<void>
+  /** Aborted when the user wants to stop: what is being changed is finished, nothing is begun, and nothing waited for. */
+  readonly interruption: AbortSignal
   /** Who is told what is sent and answered; null for nobody. */
   readonly trace: Trace | null
 }

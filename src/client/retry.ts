@@ -34,7 +34,7 @@ export async function persist<T>(
       const seconds = attempt < attempts ? waitAfter(error, attempt, maxWait) : null
       if (seconds === null || (lost && !(await mayRepeat()))) throw final
       onWait(error, seconds, attempt + 1)
-      await pause(seconds)
+      await pause(seconds).catch(() => Promise.reject(final)) // told to stop: what is known is told
     }
   }
 }

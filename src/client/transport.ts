@@ -28,19 +28,29 @@ type Deliver = (endpoint: Endpoint, input: Input) => Promise<unknown>
 /** Sends the contract's requests to one instance. Each fails with an ApiError, a NetworkError or a ContractError. */
 export async function openTransport(connection: Connection): Promise<Transport> {
   const carrier = await openCarrier(connection)
+  const { maxWait, trace, interruption } = connection
   const closing = new AbortController()
-  const { maxWait, trace } = connection
-  const deliver = opened(connection, carrier, closing.signal)
+  const idle = new AbortController() // what ends reads and waits, and leaves changes alone
+  for (const signal of [closing.signal, interruption])
+    signal.addEventListener('abort', () => idle.abort(signal.reason))
+  const deliver = opened(connection, carrier, { reading: idle.signal, changing: closing.signal })
   let honours: Promise<boolean> | undefined
-  const send = (endpoint: Endpoint, input: Input) =>
-    persist(isRepeated => (isRepeated ? again : deliver)(endpoint, input), {
-      maxWait,
-      pause: seconds => connection.pause(seconds, closing.signal),
-      mayRepeat: async () =>
-        callOf(connection, endpoint, input).idempotent ||
-        (input.idempotencyKey !== undefined && (await honoursIdempotency().catch(() => false))),
-      onWait: (error, seconds, next) => trace?.waits(error, seconds, next),
-    })
+  const send = async (endpoint: Endpoint, input: Input) => {
+    interruption.throwIfAborted()
+    try {
+      return await persist(isRepeated => (isRepeated ? again : deliver)(endpoint, input), {
+        maxWait,
+        pause: seconds => connection.pause(seconds, idle.signal),
+        mayRepeat: async () =>
+          callOf(connection, endpoint, input).idempotent ||
+          (input.idempotencyKey !== undefined && (await honoursIdempotency().catch(() => false))),
+        onWait: (error, seconds, next) => trace?.waits(error, seconds, next),
+      })
+    } catch (error) {
+      if (endpoint.method === 'GET') interruption.throwIfAborted()
+      throw error
+    }
+  }
   const again: Deliver = async (endpoint, input) => {
     const { changeAgain, removeAgain } = await import('./settle.ts')
     if (endpoint.method === 'PUT') return await changeAgain(endpoint, input, deliver)
@@ -64,7 +74,7 @@ export async function openTransport(connection: Connection): Promise<Transport> 
     const sent = { headers: headersOf(connection), body: undefined }
     const { reply, headers, text } = await attempt(carrier, call, sent, {
       whole: limit,
-      closing: closing.signal,
+      closing: idle.signal,
     })
     return { status: reply.status, headers, text }
   }
@@ -79,7 +89,11 @@ async function openCarrier({ baseUrl, proxy, ca }: Connection): Promise<Carrier>
 }
 
 /** Sends a call once; the cookies of a sign-in go with the calls after it. */
-function opened(connection: Connection, carrier: Carrier, closing: AbortSignal): Deliver {
+function opened(
+  connection: Connection,
+  carrier: Carrier,
+  ends: { readonly reading: AbortSignal; readonly changing: AbortSignal },
+): Deliver {
   const common = headersOf(connection)
   return async (endpoint, input) => {
     const call = callOf(connection, endpoint, input)
@@ -89,6 +103,7 @@ function opened(connection: Connection, carrier: Carrier, closing: AbortSignal):
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...(input.idempotencyKey !== undefined && { 'idempotency-key': input.idempotencyKey }),
     }
+    const closing = endpoint.method === 'GET' ? ends.reading : ends.changing
     const limits = { whole: connection.timeout, closing }
     const send = () => attempt(carrier, call, { headers, body }, limits)
     const answer = await (connection.trace?.follow(call, { headers, body }, send) ?? send())

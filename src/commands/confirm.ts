@@ -19,7 +19,7 @@ export interface Question {
  * when it is declined.
  */
 export async function confirm<Row>(
-  { io }: Context,
+  { io, interruption }: Context,
   view: View<Row>,
   rows: readonly Row[],
   { action, noun, where, counts }: Question,
@@ -29,10 +29,10 @@ export async function confirm<Row>(
   await io.err.write(`${table(view, { single, columns, color, header: false }).rows(rows)}\n`)
   if (single) {
     const question = `${action[0]?.toUpperCase()}${action.slice(1)} this ${noun} on ${where}? [y/N] `
-    if (!/^y(es)?$/i.test((await ask(io, question)).trim())) throw declinedError()
+    if (!/^y(es)?$/i.test((await ask(io, question, interruption)).trim())) throw declinedError()
     return
   }
   for (const [site, count] of counts ?? []) await io.err.write(`${count} of site ${visible(site)}\n`)
-  const answer = await ask(io, `Type ${rows.length} to ${action} these ${noun}s on ${where}: `)
+  const answer = await ask(io, `Type ${rows.length} to ${action} these ${noun}s on ${where}: `, interruption)
   if (answer.trim() !== String(rows.length)) throw declinedError()
 }

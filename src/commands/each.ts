@@ -52,12 +52,18 @@ export function forEach<Row>(
 
 /** Whether nothing else can fare better after such a failure: without a valid key, or without quota. */
 export function isHopeless(code: Exit): boolean {
-  return code === exit.auth || code === exit.quota
+  return code === exit.auth || code === exit.quota || isInterrupted(code)
+}
+
+function isInterrupted(code: Exit): boolean {
+  return code === exit.interrupted || code === exit.terminated
 }
 
 /** The exit code of work on several things. */
 export function overall(done: number, failures: readonly Exit[]): Exit {
   const [first] = failures
+  const told = failures.find(isInterrupted)
+  if (told) return told
   if (first === undefined) return exit.done
   return done === 0 ? first : exit.partial
 }

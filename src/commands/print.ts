@@ -71,11 +71,20 @@ async function print<Row>(
     isTerminal: toStream && out.isTerminal,
   })
   let begin = renderer.begin() // written with the first rows: a command that fails before them prints nothing
+  let unwritten: unknown
+  const write = async (text: string) => {
+    if (unwritten === undefined)
+      await target.write(text).catch((error: unknown) => {
+        if (!mutates) throw error
+        unwritten = error // what was asked for is done all the same
+      })
+  }
   for await (const rows of pages) {
-    await target.write(begin + renderer.rows(rows))
+    await write(begin + renderer.rows(rows))
     begin = ''
     if (target.closed && !mutates) break
   }
-  await target.write(begin + renderer.end())
+  await write(begin + renderer.end())
+  if (unwritten !== undefined) throw unwritten
   ctx.exit = exitOf?.() ?? exit.done
 }

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { CliError } from '../errors.ts'
 import { exit } from '../exit.ts'
+import { interruptedError } from './interrupt.ts'
 import type { Host, Io } from './io.ts'
 
 /** Whether a question can be asked: somebody reads stderr, and answers on stdin. */
@@ -9,14 +10,17 @@ export function canAsk({ stdin, err }: Io): boolean {
 }
 
 /** The answer to a question asked on stderr. Throws where there is none: at Ctrl-C, and at the end of the input. */
-export async function ask(io: Io, question: string): Promise<string> {
+export async function ask(io: Io, question: string, interruption: AbortSignal): Promise<string> {
   const lines = createInterface({ input: io.stdin, output: io.err.stream })
   try {
     const declined = new Promise<never>((_, reject) => {
       lines.once('SIGINT', () => {
-        io.err.write('\n').then(() => reject(interruptedError()), reject)
+        io.err
+          .write('\n')
+          .then(() => reject(interruptedError(exit.interrupted, '; nothing was done')), reject)
       })
       lines.once('close', () => reject(declinedError()))
+      interruption.addEventListener('abort', () => reject(interruption.reason), { once: true })
     })
     return await Promise.race([lines.question(question), declined])
   } finally {
@@ -44,7 +48,8 @@ async function readHidden(stdin: Host['stdin']): Promise<string> {
     const onData = (chunk: Buffer) => {
       for (const character of chunk.toString('utf8')) {
         if (character === '\r' || character === '\n') return finish(() => resolve(typed))
-        if (character === '\u0003') return finish(() => reject(interruptedError()))
+        if (character === '\u0003')
+          return finish(() => reject(interruptedError(exit.interrupted, '; nothing was done')))
         if (character === '\u0004') return finish(() => reject(declinedError()))
         typed = character === '\u007f' || character === '\b' ? typed.replace(/.$/su, '') : typed + character
       }
@@ -60,8 +65,4 @@ async function readHidden(stdin: Host['stdin']): Promise<string> {
 /** What ends a command that its user did not confirm. */
 export function declinedError(): CliError {
   return new CliError('declined', exit.declined, 'declined; nothing was done')
-}
-
-function interruptedError(): CliError {
-  return new CliError('interrupted', exit.interrupted, 'interrupted; nothing was done')
 }

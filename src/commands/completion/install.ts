@@ -98,9 +98,9 @@ function contentOf(file: string): string | null {
   }
 }
 
-async function confirmed({ io }: Context, file: string, isThere: boolean): Promise<void> {
+async function confirmed({ io, interruption }: Context, file: string, isThere: boolean): Promise<void> {
   if (!canAsk(io))
     throw usageError('nobody can be asked here whether to write a file', 'add --yes if you are sure')
-  const answer = await ask(io, `${isThere ? 'Replace' : 'Write'} ${file}? [y/N] `)
+  const answer = await ask(io, `${isThere ? 'Replace' : 'Write'} ${file}? [y/N] `, interruption)
   if (!/^y(es)?$/i.test(answer.trim())) throw declinedError()
 }

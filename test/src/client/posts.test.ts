@@ -22,6 +22,7 @@ beforeEach(() => {
     timeout: null,
     maxWait: 60,
     pause: async seconds => void waits.push(seconds),
+    interruption: new AbortController().signal,
     trace: null,
   }))
 })
@@ -136,6 +137,7 @@ it('a sign-in is sent again: another session does no harm', async () => {
     timeout: null,
     maxWait: 0,
     pause: async () => {},
+    interruption: new AbortController().signal,
     trace: null,
   }))
   const body = { account_id: 'a', user: { id: 'u', email: 'e' }, expires_at: 'x' }

@@ -16,6 +16,7 @@ const connection = (baseUrl = instance.url) => ({
   timeout: null,
   maxWait: 0,
   pause: async () => {},
+  interruption: new AbortController().signal,
   trace: null,
 })
 let api: Client

@@ -1,0 +1,27 @@
+import { CliError } from '../errors.ts'
+import { type Exit, exit } from '../exit.ts'
+import type { Host } from './io.ts'
+
+const signals = ['SIGINT', 'SIGTERM'] as const
+
+/**
+ * A signal that is aborted by the first SIGINT or SIGTERM, with the error that the command then ends with: what is under
+ * way can be finished, and what has come of it told. The next one ends the process as ever.
+ */
+export function onInterruption(host: Host): AbortSignal {
+  const controller = new AbortController()
+  const listeners = signals.map(signal => {
+    const listener = () => {
+      for (const [index, each] of signals.entries()) host.off(each, listeners[index] ?? listener)
+      controller.abort(interruptedError(signal === 'SIGTERM' ? exit.terminated : exit.interrupted))
+    }
+    host.on(signal, listener)
+    return listener
+  })
+  return controller.signal
+}
+
+/** What a command that was told to stop ends with. */
+export function interruptedError(code: Exit = exit.interrupted, what = ''): CliError {
+  return new CliError('interrupted', code, `interrupted${what}`)
+}

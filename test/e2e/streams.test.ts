@@ -1,0 +1,194 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { formatNames } from '../../src/output/names.ts'
+import { binary } from '../support/cli.ts'
+import { recordText, useEndless } from '../support/endless.ts'
+
+const instance = useEndless()
+const ids = Array.from({ length: 5 }, (_, number) => JSON.parse(recordText(number)).id as string)
+
+beforeEach(() => {
+  Object.assign(instance, { total: 1000, pace: 0 })
+  instance.deleted.length = 0
+})
+
+const env = () => ({
+  PATH: process.env['PATH'],
+  HOME: '/nowhere',
+  CONSENTCTL_BASE_URL: instance.url,
+  CONSENTCTL_API_KEY: 'sk-x',
+})
+
+/** Runs a line of bash in which `consentctl` is the built executable, with the exit code of its first command. */
+async function shell(line: string): Promise<{ code: number; stdout: string; stderr: string }> {
+  const command = `consentctl() { '${process.execPath}' '${binary}' "$@"; }; ${line}; exit "\${PIPESTATUS[0]}"`
+  const child = spawn('bash', ['-c', command], { env: env(), stdio: ['ignore', 'pipe', 'pipe'] })
+  return await collected(child)
+}
+
+async function collected(child: ReturnType<typeof spawn>) {
+  let [stdout, stderr] = ['', '']
+  child.stdout?.on('data', chunk => {
+    stdout += String(chunk)
+  })
+  child.stderr?.on('data', chunk => {
+    stderr += String(chunk)
+  })
+  const [code, signal] = await once(child, 'close')
+  return { code: code ?? signal, stdout, stderr }
+}
+
+function start(args: string[]) {
+  return spawn(process.execPath, [binary, ...args], { env: env(), stdio: ['ignore', 'pipe', 'pipe'] })
+}
+
+describe('a reader that closes the pipe', () => {
+  it.each(formatNames)('ends a list quietly, with 0: %s', async format => {
+    const { code, stderr } = await shell(`consentctl list -o ${format} | head -n 1`)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  })
+
+  it('does not keep a deletion from being finished', async () => {
+    const { code, stderr } = await shell(`consentctl rm ${ids.join(' ')} --yes | true`)
+    expect(instance.deleted).toEqual(ids)
+    expect(code).toBe(0)
+    expect(stderr).toContain('deleted 5 records')
+  })
+})
+
+describe.skipIf(!existsSync('/dev/full'))('a full disk', () => {
+  it.each(formatNames)('ends a list with 1, and says so: %s', async format => {
+    const { code, stderr } = await shell(`consentctl list -o ${format} > /dev/full`)
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^(error: |\{"error":).*cannot be written.*ENOSPC/)
+  })
+
+  it('does not keep a deletion from being finished, and is an error afterwards', async () => {
+    const { code, stderr } = await shell(`consentctl rm ${ids.join(' ')} --yes > /dev/full`)
+    expect(instance.deleted).toEqual(ids)
+    expect(code).toBe(1)
+    expect(stderr).toContain('deleted 5 records')
+    expect(stderr).toContain('cannot be written')
+  })
+
+  it('is told of help and version too', async () => {
+    expect((await shell('consentctl --help > /dev/full')).code).toBe(1)
+    expect((await shell('consentctl --version > /dev/full')).code).toBe(1)
+  })
+})
+
+describe('streams that are not there', () => {
+  it('no ids come from a closed standard input, and nothing is deleted', async () => {
+    expect(await shell('consentctl rm - --yes -q <&-')).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(instance.deleted).toEqual([])
+  })
+
+  it('a closed standard error takes nothing from the records', async () => {
+    const { code, stdout } = await shell('consentctl list -q 2>&-')
+    expect(code).toBe(0)
+    expect(stdout.trimEnd().split('\n')).toHaveLength(1000)
+  })
+})
+
+describe.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)('%s', (signal, expected) => {
+  it('ends a list after what is printed, with the command that goes on without a gap', async () => {
+    instance.pace = 20
+    const child = start(['list', '-o', 'id'])
+    const end = collected(child)
+    child.stdout?.once('data', () => child.kill(signal))
+    const { code, stdout, stderr } = await end
+    expect(code).toBe(expected)
+    expect(stdout.endsWith('\n')).toBe(true)
+    const command = /^try: (consentctl list .*--cursor \d+)$/m.exec(stderr)?.[1] ?? ''
+    instance.pace = 0
+    const rest = await shell(command)
+    expect(rest.code).toBe(0)
+    const all = (stdout + rest.stdout).trimEnd().split('\n')
+    expect(all).toHaveLength(1000)
+    expect(new Set(all).size).toBe(1000)
+  })
+
+  it('ends a request that is never answered, at once', async () => {
+    instance.pace = Number.POSITIVE_INFINITY
+    const child = start(['get', ids[0] ?? ''])
+    const end = collected(child)
+    await delay(600)
+    const told = Date.now()
+    child.kill(signal)
+    const { code, stderr } = await end
+    expect(code).toBe(expected)
+    expect(stderr).toContain('interrupted')
+    expect(Date.now() - told).toBeLessThan(1000)
+  })
+
+  it('lets a deletion that is under way finish, begins no other, and says which were left', async () => {
+    instance.pace = 300
+    const child = start(['rm', ...ids, '--yes', '-o', 'id'])
+    const end = collected(child)
+    child.stdout?.once('data', () => child.kill(signal))
+    const { code, stdout, stderr } = await end
+    expect(code).toBe(expected)
+    expect(stdout.trimEnd().split('\n')).toEqual(instance.deleted)
+    expect(instance.deleted.length).toBeLessThan(ids.length)
+    expect(stderr).toContain(ids[instance.deleted.length])
+  })
+
+  it('ends the process when it comes twice', async () => {
+    instance.pace = Number.POSITIVE_INFINITY
+    const child = start(['rm', ids[0] ?? '', '--yes'])
+    const end = collected(child)
+    await delay(600)
+    child.kill(signal)
+    await delay(200)
+    expect(child.exitCode).toBe(null)
+    child.kill(signal)
+    expect((await end).code).toBe(signal)
+  })
+})
+
+describe('memory', () => {
+  const isLong = process.env['CONSENTCTL_TEST_LONG'] === '1'
+
+  /** The most that a list of so many records takes, in MB. */
+  async function peak(total: number): Promise<number> {
+    instance.total = total
+    const limits = [
+      '--max-old-space-size=64',
+      '--require',
+      new URL('../support/peak.cjs', import.meta.url).pathname,
+    ]
+    const child = spawn(process.execPath, [...limits, binary, 'list', '-o', 'ndjson'], {
+      env: env(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let lines = 0
+    child.stdout.on('data', (chunk: Buffer) => {
+      for (const byte of chunk) if (byte === 10) lines += 1
+    })
+    let stderr = ''
+    child.stderr.on('data', chunk => {
+      stderr += String(chunk)
+    })
+    const [code] = await once(child, 'close')
+    expect({ code, lines }).toEqual({ code: 0, lines: total })
+    return Number(/^peak (\d+)$/m.exec(stderr)?.[1]) / 1024
+  }
+
+  it('does not grow with the length of a list', { timeout: 600_000 }, async () => {
+    const few = await peak(10_000)
+    const many = await peak(isLong ? 1_000_000 : 60_000)
+    process.stderr.write(`memory: ${few.toFixed(1)} MB for 10,000 records, ${many.toFixed(1)} MB for many\n`)
+    expect(many).toBeLessThan(100)
+    expect(many / few).toBeLessThan(1.1)
+  })
+})
+
+it('bash is here for these tests', () => {
+  expect(spawnSync('bash', ['--version']).status).toBe(0)
+})
