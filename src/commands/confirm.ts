@@ -1,7 +1,6 @@
 import type { Context } from '../context.ts'
 import { ask, declinedError } from '../io/prompt.ts'
-import { type View, visible } from '../output/index.ts'
-import { table } from '../output/table.ts'
+import { formats, type View, visible } from '../output/index.ts'
 
 export interface Question {
   /** What would be done, as a verb. */
@@ -26,7 +25,8 @@ export async function confirm<Row>(
 ): Promise<void> {
   const single = rows.length === 1
   const { columns, color } = io.err
-  await io.err.write(`${table(view, { single, columns, color, header: false }).rows(rows)}\n`)
+  const show = await formats.table(single)
+  await io.err.write(`${show(view, { single, columns, color, header: false }).rows(rows)}\n`)
   if (single) {
     const question = `${action[0]?.toUpperCase()}${action.slice(1)} this ${noun} on ${where}? [y/N] `
     if (!/^y(es)?$/i.test((await ask(io, question, interruption)).trim())) throw declinedError()

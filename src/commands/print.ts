@@ -58,7 +58,7 @@ async function print<Row>(
 ): Promise<void> {
   const { out } = ctx.io
   const { header, color, truncate, csvGuard } = ctx.globals
-  const render = await formats[format]()
+  const render = await formats[format](single)
   const toStream = target === out
   const renderer = render(chosen ?? view, {
     single,

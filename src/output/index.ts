@@ -1,9 +1,10 @@
 import type { Format } from './format.ts'
 import type { FormatName } from './names.ts'
 
-/** Every format by its name; each loads what it needs when it is chosen. */
-export const formats: Record<FormatName, () => Promise<Format>> = {
-  table: async () => (await import('./table.ts')).table,
+/** Every format by its name, for a single row or a list; each loads what it needs when it is chosen. */
+export const formats: Record<FormatName, (single: boolean) => Promise<Format>> = {
+  table: async single =>
+    single ? (await import('./details.ts')).details : (await import('./table.ts')).table,
   tsv: async () => (await import('./text.ts')).tsv,
   json: async () => (await import('./json.ts')).json,
   ndjson: async () => (await import('./json.ts')).ndjson,

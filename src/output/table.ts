@@ -1,5 +1,4 @@
 import { Chalk } from 'chalk'
-import { details } from './details.ts'
 import { type Column, type Format, plain, type Renderer, type RenderOptions, type View } from './format.ts'
 import { prefix, widthOf } from './graphemes.ts'
 import { visible } from './safe.ts'
@@ -20,7 +19,6 @@ const narrowest = 20
 export const table: Format = <Row>(view: View<Row>, options: RenderOptions): Renderer<Row> => {
   const chalk = new Chalk({ level: options.color ? 1 : 0 })
   const room = options.uncut ? Number.POSITIVE_INFINITY : options.columns
-  if (options.single) return details(view, room, chalk)
   let layout: Layout<Row> | undefined
   return {
     begin: () => '',

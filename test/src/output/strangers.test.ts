@@ -1,9 +1,9 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import type { Consent } from '../../../src/contract/index.ts'
+import { details } from '../../../src/output/details.ts'
 import { widthOf } from '../../../src/output/graphemes.ts'
 import { fromTsv } from '../../../src/output/index.ts'
-import { table } from '../../../src/output/table.ts'
 import { consentView } from '../../../src/views/consent.ts'
 import { acting, consent, consentsPath, screen, useCli, uuid } from '../support.ts'
 import { linesOf, readCsv, readers, readTsv } from './parse.ts'
@@ -110,7 +110,7 @@ describe('nothing that acts reaches a terminal', () => {
   it('a single record', () => {
     for (const record of records) {
       const options = { single: true, columns: 80, color: true, header: false }
-      const text = table(consentView, options).rows([record]).replaceAll(bold, '')
+      const text = details(consentView, options).rows([record]).replaceAll(bold, '')
       expect(text.match(escapes) ?? []).toEqual([])
     }
   })

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import stringWidth from 'string-width'
 import { describe, expect, it } from 'vitest'
+import { details } from '../../../src/output/details.ts'
 import type { View } from '../../../src/output/index.ts'
-import { table } from '../../../src/output/table.ts'
 import {
   answers,
   byId,
@@ -131,7 +131,7 @@ describe('one record', () => {
         fc.string({ unit, minLength: 1, maxLength: 120, size: 'max' }),
         fc.constantFrom(40, 80),
         (text, columns) => {
-          const shown = table(view, { single: true, columns, color: false, header: false }).rows([{ text }])
+          const shown = details(view, { single: true, columns, color: false, header: false }).rows([{ text }])
           const value = shown.replace(/^TEXT/, '').replaceAll(/\s/g, '')
           expect(value).toBe(text.replaceAll('\u001b', '\\u{1b}').replaceAll(/\s/g, ''))
         },
