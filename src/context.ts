@@ -1,11 +1,17 @@
 import { type Client, createClient } from './client/client.ts'
-import { connectionOf } from './connection.ts'
 import type { ServerModule } from './contract/server.ts'
-import { type Exit, exit } from './exit.ts'
+import { type Exit, exit } from './errors/exit.ts'
 import { onInterruption } from './io/interrupt.ts'
 import type { ColorChoice, Host, Io } from './io/io.ts'
 import { type FormatName, visible } from './output/index.ts'
-import { type GlobalFlags, requireApiKey, resolveSettings, type Settings, type Sourced } from './settings.ts'
+import { connectionOf } from './settings/connection.ts'
+import {
+  type GlobalFlags,
+  requireApiKey,
+  resolveSettings,
+  type Settings,
+  type Sourced,
+} from './settings/settings.ts'
 
 /** The flags that every command understands, before it or after it. */
 export interface Globals extends GlobalFlags {

@@ -1,10 +1,10 @@
 import { CommanderError } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
-import { refuseKeys } from './argv.ts'
 import type { Context, Globals } from './context.ts'
 import type { ServerModule } from './contract/server.ts'
 import { type Host, openIo } from './io/io.ts'
-import { buildProgram } from './program.ts'
+import { refuseKeys } from './program/argv.ts'
+import { buildProgram } from './program/program.ts'
 
 /** Runs the command line and resolves to the exit code. The only place where every error ends. */
 export async function main(host: Host, loadServer: () => Promise<ServerModule>): Promise<number> {
@@ -33,8 +33,8 @@ export async function main(host: Host, loadServer: () => Promise<ServerModule>):
     return ctx?.exit ?? 0
   } catch (error) {
     const [{ exitOf, fromCommander }, { report }] = await Promise.all([
-      import('./explain.ts'),
-      import('./report.ts'),
+      import('./errors/explain.ts'),
+      import('./errors/report.ts'),
     ])
     const told = error instanceof CommanderError ? fromCommander(error) : error
     // What happened counts more than whether it could be told: stderr may be closed, or full.

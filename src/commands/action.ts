@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../context.ts'
-import { usageError } from '../errors.ts'
+import { usageError } from '../errors/errors.ts'
 import type { FormatName, View } from '../output/index.ts'
 import type { Output } from './output.ts'
 import { refuseChoice } from './presentation.ts'

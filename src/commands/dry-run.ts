@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { Context } from '../context.ts'
 import { type Endpoint, pathOf } from '../contract/endpoint.ts'
 import type { View } from '../output/index.ts'
-import { requireBaseUrl } from '../settings.ts'
+import { requireBaseUrl } from '../settings/settings.ts'
 import { requestView } from '../views/request.ts'
 import { many, type Output, pagesOf } from './output.ts'
 

@@ -1,10 +1,10 @@
 import type { Context } from '../context.ts'
-import { dataError } from '../errors.ts'
-import { type Exit, exit } from '../exit.ts'
-import { exitOf } from '../explain.ts'
+import { dataError } from '../errors/errors.ts'
+import { type Exit, exit } from '../errors/exit.ts'
+import { exitOf } from '../errors/explain.ts'
+import { report } from '../errors/report.ts'
 import { decode, readLines } from '../io/input.ts'
 import { fromTsv } from '../output/index.ts'
-import { report } from '../report.ts'
 import { isId } from './action.ts'
 
 /** What became of several ids. */

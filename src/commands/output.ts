@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import type { Exit } from '../exit.ts'
+import type { Exit } from '../errors/exit.ts'
 import type { View } from '../output/index.ts'
 import { counted } from './instance.ts'
 

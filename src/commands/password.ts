@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { usageError } from '../errors.ts'
+import { usageError } from '../errors/errors.ts'
 import { readText } from '../io/input.ts'
 
 /** A password from standard input, without the end of its line; on a terminal it would be shown while it is typed. */

@@ -1,5 +1,5 @@
 import type { Context, Globals } from '../context.ts'
-import { usageError } from '../errors.ts'
+import { usageError } from '../errors/errors.ts'
 import type { FormatName, View } from '../output/index.ts'
 
 /** The formats that have a line of cells for each row. */

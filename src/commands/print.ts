@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
-import { Resumable } from '../errors.ts'
-import { exit } from '../exit.ts'
+import { Resumable } from '../errors/errors.ts'
+import { exit } from '../errors/exit.ts'
 import type { OutFile } from '../io/out-file.ts'
 import { type FormatName, formats, type View } from '../output/index.ts'
 import type { Output } from './output.ts'

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { type CliError, dataError, usageError } from '../errors.ts'
+import { type CliError, dataError, usageError } from '../errors/errors.ts'
 import type { Io } from './io.ts'
 
 /** The longest line that is read, in bytes: far over any record, far under what would fill the memory. */

@@ -1,5 +1,5 @@
-import { CliError } from '../errors.ts'
-import { type Exit, exit } from '../exit.ts'
+import { CliError } from '../errors/errors.ts'
+import { type Exit, exit } from '../errors/exit.ts'
 import type { Host } from './io.ts'
 
 const signals = ['SIGINT', 'SIGTERM'] as const

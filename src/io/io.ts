@@ -1,6 +1,6 @@
 import type { ReadStream, WriteStream } from 'node:tty'
-import { CliError } from '../errors.ts'
-import { exit } from '../exit.ts'
+import { CliError } from '../errors/errors.ts'
+import { exit } from '../errors/exit.ts'
 
 /** The process as the command line sees it; only the executable touches the real one. */
 export interface Host {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { link, lstat, open, rename, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { CliError, usageError } from '../errors.ts'
-import { exit } from '../exit.ts'
+import { CliError, usageError } from '../errors/errors.ts'
+import { exit } from '../errors/exit.ts'
 
 /** A file that gets its name when it is whole. */
 export interface OutFile {

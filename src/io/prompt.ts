@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises'
-import { CliError } from '../errors.ts'
-import { exit } from '../exit.ts'
+import { CliError } from '../errors/errors.ts'
+import { exit } from '../errors/exit.ts'
 import { interruptedError } from './interrupt.ts'
 import type { Host, Io } from './io.ts'
 

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { buildProgram, everything } from '../program.ts'
+import { buildProgram, everything } from '../program/program.ts'
 import { type CommandInfo, describe } from './describe.ts'
 
 /** The whole tree of commands as plain data. Loads every command, and runs none. */

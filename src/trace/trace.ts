@@ -4,9 +4,9 @@ import { ApiError, type CallError, ContractError } from '../client/errors.ts'
 import { type Headers, header } from '../client/exchange.ts'
 import { attempts } from '../client/retry.ts'
 import type { Context } from '../context.ts'
-import { maskKey } from '../key.ts'
 import { visible } from '../output/index.ts'
-import type { Sourced } from '../settings.ts'
+import { maskKey } from '../settings/key.ts'
+import type { Sourced } from '../settings/settings.ts'
 import { redactBody, redactHeader, redactUrl } from './redact.ts'
 
 type Surroundings = Pick<Context, 'settings' | 'globals' | 'io'> & { readonly caFile: Sourced | null }

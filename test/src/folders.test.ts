@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { configFolder, stateFolder } from '../../src/folders.ts'
+import { configFolder, stateFolder } from '../../src/settings/folders.ts'
 import { run } from '../support/cli.ts'
 
 type Env = Record<string, string>

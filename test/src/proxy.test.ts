@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { proxyFor } from '../../src/proxy.ts'
+import { proxyFor } from '../../src/settings/proxy.ts'
 import { run } from '../support/cli.ts'
 import { freePort } from '../support/cluster.ts'
 import { answer, useFaulty } from '../support/faulty.ts'

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { requireApiKey, requireBaseUrl, resolveSettings } from '../../src/settings.ts'
+import { requireApiKey, requireBaseUrl, resolveSettings } from '../../src/settings/settings.ts'
 import { useFolder } from '../support/cli.ts'
 import { apiKey } from './support.ts'
 

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
 import type { Context } from '../../src/context.ts'
-import { buildProgram } from '../../src/program.ts'
-import { type Group, tree } from '../../src/tree.ts'
+import { buildProgram } from '../../src/program/program.ts'
+import { type Group, tree } from '../../src/program/tree.ts'
 import { run } from '../support/cli.ts'
 import { words } from './support.ts'
 

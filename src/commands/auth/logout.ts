@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
-import { removeKey } from '../../store-write.ts'
+import { removeKey } from '../../settings/store-write.ts'
 import { action } from '../action.ts'
 
 /** `auth logout`: forgets a stored key; the key itself stays valid until it is revoked. */

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
-import { requireApiKey, requireBaseUrl } from '../../settings.ts'
+import { requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
 import { tokenView } from '../../views/token.ts'
 import { action } from '../action.ts'
 import { one } from '../output.ts'

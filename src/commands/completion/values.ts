@@ -2,7 +2,7 @@ import { Argument, type Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
 import type { View } from '../../output/index.ts'
-import { readConfig } from '../../store.ts'
+import { readConfig } from '../../settings/store.ts'
 import { action } from '../action.ts'
 import { many, pagesOf } from '../output.ts'
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { normalizeUrl } from '../../address.ts'
-import { type CliError, usageError } from '../../errors.ts'
-import type { Profile } from '../../store.ts'
+import { type CliError, usageError } from '../../errors/errors.ts'
+import { normalizeUrl } from '../../settings/address.ts'
+import type { Profile } from '../../settings/store.ts'
 import { nearest } from './nearest.ts'
 
 /** What a profile can hold, and how its text is checked; each throws a usage error. */

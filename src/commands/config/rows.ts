@@ -1,8 +1,8 @@
 import type { Context } from '../../context.ts'
-import { configFolder, type Folder, stateFolder } from '../../folders.ts'
-import { maskKey } from '../../key.ts'
-import { locate, type Sourced } from '../../place.ts'
-import { own } from '../../store.ts'
+import { configFolder, type Folder, stateFolder } from '../../settings/folders.ts'
+import { maskKey } from '../../settings/key.ts'
+import { locate, type Sourced } from '../../settings/place.ts'
+import { own } from '../../settings/store.ts'
 import type { SettingRow } from '../../views/setting.ts'
 import { formatOf } from '../action.ts'
 

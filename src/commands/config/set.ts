@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { originOf } from '../../address.ts'
 import type { Context } from '../../context.ts'
-import { usageError } from '../../errors.ts'
+import { usageError } from '../../errors/errors.ts'
+import { originOf } from '../../settings/address.ts'
 import {
   checkProfileName,
   isNamed,
@@ -10,9 +10,9 @@ import {
   requireFolder,
   type Sourced,
   unknownProfile,
-} from '../../place.ts'
-import { type Config, own, type Profile, readCredentials } from '../../store.ts'
-import { changeConfig } from '../../store-write.ts'
+} from '../../settings/place.ts'
+import { type Config, own, type Profile, readCredentials } from '../../settings/store.ts'
+import { changeConfig } from '../../settings/store-write.ts'
 import { action, given } from '../action.ts'
 import { keyNamed, type ProfileKey, profileKeys } from './keys.ts'
 

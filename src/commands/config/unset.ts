@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
-import { isNamed, locate, requireFolder, type Sourced, unknownProfile } from '../../place.ts'
-import { type Config, own, type Profile } from '../../store.ts'
-import { changeConfig } from '../../store-write.ts'
+import { isNamed, locate, requireFolder, type Sourced, unknownProfile } from '../../settings/place.ts'
+import { type Config, own, type Profile } from '../../settings/store.ts'
+import { changeConfig } from '../../settings/store-write.ts'
 import { action, given } from '../action.ts'
 import { keyNamed, type ProfileKey } from './keys.ts'
 

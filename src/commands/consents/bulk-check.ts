@@ -1,8 +1,8 @@
 import type { Context } from '../../context.ts'
 import { usage } from '../../contract/usage.ts'
-import { CliError, dataError } from '../../errors.ts'
-import { exit } from '../../exit.ts'
-import { report } from '../../report.ts'
+import { CliError, dataError } from '../../errors/errors.ts'
+import { exit } from '../../errors/exit.ts'
+import { report } from '../../errors/report.ts'
 import { counted } from '../instance.ts'
 import type { Source } from './bulk-source.ts'
 

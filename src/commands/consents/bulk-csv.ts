@@ -1,5 +1,5 @@
 import { ConsentDraft } from '../../contract/consent.ts'
-import { dataError, usageError } from '../../errors.ts'
+import { dataError, usageError } from '../../errors/errors.ts'
 import { decode, type Line } from '../../io/input.ts'
 import { readObject, typed } from './fields.ts'
 

@@ -1,6 +1,6 @@
 import { link, open, rm, stat } from 'node:fs/promises'
-import { CliError, usageError } from '../../errors.ts'
-import { exit } from '../../exit.ts'
+import { CliError, usageError } from '../../errors/errors.ts'
+import { exit } from '../../errors/exit.ts'
 
 /**
  * The file that holds the rejected lines, ready to be fed again. It has its name only when the work is over: of lines

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { usageError } from '../../errors.ts'
+import { usageError } from '../../errors/errors.ts'
 import { Count, given } from '../action.ts'
 import type { BulkOptions } from './bulk-job.ts'
 

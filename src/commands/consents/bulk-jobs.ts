@@ -1,7 +1,7 @@
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Context } from '../../context.ts'
-import { usageError } from '../../errors.ts'
+import { usageError } from '../../errors/errors.ts'
 import { busy, type Header, readHeader } from './bulk-log.ts'
 
 /** A run of a job: its journal is `<job>.<run>`. */

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs'
 import { crc32 } from 'node:zlib'
 import * as z from 'zod'
-import { CliError } from '../../errors.ts'
-import { exit } from '../../exit.ts'
+import { CliError } from '../../errors/errors.ts'
+import { exit } from '../../errors/exit.ts'
 import { splitLines } from '../../io/input.ts'
 
 /** What a job is about. No key and nothing of the records is in a journal. */

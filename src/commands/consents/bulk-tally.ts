@@ -1,7 +1,7 @@
 import type { Context } from '../../context.ts'
-import { type Exit, exit } from '../../exit.ts'
-import { explain } from '../../explain.ts'
-import { report } from '../../report.ts'
+import { type Exit, exit } from '../../errors/exit.ts'
+import { explain } from '../../errors/explain.ts'
+import { report } from '../../errors/report.ts'
 import { isHopeless } from '../each.ts'
 import type { Outcome } from './bulk-send.ts'
 

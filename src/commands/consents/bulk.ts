@@ -1,6 +1,6 @@
 import type { Context } from '../../context.ts'
-import { exit } from '../../exit.ts'
-import { requireApiKey, requireBaseUrl } from '../../settings.ts'
+import { exit } from '../../errors/exit.ts'
+import { requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
 import { bulkView, type LineResult } from '../../views/bulk.ts'
 import { counted, instanceOf } from '../instance.ts'
 import { many, type Output } from '../output.ts'

@@ -1,5 +1,5 @@
 import type { Probed } from '../../client/probed.ts'
-import { exit } from '../../exit.ts'
+import { exit } from '../../errors/exit.ts'
 import { type Checked, fail, ok, skip, warn } from './check.ts'
 
 /** What an answer of `/ready` says, which came after so many milliseconds. */

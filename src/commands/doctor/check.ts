@@ -1,5 +1,5 @@
-import { type Exit, exit } from '../../exit.ts'
-import { explain } from '../../explain.ts'
+import { type Exit, exit } from '../../errors/exit.ts'
+import { explain } from '../../errors/explain.ts'
 import type { CheckRow } from '../../views/check.ts'
 
 /** A check, and the exit code that it ends the command with where it failed. */

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
-import { exit } from '../../exit.ts'
+import { exit } from '../../errors/exit.ts'
 import { type CheckRow, checkView } from '../../views/check.ts'
 import { action } from '../action.ts'
 import { many, type Output } from '../output.ts'

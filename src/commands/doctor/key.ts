@@ -1,8 +1,8 @@
 import type { Probed } from '../../client/probed.ts'
 import type { Context } from '../../context.ts'
-import { exit } from '../../exit.ts'
-import { maskKey } from '../../key.ts'
-import { requireApiKey } from '../../settings.ts'
+import { exit } from '../../errors/exit.ts'
+import { maskKey } from '../../settings/key.ts'
+import { requireApiKey } from '../../settings/settings.ts'
 import { type Checked, fail, ok, skip, tried, warn } from './check.ts'
 
 /** Whether the key is accepted, and what is left of the quota; it takes one request of the quota to know. */

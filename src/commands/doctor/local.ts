@@ -2,9 +2,9 @@ import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:
 import { dirname } from 'node:path'
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { Context } from '../../context.ts'
-import { exit } from '../../exit.ts'
-import { configFolder, stateFolder } from '../../folders.ts'
-import { configFile, credentialsFile, isOpen, readConfig, readCredentials } from '../../store.ts'
+import { exit } from '../../errors/exit.ts'
+import { configFolder, stateFolder } from '../../settings/folders.ts'
+import { configFile, credentialsFile, isOpen, readConfig, readCredentials } from '../../settings/store.ts'
 import { counted } from '../instance.ts'
 import { type Checked, fail, ok, skip, tried, warn } from './check.ts'
 

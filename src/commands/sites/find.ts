@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { type Site, sites } from '../../contract/sites.ts'
-import { CliError } from '../../errors.ts'
-import { exit } from '../../exit.ts'
+import { CliError } from '../../errors/errors.ts'
+import { exit } from '../../errors/exit.ts'
 
 /** A site of the account by its id. Throws where there is none. */
 export async function findSite(api: Client, id: string): Promise<Site> {

@@ -3,7 +3,7 @@ import { type Client, createClient } from '../../../src/client/client.ts'
 import { keys } from '../../../src/contract/keys.ts'
 import { session } from '../../../src/contract/session.ts'
 import { sites } from '../../../src/contract/sites.ts'
-import { explain } from '../../../src/explain.ts'
+import { explain } from '../../../src/errors/explain.ts'
 import { answer, closes, type Fault, resets, useFaulty } from '../../support/faulty.ts'
 import { apiKey, consent, site, uuid } from '../support.ts'
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type * as z from 'zod'
-import { type CliError, settingsError } from './errors.ts'
+import { type CliError, settingsError } from '../errors/errors.ts'
 
 /**
  * A JSON file by its schema; `none` where there is no file, and the schema is then not even made. Throws a CliError that

@@ -1,5 +1,5 @@
-import type { ApiError, Call, ContractError, NetworkError } from './client/errors.ts'
-import type { ErrorCode } from './contract/errors.ts'
+import type { ApiError, Call, ContractError, NetworkError } from '../client/errors.ts'
+import type { ErrorCode } from '../contract/errors.ts'
 import { type Exit, exit } from './exit.ts'
 import type { Explanation } from './explain.ts'
 import { networkHint, redirectHint } from './hints.ts'

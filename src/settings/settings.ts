@@ -1,5 +1,5 @@
+import { settingsError } from '../errors/errors.ts'
 import { normalizeUrl, originOf } from './address.ts'
-import { settingsError } from './errors.ts'
 import { stateFolder } from './folders.ts'
 import { type KeySource, keyOfCommand, keyOfEnvironment, noKey, storedKey } from './key.ts'
 import {

@@ -1,4 +1,4 @@
-import { usageError } from './errors.ts'
+import { usageError } from '../errors/errors.ts'
 
 /** A flag's or a variable's text as seconds, up to a day. Throws a usage error. */
 export function parseSeconds(text: string, source: string, least: number): number {

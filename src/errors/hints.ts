@@ -1,4 +1,4 @@
-import type { ContractError, NetworkError } from './client/errors.ts'
+import type { ContractError, NetworkError } from '../client/errors.ts'
 
 /** What to do about a call without an answer. */
 export function networkHint({ code, call, maybeDone }: NetworkError): string {

@@ -1,4 +1,4 @@
-import { settingsError } from './errors.ts'
+import { settingsError } from '../errors/errors.ts'
 import { isLoopback } from './settings.ts'
 
 export interface Proxy {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Context } from './context.ts'
+import type { Context } from '../context.ts'
 import { account } from './tree-account.ts'
 import { local } from './tree-local.ts'
 
@@ -23,35 +23,35 @@ export type Group = Readonly<Record<string, Leaf | Branch>>
 export const tree: Group = {
   create: {
     summary: 'Create a consent record, or many from a file',
-    load: async () => (await import('./commands/consents/create.ts')).create,
+    load: async () => (await import('../commands/consents/create.ts')).create,
   },
   list: {
     summary: 'List records, newest first',
     aliases: ['ls'],
-    load: async () => (await import('./commands/consents/list.ts')).list,
+    load: async () => (await import('../commands/consents/list.ts')).list,
   },
   get: {
     summary: 'Show records by their ids',
-    load: async () => (await import('./commands/consents/get.ts')).get,
+    load: async () => (await import('../commands/consents/get.ts')).get,
   },
   update: {
     summary: 'Change what a record accepts',
-    load: async () => (await import('./commands/consents/update.ts')).update,
+    load: async () => (await import('../commands/consents/update.ts')).update,
   },
   rm: {
     summary: 'Delete records, keeping their history',
     aliases: ['delete'],
-    load: async () => (await import('./commands/consents/rm.ts')).rm,
+    load: async () => (await import('../commands/consents/rm.ts')).rm,
   },
   history: {
     summary: 'Show the audit trail of records',
-    load: async () => (await import('./commands/consents/history.ts')).history,
+    load: async () => (await import('../commands/consents/history.ts')).history,
   },
   ...account,
   ...local,
   serve: {
     summary: 'Run the service',
-    load: async () => (await import('./commands/serve.ts')).serve,
+    load: async () => (await import('../commands/serve.ts')).serve,
   },
   admin: {
     summary: 'Administer the database of a service',
@@ -61,7 +61,7 @@ export const tree: Group = {
         commands: {
           create: {
             summary: 'Create an account with its owner, a site and an API key',
-            load: async () => (await import('./commands/admin/account-create.ts')).accountCreate,
+            load: async () => (await import('../commands/admin/account-create.ts')).accountCreate,
           },
         },
       },
@@ -70,7 +70,7 @@ export const tree: Group = {
         commands: {
           password: {
             summary: 'Give a user a new password',
-            load: async () => (await import('./commands/admin/user-password.ts')).userPassword,
+            load: async () => (await import('../commands/admin/user-password.ts')).userPassword,
           },
         },
       },

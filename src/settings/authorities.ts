@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import tls from 'node:tls'
-import { settingsError } from './errors.ts'
+import { settingsError } from '../errors/errors.ts'
 
 const certificate = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
 

@@ -1,4 +1,4 @@
-import { type CliError, settingsError, usageError } from './errors.ts'
+import { type CliError, settingsError, usageError } from '../errors/errors.ts'
 import { configFolder, type Folder } from './folders.ts'
 import { type Config, readConfig, type Warn } from './store.ts'
 

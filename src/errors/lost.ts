@@ -1,4 +1,4 @@
-import type { Call } from './client/errors.ts'
+import type { Call } from '../client/errors.ts'
 
 /** A call that may have been carried out, but whose answer is not known. */
 export interface Lost {

@@ -1,6 +1,6 @@
-import type { Connection } from './client/connection.ts'
-import type { Context } from './context.ts'
-import { usageError } from './errors.ts'
+import type { Connection } from '../client/connection.ts'
+import type { Context } from '../context.ts'
+import { usageError } from '../errors/errors.ts'
 import { proxyFor } from './proxy.ts'
 import { parseSeconds } from './seconds.ts'
 import { requireBaseUrl, type Sourced } from './settings.ts'
@@ -45,7 +45,7 @@ export async function connectionOf(
     trace: null,
   }
   if (!globals.verbose && !globals.debug) return connection
-  const { openTrace } = await import('./trace/trace.ts')
+  const { openTrace } = await import('../trace/trace.ts')
   return { ...connection, trace: openTrace(connection, { settings, globals, io, caFile }) }
 }
 

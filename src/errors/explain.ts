@@ -1,5 +1,5 @@
-import { ApiError, ContractError, NetworkError } from './client/errors.ts'
-import { isOperatorError, type Obstacle } from './contract/server.ts'
+import { ApiError, ContractError, NetworkError } from '../client/errors.ts'
+import { isOperatorError, type Obstacle } from '../contract/server.ts'
 import { CliError, Resumable, usageError } from './errors.ts'
 import { type Exit, exit } from './exit.ts'
 import { explainApi, explainContract, explainNetwork } from './explain-call.ts'

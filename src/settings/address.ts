@@ -1,4 +1,4 @@
-import { usageError } from './errors.ts'
+import { usageError } from '../errors/errors.ts'
 
 /** The scheme, host and port of an address, by which keys are kept apart; null where it is none. */
 export function originOf(address: string): string | null {

@@ -1,9 +1,9 @@
 import { Command, CommanderError, Option } from 'commander'
-import type { Context } from './context.ts'
-import type { ColorChoice } from './io/io.ts'
+import type { Context } from '../context.ts'
+import type { ColorChoice } from '../io/io.ts'
+import { formatNames } from '../output/names.ts'
+import { parseSeconds } from '../settings/seconds.ts'
 import { JsonOption } from './json-option.ts'
-import { formatNames } from './output/names.ts'
-import { parseSeconds } from './seconds.ts'
 import { type Group, type Leaf, tree } from './tree.ts'
 
 /** The names of the commands to load; of the others the name and the summary are enough for help and suggestions. */

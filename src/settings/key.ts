@@ -1,5 +1,5 @@
-import { CliError, settingsError } from './errors.ts'
-import { exit } from './exit.ts'
+import { CliError, settingsError } from '../errors/errors.ts'
+import { exit } from '../errors/exit.ts'
 import type { Warn } from './store.ts'
 
 /** A key as text, and where it came from. */

@@ -1,8 +1,8 @@
-import type { Context } from './context.ts'
+import type { Context } from '../context.ts'
+import { safeJson, visible } from '../output/index.ts'
+import { maskKey } from '../settings/key.ts'
 import { exit } from './exit.ts'
 import { explain } from './explain.ts'
-import { maskKey } from './key.ts'
-import { safeJson, visible } from './output/index.ts'
 
 /** Codes that add nothing to their message, for people. */
 const isOwn = new Set(['usage', 'settings', 'declined', 'interrupted', 'no_key', 'invalid_data'])
@@ -21,7 +21,7 @@ export async function report(
   const message = subject && !isSaid ? `${subject}: ${told.message}` : told.message
   const { err } = ctx.io
   if (ctx.globals.debug) {
-    const { stackLines } = await import('./trace/stack.ts')
+    const { stackLines } = await import('../trace/stack.ts')
     await err.write(
       stackLines(error)
         .map(line => `${masked(visible(line))}\n`)

@@ -1,4 +1,4 @@
-import { shellNames } from './completion/names.ts'
+import { shellNames } from '../completion/names.ts'
 import type { Group } from './tree.ts'
 
 const shells = Object.fromEntries(
@@ -6,7 +6,7 @@ const shells = Object.fromEntries(
     shell,
     {
       summary: `Print the completions for ${shell}`,
-      load: async () => (await import('./commands/completion/print.ts')).printer(shell),
+      load: async () => (await import('../commands/completion/print.ts')).printer(shell),
     },
   ]),
 )
@@ -18,19 +18,19 @@ export const local: Group = {
     commands: {
       login: {
         summary: 'Store an API key in a profile: one you have, or a new one',
-        load: async () => (await import('./commands/auth/login.ts')).login,
+        load: async () => (await import('../commands/auth/login.ts')).login,
       },
       logout: {
         summary: 'Remove the key of a profile',
-        load: async () => (await import('./commands/auth/logout.ts')).logout,
+        load: async () => (await import('../commands/auth/logout.ts')).logout,
       },
       token: {
         summary: 'Print the key that would be sent, for scripts',
-        load: async () => (await import('./commands/auth/token.ts')).token,
+        load: async () => (await import('../commands/auth/token.ts')).token,
       },
       status: {
         summary: 'Tell which key is used, and whether it is valid',
-        load: async () => (await import('./commands/auth/status.ts')).status,
+        load: async () => (await import('../commands/auth/status.ts')).status,
       },
     },
   },
@@ -39,31 +39,31 @@ export const local: Group = {
     commands: {
       list: {
         summary: 'List every setting and where it comes from',
-        load: async () => (await import('./commands/config/list.ts')).list,
+        load: async () => (await import('../commands/config/list.ts')).list,
       },
       get: {
         summary: 'Print the value of one setting',
-        load: async () => (await import('./commands/config/get.ts')).get,
+        load: async () => (await import('../commands/config/get.ts')).get,
       },
       set: {
         summary: 'Set what a profile holds',
-        load: async () => (await import('./commands/config/set.ts')).set,
+        load: async () => (await import('../commands/config/set.ts')).set,
       },
       unset: {
         summary: 'Take something out of a profile',
-        load: async () => (await import('./commands/config/unset.ts')).unset,
+        load: async () => (await import('../commands/config/unset.ts')).unset,
       },
       path: {
         summary: 'Tell where the files are',
-        load: async () => (await import('./commands/config/path.ts')).path,
+        load: async () => (await import('../commands/config/path.ts')).path,
       },
       profiles: {
         summary: 'List the stored instances',
-        load: async () => (await import('./commands/config/profiles.ts')).profiles,
+        load: async () => (await import('../commands/config/profiles.ts')).profiles,
       },
       remove: {
         summary: 'Forget a profile and its key',
-        load: async () => (await import('./commands/config/remove.ts')).remove,
+        load: async () => (await import('../commands/config/remove.ts')).remove,
       },
     },
   },
@@ -73,20 +73,20 @@ export const local: Group = {
       ...shells,
       install: {
         summary: 'Add the completions to your shell, after a question',
-        load: async () => (await import('./commands/completion/install.ts')).install,
+        load: async () => (await import('../commands/completion/install.ts')).install,
       },
       values: {
         summary: 'Print what stands in the local files for a kind of value',
-        load: async () => (await import('./commands/completion/values.ts')).values,
+        load: async () => (await import('../commands/completion/values.ts')).values,
       },
     },
   },
   commands: {
     summary: 'List every command, its flags and examples',
-    load: async () => (await import('./commands/commands.ts')).commands,
+    load: async () => (await import('../commands/commands.ts')).commands,
   },
   doctor: {
     summary: 'Check the settings, the instance and the key',
-    load: async () => (await import('./commands/doctor/doctor.ts')).doctor,
+    load: async () => (await import('../commands/doctor/doctor.ts')).doctor,
   },
 }

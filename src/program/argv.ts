@@ -1,4 +1,4 @@
-import { usageError } from './errors.ts'
+import { usageError } from '../errors/errors.ts'
 
 /**
  * Refuses a key among the arguments, whatever it is given for: everybody on the machine can read them, and the shell

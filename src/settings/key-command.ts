@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { userInfo } from 'node:os'
-import { settingsError } from './errors.ts'
+import { settingsError } from '../errors/errors.ts'
 import { noKey } from './key.ts'
 
 /** Bytes that a command may print; a key has about a hundred. */

@@ -1,5 +1,5 @@
 import { posix, win32 } from 'node:path'
-import { settingsError } from './errors.ts'
+import { settingsError } from '../errors/errors.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 

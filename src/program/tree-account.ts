@@ -7,19 +7,19 @@ export const account: Group = {
     commands: {
       list: {
         summary: 'List sites, newest first',
-        load: async () => (await import('./commands/sites/list.ts')).list,
+        load: async () => (await import('../commands/sites/list.ts')).list,
       },
       create: {
         summary: 'Make a site, and its token',
-        load: async () => (await import('./commands/sites/create.ts')).create,
+        load: async () => (await import('../commands/sites/create.ts')).create,
       },
       update: {
         summary: 'Change the name, the policy version or the origins of a site',
-        load: async () => (await import('./commands/sites/update.ts')).update,
+        load: async () => (await import('../commands/sites/update.ts')).update,
       },
       'rotate-token': {
         summary: 'Give a site a new token',
-        load: async () => (await import('./commands/sites/rotate-token.ts')).rotateToken,
+        load: async () => (await import('../commands/sites/rotate-token.ts')).rotateToken,
       },
     },
   },
@@ -28,20 +28,20 @@ export const account: Group = {
     commands: {
       list: {
         summary: 'List keys, newest first',
-        load: async () => (await import('./commands/keys/list.ts')).list,
+        load: async () => (await import('../commands/keys/list.ts')).list,
       },
       create: {
         summary: 'Make a key',
-        load: async () => (await import('./commands/keys/create.ts')).create,
+        load: async () => (await import('../commands/keys/create.ts')).create,
       },
       revoke: {
         summary: 'End keys for good',
-        load: async () => (await import('./commands/keys/revoke.ts')).revoke,
+        load: async () => (await import('../commands/keys/revoke.ts')).revoke,
       },
     },
   },
   usage: {
     summary: 'Show what is used of the monthly quota',
-    load: async () => (await import('./commands/usage.ts')).usage,
+    load: async () => (await import('../commands/usage.ts')).usage,
   },
 }
