@@ -58,6 +58,7 @@ async function print<Row>(
 ): Promise<void> {
   const { out } = ctx.io
   const { header, color, truncate, csvGuard } = ctx.globals
+  const asked = started(pages) // the first request is on its way while the renderer loads
   const render = await formats[format](single)
   const toStream = target === out
   const renderer = render(chosen ?? view, {
@@ -79,7 +80,7 @@ async function print<Row>(
         unwritten = error // what was asked for is done all the same
       })
   }
-  for await (const rows of pages) {
+  for await (const rows of asked) {
     await write(begin + renderer.rows(rows))
     begin = ''
     if (target.closed && !mutates) break
@@ -87,4 +88,18 @@ async function print<Row>(
   await write(begin + renderer.end())
   if (unwritten !== undefined) throw unwritten
   ctx.exit = exitOf?.() ?? exit.done
+}
+
+/** The same pages, of which the first is asked for at once. */
+function started<Page>(pages: AsyncIterable<Page>): AsyncIterable<Page> {
+  const source = pages[Symbol.asyncIterator]()
+  const first = source.next()
+  first.catch(() => {}) // it is thrown where the pages are read
+  return (async function* () {
+    try {
+      for (let page = await first; !page.done; page = await source.next()) yield page.value
+    } finally {
+      await source.return?.()
+    }
+  })()
 }

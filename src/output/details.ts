@@ -10,32 +10,33 @@ const gap = 2
 /** What a value is not wrapped below. */
 const narrowest = 20
 
+/** Lines in a grid: what cli-table3 takes grows with their square, and more so with lines in one cell. */
+const most = 50
+
 /** For people: one row as a list of names and values, none of them cut; what is whole stays on its line, the rest is wrapped. */
 export const details: Format = <Row>(
   view: View<Row>,
   { columns, uncut, color }: RenderOptions,
 ): Renderer<Row> => {
   const chalk = new Chalk({ level: color ? 1 : 0 })
-  const room = columns - Math.max(...view.columns.map(column => column.name.length)) - gap
+  const nameWidth = Math.max(...view.columns.map(column => column.name.length)) + gap
+  const room = columns - nameWidth
   const linesOf = (column: Column<Row>, row: Row) => {
     const text = visible(plain(column.value(row)))
     return column.whole || uncut ? [text] : wrapped(text, Math.max(narrowest, room)).split('\n')
   }
   const block = (row: Row) => {
-    const grid = new Table({
-      chars: borderless,
-      style: { 'padding-left': 0, 'padding-right': gap, head: [], border: [] },
-    })
-    // A line each: a cell of many lines takes cli-table3 longer than anybody waits.
-    for (const column of view.columns)
-      for (const [index, line] of linesOf(column, row).entries())
-        grid.push([index === 0 ? column.name.toUpperCase() : '', line])
+    const lines = view.columns.flatMap(column =>
+      linesOf(column, row).map((line, index) => [index === 0 ? column.name.toUpperCase() : '', line]),
+    )
+    let text = ''
+    for (let start = 0; start < lines.length; start += most) {
+      const grid = new Table({ ...borderless, colWidths: [nameWidth] })
+      grid.push(...lines.slice(start, start + most))
+      text += `${grid.toString()}\n`
+    }
     // Coloured afterwards: cli-table3 knows no escape sequences where it measures.
-    const lines = grid
-      .toString()
-      .split('\n')
-      .map(line => line.trimEnd().replace(/^\S+/, name => chalk.bold(name)))
-    return `${lines.join('\n')}\n`
+    return text.replace(/ +$/gm, '').replace(/^\S+/gm, name => chalk.bold(name))
   }
   return { begin: () => '', rows: rows => rows.map(block).join('\n'), end: () => '' }
 }
@@ -51,7 +52,7 @@ const edges = [
   'bottom-right',
 ] as const
 const inner = ['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid', 'middle'] as const
-const borderless = Object.fromEntries([...edges, ...inner].map(place => [place, ''])) as Record<
-  (typeof edges)[number] | (typeof inner)[number],
-  string
->
+const borderless = {
+  chars: Object.fromEntries([...edges, ...inner].map(place => [place, ''])),
+  style: { 'padding-left': 0, 'padding-right': gap, head: [], border: [] },
+}

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll } from 'vitest'
 import type { ServerModule } from '../../src/contract/server.ts'
 import { main } from '../../src/main.ts'
+import { expectNoKeyBelow, expectNoKeyIn } from './leaks.ts'
 
 /** The package's executable, as a user runs it. */
 export const binary = fileURLToPath(new URL('../../bin/consentctl.cjs', import.meta.url))
@@ -60,7 +61,9 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
     },
     options.loadServer ?? (() => Promise.reject(new Error('this test has no server'))),
   )
-  return { code, stdout: stdout.text(), stderr: stderr.text() }
+  const ran = { code, stdout: stdout.text(), stderr: stderr.text() }
+  expectNoKeyIn(args, options.env ?? {}, stdin, ran)
+  return ran
 }
 
 /** Runs the built executable as a process of its own. */
@@ -75,13 +78,16 @@ export function runBinary(
     child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk))
     child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk))
     child.once('error', reject)
-    child.once('close', code =>
-      resolve({
-        code: code ?? -1,
-        stdout: Buffer.concat(stdout).toString(),
-        stderr: Buffer.concat(stderr).toString(),
-      }),
-    )
+    child.once('close', code => {
+      const [out, err] = [Buffer.concat(stdout).toString(), Buffer.concat(stderr).toString()]
+      const ran = { code: code ?? -1, stdout: out, stderr: err }
+      try {
+        expectNoKeyIn(args, options.env ?? {}, options.stdin ?? '', ran)
+        resolve(ran)
+      } catch (error) {
+        reject(error)
+      }
+    })
     child.stdin.on('error', () => {}) // it may end before it has read everything
     child.stdin.end(options.stdin ?? '')
   })
@@ -93,7 +99,13 @@ export function useFolder(): { path: string } {
   beforeAll(() => {
     folder.path = mkdtempSync(join(tmpdir(), 'consentctl-'))
   })
-  afterAll(() => rmSync(folder.path, { recursive: true, force: true }))
+  afterAll(() => {
+    try {
+      expectNoKeyBelow(folder.path)
+    } finally {
+      rmSync(folder.path, { recursive: true, force: true })
+    }
+  })
   return folder
 }
 

@@ -107,7 +107,7 @@ describe('nothing that acts reaches a terminal', () => {
     expect(stderr.match(escapes) ?? []).toEqual([])
   })
 
-  it('a single record', () => {
+  it('a single record', { timeout: 60_000 }, () => {
     for (const record of records) {
       const options = { single: true, columns: 80, color: true, header: false }
       const text = details(consentView, options).rows([record]).replaceAll(bold, '')

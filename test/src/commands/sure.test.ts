@@ -1,0 +1,163 @@
+import { HttpResponse, http } from 'msw'
+import { describe, expect, it } from 'vitest'
+import { answers, byId, consent, fails, useCli } from '../support.ts'
+
+const cli = useCli()
+
+/** An instance that has the records a, b and c. */
+function holding() {
+  const there = new Set(['a', 'b', 'c'])
+  cli.instance.use(
+    http.get(byId, ({ params: { id } }) =>
+      there.has(String(id)) ? HttpResponse.json(consent({ id: String(id) })) : fails(404, 'not_found'),
+    ),
+    http.delete(byId, ({ params: { id } }) =>
+      there.delete(String(id)) ? HttpResponse.json(consent({ id: String(id) })) : fails(404, 'not_found'),
+    ),
+  )
+}
+
+const deleted = () =>
+  cli
+    .sent()
+    .filter(({ method }) => method === 'DELETE')
+    .map(({ path }) => path.split('/').at(-1))
+
+describe('rm --confirm N', () => {
+  it('deletes where exactly so many are there', async () => {
+    holding()
+    const { code, stdout } = await cli.run(['rm', '-', '--confirm', '2', '-q'], { stdin: 'a\nb\na\n' })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'a\nb\n' })
+    expect(deleted()).toEqual(['a', 'b'])
+  })
+
+  it.each([
+    ['more', ['a', 'b', 'c'], '2', 'there are 3 records, not 2'],
+    ['fewer, for one is gone already', ['a', 'gone'], '2', 'there is 1 record, not 2'],
+    ['none', ['gone'], '1', 'there are 0 records, not 1'],
+  ])('deletes nothing and ends with 10 where there are %s', async (_, ids, count, said) => {
+    holding()
+    const { code, stdout, stderr } = await cli.run(['rm', ...ids, '--confirm', count, '--yes'])
+    expect({ code, stdout }).toEqual({ code: 10, stdout: '' })
+    expect(stderr).toContain(said)
+    expect(deleted()).toEqual([])
+  })
+
+  it.each(['0', '-1', 'all', '1.5'])('is refused for %j, before any request', async count => {
+    expect(await cli.run(['rm', 'a', '--confirm', count])).toMatchObject({ code: 2, stdout: '' })
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('deletes nothing where a record cannot be read for another reason', async () => {
+    cli.instance.use(http.get(byId, () => fails(401, 'unauthorized')))
+    expect(await cli.run(['rm', 'a', '--confirm', '1'])).toMatchObject({ code: 4, stdout: '' })
+    expect(deleted()).toEqual([])
+  })
+})
+
+describe('rm --ignore-missing', () => {
+  it('passes over what is gone, and prints what was deleted', async () => {
+    holding()
+    const { code, stdout, stderr } = await cli.run([
+      'rm',
+      'a',
+      'gone',
+      'b',
+      '--yes',
+      '--ignore-missing',
+      '-q',
+    ])
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'a\nb\n', stderr: '' })
+  })
+
+  it('counts what was deleted and not what was asked for', async () => {
+    holding()
+    const { code, stderr } = await cli.run(['rm', 'gone', 'c', '--yes', '--ignore-missing'])
+    expect(code).toBe(0)
+    expect(stderr).toContain('deleted 1 record on')
+  })
+
+  it('ends with 0 where all are gone', async () => {
+    holding()
+    expect(await cli.run(['rm', 'gone', '--yes', '--ignore-missing', '-q'])).toMatchObject({
+      code: 0,
+      stdout: '',
+    })
+  })
+
+  it('passes over nothing else', async () => {
+    cli.instance.use(http.delete(byId, () => fails(403, 'forbidden')))
+    expect(await cli.run(['rm', 'a', '--yes', '--ignore-missing'])).toMatchObject({ code: 4 })
+  })
+})
+
+describe('a protected profile', () => {
+  const isProtected = async () => {
+    expect((await cli.run(['config', 'set', 'base_url', cli.instance.url, '-p', 'live'])).code).toBe(0)
+    expect((await cli.run(['config', 'set', 'protected', 'true', '-p', 'live'])).code).toBe(0)
+  }
+
+  it('refuses --yes alone, before any request', async () => {
+    await isProtected()
+    const { code, stderr } = await cli.run(['rm', 'a', '--yes', '-p', 'live'])
+    expect(code).toBe(2)
+    expect(stderr).toContain('live is protected')
+    expect(stderr).toContain('--confirm')
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('is satisfied with the number', async () => {
+    await isProtected()
+    holding()
+    expect(await cli.run(['rm', 'a', '--yes', '--confirm', '1', '-p', 'live', '-q'])).toMatchObject({
+      code: 0,
+      stdout: 'a\n',
+    })
+  })
+})
+
+describe('--dry-run sends nothing, and prints what it would send', () => {
+  it.each([
+    [
+      'rm a b --yes',
+      [
+        ['DELETE', '/api/v1/consents/a', null],
+        ['DELETE', '/api/v1/consents/b', null],
+      ],
+    ],
+    ['rm a', [['DELETE', '/api/v1/consents/a', null]]],
+    [
+      'create --site s --subject maria --accepted --pref a=1',
+      [
+        [
+          'POST',
+          '/api/v1/consents',
+          { site_id: 's', subject_id: 'maria', accepted: true, preferences: { a: 1 } },
+        ],
+      ],
+    ],
+    ['update a --refused', [['PUT', '/api/v1/consents/a', { accepted: false }]]],
+    ['keys create --name ci --scope read', [['POST', '/api/v1/keys', { name: 'ci', scopes: ['read'] }]]],
+    ['keys revoke k', [['DELETE', '/api/v1/keys/k', null]]],
+    ['sites create --name Shop', [['POST', '/api/v1/sites', { name: 'Shop' }]]],
+    ['sites update s --name Shop', [['PATCH', '/api/v1/sites/s', { name: 'Shop' }]]],
+    ['sites rotate-token s --overlap 0', [['POST', '/api/v1/sites/s/token', { overlap_hours: 0 }]]],
+  ])('%s', async (line, requests) => {
+    const { code, stdout, stderr } = await cli.run([...line.split(' '), '--dry-run', '-o', 'ndjson'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map(row => JSON.parse(row)),
+    ).toEqual(requests.map(([method, path, body]) => ({ method, url: cli.instance.url + path, body })))
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('reads what a merge needs, and changes nothing', async () => {
+    cli.instance.use(answers('get', byId, consent({ preferences: { a: 1, b: 2 } })))
+    const { stdout } = await cli.run(['update', 'x', '--pref', 'b=3', '--dry-run', '--json'])
+    expect(JSON.parse(stdout)).toMatchObject({ method: 'PUT', body: { preferences: { a: 1, b: 3 } } })
+    expect(cli.sent().map(({ method }) => method)).toEqual(['GET'])
+  })
+})
