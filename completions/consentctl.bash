@@ -113,7 +113,7 @@ _consentctl() {
     'admin user password') commands='' flags='--email --password-stdin --database-url --data-dir' ;;
   esac
   if [[ -z $words ]]; then
-    [[ $current == -* ]] && words="$flags --version -V --output -o --json --quiet -q --header --columns --no-truncate --no-csv-guard --out --profile -p --base-url --color --timeout --max-wait --ca-file --verbose --debug --help -h" || words=$commands
+    [[ $current == -* ]] && words="$flags --version -V --output -o --json --quiet -q --header --columns --no-truncate --no-csv-guard --out --pager --profile -p --base-url --color --timeout --max-wait --ca-file --verbose --debug --help -h" || words=$commands
     words=${words// /$'\n'}
   fi
   local IFS=$'\n'

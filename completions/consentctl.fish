@@ -115,6 +115,7 @@ complete -c consentctl -l columns -x -d 'in tables, TSV and CSV: these columns, 
 complete -c consentctl -l no-truncate -d 'do not cut tables to the width of the terminal'
 complete -c consentctl -l no-csv-guard -d 'in CSV: no apostrophe before cells that a spreadsheet takes for a formula'
 complete -c consentctl -l out -r -F -d 'print the records into a new file, which only you can read'
+complete -c consentctl -l pager -d 'show the records in your pager (PAGER, else less), on a terminal'
 complete -c consentctl -l profile -s p -x -a '(consentctl completion values profiles 2> /dev/null)' -d 'the stored instance to use'
 complete -c consentctl -l base-url -x -d 'the address of the instance'
 complete -c consentctl -l color -x -a 'auto always never' -d 'whether to colour'

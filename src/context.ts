@@ -24,6 +24,7 @@ export interface Globals extends GlobalFlags {
   readonly truncate?: boolean
   readonly csvGuard?: boolean
   readonly out?: string
+  readonly pager?: boolean
   readonly color?: ColorChoice
   readonly timeout?: string
   readonly maxWait?: string

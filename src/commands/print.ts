@@ -19,7 +19,7 @@ export async function printing(
   const chosen = chosenView(ctx, format, view)
   if (ctx.globals.out === undefined) {
     const output = await run()
-    if (output) await print(ctx, format, chosen, output, ctx.io.out)
+    if (output) await show(ctx, format, chosen, output)
     return
   }
   const { openOutFile } = await import('../io/out-file.ts')
@@ -42,6 +42,23 @@ export async function printing(
   }
 }
 
+/** On standard output; through a pager where that was asked for, and somebody watches. */
+async function show(
+  ctx: Context,
+  format: FormatName,
+  chosen: View<unknown> | null,
+  output: Output<unknown>,
+): Promise<void> {
+  const { out } = ctx.io
+  if (!ctx.globals.pager || !out.isTerminal) return await print(ctx, format, chosen, output, out)
+  const pager = (await import('../io/pager.ts')).openPager(ctx.host)
+  try {
+    await print(ctx, format, chosen, output, pager, true)
+  } finally {
+    await pager.end()
+  }
+}
+
 /** What a change has answered is kept: it may be a secret that is shown once, or the only trace of what was done. */
 async function giveUp(ctx: Context, file: OutFile, isPrecious: boolean): Promise<void> {
   const isKept = isPrecious && !file.isEmpty
@@ -55,21 +72,21 @@ async function print<Row>(
   chosen: View<Row> | null,
   { view, pages, single, mutates, exit: exitOf }: Output<Row>,
   target: { write(text: string): Promise<void>; readonly closed?: boolean },
+  isScreen = target === ctx.io.out,
 ): Promise<void> {
   const { out } = ctx.io
   const { header, color, truncate, csvGuard } = ctx.globals
   const asked = started(pages) // the first request is on its way while the renderer loads
   const render = await formats[format](single)
-  const toStream = target === out
   const renderer = render(chosen ?? view, {
     single,
     columns: out.columns,
-    color: toStream ? out.color : color === 'always',
+    color: isScreen ? out.color : color === 'always',
     header: header ?? false,
     chosen: chosen !== null,
     uncut: truncate === false,
     unguarded: csvGuard === false,
-    isTerminal: toStream && out.isTerminal,
+    isTerminal: isScreen && out.isTerminal,
   })
   let begin = renderer.begin() // written with the first rows: a command that fails before them prints nothing
   let unwritten: unknown

@@ -38,6 +38,7 @@ export async function buildProgram(
     .option('--no-truncate', 'do not cut tables to the width of the terminal')
     .option('--no-csv-guard', 'in CSV: no apostrophe before cells that a spreadsheet takes for a formula')
     .option('--out <file>', 'print the records into a new file, which only you can read')
+    .option('--pager', 'show the records in your pager (PAGER, else less), on a terminal')
     .option('-p, --profile <name>', 'the stored instance to use')
     .option('--base-url <url>', 'the address of the instance')
     .addOption(

@@ -65,6 +65,21 @@ describe.skipIf(!hasTerminal)('auth login on a terminal', () => {
 })
 
 describe.skipIf(!hasTerminal)('list on a terminal', () => {
+  it('goes through the pager that the user has, where that is asked for', async () => {
+    await create()
+    const paged = { ...env(), PAGER: 'sed s/^/paged:/' }
+    expect((await openTerminal(['list', '--limit', '1', '--pager'], paged).ended).screen).toMatch(
+      /paged:.*ID/,
+    )
+    expect((await openTerminal(['list', '--limit', '1'], paged).ended).screen).not.toContain('paged:')
+    const missing = await openTerminal(['list', '--limit', '1', '--pager'], {
+      ...env(),
+      PAGER: 'no-such-pager',
+    }).ended
+    expect(missing.code).toBe(1)
+    expect(missing.screen).toContain('cannot be run')
+  })
+
   it('is a table with a footer that counts', async () => {
     await create()
     const { code, screen } = await openTerminal(['list', '--limit', '1'], env()).ended
