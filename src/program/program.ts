@@ -8,6 +8,8 @@ import { type Group, type Leaf, tree } from './tree.ts'
 
 /** The names of the commands to load; of the others the name and the summary are enough for help and suggestions. */
 export interface Words {
+  /** 0 where there is no word at all: the help is then short. */
+  readonly size?: number
   has(word: string): boolean
 }
 
@@ -28,7 +30,7 @@ export async function buildProgram(
     .helpCommand(false)
     .usage('<command> [options]')
     .exitOverride()
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({ showGlobalOptions: true, ...(words.size === 0 && { visibleOptions: () => [] }) })
     .configureOutput({ writeOut: print, writeErr: print, outputError: () => {} })
     .addOption(new Option('-o, --output <format>', 'how to print records').choices([...formatNames]))
     .addOption(new JsonOption())
@@ -50,7 +52,11 @@ export async function buildProgram(
     )
     .addHelpText(
       'after',
-      `\nStart here:\n  $ consentctl auth login --base-url https://consent.example.com\n  $ consentctl list\n`,
+      `${words.size === 0 ? '\nconsentctl --help has the flags too.\n' : ''}
+Start here:
+  $ consentctl auth login --base-url https://consent.example.com
+  $ consentctl list
+`,
     )
   requestFlags(program)
   await addAll(program, tree, words, context)
