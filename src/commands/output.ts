@@ -11,11 +11,13 @@ export interface Output<Row> {
   readonly single: boolean
   /** Whether to go on when the reader of stdout has gone: work that changes records is finished. */
   readonly mutates: boolean
+  /** Whether it can be gone on with, so that it ends where its results cannot be written, and they are not lost. */
+  readonly resumes?: boolean
   /** Asked when the rows are through: the exit code, where it is not 0. */
   readonly exit?: () => Exit
 }
 
-type Extra<Row> = Partial<Pick<Output<Row>, 'mutates' | 'exit' | 'single'>>
+type Extra<Row> = Partial<Pick<Output<Row>, 'mutates' | 'resumes' | 'exit' | 'single'>>
 
 /** Rows as they come. */
 export function many<Row>(

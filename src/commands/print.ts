@@ -70,7 +70,7 @@ async function print<Row>(
   ctx: Context,
   format: FormatName,
   chosen: View<Row> | null,
-  { view, pages, single, mutates, exit: exitOf }: Output<Row>,
+  { view, pages, single, mutates, resumes, exit: exitOf }: Output<Row>,
   target: { write(text: string): Promise<void>; readonly closed?: boolean },
   isScreen = target === ctx.io.out,
 ): Promise<void> {
@@ -93,7 +93,7 @@ async function print<Row>(
   const write = async (text: string) => {
     if (unwritten === undefined)
       await target.write(text).catch((error: unknown) => {
-        if (!mutates) throw error
+        if (!mutates || resumes) throw error
         unwritten = error // what was asked for is done all the same
       })
   }

@@ -18,7 +18,11 @@ export function bulkCreate(ctx: Context, options: BulkOptions): Output<LineResul
   requireBaseUrl(ctx.settings)
   if (!options.dryRun) requireApiKey(ctx.settings)
   const tally = newTally()
-  return many(bulkView, pages(ctx, options, tally), { mutates: true, exit: () => exitOf(tally) })
+  return many(bulkView, pages(ctx, options, tally), {
+    mutates: true,
+    resumes: true,
+    exit: () => exitOf(tally),
+  })
 }
 
 async function* pages(
