@@ -8,12 +8,13 @@ const {
   closeSync,
   readFileSync,
   renameSync,
+  statSync,
   unlink,
   writeFileSync,
   writeSync,
 } = require('node:fs')
 const { createRequire, wrap } = require('node:module')
-const { dirname, join } = require('node:path')
+const { dirname, isAbsolute, join } = require('node:path')
 
 /** V8 itself does not look whether what it is given is damaged. */
 const checksum = data => require('node:zlib').crc32(data)
@@ -76,8 +77,14 @@ function cacheFile({ NODE_DISABLE_COMPILE_CACHE, XDG_CACHE_HOME, LOCALAPPDATA, H
   const name = `${process.version}-${process.arch}.code`
   if (process.platform === 'win32')
     return LOCALAPPDATA ? join(LOCALAPPDATA, 'consentctl', 'cache', name) : null
-  if (XDG_CACHE_HOME) return join(XDG_CACHE_HOME, 'consentctl', name)
-  return HOME && existsSync(HOME) ? join(HOME, '.cache', 'consentctl', name) : null
+  if (XDG_CACHE_HOME && isAbsolute(XDG_CACHE_HOME)) return join(XDG_CACHE_HOME, 'consentctl', name)
+  return isMine(HOME) ? join(HOME, '.cache', 'consentctl', name) : null
+}
+
+/** Whether a home folder is the user's own: root leaves those of others alone. */
+function isMine(home) {
+  const found = home && statSync(home, { throwIfNoEntry: false })
+  return Boolean(found) && found.uid === process.getuid()
 }
 
 /** What was kept of the script with this digest, if nobody else could have written it and no byte has changed. */
@@ -99,13 +106,13 @@ function readCache(file, id) {
 }
 
 function writeCache(file, id, script) {
-  const draft = `${file}.${process.pid}`
+  const draft = `${file}.${process.pid}.${Date.now()}`
   try {
     const data = script.createCachedData()
     const sum = Buffer.alloc(4)
     sum.writeUInt32LE(checksum(data))
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-    writeFileSync(draft, Buffer.concat([Buffer.from(id, 'latin1'), sum, data]), { mode: 0o600 })
+    writeFileSync(draft, Buffer.concat([Buffer.from(id, 'latin1'), sum, data]), { mode: 0o600, flag: 'wx' })
     renameSync(draft, file)
   } catch {
     unlink(draft, () => {}) // a start without it is slower, and no worse

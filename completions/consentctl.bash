@@ -116,7 +116,10 @@ _consentctl() {
     [[ $current == -* ]] && words="$flags --version -V --output -o --json --quiet -q --header --columns --no-truncate --no-csv-guard --out --pager --profile -p --base-url --color --timeout --max-wait --ca-file --verbose --debug --help -h" || words=$commands
     words=${words// /$'\n'}
   fi
-  local IFS=$'\n'
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  # Not compgen -W, which evaluates what stands in its words.
+  COMPREPLY=()
+  while IFS= read -r i; do
+    [[ -n $i && $i == "$current"* ]] && COMPREPLY+=("$i")
+  done <<< "$words"
 }
 complete -F _consentctl consentctl

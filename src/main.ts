@@ -23,6 +23,8 @@ export async function main(host: Host, loadServer: () => Promise<ServerModule>):
     help += text
   }
   try {
+    if (argv.some(word => /^--json(=|$)|^(-o|--output=)?(nd)?json$/.test(word)))
+      globals = () => ({ json: true })
     refuseKeys(argv)
     const program = await buildProgram(new Set(argv), version, print, context)
     globals = () => program.opts()

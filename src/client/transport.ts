@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { Endpoint } from '../contract/endpoint.ts'
 import { read } from './answer.ts'
 import { attempt } from './attempt.ts'
@@ -33,6 +34,7 @@ export async function openTransport(connection: Connection): Promise<Transport> 
   const idle = new AbortController() // what ends reads and waits, and leaves changes alone
   for (const signal of [closing.signal, interruption])
     signal.addEventListener('abort', () => idle.abort(signal.reason))
+  setMaxListeners(0, closing.signal, idle.signal) // one for each request that is under way
   const deliver = opened(connection, carrier, { reading: idle.signal, changing: closing.signal })
   let honours: Promise<boolean> | undefined
   const send = async (endpoint: Endpoint, input: Input) => {

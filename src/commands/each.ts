@@ -27,7 +27,7 @@ export function forEach<Row>(
   const failures: Exit[] = []
   let done = 0
   async function* pages(): AsyncGenerator<readonly Row[]> {
-    for (const id of ids) {
+    for (const [index, id] of ids.entries()) {
       let rows: readonly Row[]
       try {
         rows = await run(id)
@@ -37,7 +37,10 @@ export function forEach<Row>(
         await report(ctx, error, id)
         failures.push(code)
         if (isHopeless(code)) {
-          await ctx.warn(`stopped at ${id}: it and the ids after it were not done`)
+          const left = ids.length - index
+          await ctx.warn(
+            `stopped: ${left} of ${ids.length} ids ${left === 1 ? 'was' : 'were'} not done, from ${id} on`,
+          )
           break
         }
         continue

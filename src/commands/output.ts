@@ -13,11 +13,13 @@ export interface Output<Row> {
   readonly mutates: boolean
   /** Whether it can be gone on with, so that it ends where its results cannot be written, and they are not lost. */
   readonly resumes?: boolean
+  /** Told when all is printed, for people. */
+  readonly footer?: () => Promise<void>
   /** Asked when the rows are through: the exit code, where it is not 0. */
   readonly exit?: () => Exit
 }
 
-type Extra<Row> = Partial<Pick<Output<Row>, 'mutates' | 'resumes' | 'exit' | 'single'>>
+type Extra<Row> = Partial<Pick<Output<Row>, 'mutates' | 'resumes' | 'footer' | 'exit' | 'single'>>
 
 /** Rows as they come. */
 export function many<Row>(
@@ -37,12 +39,15 @@ export async function* pagesOf<Row>(rows: readonly Row[]): AsyncGenerator<readon
   yield rows
 }
 
-/** The same, and on a terminal how many there are. */
-export async function* countedPages<Row>(
+/** All rows of something, and on a terminal how many there are. */
+export function countedRows<Row>(
   ctx: Context,
+  view: View<Row>,
   rows: readonly Row[],
   noun: string,
-): AsyncGenerator<readonly Row[]> {
-  yield rows
-  if (ctx.io.out.isTerminal) await ctx.say(counted(rows.length, noun))
+): Output<Row> {
+  const footer = async () => {
+    if (ctx.io.out.isTerminal) await ctx.say(counted(rows.length, noun))
+  }
+  return many(view, pagesOf(rows), { footer })
 }

@@ -70,7 +70,7 @@ async function print<Row>(
   ctx: Context,
   format: FormatName,
   chosen: View<Row> | null,
-  { view, pages, single, mutates, resumes, exit: exitOf }: Output<Row>,
+  { view, pages, single, mutates, resumes, footer, exit: exitOf }: Output<Row>,
   target: { write(text: string): Promise<void>; readonly closed?: boolean },
   isScreen = target === ctx.io.out,
 ): Promise<void> {
@@ -104,6 +104,7 @@ async function print<Row>(
   }
   await write(begin + renderer.end())
   if (unwritten !== undefined) throw unwritten
+  if (!target.closed) await footer?.()
   ctx.exit = exitOf?.() ?? exit.done
 }
 

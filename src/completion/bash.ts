@@ -46,8 +46,11 @@ ${words.join('\n')}
     [[ $current == -* ]] && words="$flags ${namesOf(program.flags)}" || words=$commands
     words=\${words// /$'\\n'}
   fi
-  local IFS=$'\\n'
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  # Not compgen -W, which evaluates what stands in its words.
+  COMPREPLY=()
+  while IFS= read -r i; do
+    [[ -n $i && $i == "$current"* ]] && COMPREPLY+=("$i")
+  done <<< "$words"
 }
 complete -F _consentctl consentctl
 `

@@ -91,6 +91,8 @@ function refusedHint({ call, code }: ApiError): string {
 function hintOf({ code, retryAfter, call }: ApiError): string | undefined {
   if (code === 'quota_exceeded') return 'wait for the next calendar month (UTC), or raise the account’s quota'
   if (code === 'rate_limited' || code === 'unavailable') return againHint(retryAfter)
+  if (code === 'not_found' && call.path === '/api/v1/consents/:id')
+    return call.method === 'GET' ? 'get --include-deleted, or history, if it was deleted' : undefined
   if (code !== 'not_found' || call.path.startsWith('/api/v1/consents')) return undefined
   if (call.id === null) return 'not every instance has this; check its address: consentctl config list'
   return call.path.startsWith('/api/v1/keys')

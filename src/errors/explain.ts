@@ -39,10 +39,17 @@ export function explain(error: unknown): Explanation {
   return { code: 'bug', message: error instanceof Error ? error.message : String(error), exit: exit.failure }
 }
 
+/** What helps with complaints for which commander has no suggestion. */
+const hints: readonly (readonly [complaint: RegExp, hint: string])[] = [
+  [/^unknown command 'help'/, 'consentctl --help, or --help behind any command'],
+  [/^too many arguments/, 'names of fields follow an equals sign, as in --json=id; ids come as they are'],
+]
+
 /** commander's complaint about argv, with its suggestion, as a usage error. */
 export function fromCommander(error: { readonly message: string }): CliError {
   const [message = '', hint] = error.message.replace(/^error: /, '').split('\n')
-  return usageError(message, hint?.replace(/^\((.*)\)$/, '$1'))
+  const own = hints.find(([complaint]) => complaint.test(message))?.[1]
+  return usageError(message, own ?? hint?.replace(/^\((.*)\)$/, '$1'))
 }
 
 export function exitOf(error: unknown): Exit {

@@ -52,5 +52,5 @@ function wantsJson({ globals, host }: Pick<Context, 'globals' | 'host'>): boolea
 
 /** An instance may repeat the key that it refuses, or answer with a token where it should not; neither is shown. */
 function masked(text: string): string {
-  return text.replace(/\bs[kt]-[\w-]{8,}/g, maskKey)
+  return text.replace(/\bs[kt]-[^\s"'`<>,;]{8,}/g, maskKey)
 }

@@ -19,6 +19,8 @@ export interface Column<Row> {
 
 /** How a resource looks; columns in the order of the TSV, which scripts rely on. */
 export interface View<Row> {
+  /** In tables: whether every column is shown, though lines then run over. */
+  readonly keepsAll?: true
   readonly columns: readonly Column<Row>[]
   id(row: Row): string
 }

@@ -25,7 +25,12 @@ export const table: Format = <Row>(view: View<Row>, options: RenderOptions): Ren
     rows: rows => {
       if (rows.length === 0) return ''
       const isFirst = layout === undefined
-      layout ??= arrange(candidates(view, options, rows), rows, room, options.chosen ? 0 : narrowest)
+      layout ??= arrange(
+        candidates(view, options, rows),
+        rows,
+        room,
+        options.chosen || view.keepsAll ? 0 : narrowest,
+      )
       let text = isFirst ? `${chalk.bold(lineOf(layout, ({ column }) => title(column)))}\n` : ''
       for (const row of rows) text += `${lineOf(layout, ({ column }) => textOf(column, row))}\n`
       return text

@@ -60,6 +60,11 @@ export function usageOf({ path, arguments: operands, commands }: CommandInfo): s
   return words.filter(word => word !== '').join(' ')
 }
 
+/** A flag's value as it stands behind its name: an optional one follows a sign, without a space. */
+export function placeOf(value: string | null): string {
+  return value === null ? '' : value.startsWith('[') ? value : ` ${value}`
+}
+
 /** What addHelpText has put behind the help. */
 function afterHelp(command: Command): string {
   let text = ''

@@ -1,4 +1,4 @@
-import { type CommandInfo, type FlagInfo, flatten, usageOf } from './describe.ts'
+import { type CommandInfo, type FlagInfo, flatten, placeOf, usageOf } from './describe.ts'
 
 /** The manual pages by their files' names, in section 1 (man-pages(7)): the program's and one for each command. */
 export function manPages(tree: CommandInfo, version: string): Record<string, string> {
@@ -44,7 +44,7 @@ function section(title: string, body: string): string {
 }
 
 function flagEntry({ names, value, description, choices, required }: FlagInfo): string {
-  const term = `${names.join(', ')}${value ? ` ${value}` : ''}`
+  const term = `${names.join(', ')}${placeOf(value)}`
   const more = [required ? 'needed' : '', choices.length ? `one of ${choices.join(', ')}` : '']
   return entry(term, [description, ...more.filter(each => each !== '')].join('; '))
 }

@@ -1,4 +1,4 @@
-import { type CommandInfo, type FlagInfo, flatten, usageOf } from './describe.ts'
+import { type CommandInfo, type FlagInfo, flatten, placeOf, usageOf } from './describe.ts'
 
 /** The README's table of commands, in Markdown: how each is called, what it does, and its own flags. */
 export function readmeTable(tree: CommandInfo): string {
@@ -13,7 +13,7 @@ export function readmeTable(tree: CommandInfo): string {
 }
 
 function flagsOf(flags: readonly FlagInfo[]): string {
-  return flags.map(({ names, value }) => code(`${names.join(' ')}${value ? ` ${value}` : ''}`)).join(', ')
+  return flags.map(({ names, value }) => code(`${names.join(' ')}${placeOf(value)}`)).join(', ')
 }
 
 /** Code in a cell of a table, where a bar would end it. */

@@ -1,6 +1,8 @@
-import type { Connection } from '../client/connection.ts'
+import type { Connection, Trace } from '../client/connection.ts'
 import type { Context } from '../context.ts'
 import { usageError } from '../errors/errors.ts'
+import type { Io } from '../io/io.ts'
+import { visible } from '../output/index.ts'
 import { proxyFor } from './proxy.ts'
 import { parseSeconds } from './seconds.ts'
 import { requireBaseUrl, type Sourced } from './settings.ts'
@@ -17,7 +19,7 @@ export async function connectionOf(
   readKey: () => Promise<Sourced | null>,
   version: string,
 ): Promise<Connection> {
-  const { settings, host, globals, io, interruption } = ctx
+  const { settings, host, globals, io } = ctx
   const { env } = host
   const chosen = (flag: string, value: string | undefined): Sourced | null => {
     const variable = `CONSENTCTL_${flag.toUpperCase().replace('-', '_')}`
@@ -41,8 +43,8 @@ export async function connectionOf(
     timeout: timeout && timeout * 1000,
     maxWait,
     pause,
-    interruption,
-    trace: null,
+    interruption: ctx.interruption, // from now on: while a key is read, a signal ends the process as ever
+    trace: io.err.isTerminal && !globals.quiet ? teller(io) : null,
   }
   if (!globals.verbose && !globals.debug) return connection
   const { openTrace } = await import('../trace/trace.ts')
@@ -56,4 +58,14 @@ async function authorities(file: Sourced, extra: string | undefined): Promise<st
 async function pause(seconds: number, signal: AbortSignal): Promise<void> {
   const { setTimeout } = await import('node:timers/promises')
   await setTimeout(seconds * 1000, undefined, { signal })
+}
+
+/** Who watches is told why nothing happens. */
+function teller(io: Io): Trace {
+  return {
+    follow: (_call, _request, send) => send(),
+    waits: (error, seconds) =>
+      seconds >= 1 &&
+      void io.err.write(`${visible(error.message)}; again in ${Math.ceil(seconds)} s\n`).catch(() => {}),
+  }
 }

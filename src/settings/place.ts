@@ -51,7 +51,7 @@ export function isNamed({ source }: Sourced): boolean {
 
 /** Refuses a name that a new profile could not be told by. Throws a usage error. */
 export function checkProfileName(name: string): void {
-  if (/^[^\p{C}]{1,100}$/u.test(name) && name !== '__proto__') return
+  if (/^[\p{L}\p{N}][\p{L}\p{M}\p{N}._@-]{0,99}$/u.test(name)) return
   throw usageError(`a profile cannot be named "${name}"`, 'use letters, digits and hyphens')
 }
 

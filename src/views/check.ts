@@ -13,6 +13,7 @@ export interface CheckRow {
 
 export const checkView: View<CheckRow> = {
   id: row => (row.result === 'fail' ? row.check : ''),
+  keepsAll: true,
   columns: [
     field('check', { whole: true, rank: 1 }),
     field('result', { whole: true, rank: 2 }),

@@ -1,6 +1,6 @@
 import type { AuditEntry, Consent } from '../contract/index.ts'
 import type { View } from '../output/index.ts'
-import { field, minute } from './field.ts'
+import { field, minute, second } from './field.ts'
 
 /** A record as far as it is known: an instance may delete one without showing it. */
 export type ConsentRow = Partial<Consent> & Pick<Consent, 'id'>
@@ -43,14 +43,14 @@ export const consentViewWithDeleted: View<ConsentRow> = {
 export const auditView: View<AuditEntry> = {
   id: row => row.id,
   columns: [
-    field('id', { whole: true, rank: 8 }),
-    field('consent_id', { whole: true, rank: 9 }),
+    field('id'),
+    field('consent_id', { whole: true, rank: 8 }),
     field('action', { text: row => row.action ?? '', rank: 2 }),
     field('accepted', { text: row => yesNo(row.accepted), rank: 3 }),
     field('preferences', { rank: 4 }),
     field('policy_version', { title: 'policy', rank: 5 }),
     field('changed_by', { rank: 6 }),
-    field('actor_id', { whole: true, rank: 7 }),
-    field('created_at', { whole: true, rank: 1 }),
+    field('actor_id'),
+    field('created_at', { text: row => second(row.created_at), whole: true, rank: 1 }),
   ],
 }

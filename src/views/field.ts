@@ -9,3 +9,8 @@ export function field<Row>(name: keyof Row & string, column: Partial<Column<Row>
 export function minute(instant: string | null | undefined): string {
   return (instant ?? '').replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z$/, '$1 $2Z')
 }
+
+/** `2026-11-20 18:45:07Z`: a time to the second, for people. */
+export function second(instant: string): string {
+  return instant.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/, '$1 $2Z')
+}

@@ -11,6 +11,7 @@ export interface RequestRow {
 
 export const requestView: View<RequestRow> = {
   id: row => row.url,
+  keepsAll: true,
   columns: [
     field('method', { whole: true, rank: 1 }),
     field('url', { whole: true, rank: 2 }),

@@ -97,6 +97,15 @@ describe.each(found)('%s completes', (shell, ask) => {
     expect(line('consentctl create --site ').sort()).toEqual(['site-1', 'site-2'])
   })
 
+  it('names as they are, and evaluates none of them', () => {
+    const file = join(folder.path, '.config', 'consentctl', 'config.json')
+    const before = readFileSync(file, 'utf8')
+    writeFileSync(file, JSON.stringify({ profiles: { [`x$(touch ${folder.path}/evaluated)`]: {} } }))
+    expect(line('consentctl list -p x')).toHaveLength(1)
+    writeFileSync(file, before)
+    expect(existsSync(join(folder.path, 'evaluated'))).toBe(false)
+  })
+
   it('nothing for a value that only its user knows, and takes no value for a command', () => {
     expect(line('consentctl list --subject ')).toEqual([])
     expect(line('consentctl -p list --inc')).toEqual([])

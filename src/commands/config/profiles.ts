@@ -5,7 +5,7 @@ import { locate, requireFolder } from '../../settings/place.ts'
 import { type Credentials, own, type Profile, readCredentials } from '../../settings/store.ts'
 import { profileView } from '../../views/profile.ts'
 import { action } from '../action.ts'
-import { countedPages, many } from '../output.ts'
+import { countedRows } from '../output.ts'
 
 /** `config profiles`: every stored instance, and whether there is a key for it. */
 export function profiles(command: Command, ctx: Context): void {
@@ -33,7 +33,7 @@ Examples:
           protected: profile.protected ?? false,
           key: keyOf(profile, own(credentials, name)),
         }))
-        return many(profileView, countedPages(ctx, rows, 'profile'))
+        return countedRows(ctx, profileView, rows, 'profile')
       }),
     )
 }

@@ -37,7 +37,9 @@ export async function csvReader(header: Line, unguard: boolean): Promise<(line: 
     const fields: Fields = {}
     const single: Fields = {}
     for (const [index, column] of columns.entries()) {
-      const cell = unguard ? (cells[index] ?? '').replace(/^'(?=[=+\-@\t\r])/, '') : (cells[index] ?? '')
+      const cell = unguard
+        ? (cells[index] ?? '').replace(/^'(?='*[=+\-@\t\r\n＝＋－＠])/, '')
+        : (cells[index] ?? '')
       if (cell !== '') column(cell, `${place}: ${names[index]}`, fields, single)
     }
     if (Object.keys(single).length === 0) return fields

@@ -23,6 +23,7 @@ export async function openFailedOut(path: string, pid: number): Promise<FailedOu
   })
   let isEmpty = true
   let endsInLine = true
+  let isClosed = false
   return {
     add: async (raw, header) => {
       const start = isEmpty && header ? [header] : endsInLine ? [] : [Buffer.from('\n')]
@@ -31,13 +32,13 @@ export async function openFailedOut(path: string, pid: number): Promise<FailedOu
       await file.appendFile(Buffer.concat([...start, raw])).catch(cannotWrite(path))
     },
     close: async isWanted => {
-      try {
-        await file.sync().catch(cannotWrite(path))
-        if (isWanted && !isEmpty) await link(part, path).catch(cannotWrite(path))
-      } finally {
-        await file.close()
-        await rm(part, { force: true })
-      }
+      if (isClosed) return
+      isClosed = true
+      await file.sync().catch(cannotWrite(path))
+      await file.close()
+      if (isWanted && !isEmpty)
+        await link(part, path).catch(cannotWrite(`${path} (its lines are in ${part})`))
+      await rm(part, { force: true })
     },
   }
 }

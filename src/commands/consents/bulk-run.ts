@@ -37,7 +37,7 @@ export async function* send(run: Run): AsyncGenerator<readonly LineResult[]> {
   } finally {
     if (!isThrough) tally.stop ??= 'its result cannot be written' // or what broke it, which is told instead
     await progress.end()
-    await failedOut?.close(false).catch(() => {})
+    await failedOut?.close(job.journal === null).catch(() => {}) // without a journal nobody goes on, and these lines are all there is
     await job.journal?.close(isOver)
     if (tally.last > 0 || tally.broken === null) await tell(run, isOver)
   }
@@ -105,6 +105,8 @@ async function tell({ ctx, options, job, tally }: Run, isOver: boolean): Promise
   const before = job.before > 0 ? `, ${job.before} of them in earlier runs` : ''
   const rest = `${failed} failed${unknown > 0 ? `, ${unknown} unknown` : ''}`
   await ctx.say(`created ${counted(created)} on ${instanceOf(ctx)}${before}, ${rest}`)
+  if (failed > 0 && isOver && options.failedOut !== undefined)
+    await ctx.say(`the lines that failed are in ${options.failedOut}`)
   const command = resumption(ctx, options, job)
   const end = why === null && broken === null ? 'to try again what is not created' : 'to go on'
   if (command && !isOver) await ctx.warn(`${end}: ${command}`)

@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import { exit } from '../../errors/exit.ts'
+import { exitOf as exitOfError } from '../../errors/explain.ts'
 import { requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
 import { bulkView, type LineResult } from '../../views/bulk.ts'
 import { counted, instanceOf } from '../instance.ts'
@@ -43,18 +43,15 @@ async function* pages(
   }
 }
 
-/** Once: what is under way is finished and told. A second signal ends the process as ever. */
-function heedSignals(ctx: Context, tally: Tally, command: () => string | null): void {
-  const heed = (code: typeof exit.interrupted | typeof exit.terminated) => () => {
-    if (tally.interruption.signal.aborted) return
-    tally.signalExit = code
+/** What is under way is finished and told. A second signal ends the process as ever. */
+function heedSignals({ interruption, warn }: Context, tally: Tally, command: () => string | null): void {
+  interruption.addEventListener('abort', () => {
+    tally.signalExit = exitOfError(interruption.reason)
     tally.stop ??= 'interrupted'
     tally.interruption.abort()
     const how = command()
-    if (how) void ctx.warn(`ending what is under way; to go on later: ${how}`).catch(() => {})
-  }
-  ctx.host.once('SIGINT', heed(exit.interrupted))
-  ctx.host.once('SIGTERM', heed(exit.terminated))
+    if (how) void warn(`ending what is under way; to go on later: ${how}`).catch(() => {})
+  })
 }
 
 /** Tells what would be sent, after every line was checked. */

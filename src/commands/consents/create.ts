@@ -82,6 +82,8 @@ export function create(command: Command, ctx: Context): void {
           ip_address: fields.ipAddress,
           user_agent: fields.userAgent,
         }
+        if (body.accepted === undefined && ctx.io.err.isTerminal)
+          await ctx.say('note: without --accepted or --refused the record says "not accepted"')
         if (fields.dryRun) return rehearsed(ctx, [{ endpoint: consents.create, body }])
         const record = await ctx.api.consents.create({ body })
         await ctx.say(`created 1 record on ${instanceOf(ctx)}`)

@@ -49,7 +49,11 @@ export async function preferencesOf(
 ): Promise<JsonObject | undefined> {
   if (preferences === undefined && pref === undefined) return undefined
   const whole = preferences === undefined ? {} : await readPreferences(io, preferences)
-  const merged = { ...whole, ...Object.fromEntries((pref ?? []).map(readPair)) }
+  const pairs = (pref ?? []).map(readPair)
+  for (const [index, [name]] of pairs.entries())
+    if (pairs.findIndex(([other]) => other === name) < index)
+      throw usageError(`--pref ${name} is given twice`)
+  const merged = { ...whole, ...Object.fromEntries(pairs) }
   const parsed = Preferences.safeParse(merged)
   if (!parsed.success) throw dataError(`preferences: ${parsed.error.issues[0]?.message}`)
   return merged

@@ -4,10 +4,11 @@ import type { Extent } from '../../client/pages.ts'
 import type { Context } from '../../context.ts'
 import type { Consent, ConsentQuery } from '../../contract/index.ts'
 import { Resumable, usageError } from '../../errors/errors.ts'
+import type { View } from '../../output/index.ts'
 import { consentView, consentViewWithDeleted } from '../../views/consent.ts'
 import { action, Count, formatOf, given } from '../action.ts'
 import { counted } from '../instance.ts'
-import { many } from '../output.ts'
+import { many, type Output } from '../output.ts'
 import { firstInstant, lastInstant } from '../times.ts'
 import { acceptedOf } from './fields.ts'
 
@@ -59,7 +60,7 @@ Examples:
         const limit = options.limit ?? (isScreen && !options.all ? screenful : Number.POSITIVE_INFINITY)
         const maxRequests = options.maxRequests ?? Number.POSITIVE_INFINITY
         const view = options.includeDeleted ? consentViewWithDeleted : consentView
-        return many(view, records(ctx, queryOf(options, new Date()), { limit, maxRequests }))
+        return records(ctx, view, queryOf(options, new Date()), { limit, maxRequests })
       }),
     )
 }
@@ -78,30 +79,36 @@ function queryOf(options: z.output<typeof Options>, now: Date): ConsentQuery {
 }
 
 /** The pages of the walk; where it ends before the list does, on purpose or not, the command that goes on is told. */
-async function* records(
-  ctx: Context,
-  query: ConsentQuery,
-  extent: Extent,
-): AsyncGenerator<readonly Consent[]> {
+function records(ctx: Context, view: View<Consent>, query: ConsentQuery, extent: Extent): Output<Consent> {
   let shown = 0
   let next: string | null = null
-  try {
-    for await (const page of ctx.api.pages(query, extent)) {
-      yield page.records
-      shown += page.records.length
-      next = page.next
+  async function* pages(): AsyncGenerator<readonly Consent[]> {
+    try {
+      for await (const page of ctx.api.pages(query, extent)) {
+        yield page.records
+        shown += page.records.length
+        next = page.next
+      }
+    } catch (error) {
+      throw next === null ? error : new Resumable(error, resumeCommand(ctx.host.argv, query, next))
     }
-  } catch (error) {
-    throw next === null ? error : new Resumable(error, resumeCommand(ctx.host.argv, query, next))
   }
-  if (next !== null)
-    await ctx.warn(`${counted(shown)}; there are more: ${resumeCommand(ctx.host.argv, query, next)}`)
-  else if (ctx.io.out.isTerminal) await ctx.say(counted(shown))
+  const footer = async () => {
+    if (next !== null)
+      await ctx.warn(`${counted(shown)}; there are more: ${resumeCommand(ctx.host.argv, query, next)}`)
+    else if (ctx.io.out.isTerminal) await ctx.say(counted(shown))
+  }
+  return many(view, pages(), { footer })
 }
 
 /** The same command from a cursor on; a time that was relative is written out, for the cursor is bound to it. */
 function resumeCommand(argv: readonly string[], { from, to }: ConsentQuery, cursor: string): string {
-  const now: Record<string, string | undefined> = { '--from': from, '--to': to, '--cursor': undefined }
+  const now: Record<string, string | undefined> = {
+    '--from': from,
+    '--to': to,
+    '--cursor': undefined,
+    '--out': undefined,
+  }
   const words: string[] = []
   for (let index = 2; index < argv.length; index += 1) {
     const [flag = '', ...value] = (argv[index] ?? '').split('=')

@@ -57,6 +57,9 @@ Examples:
             )
           if (asks || sure.confirm !== undefined) {
             const found = await find(ctx, ids, Boolean(ignoreMissing) || !asks)
+            const there = new Set(found.map(({ id }) => id))
+            const missing = ids.filter(id => !there.has(id))
+            if (missing.length > 0) await ctx.say(`not there: ${missing.join(', ')}`)
             checkCount(sure, found.length, 'record', 'deleted')
             if (asks && found.length > 0) await confirmed(ctx, found)
           }

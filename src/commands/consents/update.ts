@@ -53,14 +53,17 @@ Examples:
         const body = { accepted, preferences }
         if (dryRun) return rehearsed(ctx, [{ endpoint: consents.update, params: { id }, body }])
         const record = await ctx.api.consents.update({ params: { id }, body })
-        for (const line of before ? differences(before, record) : []) await ctx.say(line)
-        await ctx.say(`updated 1 record on ${instanceOf(ctx)}`)
+        const lines = before && differences(before, record)
+        for (const line of lines ?? []) await ctx.say(line)
+        await ctx.say(
+          `${lines?.length === 0 ? 'nothing to change in' : 'updated'} 1 record on ${instanceOf(ctx)}`,
+        )
         return one(consentView, record, { mutates: true })
       }),
     )
 }
 
-/** What has changed in a record, a line each; or that nothing has. */
+/** What has changed in a record, a line each. */
 function differences(before: Consent, after: Consent): string[] {
   const [was, is] = [before.preferences ?? {}, after.preferences ?? {}]
   const lines = before.accepted === after.accepted ? [] : [`accepted: ${before.accepted} → ${after.accepted}`]
@@ -68,7 +71,7 @@ function differences(before: Consent, after: Consent): string[] {
     const [old, now] = [shown(was, name), shown(is, name)]
     if (old !== now) lines.push(`${name}: ${old} → ${now}`)
   }
-  return lines.length > 0 ? lines : ['nothing differs from before']
+  return lines
 }
 
 function shown(preferences: JsonObject, name: string): string {

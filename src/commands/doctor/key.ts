@@ -11,22 +11,29 @@ export async function checkKey(ctx: Context, limit: number): Promise<Checked[]> 
   const key = await tried('key', async () => {
     const { value, source } = await requireApiKey(ctx.settings).read()
     probed = await ctx.api.probe('/api/v1/consents?limit=1', limit)
-    return judged(probed, `${maskKey(value)} from ${source}`)
+    return judged(probed, `${maskKey(value)} from ${source}`, source)
   })
   const answer = probed
   if (!answer) return [key, skip('quota', 'the key was not tried')]
   return [key, await tried('quota', () => checkQuota(answer))]
 }
 
-function judged({ status, text }: Probed, key: string): Checked {
+function judged({ status, text }: Probed, key: string, source: string): Checked {
   if (status === 200) return ok('key', `${key} is accepted (this took one request of the quota)`)
   if (isCode(text, 'forbidden'))
     return warn('key', `${key} is accepted, but may not read records`, 'consentctl keys list')
   if (status === 401 || status === 403)
-    return fail('key', exit.auth, `${key} is not accepted (${status})`, 'consentctl auth login')
+    return fail('key', exit.auth, `${key} is not accepted (${status})`, remedyFor(source))
   if (isCode(text, 'quota_exceeded')) return ok('key', `${key} is accepted`)
   const code = status === 429 || status >= 500 ? exit.temporary : exit.usage
   return fail('key', code, `${key}: the instance answered ${status}`, 'check the address of the instance')
+}
+
+/** A variable goes before what is stored, so that to store another key would change nothing. */
+function remedyFor(source: string): string {
+  return source.startsWith('CONSENTCTL_')
+    ? `set ${source} to a valid key, or unset it`
+    : 'consentctl auth login'
 }
 
 /** Under this share of the quota it is time to do something. */

@@ -4,7 +4,7 @@ import type { Context } from '../../context.ts'
 import { keys } from '../../contract/keys.ts'
 import { keyView } from '../../views/key.ts'
 import { action } from '../action.ts'
-import { countedPages, many } from '../output.ts'
+import { countedRows } from '../output.ts'
 import { aboutSignIn, signIn, signInFlags, signInOptions } from '../sign-in.ts'
 
 /** `keys list`: the API keys of the account, revoked ones too. */
@@ -22,7 +22,7 @@ Examples:
       action(ctx, z.strictObject(signInOptions), keyView, async (_, options) => {
         const api = await signIn(ctx, options)
         const { data } = await api.call(keys.list, {})
-        return many(keyView, countedPages(ctx, data, 'key'))
+        return countedRows(ctx, keyView, data, 'key')
       }),
     )
 }

@@ -4,7 +4,7 @@ import type { Context } from '../../context.ts'
 import { sites } from '../../contract/sites.ts'
 import { siteView } from '../../views/site.ts'
 import { action } from '../action.ts'
-import { countedPages, many } from '../output.ts'
+import { countedRows } from '../output.ts'
 import { aboutSignIn, signIn, signInFlags, signInOptions } from '../sign-in.ts'
 
 /** `sites list`: the sites of the account. */
@@ -22,7 +22,7 @@ Examples:
       action(ctx, z.strictObject(signInOptions), siteView, async (_, options) => {
         const api = await signIn(ctx, options)
         const { data } = await api.call(sites.list, {})
-        return many(siteView, countedPages(ctx, data, 'site'))
+        return countedRows(ctx, siteView, data, 'site')
       }),
     )
 }

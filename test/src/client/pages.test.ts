@@ -135,14 +135,14 @@ describe('an instance that follows the specification in its own way', () => {
       preferences: {},
       policy_version: 1,
       changed_by: 'Ann',
-      actor_id: 'u9',
+      actor_id: 'Ann',
       created_at: 'yesterday',
       ip: 'x',
     }
     cli.instance.use(answers('get', `${byId}/history`, { data: [entry] }))
     const { code, stdout } = await cli.run(['history', 'rec_7'], { ...screen, columns: 200 })
     expect(code).toBe(0)
-    for (const shown of ['Ann', 'u9', 'yesterday']) expect(stdout).toContain(shown)
+    for (const shown of ['Ann', 'Ann', 'yesterday']) expect(stdout).toContain(shown)
   })
 
   it('a create answered with 200, a base address with a path', async () => {

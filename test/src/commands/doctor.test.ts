@@ -231,9 +231,11 @@ it.each<[string, RunOptions]>([
   const { code, stdout, stderr } = await cli.run(['doctor'], { ...options, env })
   expect(code).toBe(4)
   expect(stdout).toMatch(
-    options.tty ? /^key +fail +sk-…a1b2/m : /^key\tfail\tsk-…a1b2 .*\tconsentctl auth login$/m,
+    options.tty
+      ? /^key +fail +sk-…a1b2/m
+      : /^key\tfail\tsk-…a1b2 .*\tset CONSENTCTL_API_KEY to a valid key, or unset it$/m,
   )
-  if (options.tty) expect(stderr).toContain('key: try consentctl auth login')
+  if (options.tty) expect(stderr).toContain('key: try set CONSENTCTL_API_KEY to a valid key')
   else expect(stderr).toBe('')
   expect((await cli.run(['doctor', '-q'], { env })).stdout).toBe('key\n')
 })

@@ -29,6 +29,8 @@ export interface Case {
   readonly stdin?: string
   /** The column that `-q` prints; null where that would lose a secret. */
   readonly id: string | null
+  /** The column that a table certainly shows, where that is not this one. */
+  readonly shown?: string
   readonly loadServer?: () => Promise<ServerModule>
 }
 
@@ -106,6 +108,7 @@ export const cases: readonly Case[] = [
     handlers: [answers('get', `${byId}/history`, { data: entries })],
     rows: entries,
     id: 'id',
+    shown: 'action',
   },
   {
     name: 'update',

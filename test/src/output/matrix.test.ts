@@ -48,7 +48,7 @@ type Rows = readonly Readonly<Record<string, unknown>>[]
 /** Holds a format's bytes against the rows, as a program reads them. */
 const check: Record<
   FormatName,
-  (text: string, expected: Pick<Case, 'id' | 'single'> & { rows: Rows; cells: Rows }) => void
+  (text: string, expected: Pick<Case, 'id' | 'shown' | 'single'> & { rows: Rows; cells: Rows }) => void
 > = {
   json: (text, { rows, single }) => expect(JSON.parse(text)).toEqual(single ? rows[0] : rows),
   ndjson: (text, { rows }) => expect(readers.ndjson(text)).toEqual(rows),
@@ -64,10 +64,10 @@ const check: Record<
     expect(read).toEqual(cells.map(row => header.map(name => cell(row[name]) ?? '')))
   },
   id: (text, { rows, id }) => expect(linesOf(text, '\n')).toEqual(rows.map(row => row[id ?? ''])),
-  table: (text, { cells, single, id }) => {
+  table: (text, { cells, single, id, shown = id }) => {
     expect(text).not.toMatch(dangerous)
     if (!single) expect(linesOf(text, '\n')).toHaveLength(1 + cells.length)
-    for (const row of cells) expect(text).toContain(String(row[id ?? Object.keys(row)[0] ?? '']))
+    for (const row of cells) expect(text).toContain(String(row[shown ?? Object.keys(row)[0] ?? '']))
   },
 }
 
