@@ -1,4 +1,4 @@
-// conf's only export is a default one; from a split bundle it is reached by name.
+// conf's only export is a default one; here it has a name, as everything else does.
 import Conf from 'conf'
 
 export { Conf }

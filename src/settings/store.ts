@@ -1,6 +1,6 @@
 import { chmodSync, statSync } from 'node:fs'
 import { platform } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import * as z from 'zod'
 import { readJsonFile } from './json-file.ts'
 
@@ -55,7 +55,7 @@ export function readConfig(folder: string): Config {
 export function readCredentials(folder: string, warn: Warn): Credentials {
   const file = credentialsFile(folder)
   const isThere = mend(file, 0o600, warn)
-  if (isThere) mend(folder, 0o700, warn)
+  if (isThere) keepToOneself(folder, warn)
   return readJsonFile<Credentials>(file, credentialsSchema, {})
 }
 
@@ -81,6 +81,14 @@ export function profileFor(folder: string, baseUrl: string): string | undefined 
 
 /** The bit of folders such as /tmp, which are for everybody, and where nobody can replace what is another's. */
 const sticky = 0o1000
+
+/** Mends a folder of our own. Another one may hold more than ours: there it is said what is wrong with it. */
+function keepToOneself(folder: string, warn: Warn): void {
+  if (basename(folder) === 'consentctl') return void mend(folder, 0o700, warn)
+  const mode = statSync(folder).mode
+  const isShared = platform() !== 'win32' && (mode & 0o022) !== 0 && (mode & 0o1000) === 0
+  if (isShared) warn(`others may write in ${folder}, and so replace your keys`)
+}
 
 /** Takes from others what they may do with a file or folder; false where there is none. */
 function mend(path: string, mode: number, warn: Warn): boolean {

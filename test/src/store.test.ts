@@ -75,13 +75,23 @@ describe('permissions that let others in', () => {
   })
 
   it('of the folder are mended with a warning, for whoever writes there replaces the keys', async () => {
-    const folder = fresh()
+    const folder = join(fresh(), 'consentctl')
     await saveProfile(folder, 'a', { base_url: 'https://a.example' }, 'sk-secret')
     chmodSync(folder, 0o777)
     const { code, stderr } = await listed(folder)
     expect(code).toBe(0)
     expect(modeOf(folder)).toBe('700')
     expect(stderr).toMatch(/^warning: /)
+  })
+
+  it('of a folder with another name, which may hold more, stay as they are, with a warning', async () => {
+    const folder = fresh()
+    await saveProfile(folder, 'a', { base_url: 'https://a.example' }, 'sk-secret')
+    chmodSync(folder, 0o775)
+    const { code, stderr } = await listed(folder)
+    expect(code).toBe(0)
+    expect(modeOf(folder)).toBe('775')
+    expect(stderr).toContain('replace your keys')
   })
 
   it('of a folder for everybody, such as /tmp, stay as they are', async () => {

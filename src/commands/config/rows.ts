@@ -1,7 +1,7 @@
 import type { Context } from '../../context.ts'
 import { configFolder, type Folder, stateFolder } from '../../settings/folders.ts'
 import { maskKey } from '../../settings/key.ts'
-import { locate, type Sourced } from '../../settings/place.ts'
+import { locate, type Sourced, sourced } from '../../settings/place.ts'
 import { own } from '../../settings/store.ts'
 import type { SettingRow } from '../../views/setting.ts'
 import { formatOf } from '../action.ts'
@@ -31,10 +31,27 @@ export function settingRows(ctx: Context): SettingRow[] {
     row('api_key', key),
     row('key_command', stored?.key_command ? { value: stored.key_command, source: from } : null),
     row('ca_file', settings.caFile),
+    row('timeout', either(globals.timeout, '--timeout', host.env, 'CONSENTCTL_TIMEOUT')),
+    row(
+      'max_wait',
+      either(globals.maxWait, '--max-wait', host.env, 'CONSENTCTL_MAX_WAIT') ?? {
+        value: '60',
+        source: 'default',
+      },
+    ),
     row('allow_http', hosts ? { value: hosts, source: 'CONSENTCTL_ALLOW_HTTP' } : null),
     row('error_format', errorFormat ? { value: errorFormat, source: 'CONSENTCTL_ERROR_FORMAT' } : null),
     row('output', { value: formatOf(ctx), source: asked ? 'flag' : 'default' }),
   ]
+}
+
+function either(
+  flag: string | undefined,
+  name: string,
+  env: Context['host']['env'],
+  variable: string,
+): Sourced | null {
+  return sourced(flag, name) ?? sourced(env[variable], variable)
 }
 
 function row(setting: string, found: Sourced | { value: string | null; source: string } | null): SettingRow {

@@ -110,4 +110,29 @@ describe('a line of CSV', () => {
     const { bodies } = await feed("subject_id\n'=1+1\n'quoted\n", '--csv-unguard')
     expect(bodies.slice(1).map(body => body['subject_id'])).toEqual(['=1+1', "'quoted"])
   })
+
+  it('is what it was, when what list prints is fed back with --csv-unguard', async () => {
+    const texts = [
+      '=x',
+      "'=x",
+      "''=x",
+      '-1',
+      "'-y",
+      '@z',
+      '+1',
+      '＝1',
+      "'＝1",
+      "'plain",
+      "''",
+      '\ttab',
+      'a,b "c"',
+      '\r\n',
+    ]
+    const data = texts.map((text, index) => consent({ id: uuid(index), subject_id: text }))
+    cli.instance.use(http.get(consentsPath, () => HttpResponse.json({ data, next_cursor: null })))
+    const printed = await cli.run(['list', '-o', 'csv', '--columns', 'site_id,subject_id'])
+    const { code, bodies } = await feed(printed.stdout, '--csv-unguard')
+    expect(code).toBe(0)
+    expect(bodies.slice(1).map(body => body['subject_id'])).toEqual(texts)
+  })
 })

@@ -32,6 +32,8 @@ it('lists every setting with its value and where it comes from, by its precedenc
     api_key: ['sk-…a1b2', 'profile shop, credentials.json'],
     key_command: [null, 'not set'],
     ca_file: [null, 'not set'],
+    timeout: [null, 'not set'],
+    max_wait: ['60', 'default'],
     allow_http: [null, 'not set'],
     error_format: [null, 'not set'],
     output: ['json', 'flag'],

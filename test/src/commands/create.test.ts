@@ -180,4 +180,11 @@ describe('refused before any request', () => {
     expect(stderr).toContain('--site')
     expect(cli.sent()).toEqual([])
   })
+
+  it('a preference that is given twice is an error, for one of them would be lost', async () => {
+    const { code, stderr } = await cli.run(['create', '--site', 's', '--pref', 'a=1', '--pref', 'a=2'])
+    expect(code).toBe(2)
+    expect(stderr).toContain('--pref a is given twice')
+    expect(cli.sent()).toEqual([])
+  })
 })
