@@ -14,6 +14,7 @@ it('any small JSON object is kept as it is', () => {
     fc.property(values, value => {
       const json = JSON.parse(JSON.stringify(value))
       fc.pre(!JSON.stringify(json).includes('\\u0000') && !/\d{16}|e\+/.test(JSON.stringify(json)))
+      fc.pre(!Object.hasOwn(json, '__proto__')) // parseExactJson refuses it, before a schema sees it
       expect(Preferences.parse(json)).toEqual(json)
     }),
   )
