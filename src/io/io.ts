@@ -14,7 +14,6 @@ export interface Host {
   readonly stdout: Stream
   readonly stderr: Stream
   on(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
-  once(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
   /** Throws where there is no such process. */
   kill(pid: number, signal: 0): unknown
   off(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown

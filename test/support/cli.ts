@@ -56,7 +56,6 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
       stdout: stdoutStream,
       stderr: stderr.stream,
       on: () => {},
-      once: () => {},
       off: () => {},
     },
     options.loadServer ?? (() => Promise.reject(new Error('this test has no server'))),

@@ -5,7 +5,7 @@ import { Preferences } from '../../contract/preferences.ts'
 import { dataError, usageError } from '../../errors/errors.ts'
 import { nameOf, readText } from '../../io/input.ts'
 import type { Io } from '../../io/io.ts'
-import { given } from '../action.ts'
+import { collect, given } from '../action.ts'
 
 type JsonObject = Record<string, unknown>
 
@@ -31,7 +31,7 @@ export function acceptanceFlags(command: Command): Command {
     .option(
       '--pref <name=value>',
       'a preference; repeat for more (true, false, numbers and JSON are typed)',
-      (pair: string, pairs: string[] = []) => [...pairs, pair],
+      collect,
     )
     .option('--preferences <@file|->', 'all preferences as a JSON object, from a file or standard input')
 }
