@@ -8,6 +8,7 @@ import type { TokenSite } from './banner/queries.ts'
 import { type BannerLimits, bannerRoutes, usualLimits } from './banner/routes.ts'
 import type { Config } from './config.ts'
 import { consentRoutes } from './consents/routes.ts'
+import type { Signer } from './evidence/signer.ts'
 import type { Geo } from './geo/lookup.ts'
 import { healthRoutes } from './health/routes.ts'
 import { Admission } from './http/admission.ts'
@@ -38,7 +39,8 @@ export interface AppOptions {
   readonly observer?: Observer | undefined
   /** What this node spends of quotas; settled by whoever made it, once the application is closed. */
   readonly quota: Quota
-  /** What cursors and sessions are signed with; the same on every node. */
+  /** What documents, cursors and sessions are signed with; the same on every node. */
+  readonly signer: Signer
   readonly cursorSecret: Buffer
   readonly sessionSecret: Uint8Array
   readonly bannerLimits?: BannerLimits

@@ -1,72 +1,9 @@
-import { isIP } from 'node:net'
+import type { KeyObject } from 'node:crypto'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import ipaddr from 'ipaddr.js'
-import * as z from 'zod'
+import type * as z from 'zod'
 import { OperatorError, type ServeOptions } from '../src/contract/index.ts'
-
-const portRange = 'must be a number from 0 to 65535'
-
-/** 0 lets the system choose a free one. */
-const Port = z.coerce
-  .string()
-  .regex(/^\d{1,5}$/, portRange)
-  .transform(Number)
-  .pipe(z.number().max(65_535, portRange))
-
-/** Requests a minute. */
-const Rate = z
-  .string()
-  .regex(/^[1-9]\d{0,8}$/, 'must be a whole number from 1 to 999999999')
-  .transform(Number)
-
-/** The name of a header (RFC 9110 section 5.1), in lower case as Node has it. */
-const HeaderName = z
-  .string()
-  .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'must be the name of one header')
-  .toLowerCase()
-
-/** Addresses and networks, such as `10.0.0.0/8,::1`. */
-const Networks = z
-  .string()
-  .transform(text => text.split(',').map(part => part.trim()))
-  .pipe(
-    z.array(
-      z.string().refine(isNetwork, {
-        error: ({ input }) =>
-          `${JSON.stringify(input)} is neither an address nor a network such as 10.0.0.0/8`,
-      }),
-    ),
-  )
-
-function oneOf<const Names extends readonly [string, ...string[]]>(names: Names) {
-  return z.enum(names, `must be one of ${names.join(', ')}`)
-}
-
-const Environment = z.object({
-  HOST: z.string().default('127.0.0.1'),
-  PORT: Port.default(8787),
-  DATABASE_URL: z
-    .string()
-    .regex(/^postgres(ql)?:\/\//, 'must begin with postgres:// or postgresql://')
-    .nullable()
-    .default(null),
-  CONSENTCTL_DATA_DIR: z.string().min(1).optional(),
-  LOG_LEVEL: oneOf(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
-  IP_STORAGE: oneOf(['truncated', 'raw', 'drop']).default('truncated'),
-  GEOIP_DB: z.string().optional(),
-  TRUST_PROXY: Networks.default([]),
-  EDGE_COUNTRY_HEADER: HeaderName.nullable().default(null),
-  EDGE_REGION_HEADER: HeaderName.nullable().default(null),
-  SESSION_SECRET: z
-    .string()
-    .refine(secret => Buffer.byteLength(secret) >= 32, 'must have at least 32 bytes')
-    .nullable()
-    .default(null),
-  METRICS_PORT: Port.nullable().default(null),
-  PUBLIC_RATE_PER_ADDRESS: Rate.default(60),
-  PUBLIC_RATE_PER_SITE: Rate.default(6000),
-})
+import { Environment } from './environment.ts'
 
 export interface Config {
   readonly host: string
@@ -85,6 +22,12 @@ export interface Config {
   readonly edgeRegionHeader: string | null
   /** What sessions are signed with, of at least 32 bytes; null where the operator gives none. */
   readonly sessionSecret: string | null
+  /** What documents are signed with (Ed25519); null where the database keeps the key. */
+  readonly signingKey: KeyObject | null
+  /** Days from a deletion until its personal data goes; null for never. */
+  readonly purgeAfterDays: number | null
+  /** How often what is new in the histories is covered by a signed checkpoint. */
+  readonly checkpointMinutes: number
   /** Where metrics are served; null for nowhere. */
   readonly metricsPort: number | null
   /** Requests of the public flow that are answered in a minute at most: from one address, and for one site. */
@@ -119,17 +62,13 @@ export function readConfig(options: ServeOptions, env: Env): Config {
     edgeCountryHeader: settings.EDGE_COUNTRY_HEADER,
     edgeRegionHeader: settings.EDGE_REGION_HEADER,
     sessionSecret: settings.SESSION_SECRET,
+    signingKey: settings.SIGNING_KEY_FILE,
+    purgeAfterDays: settings.PURGE_AFTER_DAYS,
+    checkpointMinutes: settings.CHECKPOINT_MINUTES,
     metricsPort: settings.METRICS_PORT,
     publicRatePerAddress: settings.PUBLIC_RATE_PER_ADDRESS,
     publicRatePerSite: settings.PUBLIC_RATE_PER_SITE,
   }
-}
-
-/** Whether a text is an address in full, or a network; one of every address there is would trust anybody. */
-function isNetwork(text: string): boolean {
-  const [address = '', bits, ...rest] = text.split('/')
-  if (isIP(address) === 0 || rest.length > 0) return false
-  return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && ipaddr.isValidCIDR(text))
 }
 
 function describe(issue: z.core.$ZodIssue): string {

@@ -1,4 +1,5 @@
 import { v7 } from 'uuid'
+import { idOf } from '../src/evidence/uuid.ts'
 
 /** A new UUID version 7 (RFC 9562 section 5.7), above every other that this process made in the same millisecond. */
 export function newId(): string {
@@ -25,14 +26,4 @@ export function lastIdAt(millisecond: number): string {
 function idAt(millisecond: number, fill: string): string {
   const hex = Math.min(millisecond, latest).toString(16).padStart(12, '0') + fill.repeat(20)
   return idOf(hex)
-}
-
-/** The text of a UUID from its 32 hexadecimal digits. */
-export function idOf(hex: string): string {
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-}
-
-/** The 16 bytes of a UUID. */
-export function idBytes(id: string): Buffer {
-  return Buffer.from(id.replaceAll('-', ''), 'hex')
 }

@@ -1,38 +1,27 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Sql } from 'postgres'
-import {
-  type AccountDraft,
-  type DatabaseOptions,
-  type NewAccount,
-  type NewPassword,
-  OperatorError,
-  type RunningServer,
-  type ServeOptions,
-  type ServerHost,
-} from '../src/contract/index.ts'
+import type { RunningServer, ServeOptions, ServerHost } from '../src/contract/index.ts'
 import { hasAccounts } from './accounts/queries.ts'
-import * as accounts from './accounts/service.ts'
+import { createAccount } from './accounts/service.ts'
+import { keepToOneself, workerFile } from './admin.ts'
 import { createApp } from './app.ts'
 import { limitsOf } from './banner/routes.ts'
 import { type Config, readConfig } from './config.ts'
 import { sweepKeys } from './consents/idempotency.ts'
-import { filesName } from './db/connect.ts'
 import { type Database, openDatabase } from './db/open.ts'
 import { sharedSecret } from './db/secrets.ts'
+import { openSigner } from './evidence/signer.ts'
 import { openGeo } from './geo/lookup.ts'
 import { listen } from './http/listening.ts'
 import { createLogger } from './http/logging.ts'
 import { withinDeadline } from './http/route.ts'
 import { drain } from './http/wire.ts'
+import { startJobs } from './jobs.ts'
 import type { MetricsServer } from './metrics/server.ts'
 import { Quota } from './quota/quota.ts'
 
-/** The embedded database's thread, as the build lays it beside this file. */
-const workerFile = new URL('./db/embedded-worker.js', import.meta.url)
+export { createAccount, resetPassword } from './admin.ts'
 
-/** How often Idempotency-Keys that no longer count are swept out, in milliseconds. */
-const sweepInterval = 60 * 60 * 1000
+const hour = 60 * 60 * 1000
 
 /** Opens and migrates the database, then listens. Throws an OperatorError where the operator can mend it. */
 export async function serve(options: ServeOptions, { env, onWait }: ServerHost): Promise<RunningServer> {
@@ -58,16 +47,17 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
     const isEmpty = !(await hasAccounts(sql))
     const url = await listen(app, config)
     logger.info({ url, metrics: metrics?.url }, 'listening')
-    const sweep = setInterval(() => sweepKeys(sql).catch(() => {}), sweepInterval)
+    const jobs = startJobs([{ name: 'sweeping keys', every: hour, run: () => sweepKeys(sql) }], logger)
     return {
       url,
       isEmpty,
-      createAccount: draft => accounts.createAccount(sql, draft),
+      createAccount: draft => createAccount(sql, draft),
       hurry: () => app.server.closeAllConnections(),
       close: async () => {
         logger.info('stopping')
-        clearInterval(sweep)
+        const idle = jobs.stop()
         await drain(app)
+        await withinDeadline(idle, 1000).catch(() => {})
         await withinDeadline(quota.settle(), 1000).catch(() => {}) // a database that hangs keeps nobody here
         await close()
         logger.info('stopped')
@@ -79,9 +69,10 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
   }
 }
 
-/** What cursors and sessions are signed with, on every node alike. */
-async function findSecrets(sql: Sql, { sessionSecret }: Config) {
+/** What cursors, sessions and documents are signed with, on every node alike. */
+async function findSecrets(sql: Sql, { sessionSecret, signingKey }: Config) {
   return {
+    signer: await openSigner(sql, signingKey),
     cursorSecret: await sharedSecret(sql, 'cursor'),
     sessionSecret: sessionSecret ? Buffer.from(sessionSecret) : await sharedSecret(sql, 'session'),
   }
@@ -92,57 +83,4 @@ async function openMetrics({ metricsPort }: Config): Promise<MetricsServer | nul
   if (metricsPort === null) return null
   const { startMetrics } = await import('./metrics/server.ts')
   return await startMetrics(metricsPort)
-}
-
-/** Creates an account in the database, beside a running server or without one. */
-export async function createAccount(
-  options: DatabaseOptions,
-  draft: AccountDraft,
-  host: ServerHost,
-): Promise<NewAccount> {
-  return await withDatabase(options, host, { mayBeNew: true }, sql => accounts.createAccount(sql, draft))
-}
-
-/** Gives a user a new password, and ends every session of that user. */
-export async function resetPassword(
-  options: DatabaseOptions,
-  user: { readonly email: string; readonly password?: string | undefined },
-  host: ServerHost,
-): Promise<NewPassword> {
-  return await withDatabase(options, host, { mayBeNew: false }, sql => accounts.resetPassword(sql, user))
-}
-
-/** Works on the database beside a running server, or without one. */
-async function withDatabase<T>(
-  options: DatabaseOptions,
-  { env, onWait, onDefault }: ServerHost,
-  { mayBeNew }: { mayBeNew: boolean },
-  work: (sql: Sql) => Promise<T>,
-): Promise<T> {
-  keepToOneself()
-  const config = readConfig(options, env)
-  if (!config.databaseUrl) {
-    const isNew = !existsSync(join(config.dataDir, filesName))
-    if (isNew && !mayBeNew) throw noDatabase(config)
-    const isNamed = Boolean(options.dataDir ?? env['CONSENTCTL_DATA_DIR'])
-    if (!isNamed) onDefault?.(`${isNew ? 'a new' : 'the'} embedded database in ${config.dataDir}`)
-  }
-  const database = await openDatabase(config, { workerFile, share: true, onWait })
-  try {
-    return await work(database.sql)
-  } finally {
-    await database.close()
-  }
-}
-
-function noDatabase({ dataDir }: Config): OperatorError {
-  return new OperatorError(`there is no database in ${dataDir}`, {
-    obstacle: 'not_found',
-    hint: 'name the one of your server with --data-dir or --database-url',
-  })
-}
-
-/** Files of the embedded database are for this user alone; its file layer asks for 0666, and this takes the rest. */
-function keepToOneself(): void {
-  process.umask(0o077)
 }

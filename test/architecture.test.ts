@@ -37,6 +37,11 @@ interface Rule {
 }
 
 const rules: Rule[] = [
+  {
+    layer: 'the evidence',
+    files: /^src\/evidence\//,
+    values: /^(node:crypto$|canonicalize$|src\/(contract|evidence)\/)/,
+  },
   { layer: 'the contract', files: /^src\/contract\//, values: /^(zod$|src\/contract\/)/ },
   {
     layer: 'the client',
@@ -63,7 +68,7 @@ const rules: Rule[] = [
     types: /^src\/client\//,
   },
   { layer: 'the program', files: /^src\//, never: /^server\// },
-  { layer: 'the server, of src', files: /^server\//, values: /^(?!src\/)|^src\/contract\// },
+  { layer: 'the server, of src', files: /^server\//, values: /^(?!src\/)|^src\/(contract|evidence)\// },
   {
     layer: 'queries and rows',
     files: /^server\/.*(queries|rows)\.ts$/,

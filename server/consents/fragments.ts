@@ -1,6 +1,6 @@
 // Pieces of SQL that the queries are made of.
 import type { JSONValue, Sql } from 'postgres'
-import type { State } from './chain.ts'
+import type { State } from '../../src/evidence/chain.ts'
 import type { Claim, Entry } from './rows.ts'
 
 /** The CTE `k`: a row where the key is new, or older than it is kept. */
@@ -27,15 +27,22 @@ export function columns(sql: Sql) {
     policy_version, version, record_hash, chain_head, created_at, updated_at, deleted_at`
 }
 
-/** The audit entry of the record that the CTE `c` has written: the state after the event. */
+/**
+ * The CTEs `h` and `l`: the audit entry of the record that the CTE `c` has written, which is its state after the event, and
+ * the entry's place in the log that checkpoints are made of.
+ */
 export function insertEntry(sql: Sql, { action, actor, at, link }: Entry) {
-  return sql`
-    insert into consent_history (
-      account_id, consent_id, version, action, accepted, preferences, policy_version, changed_by, actor_id,
-      created_at, salt, payload_hash, hash)
-    select account_id, id, version, ${action}, accepted, preferences, policy_version, ${actor.kind},
-      ${actor.id}::uuid, ${at}::timestamptz, ${link.salt}::bytea, ${link.payloadHash}::bytea, ${link.hash}::bytea
-    from c`
+  return sql`h as (
+      insert into consent_history (
+        account_id, consent_id, version, action, accepted, preferences, policy_version, changed_by, actor_id,
+        created_at, salt, payload_hash, hash)
+      select account_id, id, version, ${action}, accepted, preferences, policy_version, ${actor.kind},
+        ${actor.id}::uuid, ${at}::timestamptz, ${link.salt}::bytea, ${link.payloadHash}::bytea, ${link.hash}::bytea
+      from c
+    ), l as (
+      insert into log_entries (account_id, consent_id, version, hash)
+      select account_id, id, version, ${link.hash}::bytea from c
+    )`
 }
 
 export function json(sql: Sql, { preferences }: State) {

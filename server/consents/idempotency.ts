@@ -22,11 +22,11 @@ export function readIdempotencyKey(header: (name: string) => string | undefined)
 const slice = 60_000
 
 /** Forgets the keys that no longer count. */
-export async function sweepKeys(sql: Sql): Promise<void> {
+export async function sweepKeys(sql: Sql): Promise<null> {
   const before = Date.now() - validity
   for (;;) {
     const oldest = await findOldestKey(sql, new Date(before))
-    if (!oldest) return
+    if (!oldest) return null
     await forgetKeys(sql, new Date(Math.min(before, oldest.getTime() + slice)))
   }
 }

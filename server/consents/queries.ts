@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import type { Identity, State } from './chain.ts'
+import type { Identity, State } from '../../src/evidence/chain.ts'
 import { claimKey, columns, insertEntry, json } from './fragments.ts'
 import type { Claim, ConsentRow, Entry, EntryRow, ListFilters } from './rows.ts'
 
@@ -43,9 +43,7 @@ export async function insertConsent(
         ${record.recordHash}::bytea, ${entry.link.hash}::bytea, ${entry.at}::timestamptz, ${entry.at}::timestamptz
       from site ${claim ? sql`join k on true` : sql``}
       returning *
-    ), h as (
-      ${insertEntry(sql, entry)}
-    )
+    ), ${insertEntry(sql, entry)}
     select ${columns(sql)} from c`
   return row
 }
@@ -94,9 +92,7 @@ export async function updateConsent(
         deleted_at = ${state.deleted_at}, version = ${version + 1}, chain_head = ${entry.link.hash}
       where account_id = ${accountId} and id = ${id} and version = ${version} and deleted_at is null
       returning *
-    ), h as (
-      ${insertEntry(sql, entry)}
-    )
+    ), ${insertEntry(sql, entry)}
     select ${columns(sql)} from c`
   return row
 }

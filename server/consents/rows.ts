@@ -1,5 +1,4 @@
-import type { Caller } from '../auth/caller.ts'
-import type { Action, Identity, Link, State } from './chain.ts'
+import type { Action, Actor, Identity, Link, State } from '../../src/evidence/chain.ts'
 
 export interface ConsentRow extends Identity, State {
   id: string
@@ -14,7 +13,7 @@ export interface ConsentRow extends Identity, State {
 export interface EntryRow extends State {
   consent_id: string
   action: Action
-  changed_by: Caller['kind'] | 'system'
+  changed_by: Actor['kind']
   actor_id: string | null
   created_at: Date
   hash: Buffer
@@ -23,7 +22,7 @@ export interface EntryRow extends State {
 /** One event of the audit trail as it is written: whose, when, and its link in the chain. */
 export interface Entry {
   readonly action: Action
-  readonly actor: Pick<Caller, 'kind' | 'id'>
+  readonly actor: Actor
   readonly at: Date
   readonly link: Link
 }

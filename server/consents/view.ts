@@ -1,5 +1,5 @@
 import type { AuditEntry, Consent } from '../../src/contract/index.ts'
-import { entryId } from './chain.ts'
+import { entryId } from '../../src/evidence/chain.ts'
 import type { ConsentRow, EntryRow } from './rows.ts'
 
 /** A record as the API shows it (service specification section 2.1): without its address, chain and version. */

@@ -2,12 +2,14 @@ import type { Sql } from 'postgres'
 import tables from './migrations/0001_tables.sql'
 import idempotency from './migrations/0002_idempotency.sql'
 import service from './migrations/0003_service.sql'
+import evidence from './migrations/0004_evidence.sql'
 
 /** Every change of the schema, in order; a file that was ever released is never edited. */
 const migrations: readonly (readonly [name: string, statements: string])[] = [
   ['0001_tables', tables],
   ['0002_idempotency', idempotency],
   ['0003_service', service],
+  ['0004_evidence', evidence],
 ]
 
 /** One number for all nodes, so that two that start together migrate one after the other. */

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import canonicalize from 'canonicalize'
+import { idBytes, idOf } from '../../src/evidence/uuid.ts'
 import { Failure } from '../failure.ts'
-import { idBytes, idOf } from '../ids.ts'
 
 const version = 1
 const sizes = { version: 1, position: 16, mac: 16 } as const

@@ -2,6 +2,7 @@ import type * as z from 'zod'
 import { consents } from '../contract/consents.ts'
 import type { ConsentQuery, Endpoint } from '../contract/index.ts'
 import type { Connection } from './connection.ts'
+import type { Parameter } from './offers.ts'
 import { type Extent, type WalkedPage, walk } from './pages.ts'
 import type { Probed } from './probed.ts'
 import type { Input, Transport } from './transport.ts'
@@ -36,8 +37,11 @@ export interface Client {
   pages(query: ConsentQuery, extent: Extent): AsyncGenerator<WalkedPage>
   /** The answer to one GET of a path, whatever it is; `limit` in milliseconds. Throws a NetworkError. */
   probe(path: string, limit: number): Promise<Probed>
-  /** Whether the instance honours Idempotency-Key; asked once, of its own description. Throws where it cannot be asked. */
-  honoursIdempotency(): Promise<boolean>
+  /**
+   * Whether the instance has an endpoint, and of that a parameter; asked once, of its own
+   * description. Throws where it cannot be asked.
+   */
+  offers(endpoint: Endpoint, parameter?: Parameter): Promise<boolean>
   /** Drops the connections, and ends what is still under way. */
   close(): Promise<void>
 }
@@ -66,7 +70,7 @@ export function createClient(connect: () => Promise<Connection>): Client {
       send(endpoint, input) as ReturnType<Method<E>>,
     pages: (query, extent) => walk(methodsOfConsents.list, query, extent),
     probe: async (path, limit) => (await open()).probe(path, limit),
-    honoursIdempotency: async () => (await open()).honoursIdempotency(),
+    offers: async (endpoint, parameter) => (await open()).offers(endpoint, parameter),
     close: async () => (await transport?.catch(() => undefined))?.close(),
   }
 }

@@ -1,10 +1,12 @@
 import { setMaxListeners } from 'node:events'
+import { consents } from '../contract/consents.ts'
 import type { Endpoint } from '../contract/endpoint.ts'
 import { read } from './answer.ts'
 import { attempt } from './attempt.ts'
 import { callOf, cookiesOf, headersOf, isSignIn } from './call.ts'
 import type { Connection } from './connection.ts'
 import type { Carrier } from './exchange.ts'
+import type { Parameter } from './offers.ts'
 import type { Probed } from './probed.ts'
 import { persist } from './retry.ts'
 
@@ -20,9 +22,11 @@ export interface Transport {
   send(endpoint: Endpoint, input: Input): Promise<unknown>
   /** Asks once for a path, with so many milliseconds for all of it. Throws a NetworkError or a ContractError. */
   probe(path: string, limit: number): Promise<Probed>
-  honoursIdempotency(): Promise<boolean>
+  offers(endpoint: Endpoint, parameter?: Parameter): Promise<boolean>
   close(): void
 }
+
+const idempotencyKey: Parameter = { in: 'header', name: 'Idempotency-Key' }
 
 type Deliver = (endpoint: Endpoint, input: Input) => Promise<unknown>
 
@@ -36,7 +40,7 @@ export async function openTransport(connection: Connection): Promise<Transport> 
     signal.addEventListener('abort', () => idle.abort(signal.reason))
   setMaxListeners(0, closing.signal, idle.signal) // one for each request that is under way
   const deliver = opened(connection, carrier, { reading: idle.signal, changing: closing.signal })
-  let honours: Promise<boolean> | undefined
+  let description: Promise<unknown> | undefined
   const send = async (endpoint: Endpoint, input: Input) => {
     interruption.throwIfAborted()
     try {
@@ -45,7 +49,8 @@ export async function openTransport(connection: Connection): Promise<Transport> 
         pause: seconds => connection.pause(seconds, idle.signal),
         mayRepeat: async () =>
           callOf(connection, endpoint, input).idempotent ||
-          (input.idempotencyKey !== undefined && (await honoursIdempotency().catch(() => false))),
+          (input.idempotencyKey !== undefined &&
+            (await offers(consents.create, idempotencyKey).catch(() => false))),
         onWait: (error, seconds, next) => trace?.waits(error, seconds, next),
       })
     } catch (error) {
@@ -58,12 +63,13 @@ export async function openTransport(connection: Connection): Promise<Transport> 
     if (endpoint.method === 'PUT') return await changeAgain(endpoint, input, deliver)
     return await (endpoint.method === 'DELETE' ? removeAgain : resend)(endpoint, input, deliver)
   }
-  const honoursIdempotency = () => {
-    honours ??= import('./idempotency.ts').then(({ readHonoursKey }) => readHonoursKey(send))
-    honours.catch(() => {
-      honours = undefined // it could not be asked, and may be next time
+  const offers = async (endpoint: Endpoint, parameter?: Parameter) => {
+    const { readDescription, lists } = await import('./offers.ts')
+    description ??= readDescription(send)
+    description.catch(() => {
+      description = undefined // it could not be asked, and may be next time
     })
-    return honours
+    return lists(await description, endpoint, parameter)
   }
   const close = () => {
     closing.abort(Object.assign(new Error('the command ended'), { code: 'CLOSED' }))
@@ -80,7 +86,7 @@ export async function openTransport(connection: Connection): Promise<Transport> 
     })
     return { status: reply.status, headers, text }
   }
-  return { send, probe, honoursIdempotency, close }
+  return { send, probe, offers, close }
 }
 
 const resend = (endpoint: Endpoint, input: Input, deliver: Deliver) => deliver(endpoint, input)

@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
-import { hashEntry, hashPayload, hashRecord } from '../../server/consents/chain.ts'
 import type { ConsentRow, EntryRow } from '../../server/consents/rows.ts'
 import type { AuditEntry, Consent } from '../../src/contract/index.ts'
+import { hashEntry, hashPayload, hashRecord } from '../../src/evidence/chain.ts'
 import type { Ledger, Target, Track } from './ledger.ts'
 import { groupBy, historyOf, inParallel, listAll } from './reading.ts'
 
@@ -82,7 +82,7 @@ function ofChain(row: Stored, entries: StoredEntry[]): string[] {
     const [version, isFirst] = [index + 1, index === 0]
     const { salt, action, created_at: at, consent_id: id } = entry
     const recordHash = isFirst ? hashRecord(identityOf(row), salt) : undefined
-    const payloadHash = hashPayload(entry, salt, recordHash)
+    const payloadHash = hashPayload(entry, salt, recordHash && { recordHash })
     const actor = { kind: entry.changed_by as 'api_key', id: entry.actor_id ?? '' }
     const hash = hashEntry({ id, version, action, actor, at, previous }, payloadHash)
     if (entry.version !== version) problems.push(`has version ${entry.version} in place of ${version}`)

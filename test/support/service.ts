@@ -8,6 +8,7 @@ import { insertAccount } from '../../server/accounts/queries.ts'
 import { type AppOptions, createApp } from '../../server/app.ts'
 import { hashOf, hintOf, newApiKey, newSiteToken } from '../../server/auth/credential.ts'
 import { signSession } from '../../server/auth/session.ts'
+import { openSigner } from '../../server/evidence/signer.ts'
 import { openGeo } from '../../server/geo/lookup.ts'
 import { newId } from '../../server/ids.ts'
 import { Quota } from '../../server/quota/quota.ts'
@@ -116,6 +117,7 @@ async function startNode(sql: Sql, { config, ...options }: ServiceOptions): Prom
     geo: openGeo({ geoipDb: null }, failure => {
       throw failure
     }),
+    signer: options.signer ?? (await openSigner(sql, null)),
     cursorSecret: Buffer.alloc(32, 7),
     sessionSecret,
     ...options,

@@ -7,7 +7,7 @@ import { counted, instanceOf } from '../instance.ts'
 import { type FailedOut, openFailedOut } from './bulk-failed.ts'
 import type { BulkOptions, Job } from './bulk-job.ts'
 import { type Progress, showProgress } from './bulk-progress.ts'
-import { createOne, itemsOf } from './bulk-send.ts'
+import { createOne, honoursKey, itemsOf } from './bulk-send.ts'
 import { count, type Tally } from './bulk-tally.ts'
 import { quoted } from './list.ts'
 
@@ -88,7 +88,7 @@ async function* until<Item>(items: AsyncIterable<Item>, tally: Tally): AsyncGene
  * sent twice.
  */
 async function finish({ ctx, job, tally }: Run, failedOut: FailedOut | null): Promise<boolean> {
-  const mayBeFound = async () => tally.unknown > 0 && (await ctx.api.honoursIdempotency().catch(() => true))
+  const mayBeFound = async () => tally.unknown > 0 && (await honoursKey(ctx).catch(() => true))
   const isResumable = job.journal !== null && (tally.stop !== null || (await mayBeFound()))
   await failedOut?.close(!isResumable)
   return !isResumable && (tally.failed > 0 ? failedOut !== null : tally.unknown === 0)

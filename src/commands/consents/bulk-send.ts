@@ -1,5 +1,6 @@
 import { v5 } from 'uuid'
 import type { Context } from '../../context.ts'
+import { consents } from '../../contract/consents.ts'
 import { CliError } from '../../errors/errors.ts'
 import { exit } from '../../errors/exit.ts'
 import { explain } from '../../errors/explain.ts'
@@ -32,9 +33,14 @@ export async function* itemsOf(ctx: Context, { source, extent, journal }: Job): 
   for await (const entry of source.entries()) {
     const past = (await journal?.past(entry.line.number)) ?? null
     const isOpen = past !== null && past.id === null
-    yield { entry, past, maySend: !isOpen || (isFresh(past) && (await ctx.api.honoursIdempotency())) }
+    yield { entry, past, maySend: !isOpen || (isFresh(past) && (await honoursKey(ctx))) }
   }
   if (extent && source.digest() !== extent.sha256) throw changedError(source.path ?? '')
+}
+
+/** Whether a create that is sent twice with the same key is done once. Throws where the instance cannot be asked. */
+export function honoursKey({ api }: Context): Promise<boolean> {
+  return api.offers(consents.create, { in: 'header', name: 'Idempotency-Key' })
 }
 
 function isFresh({ since }: Known): boolean {

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Failure } from '../../../server/failure.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from '../../../server/http/cursor.ts'
-import { idOf, newId } from '../../../server/ids.ts'
+import { newId } from '../../../server/ids.ts'
+import { idOf } from '../../../src/evidence/uuid.ts'
 
 const scope: CursorScope = {
   secret: Buffer.alloc(32, 1),

@@ -6,10 +6,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createApp } from '../../../server/app.ts'
 import { newApiKey } from '../../../server/auth/credential.ts'
 import { connect } from '../../../server/db/connect.ts'
+import { signerOf } from '../../../server/evidence/signer.ts'
 import { nowhere } from '../../../server/geo/lookup.ts'
 import { newId } from '../../../server/ids.ts'
 import { Quota } from '../../../server/quota/quota.ts'
 import { consents } from '../../../src/contract/index.ts'
+import { signingKeyOf } from '../../../src/evidence/keys.ts'
 import { freePort } from '../../support/cluster.ts'
 import { useService, usualConfig } from '../../support/service.ts'
 
@@ -43,6 +45,7 @@ describe.concurrent.each(outages)('with a database that %s', (_name, open) => {
     app = createApp({
       sql,
       cursorSecret,
+      signer: signerOf(signingKeyOf(cursorSecret)),
       sessionSecret: cursorSecret,
       quota: new Quota(sql),
       config: usualConfig,

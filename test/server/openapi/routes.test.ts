@@ -2,9 +2,11 @@ import { pino } from 'pino'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createApp } from '../../../server/app.ts'
 import { connect } from '../../../server/db/connect.ts'
+import { signerOf } from '../../../server/evidence/signer.ts'
 import { nowhere } from '../../../server/geo/lookup.ts'
 import { describeApi } from '../../../server/openapi/document.ts'
 import { Quota } from '../../../server/quota/quota.ts'
+import { signingKeyOf } from '../../../src/evidence/keys.ts'
 import { usualConfig } from '../../support/service.ts'
 
 const secret = Buffer.alloc(32)
@@ -15,6 +17,7 @@ const app = createApp({
   config: usualConfig,
   geo: { lookup: () => nowhere },
   logger: pino({ level: 'silent' }),
+  signer: signerOf(signingKeyOf(secret)),
   cursorSecret: secret,
   sessionSecret: secret,
 })

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Client, createClient } from '../../../src/client/client.ts'
+import { consents } from '../../../src/contract/consents.ts'
 import { keys } from '../../../src/contract/keys.ts'
 import { session } from '../../../src/contract/session.ts'
 import { sites } from '../../../src/contract/sites.ts'
@@ -103,13 +104,17 @@ describe('a create', () => {
     serve(document(keyParameter), resets, resets, resets, resets, made, made, made, made)
     await Promise.all([create(), create(), create(), create()])
     expect(faulty.requests.filter(({ url }) => url.endsWith('openapi.json'))).toHaveLength(1)
-    expect(await api.honoursIdempotency()).toBe(true)
+    expect(await api.offers(consents.create, { in: 'header', name: 'Idempotency-Key' })).toBe(true)
   })
 
   it('a description that could not be had is asked for anew', async () => {
     faulty.script(resets, resets, resets, resets, document(keyParameter))
-    await expect(api.honoursIdempotency()).rejects.toMatchObject({ name: 'NetworkError' })
-    expect(await api.honoursIdempotency()).toBe(true)
+    await expect(
+      api.offers(consents.create, { in: 'header', name: 'Idempotency-Key' }),
+    ).rejects.toMatchObject({
+      name: 'NetworkError',
+    })
+    expect(await api.offers(consents.create, { in: 'header', name: 'Idempotency-Key' })).toBe(true)
   })
 })
 

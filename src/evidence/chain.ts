@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
-import canonicalize from 'canonicalize'
-import type { Caller } from '../auth/caller.ts'
-import { idBytes, idOf } from '../ids.ts'
+import { jcs } from './canonical.ts'
+import { idBytes, idOf } from './uuid.ts'
 
 /** The state that an audit entry records. */
 export interface State {
@@ -23,18 +22,28 @@ export interface Identity {
 
 export type Action = 'created' | 'updated' | 'deleted' | 'purged'
 
+/** Who did something: a key, a user or a site by its id, or the service of itself. */
+export type Actor =
+  | { readonly kind: 'api_key' | 'user' | 'site_token'; readonly id: string }
+  | { readonly kind: 'system'; readonly id: null }
+
+/** What the service does of itself: what a schedule or its operator tells it. */
+export const system: Actor = { kind: 'system', id: null }
+
 export interface Event {
   /** The record's id. */
   readonly id: string
   readonly version: number
   readonly action: Action
-  readonly actor: Pick<Caller, 'kind' | 'id'>
+  readonly actor: Actor
   readonly at: Date
   /** The hash of the entry before; null for the first. */
   readonly previous: Buffer | null
   readonly state: State
-  /** Hash of the fields that never change, in the first entry only. */
+  /** Hash of the fields that no update changes: in the first entry, and anew in that of a purge, which takes most of them. */
   readonly recordHash?: Buffer
+  /** In the entry of a purge: the hash of what it leaves of the entries before it. */
+  readonly historyHash?: Buffer
 }
 
 /** An entry's link in the hash chain. */
@@ -44,24 +53,47 @@ export interface Link {
   readonly hash: Buffer
 }
 
-/** Bytes that set the three kinds of hashes apart, so that none can be passed off as another. */
-const domain = { payload: 0x00, entry: 0x01, record: 0x02 } as const
+/** Bytes that set the kinds of hashes apart, so that none can be passed off as another. */
+const domain = { payload: 0x00, entry: 0x01, record: 0x02, history: 0x03 } as const
 
 const saltBytes = 16
 
 /**
- * `SHA-256(0x02 || salt || JCS(identity))` (JCS: RFC 8785). The salt is that of the first entry: once it is purged,
- * nobody can test a guess of the subject against the hash.
+ * `SHA-256(0x02 || salt || JCS(identity))` (JCS: RFC 8785). The salt is that of the entry it goes into: once that is
+ * purged, nobody can test a guess of the subject against the hash.
  */
 export function hashRecord(identity: Identity, salt: Buffer): Buffer {
-  return sha256(Buffer.of(domain.record), salt, jcs(identity))
+  const { site_id, consent_id, subject_id, country, region, user_agent, ip_network } = identity
+  const fields = { site_id, consent_id, subject_id, country, region, user_agent, ip_network }
+  return sha256(Buffer.of(domain.record), salt, jcs(fields))
 }
 
-/** `SHA-256(0x00 || salt || JCS(payload))`; the payload is the state, in the first entry with the record's hash. */
-export function hashPayload(state: State, salt: Buffer, recordHash?: Buffer): Buffer {
+/**
+ * `SHA-256(0x03 || JCS([[accepted, policy_version], …]))`: what a purge leaves of the entries before it, oldest first.
+ * Their own payload hashes can no longer be worked out, for their salts are gone.
+ */
+export function hashHistory(entries: readonly Pick<State, 'accepted' | 'policy_version'>[]): Buffer {
+  const left = entries.map(({ accepted, policy_version }) => [accepted, policy_version])
+  return sha256(Buffer.of(domain.history), jcs(left))
+}
+
+/**
+ * `SHA-256(0x00 || salt || JCS(payload))`; the payload is the state, and in hexadecimal the hashes of record and history
+ * where the entry has them.
+ */
+export function hashPayload(
+  state: State,
+  salt: Buffer,
+  { recordHash, historyHash }: Pick<Event, 'recordHash' | 'historyHash'> = {},
+): Buffer {
   const { accepted, preferences, policy_version } = state
   const record = recordHash ? { record_hash: recordHash.toString('hex') } : {}
-  return sha256(Buffer.of(domain.payload), salt, jcs({ accepted, preferences, policy_version, ...record }))
+  const history = historyHash ? { history_hash: historyHash.toString('hex') } : {}
+  return sha256(
+    Buffer.of(domain.payload),
+    salt,
+    jcs({ accepted, preferences, policy_version, ...record, ...history }),
+  )
 }
 
 /**
@@ -81,7 +113,7 @@ export function hashEntry(event: Omit<Event, 'state'>, payloadHash: Buffer): Buf
     version,
     prefixed(event.action),
     prefixed(event.actor.kind),
-    idBytes(event.actor.id),
+    event.actor.id === null ? Buffer.alloc(16) : idBytes(event.actor.id),
     time,
     payloadHash,
   )
@@ -93,7 +125,7 @@ export function newSalt(): Buffer {
 
 /** The link for an event, with a salt of its own unless one is given. */
 export function linkOf(event: Event, salt = newSalt()): Link {
-  const payloadHash = hashPayload(event.state, salt, event.recordHash)
+  const payloadHash = hashPayload(event.state, salt, event)
   return { salt, payloadHash, hash: hashEntry(event, payloadHash) }
 }
 
@@ -103,15 +135,6 @@ export function entryId(hash: Buffer): string {
   bytes[6] = 0x80 | ((bytes[6] ?? 0) & 0x0f)
   bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
   return idOf(bytes.toString('hex'))
-}
-
-/** Whether two JSON values are the same, whatever the order of their keys. */
-export function sameJson(one: unknown, other: unknown): boolean {
-  return canonicalize(one) === canonicalize(other)
-}
-
-function jcs(value: object): Buffer {
-  return Buffer.from(canonicalize(value) ?? '')
 }
 
 function prefixed(text: string): Buffer {

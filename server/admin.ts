@@ -1,0 +1,71 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Sql } from 'postgres'
+import {
+  type AccountDraft,
+  type DatabaseOptions,
+  type NewAccount,
+  type NewPassword,
+  OperatorError,
+  type ServerHost,
+} from '../src/contract/index.ts'
+import * as accounts from './accounts/service.ts'
+import { type Config, readConfig } from './config.ts'
+import { filesName } from './db/connect.ts'
+import { openDatabase } from './db/open.ts'
+
+/** The embedded database's thread, as the build lays it beside this file. */
+export const workerFile = new URL('./db/embedded-worker.js', import.meta.url)
+
+/** Creates an account in the database, beside a running server or without one. */
+export async function createAccount(
+  options: DatabaseOptions,
+  draft: AccountDraft,
+  host: ServerHost,
+): Promise<NewAccount> {
+  return await withDatabase(options, host, { mayBeNew: true }, sql => accounts.createAccount(sql, draft))
+}
+
+/** Gives a user a new password, and ends every session of that user. */
+export async function resetPassword(
+  options: DatabaseOptions,
+  user: { readonly email: string; readonly password?: string | undefined },
+  host: ServerHost,
+): Promise<NewPassword> {
+  return await withDatabase(options, host, { mayBeNew: false }, sql => accounts.resetPassword(sql, user))
+}
+
+/** Works on the database beside a running server, or without one. */
+async function withDatabase<T>(
+  options: DatabaseOptions,
+  { env, onWait, onDefault }: ServerHost,
+  { mayBeNew }: { mayBeNew: boolean },
+  work: (sql: Sql, config: Config) => Promise<T>,
+): Promise<T> {
+  keepToOneself()
+  const config = readConfig(options, env)
+  if (!config.databaseUrl) {
+    const isNew = !existsSync(join(config.dataDir, filesName))
+    if (isNew && !mayBeNew) throw noDatabase(config)
+    const isNamed = Boolean(options.dataDir ?? env['CONSENTCTL_DATA_DIR'])
+    if (!isNamed) onDefault?.(`${isNew ? 'a new' : 'the'} embedded database in ${config.dataDir}`)
+  }
+  const database = await openDatabase(config, { workerFile, share: true, onWait })
+  try {
+    return await work(database.sql, config)
+  } finally {
+    await database.close()
+  }
+}
+
+function noDatabase({ dataDir }: Config): OperatorError {
+  return new OperatorError(`there is no database in ${dataDir}`, {
+    obstacle: 'not_found',
+    hint: 'name the one of your server with --data-dir or --database-url',
+  })
+}
+
+/** Files of the embedded database are for this user alone; its file layer asks for 0666, and this takes the rest. */
+export function keepToOneself(): void {
+  process.umask(0o077)
+}

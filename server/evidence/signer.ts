@@ -1,0 +1,27 @@
+import type { KeyObject } from 'node:crypto'
+import type { Sql } from 'postgres'
+import { keyIdOf, publicBytes, signingKeyOf } from '../../src/evidence/keys.ts'
+import { type SignedFields, signDocument } from '../../src/evidence/signed.ts'
+import { sharedSecret } from '../db/secrets.ts'
+import { insertSigningKey } from './queries.ts'
+
+/** What the service signs its documents with; the same key on every node. */
+export interface Signer {
+  /** The key's thumbprint (RFC 7638). */
+  readonly keyId: string
+  /** The text of a signed document. */
+  sign(document: Omit<SignedFields, 'key_id'> & object): string
+}
+
+/** The operator's own key, else one that the database keeps; its public half is published from now on. */
+export async function openSigner(sql: Sql, ownKey: KeyObject | null): Promise<Signer> {
+  const key = ownKey ?? signingKeyOf(await sharedSecret(sql, 'signing'))
+  const signer = signerOf(key)
+  await insertSigningKey(sql, { keyId: signer.keyId, publicKey: publicBytes(key), at: new Date() })
+  return signer
+}
+
+export function signerOf(key: KeyObject): Signer {
+  const keyId = keyIdOf(key)
+  return { keyId, sign: document => signDocument({ ...document, key_id: keyId }, key) }
+}

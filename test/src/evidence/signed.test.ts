@@ -1,0 +1,80 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { keyIdOf, newSigningKey, publicKeyOf, publicPem, signingKeyOf } from '../../../src/evidence/keys.ts'
+import { readSigned, signDocument } from '../../../src/evidence/signed.ts'
+
+const key = signingKeyOf(Buffer.alloc(32, 5))
+const document = {
+  type: 'test',
+  version: 1,
+  text: 'é\u202e\u007f😀 "quoted" \\ \n',
+  list: [{}, [], null, 1.5, true],
+  key_id: keyIdOf(key),
+}
+const text = signDocument(document, key)
+
+it('names a key as RFC 8037 does', () => {
+  const bytes = Buffer.from('11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo', 'base64url')
+  expect(keyIdOf(publicKeyOf(bytes))).toBe('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k')
+})
+
+it('is JSON in ASCII, and says after its reading what it said before', () => {
+  expect(text).toMatch(/^[\n -~]+$/)
+  expect(JSON.parse(text)).toEqual({ ...document, signature: expect.any(String) })
+  const claimed = readSigned(Buffer.from(text))
+  expect(claimed.document).toEqual(document)
+  expect(claimed.isSignedBy(key)).toBe(true)
+  expect(claimed.isSignedBy(newSigningKey())).toBe(false)
+})
+
+it('is valid no more with any one bit of it changed', () => {
+  const bytes = Buffer.from(text)
+  for (let index = 0; index < bytes.length * 8; index += 1) {
+    const changed = Buffer.from(bytes)
+    changed[index >> 3] = (changed[index >> 3] ?? 0) ^ (1 << (index & 7))
+    expect(isValid(changed), `bit ${index}`).toBe(false)
+  }
+  expect(isValid(Buffer.concat([bytes, Buffer.from('\n')]))).toBe(false)
+  expect(isValid(bytes.subarray(0, -1))).toBe(false)
+})
+
+it('verifies with openssl: the last line is the signature of the lines above it', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'consentctl-'))
+  try {
+    const put = (name: string, content: string | Buffer) => {
+      writeFileSync(join(folder, name), content)
+      return join(folder, name)
+    }
+    const lines = text.split('\n')
+    const message = put('message', `${lines.slice(0, -2).join('\n')}\n`)
+    const signature = put(
+      'signature',
+      Buffer.from(/"([^"]+)"\}$/.exec(lines.at(-2) ?? '')?.[1] ?? '', 'base64'),
+    )
+    const args = ['-inkey', put('key.pem', publicPem(key)), '-rawin', '-in', message, '-sigfile', signature]
+    expect(String(execFileSync('openssl', ['pkeyutl', '-verify', '-pubin', ...args]))).toMatch(/Successfully/)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+it.each([
+  ['nothing', ''],
+  ['JSON without a signature', '{\n  "type": "test"\n}\n'],
+  ['a key given twice', text.replace('"type": "test",', '"type": "test",\n  "type": "test",')],
+  ['no type', text.replace('"type": "test",\n  ', '')],
+  ['a signature written in another way', text.replace(/[AQgw](?===")/, 'B')],
+])('refuses %s', (_, wrong) => {
+  expect(() => readSigned(Buffer.from(wrong))).toThrow(SyntaxError)
+})
+
+function isValid(bytes: Buffer): boolean {
+  try {
+    return readSigned(bytes).isSignedBy(key)
+  } catch {
+    return false
+  }
+}
