@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto'
-import { link, lstat, open, rename, unlink } from 'node:fs/promises'
+import { lstat, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { CliError, usageError } from '../errors/errors.ts'
 import { exit } from '../errors/exit.ts'
+import { type Draft, openDraft, partOf, syncFolder } from './draft.ts'
 
 /** A file that gets its name when it is whole. */
 export interface OutFile {
@@ -26,52 +26,40 @@ export async function openOutFile(path: string): Promise<OutFile> {
     throw usageError('--out takes the name of a file', 'for standard output leave it out')
   if (await exists(path))
     throw usageError(`--out: ${path} exists already`, 'choose another name, or remove it')
-  const part = `${path}.${randomBytes(4).toString('hex')}.part`
   const local = async <T>(work: Promise<T>) =>
     work.catch((cause: Error) => {
       throw new CliError('io', exit.failure, `${path} cannot be written: ${cause.message}`, { cause })
     })
-  const file = await local(open(part, 'wx', 0o600))
+  const draft = await local(openDraft(partOf(path)))
   let isEmpty = true
   return {
-    part,
+    part: draft.part,
     get isEmpty() {
       return isEmpty
     },
     write: async text => {
       if (text === '') return
       isEmpty = false
-      await local(file.writeFile(text))
+      await local(draft.file.writeFile(text))
     },
-    commit: () =>
-      local(
-        (async () => {
-          await file.sync()
-          await file.close()
-          await rest(part, path)
-        })(),
-      ),
+    commit: () => local(take(draft, path)),
     abandon: async keep => {
-      await file.close().catch(() => {})
-      if (!keep) await unlink(part).catch(() => {})
+      await draft.file.close().catch(() => {})
+      if (!keep) await draft.remove().catch(() => {})
     },
   }
 }
 
-/** Gives a file its name, unless something has taken that in the meantime. */
-async function rest(part: string, path: string): Promise<void> {
+async function take(draft: Draft, path: string): Promise<void> {
   try {
-    await link(part, path)
-    await unlink(part)
+    await draft.take(path)
   } catch (error) {
     // Some file systems know no links.
-    if (await exists(path)) throw error
-    await rename(part, path)
+    if ((error as NodeJS.ErrnoException).syscall !== 'link' || (await exists(path))) throw error
+    await rename(draft.part, path)
+    await syncFolder(dirname(path))
   }
-  // The name must outlast a power cut too; Windows cannot open a folder for that.
-  const folder = await open(dirname(path), 'r').catch(() => null)
-  await folder?.sync().catch(() => {})
-  await folder?.close()
+  await draft.file.close()
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -1,6 +1,7 @@
-import { link, open, rm, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { CliError, usageError } from '../../errors/errors.ts'
 import { exit } from '../../errors/exit.ts'
+import { openDraft } from '../../io/draft.ts'
 
 /**
  * The file that holds the rejected lines, ready to be fed again. It has its name only when the work is over: of lines
@@ -16,9 +17,7 @@ export interface FailedOut {
 /** Throws a usage error where the file is there already, or cannot be made. */
 export async function openFailedOut(path: string, pid: number): Promise<FailedOut> {
   if (await stat(path).catch(() => null)) throw isThere(path)
-  const part = `${path}.${pid}.part`
-  await rm(part, { force: true })
-  const file = await open(part, 'ax', 0o600).catch((error: Error) => {
+  const draft = await openDraft(`${path}.${pid}.part`).catch((error: Error) => {
     throw usageError(`--failed-out: ${error.message}`)
   })
   let isEmpty = true
@@ -29,16 +28,18 @@ export async function openFailedOut(path: string, pid: number): Promise<FailedOu
       const start = isEmpty && header ? [header] : endsInLine ? [] : [Buffer.from('\n')]
       isEmpty = false
       endsInLine = raw.at(-1) === 10
-      await file.appendFile(Buffer.concat([...start, raw])).catch(cannotWrite(path))
+      await draft.file.writeFile(Buffer.concat([...start, raw])).catch(cannotWrite(path))
     },
     close: async isWanted => {
       if (isClosed) return
       isClosed = true
-      await file.sync().catch(cannotWrite(path))
-      await file.close()
-      if (isWanted && !isEmpty)
-        await link(part, path).catch(cannotWrite(`${path} (its lines are in ${part})`))
-      await rm(part, { force: true })
+      try {
+        if (isWanted && !isEmpty)
+          await draft.take(path).catch(cannotWrite(`${path} (its lines are in ${draft.part})`))
+      } finally {
+        await draft.file.close()
+      }
+      await draft.remove()
     },
   }
 }
