@@ -60,6 +60,12 @@ const rules: Rule[] = [
     files: /^src\/output\//,
     values: /^(node:|(cli-table3|chalk|string-width)$|src\/output\/)/,
   },
+  {
+    layer: 'the journals',
+    files: /^src\/journal\//,
+    values: /^(node:|src\/(errors|io|journal)\/)/,
+    types: /^zod$/,
+  },
   { layer: 'a command', files: /^src\/commands\//, never: /^(undici$|server\/)/ },
   {
     layer: 'a command, of the client',

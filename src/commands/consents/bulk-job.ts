@@ -2,12 +2,18 @@ import { randomUUID } from 'node:crypto'
 import type { Context } from '../../context.ts'
 import { CliError, usageError } from '../../errors/errors.ts'
 import { exit } from '../../errors/exit.ts'
+import type { Run } from '../../journal/runs.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 import { type Extent, requireQuota, validate } from './bulk-check.ts'
-import { findRun, pathOf, readIdle } from './bulk-jobs.ts'
-import { createJournal, type Journal, resumeJournal } from './bulk-journal.ts'
+import {
+  type BulkJournals,
+  bulkJournals,
+  createJournal,
+  type Header,
+  type Journal,
+  resumeJournal,
+} from './bulk-journal.ts'
 import { known } from './bulk-known.ts'
-import type { Header } from './bulk-log.ts'
 import { type InputFormat, openSource, type Source } from './bulk-source.ts'
 
 export interface BulkOptions {
@@ -44,8 +50,9 @@ export interface Job {
  * record, the quota cannot suffice, or the job to go on with is another one.
  */
 export async function openJob(ctx: Context, options: BulkOptions, signal: AbortSignal): Promise<Job> {
-  const run = options.resume === undefined ? null : await findRun(ctx, options.resume)
-  const header = run && (await readIdle(ctx, run))
+  const journals = bulkJournals(ctx)
+  const run = options.resume === undefined ? null : await journals.find(options.resume)
+  const header = run && (await journals.readIdle(run))
   if (header) requireSame(ctx, header, options)
   const source = await openSource(ctx, sourceOptions(options, header), signal)
   try {
@@ -55,12 +62,12 @@ export async function openJob(ctx: Context, options: BulkOptions, signal: AbortS
     }
     const extent = await validate(ctx, source, options.maxErrors, signal)
     if (header && header.sha256 !== extent.sha256) throw otherFile(source.path, header)
-    const before = run ? await countDone(pathOf(run)) : 0
+    const before = run ? await countDone(journals, run) : 0
     if (options.dryRun || signal.aborted) return { source, extent, journal: null, before }
     if (!options.ignoreQuota) await requireQuota(ctx, extent.lines - before)
     const journal = run
-      ? await resumeJournal(ctx, run)
-      : await createJournal(ctx, headerOf(ctx, source.path, extent, options))
+      ? await resumeJournal(journals, run)
+      : await createJournal(journals, headerOf(ctx, source.path, extent, options))
     return { source, extent, journal, before }
   } catch (error) {
     await source.close()
@@ -115,8 +122,8 @@ function otherFile(path: string, { sha256 }: Header): CliError {
   })
 }
 
-async function countDone(path: string): Promise<number> {
+async function countDone(journals: BulkJournals, run: Run): Promise<number> {
   let done = 0
-  for await (const { id } of known(path)) if (id !== null) done += 1
+  for await (const { id } of known(journals, run)) if (id !== null) done += 1
   return done
 }

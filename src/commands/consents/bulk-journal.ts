@@ -1,10 +1,40 @@
-import { type FileHandle, link, mkdir, open, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as z from 'zod'
 import type { Context } from '../../context.ts'
-import { CliError } from '../../errors/errors.ts'
-import { exit } from '../../errors/exit.ts'
-import { jobsFolder, pathOf, type Run, readIdle, removeBefore } from './bulk-jobs.ts'
-import { base, type Known, known, settled } from './bulk-known.ts'
-import { busy, type Event, encode, type Header } from './bulk-log.ts'
+import { type Journals, journalsOf, type Journal as Log } from '../../journal/journals.ts'
+import type { Run } from '../../journal/runs.ts'
+import { type Known, known, settled } from './bulk-known.ts'
+
+/** What a job is about. No key and nothing of the records is in a journal. */
+const Header = z.object({
+  version: z.literal(1),
+  job: z.string(),
+  /** The file's absolute path, the SHA-256 of its bytes, and how many lines it has. */
+  file: z.string(),
+  sha256: z.string(),
+  lines: z.number(),
+  format: z.enum(['ndjson', 'csv']),
+  unguard: z.boolean(),
+  profile: z.string(),
+  base_url: z.string(),
+  site: z.string().optional(),
+  created_at: z.string(),
+  /** The process that works on it. */
+  pid: z.number(),
+})
+export type Header = z.output<typeof Header>
+
+/**
+ * What a journal tells of lines of the file, by their numbers: s, a line is about to be sent, at an instant in
+ * milliseconds since 1970; d, its record is made and has this id; f, it failed with this code; u, its answer was lost.
+ */
+export type Event =
+  | readonly ['s', line: number, at: number]
+  | readonly ['d', line: number, id: string]
+  | readonly ['f', line: number, code: string]
+  | readonly ['u', line: number]
+
+export type BulkJournals = Journals<Header, Event>
 
 /** A job's journal, open for one run of it. */
 export interface Journal {
@@ -19,49 +49,39 @@ export interface Journal {
   close(isOver: boolean): Promise<void>
 }
 
-export async function createJournal(ctx: Context, header: Header): Promise<Journal> {
-  const folder = jobsFolder(ctx)
-  await mkdir(folder, { recursive: true, mode: 0o700 }).catch(cannotWrite)
-  return begin({ folder, job: header.job, run: 1 }, header, null)
+/** The journals of files whose records are not all created. */
+export function bulkJournals({ settings, host }: Context): BulkJournals {
+  return journalsOf<Header, Event>({
+    get folder() {
+      return join(settings.stateFolder, 'jobs') // which a stream does without, where there is no place for it
+    },
+    header: Header,
+    host,
+    hints: {
+      damaged: 'consentctl list shows which records were made',
+      unwritable: 'CONSENTCTL_STATE_DIR names a folder that can be written; --file - needs none',
+    },
+  })
+}
+
+export async function createJournal(journals: BulkJournals, header: Header): Promise<Journal> {
+  return toJournal(journals, await journals.create(header))
 }
 
 /** Goes on where a run ended. Throws where another process does. */
-export async function resumeJournal(ctx: Context, before: Run): Promise<Journal> {
-  const header = { ...(await readIdle(ctx, before)), pid: ctx.host.pid }
-  return begin({ ...before, run: before.run + 1 }, header, pathOf(before))
+export async function resumeJournal(journals: BulkJournals, after: Run): Promise<Journal> {
+  return toJournal(journals, await journals.resume(after, carried(journals, after)))
 }
 
-/**
- * Every run has a file of its own, which begins with all that is known before it, and takes its name only when that is
- * complete: of two processes that begin the same run, the second finds the name taken, or the run before it gone.
- */
-async function begin(run: Run, header: Header, before: string | null): Promise<Journal> {
-  const path = pathOf(run)
-  const draft = `${path}.${header.pid}.draft`
-  await rm(draft, { force: true }).catch(cannotWrite)
-  const file = await open(draft, 'ax', 0o600).catch(cannotWrite)
-  try {
-    await file.appendFile(encode(header))
-    if (before) for await (const text of inBlocks(known(before))) await file.appendFile(text)
-    await file.appendFile(encode(['r']))
-    await file.sync()
-    await link(draft, path)
-    if (before) await stat(before).catch(() => rm(path).then(() => Promise.reject(busy())))
-  } catch (error) {
-    await file.close()
-    if (/^(EEXIST|ENOENT)$/.test(String((error as NodeJS.ErrnoException).code))) throw busy()
-    throw error instanceof CliError ? error : failure(error)
-  } finally {
-    await rm(draft, { force: true })
+/** What is known of each line, as the events that come to that. */
+async function* carried(journals: BulkJournals, run: Run): AsyncGenerator<Event> {
+  for await (const { line, id, since } of known(journals, run)) {
+    yield id === null ? ['s', line, since] : ['d', line, id]
   }
-  await removeBefore(run)
-  await syncFolder(run.folder)
-  return toJournal(file, run, header)
 }
 
-function toJournal(file: FileHandle, run: Run, header: Header): Journal {
-  const write = groupCommit(file)
-  const before = settled(base(pathOf(run)))
+function toJournal(journals: BulkJournals, { header, run, write, close }: Log<Header, Event>): Journal {
+  const before = settled(journals.before(run))
   let next: IteratorResult<Known> | undefined
   return {
     header,
@@ -70,64 +90,11 @@ function toJournal(file: FileHandle, run: Run, header: Header): Journal {
       while (!next.done && next.value.line < line) next = await before.next()
       return next.done || next.value.line !== line ? null : next.value
     },
-    started: line => write(encode(['s', line, Date.now()])),
-    ended: event => void write(encode(event)).catch(() => {}), // the next line's start fails alike
+    started: line => write(['s', line, Date.now()]),
+    ended: event => void write(event).catch(() => {}), // the next line's start fails alike
     close: async isOver => {
       await before.return(undefined)
-      await write('').catch(() => {})
-      await file.close()
-      if (isOver) await removeBefore({ ...run, run: run.run + 1 })
+      await close(isOver)
     },
   }
-}
-
-/** Appends texts and resolves when each is on the disk; those that come meanwhile share the next write. */
-function groupCommit(file: FileHandle): (text: string) => Promise<void> {
-  let waiting: { text: string; done: Promise<void> } | undefined
-  let last: Promise<void> = Promise.resolve()
-  const commit = async (before: Promise<void>, batch: { text: string }) => {
-    await before // after a write that failed there is none: the end of the file is not known
-    waiting = undefined
-    await file.appendFile(batch.text).catch(cannotWrite)
-    await file.datasync().catch(cannotWrite)
-  }
-  return text => {
-    if (!waiting) {
-      const batch = { text: '', done: Promise.resolve() }
-      waiting = batch
-      last = batch.done = commit(last, batch)
-    }
-    waiting.text += text
-    return waiting.done
-  }
-}
-
-/** What is known as entries of a journal, in texts of some size. */
-async function* inBlocks(lines: AsyncIterable<Known>): AsyncGenerator<string> {
-  let text = ''
-  for await (const { line, id, since } of lines) {
-    text += encode(id === null ? ['s', line, since] : ['d', line, id])
-    if (text.length < 65_536) continue
-    yield text
-    text = ''
-  }
-  yield text
-}
-
-/** So that the name of a new file outlives a power cut, where a folder can be synchronised. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder).catch(() => null)
-  await handle?.sync().catch(() => {})
-  await handle?.close()
-}
-
-function cannotWrite(error: unknown): never {
-  throw failure(error)
-}
-
-function failure(error: unknown): CliError {
-  return new CliError('io', exit.failure, `the journal cannot be written: ${(error as Error).message}`, {
-    cause: error,
-    hint: 'CONSENTCTL_STATE_DIR names a folder that can be written; --file - needs none',
-  })
 }

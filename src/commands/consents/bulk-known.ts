@@ -1,5 +1,6 @@
+import type { Run } from '../../journal/runs.ts'
 import { mostAtOnce } from './bulk-flags.ts'
-import { type Event, events } from './bulk-log.ts'
+import type { BulkJournals, Event } from './bulk-journal.ts'
 
 /** A line of the file that was sent: its record's id, or since when it is unknown whether there is one. */
 export interface Known {
@@ -9,37 +10,21 @@ export interface Known {
   readonly since: number
 }
 
-/** What a journal knows of the lines that were sent and did not fail, in their order. Memory does not grow with it. */
-export async function* known(path: string): AsyncGenerator<Known> {
-  const [before, run] = [settled(base(path)), settled(lastRun(path))]
+/** What a run's journal knows of the lines that were sent and did not fail, in their order. Memory does not grow with it. */
+export async function* known(journals: BulkJournals, run: Run): AsyncGenerator<Known> {
+  const [before, since] = [settled(journals.before(run)), settled(journals.since(run))]
   try {
-    let [older, newer] = [await before.next(), await run.next()]
+    let [older, newer] = [await before.next(), await since.next()]
     while (!older.done || !newer.done) {
       const order = older.done ? 1 : newer.done ? -1 : older.value.line - newer.value.line
       if (!older.done && !newer.done && order === 0) yield later(older.value, newer.value)
       else if (order < 0 && !older.done) yield older.value
       else if (!newer.done) yield newer.value
       if (order <= 0) older = await before.next()
-      if (order >= 0) newer = await run.next()
+      if (order >= 0) newer = await since.next()
     }
   } finally {
-    await Promise.all([before.return(undefined), run.return(undefined)])
-  }
-}
-
-/** What the runs before the last one came to know, in the order of the lines. */
-export async function* base(path: string): AsyncGenerator<Event> {
-  for await (const event of events(path)) {
-    if (event[0] === 'r') return
-    yield event
-  }
-}
-
-async function* lastRun(path: string): AsyncGenerator<Event> {
-  let isBegun = false
-  for await (const event of events(path)) {
-    if (isBegun) yield event
-    isBegun ||= event[0] === 'r'
+    await Promise.all([before.return(undefined), since.return(undefined)])
   }
 }
 

@@ -1,0 +1,124 @@
+import { type FileHandle, mkdir } from 'node:fs/promises'
+import type * as z from 'zod'
+import { CliError } from '../errors/errors.ts'
+import { exit } from '../errors/exit.ts'
+import type { Host } from '../io/io.ts'
+import { beginRun } from './begin.ts'
+import { groupCommit } from './commit.ts'
+import { busy, encode, events, type Log, readHeader } from './log.ts'
+import { findRun, pathOf, type Run, removeBefore } from './runs.ts'
+
+/** What the header of every job tells, beside what its kind does. */
+export interface JobHeader {
+  /** The job's UUID. */
+  readonly job: string
+  /** The process that works on it. */
+  readonly pid: number
+}
+
+/** A kind of job that can be gone on with after it was stopped or killed. */
+export interface Kind<Header extends JobHeader> {
+  /** For its journals alone, and for its owner: another kind has another folder. Asked for when there is a journal to look for. */
+  readonly folder: string
+  readonly header: z.ZodType<Header>
+  readonly host: Pick<Host, 'pid' | 'kill'>
+  /** What to do where a journal is damaged, and where none can be written. */
+  readonly hints: { readonly damaged: string; readonly unwritable: string }
+}
+
+/** The journals of one kind of job. An event is any JSON but `["r"]`. */
+export interface Journals<Header, Event> {
+  /** The last run of a job, by the job's id or `last`. Throws a usage error where there is none. */
+  find(wanted: string): Promise<Run>
+  /** The header of a run that no process works on. Throws where one does. */
+  readIdle(run: Run): Promise<Header>
+  /** What earlier runs came to know before a run, as it was carried into it. */
+  before(run: Run): AsyncGenerator<Event>
+  /** What a run itself came to know. */
+  since(run: Run): AsyncGenerator<Event>
+  /** Begins a job. */
+  create(header: Header): Promise<Journal<Header, Event>>
+  /** Goes on after a run, with `carried` as what is known until then; all its events, unless given. Throws where another process does. */
+  resume(after: Run, carried?: AsyncIterable<Event>): Promise<Journal<Header, Event>>
+}
+
+/** A job's journal, open for one run of it. */
+export interface Journal<Header, Event> {
+  readonly header: Header
+  readonly run: Run
+  /** Resolves when the event is on the disk, as those are that were written before it. Once one cannot be written, no other can. */
+  write(event: Event): Promise<void>
+  /** Ends the run; with `isOver` nothing of the job is left to do, and the journal goes. */
+  close(isOver: boolean): Promise<void>
+}
+
+export function journalsOf<Header extends JobHeader, Event>(kind: Kind<Header>): Journals<Header, Event> {
+  const { host } = kind
+  const logOf = (run: Run): Log => ({ path: pathOf(run), ifDamaged: kind.hints.damaged })
+  const cannotWrite = (error: unknown): never => {
+    throw failure(error, kind.hints.unwritable)
+  }
+  const readIdle = async (run: Run) => {
+    const header = await readHeader(logOf(run), kind.header)
+    if (header.pid !== host.pid && isAlive(host, header.pid)) throw busy(`pid ${header.pid}`)
+    return header
+  }
+  const before = (run: Run) => events(logOf(run), 'before') as AsyncGenerator<Event>
+  const since = (run: Run) => events(logOf(run), 'since') as AsyncGenerator<Event>
+  async function* all(run: Run): AsyncGenerator<Event> {
+    yield* before(run)
+    yield* since(run)
+  }
+  return {
+    find: wanted => findRun(kind.folder, wanted),
+    readIdle,
+    before,
+    since,
+    create: async header => {
+      const { folder } = kind
+      await mkdir(folder, { recursive: true, mode: 0o700 }).catch(cannotWrite)
+      const run = { folder, job: header.job, run: 1 }
+      return toJournal(await beginRun(run, header, null).catch(cannotWrite), run, header, cannotWrite)
+    },
+    resume: async (after, carried = all(after)) => {
+      const header = { ...(await readIdle(after)), pid: host.pid }
+      const run = { ...after, run: after.run + 1 }
+      const file = await beginRun(run, header, { path: pathOf(after), carried }).catch(cannotWrite)
+      return toJournal(file, run, header, cannotWrite)
+    },
+  }
+}
+
+function toJournal<Header extends JobHeader, Event>(
+  file: FileHandle,
+  run: Run,
+  header: Header,
+  cannotWrite: (error: unknown) => never,
+): Journal<Header, Event> {
+  const write = groupCommit(file)
+  return {
+    header,
+    run,
+    write: event => write(encode(event)).catch(cannotWrite),
+    close: async isOver => {
+      await write('').catch(() => {})
+      await file.close()
+      if (isOver) await removeBefore({ ...run, run: run.run + 1 })
+    },
+  }
+}
+
+function isAlive(host: Kind<JobHeader>['host'], pid: number): boolean {
+  try {
+    host.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM' // somebody else's
+  }
+}
+
+function failure(error: unknown, hint: string): CliError {
+  if (error instanceof CliError) return error
+  const message = `the journal cannot be written: ${(error as Error).message}`
+  return new CliError('io', exit.failure, message, { cause: error, hint })
+}
