@@ -9,7 +9,7 @@ import { action, given } from '../action.ts'
 import { rehearsed, unlessDry } from '../dry-run.ts'
 import { instanceOf } from '../instance.ts'
 import { one } from '../output.ts'
-import { bulkFlagOptions, bulkFlags, bulkOptions } from './bulk-flags.ts'
+import { bulkFlagOptions, bulkFlags, bulkOptions } from './bulk/flags.ts'
 import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
 
 const Options = z.strictObject({
@@ -63,7 +63,7 @@ export function create(command: Command, ctx: Context): void {
       action(ctx, Options, viewOf, async (_, options) => {
         const bulk = bulkOptions(options, ctx.settings.site?.value)
         if (bulk) {
-          const { bulkCreate } = await import('./bulk.ts')
+          const { bulkCreate } = await import('./bulk/bulk.ts')
           return bulkCreate(ctx, bulk)
         }
         const { site = ctx.settings.site?.value, ...fields } = options

@@ -1,13 +1,13 @@
 import { createHash, type Hash } from 'node:crypto'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { Context } from '../../context.ts'
-import { ConsentDraft } from '../../contract/consent.ts'
-import { text } from '../../contract/values.ts'
-import { CliError, dataError } from '../../errors/errors.ts'
-import { exit } from '../../errors/exit.ts'
-import { decode, type Line, nameOf, readChunks, splitLines, unreadable } from '../../io/input.ts'
-import { readObject } from './fields.ts'
+import type { Context } from '../../../context.ts'
+import { ConsentDraft } from '../../../contract/consent.ts'
+import { text } from '../../../contract/values.ts'
+import { CliError, dataError } from '../../../errors/errors.ts'
+import { exit } from '../../../errors/exit.ts'
+import { decode, type Line, nameOf, readChunks, splitLines, unreadable } from '../../../io/input.ts'
+import { readObject } from '../fields.ts'
 
 export type InputFormat = 'ndjson' | 'csv'
 
@@ -56,7 +56,7 @@ export async function openSource(ctx: Context, options: SourceOptions, signal: A
         yield entryOf(line, fieldsOf, options.site)
         continue
       }
-      const { csvReader } = await import('./bulk-csv.ts')
+      const { csvReader } = await import('./csv.ts')
       fieldsOf = await csvReader(line, options.unguard)
       header = line.raw
     }

@@ -1,7 +1,7 @@
-import { ConsentDraft } from '../../contract/consent.ts'
-import { dataError, usageError } from '../../errors/errors.ts'
-import { decode, type Line } from '../../io/input.ts'
-import { readObject, typed } from './fields.ts'
+import { ConsentDraft } from '../../../contract/consent.ts'
+import { dataError, usageError } from '../../../errors/errors.ts'
+import { decode, type Line } from '../../../io/input.ts'
+import { readObject, typed } from '../fields.ts'
 
 type Fields = Record<string, unknown>
 

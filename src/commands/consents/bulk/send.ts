@@ -1,13 +1,13 @@
 import { v5 } from 'uuid'
-import type { Context } from '../../context.ts'
-import { consents } from '../../contract/consents.ts'
-import { CliError } from '../../errors/errors.ts'
-import { exit } from '../../errors/exit.ts'
-import { explain } from '../../errors/explain.ts'
-import type { LineResult } from '../../views/bulk.ts'
-import type { Job } from './bulk-job.ts'
-import type { Known } from './bulk-known.ts'
-import { changedError, type Entry } from './bulk-source.ts'
+import type { Context } from '../../../context.ts'
+import { consents } from '../../../contract/consents.ts'
+import { CliError } from '../../../errors/errors.ts'
+import { exit } from '../../../errors/exit.ts'
+import { explain } from '../../../errors/explain.ts'
+import type { LineResult } from '../../../views/bulk.ts'
+import type { Job } from './job.ts'
+import type { Known } from './known.ts'
+import { changedError, type Entry } from './source.ts'
 
 /** A line, and what is known of it from earlier runs of its job. */
 interface Item {

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
-import { CliError, usageError } from '../../errors/errors.ts'
-import { exit } from '../../errors/exit.ts'
-import { openDraft } from '../../io/draft.ts'
+import { CliError, usageError } from '../../../errors/errors.ts'
+import { exit } from '../../../errors/exit.ts'
+import { openDraft } from '../../../io/draft.ts'
 
 /**
  * The file that holds the rejected lines, ready to be fed again. It has its name only when the work is over: of lines

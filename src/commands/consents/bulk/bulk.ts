@@ -1,13 +1,13 @@
-import type { Context } from '../../context.ts'
-import { exitOf as exitOfError } from '../../errors/explain.ts'
-import { requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
-import { bulkView, type LineResult } from '../../views/bulk.ts'
-import { counted, instanceOf } from '../instance.ts'
-import { many, type Output } from '../output.ts'
-import { validate } from './bulk-check.ts'
-import { type BulkOptions, type Job, openJob } from './bulk-job.ts'
-import { resumption, send } from './bulk-run.ts'
-import { exitOf, newTally, type Tally } from './bulk-tally.ts'
+import type { Context } from '../../../context.ts'
+import { exitOf as exitOfError } from '../../../errors/explain.ts'
+import { requireApiKey, requireBaseUrl } from '../../../settings/settings.ts'
+import { bulkView, type LineResult } from '../../../views/bulk.ts'
+import { counted, instanceOf } from '../../instance.ts'
+import { many, type Output } from '../../output.ts'
+import { validate } from './check.ts'
+import { type BulkOptions, type Job, openJob } from './job.ts'
+import { resumption, send } from './run.ts'
+import { exitOf, newTally, type Tally } from './tally.ts'
 
 /**
  * Creates a record for each line, and yields a result for each, in the order of the lines. A file is read through

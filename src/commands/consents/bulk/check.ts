@@ -1,10 +1,10 @@
-import type { Context } from '../../context.ts'
-import { usage } from '../../contract/usage.ts'
-import { CliError, dataError } from '../../errors/errors.ts'
-import { exit } from '../../errors/exit.ts'
-import { report } from '../../errors/report.ts'
-import { counted } from '../instance.ts'
-import type { Source } from './bulk-source.ts'
+import type { Context } from '../../../context.ts'
+import { usage } from '../../../contract/usage.ts'
+import { CliError, dataError } from '../../../errors/errors.ts'
+import { exit } from '../../../errors/exit.ts'
+import { report } from '../../../errors/report.ts'
+import { counted } from '../../instance.ts'
+import type { Source } from './source.ts'
 
 export interface Extent {
   readonly lines: number

@@ -1,6 +1,6 @@
-import type { Run } from '../../journal/runs.ts'
-import { mostAtOnce } from './bulk-flags.ts'
-import type { BulkJournals, Event } from './bulk-journal.ts'
+import type { Run } from '../../../journal/runs.ts'
+import { mostAtOnce } from './flags.ts'
+import type { BulkJournals, Event } from './journal.ts'
 
 /** A line of the file that was sent: its record's id, or since when it is unknown whether there is one. */
 export interface Known {

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { Context } from '../../context.ts'
-import { CliError, usageError } from '../../errors/errors.ts'
-import { exit } from '../../errors/exit.ts'
-import type { Run } from '../../journal/runs.ts'
-import { requireBaseUrl } from '../../settings/settings.ts'
-import { type Extent, requireQuota, validate } from './bulk-check.ts'
+import type { Context } from '../../../context.ts'
+import { CliError, usageError } from '../../../errors/errors.ts'
+import { exit } from '../../../errors/exit.ts'
+import type { Run } from '../../../journal/runs.ts'
+import { requireBaseUrl } from '../../../settings/settings.ts'
+import { type Extent, requireQuota, validate } from './check.ts'
 import {
   type BulkJournals,
   bulkJournals,
@@ -12,9 +12,9 @@ import {
   type Header,
   type Journal,
   resumeJournal,
-} from './bulk-journal.ts'
-import { known } from './bulk-known.ts'
-import { type InputFormat, openSource, type Source } from './bulk-source.ts'
+} from './journal.ts'
+import { known } from './known.ts'
+import { type InputFormat, openSource, type Source } from './source.ts'
 
 export interface BulkOptions {
   /** The file, or `-` for stdin; needs not be given to resume. */

@@ -1,4 +1,4 @@
-import type { Context } from '../../context.ts'
+import type { Context } from '../../../context.ts'
 
 export interface Counts {
   /** Lines that were sent in this run, whatever became of them. */

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import * as z from 'zod'
-import type { Context } from '../../context.ts'
-import { type Journals, journalsOf, type Journal as Log } from '../../journal/journals.ts'
-import type { Run } from '../../journal/runs.ts'
-import { type Known, known, settled } from './bulk-known.ts'
+import type { Context } from '../../../context.ts'
+import { type Journals, journalsOf, type Journal as Log } from '../../../journal/journals.ts'
+import type { Run } from '../../../journal/runs.ts'
+import { type Known, known, settled } from './known.ts'
 
 /** What a job is about. No key and nothing of the records is in a journal. */
 const Header = z.object({

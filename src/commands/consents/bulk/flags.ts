@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { usageError } from '../../errors/errors.ts'
-import { Count, given } from '../action.ts'
-import type { BulkOptions } from './bulk-job.ts'
+import { usageError } from '../../../errors/errors.ts'
+import { Count, given } from '../../action.ts'
+import type { BulkOptions } from './job.ts'
 
 /** No more lines than these are under way at once, so that no more of a journal must be held to put it in order. */
 export const mostAtOnce = 64

@@ -1,9 +1,9 @@
-import type { Context } from '../../context.ts'
-import { type Exit, exit } from '../../errors/exit.ts'
-import { explain } from '../../errors/explain.ts'
-import { report } from '../../errors/report.ts'
-import { isHopeless } from '../each.ts'
-import type { Outcome } from './bulk-send.ts'
+import type { Context } from '../../../context.ts'
+import { type Exit, exit } from '../../../errors/exit.ts'
+import { explain } from '../../../errors/explain.ts'
+import { report } from '../../../errors/report.ts'
+import { isHopeless } from '../../each.ts'
+import type { Outcome } from './send.ts'
 
 /** What has become of the lines so far, and why no more are sent, if so. */
 export interface Tally {
