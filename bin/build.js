@@ -51,7 +51,7 @@ await build({
   packages: 'external',
 })
 
-// What is made from the tree of commands: the manual now, the committed files by generate.js.
+// What is made from the tree of commands and the contract: the manual now, the committed files by generate.js.
 await build({
   ...client,
   entryPoints: ['src/reference/files.ts'],

@@ -1,10 +1,14 @@
-// Writes what is made from the tree of commands: the completions, and the README's table of commands. A test compares them.
+// Writes what is made from the tree of commands and the contract: the completions, the README's table of commands, and the
+// JSON Schemas of signed documents. A test compares them.
 import { readFileSync, writeFileSync } from 'node:fs'
 import reference from '../dist/reference.cjs'
 
-const { completions, readme } = await reference.generate('')
+const { completions, readme, schemas } = await reference.generate('')
 for (const [name, script] of Object.entries(completions)) {
   writeFileSync(new URL(`../completions/${name}`, import.meta.url), script)
+}
+for (const [name, schema] of Object.entries(schemas)) {
+  writeFileSync(new URL(`../src/contract/documents/schemas/${name}`, import.meta.url), schema)
 }
 const file = new URL('../README.md', import.meta.url)
 const parts = readFileSync(file, 'utf8').split(/(?<=<!-- commands -->\n)[\s\S]*(?=<!-- \/commands -->)/)

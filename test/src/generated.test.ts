@@ -9,13 +9,20 @@ import { run } from '../support/cli.ts'
 const root = new URL('../../', import.meta.url)
 const generated = await generate('1.2.3')
 
-describe('what is made from the tree of commands is what is committed (npm run generate)', () => {
+describe('what is made from the tree of commands and the contract is what is committed (npm run generate)', () => {
   it('the completions, and no others', () => {
     expect(readdirSync(new URL('completions', root)).sort()).toEqual(
       Object.keys(generated.completions).sort(),
     )
     for (const [name, script] of Object.entries(generated.completions))
       expect(readFileSync(new URL(`completions/${name}`, root), 'utf8')).toBe(script)
+  })
+
+  it('the JSON Schemas of signed documents, and no others', () => {
+    const folder = new URL('src/contract/documents/schemas/', root)
+    expect(readdirSync(folder).sort()).toEqual(Object.keys(generated.schemas).sort())
+    for (const [name, schema] of Object.entries(generated.schemas))
+      expect(readFileSync(new URL(name, folder), 'utf8')).toBe(schema)
   })
 
   it('the README’s table of commands', () => {

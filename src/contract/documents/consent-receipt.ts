@@ -1,0 +1,99 @@
+import * as z from 'zod'
+import { contextSchema, Instant, KeyId, Sha256, signed } from './fields.ts'
+
+/**
+ * What the names of a consent receipt are in the vocabularies of the W3C Data Privacy Vocabulary (DPV) and of Dublin Core,
+ * as https://w3id.org/dpv/guides/consent-27560 maps them: with it the receipt is JSON-LD as well. What is not in it is
+ * this service's own, and has no name there.
+ */
+export const consentContext = {
+  dpv: 'https://w3id.org/dpv#',
+  dct: 'http://purl.org/dc/terms/',
+  xsd: 'http://www.w3.org/2001/XMLSchema#',
+  type: '@type',
+  consent_receipt: 'dpv:ConsentReceipt',
+  schema_version: 'dct:conformsTo',
+  receipt_id: 'dct:identifier',
+  issued_at: { '@id': 'dct:issued', '@type': 'xsd:dateTime' },
+  record_id: 'dct:source',
+  pii_principal_id: 'dpv:hasDataSubject',
+  privacy_notice: 'dpv:hasNotice',
+  policy_version: 'dct:hasVersion',
+  country: 'dpv:hasCountry',
+  consent_status: { '@id': 'dpv:hasConsentStatus', '@type': '@id' },
+  events: 'dct:hasPart',
+  event_time: { '@id': 'dct:date', '@type': 'xsd:dateTime' },
+  event_type: { '@id': 'dpv:hasLegalBasis', '@type': '@id' },
+  event_state: { '@id': 'dpv:hasConsentStatus', '@type': '@id' },
+  entity_id: 'dpv:isImplementedByEntity',
+} as const
+
+/** Terms of the DPV: given; not given; given once, and not any more. */
+export const consentStates = ['dpv:ConsentGiven', 'dpv:ConsentRefused', 'dpv:ConsentWithdrawn'] as const
+export type ConsentState = (typeof consentStates)[number]
+
+/** The schema of a receipt, as the receipt names it. */
+export const consentSchemaVersion = 'urn:consentctl:schema:consent-receipt:1'
+
+const Preferences = z
+  .record(z.string(), z.unknown())
+  .meta({ examples: [{ analytics: false, marketing: true }] })
+
+/**
+ * `event_time`, `event_type`, `event_state` and `entity_id` are fields of an event in ISO/IEC TS 27560:2023 (6.3.7). Its
+ * `validity_duration` is not there, for nobody tells the service of one.
+ */
+const ConsentEvent = z.strictObject({
+  event_id: z.uuid().describe('The id of the entry in the history of the record.'),
+  event_time: Instant,
+  event_type: z
+    .literal('dpv:Consent')
+    .describe('The kind of consent: the general one, for whether it was explicit is not known here.'),
+  event_state: z.enum(consentStates).describe('The state after the event.'),
+  entity_id: z
+    .uuid()
+    .nullable()
+    .describe('The key, user or site that told the service; null for the service itself.'),
+  changed_by: z.enum(['api_key', 'user', 'site_token', 'system']).describe('What the entity is.'),
+  preferences: Preferences.describe('After the event.'),
+})
+
+/**
+ * The signed statement of what was consented to. Names are those of ISO/IEC TS 27560:2023: `schema_version` and
+ * `record_id`, `pii_principal_id` (6.3.3), `privacy_notice` (6.3.4), events (6.3.7), `receipt_id` (6.4.5). Values of states
+ * and types are terms of the W3C DPV, and `country` and `consent_status` are its hasCountry and hasConsentStatus. Own
+ * fields, for what neither has a name for: `type`, `version`, `key_id` as in every signed document; `consent_id`, `region`
+ * and `preferences` as in the record; `record_version` and `chain_head`, which tie the receipt to the history.
+ *
+ * It says what the service knows and nothing else, so that much of what the specification wants of a record is not in it:
+ * purposes, controllers, recipients, jurisdiction. Those stand in the privacy notice.
+ */
+export const ConsentReceipt = z.strictObject({
+  type: z.literal('consent_receipt'),
+  version: z.literal(1),
+  '@context': contextSchema(consentContext),
+  schema_version: z.literal(consentSchemaVersion),
+  receipt_id: z.uuid().describe('Of this receipt alone.'),
+  issued_at: Instant,
+  record_id: z.uuid(),
+  pii_principal_id: z.string().nullable().describe('Whose consent it is: subject_id of the record.'),
+  consent_id: z.string().nullable().describe('The label that its caller gave it.'),
+  privacy_notice: z
+    .strictObject({ site_id: z.uuid(), policy_version: z.int().min(1) })
+    .describe('What was consented to: the policy of a site, by its version.'),
+  country: z
+    .string()
+    .nullable()
+    .describe('ISO 3166-1, by the address that it came from; no statement of the law.'),
+  region: z.string().nullable(),
+  consent_status: z.enum(consentStates).describe('The present one: that of the last event.'),
+  preferences: Preferences.describe('The present ones.'),
+  events: z.array(ConsentEvent).min(1).describe('Oldest first, complete.'),
+  record_version: z.int().min(1).describe('How many events there are.'),
+  chain_head: Sha256.describe('The hash of the last entry of the history.'),
+  key_id: KeyId,
+})
+export type ConsentReceipt = z.output<typeof ConsentReceipt>
+
+/** The same as it is sent. */
+export const SignedConsentReceipt = signed(ConsentReceipt)

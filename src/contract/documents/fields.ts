@@ -1,0 +1,37 @@
+import * as z from 'zod'
+
+/** UTC with exactly milliseconds. */
+export const Instant = z.iso.datetime({ precision: 3 })
+
+/** In hexadecimal. */
+export const Sha256 = z.string().regex(/^[\da-f]{64}$/)
+
+export const KeyId = z
+  .string()
+  .regex(/^[\w-]{43}$/)
+  .describe('The key that it is signed with, by its thumbprint (RFC 7638).')
+
+/** A document as it is written: its last line is the signature of the lines above it. */
+export function signed<Shape extends z.core.$ZodLooseShape>(document: z.ZodObject<Shape>) {
+  return document.extend({
+    signature: z
+      .string()
+      .regex(/^[A-Za-z\d+/]{85}[AQgw]==$/)
+      .describe('Ed25519 (RFC 8032), in base64, over all bytes before the line that it is in.'),
+  })
+}
+
+type Term = string | Readonly<Record<string, string>>
+
+/** The schema of a JSON-LD context that is always the same. */
+export function contextSchema(context: Readonly<Record<string, Term>>) {
+  const terms = Object.entries(context).map(([name, term]): [string, z.ZodType<Term>] => [
+    name,
+    typeof term === 'string' ? z.literal(term) : z.strictObject(literals(term)),
+  ])
+  return z.strictObject(Object.fromEntries(terms))
+}
+
+function literals(values: Readonly<Record<string, string>>) {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, z.literal(value)]))
+}

@@ -1,0 +1,26 @@
+import type * as z from 'zod'
+import { ConsentReceipt } from './consent-receipt.ts'
+
+/** A kind of signed document. */
+export interface DocumentKind {
+  readonly title: string
+  /** The version that this program writes and reads. */
+  readonly version: number
+  /** Without the signature. */
+  readonly schema: z.ZodObject
+  /** The field that tells when it was made. */
+  readonly issuedAt: string
+  /** Whose key signs it: the service's, which the instance publishes, or that of a profile of the command line. */
+  readonly signer: 'service' | 'profile'
+}
+
+/** Every kind of signed document, by its `type`. A new one is a line here; its JSON Schema is generated. */
+export const documents: Readonly<Record<string, DocumentKind>> = {
+  consent_receipt: {
+    title: 'Consent receipt',
+    version: 1,
+    schema: ConsentReceipt,
+    issuedAt: 'issued_at',
+    signer: 'service',
+  },
+}
