@@ -8,6 +8,7 @@ import type { TokenSite } from './banner/queries.ts'
 import { type BannerLimits, bannerRoutes, usualLimits } from './banner/routes.ts'
 import type { Config } from './config.ts'
 import { consentRoutes } from './consents/routes.ts'
+import { signingKeyRoutes } from './evidence/routes.ts'
 import type { Signer } from './evidence/signer.ts'
 import type { Geo } from './geo/lookup.ts'
 import { healthRoutes } from './health/routes.ts'
@@ -118,6 +119,7 @@ export function createApp(options: AppOptions): FastifyInstance {
       keyRoutes(routes, deps)
       siteRoutes(routes, deps)
       usageRoutes(routes, deps)
+      signingKeyRoutes(routes, deps)
     })
   })
   return app

@@ -1,17 +1,19 @@
 import type { FastifyInstance } from 'fastify'
 import { consents } from '../../src/contract/index.ts'
-import { pathId, route } from '../http/route.ts'
+import type { Signer } from '../evidence/signer.ts'
+import { pathId, route, Verbatim } from '../http/route.ts'
 import { createConsent } from './create.ts'
 import { readIdempotencyKey } from './idempotency.ts'
 import { getPage } from './list.ts'
+import { issueReceipt } from './receipt.ts'
 import * as service from './service.ts'
 
 const unknown = 'There is no such consent.'
 
-/** The six routes of the service specification's section 4. */
+/** The six routes of the service specification's section 4, and the receipt. */
 export function consentRoutes(
   app: FastifyInstance,
-  deps: service.Deps & { readonly cursorSecret: Buffer },
+  deps: service.Deps & { readonly cursorSecret: Buffer; readonly signer: Signer },
 ): void {
   route(
     app,
@@ -35,5 +37,10 @@ export function consentRoutes(
   )
   route(app, consents.history, ({ params }, { caller }) =>
     service.getHistory(deps, caller, pathId(params, unknown)),
+  )
+  route(
+    app,
+    consents.receipt,
+    async ({ params }, { caller }) => new Verbatim(await issueReceipt(deps, caller, pathId(params, unknown))),
   )
 }

@@ -97,6 +97,6 @@ async function applyEvent(
   throw unavailable('The record is being changed by too many requests at once.')
 }
 
-function noConsent(): Failure {
+export function noConsent(): Failure {
   return new Failure('not_found', 'There is no such consent.')
 }

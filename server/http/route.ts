@@ -30,11 +30,23 @@ export interface RouteOptions extends RouteShorthandOptions {
   readonly isRepeatable?: (request: FastifyRequest) => boolean
 }
 
+/** JSON that is sent as it is, to the byte: what is signed must not be written anew. */
+export class Verbatim {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
 /** Puts an endpoint of the contract onto Fastify: its schemas read the request, its status goes with the answer. */
 export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>(
   app: FastifyInstance,
   endpoint: Endpoint<P, Q, B, R>,
-  handler: (input: Input<z.output<P>, z.output<Q>, z.output<B>>, exchange: Exchange) => Promise<z.input<R>>,
+  handler: (
+    input: Input<z.output<P>, z.output<Q>, z.output<B>>,
+    exchange: Exchange,
+  ) => Promise<z.input<R> | Verbatim>,
   { isRepeatable = isHarmlessTwice, ...options }: RouteOptions = {},
 ): void {
   const { method, path: url, access, scope, status } = endpoint
@@ -59,7 +71,10 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
         setHeader: (name, value) => void reply.header(name, value),
       }
       const work = () => handler(input, exchange)
-      return await inTime(request, retried(work, retriesOf(request, isRepeatable(request))))
+      const answer = await inTime(request, retried(work, retriesOf(request, isRepeatable(request))))
+      return answer instanceof Verbatim
+        ? reply.type('application/json; charset=utf-8').send(answer.text)
+        : answer
     },
   })
 }

@@ -37,6 +37,15 @@ const values: Readonly<Record<string, unknown>> = {
   allowed_origins: ['https://www.example.com'],
   email: 'privacy@example.com',
   password: 'correct horse battery staple',
+  pii_principal_id: 'maria@example.com',
+  issued_at: '2026-11-20T20:51:02.700Z',
+  event_time: '2026-11-20T20:50:21.164Z',
+  chain_head: '9c1185a5c5e9fc54612808977ee8f548b2258d31a1f5c0d0d6b8e1f0c2a7f3e4',
+  key_id: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
+  signature: `${'A'.repeat(86)}==`,
+  kid: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
+  x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+  pem: '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----\n',
   month: '2026-11',
   used: 1234,
   remaining: 8766,
@@ -60,12 +69,12 @@ export function exampleOf(
   if (only !== undefined) return only
   if (format === 'uuid' || anyOf?.some(one => (one as JsonSchema).format === 'uuid'))
     return ids[name] ?? ids['id']
-  if (anyOf && values[name] !== null) return again(anyOf[0])
-  if (name in values) return values[name]
-  if (type === 'object') {
-    const fields = Object.entries(schema.properties ?? {})
+  if (schema.properties) {
+    const fields = Object.entries(schema.properties)
     return Object.fromEntries(fields.map(([key, field]) => [key, again(field, key)]))
   }
+  if (anyOf && values[name] !== null) return again(anyOf[0])
+  if (name in values) return values[name]
   if (type === 'array') return [again(items)]
   if (type === 'boolean') return true
   if (type === 'integer') return schema.minimum

@@ -27,6 +27,7 @@ export const tags: Readonly<Record<keyof typeof api, string>> = {
   keys: 'API keys, for users who signed in.',
   sites: 'Sites and their tokens, for users who signed in.',
   usage: 'The monthly quota.',
+  signingKeys: 'What signed documents of the service are verified with.',
   health: 'For load balancers and supervisors.',
   description: 'This document.',
 }
@@ -92,6 +93,21 @@ const table = new Map<Endpoint, Notes>([
   [
     api.consents.history,
     { answer: 'Every event, each with the state after it; that of a deleted record too.' },
+  ],
+  [
+    api.consents.receipt,
+    {
+      description:
+        'In the names of ISO/IEC TS 27560:2023 and the W3C Data Privacy Vocabulary. The last line of the text is the Ed25519 signature of the lines above it, so keep the text as it comes: `consentctl verify` and openssl check it.',
+      answer: 'The receipt. A deleted record is a 404.',
+    },
+  ],
+  [
+    api.signingKeys.list,
+    {
+      description:
+        'A JWK Set (RFC 7517). Keep the keys before they are needed: what comes with them proves less.',
+    },
   ],
   [
     api.banner.create,

@@ -5,6 +5,7 @@ import { endpoint } from './endpoint.ts'
 import { health } from './health.ts'
 import { keys } from './keys.ts'
 import { session } from './session.ts'
+import { signingKeys } from './signing-keys.ts'
 import { sites } from './sites.ts'
 import { usage } from './usage.ts'
 
@@ -20,4 +21,4 @@ const description = {
 }
 
 /** Every endpoint of the service, by resource. */
-export const api = { consents, banner, session, keys, sites, usage, health, description }
+export const api = { consents, banner, session, keys, sites, usage, signingKeys, health, description }

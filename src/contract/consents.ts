@@ -1,12 +1,13 @@
 import * as z from 'zod'
 import { Consent, ConsentChange, ConsentDraft, ConsentPage, ConsentQuery, History } from './consent.ts'
+import { SignedConsentReceipt } from './documents/consent-receipt.ts'
 import { ById, endpoint, NoQuery } from './endpoint.ts'
 import { QueryBoolean } from './values.ts'
 
 const path = '/api/v1/consents'
 const GetQuery = z.strictObject({ include_deleted: QueryBoolean.optional() })
 
-/** The six routes of the specification's section 4. What an instance answers to a removal is its own affair. */
+/** The six routes of the specification's section 4, and the receipt. What an instance answers to a removal is its own affair. */
 export const consents = {
   create: endpoint({
     summary: 'Create a consent record',
@@ -74,5 +75,16 @@ export const consents = {
     query: NoQuery,
     status: 200,
     response: History,
+  }),
+  receipt: endpoint({
+    summary: 'A signed statement of what a record says and how it came about',
+    method: 'GET',
+    path: `${path}/:id/receipt`,
+    access: 'account',
+    scope: 'read',
+    params: ById,
+    query: NoQuery,
+    status: 200,
+    response: SignedConsentReceipt,
   }),
 }

@@ -33,7 +33,7 @@ export type Query = string | Readonly<Record<string, string>>
 
 export type Owner = Awaited<ReturnType<typeof newOwner>>
 
-/** A new account and the six routes as its key reaches them; `create` expects a success, the rest answer as they do. */
+/** A new account and the routes of records as its key reaches them; `create` expects a success, the rest answer as they do. */
 export async function newOwner(service: TestService) {
   const account = await service.newAccount()
   const send = (method: string, path: string, options: Omit<CallOptions, 'key'> = {}) =>
@@ -53,6 +53,7 @@ export async function newOwner(service: TestService) {
       send('PUT', `/${id}`, { body, headers }),
     remove: (id: string, options: Omit<CallOptions, 'key'> = {}) => send('DELETE', `/${id}`, options),
     history: (id: string) => send('GET', `/${id}/history`),
+    receipt: (id: string) => send('GET', `/${id}/receipt`),
     send,
   }
 }

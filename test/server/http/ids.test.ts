@@ -66,6 +66,7 @@ const ask: [route: string, ask: (id: string) => ReturnType<Owner['get']>][] = [
   ['PUT', id => owner.update(id, { accepted: true })],
   ['DELETE', id => owner.remove(id)],
   ['GET history', id => owner.history(id)],
+  ['GET receipt', id => owner.receipt(id)],
 ]
 
 describe('404', () => {

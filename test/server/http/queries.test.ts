@@ -30,6 +30,7 @@ const routes: [method: string, path: string, body?: object][] = [
   ['PUT', `/${unknownId}`, {}],
   ['DELETE', `/${unknownId}`],
   ['GET', `/${unknownId}/history`],
+  ['GET', `/${unknownId}/receipt`],
 ]
 
 /** Queries that no route has: `[what, query]`. */

@@ -22,6 +22,7 @@ it('are needed for every route that a key reaches', () => {
     'consents.update write',
     'consents.remove erase',
     'consents.history read',
+    'consents.receipt read',
     'usage.get read',
   ])
 })

@@ -1,0 +1,62 @@
+import type { Sql } from 'postgres'
+import {
+  type ConsentReceipt,
+  type ConsentState,
+  consentContext,
+  consentSchemaVersion,
+} from '../../src/contract/documents/consent-receipt.ts'
+import { entryId } from '../../src/evidence/chain.ts'
+import type { Caller } from '../auth/caller.ts'
+import type { Signer } from '../evidence/signer.ts'
+import { newId } from '../ids.ts'
+import { type EventRow, listEvents } from './receipt-queries.ts'
+import { noConsent } from './service.ts'
+
+/** The text of a signed consent receipt. Throws `not_found` as a read does, for a deleted record too. */
+export async function issueReceipt(
+  { sql, signer }: { readonly sql: Sql; readonly signer: Signer },
+  caller: Caller,
+  id: string,
+): Promise<string> {
+  const rows = await listEvents(sql, caller.accountId, id)
+  const last = rows.at(-1)
+  if (!last) throw noConsent()
+  const states = statesOf(rows)
+  const receipt: Omit<ConsentReceipt, 'key_id'> = {
+    type: 'consent_receipt',
+    version: 1,
+    '@context': consentContext,
+    schema_version: consentSchemaVersion,
+    receipt_id: newId(),
+    issued_at: new Date().toISOString(),
+    record_id: id,
+    pii_principal_id: last.subject_id,
+    consent_id: last.consent_id,
+    privacy_notice: { site_id: last.site_id, policy_version: last.policy_version },
+    country: last.country,
+    region: last.region,
+    consent_status: states.at(-1) as ConsentState,
+    preferences: last.preferences,
+    events: rows.map((row, index) => ({
+      event_id: entryId(row.hash),
+      event_time: row.created_at.toISOString(),
+      event_type: 'dpv:Consent',
+      event_state: states[index] as ConsentState,
+      entity_id: row.actor_id,
+      changed_by: row.changed_by,
+      preferences: row.preferences,
+    })),
+    record_version: last.version,
+    chain_head: last.chain_head.toString('hex'),
+  }
+  return signer.sign(receipt)
+}
+
+/** The state after each event: to take back what was never given is to go on refusing it. */
+function statesOf(rows: readonly EventRow[]): ConsentState[] {
+  let wasGiven = false
+  return rows.map(({ accepted }) => {
+    wasGiven ||= accepted
+    return accepted ? 'dpv:ConsentGiven' : wasGiven ? 'dpv:ConsentWithdrawn' : 'dpv:ConsentRefused'
+  })
+}

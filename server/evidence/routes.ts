@@ -1,0 +1,34 @@
+import type { FastifyInstance } from 'fastify'
+import type { Sql } from 'postgres'
+import { signingKeys } from '../../src/contract/index.ts'
+import { publicBytes, publicKeyOf, publicPem } from '../../src/evidence/keys.ts'
+import { route } from '../http/route.ts'
+import { listSigningKeys, type SigningKey } from './queries.ts'
+import type { Signer } from './signer.ts'
+
+/** The keys that documents of this service are verified with, for anyone. */
+export function signingKeyRoutes(
+  app: FastifyInstance,
+  { sql, signer }: { readonly sql: Sql; readonly signer: Signer },
+): void {
+  let looking: Promise<SigningKey[]> | undefined // one for all who ask at the same time, for they may be many
+  route(app, signingKeys.list, async () => {
+    looking ??= listSigningKeys(sql, signer.keyId).finally(() => {
+      looking = undefined
+    })
+    return { keys: (await looking).map(toJwk) }
+  })
+}
+
+function toJwk({ keyId, publicKey }: SigningKey) {
+  const key = publicKeyOf(publicKey)
+  return {
+    kty: 'OKP' as const,
+    crv: 'Ed25519' as const,
+    x: publicBytes(key).toString('base64url'),
+    kid: keyId,
+    use: 'sig' as const,
+    alg: 'EdDSA' as const,
+    pem: publicPem(key),
+  }
+}

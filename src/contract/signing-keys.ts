@@ -1,0 +1,32 @@
+import * as z from 'zod'
+import { endpoint, NoQuery } from './endpoint.ts'
+
+/** An Ed25519 key as a JWK (RFC 7517, RFC 8037 section 2); `pem` is an addition, for openssl. */
+export const SigningKey = z.object({
+  kty: z.literal('OKP'),
+  crv: z.literal('Ed25519'),
+  x: z.string().meta({ pattern: '^[\\w-]{43}$' }).describe('The 32 bytes of the key, in base64url.'),
+  kid: z
+    .string()
+    .meta({ pattern: '^[\\w-]{43}$' })
+    .describe('Its thumbprint (RFC 7638): key_id of what it signs.'),
+  use: z.literal('sig'),
+  alg: z.literal('EdDSA'),
+  pem: z
+    .string()
+    .meta({ pattern: '^-----BEGIN PUBLIC KEY-----\\n[\\w+/=]+\\n-----END PUBLIC KEY-----\\n$' })
+    .describe('The same as SubjectPublicKeyInfo (RFC 8410).'),
+})
+
+/** The keys that documents of the service are verified with. */
+export const signingKeys = {
+  list: endpoint({
+    summary: 'The public keys that the service signs and has signed with, the present one first',
+    method: 'GET',
+    path: '/.well-known/consent-keys.json',
+    access: 'anyone',
+    query: NoQuery,
+    status: 200,
+    response: z.object({ keys: z.array(SigningKey) }),
+  }),
+}

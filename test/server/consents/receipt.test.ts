@@ -1,0 +1,140 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { keyIdOf, newSigningKey, readPublicKey } from '../../../src/evidence/keys.ts'
+import { readSigned } from '../../../src/evidence/signed.ts'
+import { schemaProblems } from '../../support/schemas.ts'
+import { useService } from '../../support/service.ts'
+import { expectSameNotFound, instant, missingIds, newOwner, type Owner, uuidV7 } from './records.ts'
+
+const service = useService()
+let owner: Owner
+beforeAll(async () => {
+  owner = await newOwner(service)
+})
+
+const publicKeys = async () => (await service.call('GET', '/.well-known/consent-keys.json')).body.keys
+
+/** The receipt of a record, whose signature and schema are looked at. */
+async function receiptOf(id: string) {
+  const { status, text, body, headers } = await owner.receipt(id)
+  expect([status, headers['content-type']]).toEqual([200, 'application/json; charset=utf-8'])
+  expect(schemaProblems(text)).toEqual([])
+  const [{ pem }] = await publicKeys()
+  expect(readSigned(Buffer.from(text)).isSignedBy(readPublicKey(pem))).toBe(true)
+  return body
+}
+
+describe('200', () => {
+  it('says what the record says, in the names of the standards, under a signature that verifies', async () => {
+    const subject = 'maría\u202e@example.com'
+    const record = await owner.create({
+      subject_id: subject,
+      consent_id: 'newsletter',
+      accepted: true,
+      preferences: { marketing: true },
+      policy_version: 3,
+    })
+    const receipt = await receiptOf(record.id)
+    const [entry] = (await owner.history(record.id)).body.data
+    const [row] = await service.sql`select chain_head from consents where id = ${record.id}`
+    expect(receipt).toMatchObject({
+      type: 'consent_receipt',
+      version: 1,
+      receipt_id: expect.stringMatching(uuidV7),
+      issued_at: expect.stringMatching(instant),
+      record_id: record.id,
+      pii_principal_id: subject,
+      consent_id: 'newsletter',
+      privacy_notice: { site_id: owner.siteId, policy_version: 3 },
+      country: null,
+      region: null,
+      consent_status: 'dpv:ConsentGiven',
+      preferences: { marketing: true },
+      record_version: 1,
+      chain_head: row?.['chain_head'].toString('hex'),
+    })
+    expect(receipt.events).toEqual([
+      {
+        event_id: entry.id,
+        event_time: record.created_at,
+        event_type: 'dpv:Consent',
+        event_state: 'dpv:ConsentGiven',
+        entity_id: owner.keyId,
+        changed_by: 'api_key',
+        preferences: { marketing: true },
+      },
+    ])
+  })
+
+  it.each<[what: string, accepted: boolean[], states: string[]]>([
+    ['given', [true], ['Given']],
+    ['refused', [false], ['Refused']],
+    ['withdrawn', [true, false], ['Given', 'Withdrawn']],
+    ['given after a refusal', [false, true], ['Refused', 'Given']],
+    ['given again', [true, false, true], ['Given', 'Withdrawn', 'Given']],
+  ])('tells of a consent that is %s how it came about', async (_what, [first, ...rest], states) => {
+    const { id } = await owner.create({ accepted: first })
+    for (const accepted of rest) await owner.update(id, { accepted })
+    const receipt = await receiptOf(id)
+    const told = receipt.events.map((event: { event_state: string }) => event.event_state)
+    expect(told).toEqual(states.map(state => `dpv:Consent${state}`))
+    expect([receipt.consent_status, receipt.record_version]).toEqual([told.at(-1), states.length])
+  })
+
+  it('goes on to say refused, or withdrawn, where only preferences change', async () => {
+    const refused = await owner.create({ accepted: false })
+    await owner.update(refused.id, { preferences: { a: 1 } })
+    const { consent_status, events } = await receiptOf(refused.id)
+    expect([consent_status, events[1].preferences]).toEqual(['dpv:ConsentRefused', { a: 1 }])
+    const withdrawn = await owner.create({ accepted: true })
+    await owner.update(withdrawn.id, { accepted: false })
+    await owner.update(withdrawn.id, { preferences: { a: 1 } })
+    expect((await receiptOf(withdrawn.id)).consent_status).toBe('dpv:ConsentWithdrawn')
+  })
+
+  it('is another receipt each time, and JSON that keeps each preference as it was sent', async () => {
+    const preferences = { 'é"\\': ['\u0001', 1.5, null, { __proto: 'x' }], '😀': {} }
+    const { id } = await owner.create({ preferences })
+    const [one, other] = [await receiptOf(id), await receiptOf(id)]
+    expect(one.receipt_id).not.toBe(other.receipt_id)
+    expect(one.preferences).toEqual(preferences)
+  })
+
+  it('shows no state that the record never had, while it is being changed', async () => {
+    const { id } = await owner.create({ accepted: true })
+    const changes = Array.from({ length: 20 }, (_, index) => owner.update(id, { preferences: { index } }))
+    const receipts = await Promise.all(Array.from({ length: 20 }, () => owner.receipt(id)))
+    await Promise.all(changes)
+    for (const { body } of receipts) {
+      expect(body.events).toHaveLength(body.record_version)
+      expect(body.preferences).toEqual(body.events.at(-1).preferences)
+    }
+  })
+})
+
+describe('404', () => {
+  it('answers for a foreign or a deleted record exactly as for a missing one', async () => {
+    const foreign = await (await newOwner(service)).create()
+    const deleted = await owner.create()
+    await owner.remove(deleted.id)
+    await expectSameNotFound([...missingIds(foreign.id), deleted.id], owner.receipt)
+  })
+})
+
+describe('the published keys', () => {
+  it('have that of every node there ever was, the present one first, in two forms of the same', async () => {
+    const [present, ...others] = await publicKeys()
+    expect(others).toEqual([])
+    const { openSigner } = await import('../../../server/evidence/signer.ts')
+    const own = newSigningKey()
+    const node = await service.addNode({ signer: await openSigner(service.sql, own) })
+    const { body, headers } = await node.call('GET', '/.well-known/consent-keys.json')
+    expect(headers['content-type']).toBe('application/json; charset=utf-8')
+    expect(body.keys.map(({ kid }: { kid: string }) => kid)).toEqual([keyIdOf(own), present.kid])
+    expect((await publicKeys())[0]).toEqual(present)
+    for (const { kid, pem, x, ...rest } of body.keys) {
+      expect(rest).toEqual({ kty: 'OKP', crv: 'Ed25519', use: 'sig', alg: 'EdDSA' })
+      expect(keyIdOf(readPublicKey(pem))).toBe(kid)
+      expect(readPublicKey(pem).export({ format: 'jwk' })['x']).toBe(x)
+    }
+  })
+})
