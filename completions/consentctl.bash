@@ -9,7 +9,7 @@ _consentctl() {
     previous=${COMP_WORDS[COMP_CWORD-2]}
   fi
   for ((i = 1; i < COMP_CWORD; i++)); do
-    case " --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --concurrency --max-errors --failed-out --resume --from --to --limit --cursor --max-requests --confirm --email --name --origin --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota " in *" ${COMP_WORDS[i-1]} "*) continue ;; esac
+    case " --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --concurrency --max-errors --failed-out --resume --from --to --limit --cursor --max-requests --confirm --email --name --origin --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --older-than " in *" ${COMP_WORDS[i-1]} "*) continue ;; esac
     case "$at ${COMP_WORDS[i]}" in
       ' create') at='create' ;;
       ' list'|' ls') at='list' ;;
@@ -53,14 +53,15 @@ _consentctl() {
       'completion values') at='completion values' ;;
       'admin account') at='admin account' ;;
       'admin user') at='admin user' ;;
+      'admin purge') at='admin purge' ;;
       'admin account create') at='admin account create' ;;
       'admin user password') at='admin user password' ;;
     esac
   done
   case "$at $previous" in
       'create --site'|'list --site'|'auth login --site') words=$(consentctl completion values sites 2> /dev/null); [[ $words ]] || return ;;
-      'create --pref'|'create --preferences'|'create --consent-id'|'create --subject'|'create --policy-version'|'create --ip-address'|'create --user-agent'|'create --format'|'create --concurrency'|'create --max-errors'|'create --resume'|'list --subject'|'list --consent-id'|'list --from'|'list --to'|'list --limit'|'list --cursor'|'list --max-requests'|'update --pref'|'update --preferences'|'rm --confirm'|'sites list --email'|'sites create --name'|'sites create --policy-version'|'sites create --origin'|'sites create --email'|'sites update --name'|'sites update --policy-version'|'sites update --origin'|'sites update --add-origin'|'sites update --remove-origin'|'sites update --email'|'sites rotate-token --overlap'|'sites rotate-token --email'|'keys list --email'|'keys create --name'|'keys create --scope'|'keys create --expires'|'keys create --email'|'keys revoke --confirm'|'keys revoke --email'|'usage --email'|'auth login --email'|'auth login --key-name'|'auth login --scope'|'serve --host'|'serve --port'|'serve --database-url'|'admin account create --email'|'admin account create --site'|'admin account create --plan'|'admin account create --monthly-quota'|'admin account create --database-url'|'admin user password --email'|'admin user password --database-url'|*' --columns'|*' --base-url'|*' --timeout'|*' --max-wait') return ;;
-      'create --file'|'create --failed-out'|'serve --data-dir'|'admin account create --data-dir'|'admin user password --data-dir'|*' --out'|*' --ca-file') compopt -o default 2> /dev/null; return ;;
+      'create --pref'|'create --preferences'|'create --consent-id'|'create --subject'|'create --policy-version'|'create --ip-address'|'create --user-agent'|'create --format'|'create --concurrency'|'create --max-errors'|'create --resume'|'list --subject'|'list --consent-id'|'list --from'|'list --to'|'list --limit'|'list --cursor'|'list --max-requests'|'update --pref'|'update --preferences'|'rm --confirm'|'sites list --email'|'sites create --name'|'sites create --policy-version'|'sites create --origin'|'sites create --email'|'sites update --name'|'sites update --policy-version'|'sites update --origin'|'sites update --add-origin'|'sites update --remove-origin'|'sites update --email'|'sites rotate-token --overlap'|'sites rotate-token --email'|'keys list --email'|'keys create --name'|'keys create --scope'|'keys create --expires'|'keys create --email'|'keys revoke --confirm'|'keys revoke --email'|'usage --email'|'auth login --email'|'auth login --key-name'|'auth login --scope'|'serve --host'|'serve --port'|'serve --database-url'|'admin account create --email'|'admin account create --site'|'admin account create --plan'|'admin account create --monthly-quota'|'admin account create --database-url'|'admin user password --email'|'admin user password --database-url'|'admin purge --older-than'|'admin purge --database-url'|'admin purge --confirm'|*' --columns'|*' --base-url'|*' --timeout'|*' --max-wait') return ;;
+      'create --file'|'create --failed-out'|'serve --data-dir'|'admin account create --data-dir'|'admin user password --data-dir'|'admin purge --data-dir'|*' --out'|*' --ca-file') compopt -o default 2> /dev/null; return ;;
       *' --output'|*' -o') words=$'table\ntsv\njson\nndjson\ncsv\nyaml\nid' ;;
       *' --profile'|*' -p') words=$(consentctl completion values profiles 2> /dev/null); [[ $words ]] || return ;;
       *' --color') words=$'auto\nalways\nnever' ;;
@@ -106,11 +107,12 @@ _consentctl() {
     'commands') commands='' flags='' ;;
     'doctor') commands='' flags='' ;;
     'serve') commands='' flags='--host --port --database-url --data-dir --quickstart' ;;
-    'admin') commands='account user' flags='' ;;
+    'admin') commands='account user purge' flags='' ;;
     'admin account') commands='create' flags='' ;;
     'admin account create') commands='' flags='--email --site --plan --monthly-quota --password-stdin --database-url --data-dir' ;;
     'admin user') commands='password' flags='' ;;
     'admin user password') commands='' flags='--email --password-stdin --database-url --data-dir' ;;
+    'admin purge') commands='' flags='--older-than --dry-run --database-url --data-dir --yes -y --confirm' ;;
   esac
   if [[ -z $words ]]; then
     [[ $current == -* ]] && words="$flags --version -V --output -o --json --quiet -q --header --columns --no-truncate --no-csv-guard --out --pager --profile -p --base-url --color --timeout --max-wait --ca-file --verbose --debug --help -h" || words=$commands

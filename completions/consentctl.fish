@@ -3,7 +3,7 @@ function __consentctl_at
     set -l at ''
     set -l previous ''
     for word in (commandline -opc)[2..-1]
-        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --concurrency --max-errors --failed-out --resume --from --to --limit --cursor --max-requests --confirm --email --name --origin --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota
+        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --concurrency --max-errors --failed-out --resume --from --to --limit --cursor --max-requests --confirm --email --name --origin --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --older-than
             set previous ''
             continue
         end
@@ -97,6 +97,8 @@ function __consentctl_at
                 set at 'admin account'
             case 'admin user'
                 set at 'admin user'
+            case 'admin purge'
+                set at 'admin purge'
             case 'admin account create'
                 set at 'admin account create'
             case 'admin user password'
@@ -261,6 +263,7 @@ complete -c consentctl -n '__consentctl_at \'serve\'' -l data-dir -r -F -d 'the 
 complete -c consentctl -n '__consentctl_at \'serve\'' -l quickstart -d 'on an empty database, make an account and store its key in the profile "local"'
 complete -c consentctl -n '__consentctl_at \'admin\'' -a account -d 'Administer accounts'
 complete -c consentctl -n '__consentctl_at \'admin\'' -a user -d 'Administer users'
+complete -c consentctl -n '__consentctl_at \'admin\'' -a purge -d 'Take the personal data of deleted records for good'
 complete -c consentctl -n '__consentctl_at \'admin account\'' -a create -d 'Create an account with its owner, a site and an API key'
 complete -c consentctl -n '__consentctl_at \'admin account create\'' -l email -x -d 'the e-mail that its owner signs in with'
 complete -c consentctl -n '__consentctl_at \'admin account create\'' -l site -x -d 'the name of its first site (default)'
@@ -274,3 +277,9 @@ complete -c consentctl -n '__consentctl_at \'admin user password\'' -l email -x 
 complete -c consentctl -n '__consentctl_at \'admin user password\'' -l password-stdin -d 'read the new password from standard input instead of making one'
 complete -c consentctl -n '__consentctl_at \'admin user password\'' -l database-url -x -d 'a PostgreSQL server (DATABASE_URL)'
 complete -c consentctl -n '__consentctl_at \'admin user password\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'
+complete -c consentctl -n '__consentctl_at \'admin purge\'' -l older-than -x -d 'days since the deletion (PURGE_AFTER_DAYS, or 30 if that is never)'
+complete -c consentctl -n '__consentctl_at \'admin purge\'' -l dry-run -d 'count what would be purged, and change nothing'
+complete -c consentctl -n '__consentctl_at \'admin purge\'' -l database-url -x -d 'a PostgreSQL server (DATABASE_URL)'
+complete -c consentctl -n '__consentctl_at \'admin purge\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'
+complete -c consentctl -n '__consentctl_at \'admin purge\'' -l yes -s y -d 'do not ask; needed, or --confirm, where nobody can be asked'
+complete -c consentctl -n '__consentctl_at \'admin purge\'' -l confirm -x -d 'do not ask, and go on only if exactly so many records are there'

@@ -3,19 +3,25 @@ import { join } from 'node:path'
 import type { Sql } from 'postgres'
 import {
   type AccountDraft,
+  type AccountPurge,
   type DatabaseOptions,
   type NewAccount,
   type NewPassword,
   OperatorError,
+  type PurgeOrder,
   type ServerHost,
 } from '../src/contract/index.ts'
 import * as accounts from './accounts/service.ts'
 import { type Config, readConfig } from './config.ts'
 import { filesName } from './db/connect.ts'
 import { openDatabase } from './db/open.ts'
+import * as purges from './purge/service.ts'
 
 /** The embedded database's thread, as the build lays it beside this file. */
 export const workerFile = new URL('./db/embedded-worker.js', import.meta.url)
+
+/** Days from a deletion to its purge where only the operator purges, and does not say. */
+const usualPurgeAfterDays = 30
 
 /** Creates an account in the database, beside a running server or without one. */
 export async function createAccount(
@@ -35,13 +41,42 @@ export async function resetPassword(
   return await withDatabase(options, host, { mayBeNew: false }, sql => accounts.resetPassword(sql, user))
 }
 
-/** Works on the database beside a running server, or without one. */
+/** Purges every account, once what there is to purge is approved. */
+export async function* purge(
+  options: DatabaseOptions,
+  { olderThan, approve, signal }: PurgeOrder,
+  host: ServerHost,
+): AsyncGenerator<AccountPurge> {
+  const { sql, config, close } = await openShared(options, host, { mayBeNew: false })
+  try {
+    const before = purges.purgeBefore(olderThan ?? config.purgeAfterDays ?? usualPurgeAfterDays)
+    const found = await purges.countPurge(sql, before)
+    if (await approve(found)) yield* purges.purge(sql, { before, signal })
+  } finally {
+    await close()
+  }
+}
+
 async function withDatabase<T>(
+  options: DatabaseOptions,
+  host: ServerHost,
+  { mayBeNew }: { mayBeNew: boolean },
+  work: (sql: Sql) => Promise<T>,
+): Promise<T> {
+  const { sql, close } = await openShared(options, host, { mayBeNew })
+  try {
+    return await work(sql)
+  } finally {
+    await close()
+  }
+}
+
+/** Opens the database beside a running server, or without one. */
+async function openShared(
   options: DatabaseOptions,
   { env, onWait, onDefault }: ServerHost,
   { mayBeNew }: { mayBeNew: boolean },
-  work: (sql: Sql, config: Config) => Promise<T>,
-): Promise<T> {
+): Promise<{ sql: Sql; config: Config; close: () => Promise<void> }> {
   keepToOneself()
   const config = readConfig(options, env)
   if (!config.databaseUrl) {
@@ -50,12 +85,8 @@ async function withDatabase<T>(
     const isNamed = Boolean(options.dataDir ?? env['CONSENTCTL_DATA_DIR'])
     if (!isNamed) onDefault?.(`${isNew ? 'a new' : 'the'} embedded database in ${config.dataDir}`)
   }
-  const database = await openDatabase(config, { workerFile, share: true, onWait })
-  try {
-    return await work(database.sql, config)
-  } finally {
-    await database.close()
-  }
+  const { sql, close } = await openDatabase(config, { workerFile, share: true, onWait })
+  return { sql, config, close }
 }
 
 function noDatabase({ dataDir }: Config): OperatorError {

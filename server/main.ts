@@ -17,9 +17,10 @@ import { withinDeadline } from './http/route.ts'
 import { drain } from './http/wire.ts'
 import { startJobs } from './jobs.ts'
 import type { MetricsServer } from './metrics/server.ts'
+import { purgeJob } from './purge/job.ts'
 import { Quota } from './quota/quota.ts'
 
-export { createAccount, resetPassword } from './admin.ts'
+export { createAccount, purge, resetPassword } from './admin.ts'
 
 const hour = 60 * 60 * 1000
 
@@ -47,7 +48,8 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
     const isEmpty = !(await hasAccounts(sql))
     const url = await listen(app, config)
     logger.info({ url, metrics: metrics?.url }, 'listening')
-    const jobs = startJobs([{ name: 'sweeping keys', every: hour, run: () => sweepKeys(sql) }], logger)
+    const sweeping = { name: 'sweeping keys', every: hour, run: () => sweepKeys(sql) }
+    const jobs = startJobs([sweeping, ...purgeJob(sql, config)], logger)
     return {
       url,
       isEmpty,

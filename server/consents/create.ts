@@ -1,7 +1,7 @@
 import type { Consent, ConsentDraft } from '../../src/contract/index.ts'
 import { type Event, hashRecord, linkOf, newSalt } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
-import { Failure } from '../failure.ts'
+import { Failure, unavailable } from '../failure.ts'
 import { nowhere } from '../geo/lookup.ts'
 import { instantOf, newId } from '../ids.ts'
 import { networkOf } from './address.ts'
@@ -63,7 +63,10 @@ export async function createConsent(
   const row = await insertConsent(sql, accountId, { ...identity, ...state, id, recordHash }, entry, claim)
   if (row) return { consent: toConsent(row), isReplayed: false }
   const first = claim && (await findFirstAnswer(sql, accountId, claim.key))
-  if (!first) throw noSite()
+  if (!first) {
+    if (!claim || (await findPolicyVersion(sql, accountId, draft.site_id)) === undefined) throw noSite()
+    throw unavailable('The record of this Idempotency-Key was just purged.') // between the two statements
+  }
   if (!first.body_hash.equals(claim.bodyHash)) {
     throw new Failure('conflict', 'The Idempotency-Key was used with another body.')
   }

@@ -1,7 +1,8 @@
 // Pieces of SQL that the queries are made of.
-import type { JSONValue, Sql } from 'postgres'
+import type { Fragment, JSONValue, Sql } from 'postgres'
 import type { State } from '../../src/evidence/chain.ts'
-import type { Claim, Entry } from './rows.ts'
+import { arrayOf } from '../db/array.ts'
+import type { BatchLink, Claim, Entry } from './rows.ts'
 
 /** The CTE `k`: a row where the key is new, or older than it is kept. */
 export function claimKey(
@@ -32,16 +33,58 @@ export function columns(sql: Sql) {
  * the entry's place in the log that checkpoints are made of.
  */
 export function insertEntry(sql: Sql, { action, actor, at, link }: Entry) {
+  return entriesOf(
+    sql,
+    { action, actor },
+    {
+      from: sql`c`,
+      at: sql`${at}::timestamptz`,
+      salt: sql`${link.salt}::bytea`,
+      payloadHash: sql`${link.payloadHash}::bytea`,
+      hash: sql`${link.hash}::bytea`,
+    },
+  )
+}
+
+/** The same for all records that the CTE `c` has written, each with its link in the CTE `e`. */
+export function insertEntries(sql: Sql, event: Pick<Entry, 'action' | 'actor'>) {
+  const link = { at: sql`e.at`, salt: sql`e.salt`, payloadHash: sql`e.payload_hash`, hash: sql`e.hash` }
+  return entriesOf(sql, event, { from: sql`c join e on e.id = c.id`, ...link })
+}
+
+function entriesOf(
+  sql: Sql,
+  { action, actor }: Pick<Entry, 'action' | 'actor'>,
+  { from, at, salt, payloadHash, hash }: Record<'from' | 'at' | 'salt' | 'payloadHash' | 'hash', Fragment>,
+) {
   return sql`h as (
       insert into consent_history (
         account_id, consent_id, version, action, accepted, preferences, policy_version, changed_by, actor_id,
         created_at, salt, payload_hash, hash)
-      select account_id, id, version, ${action}, accepted, preferences, policy_version, ${actor.kind},
-        ${actor.id}::uuid, ${at}::timestamptz, ${link.salt}::bytea, ${link.payloadHash}::bytea, ${link.hash}::bytea
-      from c
+      select c.account_id, c.id, c.version, ${action}, c.accepted, c.preferences, c.policy_version, ${actor.kind},
+        ${actor.id}::uuid, ${at}, ${salt}, ${payloadHash}, ${hash}
+      from ${from}
     ), l as (
       insert into log_entries (account_id, consent_id, version, hash)
-      select account_id, id, version, ${link.hash}::bytea from c
+      select c.account_id, c.id, c.version, ${hash} from ${from}
+    )`
+}
+
+/**
+ * The CTEs `e` and `due`: the links of a batch, and those of its records that are still at the versions they were made for
+ * and that nobody else is writing. Their order and what they pass over keep two batches from waiting for each other.
+ */
+export function lockBatch(sql: Sql, accountId: string, links: readonly BatchLink[], isDue: Fragment) {
+  const column = <Name extends keyof BatchLink>(name: Name) => arrayOf(links.map(link => link[name]))
+  return sql`e as (
+      select * from unnest(
+        ${column('id')}::uuid[], ${column('version')}::integer[], ${column('at')}::timestamptz[],
+        ${column('salt')}::bytea[], ${column('payloadHash')}::bytea[], ${column('hash')}::bytea[]
+      ) as e (id, version, at, salt, payload_hash, hash)
+    ), due as (
+      select consents.id from consents join e on e.id = consents.id
+      where account_id = ${accountId} and consents.version = e.version and ${isDue}
+      order by consents.id for update of consents skip locked
     )`
 }
 

@@ -27,6 +27,16 @@ export interface Entry {
   readonly link: Link
 }
 
+/** What a batch reads of a record to go on with its chain. */
+export type ChainRow = Pick<ConsentRow, 'id' | 'version' | 'chain_head' | 'updated_at'>
+
+/** The link that a batch adds to the chain of a record, which must still be at this version. */
+export interface BatchLink extends Link {
+  readonly id: string
+  readonly version: number
+  readonly at: Date
+}
+
 export interface ListFilters {
   readonly siteId?: string | undefined
   readonly subjectId?: string | undefined

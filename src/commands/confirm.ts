@@ -11,6 +11,8 @@ export interface Question {
   readonly where: string
   /** How many there are of each site, where that says something. */
   readonly counts?: ReadonlyMap<string, number>
+  /** How many there are, where what is shown are not the things themselves. */
+  readonly total?: number
 }
 
 /**
@@ -21,9 +23,9 @@ export async function confirm<Row>(
   { io, interruption }: Context,
   view: View<Row>,
   rows: readonly Row[],
-  { action, noun, where, counts }: Question,
+  { action, noun, where, counts, total = rows.length }: Question,
 ): Promise<void> {
-  const single = rows.length === 1
+  const single = total === 1
   const { columns, color } = io.err
   const show = await formats.table(single)
   await io.err.write(`${show(view, { single, columns, color, header: false }).rows(rows)}\n`)
@@ -33,6 +35,6 @@ export async function confirm<Row>(
     return
   }
   for (const [site, count] of counts ?? []) await io.err.write(`${count} of site ${visible(site)}\n`)
-  const answer = await ask(io, `Type ${rows.length} to ${action} these ${noun}s on ${where}: `, interruption)
-  if (answer.trim() !== String(rows.length)) throw declinedError()
+  const answer = await ask(io, `Type ${total} to ${action} these ${noun}s on ${where}: `, interruption)
+  if (answer.trim() !== String(total)) throw declinedError()
 }

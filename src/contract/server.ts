@@ -36,6 +36,22 @@ export interface NewPassword {
   readonly password: string | null
 }
 
+/** What a purge does, or would do, in one account. */
+export interface AccountPurge {
+  readonly account_id: string
+  /** Deleted records whose personal data goes. */
+  readonly purged: number
+}
+
+export interface PurgeOrder {
+  /** Days since the deletion; what the server itself goes by unless it is said. */
+  readonly olderThan?: number | undefined
+  /** Told what there is to purge, before anything is done; nothing is where it says no. */
+  readonly approve: (found: readonly AccountPurge[]) => Promise<boolean>
+  /** Ends it after the batch it is at. */
+  readonly signal: AbortSignal
+}
+
 export interface RunningServer {
   /** Where it listens, such as `http://127.0.0.1:8787`. */
   readonly url: string
@@ -67,6 +83,8 @@ export interface ServerModule {
     user: { readonly email: string; readonly password?: string | undefined },
     host: ServerHost,
   ): Promise<NewPassword>
+  /** Takes the personal data of deleted records for good, in the accounts it yields one by one. */
+  purge(options: DatabaseOptions, order: PurgeOrder, host: ServerHost): AsyncGenerator<AccountPurge>
 }
 
 /**

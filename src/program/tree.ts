@@ -74,6 +74,10 @@ export const tree: Group = {
           },
         },
       },
+      purge: {
+        summary: 'Take the personal data of deleted records for good',
+        load: async () => (await import('../commands/admin/purge.ts')).purge,
+      },
     },
   },
 }

@@ -1,12 +1,13 @@
 import type { Sql } from 'postgres'
 import type { ConsentRow, EntryRow } from '../../server/consents/rows.ts'
 import type { AuditEntry, Consent } from '../../src/contract/index.ts'
-import { hashEntry, hashPayload, hashRecord } from '../../src/evidence/chain.ts'
+import { type Actor, hashEntry, hashHistory, hashPayload, hashRecord } from '../../src/evidence/chain.ts'
 import type { Ledger, Target, Track } from './ledger.ts'
 import { groupBy, historyOf, inParallel, listAll } from './reading.ts'
 
-type Stored = ConsentRow & { account_id: string }
-type StoredEntry = EntryRow & { version: number; salt: Buffer; payload_hash: Buffer }
+type Stored = ConsentRow & { account_id: string; purged_at: Date | null }
+type StoredEntry = EntryRow & { version: number; salt: Buffer | null; payload_hash: Buffer }
+type Logged = { consent_id: string; version: number; hash: Buffer }
 type State = Pick<AuditEntry, 'accepted' | 'preferences' | 'policy_version'>
 
 /**
@@ -15,6 +16,8 @@ type State = Pick<AuditEntry, 'accepted' | 'preferences' | 'policy_version'>
  * - every acknowledged write is stored, what is stored was begun, each write at most once, and none that was refused;
  * - acknowledged writes of one record are stored in the order in which they were made;
  * - versions are 1 to n, the last entry is the record's state, and every hash is that of its entry and the one before;
+ * - of what is purged only the skeleton is left, which its last entry vouches for;
+ * - every entry is in the log, and nothing else is;
  * - what the API answers is what the database holds.
  */
 export async function contradictions(target: Target, sql: Sql, ledger: Ledger): Promise<string[]> {
@@ -25,21 +28,29 @@ export async function contradictions(target: Target, sql: Sql, ledger: Ledger): 
       select * from consent_history where account_id = ${target.accountId} order by version`,
     entry => entry.consent_id,
   )
+  const log = groupBy(
+    await sql<Logged[]>`
+      select consent_id, version, hash from log_entries where account_id = ${target.accountId} order by version`,
+    entry => entry.consent_id,
+  )
   const byId = new Map(rows.map(row => [row.id, row]))
+  const labels = new Map([...ledger.tracks.values()].map(({ id, label }) => [id, label]))
+  const labelOf = ({ id, consent_id }: Consent) => consent_id ?? labels.get(id) ?? ''
   const found = [...ledger.lies]
   if (byId.size !== listed.length) found.push(`${listed.length} records are listed, ${byId.size} are stored`)
-  const stored = groupBy(listed, consent => consent.consent_id)
+  const stored = groupBy(listed, labelOf)
   for (const track of ledger.tracks.values()) {
     if (isMissing(track, stored.get(track.label))) found.push(`${track.label} was acknowledged and is lost`)
   }
   await inParallel(16, listed, async consent => {
-    const label = consent.consent_id ?? ''
+    const label = labelOf(consent)
     const row = byId.get(consent.id)
     const own = entries.get(consent.id) ?? []
     const history = await historyOf(target, consent)
     const problems = [
       ...ofSteps(ledger.tracks.get(label), consent, history),
       ...(row ? [...ofChain(row, own), ...ofViews(row, own, consent, history)] : ['is not stored']),
+      ...(isLogged(own, log.get(consent.id)) ? [] : ['is logged otherwise than it is stored']),
       ...((stored.get(label)?.length ?? 0) > 1 ? ['is stored more than once'] : []),
     ]
     found.push(...problems.map(problem => `${label} (${consent.id}) ${problem}`))
@@ -55,6 +66,7 @@ function isMissing({ id, steps }: Track, found: Consent[] = []): boolean {
 function ofSteps(track: Track | undefined, { id }: Consent, history: AuditEntry[]): string[] {
   if (!track) return ['was never begun']
   const problems = track.id !== null && track.id !== id ? ['has another id than was acknowledged'] : []
+  if (history.at(-1)?.action === 'purged') return [...problems, ...ofPurgedSteps(track, history)]
   const seen = history.map(({ action, preferences }) =>
     track.steps.findIndex(step =>
       action === 'deleted'
@@ -74,19 +86,34 @@ function ofSteps(track: Track | undefined, { id }: Consent, history: AuditEntry[
   return problems
 }
 
+/** The same where the names of the writes are gone: as many as were acknowledged, and no more than were begun. */
+function ofPurgedSteps({ steps }: Track, history: AuditEntry[]): string[] {
+  const actions = history.slice(0, -1).map(({ action }) => action)
+  const isRight = (['created', 'updated', 'deleted'] as const).every(action => {
+    const own = steps.filter(step => step.action === action)
+    const count = actions.filter(each => each === action).length
+    const least = own.filter(({ outcome }) => outcome === 'ok').length
+    return count >= least && count <= own.filter(({ outcome }) => outcome !== 'refused').length
+  })
+  const isInOrder = actions[0] === 'created' && actions.at(-1) === 'deleted'
+  return isRight && isInOrder ? [] : [`was purged with the history ${actions}`]
+}
+
 /** A row against its own history. */
-function ofChain(row: Stored, entries: StoredEntry[]): string[] {
+export function ofChain(row: Stored, entries: StoredEntry[]): string[] {
   const problems: string[] = []
   let previous: Buffer | null = null
+  const purge = entries.at(-1)?.action === 'purged' ? entries.length : 0
   for (const [index, entry] of entries.entries()) {
-    const [version, isFirst] = [index + 1, index === 0]
+    const version = index + 1
     const { salt, action, created_at: at, consent_id: id } = entry
-    const recordHash = isFirst ? hashRecord(identityOf(row), salt) : undefined
-    const payloadHash = hashPayload(entry, salt, recordHash && { recordHash })
-    const actor = { kind: entry.changed_by as 'api_key', id: entry.actor_id ?? '' }
-    const hash = hashEntry({ id, version, action, actor, at, previous }, payloadHash)
+    const actor = { kind: entry.changed_by, id: entry.actor_id } as Actor
+    const hash = hashEntry({ id, version, action, actor, at, previous }, entry.payload_hash)
     if (entry.version !== version) problems.push(`has version ${entry.version} in place of ${version}`)
-    if (!payloadHash.equals(entry.payload_hash)) problems.push(`has a wrong payload hash at ${version}`)
+    if (version < purge) {
+      if (salt || Object.keys(entry.preferences).length) problems.push(`is purged, but not at ${version}`)
+    } else if (!payloadHash(row, entry, entries)?.equals(entry.payload_hash))
+      problems.push(`has a wrong payload hash at ${version}`)
     if (!hash.equals(entry.hash)) problems.push(`has a wrong hash at ${version}`)
     previous = entry.hash
   }
@@ -96,11 +123,29 @@ function ofChain(row: Stored, entries: StoredEntry[]): string[] {
   } else if (
     stateOf(row) !== stateOf(last) ||
     row.updated_at.getTime() !== last.created_at.getTime() ||
-    (row.deleted_at === null) === (last.action === 'deleted')
+    (row.deleted_at !== null) !== ['deleted', 'purged'].includes(last.action) ||
+    (row.purged_at !== null) !== (last.action === 'purged')
   ) {
     problems.push('has another state than its last entry')
   }
   return problems
+}
+
+/** What an entry's payload hashes to, by the row and the entries that its hash covers. */
+function payloadHash(row: Stored, entry: StoredEntry, entries: StoredEntry[]): Buffer | null {
+  if (!entry.salt) return null
+  if (entry.action !== 'purged' && entry !== entries[0]) return hashPayload(entry, entry.salt)
+  const recordHash = hashRecord(identityOf(row), entry.salt)
+  if (!recordHash.equals(row.record_hash)) return null
+  const history = entry.action === 'purged' && { historyHash: hashHistory(entries.slice(0, -1)) }
+  return hashPayload(entry, entry.salt, { recordHash, ...history })
+}
+
+function isLogged(entries: StoredEntry[], log: Logged[] = []): boolean {
+  return (
+    log.length === entries.length &&
+    log.every(({ version, hash }, index) => version === index + 1 && entries[index]?.hash.equals(hash))
+  )
 }
 
 /** What the API answers against what is stored. */

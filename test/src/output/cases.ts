@@ -1,5 +1,5 @@
 import { HttpResponse, http, type RequestHandler } from 'msw'
-import type { ServerModule } from '../../../src/contract/server.ts'
+import type { PurgeOrder, ServerModule } from '../../../src/contract/server.ts'
 import {
   apiKeyOf,
   email,
@@ -72,8 +72,16 @@ const accountCells = {
   api_key: newKey,
 }
 
+const purged = [
+  { account_id: uuid(6), purged: 12 },
+  { account_id: uuid(9), purged: 1 },
+]
+
 const server = async () =>
   ({
+    purge: async function* (_: object, { approve }: PurgeOrder) {
+      if (await approve(purged)) yield* purged
+    },
     createAccount: async () => account,
     resetPassword: async () => ({ email, password: 'made up' }),
   }) as unknown as ServerModule
@@ -222,5 +230,13 @@ export const cases: readonly Case[] = [
     rows: [{ email, password: 'made up' }],
     single: true,
     id: null,
+  },
+  {
+    name: 'admin purge',
+    args: ['admin', 'purge', '--dry-run'],
+    handlers: [],
+    loadServer: server,
+    rows: purged,
+    id: 'account_id',
   },
 ]

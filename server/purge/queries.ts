@@ -1,0 +1,127 @@
+import type { Sql } from 'postgres'
+import type { State } from '../../src/evidence/chain.ts'
+import { system } from '../../src/evidence/chain.ts'
+import { insertEntries, lockBatch } from '../consents/fragments.ts'
+import type { BatchLink, ChainRow } from '../consents/rows.ts'
+import { arrayOf } from '../db/array.ts'
+
+/** A deleted record whose personal data is to go. */
+export interface DueRow extends ChainRow, Pick<State, 'accepted' | 'policy_version'> {
+  site_id: string
+  country: string | null
+  region: string | null
+  /** Whether its purge is written, and only more of its history than one statement takes is left. */
+  is_begun: boolean
+}
+
+/** What an earlier audit entry keeps. */
+export interface LeftRow extends Pick<State, 'accepted' | 'policy_version'> {
+  consent_id: string
+}
+
+export interface PurgeLink extends BatchLink {
+  /** Of what is left of the record. */
+  readonly recordHash: Buffer
+}
+
+function isDue(sql: Sql, before: Date) {
+  return sql`deleted_at is not null and purged_at is null and deleted_at <= ${before}`
+}
+
+/** The next accounts, in order, that have records to purge: a question to every shard. */
+export async function findDueAccounts(
+  sql: Sql,
+  before: Date,
+  after: string,
+  limit: number,
+): Promise<string[]> {
+  const rows = await sql<{ account_id: string }[]>`
+    select account_id from accounts a where account_id > ${after} and exists (
+      select from consents c where c.account_id = a.account_id and ${isDue(sql, before)})
+    order by account_id limit ${limit}`
+  return rows.map(row => row.account_id)
+}
+
+/** How many records an account has to purge. */
+export async function countDue(sql: Sql, accountId: string, before: Date): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::integer as count from consents where account_id = ${accountId} and ${isDue(sql, before)}`
+  return row?.count ?? 0
+}
+
+/** Those that were deleted first. */
+export function findDue(sql: Sql, accountId: string, before: Date, limit: number): Promise<DueRow[]> {
+  return sql<DueRow[]>`
+    select c.id, c.version, c.chain_head, c.updated_at, c.site_id, c.country, c.region, c.accepted, c.policy_version,
+      h.action = 'purged' as is_begun
+    from consents c
+    join consent_history h on h.account_id = c.account_id and h.consent_id = c.id and h.version = c.version
+    where c.account_id = ${accountId} and ${isDue(sql, before)}
+    order by c.deleted_at, c.id limit ${limit}`
+}
+
+/** What a purge leaves of the histories of records, each oldest first. */
+export function findLeft(sql: Sql, accountId: string, ids: readonly string[]): Promise<LeftRow[]> {
+  return sql<LeftRow[]>`
+    select consent_id, accepted, policy_version from consent_history
+    where account_id = ${accountId} and consent_id = any (${arrayOf(ids)}::uuid[])
+    order by consent_id, version`
+}
+
+/**
+ * Takes the personal data from records and from their first `reach` audit entries, and writes the entry that says so; one
+ * statement. The keys that made the records go too: their bodies' hashes are of that data. Resolves to the number of
+ * those that were written; the others have changed meanwhile, or somebody is at them.
+ */
+export async function purgeRecords(
+  sql: Sql,
+  accountId: string,
+  links: readonly PurgeLink[],
+  reach: number,
+): Promise<number> {
+  const [ids, hashes] = [links.map(({ id }) => id), links.map(({ recordHash }) => recordHash)]
+  const [row] = await sql<{ count: number }[]>`
+    with ${lockBatch(sql, accountId, links, sql`deleted_at is not null and purged_at is null`)},
+    r as (
+      select * from unnest(${arrayOf(ids)}::uuid[], ${arrayOf(hashes)}::bytea[]) as r (id, record_hash)
+    ), c as (
+      update consents c set
+        consent_id = null, subject_id = null, user_agent = null, ip_network = null, preferences = '{}',
+        version = e.version + 1, record_hash = r.record_hash, chain_head = e.hash, updated_at = e.at,
+        purged_at = case when e.version <= ${reach} then e.at end
+      from due join e on e.id = due.id join r on r.id = due.id
+      where c.account_id = ${accountId} and c.id = due.id
+      returning c.*
+    ), old as (
+      update consent_history h set salt = null, preferences = '{}'
+      from c where h.account_id = ${accountId} and h.consent_id = c.id and h.version <= ${reach}
+    ), k as (
+      delete from idempotency_keys k using c
+      where k.account_id = ${accountId} and k.created_at = c.created_at and k.consent_id = c.id
+    ), ${insertEntries(sql, { action: 'purged', actor: system })}
+    select count(*)::integer as count from c`
+  return row?.count ?? 0
+}
+
+/** Goes on with a history that is longer than `reach` entries, by as many; whether that was the rest. */
+export async function purgeMore(
+  sql: Sql,
+  accountId: string,
+  { id, version }: ChainRow,
+  reach: number,
+): Promise<boolean> {
+  const rows = await sql`
+    with more as (
+      select version from consent_history
+      where account_id = ${accountId} and consent_id = ${id} and version < ${version} and salt is not null
+      order by version limit ${reach}
+    ), old as (
+      update consent_history h set salt = null, preferences = '{}'
+      from more where h.account_id = ${accountId} and h.consent_id = ${id} and h.version = more.version
+    )
+    update consents set purged_at = updated_at
+    where account_id = ${accountId} and id = ${id} and purged_at is null
+      and (select count(*) from more) < ${reach}
+    returning id`
+  return rows.length > 0
+}

@@ -1,0 +1,103 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../../context.ts'
+import type { AccountPurge } from '../../contract/server.ts'
+import type { CliError } from '../../errors/errors.ts'
+import { exit } from '../../errors/exit.ts'
+import type { View } from '../../output/index.ts'
+import { action } from '../action.ts'
+import { confirm } from '../confirm.ts'
+import { counted } from '../instance.ts'
+import { many } from '../output.ts'
+import { databaseFlags, databaseOptions, serverHost } from '../server-options.ts'
+import { checkCount, isToAsk, sureFlags, sureOptions } from '../sure.ts'
+
+const Options = z.strictObject({
+  ...databaseOptions,
+  ...sureOptions,
+  olderThan: z
+    .string()
+    .regex(/^\d{1,5}$/, 'must be a whole number of days')
+    .transform(Number)
+    .optional(),
+  dryRun: z.literal(true).optional(),
+})
+
+type PurgeOptions = z.output<typeof Options>
+
+const purgeView: View<AccountPurge> = {
+  id: account => account.account_id,
+  columns: [
+    { name: 'account_id', value: account => account.account_id, whole: true, rank: 1 },
+    { name: 'purged', value: account => account.purged, rank: 2 },
+  ],
+}
+
+/** `admin purge`: what the server does by itself at its times, at once. */
+export function purge(command: Command, ctx: Context): void {
+  sureFlags(
+    databaseFlags(
+      command
+        .option('--older-than <days>', 'days since the deletion (PURGE_AFTER_DAYS, or 30 if that is never)')
+        .option('--dry-run', 'count what would be purged, and change nothing'),
+    ),
+    'record',
+  )
+    .addHelpText(
+      'after',
+      `
+Of every record that was deleted so long ago, in all accounts, the subject, the label, the address, the user
+agent and the preferences go for good, from the record and from its history. What stays is what was accepted,
+when and by whom, and an entry that says it was purged; the chain of the history is still whole.
+
+It works beside a running server and other purges. Ctrl-C ends it after the records it is at; run it again to
+go on. With --older-than 0 everything goes that is deleted.
+
+Examples:
+  $ consentctl admin purge --dry-run
+  $ consentctl admin purge --older-than 7 --yes`,
+    )
+    .action(
+      action(ctx, Options, purgeView, async (_, options) =>
+        many(purgeView, purged(ctx, options), {
+          mutates: true,
+          exit: () => (ctx.interruption.aborted ? (ctx.interruption.reason as CliError).exit : exit.done),
+        }),
+      ),
+    )
+}
+
+async function* purged(
+  ctx: Context,
+  { databaseUrl, dataDir, olderThan, dryRun, ...sure }: PurgeOptions,
+): AsyncGenerator<readonly AccountPurge[]> {
+  const asks = !dryRun && isToAsk(ctx, sure, 'purge')
+  let rehearsed: readonly AccountPurge[] = []
+  const approve = async (found: readonly AccountPurge[]) => {
+    if (dryRun) rehearsed = found
+    else await approved(ctx, found, { ...sure, asks })
+    return !dryRun
+  }
+  const { purge } = await ctx.loadServer()
+  const order = { olderThan, approve, signal: ctx.interruption }
+  let done = 0
+  for await (const account of purge({ databaseUrl, dataDir }, order, serverHost(ctx))) {
+    done += account.purged
+    yield [account]
+  }
+  if (dryRun) return yield rehearsed
+  await ctx.say(`purged ${counted(done)}`)
+  if (ctx.interruption.aborted) await ctx.warn('interrupted; run it again to purge the rest')
+}
+
+/** Throws where there are not as many as were said to be, or the answer is no. */
+async function approved(
+  ctx: Context,
+  found: readonly AccountPurge[],
+  { asks, ...sure }: Pick<PurgeOptions, 'yes' | 'confirm'> & { asks: boolean },
+): Promise<void> {
+  const total = found.reduce((sum, { purged }) => sum + purged, 0)
+  checkCount(sure, total, 'record', 'purged')
+  const question = { action: 'purge', noun: 'record', where: 'this database, for good', total }
+  if (asks && total > 0) await confirm(ctx, purgeView, found, question)
+}

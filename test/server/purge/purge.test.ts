@@ -1,0 +1,179 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { purgeJob } from '../../../server/purge/job.ts'
+import { countPurge, purge, purgeBefore } from '../../../server/purge/service.ts'
+import { contradictions } from '../../e2e/check.ts'
+import { newLedger, type Target, write } from '../../e2e/ledger.ts'
+import { useService } from '../../support/service.ts'
+import { newOwner, type Owner } from '../consents/records.ts'
+import { insertChains } from './chains.ts'
+import { brokenChains, purgeNow } from './purge.ts'
+
+const service = useService()
+let owner: Owner
+beforeAll(async () => {
+  owner = await newOwner(service)
+})
+
+const never = new AbortController().signal
+
+describe('a purged record', () => {
+  it('is a skeleton for its owner, and its history says so', async () => {
+    const fields = {
+      subject_id: 'maria',
+      consent_id: 'label',
+      user_agent: 'a browser',
+      ip_address: '192.0.2.1',
+      accepted: true,
+      preferences: { a: 1 },
+      policy_version: 7,
+    }
+    const { id, created_at } = await owner.create(fields)
+    await owner.update(id, { preferences: { b: 2 } })
+    const { deleted_at } = (await owner.remove(id)).body
+    await delay(2)
+    expect(await purgeNow(service.sql)).toEqual(new Map([[owner.accountId, 1]]))
+    const { status, body } = await owner.get(id, 'include_deleted=true')
+    expect(status).toBe(200)
+    expect(body).toEqual({
+      id,
+      site_id: owner.siteId,
+      consent_id: null,
+      subject_id: null,
+      country: null,
+      region: null,
+      user_agent: null,
+      accepted: true,
+      preferences: {},
+      policy_version: 7,
+      created_at,
+      updated_at: expect.any(String),
+      deleted_at,
+    })
+    expect(body.updated_at > deleted_at).toBe(true)
+    expect((await owner.get(id)).status).toBe(404)
+    expect((await owner.update(id, { accepted: false })).status).toBe(404)
+    expect((await owner.remove(id)).status).toBe(404)
+    expect((await owner.list('include_deleted=true&subject_id=maria')).body.data).toEqual([])
+    const { data } = (await owner.history(id)).body
+    expect(data.map(({ action }: { action: string }) => action)).toEqual([
+      'created',
+      'updated',
+      'deleted',
+      'purged',
+    ])
+    for (const entry of data)
+      expect(entry).toMatchObject({ accepted: true, preferences: {}, policy_version: 7 })
+    expect(data.at(-1)).toMatchObject({
+      changed_by: 'system',
+      actor_id: null,
+      created_at: body.updated_at,
+      consent_id: id,
+    })
+    expect(await brokenChains(service.sql, owner.accountId)).toEqual([])
+    expect(await purgeNow(service.sql)).toEqual(new Map())
+  })
+
+  it('does not come back by the key it was made with: that makes another record', async () => {
+    const body = { site_id: owner.siteId, subject_id: 'maria' }
+    const key = { 'idempotency-key': 'of maria' }
+    const { id } = (await owner.post(body, key)).body
+    await owner.remove(id)
+    expect((await owner.post(body, key)).body.id).toBe(id) // deleted is not gone
+    await purgeNow(service.sql)
+    const [left] =
+      await service.sql`select count(*)::integer as n from idempotency_keys where consent_id = ${id}`
+    expect(left).toEqual({ n: 0 })
+    const again = await owner.post(body, key)
+    expect(again.status).toBe(201)
+    expect(again.headers['idempotent-replayed']).toBeUndefined()
+    expect(again.body.id).not.toBe(id)
+  })
+})
+
+describe('a purge', () => {
+  beforeEach(() => purgeNow(service.sql))
+
+  it('takes what was deleted before its time, in every account, and nothing else', async () => {
+    const old = new Date(Date.now() - 31 * 24 * 60 * 60 * 1000)
+    const [one, other] = [await service.newAccount(), await service.newAccount()]
+    const shape = { records: 3, entries: 2 }
+    const due = await insertChains(service.sql, one, { ...shape, at: old })
+    await insertChains(service.sql, one, { ...shape, at: old, isLive: true })
+    await insertChains(service.sql, one, shape)
+    await insertChains(service.sql, other, { ...shape, at: old })
+    const counts = new Map([
+      [one.accountId, 3],
+      [other.accountId, 3],
+    ])
+    const planned = await countPurge(service.sql, purgeBefore(30))
+    expect(new Map(planned.map(({ account_id, purged }) => [account_id, purged]))).toEqual(counts)
+    expect(await purgeNow(service.sql, 30)).toEqual(counts)
+    const purged = await service.sql<{ id: string }[]>`
+      select id from consents where account_id = ${one.accountId} and purged_at is not null order by id`
+    expect(purged.map(({ id }) => id)).toEqual(due.sort())
+    for (const { accountId } of [one, other]) expect(await brokenChains(service.sql, accountId)).toEqual([])
+  })
+
+  it('strips a history that is longer than a statement takes bit by bit', async () => {
+    const account = await service.newAccount()
+    const preferences = (version: number) => ({ note: `canary-${version}`.repeat(10) })
+    await insertChains(service.sql, account, { records: 1, entries: 5001, preferences })
+    await insertChains(service.sql, account, { records: 450, entries: 3, preferences })
+    expect(await purgeNow(service.sql)).toEqual(new Map([[account.accountId, 451]]))
+    expect(await brokenChains(service.sql, account.accountId)).toEqual([])
+  })
+
+  it('ends after the batch it is at, and the next goes on', async () => {
+    const account = await service.newAccount()
+    await insertChains(service.sql, account, { records: 700, entries: 2 })
+    const stop = new AbortController()
+    const watching = (async () => {
+      while ((await countPurge(service.sql, purgeBefore(0)))[0]?.purged === 700) await delay(1)
+      stop.abort()
+    })()
+    const counts: number[] = []
+    for await (const { purged } of purge(service.sql, { before: purgeBefore(0), signal: stop.signal }))
+      counts.push(purged)
+    await watching
+    expect(counts).toEqual([expect.any(Number)])
+    const [first = 0] = counts
+    expect([200, 400, 600]).toContain(first)
+    expect(await purgeNow(service.sql)).toEqual(new Map([[account.accountId, 700 - first]]))
+    expect(await brokenChains(service.sql, account.accountId)).toEqual([])
+  })
+
+  it('is done by the server at its times, and not at all where that is never to be', async () => {
+    expect(purgeJob(service.sql, { purgeAfterDays: null })).toEqual([])
+    const account = await service.newAccount()
+    await insertChains(service.sql, account, { records: 2, entries: 2 })
+    const [monthly] = purgeJob(service.sql, { purgeAfterDays: 30 })
+    const [atOnce] = purgeJob(service.sql, { purgeAfterDays: 0 })
+    expect(await monthly?.run(never)).toBe(null)
+    expect(await atOnce?.run(never)).toEqual({ records: 2 })
+    expect(await atOnce?.run(never)).toBe(null)
+  })
+
+  it('twice at once, while clients write and delete, leaves every record and chain whole', async () => {
+    const target: Target = { url: service.url, ...(await service.newAccount()) }
+    const ledger = newLedger()
+    let isOver = false
+    const writing = write(target, ledger, { clients: 8 }, () => isOver)
+    const until = performance.now() + 2000
+    const purging = async () => {
+      while (performance.now() < until) {
+        await purgeNow(service.sql)
+        await delay(5 * Math.random())
+      }
+    }
+    await Promise.all([purging(), purging()])
+    isOver = true
+    await writing
+    await purgeNow(service.sql)
+    expect(await contradictions(target, service.sql, ledger)).toEqual([])
+    const [count] = await service.sql<{ n: number }[]>`
+      select count(*)::integer as n from consents where account_id = ${target.accountId} and purged_at is not null`
+    expect(count?.n).toBeGreaterThan(10)
+    expect(ledger.exchanges.filter(({ isExpected }) => !isExpected)).toEqual([])
+  })
+})

@@ -1,0 +1,96 @@
+import { describe, expect, it, vi } from 'vitest'
+import type { DatabaseOptions, PurgeOrder, ServerModule } from '../../../src/contract/server.ts'
+import { type RunOptions, run } from '../../support/cli.ts'
+import { uuid } from '../support.ts'
+
+const accounts = [
+  { account_id: uuid(1), purged: 3 },
+  { account_id: uuid(2), purged: 2 },
+]
+const terminal = { stdin: true, stdout: true, stderr: true }
+
+function setup(found = accounts) {
+  const done: string[] = []
+  const purge = vi.fn(async function* (_: DatabaseOptions, { approve }: PurgeOrder) {
+    if (!(await approve(found))) return
+    for (const account of found) {
+      done.push(account.account_id)
+      yield account
+    }
+  })
+  const loadServer = vi.fn(async () => ({ purge }) as unknown as ServerModule)
+  const command = (args: string[], options: RunOptions = {}) =>
+    run(['admin', 'purge', ...args], { loadServer, ...options })
+  return { purge, loadServer, command, done }
+}
+
+describe('admin purge', () => {
+  it('purges every account and prints what was done in each', async () => {
+    const { purge, command, done } = setup()
+    const { code, stdout, stderr } = await command(['--yes', '--older-than', '7', '--data-dir', '/d'])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${uuid(1)}\t3\n${uuid(2)}\t2\n` })
+    expect(stderr).toContain('purged 5 records')
+    expect(purge.mock.calls[0]?.[0]).toEqual({ databaseUrl: undefined, dataDir: '/d' })
+    expect(purge.mock.calls[0]?.[1]).toMatchObject({ olderThan: 7 })
+    expect(done).toHaveLength(2)
+  })
+
+  it('leaves the days to the server unless they are said', async () => {
+    const { purge, command } = setup()
+    await command(['--yes'])
+    expect(purge.mock.calls[0]?.[1].olderThan).toBeUndefined()
+  })
+
+  it('only counts with --dry-run, without a question', async () => {
+    const { command, done } = setup()
+    const { code, stdout } = await command(['--dry-run', '-o', 'ndjson'])
+    expect({ code, done }).toEqual({ code: 0, done: [] })
+    expect(
+      stdout
+        .trim()
+        .split('\n')
+        .map(line => JSON.parse(line)),
+    ).toEqual(accounts)
+  })
+
+  it('shows the accounts on a terminal, and asks for the number of records', async () => {
+    const { command, done } = setup()
+    const { code, stderr } = await command([], { tty: terminal, stdin: '5\n' })
+    expect({ code, done }).toEqual({ code: 0, done: [uuid(1), uuid(2)] })
+    expect(stderr).toContain(uuid(2))
+    expect(stderr).toContain('Type 5 to purge these records on this database, for good: ')
+  })
+
+  it.each(['2\n', 'y\n', '\n', ''])('does nothing where the answer is %j', async stdin => {
+    const { command, done } = setup()
+    const { code, stdout } = await command([], { tty: terminal, stdin })
+    expect({ code, stdout, done }).toEqual({ code: 9, stdout: '', done: [] })
+  })
+
+  it('does nothing where there are not as many as --confirm says', async () => {
+    const { command, done } = setup()
+    const { code, stderr } = await command(['--confirm', '4'])
+    expect({ code, done }).toEqual({ code: 10, done: [] })
+    expect(stderr).toContain('there are 5 records, not 4: nothing was purged')
+    expect((await command(['--confirm', '5'])).code).toBe(0)
+  })
+
+  it.each([
+    [[], 'nobody can be asked'],
+    [['--yes', '--older-than', '-1'], '--older-than'],
+    [['--yes', '--older-than', 'a week'], '--older-than must be a whole number of days'],
+  ])('refuses %j before the database is opened', async (args, said) => {
+    const { command, loadServer } = setup()
+    const { code, stderr } = await command(args)
+    expect(code).toBe(2)
+    expect(stderr).toContain(said)
+    expect(loadServer).not.toHaveBeenCalled()
+  })
+
+  it('asks nothing where there is nothing to purge', async () => {
+    const { command } = setup([])
+    const { code, stderr } = await command([], { tty: terminal, stdin: '' })
+    expect(code).toBe(0)
+    expect(stderr).toContain('purged 0 records')
+  })
+})
