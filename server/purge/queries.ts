@@ -116,8 +116,9 @@ export async function purgeMore(
       where account_id = ${accountId} and consent_id = ${id} and version < ${version} and salt is not null
       order by version limit ${reach}
     ), old as (
-      update consent_history h set salt = null, preferences = '{}'
-      from more where h.account_id = ${accountId} and h.consent_id = ${id} and h.version = more.version
+      update consent_history set salt = null, preferences = '{}'
+      where account_id = ${accountId} and consent_id = ${id}
+        and version between (select min(version) from more) and (select max(version) from more)
     )
     update consents set purged_at = updated_at
     where account_id = ${accountId} and id = ${id} and purged_at is null
