@@ -1,0 +1,89 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Sql } from 'postgres'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { connect } from '../../server/db/connect.ts'
+import { insertChains } from '../server/purge/chains.ts'
+import { brokenChains } from '../server/purge/purge.ts'
+import { commandLine, runBinary, useFolder } from '../support/cli.ts'
+import { type ServerProcess, startServer } from '../support/server.ts'
+import { newAccount } from '../support/service.ts'
+import { isLong, newDatabase } from './rig.ts'
+
+const folder = useFolder()
+const records = isLong ? 10_000 : 2500
+const kills = isLong ? 12 : 3
+const databaseName = 'consentctl_test_purge'
+
+const engines = [
+  { name: 'the embedded database', args: () => ['--data-dir', join(folder.path, 'data')] },
+  ...(inject('clusterUrl')
+    ? [
+        {
+          name: 'a real PostgreSQL',
+          args: () => ['--database-url', `${inject('clusterUrl')}/${databaseName}`],
+        },
+      ]
+    : []),
+]
+
+describe.each(engines)('SIGKILL of a purge beside a running server, on $name', ({ args }) => {
+  const env = () => ({ HOME: folder.path, LOG_LEVEL: 'silent' })
+  let server: ServerProcess
+  let sql: Sql
+
+  beforeAll(async () => {
+    if (inject('clusterUrl')) await newDatabase(databaseName)
+    server = await startServer([...args(), '--port', '0'], env())
+    const [flag, place = ''] = args()
+    sql = connect({ target: flag === '--data-dir' ? { folder: place } : { url: place }, max: 1 })
+  })
+  afterAll(async () => {
+    await sql?.end()
+    await server?.end('SIGKILL')
+  })
+
+  it('leaves every record whole, and the next one goes on', async () => {
+    const account = await newAccount(sql)
+    await insertChains(sql, account, { records, entries: 3, preferences: step => ({ step }) })
+    const command = ['admin', 'purge', '--older-than', '0', '--yes', ...args()]
+    const counts: number[] = []
+    for (let kill = 0; kill < kills; kill += 1) {
+      await killed(sql, command, env())
+      counts.push(await purgedOf(sql))
+      expect(await brokenChains(sql, account.accountId)).toEqual([])
+    }
+    const { code, stdout, stderr } = await runBinary(command, { env: env() })
+    expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' })
+    const left = records - (counts.at(-1) ?? 0)
+    expect(stdout).toBe(left > 0 ? `${account.accountId}\t${left}\n` : '')
+    expect(counts[0]).toBeLessThan(records)
+    expect(await purgedOf(sql)).toBe(records)
+    expect(await brokenChains(sql, account.accountId)).toEqual([])
+  })
+})
+
+/** Starts a purge, and kills it a moment after it has purged something. */
+async function killed(sql: Sql, command: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const before = await purgedOf(sql)
+  const [program, ...words] = commandLine(command)
+  const child = spawn(program, words, { env: { PATH: process.env['PATH'], ...env }, stdio: 'ignore' })
+  const gone = once(child, 'exit')
+  while (child.exitCode === null && (await purgedOf(sql)) === before) await delay(1)
+  await delay(20 * Math.random())
+  child.kill('SIGKILL')
+  await gone
+  // Nobody has told the database, which goes on with the statement it is at.
+  for (let seen = -1, now = await purgedOf(sql); seen !== now; now = await purgedOf(sql)) {
+    seen = now
+    await delay(200)
+  }
+}
+
+async function purgedOf(sql: Sql): Promise<number> {
+  const [row] = await sql<{ n: number }[]>`
+    select count(*)::integer as n from consents where purged_at is not null`
+  return row?.n ?? 0
+}

@@ -1,0 +1,120 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync, realpathSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, inject, it } from 'vitest'
+import { isLong } from '../../e2e/rig.ts'
+import { findPrograms } from '../../support/postmaster.ts'
+import { type TestNode, useService } from '../../support/service.ts'
+import { inTurns, newOwner, type Owner } from '../consents/records.ts'
+import { brokenChains, purgeNow } from './purge.ts'
+
+const service = useService()
+
+const subjects = isLong ? 1000 : 100
+
+/** Of a subject, each in another place; an address has its own, which survives being truncated. */
+interface Canaries {
+  readonly subject: string
+  readonly label: string
+  readonly agent: string
+  readonly name: string
+  readonly value: string
+  readonly later: string
+  readonly key: string
+  readonly network: string
+}
+
+function newCanaries(): Canaries {
+  const canary = () => `canary${randomBytes(9).toString('hex')}`
+  const [one, two, three] = [1, 2, 3].map(() => `1${randomBytes(2).toString('hex').slice(1)}`)
+  return {
+    subject: canary(),
+    label: canary(),
+    agent: canary(),
+    name: canary(),
+    value: canary(),
+    later: canary(),
+    key: canary(),
+    network: `${one}:${two}:${three}:`,
+  }
+}
+
+/** A record with every canary, changed once, and deleted. */
+async function eraseOne(node: TestNode, { key, siteId }: Owner, canaries: Canaries): Promise<void> {
+  const { subject, label, agent, name, value, later, network } = canaries
+  const body = {
+    site_id: siteId,
+    subject_id: subject,
+    consent_id: label,
+    user_agent: agent,
+    ip_address: `${network}:1`,
+    preferences: { [name]: value },
+  }
+  const headers = { 'idempotency-key': canaries.key }
+  const { id } = (await node.call('POST', '/api/v1/consents', { key, body, headers })).body
+  const change = { body: { preferences: { [later]: [later] } }, key }
+  expect((await node.call('PUT', `/api/v1/consents/${id}`, change)).status).toBe(200)
+  expect((await node.call('DELETE', `/api/v1/consents/${id}`, { key })).status).toBe(200)
+}
+
+/** Every row of every table as text. */
+async function everyRow(): Promise<string> {
+  const tables = await service.sql<{ name: string }[]>`
+    select table_name as name from information_schema.tables where table_schema = 'public'`
+  expect(tables.length).toBeGreaterThan(8)
+  const rows = await Promise.all(
+    tables.map(
+      ({ name }) => service.sql<{ row: string }[]>`select t::text as row from ${service.sql(name)} t`,
+    ),
+  )
+  return rows
+    .flat()
+    .map(({ row }) => row)
+    .join('\n')
+}
+
+/** What pg_dump writes of this database; nothing where no pg_dump is beside the server's programs. */
+async function dumped(): Promise<string> {
+  const programs = process.env['TEST_ENGINE'] === 'postgres' ? findPrograms() : null
+  const program = programs && join(dirname(realpathSync(join(programs, 'initdb'))), 'pg_dump')
+  if (!program || !existsSync(program)) return ''
+  const [row] = await service.sql<{ name: string }[]>`select current_database() as name`
+  const url = `${inject('clusterUrl')}/${row?.name}`
+  const { stdout } = await promisify(execFile)(program, [url], { maxBuffer: 2 ** 30 })
+  expect(stdout).toContain('COPY public.consents ')
+  return stdout
+}
+
+/** A text as it is, in hexadecimal, and in base64 wherever in its three bytes it begins. */
+function formsOf(text: string): string[] {
+  const shifted = [0, 1, 2].map(shift => {
+    const base64 = Buffer.from('\0'.repeat(shift) + text).toString('base64')
+    return base64.slice(shift === 0 ? 0 : 4, -4)
+  })
+  return [text, Buffer.from(text).toString('hex'), ...shifted]
+}
+
+const leftIn = (text: string, canaries: readonly Canaries[]) =>
+  canaries.flatMap(each =>
+    Object.entries(each).filter(([, value]) => formsOf(value).some(form => text.includes(form))),
+  )
+
+it(`after purge no canary of ${subjects} subjects is anywhere, and every chain verifies`, async () => {
+  const raw = await service.addNode({ config: { ipStorage: 'raw' } })
+  const owner = await newOwner(service)
+  const [alive, ...gone] = Array.from({ length: subjects + 1 }, newCanaries)
+  await inTurns(gone, 8, canaries => eraseOne(Math.random() < 0.5 ? raw : service, owner, canaries))
+  await owner.create({ subject_id: alive?.subject })
+  const places = Object.keys(gone[0] ?? {}).sort()
+  for (const text of [await everyRow(), await dumped()].filter(Boolean))
+    expect([...new Set(leftIn(text, gone).map(([place]) => place))].sort()).toEqual(places)
+
+  expect(await purgeNow(service.sql)).toEqual(new Map([[owner.accountId, subjects]]))
+  for (const text of [await everyRow(), await dumped()].filter(Boolean)) {
+    expect(leftIn(text, gone)).toEqual([])
+    expect(text).toContain(alive?.subject)
+  }
+  expect(await brokenChains(service.sql, owner.accountId)).toEqual([])
+})
