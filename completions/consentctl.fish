@@ -3,7 +3,7 @@ function __consentctl_at
     set -l at ''
     set -l previous ''
     for word in (commandline -opc)[2..-1]
-        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --concurrency --max-errors --failed-out --resume --from --to --limit --cursor --max-requests --confirm --email --name --origin --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --older-than
+        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --email --name --origin --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --older-than
             set previous ''
             continue
         end
@@ -173,11 +173,13 @@ complete -c consentctl -n '__consentctl_at \'list\'' -l refused -d 'only those n
 complete -c consentctl -n '__consentctl_at \'list\'' -l from -x -d 'created at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago'
 complete -c consentctl -n '__consentctl_at \'list\'' -l to -x -d 'created at this time or earlier; a date includes its whole day'
 complete -c consentctl -n '__consentctl_at \'list\'' -l include-deleted -d 'deleted ones too'
+complete -c consentctl -n '__consentctl_at \'list\'' -l at -x -d 'as they were at this time; with --subject or --consent-id'
 complete -c consentctl -n '__consentctl_at \'list\'' -l limit -x -d 'at most so many records (on a terminal 50 unless --all)'
 complete -c consentctl -n '__consentctl_at \'list\'' -l all -d 'every record, on a terminal too'
 complete -c consentctl -n '__consentctl_at \'list\'' -l cursor -x -d 'go on where an earlier list ended'
 complete -c consentctl -n '__consentctl_at \'list\'' -l max-requests -x -d 'send at most so many requests'
 complete -c consentctl -n '__consentctl_at \'get\'' -l include-deleted -d 'show a deleted record too'
+complete -c consentctl -n '__consentctl_at \'get\'' -l at -x -d 'as it was at this time: RFC 3339, 2026-01-31 (its end, UTC), 7d or 24h ago'
 complete -c consentctl -n '__consentctl_at \'update\'' -l dry-run -d 'print the method, URL and body of what would be sent, and change nothing'
 complete -c consentctl -n '__consentctl_at \'update\'' -l accepted -d 'the subject accepted'
 complete -c consentctl -n '__consentctl_at \'update\'' -l refused -d 'the subject refused'

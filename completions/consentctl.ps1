@@ -100,8 +100,8 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
   }
   $flags = @{
     'create' = @(@('--site', 'the site the record belongs to'), @('--accepted', 'the subject accepted'), @('--refused', 'the subject refused'), @('--pref', 'a preference; repeat for more (true, false, numbers and JSON are typed)'), @('--preferences', 'all preferences as a JSON object, from a file or standard input'), @('--consent-id', 'your own label for it'), @('--subject', 'whose consent it is'), @('--policy-version', 'the version of the policy; the site’s current one if not given'), @('--ip-address', 'the address it came from; never shown again'), @('--user-agent', 'the browser it came from'), @('--file', 'create a record for each line of a file, or of standard input'), @('--format', 'what the lines are; else by the file’s name: .csv, or else NDJSON'), @('--csv-unguard', 'take away the '' that guards cells beginning with = + - @ in CSV'), @('--concurrency', 'how many requests are under way at once, from 1 to 64 (8)'), @('--max-errors', 'stop when so many lines failed'), @('--fail-fast', 'stop at the first line that fails'), @('--failed-out', 'a new file for the lines that failed, as they came'), @('--resume', 'go on with a file’s job that was stopped'), @('--ignore-quota', 'begin though the month’s quota does not suffice'), @('--dry-run', 'send nothing: print the request, or check every line of a file'))
-    'list' = @(@('--site', 'only of this site'), @('--subject', 'only of this data subject'), @('--consent-id', 'only with this label'), @('--accepted', 'only accepted ones'), @('--refused', 'only those not accepted'), @('--from', 'created at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago'), @('--to', 'created at this time or earlier; a date includes its whole day'), @('--include-deleted', 'deleted ones too'), @('--limit', 'at most so many records (on a terminal 50 unless --all)'), @('--all', 'every record, on a terminal too'), @('--cursor', 'go on where an earlier list ended'), @('--max-requests', 'send at most so many requests'))
-    'get' = @(, @('--include-deleted', 'show a deleted record too'))
+    'list' = @(@('--site', 'only of this site'), @('--subject', 'only of this data subject'), @('--consent-id', 'only with this label'), @('--accepted', 'only accepted ones'), @('--refused', 'only those not accepted'), @('--from', 'created at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago'), @('--to', 'created at this time or earlier; a date includes its whole day'), @('--include-deleted', 'deleted ones too'), @('--at', 'as they were at this time; with --subject or --consent-id'), @('--limit', 'at most so many records (on a terminal 50 unless --all)'), @('--all', 'every record, on a terminal too'), @('--cursor', 'go on where an earlier list ended'), @('--max-requests', 'send at most so many requests'))
+    'get' = @(@('--include-deleted', 'show a deleted record too'), @('--at', 'as it was at this time: RFC 3339, 2026-01-31 (its end, UTC), 7d or 24h ago'))
     'update' = @(@('--dry-run', 'print the method, URL and body of what would be sent, and change nothing'), @('--accepted', 'the subject accepted'), @('--refused', 'the subject refused'), @('--pref', 'a preference; repeat for more (true, false, numbers and JSON are typed)'), @('--preferences', 'all preferences as a JSON object, from a file or standard input'), @('--replace-preferences', 'drop the preferences that are not given'))
     'rm' = @(@('--yes', 'do not ask; needed, or --confirm, where nobody can be asked'), @('-y', 'do not ask; needed, or --confirm, where nobody can be asked'), @('--confirm', 'do not ask, and go on only if exactly so many records are there'), @('--ignore-missing', 'pass over ids that no record has, or none any more'), @('--dry-run', 'print the method, URL and body of what would be sent, and change nothing'))
     'history' = @()
@@ -166,9 +166,11 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'list --consent-id' = { @(, @('', '')) }
     'list --from' = { @(, @('', '')) }
     'list --to' = { @(, @('', '')) }
+    'list --at' = { @(, @('', '')) }
     'list --limit' = { @(, @('', '')) }
     'list --cursor' = { @(, @('', '')) }
     'list --max-requests' = { @(, @('', '')) }
+    'get --at' = { @(, @('', '')) }
     'update --pref' = { @(, @('', '')) }
     'update --preferences' = { @(, @('', '')) }
     'rm --confirm' = { @(, @('', '')) }
@@ -226,7 +228,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     '* --max-wait' = { @(, @('', '')) }
     '* --ca-file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
   }
-  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--pref', '--preferences', '--consent-id', '--subject', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--concurrency', '--max-errors', '--failed-out', '--resume', '--from', '--to', '--limit', '--cursor', '--max-requests', '--confirm', '--email', '--name', '--origin', '--add-origin', '--remove-origin', '--overlap', '--scope', '--expires', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--older-than')
+  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--pref', '--preferences', '--consent-id', '--subject', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--concurrency', '--max-errors', '--failed-out', '--resume', '--from', '--to', '--at', '--limit', '--cursor', '--max-requests', '--confirm', '--email', '--name', '--origin', '--add-origin', '--remove-origin', '--overlap', '--scope', '--expires', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--older-than')
   $words = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
   if ($wordToComplete -ne '' -and $words.Count -gt 0) { $words = @($words | Select-Object -SkipLast 1) }
   $at = ''

@@ -15,6 +15,14 @@ export function lastInstant(text: string, now: Date): string {
   return toInstant(text, endOfDay, length => now.getTime() - length)
 }
 
+/** A time that is over, by this machine's clock: as it is, the end of a UTC day, or so long before now. */
+export function pastInstant(text: string, now: Date): string {
+  const instant = lastInstant(text, now)
+  if ((parseInstant(instant) ?? 0) > now.getTime())
+    throw usageError(`${text} is not over yet`, 'for the present state leave it out')
+  return instant
+}
+
 /** A time to come: as it is, the end of a UTC day, or so long from now. */
 export function comingInstant(text: string, now: Date): string {
   const instant = toInstant(text, endOfDay, length => now.getTime() + length)

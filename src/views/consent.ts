@@ -3,7 +3,7 @@ import type { View } from '../output/index.ts'
 import { field, minute, second } from './field.ts'
 
 /** A record as far as it is known: an instance may delete one without showing it. */
-export type ConsentRow = Partial<Consent> & Pick<Consent, 'id'>
+export type ConsentRow = { readonly [Name in keyof Consent]?: Consent[Name] | null } & Pick<Consent, 'id'>
 
 function yesNo(value: boolean | null | undefined): string {
   return value === null || value === undefined ? '' : value ? 'yes' : 'no'

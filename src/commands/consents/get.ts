@@ -2,32 +2,45 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
 import { consentView } from '../../views/consent.ts'
-import { action, Ids } from '../action.ts'
+import { action, given, Ids } from '../action.ts'
 import { expandIds, forEach } from '../each.ts'
 import { many } from '../output.ts'
+import { atOf } from './at/flag.ts'
 
-const Options = z.strictObject({ operands: Ids, includeDeleted: z.literal(true).optional() })
+const Options = z.strictObject({
+  operands: Ids,
+  includeDeleted: z.literal(true).optional(),
+  at: given.optional(),
+})
 
-/** `get`: records by their ids. */
+/** `get`: records by their ids, as they are or were. */
 export function get(command: Command, ctx: Context): void {
   command
     .argument('<id...>', 'ids of records; - reads them from standard input')
     .option('--include-deleted', 'show a deleted record too')
+    .option('--at <time>', 'as it was at this time: RFC 3339, 2026-01-31 (its end, UTC), 7d or 24h ago')
     .addHelpText(
       'after',
       `
 Examples:
   $ consentctl get 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11
-  $ consentctl list --subject maria@example.com -q | consentctl get -`,
+  $ consentctl list --subject maria@example.com -q | consentctl get -
+  $ consentctl get 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --at 2026-03-03T10:00:00Z`,
     )
     .action(
-      action(ctx, Options, consentView, async (_, { operands, includeDeleted }) => {
+      action(ctx, Options, consentView, async (_, { operands, includeDeleted, at }) => {
+        const moment = at === undefined ? null : await momentReader(ctx, at, includeDeleted)
         const ids = await expandIds(ctx, operands)
         const query = includeDeleted ? { include_deleted: true } : {}
-        const { pages, exit } = forEach(ctx, ids, async id => [
-          await ctx.api.consents.get({ params: { id }, query }),
-        ])
+        const read = moment ?? ((id: string) => ctx.api.consents.get({ params: { id }, query }))
+        const { pages, exit } = forEach(ctx, ids, async id => [await read(id)])
         return many(consentView, pages, { exit, single: operands.length === 1 && operands[0] !== '-' })
       }),
     )
+}
+
+async function momentReader(ctx: Context, flag: string, includeDeleted: boolean | undefined) {
+  const at = await atOf(ctx, flag, includeDeleted)
+  const { getAt } = await import('./at/read.ts')
+  return (id: string) => getAt(ctx, id, at)
 }

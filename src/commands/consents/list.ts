@@ -1,16 +1,19 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import type { Extent } from '../../client/pages.ts'
 import type { Context } from '../../context.ts'
-import type { Consent, ConsentQuery } from '../../contract/index.ts'
+import type { ConsentQuery } from '../../contract/index.ts'
 import { Resumable, usageError } from '../../errors/errors.ts'
+import { exit } from '../../errors/exit.ts'
 import type { View } from '../../output/index.ts'
-import { consentView, consentViewWithDeleted } from '../../views/consent.ts'
+import { type ConsentRow, consentView, consentViewWithDeleted } from '../../views/consent.ts'
 import { action, Count, formatOf, given } from '../action.ts'
 import { counted } from '../instance.ts'
 import { many, type Output } from '../output.ts'
 import { firstInstant, lastInstant } from '../times.ts'
+import { atOf } from './at/flag.ts'
+import type { At } from './at/moment.ts'
 import { acceptedOf } from './fields.ts'
+import { resumeCommand } from './resume.ts'
 
 const Options = z.strictObject({
   site: given.optional(),
@@ -20,6 +23,7 @@ const Options = z.strictObject({
   refused: z.literal(true).optional(),
   from: given.optional(),
   to: given.optional(),
+  at: given.optional(),
   cursor: given.optional(),
   includeDeleted: z.literal(true).optional(),
   limit: Count.optional(),
@@ -41,6 +45,7 @@ export function list(command: Command, ctx: Context): void {
     .option('--from <time>', 'created at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago')
     .option('--to <time>', 'created at this time or earlier; a date includes its whole day')
     .option('--include-deleted', 'deleted ones too')
+    .option('--at <time>', 'as they were at this time; with --subject or --consent-id')
     .option('--limit <n>', `at most so many records (on a terminal ${screenful} unless --all)`)
     .option('--all', 'every record, on a terminal too')
     .option('--cursor <cursor>', 'go on where an earlier list ended')
@@ -48,8 +53,12 @@ export function list(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
+With --at, --accepted and --refused are about the state at that time. It takes a request for each record.
+A record that was purged since then is found by its id only: get ID --at TIME
+
 Examples:
   $ consentctl list --subject maria@example.com
+  $ consentctl list --subject maria@example.com --at 2026-03-03T10:00:00Z
   $ consentctl list --refused --from 7d -o ndjson > refused.ndjson`,
     )
     .action(
@@ -60,9 +69,26 @@ Examples:
         const limit = options.limit ?? (isScreen && !options.all ? screenful : Number.POSITIVE_INFINITY)
         const maxRequests = options.maxRequests ?? Number.POSITIVE_INFINITY
         const view = options.includeDeleted ? consentViewWithDeleted : consentView
-        return records(ctx, view, queryOf(options, new Date()), { limit, maxRequests })
+        const query = queryOf(options, new Date())
+        const at = options.at === undefined ? null : await askedAt(ctx, options, options.at)
+        const walk = at
+          ? (await import('./at/list.ts')).pagesAt(ctx, query, at, { limit, maxRequests })
+          : ctx.api.pages(query, { limit, maxRequests })
+        return records(ctx, view, walk, cursor =>
+          resumeCommand(ctx.host.argv, { ...query, at: at?.text }, cursor),
+        )
       }),
     )
+}
+
+/** How records were takes a request for each, after one for what the instance offers and one for the list. */
+function askedAt(ctx: Context, options: z.output<typeof Options>, flag: string): Promise<At> {
+  const { subject, consentId, maxRequests, includeDeleted } = options
+  if (subject === undefined && consentId === undefined)
+    throw usageError('--at goes with --subject or --consent-id', 'it asks for the history of every record')
+  if (maxRequests !== undefined && maxRequests < 3)
+    throw usageError('with --at --max-requests must be 3 or more', 'only the third is about a record')
+  return atOf(ctx, flag, includeDeleted)
 }
 
 function queryOf(options: z.output<typeof Options>, now: Date): ConsentQuery {
@@ -78,48 +104,37 @@ function queryOf(options: z.output<typeof Options>, now: Date): ConsentQuery {
   }
 }
 
+interface Page {
+  readonly records: readonly ConsentRow[]
+  readonly next: string | null
+  /** How many records could not be shown as they were. */
+  readonly untold?: number
+}
+
 /** The pages of the walk; where it ends before the list does, on purpose or not, the command that goes on is told. */
-function records(ctx: Context, view: View<Consent>, query: ConsentQuery, extent: Extent): Output<Consent> {
-  let shown = 0
+function records(
+  ctx: Context,
+  view: View<ConsentRow>,
+  walk: AsyncIterable<Page>,
+  toGoOn: (cursor: string) => string,
+): Output<ConsentRow> {
+  let [shown, untold] = [0, 0]
   let next: string | null = null
-  async function* pages(): AsyncGenerator<readonly Consent[]> {
+  async function* pages(): AsyncGenerator<readonly ConsentRow[]> {
     try {
-      for await (const page of ctx.api.pages(query, extent)) {
+      for await (const page of walk) {
         yield page.records
         shown += page.records.length
+        untold += page.untold ?? 0
         next = page.next
       }
     } catch (error) {
-      throw next === null ? error : new Resumable(error, resumeCommand(ctx.host.argv, query, next))
+      throw next === null ? error : new Resumable(error, toGoOn(next))
     }
   }
   const footer = async () => {
-    if (next !== null)
-      await ctx.warn(`${counted(shown)}; there are more: ${resumeCommand(ctx.host.argv, query, next)}`)
+    if (next !== null) await ctx.warn(`${counted(shown)}; there are more: ${toGoOn(next)}`)
     else if (ctx.io.out.isTerminal) await ctx.say(counted(shown))
   }
-  return many(view, pages(), { footer })
-}
-
-/** The same command from a cursor on; a time that was relative is written out, for the cursor is bound to it. */
-function resumeCommand(argv: readonly string[], { from, to }: ConsentQuery, cursor: string): string {
-  const now: Record<string, string | undefined> = {
-    '--from': from,
-    '--to': to,
-    '--cursor': undefined,
-    '--out': undefined,
-  }
-  const words: string[] = []
-  for (let index = 2; index < argv.length; index += 1) {
-    const [flag = '', ...value] = (argv[index] ?? '').split('=')
-    if (!Object.hasOwn(now, flag)) words.push(argv[index] ?? '')
-    else if (value.length === 0) index += 1
-  }
-  const given = Object.entries(now).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value]))
-  return ['consentctl', ...words, ...given, '--cursor', cursor].map(quoted).join(' ')
-}
-
-/** A word as a POSIX shell reads it back. */
-export function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+  return many(view, pages(), { footer, exit: () => (untold > 0 ? exit.partial : exit.done) })
 }

@@ -1,4 +1,5 @@
 import { HttpResponse, http, type RequestHandler } from 'msw'
+import type { Consent } from '../../../src/contract/index.ts'
 import type { PurgeOrder, ServerModule } from '../../../src/contract/server.ts'
 import {
   apiKeyOf,
@@ -94,6 +95,20 @@ const byTheirIds = http.get(byId, ({ params }) =>
   HttpResponse.json(records.find(({ id }) => id === params['id'])),
 )
 
+/** A record as the entries have it. */
+const asEntries = (record: Consent) => ({
+  ...record,
+  accepted: true,
+  preferences: {},
+  policy_version: 1,
+  updated_at: '2026-01-31T09:30:00.000Z',
+})
+
+/** What an instance says of itself that lists deleted records for those who ask. */
+const showsDeleted = {
+  paths: { '/api/v1/consents': { get: { parameters: [{ in: 'query', name: 'include_deleted' }] } } },
+}
+
 export const cases: readonly Case[] = [
   {
     name: 'list',
@@ -108,6 +123,25 @@ export const cases: readonly Case[] = [
     args: ['get', uuid(1), uuid(3), uuid(2)],
     handlers: [byTheirIds],
     rows: [first, records[2] ?? first, second],
+    id: 'id',
+  },
+  {
+    name: 'list',
+    args: ['list', '--subject', 'a', '--at', '2026-01-31'],
+    handlers: [
+      answers('get', consentsPath, { data: [first, second], next_cursor: null }),
+      answers('get', `${byId}/history`, { data: entries }),
+      answers('get', '*/api/v1/openapi.json', showsDeleted),
+    ],
+    rows: [first, second].map(asEntries),
+    id: 'id',
+  },
+  {
+    name: 'get',
+    args: ['get', uuid(2), '--at', '2026-01-31'],
+    handlers: [byTheirIds, answers('get', `${byId}/history`, { data: entries })],
+    rows: [asEntries(second)],
+    single: true,
     id: 'id',
   },
   {

@@ -1,0 +1,182 @@
+import { describe, expect, it } from 'vitest'
+import { answers, byId, screen, site, useCli } from '../../support.ts'
+import { at, bare, type Event, full, type Held, held } from './instance.ts'
+
+const cli = useCli()
+
+const live: Event[] = [
+  [9, 'created', false],
+  [11, 'updated', true],
+  [13, 'updated', false],
+]
+const deleted: Event[] = [...live, [15, 'deleted', false]]
+const purged: Held['entries'] = held('r', ...deleted, [17, 'purged', false]).entries.map(each => ({
+  ...each,
+  preferences: {},
+}))
+
+async function get(hour: number, ...flags: string[]) {
+  const ran = await cli.run(['get', 'r', '--at', at(hour), '-o', 'json', ...flags])
+  return { ...ran, row: ran.stdout === '' ? null : JSON.parse(ran.stdout) }
+}
+
+const identity = { id: 'r', site_id: site, subject_id: 'maria@example.com', country: 'DE', created_at: at(9) }
+
+describe.each([
+  ['our service', full],
+  ['a service of the specification alone', bare],
+])('on %s a record', (_, instance) => {
+  it.each([
+    [9, { accepted: false, preferences: { step: 0 }, policy_version: 1, updated_at: at(9) }],
+    [10, { accepted: false, preferences: { step: 0 }, policy_version: 1, updated_at: at(9) }],
+    [11, { accepted: true, preferences: { step: 1 }, policy_version: 2, updated_at: at(11) }],
+    [12, { accepted: true, preferences: { step: 1 }, policy_version: 2, updated_at: at(11) }],
+    [23, { accepted: false, preferences: { step: 2 }, policy_version: 3, updated_at: at(13) }],
+  ])('is as it was at %i o’clock', async (hour, state) => {
+    cli.instance.use(...instance([held('r', ...live)]))
+    const { code, row, stderr } = await get(hour)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(row).toMatchObject({ ...identity, ...state, deleted_at: null })
+  })
+
+  it('that was created later is not found', async () => {
+    cli.instance.use(...instance([held('r', ...live)]))
+    const { code, stdout, stderr } = await get(8)
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+    expect(stderr).toContain(`it was created at ${at(9)}`)
+  })
+
+  it('that is unknown is not found', async () => {
+    cli.instance.use(...instance([]))
+    expect(await get(12)).toMatchObject({ code: 3, stdout: '' })
+  })
+})
+
+describe('on our service', () => {
+  it('a record that was deleted since is whole, as it was', async () => {
+    cli.instance.use(...full([held('r', ...deleted)]))
+    const { code, row, stderr } = await get(14)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(row).toMatchObject({ ...identity, accepted: false, updated_at: at(13), deleted_at: null })
+  })
+
+  it('one that was deleted by then is not found, unless that is asked for', async () => {
+    cli.instance.use(...full([held('r', ...deleted)]))
+    for (const hour of [15, 16]) {
+      const { code, stderr } = await get(hour)
+      expect(code).toBe(3)
+      expect(stderr).toContain(`deleted at ${at(15)}`)
+      expect((await get(hour, '--include-deleted')).row).toMatchObject({
+        ...identity,
+        updated_at: at(15),
+        deleted_at: at(15),
+      })
+    }
+  })
+
+  it('of one that was purged what is left is shown, and it is said what is gone', async () => {
+    const { record } = held('r', ...deleted)
+    const left = { ...record, subject_id: null, consent_id: null, user_agent: null, preferences: {} }
+    cli.instance.use(...full([{ record: left, entries: purged }]))
+    const { code, row, stderr } = await get(12)
+    expect(code).toBe(0)
+    expect(row).toMatchObject({ id: 'r', site_id: site, accepted: true, subject_id: null, preferences: null })
+    expect(stderr).toBe(`warning: r was purged at ${at(17)}: its preferences, and whose it was, are gone\n`)
+    expect((await get(18)).code).toBe(3)
+    expect((await get(18, '--include-deleted')).row).toMatchObject({ deleted_at: at(15) })
+  })
+})
+
+describe('on a service of the specification alone', () => {
+  it('of a record that was deleted since its history is shown, and that is said', async () => {
+    cli.instance.use(...bare([held('r', ...deleted)]))
+    const { code, row, stderr } = await get(12)
+    expect(code).toBe(0)
+    expect(row).toMatchObject({ id: 'r', accepted: true, preferences: { step: 1 }, updated_at: at(11) })
+    expect(row).toMatchObject({ site_id: null, subject_id: null, created_at: null, deleted_at: null })
+    expect(stderr).toMatch(/^warning: r is deleted now, and this instance shows no deleted record: .*\n$/)
+    expect(stderr).not.toContain('may have been')
+  })
+
+  it('it is said where its last state may be that of after its deletion', async () => {
+    cli.instance.use(...bare([held('r', ...deleted)]))
+    for (const hour of [15, 16]) {
+      const { code, row, stderr } = await get(hour)
+      expect({ code, row }).toMatchObject({ code: 0, row: { id: 'r', accepted: false } })
+      expect(stderr).toContain('not when it was deleted, which may have been by then')
+    }
+  })
+
+  it('one that it shows as deleted was there until then', async () => {
+    const { record, entries } = held('r', ...deleted)
+    const instance = bare([{ record: { ...record, deleted_at: null }, entries }])
+    cli.instance.use(answers('get', byId, record), ...instance)
+    expect((await get(14)).row).toMatchObject({ ...identity, accepted: false, deleted_at: null })
+    expect((await get(15)).stderr).toContain(`deleted at ${at(15)}`)
+    expect((await get(15, '--include-deleted')).row).toMatchObject({ deleted_at: at(15) })
+  })
+
+  it('of one whose history begins after a change, what was before cannot be told', async () => {
+    const { record, entries } = held('r', ...live)
+    cli.instance.use(...bare([{ record, entries: entries.slice(1) }]))
+    const { code, stdout, stderr } = await get(10)
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+    expect(stderr).toContain(`cannot be told: its history begins at ${at(11)}`)
+    expect((await get(12)).row).toMatchObject({ accepted: true })
+  })
+
+  it('one that has no history is as it is, since it was created', async () => {
+    const { record } = held('r', [9, 'created', true])
+    cli.instance.use(...bare([{ record, entries: [] }]))
+    expect((await get(12)).row).toMatchObject({ accepted: true, updated_at: at(9) })
+    expect((await get(8)).code).toBe(3)
+    cli.instance.use(...bare([{ record: { ...record, updated_at: at(13) }, entries: [] }]))
+    expect(await get(12)).toMatchObject({ code: 3 })
+  })
+})
+
+describe('the instant', () => {
+  const now = () => new Date().toISOString()
+
+  it('of a day is its end', async () => {
+    cli.instance.use(...full([held('r', ...live)]))
+    const { stdout } = await cli.run(['get', 'r', '--at', '2026-03-03', '-o', 'json'])
+    expect(JSON.parse(stdout)).toMatchObject({ updated_at: at(13) })
+    expect(await cli.run(['get', 'r', '--at', '2026-03-02'])).toMatchObject({ code: 3 })
+  })
+
+  it('is told with --verbose, as what it became', async () => {
+    cli.instance.use(...full([held('r', ...live)]))
+    const { stderr } = await cli.run(['get', 'r', '--at', '2026-03-03', '--verbose'])
+    expect(stderr).toContain('* --at 2026-03-03T23:59:59.999Z\n')
+  })
+
+  it.each(['2126-01-01', '2126-01-01T00:00:00Z', () => now().slice(0, 10)])(
+    'that is still to come is a usage error, before any request',
+    async flag => {
+      const text = typeof flag === 'string' ? flag : flag()
+      const { code, stderr } = await cli.run(['get', 'r', '--at', text])
+      expect(code).toBe(2)
+      expect(stderr).toContain('is not over yet')
+      expect(cli.sent()).toEqual([])
+    },
+  )
+
+  it.each(['', 'yesterday', '2026-02-30', '2026-03-03T10:00:00'])('cannot be %j', async flag => {
+    expect(await cli.run(['get', 'r', '--at', flag])).toMatchObject({ code: 2, stdout: '' })
+    expect(cli.sent()).toEqual([])
+  })
+})
+
+it('several are shown in their order, and those that were not there are told', async () => {
+  cli.instance.use(...full([held('a', ...live), held('b', [14, 'created', true]), held('c', ...deleted)]))
+  const { code, stdout, stderr } = await cli.run(['get', 'c', 'b', 'a', '--at', at(12), '-q'])
+  expect({ code, stdout }).toEqual({ code: 8, stdout: 'c\na\n' })
+  expect(stderr).toContain(`no consent with id b at ${at(12)}: it was created at ${at(14)} (not_found)`)
+})
+
+it('a live record takes two requests', async () => {
+  cli.instance.use(...full([held('r', ...live)]))
+  await cli.run(['get', 'r', '--at', at(12)], screen)
+  expect(cli.sent().map(({ path }) => path)).toEqual(['/api/v1/consents/r/history', '/api/v1/consents/r'])
+})
