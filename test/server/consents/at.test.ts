@@ -3,6 +3,7 @@ import { beforeAll, expect, it } from 'vitest'
 import type { AuditEntry, Consent } from '../../../src/contract/index.ts'
 import * as cli from '../../support/cli.ts'
 import { useService } from '../../support/service.ts'
+import { purgeNow } from '../purge/purge.ts'
 
 const service = useService()
 let env: Record<string, string>
@@ -78,4 +79,23 @@ it('every state of a deleted record is there at its time, and after its end only
   expect(gone).toMatchObject({ code: 3, stdout: '' })
   expect(gone.stderr).toContain(`deleted at ${removed.deleted_at}`)
   expect(await run('get', id, '--at', removed.deleted_at ?? '', '--include-deleted')).toEqual(removed)
+})
+
+it('of a purged record it shows what is left, says what is gone, and claims no preferences', async () => {
+  const { id } = await run<Consent>('create', '--subject', 'li', '--accepted', '--pref', 'mail=true')
+  const changed = await run<Consent>('update', id, '--refused')
+  await delay(5)
+  await run('rm', id, '--yes')
+  await purgeNow(service.sql)
+  const { code, stdout, stderr } = await cli.run(['get', id, '--at', changed.updated_at ?? '', '--json'], {
+    env,
+  })
+  expect(code).toBe(0)
+  expect(JSON.parse(stdout)).toEqual({
+    ...changed,
+    subject_id: null,
+    preferences: null,
+  })
+  expect(stderr).toContain('its preferences, and whose it was, are gone')
+  expect(await run('list', '--subject', 'li', '--at', changed.updated_at ?? '')).toEqual([])
 })
