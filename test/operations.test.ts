@@ -21,7 +21,7 @@ function all(text: string, pattern: RegExp): string[] {
 
 /** The variables that the server reads, from the schema they are read by. */
 const settings = all(
-  read('server/config.ts').split('z.object({')[1]?.split('\n})')[0] ?? '',
+  read('server/environment.ts').split('z.object({')[1]?.split('\n})')[0] ?? '',
   /^ {2}([A-Z_]+):/gm,
 )
 
@@ -47,7 +47,16 @@ describe('the page for operators', () => {
       .flatMap(({ order, values }) => order.map((name, index) => [name, values[index] ?? ''] as const))
       .filter(([, value]) => /^[\w.]*(\d|info|truncated)$/.test(value))
     expect(literals.map(([name]) => name).sort()).toEqual([
-      ...['HOST', 'IP_STORAGE', 'LOG_LEVEL', 'PORT', 'PUBLIC_RATE_PER_ADDRESS', 'PUBLIC_RATE_PER_SITE'],
+      ...[
+        'CHECKPOINT_MINUTES',
+        'HOST',
+        'IP_STORAGE',
+        'LOG_LEVEL',
+        'PORT',
+        'PUBLIC_RATE_PER_ADDRESS',
+        'PUBLIC_RATE_PER_SITE',
+        'PURGE_AFTER_DAYS',
+      ],
     ])
     for (const [name, value] of literals)
       expect(readConfig({}, { [name]: value })).toEqual(readConfig({}, {}))
