@@ -28,12 +28,16 @@ import type { Quota } from './quota/quota.ts'
 import { usageRoutes } from './quota/routes.ts'
 import { sessionRoutes } from './session/routes.ts'
 import { siteRoutes } from './sites/routes.ts'
+import { subjectRoutes } from './subjects/routes.ts'
 
 export interface AppOptions {
   readonly sql: Sql
   /** For the public flow, if not the same. */
   readonly publicSql?: Sql
-  readonly config: Pick<Config, 'ipStorage' | 'trustProxy' | 'edgeCountryHeader' | 'edgeRegionHeader'>
+  readonly config: Pick<
+    Config,
+    'ipStorage' | 'trustProxy' | 'edgeCountryHeader' | 'edgeRegionHeader' | 'purgeAfterDays'
+  >
   readonly geo: Geo
   readonly logger: Log
   /** Counts what happens, where anybody wants to know. */
@@ -44,6 +48,8 @@ export interface AppOptions {
   readonly signer: Signer
   readonly cursorSecret: Buffer
   readonly sessionSecret: Uint8Array
+  /** What stands for subjects in documents is made with; the same on every node. */
+  readonly subjectSecret: Uint8Array
   readonly bannerLimits?: BannerLimits
 }
 
@@ -118,6 +124,7 @@ export function createApp(options: AppOptions): FastifyInstance {
       bannerRoutes(routes, { ...deps, sql: deps.publicSql })
       keyRoutes(routes, deps)
       siteRoutes(routes, deps)
+      subjectRoutes(routes, deps)
       usageRoutes(routes, deps)
       signingKeyRoutes(routes, deps)
     })

@@ -76,6 +76,7 @@ async function findSecrets(sql: Sql, { sessionSecret, signingKey }: Config) {
   return {
     signer: await openSigner(sql, signingKey),
     cursorSecret: await sharedSecret(sql, 'cursor'),
+    subjectSecret: await sharedSecret(sql, 'subject'),
     sessionSecret: sessionSecret ? Buffer.from(sessionSecret) : await sharedSecret(sql, 'session'),
   }
 }

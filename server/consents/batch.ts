@@ -1,5 +1,7 @@
+import type { Sql } from 'postgres'
 import { type Actor, type Event, linkOf, newSalt } from '../../src/evidence/chain.ts'
-import type { BatchLink, ChainRow } from './rows.ts'
+import { removeRecords, type SiteRecords } from './batch-queries.ts'
+import type { BatchLink, ChainRow, RemovalRow } from './rows.ts'
 
 /** What happens to each record of a batch. */
 type Happening = Pick<Event, 'action' | 'state'> & Pick<Event, 'recordHash' | 'historyHash'>
@@ -10,4 +12,15 @@ export function nextLink(row: ChainRow, actor: Actor, happening: Happening, salt
   const at = new Date(Math.max(Date.now(), row.updated_at.getTime())) // a clock set back must not reorder history
   const link = linkOf({ ...happening, id, version: version + 1, actor, at, previous }, salt)
   return { ...link, id, version, at }
+}
+
+/** Deletes records that are still as they were read, in one statement; resolves to how many that was of each site. */
+export function removeBatch(
+  sql: Sql,
+  accountId: string,
+  rows: readonly RemovalRow[],
+  actor: Actor,
+): Promise<SiteRecords[]> {
+  const links = rows.map(row => nextLink(row, actor, { action: 'deleted', state: row }))
+  return removeRecords(sql, accountId, links, actor)
 }

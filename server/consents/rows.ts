@@ -30,6 +30,9 @@ export interface Entry {
 /** What a batch reads of a record to go on with its chain. */
 export type ChainRow = Pick<ConsentRow, 'id' | 'version' | 'chain_head' | 'updated_at'>
 
+/** What a batch reads of a record to delete it. */
+export type RemovalRow = ChainRow & State
+
 /** The link that a batch adds to the chain of a record, which must still be at this version. */
 export interface BatchLink extends Link {
   readonly id: string

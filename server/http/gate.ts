@@ -26,6 +26,8 @@ declare module 'fastify' {
     access?: Access
     /** The scope that a key needs. */
     scope?: Scope | undefined
+    /** Whether it is done without a unit where none is left. */
+    neverRefused?: boolean | undefined
     /** The methods that this path has, where the request's is none of them. */
     allow?: string
   }
@@ -93,7 +95,7 @@ async function authenticate(deps: GateDeps, request: FastifyRequest): Promise<Ca
   return caller
 }
 
-/** Spends a unit, which is given back when the request fails on our side. */
+/** Spends a unit, which is given back when the request fails on our side; what is never refused goes without one if need be. */
 async function spend(
   quota: Quota,
   { accountId, monthlyQuota }: KeyCaller,
@@ -107,8 +109,9 @@ async function spend(
     spending.then(late => late?.giveBack()).catch(() => {})
     throw error
   })
-  if (!unit) throw quotaExceeded(monthlyQuota ?? 0, new Date())
-  reply.headers(unit.headers)
+  const limit = monthlyQuota ?? 0
+  if (!unit && !request.routeOptions.config.neverRefused) throw quotaExceeded(limit, new Date())
+  reply.headers(unit?.headers ?? quotaHeaders(limit, limit, new Date()))
   request.unit = unit
 }
 

@@ -49,12 +49,12 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
   ) => Promise<z.input<R> | Verbatim>,
   { isRepeatable = isHarmlessTwice, ...options }: RouteOptions = {},
 ): void {
-  const { method, path: url, access, scope, status } = endpoint
+  const { method, path: url, access, scope, neverRefused, status } = endpoint
   app.route({
     ...options,
     method,
     url,
-    config: { access, scope },
+    config: { access, scope, neverRefused },
     handler: async (request, reply) => {
       const input = {
         params: endpoint.params?.parse(request.params) as z.output<P>,

@@ -18,12 +18,13 @@ const withoutDatabase: readonly Endpoint[] = [api.health.live, api.description.g
 
 /** What an endpoint may refuse, as references by status. */
 export function refusalsOf(endpoint: Endpoint): Record<number, { $ref: string }> {
-  const { access, params, body, errors = [] } = endpoint
+  const { access, neverRefused, params, body, errors = [] } = endpoint
   const isPrivate = access === 'account' || access === 'session'
   const names: RefusalName[] = [
     'BadRequest',
     ...(access === 'anyone' ? [] : (['Unauthorized'] as const)),
-    ...(isPrivate ? (['Forbidden', 'QuotaExceeded'] as const) : []),
+    ...(isPrivate ? (['Forbidden'] as const) : []),
+    ...(isPrivate && !neverRefused ? (['QuotaExceeded'] as const) : []),
     ...(params ? (['NotFound', 'UriTooLong'] as const) : []),
     ...(body ? (['PayloadTooLarge', 'UnsupportedMediaType'] as const) : []),
     ...errors.map(nameOf),

@@ -17,7 +17,8 @@ well-formed Unicode without NUL, counted in code points, and kept exactly as it 
 **Answers.** Every field is there, null where it has no value. Timestamps are RFC 3339 in UTC with milliseconds. Every
 answer has an \`X-Request-Id\` and is for no cache to keep.
 
-**Quota.** A calendar month in UTC; an API key takes one unit a request, whatever comes of it but 401, 429 and 5xx.`
+**Quota.** A calendar month in UTC; an API key takes one unit a request, whatever comes of it but 401, 429 and 5xx. The
+erasure of a subject is never refused for want of one: where none is left it takes none.`
 
 /** What each resource is. */
 export const tags: Readonly<Record<keyof typeof api, string>> = {
@@ -26,6 +27,7 @@ export const tags: Readonly<Record<keyof typeof api, string>> = {
   session: 'Signing in and out.',
   keys: 'API keys, for users who signed in.',
   sites: 'Sites and their tokens, for users who signed in.',
+  subjects: 'What an account holds on one person.',
   usage: 'The monthly quota.',
   signingKeys: 'What signed documents of the service are verified with.',
   health: 'For load balancers and supervisors.',
@@ -132,6 +134,16 @@ const table = new Map<Endpoint, Notes>([
     { description: 'It has every scope and no end unless they are said; an end must be in the future.' },
   ],
   [api.keys.revoke, { description: 'It stops within a second on every node.' }],
+  [
+    api.subjects.erase,
+    {
+      description:
+        'Deletes the live records of exactly this `subject_id`, batch by batch, and stops by itself before it would take too long: `complete` is then false, and the next call goes on. It may be sent again at any time. What is deleted is in no list any more; its personal data goes when it is purged.',
+      answer:
+        'What was deleted, and a certificate: JSON whose last line is the Ed25519 signature of the lines above it. In a dry run what would be deleted, and no certificate.',
+      example: { erased: 2, remaining: 0, dry_run: false },
+    },
+  ],
   [
     api.sites.rotateToken,
     {

@@ -7,6 +7,7 @@ import { keys } from './keys.ts'
 import { session } from './session.ts'
 import { signingKeys } from './signing-keys.ts'
 import { sites } from './sites.ts'
+import { subjects } from './subjects.ts'
 import { usage } from './usage.ts'
 
 const description = {
@@ -21,4 +22,15 @@ const description = {
 }
 
 /** Every endpoint of the service, by resource. */
-export const api = { consents, banner, session, keys, sites, usage, signingKeys, health, description }
+export const api = {
+  consents,
+  banner,
+  session,
+  keys,
+  sites,
+  subjects,
+  usage,
+  signingKeys,
+  health,
+  description,
+}

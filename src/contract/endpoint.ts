@@ -26,6 +26,8 @@ export interface Endpoint<
   readonly access: Access
   /** The scope that an API key needs for it; a session has them all. */
   readonly scope?: Scope
+  /** Whether it is done where the monthly quota is used up, too: then it takes nothing of it. */
+  readonly neverRefused?: boolean
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body

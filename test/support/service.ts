@@ -78,6 +78,7 @@ export const usualConfig: AppOptions['config'] = {
   trustProxy: [],
   edgeCountryHeader: null,
   edgeRegionHeader: null,
+  purgeAfterDays: 30,
 }
 
 export interface ServiceOptions extends Partial<Omit<AppOptions, 'config'>> {
@@ -120,6 +121,7 @@ async function startNode(sql: Sql, { config, ...options }: ServiceOptions): Prom
     signer: options.signer ?? (await openSigner(sql, null)),
     cursorSecret: Buffer.alloc(32, 7),
     sessionSecret,
+    subjectSecret: Buffer.alloc(32, 9),
     ...options,
   })
   const url = await app.listen({ port: 0, host: '127.0.0.1' })

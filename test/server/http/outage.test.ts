@@ -47,6 +47,7 @@ describe.concurrent.each(outages)('with a database that %s', (_name, open) => {
       cursorSecret,
       signer: signerOf(signingKeyOf(cursorSecret)),
       sessionSecret: cursorSecret,
+      subjectSecret: cursorSecret,
       quota: new Quota(sql),
       config: usualConfig,
       geo: { lookup: () => nowhere },

@@ -23,6 +23,7 @@ it('are needed for every route that a key reaches', () => {
     'consents.remove erase',
     'consents.history read',
     'consents.receipt read',
+    'subjects.erase erase',
     'usage.get read',
   ])
 })
@@ -33,7 +34,7 @@ describe.each(sets)('a key with the scopes $name', ({ allowed }) => {
     await service.sql`delete from usage where account_id = ${own.accountId}`
     await service.sql`update accounts set monthly_quota = 100 where account_id = ${own.accountId}`
     const { key } = await makeKey(service, await service.signIn(own), { scopes: allowed })
-    const removal = scoped.filter(({ route }) => route === 'consents.remove')
+    const removal = scoped.filter(({ endpoint }) => endpoint.scope === 'erase')
     let counted = 0
     for (const of of [...scoped.filter(one => !removal.includes(one)), ...removal]) {
       const [method, path, options] = requestFor(of, own)

@@ -21,6 +21,7 @@ const {
   SiteDraft,
   SiteChange,
   TokenRotation,
+  SubjectErasure,
   Credentials,
 } = contract
 const bodies = Object.entries({
@@ -31,6 +32,7 @@ const bodies = Object.entries({
   SiteDraft,
   SiteChange,
   TokenRotation,
+  SubjectErasure,
   Credentials,
 })
 

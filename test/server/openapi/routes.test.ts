@@ -20,6 +20,7 @@ const app = createApp({
   signer: signerOf(signingKeyOf(secret)),
   cursorSecret: secret,
   sessionSecret: secret,
+  subjectSecret: secret,
 })
 afterAll(async () => {
   await app.close()

@@ -1,0 +1,207 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { signerOf } from '../../../server/evidence/signer.ts'
+import { eraseSubject } from '../../../server/subjects/service.ts'
+import { ErasureCertificate } from '../../../src/contract/documents/erasure-certificate.ts'
+import { newSigningKey, readPublicKey } from '../../../src/evidence/keys.ts'
+import { readSigned } from '../../../src/evidence/signed.ts'
+import { type Answer, useService } from '../../support/service.ts'
+import { expectRefused, inTurns, newOwner, type Owner } from '../consents/records.ts'
+import { insertChains } from '../purge/chains.ts'
+import { brokenChains, purgeNow } from '../purge/purge.ts'
+
+const key = newSigningKey()
+const service = useService({ signer: signerOf(key) })
+const path = '/api/v1/subjects/erase'
+let owner: Owner
+beforeAll(async () => {
+  owner = await newOwner(service)
+})
+
+const erase = (body: object, own: { key: string } = owner) =>
+  service.call('POST', path, { key: own.key, body })
+
+/** Another site of an account. */
+async function newSite(own: Owner): Promise<string> {
+  const headers = await service.signIn(own)
+  const { body } = await service.call('POST', '/api/v1/sites', { headers, body: { name: 'another' } })
+  return body.id
+}
+
+/** What a certificate says, once its signature was found to be the service's. */
+function certified({ body }: Answer): ErasureCertificate {
+  const { document, isSignedBy } = readSigned(Buffer.from(body.certificate))
+  const publicKey = readPublicKey(key.export({ type: 'pkcs8', format: 'pem' }) as string)
+  expect(isSignedBy(publicKey)).toBe(true)
+  return ErasureCertificate.parse(document)
+}
+
+describe('200', () => {
+  it('deletes every live record of exactly the subject, and certifies it', async () => {
+    const own = await newOwner(service)
+    const other = await newSite(own)
+    const subject_id = 'maria@example.com'
+    const [first, second] = [await own.create({ subject_id }), await own.create({ subject_id })]
+    const third = await own.create({ subject_id, site_id: other })
+    await own.remove(second.id)
+    const kept = await Promise.all(
+      ['Maria@example.com', 'maria@example.com ', 'other'].map(subject =>
+        own.create({ subject_id: subject }),
+      ),
+    )
+    const foreign = await owner.create({ subject_id })
+    const answer = await erase({ subject_id, reason: 'asked — ünd signed', ticket: 'T-1' }, own)
+    expect(answer.status, answer.text).toBe(200)
+    const sites = [own.siteId, other].sort().map(site_id => ({ site_id, records: 1 }))
+    expect(answer.body).toEqual({
+      erased: 2,
+      remaining: 0,
+      complete: true,
+      dry_run: false,
+      sites,
+      certificate: expect.any(String),
+    })
+    const certificate = certified(answer)
+    expect(certificate).toMatchObject({
+      statement: 'logically deleted, audit trail kept',
+      account_id: own.accountId,
+      erased_by: { kind: 'api_key', id: own.keyId },
+      ticket: 'T-1',
+      reason: 'asked — ünd signed',
+      erased: 2,
+      deleted: 3,
+      remaining: 0,
+      purge_after_days: 30,
+    })
+    expect(certificate.sites.find(({ site_id }) => site_id === own.siteId)).toEqual({
+      site_id: own.siteId,
+      erased: 1,
+      deleted: 2,
+      remaining: 0,
+    })
+    expect(answer.body.certificate).not.toMatch(/destroyed|maria/i)
+    for (const { id } of [first, third]) {
+      expect((await own.get(id)).status).toBe(404)
+      const last = (await own.history(id)).body.data.at(-1)
+      expect(last).toMatchObject({ action: 'deleted', changed_by: 'api_key', actor_id: own.keyId })
+    }
+    for (const { id } of kept) expect((await own.get(id)).status).toBe(200)
+    expect((await owner.get(foreign.id)).status).toBe(200)
+    expect(await brokenChains(service.sql, own.accountId)).toEqual([])
+
+    const again = await erase({ subject_id }, own)
+    expect(again.body).toMatchObject({ erased: 0, remaining: 0, complete: true, sites: [] })
+    expect(certified(again)).toMatchObject({
+      erased: 0,
+      deleted: 3,
+      ticket: null,
+      reason: null,
+      subject_hmac: certificate.subject_hmac,
+    })
+    const elsewhere = certified(await erase({ subject_id, ticket: 'T-1' }))
+    expect(elsewhere.subject_hmac).not.toBe(certificate.subject_hmac)
+  })
+
+  it('only counts in a dry run', async () => {
+    const own = await newOwner(service)
+    const { id } = await own.create({ subject_id: 'one' })
+    const { status, body } = await erase({ subject_id: 'one', dry_run: true }, own)
+    expect({ status, body }).toEqual({
+      status: 200,
+      body: {
+        erased: 1,
+        remaining: 1,
+        complete: false,
+        dry_run: true,
+        sites: [{ site_id: own.siteId, records: 1 }],
+        certificate: null,
+      },
+    })
+    expect((await own.get(id)).status).toBe(200)
+  })
+
+  it('says who it was where that is a user', async () => {
+    const headers = await service.signIn(owner)
+    const answer = await service.call('POST', path, { headers, body: { subject_id: 'nobody' } })
+    expect(certified(answer).erased_by).toEqual({ kind: 'user', id: owner.userId })
+  })
+
+  it('stops when its time has come, and the next call goes on', async () => {
+    const account = await service.newAccount()
+    await insertChains(service.sql, account, { records: 450, entries: 2, isLive: true, subject: 'many' })
+    const caller = { kind: 'api_key', id: account.keyId, accountId: account.accountId } as const
+    const deps = {
+      sql: service.sql,
+      config: { purgeAfterDays: null },
+      signer: signerOf(key),
+      subjectSecret: Buffer.alloc(32),
+    }
+    const first = await eraseSubject(deps, caller, { subject_id: 'many' }, performance.now() + 1)
+    expect(first).toMatchObject({ erased: 200, remaining: 250, complete: false })
+    const second = await erase({ subject_id: 'many' }, account)
+    expect(second.body).toMatchObject({ erased: 250, remaining: 0, complete: true })
+    expect(certified(second)).toMatchObject({ erased: 250, deleted: 450 })
+    expect(await brokenChains(service.sql, account.accountId)).toEqual([])
+    await purgeNow(service.sql)
+    expect(certified(await erase({ subject_id: 'many' }, account))).toMatchObject({ deleted: 0, sites: [] })
+  })
+
+  it('twice at once, among creates and changes of the same records, leaves every record and chain whole', async () => {
+    const own = await newOwner(service)
+    const ids = await insertChains(service.sql, own, {
+      records: 300,
+      entries: 1,
+      isLive: true,
+      subject: 'racing',
+    })
+    const more = Array.from({ length: 30 }, (_, index) => index)
+    const [one, two, updates, creates] = await Promise.all([
+      erase({ subject_id: 'racing' }, own),
+      erase({ subject_id: 'racing' }, own),
+      inTurns(ids.slice(100, 200), 4, id => own.update(id, { preferences: { changed: true } })),
+      inTurns(more, 2, () => own.create({ subject_id: 'racing' })),
+    ])
+    for (const { status } of updates) expect([200, 404]).toContain(status)
+    const last = await erase({ subject_id: 'racing' }, own)
+    expect(last.body).toMatchObject({ remaining: 0, complete: true })
+    const erased = [one, two, last].reduce((sum, { body }) => sum + body.erased, 0)
+    expect(erased).toBe(ids.length + creates.length)
+    expect(await brokenChains(service.sql, own.accountId)).toEqual([])
+    const [twice] = await service.sql`
+      select consent_id from consent_history where account_id = ${own.accountId} and action = 'deleted'
+      group by consent_id having count(*) > 1`
+    expect(twice).toBeUndefined()
+  })
+})
+
+describe('the quota', () => {
+  it('never refuses it, and is never over-granted', async () => {
+    const account = await service.newAccount({ monthlyQuota: 1 })
+    const answers = []
+    for (let count = 0; count < 3; count += 1) answers.push(await erase({ subject_id: 'x' }, account))
+    expect(answers.map(({ status, headers }) => [status, headers['x-quota-remaining']])).toEqual([
+      [200, '0'],
+      [200, '0'],
+      [200, '0'],
+    ])
+    expect((await service.call('GET', '/api/v1/consents', { key: account.key })).status).toBe(429)
+    await service.quota.settle()
+    const [row] = await service.sql`
+      select used::integer from usage where account_id = ${account.accountId}`
+    expect(row).toEqual({ used: 1 })
+  })
+})
+
+describe('400', () => {
+  it.each([
+    [{}, 'subject_id'],
+    [{ subject_id: '' }, 'subject_id'],
+    [{ subject_id: 'x'.repeat(256) }, 'subject_id'],
+    [{ subject_id: 'a\0b' }, 'subject_id'],
+    [{ subject_id: 'x', reason: 'x'.repeat(501) }, 'reason'],
+    [{ subject_id: 'x', ticket: 'x'.repeat(101) }, 'ticket'],
+    [{ subject_id: 'x', dry_run: 'true' }, 'dry_run'],
+    [{ subject_id: 'x', site_id: 'y' }, 'site_id'],
+  ])('refuses %# by its field', async (body, named) => {
+    expectRefused(await erase(body), named)
+  })
+})
