@@ -48,6 +48,8 @@ export interface Context {
   say(line: string): Promise<void>
   /** A line on stderr that must not be missed. */
   warn(line: string): Promise<void>
+  /** The same surroundings with a stored profile's own instance and key, whatever the environment says of another. */
+  withProfile(name: string): Context
   /** The server side, loaded when it is asked for. */
   readonly loadServer: () => Promise<ServerModule>
   /** What the process ends with when nothing is thrown. */
@@ -64,10 +66,13 @@ export interface ContextOptions {
   readonly version: string
 }
 
+/** What the environment says of an instance and its key. */
+const ofInstance = ['CONSENTCTL_BASE_URL', 'CONSENTCTL_API_KEY', 'CONSENTCTL_API_KEY_FILE']
+
 export function createContext({ host, io, globals, loadServer, version }: ContextOptions): Context {
   let settings: Settings | undefined
   const warn = (line: string) => io.err.write(`${visible(line)}\n`)
-  const clients: Client[] = []
+  const clients: Pick<Client, 'close'>[] = []
   let interruption: AbortSignal | undefined
   const open = (key: () => Promise<Sourced | null>) => {
     const client = createClient(() => connectionOf(ctx, key, version))
@@ -101,6 +106,19 @@ export function createContext({ host, io, globals, loadServer, version }: Contex
     },
     api: open(async () => await requireApiKey(ctx.settings).read()),
     apiWith: key => open(async () => key),
+    withProfile: profile => {
+      const env = Object.fromEntries(Object.entries(host.env).filter(([name]) => !ofInstance.includes(name)))
+      const other = createContext({
+        host: Object.create(host, { env: { value: env } }),
+        io,
+        globals: () => ({ ...globals(), profile, baseUrl: undefined }),
+        loadServer,
+        version,
+      })
+      Object.defineProperty(other, 'interruption', { get: () => ctx.interruption })
+      clients.push(other)
+      return other
+    },
     close: async () => {
       await Promise.all(clients.map(client => client.close()))
     },

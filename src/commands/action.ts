@@ -41,6 +41,22 @@ export function action<S extends z.ZodType>(
   }
 }
 
+/** The same of a command whose result is a file of its own form: the one that `--out` names. */
+export function fileAction<S extends z.ZodType>(
+  ctx: Context,
+  schema: S,
+  run: (ctx: Context, options: z.output<S>, path: string) => Promise<void>,
+): Action {
+  return async function (this: Command): Promise<void> {
+    const options = readOptions(schema, { ...this.opts(), operands: this.args })
+    const { out } = ctx.globals
+    if (out === undefined)
+      throw usageError('say where it is to be written', 'add --out with the name of a new file')
+    refuseChoice(ctx, true)
+    await run(ctx, options, out)
+  }
+}
+
 type Action = (this: Command) => Promise<void>
 
 /** A text that a flag must not leave empty: an unset shell variable must never widen a command. */

@@ -36,12 +36,12 @@ export function chosenView<Row>({ globals }: Context, format: FormatName, view: 
   return { ...view, columns }
 }
 
-/** Throws where a command that prints no records is told how to print them. */
-export function refuseChoice({ globals }: Context): void {
+/** Throws where a command that prints no records is told how to print them; `takesOut` where `--out` is another matter. */
+export function refuseChoice({ globals }: Context, takesOut = false): void {
   const flags = {
     '--json=': typeof globals.json === 'string',
     '--columns': globals.columns,
-    '--out': globals.out,
+    '--out': takesOut ? undefined : globals.out,
   }
   for (const [flag, value] of Object.entries(flags))
     if (value !== undefined && value !== false)

@@ -21,11 +21,11 @@ export interface OutFile {
  * Begins a file that only its owner can read, beside where it will be. Throws a usage error where something has that
  * name, and an I/O error (exit 1) where no file can be made; both before anything is done.
  */
-export async function openOutFile(path: string): Promise<OutFile> {
+export async function openOutFile(path: string, flag = '--out'): Promise<OutFile> {
   if (path === '' || path === '-')
-    throw usageError('--out takes the name of a file', 'for standard output leave it out')
+    throw usageError(`${flag} takes the name of a file`, 'for standard output leave it out')
   if (await exists(path))
-    throw usageError(`--out: ${path} exists already`, 'choose another name, or remove it')
+    throw usageError(`${flag}: ${path} exists already`, 'choose another name, or remove it')
   const local = async <T>(work: Promise<T>) =>
     work.catch((cause: Error) => {
       throw new CliError('io', exit.failure, `${path} cannot be written: ${cause.message}`, { cause })

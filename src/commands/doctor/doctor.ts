@@ -31,7 +31,8 @@ Examples:
     )
 }
 
-function toOutput(ctx: Context, checks: readonly Checked[]): Output<CheckRow> {
+/** What was looked at as rows; the exit code is that of the first failure. */
+export function toOutput(ctx: Context, checks: readonly Checked[]): Output<CheckRow> {
   const first = checks.find(({ row }) => row.result === 'fail')
   async function* pages() {
     yield checks.map(({ row }) => row)
