@@ -1,0 +1,22 @@
+import * as z from 'zod'
+
+const Count = z.int().min(0)
+
+/** The signed document beside an export: what is in it, and that it is whole. */
+export const ExportManifest = z.strictObject({
+  type: z.literal('export_manifest'),
+  version: z.literal(1),
+  key_id: z.string().describe('The signing key, by its thumbprint (RFC 7638).'),
+  instance: z.string().describe('The base address of the service.'),
+  profile: z.string(),
+  who: z.string().describe('The user of the operating system.'),
+  host: z.string(),
+  exported_at: z.iso.datetime(),
+  subject_hmacs: z.array(z.string().regex(/^[\da-f]{64}$/)).min(1),
+  sites: z.array(z.strictObject({ site_id: z.string().nullable(), records: Count })),
+  records: Count,
+  entries: Count.describe('Of the histories of all records.'),
+  bytes: Count,
+  sha256: z.string().regex(/^[\da-f]{64}$/),
+})
+export type ExportManifest = z.output<typeof ExportManifest>

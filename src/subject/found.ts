@@ -1,0 +1,65 @@
+import type { Context } from '../context.ts'
+import { consents } from '../contract/consents.ts'
+import type { Consent, ConsentQuery } from '../contract/index.ts'
+import { CliError } from '../errors/errors.ts'
+import { exit } from '../errors/exit.ts'
+
+const everything = { limit: Number.POSITIVE_INFINITY, maxRequests: Number.POSITIVE_INFINITY }
+
+/**
+ * The records of data subjects, page by page, each once. Without `deleted` only those that are live, whatever else an
+ * instance lists. Throws where an answer holds a record of somebody else: nothing may be done with such a list.
+ */
+export async function* recordsOf(
+  { api }: Pick<Context, 'api'>,
+  subjects: readonly string[],
+  { deleted = false } = {},
+): AsyncGenerator<readonly Consent[]> {
+  const seen = new Set<string>()
+  for (const subject of subjects) {
+    const query: ConsentQuery = { subject_id: subject, ...(deleted && { include_deleted: true }) }
+    for await (const { records } of api.pages(query, everything)) {
+      for (const record of records) requireOf(subject, record)
+      const fresh = records.filter(({ id, deleted_at }) => !seen.has(id) && (deleted || deleted_at === null))
+      for (const { id } of fresh) seen.add(id)
+      yield fresh
+    }
+  }
+}
+
+/** All live records of data subjects at once. */
+export async function liveRecords(
+  ctx: Pick<Context, 'api'>,
+  subjects: readonly string[],
+): Promise<Consent[]> {
+  const all: Consent[] = []
+  for await (const page of recordsOf(ctx, subjects)) all.push(...page)
+  return all
+}
+
+/** Whether the instance shows deleted records to those who ask for them. */
+export function showsDeleted({ api }: Pick<Context, 'api'>): Promise<boolean> {
+  return api.offers(consents.list, { in: 'query', name: 'include_deleted' })
+}
+
+function requireOf(subject: string, { id, subject_id }: Consent): void {
+  const isNamed = id !== '' && !/^\.\.?$/.test(id)
+  if (isNamed && subject_id === subject) return
+  throw new CliError(
+    'wrong_subject',
+    exit.rejected,
+    isNamed
+      ? `the instance lists the record ${id}, which is not of this subject`
+      : `the instance lists a record whose id is "${id}"`,
+    { hint: 'nothing was done; tell who runs the instance' },
+  )
+}
+
+/** How many there are of each site, in the order of the sites' ids. */
+export function countSites(
+  records: readonly { readonly site_id: string | null }[],
+): Map<string | null, number> {
+  const counts = new Map<string | null, number>()
+  for (const { site_id } of records) counts.set(site_id, (counts.get(site_id) ?? 0) + 1)
+  return new Map([...counts].sort(([a], [b]) => ((a ?? '') < (b ?? '') ? -1 : 1)))
+}
