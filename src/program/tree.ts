@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { Context } from '../context.ts'
 import { account } from './tree-account.ts'
 import { local } from './tree-local.ts'
+import { subject } from './tree-subject.ts'
 
 export interface Leaf {
   /** One line for the help of its group, without a full stop. */
@@ -47,6 +48,7 @@ export const tree: Group = {
     summary: 'Show the audit trail of records',
     load: async () => (await import('../commands/consents/history.ts')).history,
   },
+  ...subject,
   ...account,
   ...local,
   serve: {

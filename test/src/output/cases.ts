@@ -109,6 +109,16 @@ const showsDeleted = {
   paths: { '/api/v1/consents': { get: { parameters: [{ in: 'query', name: 'include_deleted' }] } } },
 }
 
+const subjectRecords = [
+  consent({ id: uuid(1) }),
+  consent({ id: uuid(2), user_agent: '=a "b"', country: null }),
+]
+const ofSubject = http.get('*/api/v1/*', ({ request }) =>
+  request.url.includes('openapi')
+    ? HttpResponse.json({ error: 'not_found', message: 'none' }, { status: 404 })
+    : HttpResponse.json({ data: subjectRecords, next_cursor: null }),
+)
+
 export const cases: readonly Case[] = [
   {
     name: 'list',
@@ -182,6 +192,26 @@ export const cases: readonly Case[] = [
     handlers: [answers('post', consentsPath, first, 201)],
     stdin: '{}\n{"accepted":true}\n',
     rows: [1, 2].map(line => ({ line, result: 'created', id: uuid(1), error_code: null })),
+    id: 'id',
+  },
+  {
+    name: 'subject find',
+    args: ['subject', 'find', 'maria@example.com'],
+    handlers: [ofSubject],
+    rows: subjectRecords.map(record => ({ ...record, state: 'live' })),
+    id: 'id',
+  },
+  {
+    name: 'subject erase',
+    args: ['subject', 'erase', 'maria@example.com', '--dry-run'],
+    handlers: [ofSubject],
+    rows: subjectRecords.map(({ id, site_id }) => ({
+      id,
+      site_id,
+      result: 'planned',
+      deleted_at: null,
+      request_id: null,
+    })),
     id: 'id',
   },
   {

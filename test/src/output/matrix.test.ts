@@ -15,13 +15,14 @@ const aboutSettings: [name: string, id: string][] = [
 
 /** Commands that print no records. */
 const silent = [
-  ...['auth login', 'auth logout', 'config set', 'config unset', 'config remove', 'serve'],
+  ...['auth login', 'auth logout', 'subject export', 'config set', 'config unset', 'config remove', 'serve'],
   ...['bash', 'zsh', 'fish', 'powershell', 'install'].map(name => `completion ${name}`),
 ]
 
 /** Commands whose rows are of the moment, or of the program itself: tests of their own read them. */
 const elsewhere = [
   'auth token',
+  ...['resume', 'verify', 'receipts', 'keys show'].map(name => `subject ${name}`),
   'config get',
   'config path',
   'config profiles',

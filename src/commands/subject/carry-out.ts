@@ -1,0 +1,139 @@
+import type { Context } from '../../context.ts'
+import { CliError } from '../../errors/errors.ts'
+import { type Exit, exit } from '../../errors/exit.ts'
+import { exitOf } from '../../errors/explain.ts'
+import { report } from '../../errors/report.ts'
+import { eraseInBulk, erasesItself } from '../../subject/bulk.ts'
+import { deleteAll, type OpenJob, type Outcome } from '../../subject/delete.ts'
+import { receiptFor, verifyGone } from '../../subject/finish.ts'
+import type { StoredReceipt } from '../../subject/receipts.ts'
+import { type ErasureRow, erasureView } from '../../views/subject.ts'
+import { quoted } from '../consents/list.ts'
+import { isHopeless, overall } from '../each.ts'
+import { counted, instanceOf } from '../instance.ts'
+import { many, type Output } from '../output.ts'
+
+/** How a run goes: why it does not go on, if so, and what the process ends with. */
+interface Course {
+  readonly failures: Exit[]
+  /** What no other record can fare better with. */
+  hopeless: unknown
+  exit: Exit
+}
+
+/** Rows are handed on by so many, as a list has them. */
+const rowsAtOnce = 100
+
+/**
+ * Does what is left of a job: deletes, verifies, makes the receipt. Gives a row for each record of the job, those of
+ * earlier runs first. The journal goes when the receipt is on the disk, and stays whatever else happens.
+ */
+export function carryOut(open: OpenJob): Output<unknown> {
+  const course: Course = { failures: [], hopeless: null, exit: exit.done }
+  return many(erasureView, run(open, course), { mutates: true, exit: () => course.exit }) as Output<unknown>
+}
+
+async function* run(open: OpenJob, course: Course): AsyncGenerator<readonly ErasureRow[]> {
+  const { ctx, job, journal } = open
+  let stored: StoredReceipt | null = null
+  try {
+    const before = [...job.done.values()]
+    if (before.length > 0) yield before
+    yield* deletion(open, course)
+    if (course.failures.length === 0) {
+      ctx.interruption.throwIfAborted()
+      stored = await receiptFor(ctx, job, await verifyGone(ctx, job.header.subjects))
+    } else course.exit = overall(job.done.size, course.failures)
+  } catch (error) {
+    course.exit = exitOf(error)
+    await report(ctx, error)
+  } finally {
+    await journal.close(stored !== null)
+  }
+  if (stored) course.exit = await tellReceipt(ctx, stored)
+  else await tellResumption(open)
+}
+
+/** Deletes record by record; where the quota ends, the service does the rest itself, if it can. */
+async function* deletion(open: OpenJob, course: Course): AsyncGenerator<readonly ErasureRow[]> {
+  const { ctx, job } = open
+  let rows: ErasureRow[] = []
+  const isStopped = () => course.hopeless !== null || ctx.interruption.aborted
+  const unfinished: Outcome[] = []
+  for await (const outcome of deleteAll(open, isStopped)) {
+    if (outcome.record) rows.push(outcome.record)
+    else if (await isFatal(ctx, course, outcome)) unfinished.push(outcome)
+    else rows.push(failed(outcome))
+    if (rows.length < rowsAtOnce) continue
+    yield rows
+    rows = []
+  }
+  if (rows.length > 0) yield rows
+  ctx.interruption.throwIfAborted()
+  if (course.hopeless === null && !isBulkJob(open)) return
+  if (course.hopeless !== null && exitOf(course.hopeless) !== exit.quota) throw course.hopeless
+  if (course.hopeless !== null && !(await erasesItself(ctx))) throw quotaError(course.hopeless)
+  await ctx.say('the month’s quota is used up: the service erases the rest itself')
+  const known = new Set(job.done.keys())
+  await eraseInBulk(open)
+  course.failures.length = 0 // whatever failed before is erased now
+  yield [...job.done.values()].filter(({ id }) => !known.has(id))
+}
+
+/** A job without a plan is one that only the service itself can do. */
+function isBulkJob({ job }: OpenJob): boolean {
+  return job.header.plan_sha256 === null
+}
+
+/** Tells of a failure, unless it is one that all others share: that is told once, at the end. */
+async function isFatal(ctx: Context, course: Course, { target, error }: Outcome): Promise<boolean> {
+  const code = exitOf(error)
+  if (isHopeless(code) || code === exit.failure) {
+    course.hopeless ??= error
+    return true
+  }
+  course.failures.push(code)
+  await report(ctx, error, target.id)
+  return false
+}
+
+function failed({ target }: Outcome): ErasureRow {
+  return { ...target, result: 'failed', deleted_at: null, request_id: null }
+}
+
+export function quotaError(cause: unknown): CliError {
+  return new CliError('quota_exceeded', exit.quota, 'the month’s quota is used up', {
+    hint: 'wait for the next calendar month (UTC), or raise the account’s quota, and go on then',
+    cause,
+  })
+}
+
+/** Says what was done, and where the proof is; the exit code. */
+export async function tellReceipt(ctx: Context, { path, receipt }: StoredReceipt): Promise<Exit> {
+  const { counts, verification, result, number, due_at } = receipt
+  const erased = counts.deleted + counts.deleted_in_bulk
+  const gone = counts.already_gone > 0 ? `, ${counts.already_gone} gone already` : ''
+  await ctx.say(
+    result === 'no_data_held'
+      ? `no data held on ${instanceOf(ctx)}`
+      : `erased ${counted(erased)}${gone} on ${instanceOf(ctx)}: ${receipt.statement}`,
+  )
+  await ctx.say(`receipt ${number}: ${path}`)
+  if (due_at !== null && due_at < receipt.finished_at.slice(0, 10))
+    await ctx.warn(`the request was due on ${due_at}`)
+  if (verification.live === 0) return exit.done
+  const ids = verification.remaining.slice(0, 3).map(({ id }) => id)
+  await ctx.warn(`${counted(verification.live)} of the subject remained or came anew: ${ids.join(', ')}`)
+  await ctx.warn('to erase them too, run the same command once more')
+  return exit.partial
+}
+
+async function tellResumption({ ctx, job }: OpenJob): Promise<void> {
+  const left = job.targets.size - job.done.size
+  const { profile, baseUrl } = ctx.globals
+  const flags = [...(profile ? ['-p', profile] : []), ...(baseUrl ? ['--base-url', baseUrl] : [])]
+  const command = ['consentctl', 'subject', 'resume', job.header.job, ...flags].map(quoted).join(' ')
+  await ctx.warn(
+    `${left} of ${counted(job.targets.size)} not erased yet, and there is no receipt; to go on: ${command}`,
+  )
+}

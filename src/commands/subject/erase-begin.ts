@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto'
+import type { Context } from '../../context.ts'
+import { requireBaseUrl } from '../../settings/settings.ts'
+import { note } from '../../subject/delete.ts'
+import { receiptFor, verifyGone } from '../../subject/finish.ts'
+import { eraseJournals, type Header, newJob, sweep } from '../../subject/job.ts'
+import { openReceiptKey } from '../../subject/keys.ts'
+import type { KnownPlan } from '../../subject/plan.ts'
+import { worker } from '../../subject/worker.ts'
+import { erasureView } from '../../views/subject.ts'
+import { many, type Output, pagesOf } from '../output.ts'
+import { carryOut, tellReceipt } from './carry-out.ts'
+import type { EraseOptions, Request } from './erase-options.ts'
+import type { Found } from './erase-plan.ts'
+
+interface About {
+  readonly plan: KnownPlan | null
+  readonly given: KnownPlan | null
+  readonly exported: string | null
+  readonly options: EraseOptions
+}
+
+/** All that the receipt will say, but for what becomes of the records. */
+export function headerOf(ctx: Context, request: Request, { plan, given, exported, options }: About): Header {
+  const { subjects, ticket, reason, received_at } = request
+  return {
+    version: 1,
+    job: randomUUID(),
+    profile: ctx.settings.profile.value,
+    base_url: requireBaseUrl(ctx.settings),
+    subjects: [...subjects],
+    ticket,
+    reason,
+    received_at,
+    shows_subject: options.showSubject ?? false,
+    started_at: new Date().toISOString(),
+    ...worker(),
+    planned_by: given && { who: given.plan.who, host: given.plan.host, created_at: given.plan.created_at },
+    plan_sha256: plan?.sha256 ?? null,
+    export_sha256: exported,
+    pid: ctx.host.pid,
+  }
+}
+
+/** The key that will sign is there before anything is deleted, and the whole plan is on the disk. */
+export async function begin(
+  ctx: Context,
+  header: Header,
+  { records, total }: Found,
+): Promise<Output<unknown>> {
+  const job = newJob(header)
+  await openReceiptKey(ctx)
+  if (total === 0) {
+    const code = await tellReceipt(ctx, await receiptFor(ctx, job, await verifyGone(ctx, header.subjects)))
+    return many(erasureView, pagesOf([]), { exit: () => code }) as Output<unknown>
+  }
+  await sweep(ctx)
+  const journal = await eraseJournals(ctx).create(header)
+  const open = { ctx, job, journal }
+  try {
+    await Promise.all((records ?? []).map(({ id, site_id }) => note(open, ['p', { id, site_id }])))
+    await note(open, ['P'])
+  } catch (error) {
+    await journal.close(true)
+    throw error
+  }
+  return carryOut(open)
+}

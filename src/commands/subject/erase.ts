@@ -1,0 +1,105 @@
+import type { Command } from 'commander'
+import type { Context } from '../../context.ts'
+import { usageError } from '../../errors/errors.ts'
+import { openOutFile } from '../../io/out-file.ts'
+import { requireBaseUrl } from '../../settings/settings.ts'
+import { type ExportFiles, openExport, writeExport } from '../../subject/export.ts'
+import { type KnownPlan, readPlan, requireAsPlanned } from '../../subject/plan.ts'
+import { erasureView } from '../../views/subject.ts'
+import { action } from '../action.ts'
+import { instanceOf } from '../instance.ts'
+import { many, type Output, pagesOf } from '../output.ts'
+import { isToAsk } from '../sure.ts'
+import { begin, headerOf } from './erase-begin.ts'
+import { EraseOptions, eraseFlags, type Request, requestOf } from './erase-options.ts'
+import { type Found, lookUp, planOf, review } from './erase-plan.ts'
+import { tellSites } from './subjects.ts'
+
+/** `subject erase`: find, plan, review, confirm, delete, verify, receipt. */
+export function erase(command: Command, ctx: Context): void {
+  eraseFlags(command.argument('[id]', 'the identifier of the data subject, exactly as it was stored'))
+    .addHelpText('after', eraseHelp)
+    .action(
+      action(ctx, EraseOptions, erasureView, async (_, options) => {
+        const said = requestOf(options)
+        const asks = !options.dryRun && !options.planOut && isToAsk(ctx, options, 'erase')
+        const given = options.apply === undefined ? null : await readPlan(options.apply)
+        const request = said ?? (given as KnownPlan).plan
+        if (given) requireInstance(ctx, given)
+        if (options.planOut) return await writePlan(ctx, request, options.planOut)
+        const files = options.exportFirst ? await openExport(options.exportFirst, '--export-first') : null
+        let isExported = false
+        try {
+          const found = await lookUp(ctx, request.subjects, given === null && files === null)
+          if (given) requireAsPlanned(given.plan, found.records ?? [])
+          if (options.dryRun) return await rehearse(ctx, found)
+          await review(ctx, found, { asks, sure: options, subjects: request.subjects })
+          const exported = files && (await exportFirst(ctx, files, request, found))
+          isExported = true
+          const plan = found.records && (given ?? planOf(ctx, request, found.records))
+          const header = headerOf(ctx, request, { plan, given, exported, options })
+          return await begin(ctx, header, found)
+        } finally {
+          if (files && !isExported)
+            await Promise.all([files.file.abandon(false), files.manifest.abandon(false)])
+        }
+      }),
+    )
+}
+
+const eraseHelp = `
+Finds what is live, shows it, asks, deletes exactly that, looks again, and makes a signed receipt. It may be
+killed at any step: consentctl subject resume goes on, and there is one receipt. That nothing is held is a
+receipt too. New records that came meanwhile are told (exit 8). With --plan-out one person makes the plan,
+and another, or a pipeline, carries it out with --apply; a record that was changed, added or is gone since
+then ends it before anything is done (exit 10). The plan names the subject in clear.
+
+Examples:
+  $ consentctl subject erase maria@example.com --ticket DSR-7 --received 2026-01-31
+  $ consentctl subject erase maria@example.com --ticket DSR-7 --plan-out plan.json
+  $ consentctl subject erase --apply plan.json --confirm 3`
+
+function requireInstance({ settings }: Context, { plan }: KnownPlan): void {
+  const here = requireBaseUrl(settings)
+  if (here === plan.instance) return
+  throw usageError(`the plan is for ${plan.instance}, and not for ${here}`, `--base-url ${plan.instance}`)
+}
+
+async function writePlan(ctx: Context, request: Request, path: string): Promise<Output<unknown>> {
+  const file = await openOutFile(path, '--plan-out')
+  let isWhole = false
+  try {
+    const found = await lookUp(ctx, request.subjects, false)
+    const known = planOf(ctx, request, found.records ?? [])
+    await file.write(known.text)
+    await file.commit()
+    isWhole = true
+    const output = await rehearse(ctx, found)
+    await ctx.say(
+      `wrote ${path}; to carry it out: consentctl subject erase --apply ${path} --confirm ${found.total}`,
+    )
+    return output
+  } finally {
+    if (!isWhole) await file.abandon(false)
+  }
+}
+
+/** What would go, as rows. */
+async function rehearse(ctx: Context, { records, counts }: Found): Promise<Output<unknown>> {
+  await tellSites(ctx, counts, instanceOf(ctx))
+  const rows = (records ?? []).map(({ id, site_id }) => ({ id, site_id, ...planned }))
+  return many(erasureView, pagesOf(rows)) as Output<unknown>
+}
+
+const planned = { result: 'planned', deleted_at: null, request_id: null } as const
+
+async function exportFirst(
+  ctx: Context,
+  files: ExportFiles,
+  { subjects }: Request,
+  { records }: Found,
+): Promise<string> {
+  const { sha256 } = await writeExport(ctx, files, subjects, pagesOf(records ?? []))
+  await ctx.say(`wrote ${files.path} and ${files.path}.manifest.json`)
+  return sha256
+}

@@ -1,0 +1,73 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../../context.ts'
+import { CliError, usageError } from '../../errors/errors.ts'
+import { exit } from '../../errors/exit.ts'
+import { requireBaseUrl } from '../../settings/settings.ts'
+import { eraseJournals, type Header, readJob } from '../../subject/job.ts'
+import { receiptOfJob, receiptsFolder, type StoredReceipt } from '../../subject/receipts.ts'
+import { erasureView } from '../../views/subject.ts'
+import { action, given } from '../action.ts'
+import { many, type Output, pagesOf } from '../output.ts'
+import { carryOut, tellReceipt } from './carry-out.ts'
+
+const Options = z.strictObject({ operands: z.tuple([given]) })
+
+/** `subject resume`: goes on with an erasure that was stopped or killed. */
+export function resume(command: Command, ctx: Context): void {
+  command
+    .argument('<job|last>', 'the job, as it was told when it stopped')
+    .addHelpText(
+      'after',
+      `
+Deletes what is left of the plan that was confirmed, verifies, and makes the receipt. It can be killed at
+any step and resumed again: nothing is deleted twice, and a job has one receipt. Jobs that are not over
+are in the folder of the state, with the data subject in clear, for you alone.
+
+Examples:
+  $ consentctl subject resume last
+  $ consentctl subject resume 5f0d7c0e-3a56-4f0e-9d0a-0d5a2f6c1b7e -p production`,
+    )
+    .action(
+      action(ctx, Options, erasureView, async (_, { operands: [wanted] }) => {
+        const journals = eraseJournals(ctx)
+        const folder = receiptsFolder(ctx)
+        const run = await journals.find(wanted).catch(async (error: unknown) => {
+          const made = await receiptOfJob(folder, wanted)
+          if (made) return made
+          throw error
+        })
+        if ('receipt' in run) return await over(ctx, run)
+        const job = await readJob(journals, run)
+        requireSame(ctx, job.header)
+        const made = await receiptOfJob(folder, run.job)
+        const journal = await journals.resume(run)
+        if (made || !job.isPlanned) await journal.close(true)
+        if (made) return await over(ctx, made)
+        if (!job.isPlanned) throw notBegun(run.job)
+        return carryOut({ ctx, job, journal })
+      }),
+    )
+}
+
+/** A job that has its receipt. */
+async function over(ctx: Context, made: StoredReceipt): Promise<Output<unknown>> {
+  const code = await tellReceipt(ctx, made)
+  return many(erasureView, pagesOf(made.receipt.records), { exit: () => code }) as Output<unknown>
+}
+
+/** A job goes on where it began: what it deleted elsewhere is not there. */
+function requireSame({ settings }: Context, { job, profile, base_url }: Header): void {
+  const now = { profile: settings.profile.value, base_url: requireBaseUrl(settings) }
+  if (now.base_url === base_url && now.profile === profile) return
+  throw usageError(
+    `the job was begun with the profile ${profile} at ${base_url}, and now it is ${now.profile} at ${now.base_url}`,
+    `consentctl subject resume ${job} -p ${profile} --base-url ${base_url}`,
+  )
+}
+
+function notBegun(job: string): CliError {
+  return new CliError('not_begun', exit.temporary, `the job ${job} was killed before anything was deleted`, {
+    hint: 'run consentctl subject erase again',
+  })
+}

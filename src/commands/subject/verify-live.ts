@@ -1,0 +1,88 @@
+import type { Context } from '../../context.ts'
+import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
+import { usageError } from '../../errors/errors.ts'
+import { exit } from '../../errors/exit.ts'
+import { keyIdOf, publicKeyOf } from '../../evidence/keys.ts'
+import { readSigned } from '../../evidence/signed.ts'
+import { requireBaseUrl } from '../../settings/settings.ts'
+import { liveRecords } from '../../subject/found.ts'
+import { liveOf } from '../../subject/live.ts'
+import type { StoredReceipt } from '../../subject/receipts.ts'
+import { type Checked, fail, ok, tried } from '../doctor/check.ts'
+import { counted } from '../instance.ts'
+
+/** Whether the service is as the receipt says: none of its records is live, and of a subject that is named no other. */
+export async function checkLive(
+  ctx: Context,
+  { receipt }: StoredReceipt,
+  subject: string | undefined,
+): Promise<Checked> {
+  const here = requireBaseUrl(ctx.settings)
+  if (here !== receipt.instance)
+    throw usageError(
+      `the receipt is of ${receipt.instance}, and not of ${here}`,
+      `--base-url ${receipt.instance}`,
+    )
+  const ids = receipt.records.map(({ id }) => id)
+  const listed = subject === undefined ? [] : (await liveRecords(ctx, [subject])).map(({ id }) => id)
+  const live = [...new Set([...(await liveOf(ctx, ids)), ...listed])]
+  const records = counted(ids.length)
+  if (live.length === 0)
+    return ok(
+      'live',
+      `${records} of it: none is live${subject === undefined ? '' : ', and no other of the subject'}`,
+    )
+  const named = `${live.slice(0, 3).join(', ')}${live.length > 3 ? ` and ${live.length - 3} more` : ''}`
+  return fail(
+    'live',
+    exit.changed,
+    `${counted(live.length)} live: ${named}`,
+    'consentctl subject erase once more',
+  )
+}
+
+/** Milliseconds that the service may take to tell its keys. */
+const limit = 10_000
+
+/** Whether what the service itself has signed is signed by a key that it publishes; nothing where there is none. */
+export async function checkCertificates(ctx: Context, { certificates }: ErasureReceipt): Promise<Checked[]> {
+  if (certificates.length === 0) return []
+  const check = await tried('certificates', async () => {
+    const { text } = await ctx.apiWith(null).probe('/.well-known/consent-keys.json', limit)
+    const keys = keysIn(text)
+    for (const [index, certificate] of certificates.entries()) {
+      const { document, isSignedBy } = readSigned(Buffer.from(certificate))
+      const key = keys.find(each => keyIdOf(each) === document.key_id)
+      if (key && isSignedBy(key)) continue
+      const reason = key ? 'its signature is not valid' : `the service publishes no key ${document.key_id}`
+      return fail(
+        'certificates',
+        exit.rejected,
+        `certificate ${index + 1} of ${certificates.length}: ${reason}`,
+        null,
+      )
+    }
+    return ok(
+      'certificates',
+      `${counted(certificates.length, 'certificate')} of the service, each signed by its key`,
+    )
+  })
+  return [check]
+}
+
+/** The Ed25519 keys of a JWK Set (RFC 7517). */
+function keysIn(text: string) {
+  const { keys } = Object(parse(text)) as { keys?: unknown }
+  const xs = (Array.isArray(keys) ? keys : []).map(key => (Object(key) as { x?: unknown }).x)
+  return xs.flatMap(x =>
+    typeof x === 'string' && /^[\w-]{43}$/.test(x) ? [publicKeyOf(Buffer.from(x, 'base64url'))] : [],
+  )
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}

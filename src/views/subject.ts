@@ -1,0 +1,74 @@
+import type { Consent } from '../contract/index.ts'
+import type { View } from '../output/index.ts'
+import { consentView } from './consent.ts'
+import { field, minute } from './field.ts'
+
+/** A record that is held on a data subject. */
+export interface FoundRow extends Consent {
+  readonly state: 'live' | 'deleted'
+  /** The stored instance that holds it, where several were asked. */
+  readonly profile?: string
+}
+
+const state = field<FoundRow>('state', { whole: true, rank: 2.5 })
+
+/** What is held on a data subject. */
+export const foundView: View<FoundRow> = {
+  id: row => row.id,
+  columns: [...consentView.columns, state] as View<FoundRow>['columns'],
+}
+
+/** The same of several instances. */
+export const foundViewOfAll: View<FoundRow> = {
+  id: row => row.id,
+  columns: [field('profile', { whole: true, rank: 0 }), ...foundView.columns],
+}
+
+/** What becomes of a record that is to be erased. */
+export interface ErasureRow {
+  readonly id: string
+  readonly site_id: string | null
+  /** `planned`: nothing was done yet. */
+  readonly result: 'planned' | 'deleted' | 'already_gone' | 'deleted_in_bulk' | 'failed' | 'not_done'
+  readonly deleted_at: string | null
+  readonly request_id: string | null
+}
+
+export const erasureView: View<ErasureRow> = {
+  id: row => row.id,
+  columns: [
+    field('id', { whole: true, rank: 1 }),
+    field('site_id', { whole: true, rank: 3 }),
+    field('result', { whole: true, rank: 2 }),
+    field('deleted_at', { text: row => minute(row.deleted_at), whole: true, rank: 4 }),
+    field('request_id'),
+  ],
+}
+
+/** A receipt as a list shows it. */
+export interface ReceiptRow {
+  readonly number: number
+  readonly job: string
+  readonly ticket: string
+  readonly instance: string
+  readonly finished_at: string
+  readonly deleted: number
+  readonly already_gone: number
+  readonly remaining: number
+  readonly result: string
+}
+
+export const receiptView: View<ReceiptRow> = {
+  id: row => String(row.number),
+  columns: [
+    field('number', { whole: true, rank: 1 }),
+    field('job', { whole: true, rank: 6 }),
+    field('ticket', { rank: 2 }),
+    field('instance', { rank: 5 }),
+    field('finished_at', { text: row => minute(row.finished_at), whole: true, rank: 3 }),
+    field('deleted', { rank: 3.5 }),
+    field('already_gone', { title: 'gone', rank: 7 }),
+    field('remaining', { rank: 3.6 }),
+    field('result', { whole: true, rank: 4 }),
+  ],
+}

@@ -1,0 +1,142 @@
+import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { runBinary, useFolder } from '../support/cli.ts'
+import { hasTerminal, openTerminal } from '../support/terminal.ts'
+import { start } from './bulk-instance.ts'
+
+const folder = useFolder()
+const maria = 'maria@example.com'
+const live = new Set<string>()
+let [url, wait, deleted] = ['', 0, 0]
+
+/** A slow instance with the routes of the specification alone. */
+const server = createServer(async (request, response) => {
+  const { pathname } = new URL(request.url ?? '', 'http://instance')
+  const answer = (status: number, body?: unknown) => {
+    response.writeHead(status, { 'content-type': 'application/json' })
+    response.end(body === undefined ? undefined : JSON.stringify(body))
+  }
+  if (request.method === 'DELETE') {
+    await delay(wait)
+    if (!live.delete(pathname.split('/').at(-1) ?? ''))
+      return answer(404, { error: 'not_found', message: '' })
+    deleted += 1
+    return answer(204)
+  }
+  if (!pathname.endsWith('/consents')) return answer(404, { error: 'not_found', message: '' })
+  const data = [...live].map(id => ({
+    id,
+    site_id: 's',
+    subject_id: maria,
+    accepted: true,
+    created_at: 'then',
+  }))
+  return answer(200, { data, next_cursor: null })
+})
+
+beforeAll(async () => {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterAll(() => void server.close())
+beforeEach(() => {
+  deleted = 0
+  for (let index = 0; index < 60; index += 1) live.add(`id-${index}`)
+})
+
+let places = 0
+const surroundings = () => ({
+  HOME: join(folder.path, String(++places)),
+  CONSENTCTL_BASE_URL: url,
+  CONSENTCTL_API_KEY: 'sk-x',
+})
+const erase = ['subject', 'erase', maria, '--ticket', 'T-1']
+const receiptsIn = (env: { HOME: string }) => {
+  try {
+    return readdirSync(join(env.HOME, '.local/state/consentctl/receipts/default'))
+  } catch {
+    return []
+  }
+}
+
+describe('an erasure', () => {
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)(
+    'ends what is under way at %s, tells how to go on, and that does the rest',
+    async (signal, code) => {
+      wait = 60
+      const env = surroundings()
+      const { child, ended } = start([...erase, '--yes', '-o', 'id'], env)
+      while (deleted < 10) await delay(2)
+      child.kill(signal)
+      const stopped = await ended
+      expect(stopped.code, stopped.stderr).toBe(code)
+      expect(stopped.stdout.trim().split('\n')).toHaveLength(deleted)
+      expect(deleted).toBeLessThan(60)
+      expect(receiptsIn(env)).toEqual([])
+      const [, job = ''] = /to go on: consentctl subject resume (\S+)/.exec(stopped.stderr) ?? []
+      wait = 0
+      const resumed = await start(['subject', 'resume', job, '-o', 'id'], env).ended
+      expect(resumed.code, resumed.stderr).toBe(0)
+      expect(resumed.stdout.trim().split('\n')).toHaveLength(60)
+      expect(deleted).toBe(60)
+      expect(receiptsIn(env)).toEqual(['000001.json'])
+    },
+  )
+
+  it('is gone on with by one of two processes, and the other is refused', async () => {
+    wait = 40
+    const env = surroundings()
+    const killed = start([...erase, '--yes'], env)
+    while (deleted < 10) await delay(2)
+    killed.child.kill('SIGKILL')
+    await killed.ended
+    const both = await Promise.all([1, 2].map(() => start(['subject', 'resume', 'last'], env).ended))
+    expect(both.map(each => each.code).sort()).toEqual([0, 7])
+    expect(receiptsIn(env)).toEqual(['000001.json'])
+    expect(
+      JSON.parse((await runBinary(['subject', 'receipts', 'last'], { env })).stdout).counts,
+    ).toMatchObject({
+      deleted: 60,
+      already_gone: 0,
+    })
+  })
+})
+
+describe.skipIf(!hasTerminal)('an erasure on a terminal', () => {
+  it.each([
+    ['another number', '59\r', 9],
+    ['nothing', '\r', 9],
+    ['Ctrl-C', '\u0003', 130],
+    ['the number', '60\r', 0],
+  ])('shows what would go, wants its number, and does as it is told: %s', async (_name, keys, code) => {
+    wait = 0
+    const env = surroundings()
+    const terminal = openTerminal(erase, env)
+    await terminal.shows(/60 of site s.*Type 60 to erase these records on default@127/s)
+    terminal.type(keys)
+    const ended = await terminal.ended
+    expect(ended.code, ended.screen).toBe(code)
+    expect(deleted).toBe(code === 0 ? 60 : 0)
+    expect(receiptsIn(env)).toHaveLength(code === 0 ? 1 : 0)
+  })
+
+  it('ends with 10 where something changed while its user was thinking', async () => {
+    const env = surroundings()
+    const terminal = openTerminal(erase, env)
+    await terminal.shows('Type 60')
+    live.add('id-new')
+    terminal.type('60\r')
+    expect((await terminal.ended).code).toBe(10)
+    expect(deleted).toBe(0)
+    live.clear()
+  })
+})

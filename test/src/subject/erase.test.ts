@@ -1,0 +1,252 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { consent, fails, machineError, useCli, uuid } from '../support.ts'
+import { holds, lastReceipt, maria, place } from './instance.ts'
+
+const cli = useCli()
+const erase = ['erase', maria, '--ticket', 'DSR-7']
+
+describe('an instance that has only the routes of the specification', () => {
+  it('is enough to find, erase and verify, with requests of the specification alone', async () => {
+    const instance = holds(cli, 230)
+    instance.records.set(uuid(999), consent({ id: uuid(999), subject_id: 'other' }))
+    const at = place(cli)
+    const found = await at.run('find', maria, '-o', 'id')
+    expect(found.stdout.trim().split('\n')).toHaveLength(230)
+    expect(found.stderr).toContain(`115 of site ${uuid(900)}`)
+    const erased = await at.run(...erase, '--confirm', '230', '-o', 'ndjson')
+    expect(erased.code, erased.stderr).toBe(0)
+    expect(erased.stdout.trim().split('\n')).toHaveLength(230)
+    expect([...instance.records.keys()]).toEqual([uuid(999)])
+    const receipt = await lastReceipt(at)
+    expect(receipt).toMatchObject({
+      number: 1,
+      result: 'erased',
+      counts: { deleted: 230, already_gone: 0 },
+      subjects: null,
+      verification: { live: 0, deleted: null, remaining: [] },
+      records: expect.arrayContaining([
+        expect.objectContaining({ id: uuid(7), result: 'deleted', request_id: `r-${uuid(7)}` }),
+      ]),
+    })
+    expect(await at.run('verify', 'last', '--live', '--subject', maria)).toMatchObject({ code: 0 })
+    expect(at.journals()).toEqual([])
+    const asked = new Set(
+      cli.sent().map(({ method, path }) => `${method} ${path.replace(/[\da-f-]{36}/, ':id')}`),
+    )
+    expect([...asked].sort()).toEqual([
+      'DELETE /api/v1/consents/:id',
+      'GET /api/v1/consents',
+      'GET /api/v1/consents/:id',
+      'GET /api/v1/openapi.json',
+    ])
+  })
+
+  it('exports records with their histories, and a signed manifest whose figures are true', async () => {
+    holds(cli, 3)
+    const at = place(cli)
+    const file = join(at.state, '..', `${Math.random()}.json`)
+    expect(await at.run('export', maria, '--out', file)).toMatchObject({ code: 0, stdout: '' })
+    const { records } = JSON.parse(readFileSync(file, 'utf8'))
+    expect(records.map((record: { history: unknown[] }) => record.history.length)).toEqual([1, 1, 1])
+    const manifest = JSON.parse(readFileSync(`${file}.manifest.json`, 'utf8'))
+    expect(manifest).toMatchObject({ records: 3, entries: 3, bytes: statSync(file).size })
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(await at.run('export', maria, '--out', file)).toMatchObject({ code: 2 })
+  })
+})
+
+describe('what is erased', () => {
+  it('is nobody else’s: a list with a record of another subject ends it before anything is done', async () => {
+    const instance = holds(cli, 2)
+    const at = place(cli)
+    const stranger = consent({ id: uuid(50), subject_id: `${maria} ` })
+    instance.records.set('x', { ...stranger, subject_id: maria })
+    Object.defineProperty(instance.records.get('x'), 'toJSON', { value: () => stranger })
+    const { code, stderr } = await at.run(...erase, '--yes', '-o', 'json')
+    expect(code).toBe(5)
+    expect(machineError(stderr)).toMatchObject({ code: 'wrong_subject' })
+    expect(instance.deletions).toEqual([])
+  })
+
+  it('is exactly the plan: a record that was changed, added or is gone since then ends it with 10', async () => {
+    const instance = holds(cli, 3)
+    const at = place(cli)
+    const plan = join(at.state, '..', `${Math.random()}.json`)
+    expect(await at.run(...erase, '--plan-out', plan)).toMatchObject({ code: 0 })
+    expect(statSync(plan).mode & 0o777).toBe(0o600)
+    const apply = () => at.run('erase', '--apply', plan, '--yes')
+    const first = instance.records.get(uuid(1)) as ReturnType<typeof consent>
+    instance.records.set(uuid(1), { ...first, accepted: false })
+    expect((await apply()).stderr).toContain(`1 changed (${uuid(1)})`)
+    instance.records.set(uuid(1), first)
+    instance.records.set(uuid(60), consent({ id: uuid(60) }))
+    expect((await apply()).stderr).toContain(`1 added (${uuid(60)})`)
+    instance.records.delete(uuid(60))
+    instance.records.delete(uuid(2))
+    expect(await apply()).toMatchObject({ code: 10, stderr: expect.stringContaining(`1 gone (${uuid(2)})`) })
+    expect(instance.deletions).toEqual([])
+    instance.records.set(uuid(2), consent({ id: uuid(2), site_id: uuid(901) }))
+    expect(await apply()).toMatchObject({ code: 0 })
+    expect(await lastReceipt(at)).toMatchObject({ ticket: 'DSR-7', planned_by: { who: expect.any(String) } })
+  })
+
+  it('was exported first, where that was asked for, and the receipt names the export', async () => {
+    holds(cli, 2)
+    const at = place(cli)
+    const file = join(at.state, '..', `${Math.random()}.json`)
+    expect(await at.run(...erase, '--export-first', file, '--yes')).toMatchObject({ code: 0 })
+    expect(JSON.parse(readFileSync(file, 'utf8')).records).toHaveLength(2)
+    const { sha256 } = JSON.parse(readFileSync(`${file}.manifest.json`, 'utf8'))
+    expect(await lastReceipt(at)).toMatchObject({ export_sha256: sha256 })
+  })
+
+  it('is as many as were said to be there', async () => {
+    const instance = holds(cli, 3)
+    expect(await place(cli).run(...erase, '--confirm', '2')).toMatchObject({ code: 10 })
+    expect(instance.deletions).toEqual([])
+  })
+
+  it('leaves no file of an export or a plan behind where nothing is done', async () => {
+    holds(cli, 3)
+    const at = place(cli)
+    const file = join(at.state, '..', `${Math.random()}.json`)
+    expect(await at.run(...erase, '--export-first', file, '--confirm', '2')).toMatchObject({ code: 10 })
+    writeFileSync(`${file}.manifest.json`, '')
+    expect(await at.run(...erase, '--export-first', file, '--yes')).toMatchObject({ code: 2 })
+    expect(existsSync(file)).toBe(false)
+  })
+})
+
+describe('what cannot be erased', () => {
+  it('keeps the others from nothing, and resume does the rest: one receipt, when all is done', async () => {
+    const instance = holds(cli, 20)
+    const at = place(cli)
+    instance.beforeDelete = id => (id === uuid(5) ? fails(500, 'internal_error') : undefined)
+    const stopped = await at.run(...erase, '--yes')
+    expect(stopped.code).toBe(8)
+    expect(stopped.stderr).toContain('to go on: consentctl subject resume ')
+    expect(at.receipts()).toEqual([])
+    expect([...instance.records.keys()]).toEqual([uuid(5)])
+    instance.beforeDelete = () => undefined
+    const resumed = await at.run('resume', 'last', '-o', 'json')
+    expect(resumed.code, resumed.stderr).toBe(0)
+    expect(JSON.parse(resumed.stdout)).toHaveLength(20)
+    expect(at.receipts()).toEqual(['000001.json'])
+    expect(at.journals()).toEqual([])
+    const { job, counts } = await lastReceipt(at)
+    expect(counts).toMatchObject({ deleted: 20 })
+    expect(await at.run('resume', job)).toMatchObject({ code: 0 })
+    expect(at.receipts()).toEqual(['000001.json'])
+  })
+
+  it('was perhaps erased where the answer was lost: what is gone then counts as erased', async () => {
+    const instance = holds(cli, 4)
+    const at = place(cli)
+    let lost = 0
+    instance.beforeDelete = id => {
+      if (id !== uuid(2) || lost++ > 0) return undefined
+      instance.records.delete(id)
+      return fails(502, 'unavailable', 'nobody knows')
+    }
+    expect(await at.run(...erase, '--yes')).toMatchObject({ code: 0 })
+    expect(await lastReceipt(at)).toMatchObject({ counts: { deleted: 4, already_gone: 0 } })
+  })
+
+  it('is gone already where somebody else was faster', async () => {
+    const instance = holds(cli, 4)
+    const at = place(cli)
+    instance.beforeDelete = id => {
+      if (id === uuid(2)) instance.records.delete(id)
+      return undefined
+    }
+    expect(await at.run(...erase, '--yes')).toMatchObject({ code: 0 })
+    expect(await lastReceipt(at)).toMatchObject({ counts: { deleted: 3, already_gone: 1 } })
+  })
+
+  it('is told where it came anew during the job: in the receipt, and by 8', async () => {
+    const instance = holds(cli, 4)
+    const at = place(cli)
+    instance.beforeDelete = () => {
+      instance.records.set(uuid(70), consent({ id: uuid(70) }))
+      return undefined
+    }
+    const { code, stderr } = await at.run(...erase, '--yes')
+    expect(code).toBe(8)
+    expect(stderr).toContain(uuid(70))
+    expect(await lastReceipt(at)).toMatchObject({
+      result: 'remaining',
+      verification: { live: 1, remaining: [{ id: uuid(70) }] },
+    })
+    expect(await at.run('verify', 'last', '--live', '--subject', maria)).toMatchObject({ code: 10 })
+  })
+
+  it('waits for the next month where the quota ends, and the journal is kept', async () => {
+    const instance = holds(cli, 20)
+    const at = place(cli)
+    instance.quota = 10
+    const { code, stderr } = await at.run(...erase, '--yes')
+    expect(code).toBe(6)
+    expect(stderr).toContain('subject resume')
+    expect(at.journals()).toHaveLength(1)
+    instance.quota = Number.POSITIVE_INFINITY
+    expect(await at.run('resume', 'last')).toMatchObject({ code: 0 })
+    expect(await lastReceipt(at)).toMatchObject({ counts: { deleted: 20, already_gone: 0 } })
+    instance.quota = 0
+    expect(await at.run(...erase, '--yes')).toMatchObject({ code: 6 })
+    expect(at.journals()).toEqual([])
+  })
+
+  it('is not gone on with elsewhere', async () => {
+    const instance = holds(cli, 2)
+    const at = place(cli)
+    instance.beforeDelete = () => fails(500, 'internal_error')
+    await at.run(...erase, '--yes')
+    const { code, stderr } = await at.run('resume', 'last', '--base-url', 'http://127.0.0.1:1')
+    expect(code).toBe(2)
+    expect(stderr).toContain(`--base-url ${cli.instance.url}`)
+  })
+})
+
+describe('where nothing is held', () => {
+  it('nothing is asked, and a receipt says so', async () => {
+    holds(cli, 0)
+    const at = place(cli)
+    const { code, stderr, stdout } = await at.run(
+      ...erase,
+      '--yes',
+      '--received',
+      '2026-01-31',
+      '--show-subject',
+    )
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect(stderr).toContain('no data held')
+    expect(await lastReceipt(at)).toMatchObject({
+      result: 'no_data_held',
+      received_at: '2026-01-31',
+      due_at: '2026-02-28',
+      subjects: [maria],
+      records: [],
+    })
+  })
+})
+
+describe('before any request it is refused', () => {
+  it.each([
+    [['erase', maria, '--yes'], '--ticket'],
+    [['erase', '--ticket', 'T', '--yes'], 'whom'],
+    [erase, 'nobody can be asked'],
+    [['erase', maria, '--apply', 'p.json', '--yes'], 'makes no sense'],
+    [[...erase, '--received', '2126-01-01', '--yes'], 'still to come'],
+    [[...erase, '--plan-out', 'p', '--dry-run'], 'makes no sense'],
+    [['erase', '', '--ticket', 'T', '--yes'], 'must not be empty'],
+    [['erase', '--apply', '/nowhere/plan.json', '--yes'], 'no file'],
+    [['resume', 'last'], 'no job'],
+  ])('%j', async (args, said) => {
+    const { code, stderr } = await place(cli).run(...args)
+    expect(code).toBe(2)
+    expect(stderr).toContain(said)
+    expect(cli.sent()).toEqual([])
+  })
+})
