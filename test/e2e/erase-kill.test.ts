@@ -110,21 +110,25 @@ async function eraseKilled(subject: string, most: number): Promise<number> {
   }
 }
 
-it(`erases ${records} records on ${siteCount} sites exactly once, killed ${kills} times, with one receipt a job`, async () => {
-  process.stderr.write(`erase-kill: seed ${seed}\n`)
-  let killed = 0
-  let round = 0
-  while (killed < kills || round === 0) {
-    round += 1
-    const subject = `maria-${round}`
-    const ids = await makeRecords(subject)
-    killed += await eraseKilled(subject, kills - killed)
-    await requireErasedOnce(subject, ids, round)
-  }
-  process.stderr.write(
-    `erase-kill: ${killed} kills in ${round} rounds, ${withReceipt} of them between receipt and journal\n`,
-  )
-})
+it(
+  `erases ${records} records on ${siteCount} sites exactly once, killed ${kills} times, with one receipt a job`,
+  async () => {
+    process.stderr.write(`erase-kill: seed ${seed}\n`)
+    let killed = 0
+    let round = 0
+    while (killed < kills || round === 0) {
+      round += 1
+      const subject = `maria-${round}`
+      const ids = await makeRecords(subject)
+      killed += await eraseKilled(subject, kills - killed)
+      await requireErasedOnce(subject, ids, round)
+    }
+    process.stderr.write(
+      `erase-kill: ${killed} kills in ${round} rounds, ${withReceipt} of them between receipt and journal\n`,
+    )
+  },
+  isLong ? 900_000 : 120_000,
+)
 
 async function requireErasedOnce(subject: string, ids: readonly string[], round: number): Promise<void> {
   expect(receipts()).toHaveLength(round)

@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import type { Context } from '../../context.ts'
 import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
 import { usageError } from '../../errors/errors.ts'
@@ -8,7 +9,7 @@ import { requireBaseUrl } from '../../settings/settings.ts'
 import { liveRecords } from '../../subject/found.ts'
 import { liveOf } from '../../subject/live.ts'
 import type { StoredReceipt } from '../../subject/receipts.ts'
-import { type Checked, fail, ok, tried } from '../doctor/check.ts'
+import { type Checked, fail, ok, skip, tried } from '../doctor/check.ts'
 import { counted } from '../instance.ts'
 
 /** Whether the service is as the receipt says: none of its records is live, and of a subject that is named no other. */
@@ -48,30 +49,33 @@ const limit = 10_000
 export async function checkCertificates(ctx: Context, { certificates }: ErasureReceipt): Promise<Checked[]> {
   if (certificates.length === 0) return []
   const check = await tried('certificates', async () => {
-    const { text } = await ctx.apiWith(null).probe('/.well-known/consent-keys.json', limit)
+    const { status, text } = await ctx.apiWith(null).probe('/.well-known/consent-keys.json', limit)
+    if (status !== 200) return skip('certificates', `the service publishes no keys (${status})`)
     const keys = keysIn(text)
     for (const [index, certificate] of certificates.entries()) {
-      const { document, isSignedBy } = readSigned(Buffer.from(certificate))
-      const key = keys.find(each => keyIdOf(each) === document.key_id)
-      if (key && isSignedBy(key)) continue
-      const reason = key ? 'its signature is not valid' : `the service publishes no key ${document.key_id}`
-      return fail(
-        'certificates',
-        exit.rejected,
-        `certificate ${index + 1} of ${certificates.length}: ${reason}`,
-        null,
-      )
+      const fault = faultOf(certificate, keys)
+      if (fault)
+        return fail('certificates', exit.rejected, `${index + 1} of ${certificates.length} ${fault}`, null)
     }
-    return ok(
-      'certificates',
-      `${counted(certificates.length, 'certificate')} of the service, each signed by its key`,
-    )
+    return ok('certificates', `${certificates.length} of the service, each signed by a key that it publishes`)
   })
   return [check]
 }
 
+function faultOf(certificate: string, keys: readonly KeyObject[]): string | null {
+  try {
+    const { document, isSignedBy } = readSigned(Buffer.from(certificate))
+    const key = keys.find(each => keyIdOf(each) === document.key_id)
+    if (!key) return `is signed by a key that the service does not publish, ${document.key_id}`
+    return isSignedBy(key) ? null : 'has a signature that is not valid'
+  } catch (error) {
+    if (error instanceof SyntaxError) return error.message
+    throw error
+  }
+}
+
 /** The Ed25519 keys of a JWK Set (RFC 7517). */
-function keysIn(text: string) {
+function keysIn(text: string): KeyObject[] {
   const { keys } = Object(parse(text)) as { keys?: unknown }
   const xs = (Array.isArray(keys) ? keys : []).map(key => (Object(key) as { x?: unknown }).x)
   return xs.flatMap(x =>

@@ -2,6 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
+import { keyIdOf, newSigningKey, publicBytes } from '../../../src/evidence/keys.ts'
+import { signDocument } from '../../../src/evidence/signed.ts'
 import { countSites } from '../../../src/subject/found.ts'
 import { answers, apiKey, consent, consentsPath, fails, useCli, uuid } from '../support.ts'
 import { holds, lastReceipt, maria, place } from './instance.ts'
@@ -64,11 +66,15 @@ describe('subject find', () => {
 })
 
 describe('where the quota is used up, a service that erases subjects itself', () => {
+  const key = newSigningKey()
+  const keys = [{ kty: 'OKP', crv: 'Ed25519', x: publicBytes(key).toString('base64url') }]
+  const certificate = signDocument({ type: 'erasure_certificate', version: 1, key_id: keyIdOf(key) }, key)
+
   /** It erases two of the records with each call. */
   function erasing(instance: ReturnType<typeof holds>, calls: Record<string, unknown>[]) {
     cli.instance.use(
       description,
-      http.get('*/.well-known/consent-keys.json', () => HttpResponse.json({ keys: [] })),
+      http.get('*/.well-known/consent-keys.json', () => HttpResponse.json({ keys })),
       http.post('*/api/v1/subjects/erase', async ({ request }) => {
         const body = (await request.json()) as { dry_run?: boolean }
         calls.push(body)
@@ -82,7 +88,7 @@ describe('where the quota is used up, a service that erases subjects itself', ()
           complete: left === 0,
           dry_run: body.dry_run ?? false,
           sites: [...countSites(batch)].map(([site_id, records]) => ({ site_id, records })),
-          certificate: body.dry_run ? null : 'signed',
+          certificate: body.dry_run ? null : certificate,
         })
       }),
     )
@@ -104,8 +110,14 @@ describe('where the quota is used up, a service that erases subjects itself', ()
       plan_sha256: null,
       counts: { deleted: 0, already_gone: 0, deleted_in_bulk: 7 },
       answers_lost: 1,
-      certificates: ['signed', 'signed', 'signed', 'signed'],
+      certificates: [certificate, certificate, certificate, certificate],
       verification: { live: 0, deleted: null },
+    })
+    expect(await at.run('verify', 'last', '--live')).toMatchObject({ code: 0 })
+    keys.length = 0
+    expect(await at.run('verify', 'last', '--live')).toMatchObject({
+      code: 5,
+      stdout: expect.stringContaining('a key that the service does not publish'),
     })
   })
 
