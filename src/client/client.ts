@@ -21,6 +21,9 @@ export type Method<E> =
 
 type Methods<Group> = { readonly [Name in keyof Group]: Method<Group[Name]> }
 
+/** What a call is given; `onAnswer` hears of the answers themselves. */
+type CallInput<E extends Endpoint> = Parameters<Method<E>>[0] & Pick<Input, 'onAnswer'>
+
 type Create = Method<typeof consents.create>
 
 export interface Client {
@@ -32,7 +35,7 @@ export interface Client {
     create(input: Parameters<Create>[0] & { idempotencyKey?: string | undefined }): ReturnType<Create>
   }
   /** Calls any endpoint; the contract of what a command does not use is then not loaded. */
-  call<E extends Endpoint>(endpoint: E, ...input: Parameters<Method<E>>): ReturnType<Method<E>>
+  call<E extends Endpoint>(endpoint: E, input: CallInput<E>): ReturnType<Method<E>>
   /** The pages of a list of consents, one after the other. */
   pages(query: ConsentQuery, extent: Extent): AsyncGenerator<WalkedPage>
   /** The answer to one GET of a path, whatever it is; `limit` in milliseconds. Throws a NetworkError. */
@@ -66,7 +69,7 @@ export function createClient(connect: () => Promise<Connection>): Client {
   const methodsOfConsents = methods(consents, send)
   return {
     consents: methodsOfConsents,
-    call: <E extends Endpoint>(endpoint: E, ...[input]: Parameters<Method<E>>) =>
+    call: <E extends Endpoint>(endpoint: E, input: CallInput<E>) =>
       send(endpoint, input) as ReturnType<Method<E>>,
     pages: (query, extent) => walk(methodsOfConsents.list, query, extent),
     probe: async (path, limit) => (await open()).probe(path, limit),

@@ -5,7 +5,7 @@ import { read } from './answer.ts'
 import { attempt } from './attempt.ts'
 import { callOf, cookiesOf, headersOf, isSignIn } from './call.ts'
 import type { Connection } from './connection.ts'
-import type { Carrier } from './exchange.ts'
+import { type Carrier, header } from './exchange.ts'
 import type { Parameter } from './offers.ts'
 import type { Probed } from './probed.ts'
 import { persist } from './retry.ts'
@@ -16,6 +16,16 @@ export interface Input {
   readonly body?: unknown
   /** What makes a create that is sent twice happen once, where the instance honours it. */
   readonly idempotencyKey?: string | undefined
+  /** Told of every answer to the call that came whole, whatever it says. */
+  readonly onAnswer?: ((answer: Answered) => void) | undefined
+}
+
+/** What an answer says of itself, beside what it says. */
+export interface Answered {
+  /** The instance's name for the request. */
+  readonly requestId: string | null
+  /** The instance's clock: milliseconds since 1970. */
+  readonly at: number | null
 }
 
 export interface Transport {
@@ -115,6 +125,8 @@ function opened(
     const limits = { whole: connection.timeout, closing }
     const send = () => attempt(carrier, call, { headers, body }, limits)
     const answer = await (connection.trace?.follow(call, { headers, body }, send) ?? send())
+    const at = Date.parse(header(answer.headers, 'date') ?? '')
+    input.onAnswer?.({ requestId: answer.reply.requestId, at: Number.isNaN(at) ? null : at })
     const data = read(endpoint, call, answer)
     if (isSignIn(connection, endpoint)) Object.assign(common, cookiesOf(answer.headers['set-cookie']))
     return data
