@@ -59,11 +59,9 @@ async function* deletion(open: OpenJob, course: Course): AsyncGenerator<readonly
   const { ctx, job } = open
   let rows: ErasureRow[] = []
   const isStopped = () => course.hopeless !== null || ctx.interruption.aborted
-  const unfinished: Outcome[] = []
   for await (const outcome of deleteAll(open, isStopped)) {
     if (outcome.record) rows.push(outcome.record)
-    else if (await isFatal(ctx, course, outcome)) unfinished.push(outcome)
-    else rows.push(failed(outcome))
+    else if (!(await isFatal(ctx, course, outcome))) rows.push(failed(outcome))
     if (rows.length < rowsAtOnce) continue
     yield rows
     rows = []
