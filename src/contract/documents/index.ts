@@ -1,5 +1,7 @@
 import type * as z from 'zod'
 import { ConsentReceipt } from './consent-receipt.ts'
+import { ErasureReceipt } from './erasure-receipt.ts'
+import { ExportManifest } from './export-manifest.ts'
 
 /** A kind of signed document. */
 export interface DocumentKind {
@@ -22,5 +24,19 @@ export const documents: Readonly<Record<string, DocumentKind>> = {
     schema: ConsentReceipt,
     issuedAt: 'issued_at',
     signer: 'service',
+  },
+  erasure_receipt: {
+    title: 'Erasure receipt',
+    version: 1,
+    schema: ErasureReceipt,
+    issuedAt: 'finished_at',
+    signer: 'profile',
+  },
+  export_manifest: {
+    title: 'Manifest of an export',
+    version: 1,
+    schema: ExportManifest,
+    issuedAt: 'exported_at',
+    signer: 'profile',
   },
 }

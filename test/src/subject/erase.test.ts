@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { schemaProblems } from '../../support/schemas.ts'
 import { consent, fails, machineError, useCli, uuid } from '../support.ts'
 import { holds, lastReceipt, maria, place } from './instance.ts'
 
@@ -52,6 +53,7 @@ describe('an instance that has only the routes of the specification', () => {
     expect(records.map((record: { history: unknown[] }) => record.history.length)).toEqual([1, 1, 1])
     const manifest = JSON.parse(readFileSync(`${file}.manifest.json`, 'utf8'))
     expect(manifest).toMatchObject({ records: 3, entries: 3, bytes: statSync(file).size })
+    expect(schemaProblems(readFileSync(`${file}.manifest.json`, 'utf8'))).toEqual([])
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(await at.run('export', maria, '--out', file)).toMatchObject({ code: 2 })
   })

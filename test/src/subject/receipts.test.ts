@@ -15,6 +15,7 @@ import { readSigningKey } from '../../../src/evidence/keys.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { dueAfter } from '../../../src/subject/due.ts'
 import { fileNameOf } from '../../../src/subject/place.ts'
+import { schemaProblems } from '../../support/schemas.ts'
 import { hostileCases, useCli } from '../support.ts'
 import { holds, lastReceipt, maria, place } from './instance.ts'
 
@@ -45,11 +46,13 @@ async function three() {
 }
 
 describe('a chain of receipts', () => {
-  it('verifies from any of its receipts', async () => {
+  it('verifies from any of its receipts, which are as the published schema says', async () => {
     await three()
     for (const wanted of ['1', '2', 'last']) expect(await sums(wanted)).toEqual({ code: 0, failed: [] })
     const { job } = await lastReceipt(at)
     expect(await sums(job)).toEqual({ code: 0, failed: [] })
+    for (const number of [1, 2, 3])
+      expect(schemaProblems(readFileSync(at.receipt(number), 'utf8'))).toEqual([])
     expect(await sums(at.receipt(3), '--subject', maria)).toEqual({ code: 0, failed: [] })
     expect(await sums('1', '--subject', 'somebody else')).toMatchObject({ code: 5 })
   })
