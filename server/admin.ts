@@ -49,9 +49,11 @@ export async function* purge(
 ): AsyncGenerator<AccountPurge> {
   const { sql, config, close } = await openShared(options, host, { mayBeNew: false })
   try {
-    const before = purges.purgeBefore(olderThan ?? config.purgeAfterDays ?? usualPurgeAfterDays)
-    const found = await purges.countPurge(sql, before)
-    if (await approve(found)) yield* purges.purge(sql, { before, signal })
+    const days = olderThan ?? config.purgeAfterDays ?? usualPurgeAfterDays
+    const before = purges.purgeBefore(days)
+    const found = await purges.countPurge(sql, before, signal)
+    const records = found.reduce((sum, own) => sum + own.purged + (days === 0 ? 0 : own.expired), 0)
+    if (!signal.aborted && (await approve(found, records))) yield* purges.purge(sql, { before, signal })
   } finally {
     await close()
   }

@@ -49,7 +49,7 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
     const url = await listen(app, config)
     logger.info({ url, metrics: metrics?.url }, 'listening')
     const sweeping = { name: 'sweeping keys', every: hour, run: () => sweepKeys(sql) }
-    const jobs = startJobs([sweeping, ...purgeJob(sql, config)], logger)
+    const jobs = startJobs([sweeping, purgeJob(sql, config)], logger)
     return {
       url,
       isEmpty,

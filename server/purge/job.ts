@@ -5,14 +5,19 @@ import { purge, purgeBefore } from './service.ts'
 
 const minute = 60_000
 
-/** What purges by itself; nothing does where that is never to be. */
-export function purgeJob(sql: Sql, { purgeAfterDays: days }: Pick<Config, 'purgeAfterDays'>): Job[] {
-  if (days === null) return []
+/**
+ * Deletes what sites do not keep any longer, and purges what was deleted so many days ago: within a minute where that is
+ * to be at once, and nothing where it is never to be.
+ */
+export function purgeJob(sql: Sql, { purgeAfterDays: days }: Pick<Config, 'purgeAfterDays'>): Job {
   const run = async (signal: AbortSignal) => {
-    let records = 0
-    const options = { before: purgeBefore(days), signal, isModest: true }
-    for await (const { purged } of purge(sql, options)) records += purged
-    return records > 0 ? { records } : null
+    const done = { deleted: 0, purged: 0 }
+    const before = days === null ? null : purgeBefore(days)
+    for await (const { expired, purged } of purge(sql, { before, signal, isModest: true })) {
+      done.deleted += expired
+      done.purged += purged
+    }
+    return done.deleted + done.purged > 0 ? done : null
   }
-  return [{ name: 'purging', every: days === 0 ? minute : 60 * minute, run }]
+  return { name: 'purging', every: days === 0 ? minute : 60 * minute, run }
 }

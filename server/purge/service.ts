@@ -3,8 +3,10 @@ import type { Sql } from 'postgres'
 import type { AccountPurge } from '../../src/contract/index.ts'
 import { hashHistory, hashRecord, newSalt, system } from '../../src/evidence/chain.ts'
 import { nextLink } from '../consents/batch.ts'
+import { day, noId, type Pace, rest } from './pace.ts'
 import type { DueRow, LeftRow, PurgeLink } from './queries.ts'
 import * as queries from './queries.ts'
+import { countExpired, expire } from './retention.ts'
 
 const accountsAtOnce = 100
 const recordsAtOnce = 200
@@ -12,54 +14,61 @@ const recordsAtOnce = 200
 /** Audit entries that one statement strips, of all its records: each may hold 16 KiB of preferences. */
 const entriesAtOnce = 2000
 
-/** Before the first id there is. */
-const noId = '00000000-0000-0000-0000-000000000000'
-
 /** How often in a row a batch may find all of its records in other hands before they are left to those. */
 const patience = 20
 
-export interface PurgeOptions {
-  /** Records that were deleted later are kept. */
-  readonly before: Date
-  readonly signal: AbortSignal
-  /** Leaves the database to others for as long as each batch took. */
-  readonly isModest?: boolean
+export interface PurgeOptions extends Pace {
+  /** Records that were deleted later are kept; all of them where null. */
+  readonly before: Date | null
 }
 
 /** Also what another node's clock, which is ahead, has deleted. */
 const endOfTime = new Date('9999-12-31T00:00:00Z')
-
-const day = 24 * 60 * 60 * 1000
 
 /** By when a record must have been deleted to be purged after so many days; after none, whatever is deleted is. */
 export function purgeBefore(days: number): Date {
   return days === 0 ? endOfTime : new Date(Date.now() - days * day)
 }
 
-/** What a purge would do, account by account. */
-export async function countPurge(sql: Sql, before: Date): Promise<AccountPurge[]> {
-  const counts: AccountPurge[] = []
+/**
+ * What a purge would do, account by account. Where it takes whatever is deleted, those that it deletes itself count as
+ * purged too.
+ */
+export async function countPurge(sql: Sql, before: Date, signal: AbortSignal): Promise<AccountPurge[]> {
+  const expired = await countExpired(sql, signal)
+  const purged = new Map<string, number>(before === endOfTime ? expired : [])
   for await (const accountId of dueAccounts(sql, before)) {
-    const purged = await queries.countDue(sql, accountId, before)
-    if (purged > 0) counts.push({ account_id: accountId, purged })
+    if (signal.aborted) break
+    purged.set(accountId, (purged.get(accountId) ?? 0) + (await queries.countDue(sql, accountId, before)))
   }
-  return counts
+  const accounts = [...new Set([...expired.keys(), ...purged.keys()])]
+  return accounts.map(account_id => ({
+    account_id,
+    expired: expired.get(account_id) ?? 0,
+    purged: purged.get(account_id) ?? 0,
+  }))
 }
 
 /**
- * Purges what is due in every account, in batches of one statement each: it can be stopped, or killed, between and inside
- * any two, and several may be at it. Yields what was done account by account.
+ * Deletes what sites do not keep any longer, then purges what is due in every account, in batches of one statement each: it
+ * can be stopped, or killed, between and inside any two, and several may be at it. Yields what was done account by account.
  */
 export async function* purge(sql: Sql, options: PurgeOptions): AsyncGenerator<AccountPurge> {
-  for await (const accountId of dueAccounts(sql, options.before)) {
-    if (options.signal.aborted) return
-    const purged = await purgeAccount(sql, accountId, options)
-    if (purged > 0) yield { account_id: accountId, purged }
+  const { before, signal } = options
+  const expired = await expire(sql, options)
+  for await (const account_id of dueAccounts(sql, before)) {
+    if (signal.aborted || !before) break
+    const purged = await purgeAccount(sql, account_id, before, options)
+    const own = { account_id, expired: expired.get(account_id) ?? 0, purged }
+    expired.delete(account_id)
+    if (own.expired + own.purged > 0) yield own
   }
+  for (const [account_id, count] of expired) yield { account_id, expired: count, purged: 0 }
 }
 
-async function* dueAccounts(sql: Sql, before: Date): AsyncGenerator<string> {
+async function* dueAccounts(sql: Sql, before: Date | null): AsyncGenerator<string> {
   let after = noId
+  if (!before) return
   for (;;) {
     const ids = await queries.findDueAccounts(sql, before, after, accountsAtOnce)
     yield* ids
@@ -68,17 +77,17 @@ async function* dueAccounts(sql: Sql, before: Date): AsyncGenerator<string> {
   }
 }
 
-async function purgeAccount(sql: Sql, accountId: string, { before, signal, isModest }: PurgeOptions) {
+async function purgeAccount(sql: Sql, accountId: string, before: Date, pace: Pace): Promise<number> {
   let purged = 0
-  for (let idle = 0; idle < patience && !signal.aborted; ) {
+  for (let idle = 0; idle < patience && !pace.signal.aborted; ) {
     const start = performance.now()
     const due = await queries.findDue(sql, accountId, before, recordsAtOnce)
     if (due.length === 0) break
     const done = await purgeBatch(sql, accountId, due)
     purged += done.purged
     idle = done.isIdle ? idle + 1 : 0
-    const took = performance.now() - start
-    if (isModest || done.isIdle) await delay(done.isIdle ? took + 50 * Math.random() : took)
+    if (done.isIdle) await delay(50 * Math.random()) // others are at every one of them
+    await rest(pace, start)
   }
   return purged
 }

@@ -5,6 +5,7 @@ export interface SiteRow {
   name: string
   policy_version: number
   allowed_origins: string[]
+  retention_days: number | null
   created_at: Date
   updated_at: Date
 }
@@ -27,15 +28,17 @@ export async function insertSite(
     readonly name: string
     readonly policyVersion: number
     readonly allowedOrigins: readonly string[]
+    readonly retentionDays: number | null
     readonly tokenHash: Buffer
     readonly at: Date
   },
 ): Promise<SiteRow | undefined> {
   const [row] = await sql<SiteRow[]>`
     with s as (
-      insert into sites (account_id, id, name, policy_version, allowed_origins, created_at, updated_at)
+      insert into sites (account_id, id, name, policy_version, allowed_origins, retention_days,
+        created_at, updated_at)
       values (${accountId}, ${id}, ${site.name}, ${site.policyVersion}, ${sql.json([...site.allowedOrigins])},
-        ${site.at}, ${site.at})
+        ${site.retentionDays}, ${site.at}, ${site.at})
       returning *
     ), t as (
       insert into site_tokens (account_id, site_id, token_hash, created_at)
@@ -53,18 +56,24 @@ export async function updateSite(
     readonly name: string | null
     readonly policyVersion: number | null
     readonly allowedOrigins: readonly string[] | null
+    /** Undefined where it stays, for null is never. */
+    readonly retentionDays: number | null | undefined
     readonly at: Date
   },
 ): Promise<SiteRow | undefined> {
   const origins = change.allowedOrigins && sql.json([...change.allowedOrigins])
+  const retention =
+    change.retentionDays === undefined ? sql`retention_days` : sql`${change.retentionDays}::integer`
   const [row] = await sql<SiteRow[]>`
     update sites set
       name = coalesce(${change.name}, name),
       policy_version = coalesce(${change.policyVersion}::integer, policy_version),
       allowed_origins = coalesce(${origins}::jsonb, allowed_origins),
+      retention_days = ${retention},
       updated_at = case
         when (coalesce(${change.name}, name), coalesce(${change.policyVersion}::integer, policy_version),
-          coalesce(${origins}::jsonb, allowed_origins)) = (name, policy_version, allowed_origins)
+          coalesce(${origins}::jsonb, allowed_origins), ${retention})
+          is not distinct from (name, policy_version, allowed_origins, retention_days)
         then updated_at else ${change.at}::timestamptz end
     where account_id = ${accountId} and id = ${id}
     returning ${columns(sql)}`
@@ -97,5 +106,5 @@ export async function replaceToken(
 }
 
 function columns(sql: Sql) {
-  return sql`id, name, policy_version, allowed_origins, created_at, updated_at`
+  return sql`id, name, policy_version, allowed_origins, retention_days, created_at, updated_at`
 }

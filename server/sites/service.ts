@@ -40,6 +40,7 @@ export async function createSite({ sql }: Deps, { accountId }: Caller, draft: Si
       name: draft.name,
       policyVersion: draft.policy_version ?? 1,
       allowedOrigins: draft.allowed_origins ?? [],
+      retentionDays: draft.retention_days ?? null,
       tokenHash: hashOf(token),
       at: instantOf(id),
     },
@@ -62,6 +63,7 @@ export async function changeSite(
       name: change.name ?? null,
       policyVersion: change.policy_version ?? null,
       allowedOrigins: change.allowed_origins ?? null,
+      retentionDays: change.retention_days,
       at: new Date(),
     },
   )
@@ -86,15 +88,8 @@ export async function rotateToken(
   return { site_id: id, token, previous_valid_until: until.toISOString() }
 }
 
-function toSite({ id, name, policy_version, allowed_origins, created_at, updated_at }: SiteRow): Site {
-  return {
-    id,
-    name,
-    policy_version,
-    allowed_origins,
-    created_at: created_at.toISOString(),
-    updated_at: updated_at.toISOString(),
-  }
+function toSite({ created_at, updated_at, ...site }: SiteRow): Site {
+  return { ...site, created_at: created_at.toISOString(), updated_at: updated_at.toISOString() }
 }
 
 function noSite(): Failure {

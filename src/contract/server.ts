@@ -39,6 +39,8 @@ export interface NewPassword {
 /** What a purge does, or would do, in one account. */
 export interface AccountPurge {
   readonly account_id: string
+  /** Live records that are deleted, for their sites keep none so old. */
+  readonly expired: number
   /** Deleted records whose personal data goes. */
   readonly purged: number
 }
@@ -46,8 +48,8 @@ export interface AccountPurge {
 export interface PurgeOrder {
   /** Days since the deletion; what the server itself goes by unless it is said. */
   readonly olderThan?: number | undefined
-  /** Told what there is to purge, before anything is done; nothing is where it says no. */
-  readonly approve: (found: readonly AccountPurge[]) => Promise<boolean>
+  /** Told what there is to do, and to how many records, before anything is done; nothing is where it says no. */
+  readonly approve: (found: readonly AccountPurge[], records: number) => Promise<boolean>
   /** Ends it after the batch it is at. */
   readonly signal: AbortSignal
 }
@@ -83,7 +85,7 @@ export interface ServerModule {
     user: { readonly email: string; readonly password?: string | undefined },
     host: ServerHost,
   ): Promise<NewPassword>
-  /** Takes the personal data of deleted records for good, in the accounts it yields one by one. */
+  /** Deletes what is too old, and takes the personal data of deleted records for good, in the accounts it yields one by one. */
   purge(options: DatabaseOptions, order: PurgeOrder, host: ServerHost): AsyncGenerator<AccountPurge>
 }
 

@@ -9,6 +9,10 @@ export const Site = z.object({
   name: z.string(),
   policy_version: Count.meta({ minimum: 1 }),
   allowed_origins: z.array(z.string().meta({ format: 'uri' })),
+  retention_days: Count.meta({ minimum: 1 })
+    .nullable()
+    .default(null)
+    .describe('Days without a change after which its records are deleted; null is never.'),
   created_at: Timestamp,
   updated_at: Timestamp,
 })
@@ -28,10 +32,16 @@ const AllowedOrigins = z
   .refine(list => new Set(list).size === list.length, 'must not name an origin twice')
   .meta({ uniqueItems: true })
 
+const retentionRange = 'must be from 1 to 36500'
+
+/** Days without a change after which a site's records are deleted. */
+export const RetentionDays = z.int('must be an integer').min(1, retentionRange).max(36_500, retentionRange)
+
 export const SiteDraft = z.strictObject({
   name: text(1, 100),
   policy_version: PolicyVersion.optional(),
   allowed_origins: AllowedOrigins.optional(),
+  retention_days: RetentionDays.nullable().optional().describe('Null is never, as unless said.'),
 })
 export type SiteDraft = z.output<typeof SiteDraft>
 
@@ -80,7 +90,7 @@ export const sites = {
     response: NewSite,
   }),
   update: endpoint({
-    summary: 'Change the name, the policy version or the allowed origins of a site',
+    summary: 'Change the name, the policy version, the allowed origins or the retention of a site',
     method: 'PATCH',
     path: `${path}/:id`,
     access: 'session',

@@ -7,8 +7,9 @@ const columns: readonly Column<Site>[] = [
   field('name', { rank: 2 }),
   field('policy_version', { title: 'policy', rank: 3 }),
   field('allowed_origins', { text: row => row.allowed_origins.join(' '), rank: 4 }),
-  field('created_at', { text: row => minute(row.created_at), rank: 5 }),
-  field('updated_at', { text: row => minute(row.updated_at), rank: 6 }),
+  field('created_at', { text: row => minute(row.created_at), rank: 6 }),
+  field('updated_at', { text: row => minute(row.updated_at), rank: 7 }),
+  field('retention_days', { title: 'retention', rank: 5 }),
 ]
 
 export const siteView: View<Site> = { id: row => row.id, columns }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
@@ -58,10 +59,38 @@ describe.each(engines)('SIGKILL of a purge beside a running server, on $name', (
     const { code, stdout, stderr } = await runBinary(command, { env: env() })
     expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' })
     const left = records - (counts.at(-1) ?? 0)
-    expect(stdout).toBe(left > 0 ? `${account.accountId}\t${left}\n` : '')
+    expect(stdout).toBe(left > 0 ? `${account.accountId}\t0\t${left}\n` : '')
     expect(counts[0]).toBeLessThan(records)
     expect(await purgedOf(sql)).toBe(records)
     expect(await brokenChains(sql, account.accountId)).toEqual([])
+  })
+})
+
+describe.each(engines)('SIGINT of a purge, on $name', ({ args }) => {
+  it('ends it after the records it is at, and says what was done', async () => {
+    const env = { HOME: folder.path }
+    const [flag, place = ''] = args()
+    const server = await startServer([...args(), '--port', '0'], { ...env, LOG_LEVEL: 'silent' })
+    const sql = connect({ target: flag === '--data-dir' ? { folder: place } : { url: place }, max: 1 })
+    const account = await newAccount(sql)
+    await insertChains(sql, account, { records: 3000, entries: 2 })
+    const before = await purgedOf(sql)
+    const [program, ...words] = commandLine(['admin', 'purge', '--older-than', '0', '--yes', ...args()])
+    const child = spawn(program, words, { env: { PATH: process.env['PATH'], ...env } })
+    const [stdout, stderr, exited] = [text(child.stdout), text(child.stderr), once(child, 'exit')]
+    while (child.exitCode === null && (await purgedOf(sql)) === before) await delay(1)
+    child.kill('SIGINT')
+    const [code] = await exited
+    const done = (await purgedOf(sql)) - before
+    expect({ code, stderr: await stderr }).toEqual({
+      code: 130,
+      stderr: expect.stringMatching(/^purged \d+ records\ninterrupted; run it again to purge the rest\n$/),
+    })
+    expect(await stdout).toBe(`${account.accountId}\t0\t${done}\n`)
+    expect(done).toBeLessThan(3000)
+    expect(await brokenChains(sql, account.accountId)).toEqual([])
+    await sql.end()
+    await server.end('SIGKILL')
   })
 })
 

@@ -29,6 +29,7 @@ const purgeView: View<AccountPurge> = {
   id: account => account.account_id,
   columns: [
     { name: 'account_id', value: account => account.account_id, whole: true, rank: 1 },
+    { name: 'expired', value: account => account.expired, rank: 3 },
     { name: 'purged', value: account => account.purged, rank: 2 },
   ],
 }
@@ -46,7 +47,8 @@ export function purge(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-Of every record that was deleted so long ago, in all accounts, the subject, the label, the address, the user
+First it deletes the records that have not changed for longer than their sites keep them (retention_days).
+Then, of every record that was deleted so long ago, in all accounts, the subject, the label, the address, the user
 agent and the preferences go for good, from the record and from its history. What stays is what was accepted,
 when and by whom, and an entry that says it was purged; the chain of the history is still whole.
 
@@ -73,20 +75,22 @@ async function* purged(
 ): AsyncGenerator<readonly AccountPurge[]> {
   const asks = !dryRun && isToAsk(ctx, sure, 'purge')
   let rehearsed: readonly AccountPurge[] = []
-  const approve = async (found: readonly AccountPurge[]) => {
+  const approve = async (found: readonly AccountPurge[], records: number) => {
     if (dryRun) rehearsed = found
-    else await approved(ctx, found, { ...sure, asks })
+    else await approved(ctx, found, records, { ...sure, asks })
     return !dryRun
   }
   const { purge } = await ctx.loadServer()
   const order = { olderThan, approve, signal: ctx.interruption }
-  let done = 0
+  const done = { expired: 0, purged: 0 }
   for await (const account of purge({ databaseUrl, dataDir }, order, serverHost(ctx))) {
-    done += account.purged
+    done.expired += account.expired
+    done.purged += account.purged
     yield [account]
   }
   if (dryRun) return yield rehearsed
-  await ctx.say(`purged ${counted(done)}`)
+  if (done.expired > 0) await ctx.say(`deleted ${counted(done.expired)} that no site keeps so long`)
+  await ctx.say(`purged ${counted(done.purged)}`)
   if (ctx.interruption.aborted) await ctx.warn('interrupted; run it again to purge the rest')
 }
 
@@ -94,9 +98,9 @@ async function* purged(
 async function approved(
   ctx: Context,
   found: readonly AccountPurge[],
+  total: number,
   { asks, ...sure }: Pick<PurgeOptions, 'yes' | 'confirm'> & { asks: boolean },
 ): Promise<void> {
-  const total = found.reduce((sum, { purged }) => sum + purged, 0)
   checkCount(sure, total, 'record', 'purged')
   const question = { action: 'purge', noun: 'record', where: 'this database, for good', total }
   if (asks && total > 0) await confirm(ctx, purgeView, found, question)

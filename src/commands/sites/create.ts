@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
-import { SiteDraft, sites } from '../../contract/sites.ts'
+import { RetentionDays, SiteDraft, sites } from '../../contract/sites.ts'
 import { PolicyVersion } from '../../contract/values.ts'
 import { newSiteView } from '../../views/site.ts'
 import { action, Count, collect } from '../action.ts'
@@ -16,6 +16,7 @@ const Options = z.strictObject({
   name: SiteDraft.shape.name,
   policyVersion: Count.pipe(PolicyVersion).optional(),
   origin: SiteDraft.shape.allowed_origins,
+  retentionDays: Count.pipe(RetentionDays).optional(),
 })
 
 /** `sites create`: a site, whose token is printed this once. */
@@ -24,7 +25,8 @@ export function create(command: Command, ctx: Context): void {
     dryRunFlag(command)
       .requiredOption('--name <name>', 'what people know the site by')
       .option('--policy-version <n>', 'the version of its policy (1)')
-      .option('--origin <origin>', 'where its banner may be, such as https://shop.example; repeat', collect),
+      .option('--origin <origin>', 'where its banner may be, such as https://shop.example; repeat', collect)
+      .option('--retention-days <n>', 'delete records that have not changed for so long (never)'),
   )
     .addHelpText(
       'after',
@@ -39,8 +41,13 @@ Examples:
     )
     .action(
       action(ctx, Options, unlessDry(newSiteView), async (_, options) => {
-        const { name, policyVersion, origin, dryRun, ...who } = options
-        const body = { name, policy_version: policyVersion, allowed_origins: origin }
+        const { name, policyVersion, origin, retentionDays, dryRun, ...who } = options
+        const body = {
+          name,
+          policy_version: policyVersion,
+          allowed_origins: origin,
+          retention_days: retentionDays,
+        }
         if (dryRun) return rehearsed(ctx, [{ endpoint: sites.create, body }])
         const api = await signIn(ctx, who)
         const site = await api.call(sites.create, { body })

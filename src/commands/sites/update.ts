@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Client } from '../../client/client.ts'
 import type { Context } from '../../context.ts'
-import { SiteDraft, sites } from '../../contract/sites.ts'
+import { RetentionDays, SiteDraft, sites } from '../../contract/sites.ts'
 import { PolicyVersion } from '../../contract/values.ts'
 import { usageError } from '../../errors/errors.ts'
 import { siteView } from '../../views/site.ts'
@@ -29,9 +29,11 @@ const Options = z.strictObject({
   operands: Ids,
   name: SiteDraft.shape.name.optional(),
   policyVersion: Count.pipe(PolicyVersion).optional(),
+  retentionDays: Count.pipe(RetentionDays).optional(),
+  clearRetention: z.literal(true).optional(),
 })
 
-/** `sites update`: its name, its policy version, its origins. */
+/** `sites update`: its name, its policy version, its origins, its retention. */
 export function update(command: Command, ctx: Context): void {
   signInFlags(
     dryRunFlag(command)
@@ -41,7 +43,9 @@ export function update(command: Command, ctx: Context): void {
       .option('--origin <origin>', 'where its banner may be, instead of all there were; repeat', collect)
       .option('--add-origin <origin>', 'one more; repeat', collect)
       .option('--remove-origin <origin>', 'one less; repeat', collect)
-      .option('--clear-origins', 'none any more'),
+      .option('--clear-origins', 'none any more')
+      .option('--retention-days <n>', 'delete records that have not changed for so long')
+      .option('--clear-retention', 'keep them for ever'),
   )
     .addHelpText(
       'after',
@@ -69,6 +73,7 @@ Examples:
           name: changes.name,
           policy_version: changes.policyVersion,
           allowed_origins: await originsOf(ctx, api, id, changes),
+          retention_days: changes.clearRetention ? null : changes.retentionDays,
         }
         if (dryRun) return rehearsed(ctx, [{ endpoint: sites.update, params: { id }, body }])
         const site = await api.call(sites.update, { params: { id }, body })
@@ -80,8 +85,12 @@ Examples:
 
 function checkChanges(changes: object): void {
   const { origin, addOrigin, removeOrigin, clearOrigins } = changes as z.output<typeof Origins>
+  const { retentionDays, clearRetention } = changes as Partial<z.output<typeof Options>>
   if (Object.values(changes).every(value => value === undefined)) {
-    throw usageError('nothing to change', 'give --name, --policy-version or origins')
+    throw usageError('nothing to change', 'give --name, --policy-version, origins or --retention-days')
+  }
+  if (clearRetention && retentionDays !== undefined) {
+    throw usageError('--retention-days and --clear-retention exclude each other')
   }
   if ([origin, clearOrigins, addOrigin ?? removeOrigin].filter(Boolean).length > 1) {
     throw usageError('--origin, --clear-origins and --add-origin or --remove-origin exclude each other')

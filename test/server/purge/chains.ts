@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
+import { v7 } from 'uuid'
 import { arrayOf } from '../../../server/db/array.ts'
-import { newId } from '../../../server/ids.ts'
 import {
   type Action,
   type Actor,
@@ -57,7 +57,7 @@ export async function insertChains(sql: Sql, account: TestAccount, shape: Shape)
 function newChain({ keyId, siteId }: TestAccount, shape: Shape): Chain {
   const { subject = 'somebody', isLive = false, entries, at = new Date() } = shape
   const actor: Actor = { kind: 'api_key', id: keyId }
-  const [id, salt] = [newId(), newSalt()]
+  const [id, salt] = [v7({ msecs: at.getTime() }), newSalt()]
   const nothing = { consent_id: null, country: null, region: null, user_agent: null, ip_network: null }
   const recordHash = hashRecord({ site_id: shape.siteId ?? siteId, subject_id: subject, ...nothing }, salt)
   const links: (Link & { action: Action; preferences: Record<string, unknown> })[] = []

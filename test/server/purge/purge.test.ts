@@ -106,7 +106,7 @@ describe('a purge', () => {
       [one.accountId, 3],
       [other.accountId, 3],
     ])
-    const planned = await countPurge(service.sql, purgeBefore(30))
+    const planned = await countPurge(service.sql, purgeBefore(30), never)
     expect(new Map(planned.map(({ account_id, purged }) => [account_id, purged]))).toEqual(counts)
     expect(await purgeNow(service.sql, 30)).toEqual(counts)
     const purged = await service.sql<{ id: string }[]>`
@@ -129,7 +129,7 @@ describe('a purge', () => {
     await insertChains(service.sql, account, { records: 700, entries: 2 })
     const stop = new AbortController()
     const watching = (async () => {
-      while ((await countPurge(service.sql, purgeBefore(0)))[0]?.purged === 700) await delay(1)
+      while ((await countPurge(service.sql, purgeBefore(0), never))[0]?.purged === 700) await delay(1)
       stop.abort()
     })()
     const counts: number[] = []
@@ -144,14 +144,15 @@ describe('a purge', () => {
   })
 
   it('is done by the server at its times, and not at all where that is never to be', async () => {
-    expect(purgeJob(service.sql, { purgeAfterDays: null })).toEqual([])
     const account = await service.newAccount()
     await insertChains(service.sql, account, { records: 2, entries: 2 })
-    const [monthly] = purgeJob(service.sql, { purgeAfterDays: 30 })
-    const [atOnce] = purgeJob(service.sql, { purgeAfterDays: 0 })
+    const [not, monthly, atOnce] = [null, 30, 0].map(days => purgeJob(service.sql, { purgeAfterDays: days }))
+    expect(await not?.run(never)).toBe(null)
     expect(await monthly?.run(never)).toBe(null)
-    expect(await atOnce?.run(never)).toEqual({ records: 2 })
+    expect(await atOnce?.run(never)).toEqual({ deleted: 0, purged: 2 })
     expect(await atOnce?.run(never)).toBe(null)
+    expect(monthly?.every).toBe(60 * 60_000)
+    expect(atOnce?.every).toBe(60_000)
   })
 
   it('twice at once, while clients write and delete, leaves every record and chain whole', async () => {

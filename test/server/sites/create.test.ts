@@ -27,6 +27,7 @@ describe('201', () => {
       id: expect.stringMatching(uuidV7),
       name: ' Café “Ω” 🍪 ',
       policy_version: 1,
+      retention_days: null,
       allowed_origins: [],
       created_at: expect.stringMatching(instant),
       updated_at: body.created_at,

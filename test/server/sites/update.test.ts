@@ -31,7 +31,11 @@ describe('200', () => {
     ['the policy version', { policy_version: 7 }],
     ['the policy version, back', { policy_version: 1 }],
     ['the origins', { allowed_origins: origins }],
-    ['all of them', { name: 'b', policy_version: 2, allowed_origins: ['https://b.example'] }],
+    ['the retention', { retention_days: 36_500 }],
+    [
+      'all of them',
+      { name: 'b', policy_version: 2, allowed_origins: ['https://b.example'], retention_days: 1 },
+    ],
   ])('changes %s and nothing else', async (_name, fields) => {
     await change({ policy_version: 3 })
     const before = await site()

@@ -4,15 +4,15 @@ import { type RunOptions, run } from '../../support/cli.ts'
 import { uuid } from '../support.ts'
 
 const accounts = [
-  { account_id: uuid(1), purged: 3 },
-  { account_id: uuid(2), purged: 2 },
+  { account_id: uuid(1), expired: 1, purged: 3 },
+  { account_id: uuid(2), expired: 0, purged: 2 },
 ]
 const terminal = { stdin: true, stdout: true, stderr: true }
 
 function setup(found = accounts) {
   const done: string[] = []
   const purge = vi.fn(async function* (_: DatabaseOptions, { approve }: PurgeOrder) {
-    if (!(await approve(found))) return
+    if (!(await approve(found, found.length === 0 ? 0 : 6))) return
     for (const account of found) {
       done.push(account.account_id)
       yield account
@@ -28,8 +28,8 @@ describe('admin purge', () => {
   it('purges every account and prints what was done in each', async () => {
     const { purge, command, done } = setup()
     const { code, stdout, stderr } = await command(['--yes', '--older-than', '7', '--data-dir', '/d'])
-    expect({ code, stdout }).toEqual({ code: 0, stdout: `${uuid(1)}\t3\n${uuid(2)}\t2\n` })
-    expect(stderr).toContain('purged 5 records')
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${uuid(1)}\t1\t3\n${uuid(2)}\t0\t2\n` })
+    expect(stderr).toContain('deleted 1 record that no site keeps so long\npurged 5 records')
     expect(purge.mock.calls[0]?.[0]).toEqual({ databaseUrl: undefined, dataDir: '/d' })
     expect(purge.mock.calls[0]?.[1]).toMatchObject({ olderThan: 7 })
     expect(done).toHaveLength(2)
@@ -55,10 +55,10 @@ describe('admin purge', () => {
 
   it('shows the accounts on a terminal, and asks for the number of records', async () => {
     const { command, done } = setup()
-    const { code, stderr } = await command([], { tty: terminal, stdin: '5\n' })
+    const { code, stderr } = await command([], { tty: terminal, stdin: '6\n' })
     expect({ code, done }).toEqual({ code: 0, done: [uuid(1), uuid(2)] })
     expect(stderr).toContain(uuid(2))
-    expect(stderr).toContain('Type 5 to purge these records on this database, for good: ')
+    expect(stderr).toContain('Type 6 to purge these records on this database, for good: ')
   })
 
   it.each(['2\n', 'y\n', '\n', ''])('does nothing where the answer is %j', async stdin => {
@@ -69,10 +69,10 @@ describe('admin purge', () => {
 
   it('does nothing where there are not as many as --confirm says', async () => {
     const { command, done } = setup()
-    const { code, stderr } = await command(['--confirm', '4'])
+    const { code, stderr } = await command(['--confirm', '5'])
     expect({ code, done }).toEqual({ code: 10, done: [] })
-    expect(stderr).toContain('there are 5 records, not 4: nothing was purged')
-    expect((await command(['--confirm', '5'])).code).toBe(0)
+    expect(stderr).toContain('there are 6 records, not 5: nothing was purged')
+    expect((await command(['--confirm', '6'])).code).toBe(0)
   })
 
   it.each([

@@ -26,7 +26,7 @@ describe('sites list', () => {
     expect(JSON.parse(stdout)).toEqual(data)
     const tsv = await runAs(cli, ['sites', 'list', '--header'])
     expect(tsv.stdout.split('\n')[0]).toBe(
-      'id\tname\tpolicy_version\tallowed_origins\tcreated_at\tupdated_at',
+      'id\tname\tpolicy_version\tallowed_origins\tcreated_at\tupdated_at\tretention_days',
     )
     expect((await runAs(cli, ['sites', 'list', '-q'])).stdout).toBe(`${id}\n${uuid(2)}\n`)
   })
@@ -51,6 +51,7 @@ describe('sites create', () => {
   it.each([
     [[], {}],
     [['--policy-version', '3'], { policy_version: 3 }],
+    [['--retention-days', '730'], { retention_days: 730 }],
     [
       ['--origin', shop, '--origin', 'http://localhost:3000'],
       { allowed_origins: [shop, 'http://localhost:3000'] },
@@ -114,6 +115,8 @@ describe('sites update', () => {
       { allowed_origins: ['https://a.example', 'https://b.example'] },
     ],
     [['--clear-origins'], { allowed_origins: [] }],
+    [['--retention-days', '30'], { retention_days: 30 }],
+    [['--clear-retention'], { retention_days: null }],
     [['--clear-origins', '--name', 'New'], { allowed_origins: [], name: 'New' }],
   ])('sends what is given and nothing else, without reading first: %j', async (flags, body) => {
     changing()
@@ -158,6 +161,8 @@ describe('sites update', () => {
     [['--origin', shop, '--add-origin', 'https://c.example'], 'exclude each other'],
     [['--origin', shop, '--remove-origin', shop], 'exclude each other'],
     [['--origin', shop, '--clear-origins'], 'exclude each other'],
+    [['--retention-days', '1', '--clear-retention'], 'exclude each other'],
+    [['--retention-days', '36501'], 'must be from 1 to 36500'],
     [['--clear-origins', '--add-origin', shop], 'exclude each other'],
     [['--origin', ''], '--origin must be an origin'],
     [['--add-origin', 'x'], '--add-origin must be an origin'],

@@ -74,14 +74,14 @@ const accountCells = {
 }
 
 const purged = [
-  { account_id: uuid(6), purged: 12 },
-  { account_id: uuid(9), purged: 1 },
+  { account_id: uuid(6), expired: 2, purged: 12 },
+  { account_id: uuid(9), expired: 0, purged: 1 },
 ]
 
 const server = async () =>
   ({
     purge: async function* (_: object, { approve }: PurgeOrder) {
-      if (await approve(purged)) yield* purged
+      if (await approve(purged, 15)) yield* purged
     },
     createAccount: async () => account,
     resetPassword: async () => ({ email, password: 'made up' }),

@@ -1,0 +1,72 @@
+import type { Sql } from 'postgres'
+import { system } from '../../src/evidence/chain.ts'
+import { removeBatch } from '../consents/batch.ts'
+import { lastIdAt } from '../ids.ts'
+import { day, noId, type Pace, rest } from './pace.ts'
+import { findExpired, findSites, type RetentionSite, walkLive } from './retention-queries.ts'
+
+const sitesAtOnce = 100
+const recordsAtOnce = 200
+
+/**
+ * Deletes, in the name of the service, the live records that are older than their sites keep them. Resolves to how many
+ * that was by account.
+ */
+export async function expire(sql: Sql, pace: Pace): Promise<Map<string, number>> {
+  return await overSites(sql, pace.signal, async (site, ids, before) => {
+    const start = performance.now()
+    const rows = await findExpired(sql, site.account_id, ids, before)
+    const removed = rows.length > 0 ? await removeBatch(sql, site.account_id, rows, system) : []
+    await rest(pace, start)
+    return removed.reduce((sum, { records }) => sum + records, 0)
+  })
+}
+
+/** How many it would delete. */
+export async function countExpired(sql: Sql, signal: AbortSignal): Promise<Map<string, number>> {
+  return await overSites(sql, signal, async (_, ids) => ids.length)
+}
+
+/** Gives the expired records of each site to some work, batch by batch, and adds up what it says by account. */
+async function overSites(
+  sql: Sql,
+  signal: AbortSignal,
+  work: (site: RetentionSite, ids: readonly string[], before: Date) => Promise<number>,
+): Promise<Map<string, number>> {
+  const counts = new Map<string, number>()
+  for await (const site of sitesOf(sql)) {
+    const before = new Date(Date.now() - site.retention_days * day)
+    for await (const ids of expiredOf(sql, site, before)) {
+      if (signal.aborted) return counts
+      const count = await work(site, ids, before)
+      if (count > 0) counts.set(site.account_id, (counts.get(site.account_id) ?? 0) + count)
+    }
+  }
+  return counts
+}
+
+async function* sitesOf(sql: Sql): AsyncGenerator<RetentionSite> {
+  let after = { account_id: noId, id: noId }
+  for (;;) {
+    const sites = await findSites(sql, after, sitesAtOnce)
+    yield* sites
+    if (sites.length < sitesAtOnce) return
+    after = sites.at(-1) ?? after
+  }
+}
+
+/**
+ * The ids of a site's records that were last changed before an instant. Its ids are in the order of their making, so the
+ * walk ends with the last that was made before then; it passes over those that were changed since.
+ */
+async function* expiredOf(sql: Sql, site: RetentionSite, before: Date): AsyncGenerator<readonly string[]> {
+  const last = lastIdAt(before.getTime())
+  let after = noId
+  for (;;) {
+    const rows = await walkLive(sql, site, { after, last, before }, recordsAtOnce)
+    const ids = rows.filter(row => row.is_expired).map(row => row.id)
+    if (ids.length > 0) yield ids
+    if (rows.length < recordsAtOnce) return
+    after = rows.at(-1)?.id ?? after
+  }
+}
