@@ -44,11 +44,10 @@ export interface AppOptions {
   readonly observer?: Observer | undefined
   /** What this node spends of quotas; settled by whoever made it, once the application is closed. */
   readonly quota: Quota
-  /** What documents, cursors and sessions are signed with; the same on every node. */
+  /** What documents, cursors and sessions are signed with, and subjects in documents hidden; the same on every node. */
   readonly signer: Signer
   readonly cursorSecret: Buffer
   readonly sessionSecret: Uint8Array
-  /** What stands for subjects in documents is made with; the same on every node. */
   readonly subjectSecret: Uint8Array
   readonly bannerLimits?: BannerLimits
 }
