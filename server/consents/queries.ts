@@ -122,8 +122,12 @@ export function listConsents(
 /** The audit trail of a record, oldest first; empty where the account has no such record. */
 export function listEntries(sql: Sql, { accountId, id }: RecordKey): Promise<EntryRow[]> {
   return sql<EntryRow[]>`
-    select consent_id, action, accepted, preferences, policy_version, changed_by, actor_id, created_at, hash
-    from consent_history where account_id = ${accountId} and consent_id = ${id} order by version`
+    select h.consent_id, h.version, h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id,
+      h.created_at, h.salt, h.payload_hash, h.hash,
+      case when h.action = case when bool_or(h.action = 'purged') over () then 'purged' else 'created' end
+        then c.record_hash end as record_hash
+    from consent_history h join consents c on c.account_id = h.account_id and c.id = h.consent_id
+    where h.account_id = ${accountId} and h.consent_id = ${id} order by h.version`
 }
 
 /** When the oldest Idempotency-Key of before an instant was used; null where there is none. */

@@ -12,11 +12,17 @@ export interface ConsentRow extends Identity, State {
 
 export interface EntryRow extends State {
   consent_id: string
+  version: number
   action: Action
   changed_by: Actor['kind']
   actor_id: string | null
   created_at: Date
+  /** Null once the entry is purged. */
+  salt: Buffer | null
+  payload_hash: Buffer
   hash: Buffer
+  /** The record's, in the entry whose payload it is part of. */
+  record_hash: Buffer | null
 }
 
 /** One event of the audit trail as it is written: whose, when, and its link in the chain. */

@@ -21,7 +21,7 @@ export function toConsent(row: ConsentRow): Consent {
   }
 }
 
-/** An audit entry as the API shows it (section 2.2). */
+/** An audit entry as the API shows it (section 2.2), with its link in the chain. */
 export function toAuditEntry(row: EntryRow): AuditEntry {
   return {
     id: entryId(row.hash),
@@ -33,5 +33,10 @@ export function toAuditEntry(row: EntryRow): AuditEntry {
     changed_by: row.changed_by,
     actor_id: row.actor_id,
     created_at: row.created_at.toISOString(),
+    version: row.version,
+    salt: row.salt?.toString('hex') ?? null,
+    record_hash: row.record_hash?.toString('hex') ?? null,
+    payload_hash: row.payload_hash.toString('hex'),
+    hash: row.hash.toString('hex'),
   }
 }

@@ -94,7 +94,11 @@ const table = new Map<Endpoint, Notes>([
   ],
   [
     api.consents.history,
-    { answer: 'Every event, each with the state after it; that of a deleted record too.' },
+    {
+      description:
+        'The entries are a hash chain (SHA-256, JSON as in RFC 8785): `payload_hash` is of the salt and the state, `hash` of the hash before, the record, the version, the action, the actor, the time and `payload_hash`.',
+      answer: 'Every event, each with the state after it; that of a deleted record too.',
+    },
   ],
   [
     api.consents.receipt,

@@ -98,7 +98,15 @@ export const ConsentPage = z.object({
 })
 export type ConsentPage = z.output<typeof ConsentPage>
 
-/** One entry of the audit trail (section 2.2): the state after the event. `action` is this service's addition. */
+/** A hash or a salt of an answer: lower-case hexadecimal digits, two for each byte. */
+function hex(bytes: number) {
+  return z.string().meta({ pattern: `^[\\da-f]{${2 * bytes}}$` })
+}
+
+/**
+ * One entry of the audit trail (section 2.2): the state after the event. `action` is this service's addition, and so is
+ * what follows `created_at`: with it the whole chain can be worked out from this answer alone.
+ */
 export const AuditEntry = z.object({
   id: Id,
   consent_id: Id.describe('The id of the record.'),
@@ -109,6 +117,13 @@ export const AuditEntry = z.object({
   changed_by: given(z.string().meta({ enum: ['api_key', 'user', 'site_token', 'system'] })),
   actor_id: optional(Id).describe('The id of that key, user or site; null for the system.'),
   created_at: Timestamp,
+  version: given(Count.meta({ minimum: 1 })).describe('1 for the first entry, one more for each after it.'),
+  salt: optional(hex(16)).describe('What the payload is hashed with; null once it is purged.'),
+  record_hash: optional(hex(32)).describe(
+    'The hash of the fields that no update changes: in the first entry, and once they are purged in the last one instead.',
+  ),
+  payload_hash: given(hex(32)).describe('The hash of the state.'),
+  hash: given(hex(32)).describe('The hash of the entry and of the hash before it.'),
 })
 export type AuditEntry = z.output<typeof AuditEntry>
 

@@ -52,5 +52,10 @@ export const auditView: View<AuditEntry> = {
     field('changed_by', { rank: 6 }),
     field('actor_id'),
     field('created_at', { text: row => second(row.created_at), whole: true, rank: 1 }),
+    field('version'),
+    field('salt'),
+    field('record_hash'),
+    field('payload_hash'),
+    field('hash'),
   ],
 }

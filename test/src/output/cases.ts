@@ -45,7 +45,11 @@ const records = [
   consent({ id: uuid(3), user_agent: 'a "b"\\,c', deleted_at: '2026-02-01T00:00:00.000Z' }),
 ]
 const [first = consent(), second = consent()] = records
-const entries = [entry({ action: 'created' }), entry({ id: uuid(4), action: 'updated', actor_id: null })]
+const chain = { version: 1, salt: null, record_hash: null, payload_hash: 'ab'.repeat(32), hash: null }
+const entries = [
+  entry({ action: 'created', ...chain }),
+  entry({ id: uuid(4), action: 'updated', actor_id: null, ...chain, version: 2 }),
+]
 const usage = {
   month: '2026-11',
   used: 812,
