@@ -1,35 +1,70 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
+import { exit } from '../../errors/exit.ts'
 import { auditView } from '../../views/consent.ts'
+import { type VerificationRow, verificationView } from '../../views/verification.ts'
 import { action, Ids } from '../action.ts'
 import { expandIds, forEach } from '../each.ts'
-import { many } from '../output.ts'
+import { many, type Output } from '../output.ts'
+import { tellInvalid } from '../verdict.ts'
 
-const Options = z.strictObject({ operands: Ids })
+const Options = z.strictObject({ operands: Ids, verify: z.literal(true).optional() })
 
 /** `history`: the audit trail of records, deleted ones too. */
 export function history(command: Command, ctx: Context): void {
   command
     .argument('<id...>', 'ids of records; - reads them from standard input')
+    .option('--verify', 'say of each record whether its history is what was written, instead of showing it')
     .addHelpText(
       'after',
       `
 The entries of a record come oldest first; each is its state after the event.
 
+--verify works out the hash chain from what the instance answers: entries that were changed, moved, taken out or
+put in between show. It ends with 5 unless every history verifies; one without hashes does not. What was cut off
+at the end shows in the instance's own database alone: consentctl admin verify. -q prints the ids of the others.
+
 Examples:
   $ consentctl history 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11
-  $ consentctl history 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 -o ndjson`,
+  $ consentctl history 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --verify`,
     )
     .action(
-      action(ctx, Options, auditView, async (_, { operands }) => {
-        const ids = await expandIds(ctx, operands)
-        const { pages, exit } = forEach(
-          ctx,
-          ids,
-          async id => (await ctx.api.consents.history({ params: { id } })).data,
-        )
-        return many(auditView, pages, { exit })
-      }),
+      action(
+        ctx,
+        Options,
+        ({ verify }) => (verify ? verificationView : auditView),
+        async (_, { operands, verify }) => {
+          const ids = await expandIds(ctx, operands)
+          if (verify) return await verified(ctx, ids)
+          const { pages, exit } = forEach(ctx, ids, id => historyOf(ctx, id))
+          return many(auditView, pages, { exit })
+        },
+      ),
     )
+}
+
+async function historyOf(ctx: Context, id: string) {
+  return (await ctx.api.consents.history({ params: { id } })).data
+}
+
+async function verified(ctx: Context, ids: readonly string[]): Promise<Output<VerificationRow>> {
+  const { verifyAudit } = await import('../../evidence/audit.ts')
+  let wrong = 0
+  const { pages, exit: exitOf } = forEach(ctx, ids, async id => {
+    const entries = await historyOf(ctx, id)
+    const { result, detail } = verifyAudit(id.toLowerCase(), entries)
+    if (result !== 'ok') wrong += 1
+    return [{ id, entries: entries.length, result, detail }]
+  })
+  return many(verificationView, pages, {
+    exit: () => (wrong > 0 ? exit.rejected : exitOf()),
+    footer: async () => {
+      if (wrong > 0)
+        await tellInvalid(
+          ctx,
+          `${wrong} of ${ids.length} histories ${wrong === 1 ? 'does' : 'do'} not verify`,
+        )
+    },
+  })
 }

@@ -4,7 +4,9 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { hashOf, newApiKey } from '../../../server/auth/credential.ts'
 import type { AuditEntry } from '../../../src/contract/index.ts'
+import { verifyAudit } from '../../../src/evidence/audit.ts'
 import { useService } from '../../support/service.ts'
+import { purgeNow } from '../purge/purge.ts'
 import { anyPreferences, anyText, networks } from './bodies.ts'
 import {
   expectRefused,
@@ -39,6 +41,11 @@ describe('200', () => {
           changed_by: 'api_key',
           actor_id: owner.keyId,
           created_at,
+          version: 1,
+          salt: expect.stringMatching(/^[\da-f]{32}$/),
+          record_hash: expect.stringMatching(/^[\da-f]{64}$/),
+          payload_hash: expect.stringMatching(/^[\da-f]{64}$/),
+          hash: expect.stringMatching(/^[\da-f]{64}$/),
         },
       ],
     })
@@ -127,6 +134,41 @@ describe('hash chain', () => {
       await expectChain(id, 2)
     })
     await fc.assert(property, { numRuns: 60 })
+  })
+})
+
+describe('the answer alone', () => {
+  it('verifies, whatever became of the record', async () => {
+    const { id } = await owner.create({ subject_id: '🙂', preferences: { z: 1, a: [1e-7, 'é', null] } })
+    const result = async () => verifyAudit(id, (await owner.history(id)).body.data)
+    expect(await result()).toEqual({ result: 'ok', detail: null })
+    await owner.update(id, { accepted: true, preferences: { b: { '\u2028': [] } } })
+    expect(await result()).toEqual({ result: 'ok', detail: null })
+    await owner.remove(id)
+    expect(await result()).toEqual({ result: 'ok', detail: null })
+    await purgeNow(service.sql)
+    expect(await result()).toEqual({ result: 'ok', detail: null })
+  })
+
+  it('has salts and the record’s hash until the purge, and then those of the purge alone', async () => {
+    const { id } = await owner.create()
+    await owner.remove(id)
+    const parts = async () =>
+      ((await owner.history(id)).body.data as AuditEntry[]).map(({ version, salt, record_hash }) => [
+        version,
+        salt !== null,
+        record_hash !== null,
+      ])
+    expect(await parts()).toEqual([
+      [1, true, true],
+      [2, true, false],
+    ])
+    await purgeNow(service.sql)
+    expect(await parts()).toEqual([
+      [1, false, false],
+      [2, false, false],
+      [3, true, true],
+    ])
   })
 })
 

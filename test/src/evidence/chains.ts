@@ -1,0 +1,62 @@
+import type { AuditEntry } from '../../../src/contract/index.ts'
+import {
+  type Action,
+  entryId,
+  hashHistory,
+  hashRecord,
+  type Identity,
+  linkOf,
+  type State,
+  system,
+} from '../../../src/evidence/chain.ts'
+
+/** The id of a record that was made at `start`. */
+export const start = Date.UTC(2026, 0, 31, 9, 30)
+export const id = `${start
+  .toString(16)
+  .padStart(12, '0')
+  .replace(/^(.{8})/, '$1-')}-7c3e-9a51-2f6a1f0d9b11`
+
+const identity: Identity = {
+  site_id: '01939d2c-7b1a-7c3e-9a51-000000000abc',
+  consent_id: null,
+  subject_id: 'maria@example.com',
+  country: 'DE',
+  region: null,
+  user_agent: null,
+  ip_network: '203.0.113.0/24',
+}
+const anonymous: Identity = { ...identity, subject_id: null, ip_network: null }
+
+/** The history of a record as our service answers it, by the actions that made it. */
+export function historyOf(...actions: Action[]): AuditEntry[] {
+  let previous: Buffer | null = null
+  const entries: AuditEntry[] = []
+  for (const [index, action] of actions.entries()) {
+    const salt = Buffer.alloc(16, index + 1)
+    const state: State = {
+      accepted: index % 2 === 0,
+      preferences: action === 'purged' ? {} : { index },
+      policy_version: 3,
+    }
+    const isPurge = action === 'purged'
+    const recordHash = isPurge || index === 0 ? hashRecord(isPurge ? anonymous : identity, salt) : undefined
+    const at = new Date(start + index * 1000)
+    const event = {
+      ...{ id, version: index + 1, action, actor: system, at, previous, state },
+      ...(recordHash && { recordHash }),
+      ...(isPurge && { historyHash: hashHistory(entries as State[]) }),
+    }
+    const { hash, payloadHash } = linkOf(event, salt)
+    if (isPurge)
+      for (const entry of entries) Object.assign(entry, { salt: null, record_hash: null, preferences: {} })
+    entries.push({
+      ...{ id: entryId(hash), consent_id: id, action, ...state },
+      ...{ changed_by: 'system', actor_id: null, created_at: at.toISOString(), version: index + 1 },
+      ...{ salt: salt.toString('hex'), record_hash: recordHash?.toString('hex') ?? null },
+      ...{ payload_hash: payloadHash.toString('hex'), hash: hash.toString('hex') },
+    })
+    previous = hash
+  }
+  return entries
+}

@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest'
+import type { AuditEntry } from '../../../src/contract/index.ts'
+import { verifyAudit } from '../../../src/evidence/audit.ts'
+import { historyOf, id } from './chains.ts'
+
+const histories = {
+  'a record that never changed': () => historyOf('created'),
+  'one that changed': () => historyOf('created', 'updated', 'updated', 'updated'),
+  'a deleted one': () => historyOf('created', 'updated', 'deleted'),
+  'a purged one': () => historyOf('created', 'updated', 'deleted', 'purged'),
+}
+
+describe.each(Object.entries(histories))('the history of %s', (_, make) => {
+  it('verifies', () => {
+    expect(verifyAudit(id, make())).toEqual({ result: 'ok', detail: null })
+  })
+
+  it('does not with any one field of any entry changed', () => {
+    const others: { [Name in keyof AuditEntry]: (value: AuditEntry[Name]) => unknown } = {
+      id: value => value.replace(/.$/, digit => (digit === '0' ? '1' : '0')),
+      consent_id: value => value.replace(/.$/, '2'),
+      action: value => (value === 'updated' ? 'deleted' : 'updated'),
+      accepted: value => !value,
+      preferences: () => ({ forged: 1 }),
+      policy_version: value => Number(value) + 1,
+      changed_by: () => 'user',
+      actor_id: () => id,
+      created_at: value => new Date(Date.parse(value) + 1).toISOString(),
+      version: value => Number(value) + 1,
+      salt: value => (value === null ? '00'.repeat(16) : null),
+      record_hash: value => (value === null ? undefined : '00'.repeat(32)),
+      payload_hash: () => '00'.repeat(32),
+      hash: () => null,
+    }
+    for (const index of make().keys()) {
+      for (const name of Object.keys(others) as (keyof AuditEntry)[]) {
+        const entries = make()
+        const entry = entries[index] as AuditEntry
+        const value = others[name](entry[name] as never)
+        if (value === undefined) continue // it is none of the entry's chain
+        entries[index] = { ...entry, [name]: value }
+        expect(verifyAudit(id, entries), `${name} of entry ${index + 1}`).toMatchObject({
+          result: 'not_valid',
+        })
+      }
+    }
+  })
+
+  it('does not without any one entry but the last', () => {
+    for (const index of make().keys()) {
+      const entries = make()
+      if (index === entries.length - 1) continue
+      expect(verifyAudit(id, entries.toSpliced(index, 1))).toMatchObject({
+        result: 'not_valid',
+        detail: expect.stringContaining('missing'),
+      })
+    }
+  })
+
+  it('does not in any other order', () => {
+    for (const index of make().keys()) {
+      const entries = make()
+      const [entry] = entries.splice(index, 1)
+      if (entry && entries.length > 0) entries.splice((index + 1) % (entries.length + 1), 0, entry)
+      if (entries.length > 0) expect(verifyAudit(id, entries)).toMatchObject({ result: 'not_valid' })
+    }
+  })
+})
+
+it('says where an entry comes from whose version was changed with another’s', () => {
+  const [first, second, third] = historyOf('created', 'updated', 'updated') as [
+    AuditEntry,
+    AuditEntry,
+    AuditEntry,
+  ]
+  const swapped = [first, { ...third, version: 2 }, { ...second, version: 3 }]
+  expect(verifyAudit(id, swapped).detail).toContain('version 2: is what was recorded as version 3')
+  expect(verifyAudit(id, swapped).detail).toContain('version 3: is what was recorded as version 2')
+})
+
+it('accuses of a changed hash that entry, not the one after it', () => {
+  const entries = historyOf('created', 'updated', 'updated')
+  entries[1] = { ...(entries[1] as AuditEntry), hash: '00'.repeat(32) }
+  const { detail } = verifyAudit(id, entries)
+  expect(detail).toContain('version 2: ')
+  expect(detail).not.toContain('version 3: ')
+})
+
+it.each([
+  ['no creation at its beginning', ['updated', 'updated']],
+  ['a change after the deletion', ['created', 'deleted', 'updated']],
+  ['a second creation', ['created', 'created']],
+  ['a purge of what was not deleted', ['created', 'purged']],
+] as const)('does not verify with %s, though its hashes do', (_, actions) => {
+  expect(verifyAudit(id, historyOf(...actions))).toMatchObject({
+    result: 'not_valid',
+    detail: expect.stringContaining('cannot follow'),
+  })
+})
+
+it.each([
+  ['nothing', {}],
+  ['texts that are no digits', { hash: 'x', payload_hash: 'é', salt: '\u0000', record_hash: 'abc' }],
+  ['versions that are none', { version: 1.5 }],
+  ['a time that is none', { created_at: 'yesterday' }],
+  ['numbers that JSON does not have', { preferences: { a: Number.POSITIVE_INFINITY } }],
+])('of hostile entries is not valid: %s', (_, fields) => {
+  const entries = historyOf('created', 'updated').map(entry => ({ ...entry, ...fields }))
+  const isOwn = Object.keys(fields).length === 0
+  expect(verifyAudit(id, entries).result).toBe(isOwn ? 'ok' : 'not_valid')
+})
+
+it('cannot be verified where an instance offers no chain, and is never said to be valid', () => {
+  const plain = historyOf('created', 'updated').map(entry => ({
+    ...{ ...entry, version: null, hash: null },
+    ...{ payload_hash: null, salt: null, record_hash: null },
+  }))
+  expect(verifyAudit(id, plain)).toMatchObject({ result: 'unverifiable' })
+  expect(verifyAudit(id, [])).toMatchObject({ result: 'unverifiable' })
+  expect(verifyAudit(id, [...historyOf('created'), ...plain.slice(1)])).toMatchObject({ result: 'not_valid' })
+})
