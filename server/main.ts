@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import type { Sql } from 'postgres'
 import type { RunningServer, ServeOptions, ServerHost } from '../src/contract/index.ts'
 import { hasAccounts } from './accounts/queries.ts'
@@ -9,6 +10,7 @@ import { type Config, readConfig } from './config.ts'
 import { sweepKeys } from './consents/idempotency.ts'
 import { type Database, openDatabase } from './db/open.ts'
 import { sharedSecret } from './db/secrets.ts'
+import { coverAll } from './evidence/log.ts'
 import { openSigner } from './evidence/signer.ts'
 import { openGeo } from './geo/lookup.ts'
 import { listen } from './http/listening.ts'
@@ -22,7 +24,7 @@ import { Quota } from './quota/quota.ts'
 
 export { createAccount, purge, resetPassword } from './admin.ts'
 
-const hour = 60 * 60 * 1000
+const minute = 60 * 1000
 
 /** Opens and migrates the database, then listens. Throws an OperatorError where the operator can mend it. */
 export async function serve(options: ServeOptions, { env, onWait }: ServerHost): Promise<RunningServer> {
@@ -48,8 +50,10 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
     const isEmpty = !(await hasAccounts(sql))
     const url = await listen(app, config)
     logger.info({ url, metrics: metrics?.url }, 'listening')
-    const sweeping = { name: 'sweeping keys', every: hour, run: () => sweepKeys(sql) }
-    const jobs = startJobs([sweeping, purgeJob(sql, config)], logger)
+    const cover = (signal: AbortSignal) => coverAll({ sql, signer: secrets.signer, signal })
+    const sweeping = { name: 'sweeping keys', every: 60 * minute, run: () => sweepKeys(sql) }
+    const covering = { name: 'checkpoints', every: config.checkpointMinutes * minute, run: cover }
+    const jobs = startJobs([sweeping, covering, purgeJob(sql, config)], logger)
     return {
       url,
       isEmpty,
@@ -60,6 +64,7 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
         const idle = jobs.stop()
         await drain(app)
         await withinDeadline(idle, 1000).catch(() => {})
+        await coverLast(cover, logger)
         await withinDeadline(quota.settle(), 1000).catch(() => {}) // a database that hangs keeps nobody here
         await close()
         logger.info('stopped')
@@ -69,6 +74,12 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
     await close()
     throw cause
   }
+}
+
+/** At a stop one more checkpoint, as far as a second goes: a service that is started often may never come to its turn. */
+async function coverLast(cover: (signal: AbortSignal) => Promise<object | null>, logger: Logger) {
+  const done = await withinDeadline(cover(AbortSignal.timeout(900)), 1000).catch(() => null)
+  if (done) logger.info(done, 'checkpoints')
 }
 
 /** What cursors, sessions and documents are signed with, on every node alike. */

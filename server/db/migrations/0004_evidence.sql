@@ -27,11 +27,13 @@ insert into log_entries (account_id, consent_id, version, hash)
 create table checkpoints (
   account_id uuid not null references accounts,
   tree_size bigint not null,
+  from_size bigint not null, -- of the one it goes on from, else 0: of nodes that go on from the same one, one can
   root_hash bytea not null,
   frontier bytea not null, -- the roots of the largest full subtrees: what the next one goes on from
   document text not null, -- as it was signed
   created_at timestamptz(3) not null,
-  primary key (account_id, tree_size)
+  primary key (account_id, tree_size),
+  unique (account_id, from_size)
 );
 
 -- The public keys that this service has ever signed with (Ed25519, 32 bytes), by their thumbprint (RFC 7638).
