@@ -74,7 +74,7 @@ async function withDatabase<T>(
 }
 
 /** Opens the database beside a running server, or without one. */
-async function openShared(
+export async function openShared(
   options: DatabaseOptions,
   { env, onWait, onDefault }: ServerHost,
   { mayBeNew }: { mayBeNew: boolean },

@@ -12,7 +12,7 @@ const accountsAtOnce = 100
 const recordsAtOnce = 200
 
 /** Audit entries that one statement strips, of all its records: each may hold 16 KiB of preferences. */
-const entriesAtOnce = 2000
+export const entriesAtOnce = 2000
 
 /** How often in a row a batch may find all of its records in other hands before they are left to those. */
 const patience = 20

@@ -1,3 +1,5 @@
+import type { Inspection, TakenCheckpoints, Verification } from './inspection.ts'
+
 /** Where the records are kept: a PostgreSQL server by its URL, else the embedded one in a folder. */
 export interface DatabaseOptions {
   readonly databaseUrl?: string | undefined
@@ -87,6 +89,14 @@ export interface ServerModule {
   ): Promise<NewPassword>
   /** Deletes what is too old, and takes the personal data of deleted records for good, in the accounts it yields one by one. */
   purge(options: DatabaseOptions, order: PurgeOrder, host: ServerHost): AsyncGenerator<AccountPurge>
+  /** Verifies every record, its history and the log, beside a running server or without one. */
+  verifyDatabase(options: DatabaseOptions, inspection: Inspection, host: ServerHost): Verification
+  /** Covers what is new with signed checkpoints, and compares the log with those that were kept. */
+  takeCheckpoints(
+    options: DatabaseOptions,
+    inspection: Inspection,
+    host: ServerHost,
+  ): Promise<TakenCheckpoints>
 }
 
 /**

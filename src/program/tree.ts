@@ -67,6 +67,14 @@ export const tree: Group = {
           },
         },
       },
+      verify: {
+        summary: 'Verify every record, its history and the log',
+        load: async () => (await import('../commands/admin/verify.ts')).verify,
+      },
+      checkpoint: {
+        summary: 'Keep a signed checkpoint of the log in a file',
+        load: async () => (await import('../commands/admin/checkpoint.ts')).checkpoint,
+      },
       user: {
         summary: 'Administer users',
         commands: {

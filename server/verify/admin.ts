@@ -1,0 +1,100 @@
+import type {
+  DatabaseFinding,
+  DatabaseOptions,
+  Inspected,
+  Inspection,
+  ServerHost,
+  TakenCheckpoints,
+  Verification,
+} from '../../src/contract/index.ts'
+import { readCheckpoint } from '../../src/evidence/checkpoint.ts'
+import { openShared } from '../admin.ts'
+import { troubleOf } from '../db/errors.ts'
+import { coverAccount } from '../evidence/log.ts'
+import { findLastCheckpoint } from '../evidence/log-queries.ts'
+import { openSigner } from '../evidence/signer.ts'
+import { accountsOf, verifyAll } from './verify.ts'
+
+/** Milliseconds until it is told how far the work is, for the first time and then again. */
+const [firstWord, nextWord] = [2000, 10_000]
+
+/** Verifies a database while its findings are read. */
+export function verifyDatabase(
+  options: DatabaseOptions,
+  { account, kept, signal }: Inspection,
+  host: ServerHost,
+): Verification {
+  const inspected = nothing()
+  async function* findings(): AsyncGenerator<readonly DatabaseFinding[]> {
+    const { sql, close } = await openShared(options, host, { mayBeNew: false })
+    const quiet = tellProgress(host, inspected)
+    try {
+      const scope = { account, kept: kept.map(readCheckpoint), records: true }
+      for await (const found of verifyAll({ sql, signal, inspected }, scope)) {
+        host.onWait?.(null) // the spinner must not stand in what is printed
+        yield found
+      }
+    } finally {
+      quiet()
+      await close()
+    }
+  }
+  return { findings: findings(), inspected }
+}
+
+/** Makes checkpoints of what is new; then the whole log must agree with them, and with those that were kept. */
+export async function takeCheckpoints(
+  options: DatabaseOptions,
+  { account, kept, signal }: Inspection,
+  host: ServerHost,
+): Promise<TakenCheckpoints> {
+  const { sql, config, close } = await openShared(options, host, { mayBeNew: false })
+  const inspected = nothing()
+  const quiet = tellProgress(host, inspected)
+  try {
+    const signer = await openSigner(sql, config.signingKey)
+    const findings: DatabaseFinding[] = []
+    const checkpoints: string[] = []
+    for await (const accountId of accountsOf(sql, account)) {
+      signal.throwIfAborted()
+      try {
+        for await (const _ of coverAccount({ sql, signer, signal }, accountId)) signal.throwIfAborted()
+      } catch (error) {
+        if (signal.aborted || troubleOf(error) !== null) throw error
+        findings.push(stopped(accountId, error as Error))
+      }
+      const last = await findLastCheckpoint(sql, accountId)
+      if (last) checkpoints.push(last.document)
+    }
+    const scope = { account, kept: kept.map(readCheckpoint), records: false }
+    for await (const found of verifyAll({ sql, signal, inspected }, scope)) findings.push(...found)
+    return { checkpoints, findings }
+  } finally {
+    quiet()
+    await close()
+  }
+}
+
+/** An account whose log cannot go on. */
+function stopped(accountId: string, { message }: Error): DatabaseFinding {
+  const detail = `no checkpoint can be made: ${message}`
+  return { account_id: accountId, consent_id: null, version: null, problem: 'changed', detail }
+}
+
+function nothing(): Inspected {
+  return { accounts: 0, records: 0, entries: 0, checkpoints: 0 }
+}
+
+/** Tells how far the work is, where it takes long. Returns what ends that. */
+function tellProgress({ onWait }: ServerHost, inspected: Inspected): () => void {
+  const tell = () => {
+    const { records, checkpoints } = inspected
+    onWait?.(`verifying: ${records} records and ${checkpoints} checkpoints so far`)
+    timer = setTimeout(tell, nextWord)
+  }
+  let timer = setTimeout(tell, firstWord)
+  return () => {
+    clearTimeout(timer)
+    onWait?.(null)
+  }
+}

@@ -1,0 +1,59 @@
+import type { Identity, State } from '../../src/evidence/chain.ts'
+
+/** A record under the names that `listPieces` gives its columns; all of them null where there is none. */
+type RecordColumns = {
+  [Name in keyof StoredRecord as `r_${Name}`]: StoredRecord[Name] | null
+}
+
+export interface StoredRecord extends Identity, State {
+  readonly id: string
+  /** The site's id where the account has it, else null. */
+  readonly site: string | null
+  readonly version: number
+  readonly record_hash: Buffer
+  readonly chain_head: Buffer
+  readonly created_at: Date
+  readonly updated_at: Date
+  readonly deleted_at: Date | null
+  readonly purged_at: Date | null
+}
+
+/** One version of a record: its entry, and the hash that the log has of it. */
+export interface PieceRow extends State, RecordColumns {
+  readonly record_id: string
+  /** Null where the record has neither history nor log. */
+  readonly version: number | null
+  readonly action: string
+  readonly changed_by: string
+  readonly actor_id: string | null
+  readonly created_at: Date
+  readonly salt: Buffer | null
+  readonly payload_hash: Buffer
+  /** Null where the history has no such entry. */
+  readonly hash: Buffer | null
+  /** Null where the log has none. */
+  readonly logged: Buffer | null
+}
+
+export interface LeafRow {
+  readonly leaf_index: number
+  readonly hash: Buffer
+  readonly consent_id: string
+  readonly version: number
+}
+
+export const recordColumns = [
+  ...([
+    'id',
+    'site',
+    'site_id',
+    'consent_id',
+    'subject_id',
+    'country',
+    'region',
+    'user_agent',
+    'ip_network',
+  ] as const),
+  ...(['accepted', 'preferences', 'policy_version', 'version', 'record_hash', 'chain_head'] as const),
+  ...(['created_at', 'updated_at', 'deleted_at', 'purged_at'] as const),
+] satisfies (keyof StoredRecord)[]

@@ -1,0 +1,72 @@
+import type { Sql } from 'postgres'
+import { type DatabaseFinding, OperatorError } from '../../src/contract/index.ts'
+import type { SignedCheckpoint } from '../../src/evidence/checkpoint.ts'
+import { readKeys } from './checkpoint.ts'
+import { verifyLog } from './log.ts'
+import { findNextAccount } from './queries.ts'
+import { reading, verifyRecords, type Work } from './records.ts'
+
+export interface Scope {
+  readonly account: string | undefined
+  /** Checkpoints that were kept elsewhere, of any account. */
+  readonly kept: readonly SignedCheckpoint[]
+  /** Whether the records are looked at, or the log alone. */
+  readonly records: boolean
+}
+
+/** Verifies a database account by account; the memory that takes does not grow with it. */
+export async function* verifyAll(
+  work: Work,
+  { account, kept, records }: Scope,
+): AsyncGenerator<DatabaseFinding[]> {
+  const keys = await readKeys(work.sql)
+  const left = keptByAccount(kept, account)
+  for await (const accountId of accountsOf(work.sql, account)) {
+    work.inspected.accounts += 1
+    if (records) yield* verifyRecords(work, accountId)
+    yield* verifyLog(work, { accountId, keys, kept: left.get(accountId) ?? [] })
+    left.delete(accountId)
+  }
+  for (const [accountId, [first]] of left) {
+    const size = first?.checkpoint.tree_size
+    const detail = `the checkpoint of ${size} leaves that was kept is of an account that is not there`
+    yield [{ account_id: accountId, consent_id: null, version: null, problem: 'lost', detail }]
+  }
+  if (account !== undefined && work.inspected.accounts === 0 && left.size === 0) {
+    throw new OperatorError(`there is no account ${account}`, { obstacle: 'not_found' })
+  }
+}
+
+/** Accounts that there is anything of: all, or the one. */
+export async function* accountsOf(sql: Sql, only: string | undefined): AsyncGenerator<string> {
+  let after: string | null = only === undefined ? null : before(only)
+  for (;;) {
+    const account: string | undefined = await reading(() => findNextAccount(sql, after))
+    if (account === undefined || (only !== undefined && account !== only)) return
+    yield account
+    after = account
+  }
+}
+
+/** The id just below another one; null below the first. */
+function before(id: string): string | null {
+  const number = BigInt(`0x${id.replaceAll('-', '')}`)
+  if (number === 0n) return null
+  const digits = (number - 1n).toString(16).padStart(32, '0')
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
+
+function keptByAccount(
+  kept: readonly SignedCheckpoint[],
+  only: string | undefined,
+): Map<string, SignedCheckpoint[]> {
+  const accounts = new Map<string, SignedCheckpoint[]>()
+  for (const signed of kept) {
+    const { account_id } = signed.checkpoint
+    if (only !== undefined && account_id !== only) continue
+    const list = accounts.get(account_id)
+    if (list) list.push(signed)
+    else accounts.set(account_id, [signed])
+  }
+  return accounts
+}

@@ -1,0 +1,64 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../../context.ts'
+import { Uuid } from '../../contract/values.ts'
+import { exit } from '../../errors/exit.ts'
+import { type CheckpointRow, checkpointView } from '../../views/checkpoint.ts'
+import { action, given } from '../action.ts'
+import { many, pagesOf } from '../output.ts'
+import { databaseFlags, databaseOptions, serverHost } from '../server-options.ts'
+import { tellInvalid } from '../verdict.ts'
+
+const Options = z.strictObject({ ...databaseOptions, account: Uuid.optional(), file: given })
+
+/** `admin checkpoint`: what the log is now, signed, for a place where nobody who writes the database can write. */
+export function checkpoint(command: Command, ctx: Context): void {
+  databaseFlags(
+    command
+      .requiredOption('--file <file>', 'where they are kept; it is made, or added to')
+      .option('--account <id>', 'this account alone'),
+  )
+    .addHelpText(
+      'after',
+      `
+First the log must agree with every checkpoint that the file has already; where it does not the file stays as it
+is, and the command ends with 5. It signs with the key of its environment, as the server does (SIGNING_KEY_FILE).
+
+Examples:
+  $ consentctl admin checkpoint --file checkpoints.txt
+  $ consentctl admin checkpoint --file checkpoints.txt --data-dir /var/lib/consentctl`,
+    )
+    .action(
+      action(ctx, Options, checkpointView, async (_, { account, file, ...options }) => {
+        const { addKept, readKept } = await import('./kept.ts')
+        const { readCheckpoint } = await import('../../evidence/checkpoint.ts')
+        const before = readKept(file)
+        const { takeCheckpoints } = await ctx.loadServer()
+        const kept = before.checkpoints.map(({ text }) => text)
+        const scope = { account, kept, signal: ctx.interruption }
+        const { findings, checkpoints } = await takeCheckpoints(options, scope, serverHost(ctx))
+        const wrong = findings.map(
+          ({ account_id, detail }): CheckpointRow => ({
+            ...nothing,
+            account_id,
+            result: 'not_valid',
+            detail,
+          }),
+        )
+        if (wrong.length > 0) {
+          return many(checkpointView, pagesOf(wrong), {
+            exit: () => exit.rejected,
+            footer: () => tellInvalid(ctx, `the log is not what it was; ${file} stays as it is`),
+          })
+        }
+        await addKept(file, before, checkpoints)
+        const rows = checkpoints.map((text): CheckpointRow => {
+          const { account_id, tree_size, root_hash, created_at } = readCheckpoint(text).checkpoint
+          return { account_id, tree_size, root_hash, created_at, result: 'kept', detail: null }
+        })
+        return many(checkpointView, pagesOf(rows), { mutates: true })
+      }),
+    )
+}
+
+const nothing = { tree_size: null, root_hash: null, created_at: null }

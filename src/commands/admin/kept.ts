@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs'
+import { open, rename, unlink } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { CliError, dataError } from '../../errors/errors.ts'
+import { exit } from '../../errors/exit.ts'
+import { readCheckpoint, type SignedCheckpoint, splitDocuments } from '../../evidence/checkpoint.ts'
+import { unreadable } from '../../io/input.ts'
+
+/** A file of signed checkpoints, one after the other as they were signed. */
+export interface Kept {
+  /** All that is in it; null where there is no file. */
+  readonly text: string | null
+  readonly checkpoints: readonly SignedCheckpoint[]
+}
+
+/** Reads the checkpoints of a file. Throws a data error where it holds anything else. */
+export function readKept(file: string): Kept {
+  const text = textOf(file)
+  if (text === null) return { text, checkpoints: [] }
+  let line = 1
+  const checkpoints = splitDocuments(text).map(document => {
+    try {
+      return readCheckpoint(document)
+    } catch (error) {
+      throw dataError(
+        `${file}, from line ${line} on: ${(error as Error).message}`,
+        'it holds checkpoints as consentctl admin checkpoint has kept them, and nothing else',
+      )
+    } finally {
+      line += document.split('\n').length - 1
+    }
+  })
+  return { text, checkpoints }
+}
+
+function textOf(file: string): string | null {
+  try {
+    return readFileSync(file, 'latin1')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw unreadable(file, error)
+  }
+}
+
+/**
+ * Adds checkpoints to the file they were compared with: it is replaced whole by a new one, which only its owner can read.
+ * Throws a CliError where it cannot be written, or is not what it was.
+ */
+export async function addKept(file: string, before: Kept, documents: readonly string[]): Promise<void> {
+  const isKnown = new Set(before.checkpoints.map(({ text }) => text))
+  const added = documents.filter(document => !isKnown.has(document))
+  if (added.length === 0 && before.text !== null) return
+  const part = `${file}.part` // whoever comes second finds it, and neither loses what the other has kept
+  try {
+    const handle = await open(part, 'wx', 0o600)
+    try {
+      if (textOf(file) !== before.text) throw new Error('another command has written it in the meantime')
+      await handle.writeFile((before.text ?? '') + added.join(''), 'latin1')
+      await handle.sync()
+    } catch (error) {
+      await unlink(part)
+      throw error
+    } finally {
+      await handle.close()
+    }
+    await rename(part, file)
+    await syncFolder(dirname(file))
+  } catch (cause) {
+    const isHeld = (cause as NodeJS.ErrnoException).code === 'EEXIST'
+    const message = isHeld ? `${part} is there` : (cause as Error).message
+    const hint = isHeld ? 'another command writes it; if there is none, remove that file' : 'run it again'
+    throw new CliError('io', exit.failure, `${file} cannot be written: ${message}`, { cause, hint })
+  }
+}
+
+/** The name must outlast a power cut too; Windows cannot open a folder for that. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r').catch(() => null)
+  await handle?.sync().catch(() => {})
+  await handle?.close()
+}

@@ -1,0 +1,75 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../../context.ts'
+import type { Inspected } from '../../contract/inspection.ts'
+import { Uuid } from '../../contract/values.ts'
+import { dataError } from '../../errors/errors.ts'
+import { exit } from '../../errors/exit.ts'
+import { findingView } from '../../views/finding.ts'
+import { action, given } from '../action.ts'
+import { many } from '../output.ts'
+import { databaseFlags, databaseOptions, serverHost } from '../server-options.ts'
+import { tellInvalid } from '../verdict.ts'
+
+const Options = z.strictObject({
+  ...databaseOptions,
+  account: Uuid.optional(),
+  checkpoint: given.optional(),
+})
+
+/** `admin verify`: every record of the database against its history and the log. */
+export function verify(command: Command, ctx: Context): void {
+  databaseFlags(
+    command
+      .option('--account <id>', 'this account alone')
+      .option('--checkpoint <file>', 'also compare with the checkpoints that admin checkpoint has kept'),
+  )
+    .addHelpText(
+      'after',
+      `
+Works on the database itself, beside a running server or without one. Names every record that somebody has
+changed, shortened, reordered, lost or forged, and checkpoints that the log does not meet; whoever could rewrite
+all of it is found by a checkpoint that was kept elsewhere. It ends with 0 where nothing is found, else with 5.
+
+Examples:
+  $ consentctl admin verify
+  $ consentctl admin verify --checkpoint checkpoints.txt -o ndjson`,
+    )
+    .action(
+      action(ctx, Options, findingView, async (_, { account, checkpoint, ...options }) => {
+        const kept = checkpoint === undefined ? [] : await readKeptFile(checkpoint)
+        const { verifyDatabase } = await ctx.loadServer()
+        const scope = { account, kept, signal: ctx.interruption }
+        const { findings, inspected } = verifyDatabase(options, scope, serverHost(ctx))
+        let found = 0
+        async function* pages() {
+          for await (const page of findings) {
+            found += page.length
+            yield page
+          }
+        }
+        return many(findingView, pages(), {
+          exit: () => (found > 0 ? exit.rejected : exit.done),
+          footer: async () => {
+            if (found === 0) await ctx.say(`verified ${summary(inspected)}`)
+            else
+              await tellInvalid(
+                ctx,
+                `${found} ${found === 1 ? 'finding' : 'findings'} in ${summary(inspected)}`,
+              )
+          },
+        })
+      }),
+    )
+}
+
+async function readKeptFile(file: string): Promise<string[]> {
+  const { readKept } = await import('./kept.ts')
+  const { text, checkpoints } = readKept(file)
+  if (text === null) throw dataError(`there is no file ${file}`, 'consentctl admin checkpoint makes one')
+  return checkpoints.map(checkpoint => checkpoint.text)
+}
+
+function summary({ accounts, records, entries, checkpoints }: Inspected): string {
+  return `${records} records with ${entries} entries and ${checkpoints} checkpoints, of ${accounts} accounts`
+}

@@ -1,0 +1,211 @@
+import type { Sql } from 'postgres'
+import { linkOf, system } from '../../../src/evidence/chain.ts'
+import { columnsOf, otherValue, type Table, tables } from './columns.ts'
+import type { Chance } from './random.ts'
+
+/** A record of the untouched database. */
+export interface Victim {
+  readonly account_id: string
+  readonly id: string
+  readonly version: number
+  readonly purged: boolean
+}
+
+/** What an edit did, and what must be said of it. */
+export interface Edited {
+  readonly what: string
+  readonly account: string
+  /** Records of which one or more must be named: all of these. */
+  readonly records: readonly string[]
+  /** Places of the log that must be named, where nothing tells any more which record they were of. */
+  readonly leaves?: readonly number[]
+  /** Ids that the edit has made up, and that may be named. */
+  readonly madeUp?: readonly string[]
+}
+
+type Edit = (sql: Sql, chance: Chance, one: Victim, other: Victim) => Promise<Edited>
+
+const edited = (what: string, { account_id: account, id }: Victim, more: Partial<Edited> = {}): Edited => ({
+  what,
+  account,
+  records: [id],
+  ...more,
+})
+
+/** Any column of any row of a record gets another value. */
+const change: Edit = async (sql, chance, one) => {
+  const table = chance.one(tables)
+  const columns = await columnsOf(sql, table)
+  const column = chance.one(columns)
+  const version = 1 + chance.below(one.version)
+  const where = rowOf(sql, table, one, version)
+  const [row] = await sql<
+    { value: string | null }[]
+  >`select ${sql(column.name)}::text as value from ${sql(table)} ${where}`
+  const value = otherValue(chance, column, row?.value ?? null)
+  await sql`update ${sql(table)} set ${sql(column.name)} = ${value}::text::${sql(castOf(column.type))} ${where}`
+  const madeUp = column.type === 'uuid' && value !== null ? [value] : []
+  return edited(`${table}.${column.name} of version ${version}: ${row?.value} became ${value}`, one, {
+    madeUp,
+  })
+}
+
+/** A row of one table is gone, or all of them. */
+const remove: Edit = async (sql, chance, one) => {
+  const kind = chance.one([
+    'entry',
+    'history',
+    'log row',
+    'log',
+    'record',
+    'record and history',
+    'entry and log row',
+    'everything',
+  ])
+  const version = 1 + chance.below(one.version)
+  const { account_id, id } = one
+  const leaves = await leavesOf(sql, one, kind.startsWith('entry') ? version : null)
+  if (kind.includes('entry'))
+    await sql`delete from consent_history where account_id = ${account_id} and consent_id = ${id} and version = ${version}`
+  if (kind.includes('history') || kind === 'everything')
+    await sql`delete from consent_history where account_id = ${account_id} and consent_id = ${id}`
+  if (kind.includes('log row'))
+    await sql`delete from log_entries where account_id = ${account_id} and consent_id = ${id} and version = ${version}`
+  if (kind === 'log' || kind === 'everything')
+    await sql`delete from log_entries where account_id = ${account_id} and consent_id = ${id}`
+  if (kind.startsWith('record') || kind === 'everything')
+    await sql`delete from consents where account_id = ${account_id} and id = ${id}`
+  return kind === 'everything'
+    ? edited(`${kind} deleted`, one, { records: [], leaves })
+    : edited(`${kind} deleted (${version})`, one)
+}
+
+/** The end of the history is cut off, and the record set back to what it was then; with the log or without. */
+const truncate: Edit = async (sql, chance, one) => {
+  if (one.version === 1) return await remove(sql, chance, one, one)
+  const { account_id, id } = one
+  const end = 1 + chance.below(one.version - 1)
+  const withLog = chance.below(2) === 0
+  const leaves = (
+    await Promise.all(range(end + 1, one.version).map(version => leavesOf(sql, one, version)))
+  ).flat()
+  await sql`delete from consent_history where account_id = ${account_id} and consent_id = ${id} and version > ${end}`
+  if (withLog)
+    await sql`delete from log_entries where account_id = ${account_id} and consent_id = ${id} and version > ${end}`
+  await sql`
+    update consents c set version = h.version, chain_head = h.hash, accepted = h.accepted, preferences = h.preferences,
+      policy_version = h.policy_version, updated_at = h.created_at, purged_at = null,
+      deleted_at = case when h.action = 'deleted' then h.created_at end
+    from consent_history h
+    where c.account_id = ${account_id} and c.id = ${id} and h.account_id = ${account_id} and h.consent_id = ${id} and h.version = ${end}`
+  // A purged record has no salts left to set it back to: it is told by itself.
+  const isHidden = withLog && !one.purged
+  return edited(
+    `cut off behind ${end}, ${withLog ? 'with' : 'without'} the log`,
+    one,
+    isHidden ? { records: [], leaves } : {},
+  )
+}
+
+/** Two entries change places: of one record, or of two. */
+const swapEntries: Edit = async (sql, chance, one, other) => {
+  const { account_id, id } = one
+  if (one.version > 1 && chance.below(2) === 0) {
+    const first = 1 + chance.below(one.version - 1)
+    const where = sql`where account_id = ${account_id} and consent_id = ${id}`
+    await sql`update consent_history set version = -1 ${where} and version = ${first}`
+    await sql`update consent_history set version = ${first} ${where} and version = ${first + 1}`
+    await sql`update consent_history set version = ${first + 1} ${where} and version = -1`
+    return edited(`versions ${first} and ${first + 1} swapped`, one)
+  }
+  const move = (from: Victim, to: string, version: number, newVersion = version) => sql`
+    update consent_history set consent_id = ${to}, version = ${newVersion}
+    where account_id = ${account_id} and consent_id = ${from.id} and version = ${version}`
+  await move(one, one.id, 1, -1)
+  await move(other, one.id, 1)
+  await sql`update consent_history set consent_id = ${other.id}, version = 1
+    where account_id = ${account_id} and consent_id = ${one.id} and version = -1`
+  return { what: 'first entries of two records swapped', account: account_id, records: [one.id, other.id] }
+}
+
+/** What one record says of its subject stands in the other one, with the hash of it or without. */
+const swapSubjects: Edit = async (sql, chance, one, other) => {
+  const withHash = chance.below(2) === 0 || (one.purged && other.purged) // a purge has left nothing else
+  await sql`
+    update consents c set subject_id = o.subject_id, consent_id = o.consent_id, user_agent = o.user_agent
+      ${withHash ? sql`, record_hash = o.record_hash, ip_network = o.ip_network` : sql``}
+    from consents o
+    where c.account_id = ${one.account_id} and o.account_id = ${one.account_id} and c.id in (${one.id}, ${other.id})
+      and o.id in (${one.id}, ${other.id}) and c.id <> o.id`
+  return {
+    what: `subjects swapped ${withHash ? 'with' : 'without'} their hashes`,
+    account: one.account_id,
+    records: [one.id, other.id],
+  }
+}
+
+/** One more change that never was, properly chained; the log alone does not know it. */
+const forge: Edit = async (sql, chance, one) => {
+  const { account_id, id, version } = one
+  const [row] =
+    await sql`select accepted, policy_version, chain_head, updated_at, deleted_at from consents where account_id = ${account_id} and id = ${id}`
+  const at = new Date((row?.['updated_at'] ?? new Date()).getTime() + 1000)
+  const state = {
+    accepted: !row?.['accepted'],
+    preferences: { forged: chance.below(100) },
+    policy_version: row?.['policy_version'] as number,
+  }
+  const previous = row?.['chain_head'] as Buffer
+  const link = linkOf({ id, version: version + 1, action: 'updated', actor: system, at, previous, state })
+  await sql`
+    insert into consent_history (account_id, consent_id, version, action, accepted, preferences, policy_version, changed_by,
+      actor_id, created_at, salt, payload_hash, hash)
+    values (${account_id}, ${id}, ${version + 1}, 'updated', ${state.accepted}, ${sql.json(state.preferences)}, ${state.policy_version},
+      'system', null, ${at}, ${link.salt}, ${link.payloadHash}, ${link.hash})`
+  await sql`
+    update consents set version = ${version + 1}, chain_head = ${link.hash}, accepted = ${state.accepted},
+      preferences = ${sql.json(state.preferences)}, updated_at = ${at}
+    where account_id = ${account_id} and id = ${id}`
+  return edited('an entry forged', one)
+}
+
+export const edits: readonly Edit[] = [
+  change,
+  change,
+  change,
+  change,
+  remove,
+  truncate,
+  swapEntries,
+  swapSubjects,
+  forge,
+]
+
+async function leavesOf(sql: Sql, { account_id, id }: Victim, version: number | null): Promise<number[]> {
+  const rows = await sql<{ leaf: number }[]>`
+    select leaf_index::float8 as leaf from log_entries
+    where account_id = ${account_id} and consent_id = ${id} ${version === null ? sql`` : sql`and version = ${version}`}`
+  return rows.map(({ leaf }) => leaf)
+}
+
+function rowOf(sql: Sql, table: Table, { account_id, id }: Victim, version: number) {
+  return table === 'consents'
+    ? sql`where account_id = ${account_id} and id = ${id}`
+    : sql`where account_id = ${account_id} and consent_id = ${id} and version = ${version}`
+}
+
+function castOf(type: string): string {
+  return type.startsWith('timestamp')
+    ? 'timestamptz'
+    : type === 'integer'
+      ? 'int4'
+      : type === 'bigint'
+        ? 'int8'
+        : type === 'boolean'
+          ? 'bool'
+          : type
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from + 1 }, (_, index) => from + index)
+}

@@ -1,0 +1,63 @@
+import type { Sql } from 'postgres'
+import type { Caller } from '../../../server/auth/caller.ts'
+import { createConsent } from '../../../server/consents/create.ts'
+import { type Deps, deleteConsent, updateConsent } from '../../../server/consents/service.ts'
+import { coverAll } from '../../../server/evidence/log.ts'
+import type { Signer } from '../../../server/evidence/signer.ts'
+import { nowhere } from '../../../server/geo/lookup.ts'
+import { inTurns } from '../../server/consents/records.ts'
+import { purgeNow } from '../../server/purge/purge.ts'
+import { newAccount } from '../../support/service.ts'
+import type { Chance } from './random.ts'
+
+/**
+ * Fills a database through the service itself, in some accounts and stages: records with several versions, deleted and
+ * purged ones, and a log with several checkpoints that covers all of it.
+ */
+export async function populate(
+  sql: Sql,
+  signer: Signer,
+  chance: Chance,
+  { accounts, records }: Record<'accounts' | 'records', number>,
+) {
+  const deps: Deps = {
+    sql,
+    config: { ipStorage: 'truncated' },
+    geo: { lookup: () => nowhere } as Deps['geo'],
+  }
+  const callers: (Caller & { siteId: string })[] = []
+  for (let index = 0; index < accounts; index += 1) {
+    const { accountId, siteId, keyId } = await newAccount(sql)
+    callers.push({ accountId, siteId, kind: 'api_key' as const, id: keyId })
+  }
+  for (const stage of [0, 1, 2]) {
+    const share = Math.ceil(records / 3)
+    await inTurns(
+      Array.from({ length: share }, (_, index) => index),
+      10,
+      async index => {
+        const caller = chance.one(callers)
+        const { consent } = await createConsent(
+          deps,
+          caller,
+          {
+            site_id: caller.siteId,
+            subject_id: `subject ${stage} ${index}`,
+            consent_id: index % 2 ? 'banner' : undefined,
+            user_agent: index % 3 ? 'Mozilla/5.0' : undefined,
+            ip_address: index % 5 ? '203.0.113.7' : undefined,
+            preferences: { index, marketing: index % 2 === 0 },
+          },
+          null,
+        )
+        const changes = chance.below(4)
+        for (let n = 0; n < changes; n += 1) {
+          await updateConsent(deps, caller, consent.id, { accepted: n % 2 === 0, preferences: { n, index } })
+        }
+        if (chance.below(4) === 0) await deleteConsent(deps, caller, consent.id)
+      },
+    )
+    if (stage === 0) await purgeNow(sql)
+    await coverAll({ sql, signer })
+  }
+}

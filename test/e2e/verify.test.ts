@@ -1,0 +1,77 @@
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { socketName } from '../../server/db/connect.ts'
+import type { NewAccount } from '../../src/contract/index.ts'
+import { runBinary, useFolder } from '../support/cli.ts'
+import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
+
+const folder = useFolder()
+const dataDir = () => join(folder.path, 'data')
+const file = () => join(folder.path, 'checkpoints.txt')
+const env = () => ({ HOME: folder.path, LOG_LEVEL: 'info' })
+let server: ServerProcess
+let account: NewAccount
+beforeAll(async () => {
+  account = await createAccount(['--email', 'a@example.com', '--data-dir', dataDir()], env())
+  server = await startServer(['--data-dir', dataDir(), '--port', '0'], env())
+})
+afterAll(() => server?.end('SIGKILL'))
+
+const admin = (...args: string[]) =>
+  runBinary(['admin', ...args, '--data-dir', dataDir(), '--json'], { env: env() })
+const user = (...args: string[]) =>
+  runBinary(args, {
+    env: {
+      ...env(),
+      CONSENTCTL_BASE_URL: server.url,
+      CONSENTCTL_API_KEY: account.api_key,
+      CONSENTCTL_CONFIG_DIR: folder.path,
+    },
+  })
+const newRecord = async () =>
+  JSON.parse((await user('create', '--site', account.site.id, '--subject', 'maria', '--json')).stdout)
+    .id as string
+
+describe('beside a running server', () => {
+  let id: string
+  it('a history verifies, and so does the database; a checkpoint is kept', async () => {
+    id = await newRecord()
+    await user('update', id, '--accepted')
+    expect(await user('history', id, '--verify', '-o', 'tsv')).toMatchObject({
+      code: 0,
+      stdout: `${id}\t2\tok\t\n`,
+    })
+    const taken = await admin('checkpoint', '--file', file())
+    expect(taken.code).toBe(0)
+    expect(JSON.parse(taken.stdout)).toMatchObject([
+      { account_id: account.account_id, tree_size: 2, result: 'kept' },
+    ])
+    expect(statSync(file()).mode & 0o777).toBe(0o600)
+    expect(await admin('verify', '--checkpoint', file())).toMatchObject({ code: 0, stdout: '[]\n' })
+  })
+
+  it('what a superuser changed is named, and ends with 5; the file of checkpoints stays as it is', async () => {
+    await newRecord()
+    expect(await admin('checkpoint', '--file', file())).toMatchObject({ code: 0 })
+    const before = readFileSync(file(), 'utf8')
+    const sql = postgres({ path: join(dataDir(), socketName), user: 'postgres', max: 1, fetch_types: false })
+    await sql`update consents set subject_id = 'somebody' where id = ${id}`
+    await sql`update log_entries set hash = sha256('x') where consent_id = ${id} and version = 1`
+    await sql.end()
+    const { code, stdout, stderr } = await admin('verify')
+    expect(code).toBe(5)
+    expect(stderr).toContain('"code":"not_valid"')
+    expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining({ consent_id: id, problem: 'changed' }))
+    expect(await admin('checkpoint', '--file', file())).toMatchObject({ code: 5 })
+    expect(readFileSync(file(), 'utf8')).toBe(before)
+    expect(await user('history', id, '--verify')).toMatchObject({ code: 0 }) // its own state was not touched
+  })
+})
+
+it('a server that stops covers what is new', async () => {
+  await newRecord()
+  expect(await server.end('SIGTERM')).toBe(0)
+  expect(server.output()).toMatch(/"entries":1,"checkpoints":1,"msg":"checkpoints"/)
+})

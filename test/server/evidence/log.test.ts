@@ -1,0 +1,119 @@
+import type { Sql } from 'postgres'
+import { beforeEach, expect, it } from 'vitest'
+import { coverAccount, coverAll } from '../../../server/evidence/log.ts'
+import { openSigner, type Signer } from '../../../server/evidence/signer.ts'
+import { readCheckpoint } from '../../../src/evidence/checkpoint.ts'
+import { signingKeyOf } from '../../../src/evidence/keys.ts'
+import { MerkleTree } from '../../../src/evidence/merkle.ts'
+import { useService } from '../../support/service.ts'
+import { newOwner, type Owner } from '../consents/records.ts'
+import { verified } from '../verify/verified.ts'
+
+const service = useService()
+const key = signingKeyOf(Buffer.alloc(32, 5))
+let [sql, signer, owner] = [] as unknown as [Sql, Signer, Owner]
+beforeEach(async () => {
+  sql = service.sql
+  signer = await openSigner(sql, key)
+  await coverAll({ sql, signer })
+  owner = await newOwner(service)
+})
+
+const cover = () => coverAll({ sql, signer })
+
+interface Leaf {
+  readonly leaf: number | null
+  readonly hash: Buffer
+}
+
+const leaves = () => sql<Leaf[]>`
+  select leaf_index::float8 as leaf, hash from log_entries where account_id = ${owner.accountId} order by leaf_index`
+const checkpoints = () => sql<{ tree_size: number; root_hash: Buffer; document: string }[]>`
+  select tree_size::float8 as tree_size, root_hash, document from checkpoints
+  where account_id = ${owner.accountId} order by tree_size`
+
+it('takes every entry once, and signs the root of all that it has taken', async () => {
+  const first = await owner.create()
+  await owner.update(first.id, { accepted: true })
+  expect(await cover()).toEqual({ entries: 2, checkpoints: 1 })
+  expect(await cover()).toBeNull()
+  await owner.create()
+  await owner.remove(first.id)
+  expect(await cover()).toEqual({ entries: 2, checkpoints: 1 })
+  const tree = new MerkleTree()
+  const roots = (await leaves()).map(({ leaf, hash }, index) => {
+    expect(leaf).toBe(index)
+    tree.append(hash)
+    return tree.root
+  })
+  const made = await checkpoints()
+  expect(made.map(({ tree_size }) => tree_size)).toEqual([2, 4])
+  for (const { tree_size, root_hash, document } of made) {
+    expect(root_hash).toEqual(roots[tree_size - 1])
+    const { checkpoint, isSignedBy } = readCheckpoint(document)
+    expect(isSignedBy(key)).toBe(true)
+    expect(checkpoint).toMatchObject({
+      account_id: owner.accountId,
+      tree_size,
+      root_hash: root_hash.toString('hex'),
+    })
+  }
+})
+
+it('makes no checkpoint for an account without anything new', async () => {
+  await owner.create()
+  await cover()
+  const other = await newOwner(service)
+  await other.create()
+  await cover()
+  expect(await checkpoints()).toHaveLength(1)
+})
+
+it('is one gapless log, whose checkpoints all hold, after many were at it at once while records were written', async () => {
+  const writing = Promise.all(
+    Array.from({ length: 20 }, async () => {
+      const { id } = await owner.create()
+      await owner.update(id, { accepted: true })
+    }),
+  )
+  let isOver = false
+  const covering = Array.from({ length: 3 }, async () => {
+    while (!isOver) await cover()
+  })
+  await writing
+  isOver = true
+  await Promise.all(covering)
+  await cover()
+  expect((await leaves()).map(({ leaf }) => leaf)).toEqual(Array.from({ length: 40 }, (_, index) => index))
+  expect((await checkpoints()).at(-1)).toMatchObject({ tree_size: 40 })
+  expect((await verified(sql, { account: owner.accountId })).findings).toEqual([])
+})
+
+it('takes far more than one statement does, each time with a checkpoint, and goes on after a stop', async () => {
+  const count = 9000
+  await sql`
+    insert into log_entries (account_id, consent_id, version, hash)
+    select ${owner.accountId}, ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 1, sha256(n::text::bytea)
+    from generate_series(1, ${count}::integer) as n`
+  const stopped = coverAccount({ sql, signer }, owner.accountId)
+  expect(await stopped.next()).toEqual({ done: false, value: 4000 })
+  await stopped.return(undefined)
+  expect(await cover()).toEqual({ entries: 5000, checkpoints: 2 })
+  expect((await checkpoints()).map(({ tree_size }) => tree_size)).toEqual([4000, 8000, 9000])
+})
+
+it('signs nothing on top of a checkpoint that was changed, says so, and goes on with other accounts', async () => {
+  await owner.create()
+  await cover()
+  await sql`update checkpoints set frontier = ${Buffer.alloc(32)} where account_id = ${owner.accountId}`
+  const other = await newOwner(service)
+  await Promise.all([owner.create(), other.create()])
+  await expect(cover()).rejects.toThrow(
+    `the log of the account ${owner.accountId}: its last checkpoint was changed`,
+  )
+  const [row] = await sql`select tree_size from checkpoints where account_id = ${other.accountId}`
+  expect(row?.['tree_size']).toBe('1')
+  await sql`delete from checkpoints where account_id = ${owner.accountId}`
+  await expect(cover()).rejects.toThrow('it has places behind its last checkpoint')
+  await sql`delete from log_entries where account_id = ${owner.accountId}` // it would be told again after every test
+})

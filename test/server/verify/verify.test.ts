@@ -1,0 +1,190 @@
+import type { Sql } from 'postgres'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { coverAll } from '../../../server/evidence/log.ts'
+import { openSigner, type Signer } from '../../../server/evidence/signer.ts'
+import { hashEntry, linkOf, type State, system } from '../../../src/evidence/chain.ts'
+import { useService } from '../../support/service.ts'
+import { newOwner, type Owner } from '../consents/records.ts'
+import { verified } from './verified.ts'
+
+const service = useService()
+let [sql, signer, owner] = [] as unknown as [Sql, Signer, Owner]
+
+/** One account, whose records are all covered: three of one version, one of three. */
+let id: string
+beforeEach(async () => {
+  sql = service.sql
+  await sql`truncate accounts, checkpoints, log_entries cascade`
+  await sql`delete from signing_keys`
+  signer = await openSigner(sql, null)
+  owner = await newOwner(service)
+  await owner.create()
+  const record = await owner.create({ subject_id: 'maria', preferences: { a: 1 } })
+  id = record.id
+  await owner.update(id, { accepted: true })
+  await coverAll({ sql, signer })
+  await owner.update(id, { accepted: false })
+  await owner.create()
+  await coverAll({ sql, signer })
+})
+
+const kept = async () =>
+  (await sql<{ document: string }[]>`select document from checkpoints order by tree_size`).map(
+    ({ document }) => document,
+  )
+
+const found = async (keptBefore: string[] = []) => (await verified(sql, { kept: keptBefore })).findings
+
+it('finds nothing where nothing was touched, with kept checkpoints too, and counts', async () => {
+  expect(await verified(sql, { kept: await kept() })).toEqual({
+    findings: [],
+    inspected: { accounts: 1, records: 3, entries: 5, checkpoints: 2 },
+  })
+  expect((await verified(sql, { account: owner.accountId })).findings).toEqual([])
+})
+
+it('accuses nobody while records are written, changed, deleted and covered', async () => {
+  const writers = Array.from({ length: 3 }, async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const { id } = await owner.create()
+      await owner.update(id, { preferences: { b: 2 } })
+      await Promise.all([owner.remove(id), owner.update(id, { accepted: true }), coverAll({ sql, signer })])
+    }
+  })
+  const findings: object[] = []
+  let isOver = false
+  const reader = (async () => {
+    while (!isOver) findings.push(...(await found(await kept())))
+  })()
+  await Promise.all(writers)
+  isOver = true
+  await reader
+  expect([...findings, ...(await found(await kept()))]).toEqual([])
+})
+
+it('finds a history that was rewritten with its log by the checkpoint, as far as its account', async () => {
+  await rewrite()
+  expect(await found()).toMatchObject([
+    {
+      account_id: owner.accountId,
+      consent_id: null,
+      problem: 'changed',
+      detail: expect.stringContaining('root'),
+    },
+  ])
+})
+
+it('finds one that was rewritten with everything there is and signed anew only by a checkpoint that was kept', async () => {
+  const before = await kept()
+  await rewrite()
+  await sql`update log_entries set leaf_index = null`
+  await sql`delete from checkpoints`
+  await coverAll({ sql, signer })
+  expect(await found()).toEqual([])
+  expect(await found(before)).toMatchObject([
+    { account_id: owner.accountId, consent_id: null, detail: expect.stringContaining('that was kept') },
+  ])
+})
+
+it('finds a tail that was cut off everywhere only by a checkpoint that was kept', async () => {
+  const before = await kept()
+  await sql`delete from checkpoints where tree_size = 5`
+  const cut = await sql<{ consent_id: string; version: number }[]>`
+    delete from log_entries where leaf_index >= 3 returning consent_id, version`
+  for (const { consent_id, version } of cut) {
+    await sql`delete from consent_history where consent_id = ${consent_id} and version = ${version}`
+    if (version === 1) await sql`delete from consents where id = ${consent_id}`
+    else await setBack(consent_id, version - 1)
+  }
+  expect(await found()).toEqual([])
+  expect(await found(before)).toMatchObject([{ account_id: owner.accountId, problem: 'shortened' }])
+})
+
+it('finds an account that is gone by its kept checkpoint, and by nothing else', async () => {
+  const before = await kept()
+  await sql`truncate accounts, checkpoints, log_entries cascade`
+  expect(await found()).toEqual([])
+  expect(await found(before)).toMatchObject([{ account_id: owner.accountId, problem: 'lost' }])
+})
+
+describe('of a stored checkpoint', () => {
+  const where = () => sql`where account_id = ${owner.accountId} and tree_size = 3`
+  it.each<[string, () => Promise<unknown>, RegExp]>([
+    ['its root', () => sql`update checkpoints set root_hash = ${Buffer.alloc(32)} ${where()}`, /columns/],
+    ['the one before it', () => sql`update checkpoints set from_size = 2 ${where()}`, /is missing/],
+    ['its time', () => sql`update checkpoints set created_at = now() ${where()}`, /columns/],
+    ['its frontier', () => sql`update checkpoints set frontier = ${Buffer.alloc(64)} ${where()}`, /frontier/],
+    [
+      'its document',
+      () => sql`update checkpoints set document = document || ' ' ${where()}`,
+      /document is none/,
+    ],
+    [
+      'its signature',
+      () => sql`
+        update checkpoints set document = replace(document, '"signature":"', '"signature":"A') ${where()}`,
+      /document is none/,
+    ],
+    ['its key', () => sql`delete from signing_keys`, /does not know/],
+    [
+      'its key, for another one of that name',
+      () => sql`update signing_keys set public_key = ${Buffer.alloc(32, 1)}`,
+      /does not know/,
+    ],
+  ])('a change of %s is told', async (_, change, detail) => {
+    await change()
+    expect(await found()).toMatchObject([
+      { account_id: owner.accountId, consent_id: null, detail: expect.stringMatching(detail) },
+    ])
+  })
+})
+
+it('names the entries that lost their places in the log, and those that got others', async () => {
+  await sql`update log_entries set leaf_index = null where consent_id = ${id} and version = 2`
+  await owner.create() // waits for its place, as it should
+  expect(await found()).toMatchObject([{ consent_id: id, version: 2, problem: 'changed' }])
+  await sql`update log_entries set leaf_index = 77 where consent_id = ${id} and version = 2`
+  const findings = await found()
+  expect(findings).toContainEqual(expect.objectContaining({ consent_id: id, version: 2, problem: 'forged' }))
+  expect(findings.filter(({ consent_id }) => ![null, id].includes(consent_id))).toEqual([])
+})
+
+it('says that there is no account where there is none of that id', async () => {
+  await expect(verified(sql, { account: id })).rejects.toThrow(`no account ${id}`)
+})
+
+/** Makes the last change of the record another one, with every hash as it must be, and the log's too. */
+async function rewrite(): Promise<void> {
+  const [entry] = await sql`select * from consent_history where consent_id = ${id} and version = 3`
+  const [before] = await sql<
+    { hash: Buffer }[]
+  >`select hash from consent_history where consent_id = ${id} and version = 2`
+  const state: State = { accepted: true, preferences: { forged: true }, policy_version: 1 }
+  const at = entry?.['created_at'] as Date
+  const event = {
+    id,
+    version: 3,
+    action: 'updated',
+    actor: system,
+    at,
+    previous: before?.hash ?? null,
+    state,
+  } as const
+  const { salt, payloadHash } = linkOf(event)
+  const hash = hashEntry(event, payloadHash)
+  await sql`
+    update consent_history set accepted = true, preferences = ${sql.json({ forged: true })}, changed_by = 'system',
+      actor_id = null, salt = ${salt}, payload_hash = ${payloadHash}, hash = ${hash}
+    where consent_id = ${id} and version = 3`
+  await sql`
+    update consents set accepted = true, preferences = ${sql.json({ forged: true })}, chain_head = ${hash} where id = ${id}`
+  await sql`update log_entries set hash = ${hash} where consent_id = ${id} and version = 3`
+}
+
+async function setBack(consentId: string, version: number): Promise<void> {
+  await sql`
+    update consents c set version = h.version, chain_head = h.hash, accepted = h.accepted, preferences = h.preferences,
+      updated_at = h.created_at
+    from consent_history h
+    where c.id = ${consentId} and h.consent_id = ${consentId} and h.version = ${version}`
+}

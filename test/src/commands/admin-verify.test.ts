@@ -1,0 +1,142 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { DatabaseFinding, ServerModule } from '../../../src/contract/index.ts'
+import { keyIdOf, signingKeyOf } from '../../../src/evidence/keys.ts'
+import { signDocument } from '../../../src/evidence/signed.ts'
+import { useFolder } from '../../support/cli.ts'
+import { machineError, useCli, uuid } from '../support.ts'
+
+const cli = useCli()
+const folder = useFolder()
+let files = 0
+const newFile = () => join(folder.path, `checkpoints-${++files}.txt`)
+
+const finding: DatabaseFinding = {
+  account_id: uuid(6),
+  consent_id: uuid(1),
+  version: 2,
+  problem: 'changed',
+  detail: 'is another one in the log',
+}
+const key = signingKeyOf(Buffer.alloc(32, 5))
+const checkpointOf = (tree_size: number) =>
+  signDocument(
+    {
+      ...{ type: 'checkpoint', version: 1, account_id: uuid(6), tree_size, root_hash: 'cd'.repeat(32) },
+      ...{ created_at: '2026-11-20T20:50:21.164Z', key_id: keyIdOf(key) },
+    },
+    key,
+  )
+
+/** A server that finds what it is told, and says what it was given. */
+function serverOf({
+  findings = [],
+  checkpoints = [],
+}: {
+  findings?: DatabaseFinding[]
+  checkpoints?: string[]
+}) {
+  const given: { kept: readonly string[]; account?: string | undefined }[] = []
+  const server: Partial<ServerModule> = {
+    verifyDatabase: (_, { kept, account }) => {
+      given.push({ kept, account })
+      async function* pages() {
+        for (const each of findings) yield [each]
+      }
+      return { findings: pages(), inspected: { accounts: 1, records: 3, entries: 5, checkpoints: 2 } }
+    },
+    takeCheckpoints: async (_, { kept, account }) => {
+      given.push({ kept, account })
+      return { findings, checkpoints }
+    },
+  }
+  return { given, loadServer: async () => server as ServerModule }
+}
+
+describe('admin verify', () => {
+  it('says how much it has verified, and ends with 0', async () => {
+    const { code, stdout, stderr } = await cli.run(['admin', 'verify', '-o', 'ndjson'], serverOf({}))
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect(stderr).toBe('verified 3 records with 5 entries and 2 checkpoints, of 1 accounts\n')
+  })
+
+  it('prints a row for each finding, and ends with 5', async () => {
+    const { code, stdout, stderr } = await cli.run(
+      ['admin', 'verify', '--json'],
+      serverOf({ findings: [finding, finding] }),
+    )
+    expect({ code, rows: JSON.parse(stdout) }).toEqual({ code: 5, rows: [finding, finding] })
+    expect(machineError(stderr)).toMatchObject({ code: 'not_valid', exit: 5, retryable: false })
+  })
+
+  it('compares with the checkpoints of a file, of one account where that is asked for', async () => {
+    const file = newFile()
+    writeFileSync(file, checkpointOf(1) + checkpointOf(2))
+    const server = serverOf({})
+    const args = ['admin', 'verify', '--checkpoint', file, '--account', uuid(6)]
+    expect(await cli.run(args, server)).toMatchObject({ code: 0 })
+    expect(server.given).toEqual([{ kept: [checkpointOf(1), checkpointOf(2)], account: uuid(6) }])
+  })
+
+  it('refuses a file that is not there, or holds anything but checkpoints, before it looks at the database', async () => {
+    const file = newFile()
+    const server = serverOf({})
+    expect(await cli.run(['admin', 'verify', '--checkpoint', file], server)).toMatchObject({ code: 5 })
+    for (const wrong of ['x', checkpointOf(1).slice(1), `${checkpointOf(1)}\n`, `${checkpointOf(1)}{}\n`]) {
+      writeFileSync(file, wrong)
+      expect(await cli.run(['admin', 'verify', '--checkpoint', file], server)).toMatchObject({ code: 5 })
+    }
+    expect(server.given).toEqual([])
+  })
+})
+
+describe('admin checkpoint', () => {
+  const take = (file: string, server: ReturnType<typeof serverOf>) =>
+    cli.run(['admin', 'checkpoint', '--file', file, '--json'], server)
+
+  it('makes a file that its owner alone can read, and adds to it what is new', async () => {
+    const file = newFile()
+    const first = await take(file, serverOf({ checkpoints: [checkpointOf(1)] }))
+    expect({ code: first.code, rows: JSON.parse(first.stdout) }).toEqual({
+      code: 0,
+      rows: [expect.objectContaining({ account_id: uuid(6), tree_size: 1, result: 'kept' })],
+    })
+    expect(readFileSync(file, 'utf8')).toBe(checkpointOf(1))
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    const server = serverOf({ checkpoints: [checkpointOf(2)] })
+    await take(file, server)
+    expect(server.given[0]?.kept).toEqual([checkpointOf(1)])
+    expect(readFileSync(file, 'utf8')).toBe(checkpointOf(1) + checkpointOf(2))
+    await take(file, serverOf({ checkpoints: [checkpointOf(2)] }))
+    expect(readFileSync(file, 'utf8')).toBe(checkpointOf(1) + checkpointOf(2))
+  })
+
+  it('leaves the file as it is where the log does not agree with it, says why, and ends with 5', async () => {
+    const file = newFile()
+    writeFileSync(file, checkpointOf(1))
+    const { code, stdout } = await take(
+      file,
+      serverOf({ findings: [finding], checkpoints: [checkpointOf(2)] }),
+    )
+    expect({ code, rows: JSON.parse(stdout) }).toEqual({
+      code: 5,
+      rows: [expect.objectContaining({ account_id: uuid(6), result: 'not_valid', detail: finding.detail })],
+    })
+    expect(readFileSync(file, 'utf8')).toBe(checkpointOf(1))
+  })
+
+  it('loses nothing that another command has kept in the meantime', async () => {
+    const file = newFile()
+    const server = serverOf({ checkpoints: [checkpointOf(2)] })
+    const loadServer = async () => {
+      const loaded = await server.loadServer()
+      writeFileSync(file, checkpointOf(7))
+      return loaded
+    }
+    const { code } = await cli.run(['admin', 'checkpoint', '--file', file], { loadServer })
+    expect(code).toBe(1)
+    expect(readFileSync(file, 'utf8')).toBe(checkpointOf(7))
+    expect(existsSync(`${file}.part`)).toBe(false)
+  })
+})
