@@ -9,7 +9,7 @@ _consentctl() {
     previous=${COMP_WORDS[COMP_CWORD-2]}
   fi
   for ((i = 1; i < COMP_CWORD; i++)); do
-    case " --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --also --ticket --reason --received --export-first --plan-out --apply --public-key --email --name --origin --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --older-than " in *" ${COMP_WORDS[i-1]} "*) continue ;; esac
+    case " --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --also --ticket --reason --received --export-first --plan-out --apply --public-key --keys --email --name --origin --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --older-than " in *" ${COMP_WORDS[i-1]} "*) continue ;; esac
     case "$at ${COMP_WORDS[i]}" in
       ' create') at='create' ;;
       ' list'|' ls') at='list' ;;
@@ -18,6 +18,8 @@ _consentctl() {
       ' rm'|' delete') at='rm' ;;
       ' history') at='history' ;;
       ' subject') at='subject' ;;
+      ' receipt') at='receipt' ;;
+      ' verify') at='verify' ;;
       ' sites') at='sites' ;;
       ' keys') at='keys' ;;
       ' usage') at='usage' ;;
@@ -70,13 +72,13 @@ _consentctl() {
   case "$at $previous" in
       'create --site'|'list --site'|'auth login --site') words=$(consentctl completion values sites 2> /dev/null); [[ $words ]] || return ;;
       'create --pref'|'create --preferences'|'create --consent-id'|'create --subject'|'create --policy-version'|'create --ip-address'|'create --user-agent'|'create --format'|'create --concurrency'|'create --max-errors'|'create --resume'|'list --subject'|'list --consent-id'|'list --from'|'list --to'|'list --at'|'list --limit'|'list --cursor'|'list --max-requests'|'get --at'|'update --pref'|'update --preferences'|'rm --confirm'|'subject find --also'|'subject export --also'|'subject erase --also'|'subject erase --ticket'|'subject erase --reason'|'subject erase --received'|'subject erase --confirm'|'subject verify --subject'|'subject receipts --subject'|'subject receipts --format'|'sites list --email'|'sites create --name'|'sites create --policy-version'|'sites create --origin'|'sites create --email'|'sites update --name'|'sites update --policy-version'|'sites update --origin'|'sites update --add-origin'|'sites update --remove-origin'|'sites update --email'|'sites rotate-token --overlap'|'sites rotate-token --email'|'keys list --email'|'keys create --name'|'keys create --scope'|'keys create --expires'|'keys create --email'|'keys revoke --confirm'|'keys revoke --email'|'usage --email'|'auth login --email'|'auth login --key-name'|'auth login --scope'|'serve --host'|'serve --port'|'serve --database-url'|'admin account create --email'|'admin account create --site'|'admin account create --plan'|'admin account create --monthly-quota'|'admin account create --database-url'|'admin user password --email'|'admin user password --database-url'|'admin purge --older-than'|'admin purge --database-url'|'admin purge --confirm'|*' --columns'|*' --base-url'|*' --timeout'|*' --max-wait') return ;;
-      'create --file'|'create --failed-out'|'subject erase --export-first'|'subject erase --plan-out'|'subject erase --apply'|'subject verify --public-key'|'serve --data-dir'|'admin account create --data-dir'|'admin user password --data-dir'|'admin purge --data-dir'|*' --out'|*' --ca-file') compopt -o default 2> /dev/null; return ;;
+      'create --file'|'create --failed-out'|'subject erase --export-first'|'subject erase --plan-out'|'subject erase --apply'|'subject verify --public-key'|'verify --keys'|'verify --public-key'|'serve --data-dir'|'admin account create --data-dir'|'admin user password --data-dir'|'admin purge --data-dir'|*' --out'|*' --ca-file') compopt -o default 2> /dev/null; return ;;
       *' --output'|*' -o') words=$'table\ntsv\njson\nndjson\ncsv\nyaml\nid' ;;
       *' --profile'|*' -p') words=$(consentctl completion values profiles 2> /dev/null); [[ $words ]] || return ;;
       *' --color') words=$'auto\nalways\nnever' ;;
   esac
   case $at in
-    '') commands='create list ls get update rm delete history subject sites keys usage auth config completion commands doctor serve admin' flags='' ;;
+    '') commands='create list ls get update rm delete history subject receipt verify sites keys usage auth config completion commands doctor serve admin' flags='' ;;
     'create') commands='' flags='--site --accepted --refused --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --ignore-quota --dry-run' ;;
     'list') commands='' flags='--site --subject --consent-id --accepted --refused --from --to --include-deleted --at --limit --all --cursor --max-requests' ;;
     'get') commands='' flags='--include-deleted --at' ;;
@@ -92,6 +94,8 @@ _consentctl() {
     'subject receipts') commands='' flags='--subject --format' ;;
     'subject keys') commands='show' flags='' ;;
     'subject keys show') commands='' flags='' ;;
+    'receipt') commands='' flags='' ;;
+    'verify') commands='' flags='--keys --public-key' ;;
     'sites') commands='list create update rotate-token' flags='' ;;
     'sites list') commands='' flags='--email --password-stdin' ;;
     'sites create') commands='' flags='--dry-run --name --policy-version --origin --email --password-stdin' ;;

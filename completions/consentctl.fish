@@ -3,7 +3,7 @@ function __consentctl_at
     set -l at ''
     set -l previous ''
     for word in (commandline -opc)[2..-1]
-        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --also --ticket --reason --received --export-first --plan-out --apply --public-key --email --name --origin --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --older-than
+        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --also --ticket --reason --received --export-first --plan-out --apply --public-key --keys --email --name --origin --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --older-than
             set previous ''
             continue
         end
@@ -27,6 +27,10 @@ function __consentctl_at
                 set at 'history'
             case ' subject'
                 set at 'subject'
+            case ' receipt'
+                set at 'receipt'
+            case ' verify'
+                set at 'verify'
             case ' sites'
                 set at 'sites'
             case ' keys'
@@ -154,6 +158,8 @@ complete -c consentctl -n '__consentctl_at \'\'' -a rm -d 'Delete records, keepi
 complete -c consentctl -n '__consentctl_at \'\'' -a delete -d 'Delete records, keeping their history'
 complete -c consentctl -n '__consentctl_at \'\'' -a history -d 'Show the audit trail of records'
 complete -c consentctl -n '__consentctl_at \'\'' -a subject -d 'Find, export and erase what is held on a person, with proof'
+complete -c consentctl -n '__consentctl_at \'\'' -a receipt -d 'Print the signed receipt of a record'
+complete -c consentctl -n '__consentctl_at \'\'' -a verify -d 'Verify receipts and other signed documents, offline where their keys are at hand'
 complete -c consentctl -n '__consentctl_at \'\'' -a sites -d 'Administer the sites of the account'
 complete -c consentctl -n '__consentctl_at \'\'' -a keys -d 'Administer the API keys of the account'
 complete -c consentctl -n '__consentctl_at \'\'' -a usage -d 'Show what is used of the monthly quota'
@@ -236,6 +242,8 @@ complete -c consentctl -n '__consentctl_at \'subject verify\'' -l public-key -r 
 complete -c consentctl -n '__consentctl_at \'subject receipts\'' -l subject -x -d 'only those about this data subject'
 complete -c consentctl -n '__consentctl_at \'subject receipts\'' -l format -x -d 'print one: its exact bytes (json), or a page for the ticket (md)'
 complete -c consentctl -n '__consentctl_at \'subject keys\'' -a show -d 'Print the public key that receipts are verified with'
+complete -c consentctl -n '__consentctl_at \'verify\'' -l keys -r -F -d 'verify with the keys of this set, as a service publishes them'
+complete -c consentctl -n '__consentctl_at \'verify\'' -l public-key -r -F -d 'verify with this public key, in PEM'
 complete -c consentctl -n '__consentctl_at \'sites\'' -a list -d 'List sites, newest first'
 complete -c consentctl -n '__consentctl_at \'sites\'' -a create -d 'Make a site, and its token'
 complete -c consentctl -n '__consentctl_at \'sites\'' -a update -d 'Change the name, the policy version or the origins of a site'

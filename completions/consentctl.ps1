@@ -11,6 +11,8 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     ' delete' = 'rm'
     ' history' = 'history'
     ' subject' = 'subject'
+    ' receipt' = 'receipt'
+    ' verify' = 'verify'
     ' sites' = 'sites'
     ' keys' = 'keys'
     ' usage' = 'usage'
@@ -60,7 +62,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin user password' = 'admin user password'
   }
   $commands = @{
-    '' = @(@('create', 'Create a consent record, or many from a file'), @('list', 'List records, newest first'), @('ls', 'List records, newest first'), @('get', 'Show records by their ids'), @('update', 'Change what a record accepts'), @('rm', 'Delete records, keeping their history'), @('delete', 'Delete records, keeping their history'), @('history', 'Show the audit trail of records'), @('subject', 'Find, export and erase what is held on a person, with proof'), @('sites', 'Administer the sites of the account'), @('keys', 'Administer the API keys of the account'), @('usage', 'Show what is used of the monthly quota'), @('auth', 'Store, check and remove API keys'), @('config', 'Show and change the settings'), @('completion', 'Make the shell complete commands, flags and values'), @('commands', 'List every command, its flags and examples'), @('doctor', 'Check the settings, the instance and the key'), @('serve', 'Run the service'), @('admin', 'Administer the database of a service'))
+    '' = @(@('create', 'Create a consent record, or many from a file'), @('list', 'List records, newest first'), @('ls', 'List records, newest first'), @('get', 'Show records by their ids'), @('update', 'Change what a record accepts'), @('rm', 'Delete records, keeping their history'), @('delete', 'Delete records, keeping their history'), @('history', 'Show the audit trail of records'), @('subject', 'Find, export and erase what is held on a person, with proof'), @('receipt', 'Print the signed receipt of a record'), @('verify', 'Verify receipts and other signed documents, offline where their keys are at hand'), @('sites', 'Administer the sites of the account'), @('keys', 'Administer the API keys of the account'), @('usage', 'Show what is used of the monthly quota'), @('auth', 'Store, check and remove API keys'), @('config', 'Show and change the settings'), @('completion', 'Make the shell complete commands, flags and values'), @('commands', 'List every command, its flags and examples'), @('doctor', 'Check the settings, the instance and the key'), @('serve', 'Run the service'), @('admin', 'Administer the database of a service'))
     'create' = @()
     'list' = @()
     'get' = @()
@@ -76,6 +78,8 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'subject receipts' = @()
     'subject keys' = @(, @('show', 'Print the public key that receipts are verified with'))
     'subject keys show' = @()
+    'receipt' = @()
+    'verify' = @()
     'sites' = @(@('list', 'List sites, newest first'), @('create', 'Make a site, and its token'), @('update', 'Change the name, the policy version or the origins of a site'), @('rotate-token', 'Give a site a new token'))
     'sites list' = @()
     'sites create' = @()
@@ -132,6 +136,8 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'subject receipts' = @(@('--subject', 'only those about this data subject'), @('--format', 'print one: its exact bytes (json), or a page for the ticket (md)'))
     'subject keys' = @()
     'subject keys show' = @()
+    'receipt' = @()
+    'verify' = @(@('--keys', 'verify with the keys of this set, as a service publishes them'), @('--public-key', 'verify with this public key, in PEM'))
     'sites' = @()
     'sites list' = @(@('--email', 'who signs in (CONSENTCTL_EMAIL, or the profile’s)'), @('--password-stdin', 'read the password from standard input instead of asking for it'))
     'sites create' = @(@('--dry-run', 'print the method, URL and body of what would be sent, and change nothing'), @('--name', 'what people know the site by'), @('--policy-version', 'the version of its policy (1)'), @('--origin', 'where its banner may be, such as https://shop.example; repeat'), @('--email', 'who signs in (CONSENTCTL_EMAIL, or the profile’s)'), @('--password-stdin', 'read the password from standard input instead of asking for it'))
@@ -215,6 +221,8 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'subject verify --public-key' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'subject receipts --subject' = { @(, @('', '')) }
     'subject receipts --format' = { @(, @('', '')) }
+    'verify --keys' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
+    'verify --public-key' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'sites list --email' = { @(, @('', '')) }
     'sites create --name' = { @(, @('', '')) }
     'sites create --policy-version' = { @(, @('', '')) }
@@ -269,7 +277,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     '* --max-wait' = { @(, @('', '')) }
     '* --ca-file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
   }
-  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--pref', '--preferences', '--consent-id', '--subject', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--concurrency', '--max-errors', '--failed-out', '--resume', '--from', '--to', '--at', '--limit', '--cursor', '--max-requests', '--confirm', '--also', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--public-key', '--email', '--name', '--origin', '--add-origin', '--remove-origin', '--overlap', '--scope', '--expires', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--older-than')
+  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--pref', '--preferences', '--consent-id', '--subject', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--concurrency', '--max-errors', '--failed-out', '--resume', '--from', '--to', '--at', '--limit', '--cursor', '--max-requests', '--confirm', '--also', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--public-key', '--keys', '--email', '--name', '--origin', '--add-origin', '--remove-origin', '--overlap', '--scope', '--expires', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--older-than')
   $words = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
   if ($wordToComplete -ne '' -and $words.Count -gt 0) { $words = @($words | Select-Object -SkipLast 1) }
   $at = ''

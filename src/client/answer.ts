@@ -1,3 +1,4 @@
+import type * as z from 'zod'
 import { ErrorBody } from '../contract/errors.ts'
 import type { Endpoint } from '../contract/index.ts'
 import type { Received } from './attempt.ts'
@@ -5,7 +6,18 @@ import { ApiError, type Call, ContractError } from './errors.ts'
 import { header } from './exchange.ts'
 
 /** What an answer says: the endpoint's response. Throws an ApiError, or a ContractError for what is not of the service. */
-export function read(endpoint: Endpoint, call: Call, { reply, headers, text }: Received): unknown {
+export function read(endpoint: Endpoint, call: Call, received: Received): unknown {
+  return bodyOf(call, received, endpoint.response)
+}
+
+/** The text of a success that is JSON of any kind; whoever asks for it looks whether it is what it should be. */
+export function readText(_: Endpoint, call: Call, received: Received): string {
+  bodyOf(call, received, null)
+  return received.text
+}
+
+/** The body of a success, as its schema has it where there is one. */
+function bodyOf(call: Call, { reply, headers, text }: Received, schema: z.ZodType | null): unknown {
   const { status } = reply
   const refuse = (problem: string) => new ContractError(call, reply, text, problem)
   const isSuccess = status >= 200 && status < 300
@@ -19,7 +31,8 @@ export function read(endpoint: Endpoint, call: Call, { reply, headers, text }: R
   }
   const body = isEmpty ? null : parseJson(text)
   if (body === undefined) throw refuse('the answer is not JSON')
-  const parsed = (isSuccess ? endpoint.response : ErrorBody).safeParse(body)
+  if (isSuccess && schema === null) return body
+  const parsed = (isSuccess && schema ? schema : ErrorBody).safeParse(body)
   if (parsed.success && isSuccess) return parsed.data
   if (parsed.success) throw new ApiError(call, reply, parsed.data as ErrorBody)
   const place = parsed.error.issues[0]?.path.join('.') || 'whole body'

@@ -36,6 +36,8 @@ export interface Client {
   }
   /** Calls any endpoint; the contract of what a command does not use is then not loaded. */
   call<E extends Endpoint>(endpoint: E, input: CallInput<E>): ReturnType<Method<E>>
+  /** The same of an answer that is signed: its text as it came. That it is JSON is all that is looked at. */
+  text<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<string>
   /** The pages of a list of consents, one after the other. */
   pages(query: ConsentQuery, extent: Extent): AsyncGenerator<WalkedPage>
   /** The answer to one GET of a path, whatever it is; `limit` in milliseconds. Throws a NetworkError. */
@@ -71,6 +73,8 @@ export function createClient(connect: () => Promise<Connection>): Client {
     consents: methodsOfConsents,
     call: <E extends Endpoint>(endpoint: E, input: CallInput<E>) =>
       send(endpoint, input) as ReturnType<Method<E>>,
+    text: <E extends Endpoint>(endpoint: E, input: CallInput<E>) =>
+      send(endpoint, { ...input, asText: true }) as Promise<string>,
     pages: (query, extent) => walk(methodsOfConsents.list, query, extent),
     probe: async (path, limit) => (await open()).probe(path, limit),
     offers: async (endpoint, parameter) => (await open()).offers(endpoint, parameter),

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { consents } from '../contract/consents.ts'
 import type { Endpoint } from '../contract/endpoint.ts'
-import { read } from './answer.ts'
+import { read, readText } from './answer.ts'
 import { attempt } from './attempt.ts'
 import { callOf, cookiesOf, headersOf, isSignIn } from './call.ts'
 import type { Connection } from './connection.ts'
@@ -16,6 +16,8 @@ export interface Input {
   readonly body?: unknown
   /** What makes a create that is sent twice happen once, where the instance honours it. */
   readonly idempotencyKey?: string | undefined
+  /** Whether a success is wanted as the text that it came as. */
+  readonly asText?: boolean
   /** Told of every answer to the call that came whole, whatever it says. */
   readonly onAnswer?: ((answer: Answered) => void) | undefined
 }
@@ -127,7 +129,7 @@ function opened(
     const answer = await (connection.trace?.follow(call, { headers, body }, send) ?? send())
     const at = Date.parse(header(answer.headers, 'date') ?? '')
     input.onAnswer?.({ requestId: answer.reply.requestId, at: Number.isNaN(at) ? null : at })
-    const data = read(endpoint, call, answer)
+    const data = (input.asText ? readText : read)(endpoint, call, answer)
     if (isSignIn(connection, endpoint)) Object.assign(common, cookiesOf(answer.headers['set-cookie']))
     return data
   }

@@ -6,6 +6,7 @@ import type { FormatName, View } from '../output/index.ts'
 import type { Output } from './output.ts'
 import { refuseChoice } from './presentation.ts'
 import { printing } from './print.ts'
+import { printingText } from './print-text.ts'
 
 type Run<S extends z.ZodType, Returned> = (ctx: Context, options: z.output<S>) => Promise<Returned>
 
@@ -54,6 +55,16 @@ export function fileAction<S extends z.ZodType>(
       throw usageError('say where it is to be written', 'add --out with the name of a new file')
     refuseChoice(ctx, true)
     await run(ctx, options, out)
+  }
+}
+
+/** The same for a command whose output is one text that no format may change; `--out` takes it too. */
+export function textAction<S extends z.ZodType>(ctx: Context, schema: S, run: Run<S, string>): Action {
+  return async function (this: Command): Promise<void> {
+    const operands = this.args.length ? { operands: this.args } : {}
+    const options = readOptions(schema, { ...this.opts(), ...operands })
+    refuseChoice(ctx, true)
+    await printingText(ctx, () => run(ctx, options))
   }
 }
 

@@ -93,6 +93,8 @@ function hintOf({ code, retryAfter, call }: ApiError): string | undefined {
   if (code === 'rate_limited' || code === 'unavailable') return againHint(retryAfter)
   if (code === 'not_found' && call.path === '/api/v1/consents/:id')
     return call.method === 'GET' ? 'get --include-deleted, or history, if it was deleted' : undefined
+  if (code === 'not_found' && call.path.endsWith('/receipt'))
+    return 'a deleted record has none; consentctl history shows what became of it'
   if (code !== 'not_found' || call.path.startsWith('/api/v1/consents')) return undefined
   if (call.id === null) return 'not every instance has this; check its address: consentctl config list'
   return call.path.startsWith('/api/v1/keys')

@@ -64,14 +64,19 @@ function hasOddQuotes(bytes: Buffer): boolean {
 
 /** A whole file, or stdin for `-`, as UTF-8 text of at most 1 MiB. */
 export async function readText(io: Io, source: string): Promise<string> {
+  return decode(await readBytes(io, source, 1), nameOf(source))
+}
+
+/** A whole file, or stdin for `-`, of at most so many MiB. */
+export async function readBytes(io: Io, source: string, most: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of readChunks(io, source)) {
     length += chunk.length
-    if (length > longestLine) throw dataError(`${nameOf(source)} is larger than 1 MiB`)
+    if (length > most * 1024 * 1024) throw dataError(`${nameOf(source)} is larger than ${most} MiB`)
     chunks.push(chunk)
   }
-  return decode(Buffer.concat(chunks), nameOf(source))
+  return Buffer.concat(chunks)
 }
 
 /** UTF-8 as text, without a byte order mark; anything else is an error rather than U+FFFD in the records. */

@@ -49,6 +49,14 @@ export const tree: Group = {
     load: async () => (await import('../commands/consents/history.ts')).history,
   },
   ...subject,
+  receipt: {
+    summary: 'Print the signed receipt of a record',
+    load: async () => (await import('../commands/consents/receipt.ts')).receipt,
+  },
+  verify: {
+    summary: 'Verify receipts and other signed documents, offline where their keys are at hand',
+    load: async () => (await import('../commands/verify/verify.ts')).verify,
+  },
   ...account,
   ...local,
   serve: {

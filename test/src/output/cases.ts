@@ -1,6 +1,8 @@
 import { HttpResponse, http, type RequestHandler } from 'msw'
 import type { Consent } from '../../../src/contract/index.ts'
 import type { PurgeOrder, ServerModule } from '../../../src/contract/server.ts'
+import { keyIdOf } from '../../../src/evidence/keys.ts'
+import { receiptOf, serviceKey, signedReceipt } from '../consent-receipt.ts'
 import {
   apiKeyOf,
   email,
@@ -81,6 +83,9 @@ const purged = [
   { account_id: uuid(6), expired: 2, purged: 12 },
   { account_id: uuid(9), expired: 0, purged: 1 },
 ]
+
+/** The key of these tests, as an instance publishes it. */
+const keysFile = 'test/fixtures/consent-keys.json'
 
 const server = async () =>
   ({
@@ -271,6 +276,24 @@ export const cases: readonly Case[] = [
     rows: [key],
     single: true,
     id: 'id',
+  },
+  {
+    name: 'verify',
+    args: ['verify', '-', '--keys', keysFile],
+    handlers: [],
+    stdin: signedReceipt(),
+    rows: [
+      {
+        file: '-',
+        type: 'consent_receipt',
+        result: 'valid',
+        signed_by: keyIdOf(serviceKey),
+        issued_at: receiptOf().issued_at,
+        detail: `the key is from ${keysFile}`,
+      },
+    ],
+    single: true,
+    id: 'file',
   },
   {
     name: 'usage',

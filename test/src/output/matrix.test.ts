@@ -15,7 +15,16 @@ const aboutSettings: [name: string, id: string][] = [
 
 /** Commands that print no records. */
 const silent = [
-  ...['auth login', 'auth logout', 'subject export', 'config set', 'config unset', 'config remove', 'serve'],
+  ...[
+    'auth login',
+    'auth logout',
+    'subject export',
+    'config set',
+    'config unset',
+    'config remove',
+    'serve',
+    'receipt',
+  ],
   ...['bash', 'zsh', 'fish', 'powershell', 'install'].map(name => `completion ${name}`),
 ]
 

@@ -1,0 +1,96 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { HttpResponse, http } from 'msw'
+import { describe, expect, it } from 'vitest'
+import { newSigningKey } from '../../../src/evidence/keys.ts'
+import { signDocument } from '../../../src/evidence/signed.ts'
+import { useFolder } from '../../support/cli.ts'
+import { receiptOf, signedReceipt } from '../consent-receipt.ts'
+import { acting, answers, byId, fails, machineError, useCli, uuid } from '../support.ts'
+
+const cli = useCli()
+const folder = useFolder()
+const id = uuid(1)
+const text = signedReceipt()
+
+const answering = (body: string, type = 'application/json') =>
+  cli.instance.use(
+    http.get(`${byId}/receipt`, () => new HttpResponse(body, { headers: { 'content-type': type } })),
+  )
+const describing = (...paths: string[]) =>
+  cli.instance.use(
+    answers('get', '*/api/v1/openapi.json', {
+      paths: Object.fromEntries(paths.map(path => [path, { get: {} }])),
+    }),
+  )
+
+describe('receipt', () => {
+  it('prints the receipt byte for byte as the instance sent it', async () => {
+    answering(text)
+    expect(await cli.run(['receipt', id])).toEqual({ code: 0, stdout: text, stderr: '' })
+    expect(cli.sent()).toEqual([
+      { method: 'GET', path: `/api/v1/consents/${id}/receipt`, query: {}, body: undefined },
+    ])
+  })
+
+  it('writes it into a new file that only its owner can read, and never over another one', async () => {
+    answering(text)
+    const file = join(folder.path, 'receipt.json')
+    const ran = await cli.run(['receipt', id, '--out', file])
+    expect(ran).toEqual({ code: 0, stdout: '', stderr: `wrote ${file}\n` })
+    expect([readFileSync(file, 'utf8'), statSync(file).mode & 0o777]).toEqual([text, 0o600])
+    writeFileSync(file, 'mine')
+    expect(await cli.run(['receipt', id, '--out', file])).toMatchObject({ code: 2, stdout: '' })
+    expect(readFileSync(file, 'utf8')).toBe('mine')
+    expect(cli.sent()).toHaveLength(1)
+  })
+
+  it.each<[what: string, body: string]>([
+    ['has a colour in it', text.replace('"dpv:Consent"', '"\u001b[31mdpv:Consent"')],
+    ['has a bidirectional control in it', text.replace('\\u202e', '\u202e')],
+    ['is not signed', JSON.stringify(receiptOf())],
+    ['has a key twice', text.replace('"record_version": 1,', '"record_version": 1,\n  "record_version": 1,')],
+    ['is of another record', signedReceipt({ record_id: uuid(2) })],
+    [
+      'is another document',
+      signDocument({ type: 'checkpoint', version: 1, key_id: 'x'.repeat(43) }, newSigningKey()),
+    ],
+    ['is empty', ''],
+  ])('refuses an answer that %s, and prints nothing of it', async (_what, body) => {
+    answering(body)
+    const { code, stdout, stderr } = await cli.run(['receipt', id])
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(/is no receipt|is not JSON/)
+    expect(stderr).not.toMatch(acting)
+  })
+
+  it('explains an answer that is not the service’s as ever', async () => {
+    answering('<h1>sign in</h1>', 'text/html')
+    const { code, stderr } = await cli.run(['receipt', id, '-o', 'json'])
+    expect(code).toBe(2)
+    expect(machineError(stderr)).toMatchObject({ code: 'unexpected_answer' })
+  })
+})
+
+describe('an instance that answers with 404', () => {
+  it('and has receipts has none of that record', async () => {
+    describing('/api/v1/consents/{id}/receipt')
+    cli.instance.use(http.get(`${byId}/receipt`, () => fails(404, 'not_found')))
+    const { code, stderr } = await cli.run(['receipt', id])
+    expect(code).toBe(3)
+    expect(stderr).toContain(`no consent with id ${id} (not_found)\ntry: a deleted record has none`)
+  })
+
+  it.each<[what: string, describe: () => void]>([
+    ['has other routes alone', () => describing('/api/v1/consents/{id}')],
+    ['has no description', () => cli.instance.use(http.get('*/openapi.json', () => fails(404, 'not_found')))],
+  ])('and %s issues none at all, and that is said', async (_what, describe) => {
+    describe()
+    for (const answer of [fails(404, 'not_found'), new HttpResponse('<h1>Nothing</h1>', { status: 404 })]) {
+      cli.instance.use(http.get(`${byId}/receipt`, () => answer.clone() as HttpResponse<string>))
+      const { code, stderr } = await cli.run(['receipt', id])
+      expect(code).toBe(2)
+      expect(stderr).toMatch(/issues no receipts \(not_offered\)\ntry: consentctl history/)
+    }
+  })
+})

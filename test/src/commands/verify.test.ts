@@ -1,0 +1,243 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { keyIdOf, newSigningKey, privatePem, publicPem, signingKeyOf } from '../../../src/evidence/keys.ts'
+import { signDocument } from '../../../src/evidence/signed.ts'
+import { run, useFolder } from '../../support/cli.ts'
+import { schemaProblems } from '../../support/schemas.ts'
+import { keySetOf, receiptOf, serviceKey, signedReceipt } from '../consent-receipt.ts'
+import { answers, dangerous, fails, machineError, screen, useCli } from '../support.ts'
+
+const cli = useCli()
+const folder = useFolder()
+const text = signedReceipt()
+const other = signingKeyOf(Buffer.alloc(32, 6))
+const keyId = keyIdOf(serviceKey)
+
+const put = (name: string, content: string | Buffer) => {
+  const file = join(folder.path, name)
+  writeFileSync(file, content)
+  return file
+}
+const keysPath = '*/.well-known/consent-keys.json'
+let keys: string
+let pem: string
+beforeEach(() => {
+  keys = put('consent-keys.json', JSON.stringify(keySetOf(other, serviceKey)))
+  pem = put('key.pem', publicPem(serviceKey))
+})
+
+/** The verdict on a file's content, without any network. */
+async function verdict(content: string | Buffer, flags = ['--keys', keys]) {
+  const { code, stdout, stderr } = await run(['verify', put('a.json', content), ...flags, '--json'])
+  expect(stderr).toBe('')
+  const row = JSON.parse(stdout)
+  expect(code).toBe(row.result === 'valid' ? 0 : 5)
+  return row
+}
+
+/** Expects a file not to be valid, and why. */
+async function expectNotValid(content: string | Buffer, why: RegExp, flags?: string[]) {
+  const row = await verdict(content, flags)
+  expect(row).toMatchObject({ result: 'not_valid', signed_by: null, issued_at: null })
+  expect(row.detail).toMatch(why)
+}
+
+describe('a receipt as it was signed', () => {
+  it.each<[what: string, flags: () => string[], source: string]>([
+    ['a set of keys', () => ['--keys', keys], 'consent-keys.json'],
+    ['the key in PEM', () => ['--public-key', pem], 'key.pem'],
+    [
+      'one of several',
+      () => ['--public-key', put('other.pem', publicPem(other)), '--public-key', pem],
+      'key.pem',
+    ],
+    ['the private key', () => ['--public-key', put('private.pem', privatePem(serviceKey))], 'private.pem'],
+  ])('is valid with %s, without any network', async (_what, flags, source) => {
+    const row = await verdict(text, flags())
+    expect(row).toMatchObject({
+      file: join(folder.path, 'a.json'),
+      type: 'consent_receipt',
+      result: 'valid',
+      signed_by: keyId,
+      issued_at: '2026-01-31T09:30:01.000Z',
+    })
+    expect(row.detail).toContain(source)
+    expect(schemaProblems(text)).toEqual([])
+  })
+
+  it('is valid from standard input, with the keys that the instance publishes', async () => {
+    cli.instance.use(answers('get', keysPath, keySetOf(other, serviceKey)))
+    const { code, stdout } = await cli.run(['verify', '-', '--json'], { stdin: text })
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ file: '-', detail: expect.stringContaining(cli.instance.url) })
+    expect(cli.sent().map(({ path }) => path)).toEqual(['/.well-known/consent-keys.json'])
+    expect(cli.instance.requests[0]?.headers.authorization).toBeUndefined()
+  })
+
+  it('needs no API key to be verified', async () => {
+    cli.instance.use(answers('get', keysPath, keySetOf(serviceKey)))
+    const env = { CONSENTCTL_API_KEY: undefined }
+    expect(await cli.run(['verify', '-'], { stdin: text, env })).toMatchObject({ code: 0, stderr: '' })
+  })
+})
+
+describe('several files', () => {
+  it('are told of one by one, and are all valid only if each is; the keys are asked for once', async () => {
+    cli.instance.use(answers('get', keysPath, keySetOf(serviceKey)))
+    const [good, bad] = [put('good.json', text), put('bad.json', text.replace('DE', 'FR'))]
+    const ran = await cli.run(['verify', good, bad, good, '-o', 'tsv'])
+    expect(ran.code).toBe(5)
+    const rows = ran.stdout.trimEnd().split('\n')
+    expect(rows.map(row => row.split('\t')[2])).toEqual(['valid', 'not_valid', 'valid'])
+    expect(cli.sent()).toHaveLength(1)
+    expect(await cli.run(['verify', good, good, '-q'])).toMatchObject({
+      code: 0,
+      stdout: `${good}\n${good}\n`,
+    })
+  })
+})
+
+describe('what is not valid', () => {
+  it('with any one byte changed, whatever it becomes', async () => {
+    const bytes = Buffer.from(text)
+    const files: string[] = []
+    for (let index = 0; index < bytes.length; index += 1) {
+      const changed = Buffer.from(bytes)
+      const byte = changed[index] ?? 0
+      changed[index] = [byte ^ 1, byte ^ 32, 10, 32, 65, 0][index % 6] === byte ? byte ^ 2 : byte ^ 1
+      files.push(put(`byte-${index}`, changed))
+    }
+    const { code, stdout } = await run(['verify', ...files, '--keys', keys, '-o', 'ndjson'])
+    const results = stdout.trimEnd().split('\n')
+    expect([code, results.length]).toEqual([5, bytes.length])
+    expect(results.filter(line => !line.includes('"result":"not_valid"'))).toEqual([])
+  })
+
+  it.each<[what: string, content: () => string | Buffer, why: RegExp]>([
+    ['nothing', () => '', /no signature as its last line/],
+    ['JSON that is not signed', () => JSON.stringify(receiptOf(), null, 2), /its end is missing/],
+    [
+      'another valid key in its key_id',
+      () => text.replace(keyId, keyIdOf(other)),
+      /it, its key_id or its signature was changed/,
+    ],
+    [
+      'an unknown key in its key_id',
+      () => text.replace(keyId, 'x'.repeat(43)),
+      /names the key x{43}, which is unknown: it is none of those from .*consent-keys\.json/,
+    ],
+    [
+      'the signature of another one',
+      () =>
+        text.replace(/"signature".*\n/, /"signature".*\n/.exec(signedReceipt({ country: 'FR' }))?.[0] ?? ''),
+      /was changed/,
+    ],
+    [
+      'a version of the future',
+      () => signedReceipt({ version: 2 }),
+      /version 2, and .* version 1: a newer one/,
+    ],
+    ['no version that there is', () => signedReceipt({ version: 0.5 }), /a version that there is not: 0\.5/],
+    [
+      'an unknown type',
+      () => signedReceipt({ type: 'gift\u202ecard' }),
+      /of the type gift.*card, which this/,
+    ],
+    ['a name of every object as its type', () => signedReceipt({ type: 'constructor' }), /does not know/],
+    [
+      'a key given twice',
+      () => text.replace('\n  "country"', '\n  "region": null,\n  "country"'),
+      /the key "region" twice/,
+    ],
+    ['CRLF', () => text.replaceAll('\n', '\r\n'), /^line ends were changed to CRLF/],
+    ['a byte order mark', () => `\ufeff${text}`, /begins with a byte order mark/],
+    ['UTF-16', () => Buffer.from(`\ufeff${text}`, 'utf16le'), /UTF-16/],
+    ['no last line end', () => text.trimEnd(), /its end is missing/],
+    ['an empty line more', () => `${text}\n`, /no signature as its last line/],
+    [
+      'what its type does not have, though it is signed',
+      () => signedReceipt({ consent_status: 'yes' }),
+      /is signed, but not as its type says \(consent_status: /,
+    ],
+    [
+      'more than its type has, though it is signed',
+      () => signedReceipt({ purpose: 'x' }),
+      /not as its type says/,
+    ],
+  ])('%s', async (_what, content, why) => {
+    await expectNotValid(content(), why)
+  })
+
+  it('is told to people without anything that acts on their terminal', async () => {
+    const file = put('a.json', signedReceipt({ type: '\u001b[31m\u202e' }))
+    const { code, stdout } = await run(['verify', file, '--keys', keys, '--color', 'never'], screen)
+    expect(code).toBe(5)
+    expect(stdout).not.toMatch(dangerous)
+  })
+
+  it('a receipt whose key is another one than the one that is given', async () => {
+    await expectNotValid(text, /unknown/, ['--public-key', put('other.pem', publicPem(other))])
+  })
+})
+
+describe('keys that cannot be used', () => {
+  const [jwk] = keySetOf(serviceKey).keys
+  it.each<[what: string, content: string]>([
+    ['no JSON', 'x'],
+    ['no set of keys', '{"kid":"a"}'],
+    ['a set without a key of Ed25519', JSON.stringify({ keys: [{ kty: 'RSA' }] })],
+    ['a key with the id of another', JSON.stringify({ keys: [{ ...jwk, kid: keyIdOf(other) }] })],
+    ['a key with the PEM of another', JSON.stringify({ keys: [{ ...jwk, pem: publicPem(other) }] })],
+    ['a key of another length', JSON.stringify({ keys: [{ ...jwk, x: 'AAAA' }] })],
+    ['a key given twice', `{"keys":[],"keys":[]}`],
+  ])('%s', async (_what, content) => {
+    const file = put('bad-keys.json', content)
+    const { code, stdout, stderr } = await run(['verify', put('a.json', text), '--keys', file])
+    expect([code, stdout]).toEqual([5, ''])
+    expect(stderr).toContain(file)
+  })
+
+  it('no key in PEM, and files that are not there', async () => {
+    const file = put('a.json', text)
+    expect(await run(['verify', file, '--public-key', keys])).toMatchObject({ code: 5, stdout: '' })
+    for (const args of [
+      [file, '--keys', 'missing'],
+      [file, '--public-key', 'missing'],
+      ['missing', '--keys', keys],
+    ])
+      expect(await run(['verify', ...args])).toMatchObject({
+        code: 2,
+        stdout: '',
+        stderr: expect.stringContaining('there is no file missing'),
+      })
+  })
+
+  it('an instance that publishes none, or is not set', async () => {
+    const file = put('a.json', text)
+    cli.instance.use(answers('get', '*/api/v1/openapi.json', { paths: {} }))
+    cli.instance.use(answers('get', keysPath, await fails(404, 'not_found').json(), 404))
+    const { code, stderr } = await cli.run(['verify', file, '-o', 'json'])
+    expect(code).toBe(2)
+    expect(machineError(stderr)).toMatchObject({
+      code: 'not_offered',
+      hint: expect.stringContaining('--keys'),
+    })
+    const none = await run(['verify', file], { env: { CONSENTCTL_CONFIG_DIR: cli.freshFolder() } })
+    expect(none).toMatchObject({ code: 2, stdout: '' })
+    expect(none.stderr).toContain('--keys')
+  })
+
+  it('a set with keys of other kinds, which are passed over', async () => {
+    const mixed = { keys: [{ kty: 'RSA', n: 'x' }, ...keySetOf(serviceKey).keys] }
+    expect(await verdict(text, ['--keys', put('mixed.json', JSON.stringify(mixed))])).toMatchObject({
+      result: 'valid',
+    })
+  })
+})
+
+it('a document that a stranger signed for himself proves nothing of the service', async () => {
+  const stranger = newSigningKey()
+  const forged = signDocument({ ...receiptOf(), key_id: keyIdOf(stranger) }, stranger)
+  await expectNotValid(forged, /unknown/)
+})

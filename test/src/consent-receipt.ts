@@ -1,0 +1,66 @@
+import {
+  type ConsentReceipt,
+  consentContext,
+  consentSchemaVersion,
+} from '../../src/contract/documents/consent-receipt.ts'
+import { keyIdOf, publicBytes, publicPem, signingKeyOf } from '../../src/evidence/keys.ts'
+import { signDocument } from '../../src/evidence/signed.ts'
+import { site, uuid } from './support.ts'
+
+/** What the service of these tests signs with. */
+export const serviceKey = signingKeyOf(Buffer.alloc(32, 5))
+
+/** A receipt with every field, without its signature. */
+export function receiptOf(fields: object = {}): ConsentReceipt {
+  return {
+    type: 'consent_receipt',
+    version: 1,
+    '@context': consentContext,
+    schema_version: consentSchemaVersion,
+    receipt_id: uuid(20),
+    issued_at: '2026-01-31T09:30:01.000Z',
+    record_id: uuid(1),
+    pii_principal_id: 'maria\u202e@example.com',
+    consent_id: null,
+    privacy_notice: { site_id: site, policy_version: 3 },
+    country: 'DE',
+    region: null,
+    consent_status: 'dpv:ConsentGiven',
+    preferences: { marketing: true },
+    events: [
+      {
+        event_id: uuid(21),
+        event_time: '2026-01-31T09:30:00.000Z',
+        event_type: 'dpv:Consent',
+        event_state: 'dpv:ConsentGiven',
+        entity_id: uuid(22),
+        changed_by: 'api_key',
+        preferences: { marketing: true },
+      },
+    ],
+    record_version: 1,
+    chain_head: '0'.repeat(64),
+    key_id: keyIdOf(serviceKey),
+    ...fields,
+  }
+}
+
+/** The text of a receipt as the service signs it. */
+export function signedReceipt(fields: object = {}): string {
+  return signDocument(receiptOf(fields), serviceKey)
+}
+
+/** The keys as an instance publishes them. */
+export function keySetOf(...keys: (typeof serviceKey)[]) {
+  return {
+    keys: keys.map(key => ({
+      kty: 'OKP',
+      crv: 'Ed25519',
+      x: publicBytes(key).toString('base64url'),
+      kid: keyIdOf(key),
+      use: 'sig',
+      alg: 'EdDSA',
+      pem: publicPem(key),
+    })),
+  }
+}
