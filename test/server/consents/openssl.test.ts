@@ -73,8 +73,12 @@ interface Change {
 const bytesFor = (byte: number) =>
   [byte ^ 1, 0x0a, 0x0d, 0x20, 0x00, 0x22, 0x41, 0xff].filter(one => one !== byte)
 
+/** Every byte, as two others. */
 function everyChange(text: Buffer): Change[] {
-  return [...text].flatMap((byte, at) => bytesFor(byte).map(other => ({ at, byte: other })))
+  return [...text].flatMap((byte, at) => {
+    const others = bytesFor(byte)
+    return [others[at % 7], others[(at + 3) % 7]].map(other => ({ at, byte: other ?? 0 }))
+  })
 }
 
 /** Some places with a value each, most of them in and around the last line. */
