@@ -7,8 +7,8 @@ import { signingKeys } from '../../contract/signing-keys.ts'
 import { dataError, usageError } from '../../errors/errors.ts'
 import { keyIdOf, publicKeyOf, publicPem, readPublicKey } from '../../evidence/keys.ts'
 import { readText } from '../../io/input.ts'
+import { ownKeys } from '../../subject/keys.ts'
 import { offered } from '../offered.ts'
-import { ownKeys } from './own-keys.ts'
 
 /** Public keys by their ids. */
 export interface Keys {

@@ -1,5 +1,7 @@
 import type * as z from 'zod'
+import { Checkpoint } from './checkpoint.ts'
 import { ConsentReceipt } from './consent-receipt.ts'
+import { ErasureCertificate } from './erasure-certificate.ts'
 import { ErasureReceipt } from './erasure-receipt.ts'
 import { ExportManifest } from './export-manifest.ts'
 
@@ -18,10 +20,24 @@ export interface DocumentKind {
 
 /** Every kind of signed document, by its `type`. A new one is a line here; its JSON Schema is generated. */
 export const documents: Readonly<Record<string, DocumentKind>> = {
+  checkpoint: {
+    title: 'Checkpoint',
+    version: 1,
+    schema: Checkpoint,
+    issuedAt: 'created_at',
+    signer: 'service',
+  },
   consent_receipt: {
     title: 'Consent receipt',
     version: 1,
     schema: ConsentReceipt,
+    issuedAt: 'issued_at',
+    signer: 'service',
+  },
+  erasure_certificate: {
+    title: 'Erasure certificate',
+    version: 1,
+    schema: ErasureCertificate,
     issuedAt: 'issued_at',
     signer: 'service',
   },
@@ -33,7 +49,7 @@ export const documents: Readonly<Record<string, DocumentKind>> = {
     signer: 'profile',
   },
   export_manifest: {
-    title: 'Manifest of an export',
+    title: 'Export manifest',
     version: 1,
     schema: ExportManifest,
     issuedAt: 'exported_at',

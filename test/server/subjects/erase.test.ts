@@ -4,6 +4,7 @@ import { eraseSubject } from '../../../server/subjects/service.ts'
 import { ErasureCertificate } from '../../../src/contract/documents/erasure-certificate.ts'
 import { newSigningKey, readPublicKey } from '../../../src/evidence/keys.ts'
 import { readSigned } from '../../../src/evidence/signed.ts'
+import { schemaProblems } from '../../support/schemas.ts'
 import { type Answer, useService } from '../../support/service.ts'
 import { expectRefused, inTurns, newOwner, type Owner } from '../consents/records.ts'
 import { insertChains } from '../purge/chains.ts'
@@ -32,6 +33,7 @@ function certified({ body }: Answer): ErasureCertificate {
   const { document, isSignedBy } = readSigned(Buffer.from(body.certificate))
   const publicKey = readPublicKey(key.export({ type: 'pkcs8', format: 'pem' }) as string)
   expect(isSignedBy(publicKey)).toBe(true)
+  expect(schemaProblems(body.certificate)).toEqual([])
   return ErasureCertificate.parse(document)
 }
 

@@ -1,0 +1,48 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { schemaProblems } from '../../support/schemas.ts'
+import { useCli } from '../support.ts'
+import { holds, maria, place } from './instance.ts'
+
+const cli = useCli()
+
+describe('verify, of what a profile has signed', () => {
+  it('takes receipts and manifests, asking nothing of anybody, and in another place with the public key', async () => {
+    holds(cli, 2)
+    const at = place(cli)
+    const file = join(at.state, '..', `${Math.random()}.json`)
+    expect(await at.run('export', maria, '--out', file)).toMatchObject({ code: 0 })
+    expect(await at.run('erase', maria, '--ticket', 'T', '--yes')).toMatchObject({ code: 0 })
+    const documents = [at.receipt(1), `${file}.manifest.json`]
+    for (const document of documents) expect(schemaProblems(readFileSync(document, 'utf8'))).toEqual([])
+
+    const asked = cli.sent().length
+    const verify = (env: Record<string, string>, ...args: string[]) =>
+      cli.run(['verify', ...documents, ...args, '-o', 'ndjson'], { env })
+    const { code, stdout } = await verify(at.env)
+    const rows = stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    expect(rows.map(({ type, result }) => [type, result])).toEqual([
+      ['erasure_receipt', 'valid'],
+      ['export_manifest', 'valid'],
+    ])
+    expect(rows[0].detail).toBe('the key is that of the profile default')
+    expect([code, cli.sent().length]).toEqual([0, asked])
+
+    const elsewhere = place(cli)
+    const stranger = await verify(elsewhere.env)
+    expect(stranger.code).toBe(5)
+    expect(stranger.stdout).toContain('which is unknown')
+    const key = join(at.state, 'public.pem')
+    writeFileSync(
+      key,
+      (await at.run('keys', 'show', '--json')).stdout
+        .replace(/[^]*?(-----BEGIN[^"]*)"[^]*/, '$1')
+        .replaceAll('\\n', '\n'),
+    )
+    expect(await verify(elsewhere.env, '--public-key', key)).toMatchObject({ code: 0 })
+  })
+})
