@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import type { State } from '../../src/evidence/chain.ts'
 import { system } from '../../src/evidence/chain.ts'
-import { insertEntries, lockBatch } from '../consents/fragments.ts'
+import { among, insertEntries, lockBatch } from '../consents/fragments.ts'
 import type { BatchLink, ChainRow } from '../consents/rows.ts'
 import { arrayOf } from '../db/array.ts'
 
@@ -10,6 +10,7 @@ export interface DueRow extends ChainRow, Pick<State, 'accepted' | 'policy_versi
   site_id: string
   country: string | null
   region: string | null
+  created_at: Date
   /** Whether its purge is written, and only more of its history than one statement takes is left. */
   is_begun: boolean
 }
@@ -22,6 +23,7 @@ export interface LeftRow extends Pick<State, 'accepted' | 'policy_version'> {
 export interface PurgeLink extends BatchLink {
   /** Of what is left of the record. */
   readonly recordHash: Buffer
+  readonly createdAt: Date
 }
 
 function isDue(sql: Sql, before: Date) {
@@ -52,12 +54,15 @@ export async function countDue(sql: Sql, accountId: string, before: Date): Promi
 /** Those that were deleted first. */
 export function findDue(sql: Sql, accountId: string, before: Date, limit: number): Promise<DueRow[]> {
   return sql<DueRow[]>`
-    select c.id, c.version, c.chain_head, c.updated_at, c.site_id, c.country, c.region, c.accepted, c.policy_version,
-      h.action = 'purged' as is_begun
-    from consents c
-    join consent_history h on h.account_id = c.account_id and h.consent_id = c.id and h.version = c.version
-    where c.account_id = ${accountId} and ${isDue(sql, before)}
-    order by c.deleted_at, c.id limit ${limit}`
+    select c.*, 'purged' = (
+      select action from consent_history h
+      where h.account_id = ${accountId} and h.consent_id = c.id and h.version = c.version
+    ) as is_begun
+    from (
+      select id, version, chain_head, updated_at, site_id, country, region, accepted, policy_version, created_at
+      from consents where account_id = ${accountId} and ${isDue(sql, before)}
+      order by deleted_at, id limit ${limit}
+    ) c`
 }
 
 /** What a purge leaves of the histories of records, each oldest first. */
@@ -90,14 +95,16 @@ export async function purgeRecords(
         version = e.version + 1, record_hash = r.record_hash, chain_head = e.hash, updated_at = e.at,
         purged_at = case when e.version <= ${reach} then e.at end
       from due join e on e.id = due.id join r on r.id = due.id
-      where c.account_id = ${accountId} and c.id = due.id
+      where c.account_id = ${accountId} and c.id = due.id and ${among(sql, sql`c.id`, links)}
       returning c.*
     ), old as (
       update consent_history h set salt = null, preferences = '{}'
       from c where h.account_id = ${accountId} and h.consent_id = c.id and h.version <= ${reach}
+        and ${among(sql, sql`h.consent_id`, links)}
     ), k as (
       delete from idempotency_keys k using c
       where k.account_id = ${accountId} and k.created_at = c.created_at and k.consent_id = c.id
+        and k.created_at = any (${arrayOf(links.map(link => link.createdAt))}::timestamptz[])
     ), ${insertEntries(sql, { action: 'purged', actor: system })}
     select count(*)::integer as count from c`
   return row?.count ?? 0

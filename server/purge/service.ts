@@ -131,5 +131,6 @@ function purgeLink(row: DueRow, history: readonly LeftRow[]): PurgeLink {
   return {
     ...nextLink(row, system, { action: 'purged', state, recordHash, historyHash }, salt),
     recordHash,
+    createdAt: row.created_at,
   }
 }
