@@ -9,7 +9,7 @@ _consentctl() {
     previous=${COMP_WORDS[COMP_CWORD-2]}
   fi
   for ((i = 1; i < COMP_CWORD; i++)); do
-    case " --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --also --ticket --reason --received --export-first --plan-out --apply --public-key --keys --email --name --origin --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --older-than " in *" ${COMP_WORDS[i-1]} "*) continue ;; esac
+    case " --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --also --ticket --reason --received --export-first --plan-out --apply --public-key --keys --email --name --origin --retention-days --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --checkpoint --older-than " in *" ${COMP_WORDS[i-1]} "*) continue ;; esac
     case "$at ${COMP_WORDS[i]}" in
       ' create') at='create' ;;
       ' list'|' ls') at='list' ;;
@@ -63,6 +63,8 @@ _consentctl() {
       'completion install') at='completion install' ;;
       'completion values') at='completion values' ;;
       'admin account') at='admin account' ;;
+      'admin verify') at='admin verify' ;;
+      'admin checkpoint') at='admin checkpoint' ;;
       'admin user') at='admin user' ;;
       'admin purge') at='admin purge' ;;
       'admin account create') at='admin account create' ;;
@@ -71,8 +73,8 @@ _consentctl() {
   done
   case "$at $previous" in
       'create --site'|'list --site'|'auth login --site') words=$(consentctl completion values sites 2> /dev/null); [[ $words ]] || return ;;
-      'create --pref'|'create --preferences'|'create --consent-id'|'create --subject'|'create --policy-version'|'create --ip-address'|'create --user-agent'|'create --format'|'create --concurrency'|'create --max-errors'|'create --resume'|'list --subject'|'list --consent-id'|'list --from'|'list --to'|'list --at'|'list --limit'|'list --cursor'|'list --max-requests'|'get --at'|'update --pref'|'update --preferences'|'rm --confirm'|'subject find --also'|'subject export --also'|'subject erase --also'|'subject erase --ticket'|'subject erase --reason'|'subject erase --received'|'subject erase --confirm'|'subject verify --subject'|'subject receipts --subject'|'subject receipts --format'|'sites list --email'|'sites create --name'|'sites create --policy-version'|'sites create --origin'|'sites create --email'|'sites update --name'|'sites update --policy-version'|'sites update --origin'|'sites update --add-origin'|'sites update --remove-origin'|'sites update --email'|'sites rotate-token --overlap'|'sites rotate-token --email'|'keys list --email'|'keys create --name'|'keys create --scope'|'keys create --expires'|'keys create --email'|'keys revoke --confirm'|'keys revoke --email'|'usage --email'|'auth login --email'|'auth login --key-name'|'auth login --scope'|'serve --host'|'serve --port'|'serve --database-url'|'admin account create --email'|'admin account create --site'|'admin account create --plan'|'admin account create --monthly-quota'|'admin account create --database-url'|'admin user password --email'|'admin user password --database-url'|'admin purge --older-than'|'admin purge --database-url'|'admin purge --confirm'|*' --columns'|*' --base-url'|*' --timeout'|*' --max-wait') return ;;
-      'create --file'|'create --failed-out'|'subject erase --export-first'|'subject erase --plan-out'|'subject erase --apply'|'subject verify --public-key'|'verify --keys'|'verify --public-key'|'serve --data-dir'|'admin account create --data-dir'|'admin user password --data-dir'|'admin purge --data-dir'|*' --out'|*' --ca-file') compopt -o default 2> /dev/null; return ;;
+      'create --pref'|'create --preferences'|'create --consent-id'|'create --subject'|'create --policy-version'|'create --ip-address'|'create --user-agent'|'create --format'|'create --concurrency'|'create --max-errors'|'create --resume'|'list --subject'|'list --consent-id'|'list --from'|'list --to'|'list --at'|'list --limit'|'list --cursor'|'list --max-requests'|'get --at'|'update --pref'|'update --preferences'|'rm --confirm'|'subject find --also'|'subject export --also'|'subject erase --also'|'subject erase --ticket'|'subject erase --reason'|'subject erase --received'|'subject erase --confirm'|'subject verify --subject'|'subject receipts --subject'|'subject receipts --format'|'sites list --email'|'sites create --name'|'sites create --policy-version'|'sites create --origin'|'sites create --retention-days'|'sites create --email'|'sites update --name'|'sites update --policy-version'|'sites update --origin'|'sites update --add-origin'|'sites update --remove-origin'|'sites update --retention-days'|'sites update --email'|'sites rotate-token --overlap'|'sites rotate-token --email'|'keys list --email'|'keys create --name'|'keys create --scope'|'keys create --expires'|'keys create --email'|'keys revoke --confirm'|'keys revoke --email'|'usage --email'|'auth login --email'|'auth login --key-name'|'auth login --scope'|'serve --host'|'serve --port'|'serve --database-url'|'admin account create --email'|'admin account create --site'|'admin account create --plan'|'admin account create --monthly-quota'|'admin account create --database-url'|'admin verify --account'|'admin verify --database-url'|'admin checkpoint --account'|'admin checkpoint --database-url'|'admin user password --email'|'admin user password --database-url'|'admin purge --older-than'|'admin purge --database-url'|'admin purge --confirm'|*' --columns'|*' --base-url'|*' --timeout'|*' --max-wait') return ;;
+      'create --file'|'create --failed-out'|'subject erase --export-first'|'subject erase --plan-out'|'subject erase --apply'|'subject verify --public-key'|'verify --keys'|'verify --public-key'|'serve --data-dir'|'admin account create --data-dir'|'admin verify --checkpoint'|'admin verify --data-dir'|'admin checkpoint --file'|'admin checkpoint --data-dir'|'admin user password --data-dir'|'admin purge --data-dir'|*' --out'|*' --ca-file') compopt -o default 2> /dev/null; return ;;
       *' --output'|*' -o') words=$'table\ntsv\njson\nndjson\ncsv\nyaml\nid' ;;
       *' --profile'|*' -p') words=$(consentctl completion values profiles 2> /dev/null); [[ $words ]] || return ;;
       *' --color') words=$'auto\nalways\nnever' ;;
@@ -84,7 +86,7 @@ _consentctl() {
     'get') commands='' flags='--include-deleted --at' ;;
     'update') commands='' flags='--dry-run --accepted --refused --pref --preferences --replace-preferences' ;;
     'rm') commands='' flags='--yes -y --confirm --ignore-missing --dry-run' ;;
-    'history') commands='' flags='' ;;
+    'history') commands='' flags='--verify' ;;
     'subject') commands='find export erase resume verify receipts keys' flags='' ;;
     'subject find') commands='' flags='--also --all-profiles' ;;
     'subject export') commands='' flags='--also' ;;
@@ -98,8 +100,8 @@ _consentctl() {
     'verify') commands='' flags='--keys --public-key' ;;
     'sites') commands='list create update rotate-token' flags='' ;;
     'sites list') commands='' flags='--email --password-stdin' ;;
-    'sites create') commands='' flags='--dry-run --name --policy-version --origin --email --password-stdin' ;;
-    'sites update') commands='' flags='--dry-run --name --policy-version --origin --add-origin --remove-origin --clear-origins --email --password-stdin' ;;
+    'sites create') commands='' flags='--dry-run --name --policy-version --origin --retention-days --email --password-stdin' ;;
+    'sites update') commands='' flags='--dry-run --name --policy-version --origin --add-origin --remove-origin --clear-origins --retention-days --clear-retention --email --password-stdin' ;;
     'sites rotate-token') commands='' flags='--dry-run --overlap --yes -y --email --password-stdin' ;;
     'keys') commands='list create revoke' flags='' ;;
     'keys list') commands='' flags='--email --password-stdin' ;;
@@ -129,9 +131,11 @@ _consentctl() {
     'commands') commands='' flags='' ;;
     'doctor') commands='' flags='' ;;
     'serve') commands='' flags='--host --port --database-url --data-dir --quickstart' ;;
-    'admin') commands='account user purge' flags='' ;;
+    'admin') commands='account verify checkpoint user purge' flags='' ;;
     'admin account') commands='create' flags='' ;;
     'admin account create') commands='' flags='--email --site --plan --monthly-quota --password-stdin --database-url --data-dir' ;;
+    'admin verify') commands='' flags='--account --checkpoint --database-url --data-dir' ;;
+    'admin checkpoint') commands='' flags='--file --account --database-url --data-dir' ;;
     'admin user') commands='password' flags='' ;;
     'admin user password') commands='' flags='--email --password-stdin --database-url --data-dir' ;;
     'admin purge') commands='' flags='--older-than --dry-run --database-url --data-dir --yes -y --confirm' ;;

@@ -56,6 +56,8 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'completion install' = 'completion install'
     'completion values' = 'completion values'
     'admin account' = 'admin account'
+    'admin verify' = 'admin verify'
+    'admin checkpoint' = 'admin checkpoint'
     'admin user' = 'admin user'
     'admin purge' = 'admin purge'
     'admin account create' = 'admin account create'
@@ -113,9 +115,11 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'commands' = @()
     'doctor' = @()
     'serve' = @()
-    'admin' = @(@('account', 'Administer accounts'), @('user', 'Administer users'), @('purge', 'Take the personal data of deleted records for good'))
+    'admin' = @(@('account', 'Administer accounts'), @('verify', 'Verify every record, its history and the log'), @('checkpoint', 'Keep a signed checkpoint of the log in a file'), @('user', 'Administer users'), @('purge', 'Take the personal data of deleted records for good'))
     'admin account' = @(, @('create', 'Create an account with its owner, a site and an API key'))
     'admin account create' = @()
+    'admin verify' = @()
+    'admin checkpoint' = @()
     'admin user' = @(, @('password', 'Give a user a new password'))
     'admin user password' = @()
     'admin purge' = @()
@@ -126,7 +130,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'get' = @(@('--include-deleted', 'show a deleted record too'), @('--at', 'as it was at this time: RFC 3339, 2026-01-31 (its end, UTC), 7d or 24h ago'))
     'update' = @(@('--dry-run', 'print the method, URL and body of what would be sent, and change nothing'), @('--accepted', 'the subject accepted'), @('--refused', 'the subject refused'), @('--pref', 'a preference; repeat for more (true, false, numbers and JSON are typed)'), @('--preferences', 'all preferences as a JSON object, from a file or standard input'), @('--replace-preferences', 'drop the preferences that are not given'))
     'rm' = @(@('--yes', 'do not ask; needed, or --confirm, where nobody can be asked'), @('-y', 'do not ask; needed, or --confirm, where nobody can be asked'), @('--confirm', 'do not ask, and go on only if exactly so many records are there'), @('--ignore-missing', 'pass over ids that no record has, or none any more'), @('--dry-run', 'print the method, URL and body of what would be sent, and change nothing'))
-    'history' = @()
+    'history' = @(, @('--verify', 'say of each record whether its history is what was written, instead of showing it'))
     'subject' = @()
     'subject find' = @(@('--also', 'another identifier of the same person; may be given several times'), @('--all-profiles', 'ask every stored instance in turn, each with its own key'))
     'subject export' = @(, @('--also', 'another identifier of the same person; may be given several times'))
@@ -140,8 +144,8 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'verify' = @(@('--keys', 'verify with the keys of this set, as a service publishes them'), @('--public-key', 'verify with this public key, in PEM'))
     'sites' = @()
     'sites list' = @(@('--email', 'who signs in (CONSENTCTL_EMAIL, or the profile’s)'), @('--password-stdin', 'read the password from standard input instead of asking for it'))
-    'sites create' = @(@('--dry-run', 'print the method, URL and body of what would be sent, and change nothing'), @('--name', 'what people know the site by'), @('--policy-version', 'the version of its policy (1)'), @('--origin', 'where its banner may be, such as https://shop.example; repeat'), @('--email', 'who signs in (CONSENTCTL_EMAIL, or the profile’s)'), @('--password-stdin', 'read the password from standard input instead of asking for it'))
-    'sites update' = @(@('--dry-run', 'print the method, URL and body of what would be sent, and change nothing'), @('--name', 'what people know it by'), @('--policy-version', 'the version that new records refer to'), @('--origin', 'where its banner may be, instead of all there were; repeat'), @('--add-origin', 'one more; repeat'), @('--remove-origin', 'one less; repeat'), @('--clear-origins', 'none any more'), @('--email', 'who signs in (CONSENTCTL_EMAIL, or the profile’s)'), @('--password-stdin', 'read the password from standard input instead of asking for it'))
+    'sites create' = @(@('--dry-run', 'print the method, URL and body of what would be sent, and change nothing'), @('--name', 'what people know the site by'), @('--policy-version', 'the version of its policy (1)'), @('--origin', 'where its banner may be, such as https://shop.example; repeat'), @('--retention-days', 'delete records that have not changed for so long (never)'), @('--email', 'who signs in (CONSENTCTL_EMAIL, or the profile’s)'), @('--password-stdin', 'read the password from standard input instead of asking for it'))
+    'sites update' = @(@('--dry-run', 'print the method, URL and body of what would be sent, and change nothing'), @('--name', 'what people know it by'), @('--policy-version', 'the version that new records refer to'), @('--origin', 'where its banner may be, instead of all there were; repeat'), @('--add-origin', 'one more; repeat'), @('--remove-origin', 'one less; repeat'), @('--clear-origins', 'none any more'), @('--retention-days', 'delete records that have not changed for so long'), @('--clear-retention', 'keep them for ever'), @('--email', 'who signs in (CONSENTCTL_EMAIL, or the profile’s)'), @('--password-stdin', 'read the password from standard input instead of asking for it'))
     'sites rotate-token' = @(@('--dry-run', 'print the method, URL and body of what would be sent, and change nothing'), @('--overlap', 'for how long its tokens so far go on to work (24); 0 ends them at once'), @('--yes', 'do not ask, with --overlap 0; needed where nobody can be asked'), @('-y', 'do not ask, with --overlap 0; needed where nobody can be asked'), @('--email', 'who signs in (CONSENTCTL_EMAIL, or the profile’s)'), @('--password-stdin', 'read the password from standard input instead of asking for it'))
     'keys' = @()
     'keys list' = @(@('--email', 'who signs in (CONSENTCTL_EMAIL, or the profile’s)'), @('--password-stdin', 'read the password from standard input instead of asking for it'))
@@ -174,6 +178,8 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin' = @()
     'admin account' = @()
     'admin account create' = @(@('--email', 'the e-mail that its owner signs in with'), @('--site', 'the name of its first site (default)'), @('--plan', 'unlimited, free, pro (unlimited)'), @('--monthly-quota', 'requests with API keys a month, instead of the plan’s'), @('--password-stdin', 'read the owner’s password from standard input instead of making one'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
+    'admin verify' = @(@('--account', 'this account alone'), @('--checkpoint', 'also compare with the checkpoints that admin checkpoint has kept'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
+    'admin checkpoint' = @(@('--file', 'where they are kept; it is made, or added to'), @('--account', 'this account alone'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
     'admin user' = @()
     'admin user password' = @(@('--email', 'the e-mail that the user signs in with'), @('--password-stdin', 'read the new password from standard input instead of making one'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
     'admin purge' = @(@('--older-than', 'days since the deletion (PURGE_AFTER_DAYS, or 30 if that is never)'), @('--dry-run', 'count what would be purged, and change nothing'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'), @('--yes', 'do not ask; needed, or --confirm, where nobody can be asked'), @('-y', 'do not ask; needed, or --confirm, where nobody can be asked'), @('--confirm', 'do not ask, and go on only if exactly so many records are there'))
@@ -227,12 +233,14 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'sites create --name' = { @(, @('', '')) }
     'sites create --policy-version' = { @(, @('', '')) }
     'sites create --origin' = { @(, @('', '')) }
+    'sites create --retention-days' = { @(, @('', '')) }
     'sites create --email' = { @(, @('', '')) }
     'sites update --name' = { @(, @('', '')) }
     'sites update --policy-version' = { @(, @('', '')) }
     'sites update --origin' = { @(, @('', '')) }
     'sites update --add-origin' = { @(, @('', '')) }
     'sites update --remove-origin' = { @(, @('', '')) }
+    'sites update --retention-days' = { @(, @('', '')) }
     'sites update --email' = { @(, @('', '')) }
     'sites rotate-token --overlap' = { @(, @('', '')) }
     'sites rotate-token --email' = { @(, @('', '')) }
@@ -258,6 +266,14 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin account create --monthly-quota' = { @(, @('', '')) }
     'admin account create --database-url' = { @(, @('', '')) }
     'admin account create --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
+    'admin verify --account' = { @(, @('', '')) }
+    'admin verify --checkpoint' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
+    'admin verify --database-url' = { @(, @('', '')) }
+    'admin verify --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
+    'admin checkpoint --file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
+    'admin checkpoint --account' = { @(, @('', '')) }
+    'admin checkpoint --database-url' = { @(, @('', '')) }
+    'admin checkpoint --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'admin user password --email' = { @(, @('', '')) }
     'admin user password --database-url' = { @(, @('', '')) }
     'admin user password --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
@@ -277,7 +293,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     '* --max-wait' = { @(, @('', '')) }
     '* --ca-file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
   }
-  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--pref', '--preferences', '--consent-id', '--subject', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--concurrency', '--max-errors', '--failed-out', '--resume', '--from', '--to', '--at', '--limit', '--cursor', '--max-requests', '--confirm', '--also', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--public-key', '--keys', '--email', '--name', '--origin', '--add-origin', '--remove-origin', '--overlap', '--scope', '--expires', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--older-than')
+  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--pref', '--preferences', '--consent-id', '--subject', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--concurrency', '--max-errors', '--failed-out', '--resume', '--from', '--to', '--at', '--limit', '--cursor', '--max-requests', '--confirm', '--also', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--public-key', '--keys', '--email', '--name', '--origin', '--retention-days', '--add-origin', '--remove-origin', '--overlap', '--scope', '--expires', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--account', '--checkpoint', '--older-than')
   $words = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
   if ($wordToComplete -ne '' -and $words.Count -gt 0) { $words = @($words | Select-Object -SkipLast 1) }
   $at = ''

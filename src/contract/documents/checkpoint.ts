@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { Instant, Uuid } from '../values.ts'
+import { Instant, KeyId, Sha256 } from './fields.ts'
 
 /**
  * What a signed checkpoint says: that the first `tree_size` entries of an account's log have this root (RFC 9162 section
@@ -8,12 +8,12 @@ import { Instant, Uuid } from '../values.ts'
 export const Checkpoint = z.strictObject({
   type: z.literal('checkpoint'),
   version: z.literal(1),
-  account_id: Uuid,
-  tree_size: z.int().min(1),
-  /** SHA-256, in hexadecimal digits. */
-  root_hash: z.string().regex(/^[\da-f]{64}$/),
+  account_id: z.uuid(),
+  tree_size: z.int().min(1).describe('How many entries of the log, from its first, it covers.'),
+  root_hash: Sha256.describe(
+    'Of the Merkle tree of those entries (RFC 9162), whose leaves are their hashes.',
+  ),
   created_at: Instant,
-  /** The thumbprint of the key that it is signed with (RFC 7638). */
-  key_id: z.string().regex(/^[\w-]{43}$/),
+  key_id: KeyId,
 })
 export type Checkpoint = z.output<typeof Checkpoint>

@@ -40,7 +40,7 @@ describe('verify, of what a profile has signed', () => {
     writeFileSync(
       key,
       (await at.run('keys', 'show', '--json')).stdout
-        .replace(/[^]*?(-----BEGIN[^"]*)"[^]*/, '$1')
+        .replace(/[\s\S]*?(-----BEGIN[^"]*)"[\s\S]*/, '$1')
         .replaceAll('\\n', '\n'),
     )
     expect(await verify(elsewhere.env, '--public-key', key)).toMatchObject({ code: 0 })
