@@ -14,7 +14,7 @@ import {
 import type { Signer } from './signer.ts'
 
 /** Entries that the log takes in one statement, which then ends with a checkpoint. */
-const batch = 4000
+const batch = 2000
 
 export interface Covered {
   /** How many entries were taken. */
