@@ -5,13 +5,10 @@ import type { Sql } from 'postgres'
 import type { KeyRow } from './auth/queries.ts'
 import { Remembered } from './auth/remember.ts'
 import type { TokenSite } from './banner/queries.ts'
-import { type BannerLimits, bannerRoutes, usualLimits } from './banner/routes.ts'
+import { type BannerLimits, usualLimits } from './banner/routes.ts'
 import type { Config } from './config.ts'
-import { consentRoutes } from './consents/routes.ts'
-import { signingKeyRoutes } from './evidence/routes.ts'
 import type { Signer } from './evidence/signer.ts'
 import type { Geo } from './geo/lookup.ts'
-import { healthRoutes } from './health/routes.ts'
 import { Admission } from './http/admission.ts'
 import { bodyOf, noRoute, statusOf, toFailure } from './http/failures.ts'
 import { installGate, refuseUrl } from './http/gate.ts'
@@ -22,13 +19,8 @@ import { installParsers } from './http/parsers.ts'
 import { requirePlainRequest } from './http/plain.ts'
 import { refuseSocket } from './http/socket.ts'
 import { installWire, isDraining } from './http/wire.ts'
-import { keyRoutes } from './keys/routes.ts'
-import { openapiRoutes } from './openapi/routes.ts'
 import type { Quota } from './quota/quota.ts'
-import { usageRoutes } from './quota/routes.ts'
-import { sessionRoutes } from './session/routes.ts'
-import { siteRoutes } from './sites/routes.ts'
-import { subjectRoutes } from './subjects/routes.ts'
+import { installRoutes } from './routes.ts'
 
 export interface AppOptions {
   readonly sql: Sql
@@ -115,18 +107,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   })
   app.register(async scope => {
     await scope.register(rateLimit, { global: false })
-    installMethodRefusals(scope, routes => {
-      healthRoutes(routes, sql)
-      openapiRoutes(routes)
-      sessionRoutes(routes, deps)
-      consentRoutes(routes, deps)
-      bannerRoutes(routes, { ...deps, sql: deps.publicSql })
-      keyRoutes(routes, deps)
-      siteRoutes(routes, deps)
-      subjectRoutes(routes, deps)
-      usageRoutes(routes, deps)
-      signingKeyRoutes(routes, deps)
-    })
+    installMethodRefusals(scope, routes => installRoutes(routes, deps))
   })
   return app
 }

@@ -1,11 +1,11 @@
 import packageJson from '../../package.json' with { type: 'json' }
 import { api, type Endpoint } from '../../src/contract/index.ts'
 import { headers } from './headers.ts'
+import { introduction, tags } from './introduction.ts'
 import { describeOperation, type Operation } from './operation.ts'
 import { describeRefusals } from './responses.ts'
 import { describeInput, describeOutput } from './schemas.ts'
 import { securitySchemes } from './security.ts'
-import { introduction, tags } from './words.ts'
 
 /** The API as an OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.1), made of the contract. */
 export function describeApi(): object {

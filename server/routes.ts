@@ -1,0 +1,38 @@
+import type { FastifyInstance } from 'fastify'
+import type { Sql } from 'postgres'
+import { bannerRoutes } from './banner/routes.ts'
+import { consentRoutes } from './consents/routes.ts'
+import { signingKeyRoutes } from './evidence/routes.ts'
+import { healthRoutes } from './health/routes.ts'
+import { keyRoutes } from './keys/routes.ts'
+import { openapiRoutes } from './openapi/routes.ts'
+import { usageRoutes } from './quota/routes.ts'
+import { sessionRoutes } from './session/routes.ts'
+import { siteRoutes } from './sites/routes.ts'
+import { subjectRoutes } from './subjects/routes.ts'
+
+type Deps<Routes extends (app: FastifyInstance, deps: never) => void> = Parameters<Routes>[1]
+
+/** What the routes need between them. */
+type RouteDeps = Deps<typeof sessionRoutes> &
+  Deps<typeof consentRoutes> &
+  Deps<typeof bannerRoutes> &
+  Deps<typeof keyRoutes> &
+  Deps<typeof siteRoutes> &
+  Deps<typeof subjectRoutes> &
+  Deps<typeof usageRoutes> &
+  Deps<typeof signingKeyRoutes> & { readonly publicSql: Sql }
+
+/** Every route of the service. */
+export function installRoutes(app: FastifyInstance, deps: RouteDeps): void {
+  healthRoutes(app, deps.sql)
+  openapiRoutes(app)
+  sessionRoutes(app, deps)
+  consentRoutes(app, deps)
+  bannerRoutes(app, { ...deps, sql: deps.publicSql })
+  keyRoutes(app, deps)
+  siteRoutes(app, deps)
+  subjectRoutes(app, deps)
+  usageRoutes(app, deps)
+  signingKeyRoutes(app, deps)
+}
