@@ -72,7 +72,16 @@ async function tour() {
   await show('One record in full', `consentctl get ${id} -o table`, { keep: 20 })
   await show('She changes her mind', `consentctl update ${id} --accepted --pref marketing=true -q`)
   await show('Nothing is overwritten: both states are in the history', `consentctl history ${id} -o table`)
-  await show('She asks to be erased', `consentctl list --subject ${subject} -q | consentctl rm - --yes -q`)
+  await show(
+    'She asks to be erased',
+    `consentctl subject erase ${subject} --ticket DSR-7 --confirm 7 -o table`,
+    { keep: 4 },
+  )
+  const proof = await show(
+    'The receipt is signed, and true',
+    'consentctl subject verify last --live -o table',
+  )
+  check(!/fail/.test(proof), 'the receipt verifies')
   const left = await show('She is in no list now', `consentctl list --subject ${subject} -o json`)
   check(left.trim() === '[]', 'nothing is left in the lists')
   await show('Her records are not found', `consentctl get ${id}`, { expect: 3 })

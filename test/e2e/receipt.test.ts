@@ -1,23 +1,19 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import { expect, it } from 'vitest'
-import { runBinary, useFolder } from '../support/cli.ts'
+import { commandLine, runBinary, useFolder } from '../support/cli.ts'
+import { commandsOf, sh, someChanges } from '../support/readme.ts'
 import { createAccount, startServer } from '../support/server.ts'
 
 const folder = useFolder()
 
 it('a receipt is verified beside its service, and without it by keys that were kept', async () => {
-  const data = ['--data-dir', join(folder.path, 'data')]
-  const server = await startServer(['--port', '0', ...data], { HOME: folder.path })
-  const { api_key, site } = await createAccount(['--email', 'a@example.com', ...data], { HOME: folder.path })
-  const env = { HOME: folder.path, CONSENTCTL_BASE_URL: server.url, CONSENTCTL_API_KEY: api_key }
+  const { server, env } = await serve('consent')
   const [receipt, keys] = ['receipt.json', 'keys.json'].map(name => join(folder.path, name)) as [
     string,
     string,
   ]
-  const created = await runBinary(['create', '--site', site.id, '--subject', 'maría', '--accepted', '-q'], {
-    env,
-  })
+  const created = await runBinary(['create', '--subject', 'maría', '--accepted', '-q'], { env })
   const id = created.stdout.trim()
 
   expect(await runBinary(['receipt', id, '--out', receipt], { env })).toMatchObject({ code: 0, stdout: '' })
@@ -37,3 +33,47 @@ it('a receipt is verified beside its service, and without it by keys that were k
   const changed = await verify()
   expect([changed.code, JSON.parse(changed.stdout).result]).toEqual([5, 'not_valid'])
 })
+
+it('the receipt of an erasure is verified by the commands of the README, unless a byte of it is changed', async () => {
+  const { server, env } = await serve('erasure')
+  const bin = join(folder.path, 'bin')
+  mkdirSync(bin)
+  const words = commandLine([]).map(word => `'${word}'`)
+  writeFileSync(join(bin, 'consentctl'), `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`, { mode: 0o755 })
+  await runBinary(['create', '--subject', 'maría', '-q'], { env })
+  const erase = ['subject', 'erase', 'maría', '--ticket', 'T “1”', '--confirm', '1']
+  expect((await runBinary(erase, { env })).code).toBe(0)
+  expect(await server.end('SIGTERM')).toBe(0)
+
+  const commands = commandsOf('erasure receipt')
+  const path = [bin, process.env['PATH']].join(delimiter)
+  expect(await sh(folder.path, commands, { ...env, PATH: path })).toEqual({
+    code: 0,
+    stdout: 'Signature Verified Successfully\n',
+    stderr: '',
+  })
+  const checks = commands.split('\n').slice(2).join('\n')
+  const file = join(folder.path, 'receipt.json')
+  const receipt = readFileSync(file)
+  for (const { at, byte } of someChanges(receipt).filter((_, index) => index % 4 === 0)) {
+    const changed = Buffer.from(receipt)
+    changed[at] = byte
+    writeFileSync(file, changed)
+    expect((await sh(folder.path, checks)).code, `byte ${at} as ${byte}`).not.toBe(0)
+  }
+})
+
+/** A service with an account, and the environment of a client of it. */
+async function serve(name: string) {
+  const data = ['--data-dir', join(folder.path, name)]
+  const home = { HOME: folder.path }
+  const server = await startServer(['--port', '0', ...data], home)
+  const { api_key, site } = await createAccount(['--email', 'a@example.com', ...data], home)
+  const env = {
+    ...home,
+    CONSENTCTL_BASE_URL: server.url,
+    CONSENTCTL_API_KEY: api_key,
+    CONSENTCTL_SITE: site.id,
+  }
+  return { server, env }
+}

@@ -88,7 +88,13 @@ async function* purged(
     done.purged += account.purged
     yield [account]
   }
-  if (dryRun) return yield rehearsed
+  if (dryRun) {
+    yield rehearsed
+    const [expired, due] = [sumOf(rehearsed, 'expired'), sumOf(rehearsed, 'purged')]
+    return await ctx.say(
+      `${counted(due)} would be purged, and ${counted(expired)} deleted that no site keeps so long`,
+    )
+  }
   if (done.expired > 0) await ctx.say(`deleted ${counted(done.expired)} that no site keeps so long`)
   await ctx.say(`purged ${counted(done.purged)}`)
   if (ctx.interruption.aborted) await ctx.warn('interrupted; run it again to purge the rest')
@@ -104,4 +110,8 @@ async function approved(
   checkCount(sure, total, 'record', 'purged')
   const question = { action: 'purge', noun: 'record', where: 'this database, for good', total }
   if (asks && total > 0) await confirm(ctx, purgeView, found, question)
+}
+
+function sumOf(accounts: readonly AccountPurge[], what: 'expired' | 'purged'): number {
+  return accounts.reduce((sum, account) => sum + account[what], 0)
 }

@@ -7,6 +7,7 @@ import { dataError } from '../../errors/errors.ts'
 import { exit } from '../../errors/exit.ts'
 import { findingView } from '../../views/finding.ts'
 import { action, given } from '../action.ts'
+import { counted } from '../instance.ts'
 import { many } from '../output.ts'
 import { databaseFlags, databaseOptions, serverHost } from '../server-options.ts'
 import { tellInvalid } from '../verdict.ts'
@@ -71,5 +72,10 @@ async function readKeptFile(file: string): Promise<string[]> {
 }
 
 function summary({ accounts, records, entries, checkpoints }: Inspected): string {
-  return `${records} records with ${entries} entries and ${checkpoints} checkpoints, of ${accounts} accounts`
+  const what = [
+    counted(records),
+    `${entries} ${entries === 1 ? 'entry' : 'entries'}`,
+    counted(checkpoints, 'checkpoint'),
+  ]
+  return `${what.join(', ')}, of ${counted(accounts, 'account')}`
 }

@@ -1,16 +1,15 @@
-import type { KeyObject } from 'node:crypto'
 import type { Context } from '../../context.ts'
 import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
 import { usageError } from '../../errors/errors.ts'
 import { exit } from '../../errors/exit.ts'
-import { keyIdOf, publicKeyOf } from '../../evidence/keys.ts'
 import { readSigned } from '../../evidence/signed.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 import { liveRecords } from '../../subject/found.ts'
 import { liveOf } from '../../subject/live.ts'
 import type { StoredReceipt } from '../../subject/receipts.ts'
-import { type Checked, fail, ok, skip, tried } from '../doctor/check.ts'
+import { type Checked, fail, ok, tried } from '../doctor/check.ts'
 import { counted } from '../instance.ts'
+import { type Keys, keysOfInstance } from '../verify/keys.ts'
 
 /** Whether the service is as the receipt says: none of its records is live, and of a subject that is named no other. */
 export async function checkLive(
@@ -42,16 +41,11 @@ export async function checkLive(
   )
 }
 
-/** Milliseconds that the service may take to tell its keys. */
-const limit = 10_000
-
 /** Whether what the service itself has signed is signed by a key that it publishes; nothing where there is none. */
 export async function checkCertificates(ctx: Context, { certificates }: ErasureReceipt): Promise<Checked[]> {
   if (certificates.length === 0) return []
   const check = await tried('certificates', async () => {
-    const { status, text } = await ctx.apiWith(null).probe('/.well-known/consent-keys.json', limit)
-    if (status !== 200) return skip('certificates', `the service publishes no keys (${status})`)
-    const keys = keysIn(text)
+    const keys = await keysOfInstance(ctx)('service')
     for (const [index, certificate] of certificates.entries()) {
       const fault = faultOf(certificate, keys)
       if (fault)
@@ -62,31 +56,14 @@ export async function checkCertificates(ctx: Context, { certificates }: ErasureR
   return [check]
 }
 
-function faultOf(certificate: string, keys: readonly KeyObject[]): string | null {
+function faultOf(certificate: string, { byId }: Keys): string | null {
   try {
     const { document, isSignedBy } = readSigned(Buffer.from(certificate))
-    const key = keys.find(each => keyIdOf(each) === document.key_id)
+    const key = byId.get(document.key_id)
     if (!key) return `is signed by a key that the service does not publish, ${document.key_id}`
     return isSignedBy(key) ? null : 'has a signature that is not valid'
   } catch (error) {
     if (error instanceof SyntaxError) return error.message
     throw error
-  }
-}
-
-/** The Ed25519 keys of a JWK Set (RFC 7517). */
-function keysIn(text: string): KeyObject[] {
-  const { keys } = Object(parse(text)) as { keys?: unknown }
-  const xs = (Array.isArray(keys) ? keys : []).map(key => (Object(key) as { x?: unknown }).x)
-  return xs.flatMap(x =>
-    typeof x === 'string' && /^[\w-]{43}$/.test(x) ? [publicKeyOf(Buffer.from(x, 'base64url'))] : [],
-  )
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
   }
 }

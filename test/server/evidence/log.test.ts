@@ -5,6 +5,7 @@ import { openSigner, type Signer } from '../../../server/evidence/signer.ts'
 import { readCheckpoint } from '../../../src/evidence/checkpoint.ts'
 import { signingKeyOf } from '../../../src/evidence/keys.ts'
 import { MerkleTree } from '../../../src/evidence/merkle.ts'
+import { schemaProblems } from '../../support/schemas.ts'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
 import { verified } from '../verify/verified.ts'
@@ -52,6 +53,7 @@ it('takes every entry once, and signs the root of all that it has taken', async 
     expect(root_hash).toEqual(roots[tree_size - 1])
     const { checkpoint, isSignedBy } = readCheckpoint(document)
     expect(isSignedBy(key)).toBe(true)
+    expect(schemaProblems(document)).toEqual([])
     expect(checkpoint).toMatchObject({
       account_id: owner.accountId,
       tree_size,

@@ -58,7 +58,7 @@ describe('admin verify', () => {
   it('says how much it has verified, and ends with 0', async () => {
     const { code, stdout, stderr } = await cli.run(['admin', 'verify', '-o', 'ndjson'], serverOf({}))
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
-    expect(stderr).toBe('verified 3 records with 5 entries and 2 checkpoints, of 1 accounts\n')
+    expect(stderr).toBe('verified 3 records, 5 entries, 2 checkpoints, of 1 account\n')
   })
 
   it('prints a row for each finding, and ends with 5', async () => {

@@ -1,0 +1,49 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+
+const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+
+/** The commands of the README between two marks. */
+export function commandsOf(mark: string): string {
+  const [, commands] =
+    new RegExp(`<!-- ${mark} -->\n\`\`\`sh\n([^\`]*)\`\`\`\n<!-- /${mark} -->`).exec(readme) ?? []
+  if (commands === undefined) throw new Error(`the README has no commands between the marks ${mark}`)
+  return commands
+}
+
+/** Runs a script while the service of this process goes on to answer. */
+export function sh(
+  cwd: string,
+  script: string,
+  env: Record<string, string | undefined> = process.env,
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  return new Promise(resolve => {
+    execFile('sh', ['-c', script], { cwd, env }, (error, stdout, stderr) =>
+      resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+    )
+  })
+}
+
+export interface Change {
+  readonly at: number
+  readonly byte: number
+}
+
+/** Bytes that mean something to a shell, to sed, to JSON or to base64, and a bit turned. */
+const bytesFor = (byte: number) =>
+  [byte ^ 1, 0x0a, 0x0d, 0x20, 0x00, 0x22, 0x41, 0xff].filter(one => one !== byte)
+
+/** Every byte, as two others. */
+export function everyChange(text: Buffer): Change[] {
+  return [...text].flatMap((byte, at) => {
+    const others = bytesFor(byte)
+    return [others[at % 7], others[(at + 3) % 7]].map(other => ({ at, byte: other ?? 0 }))
+  })
+}
+
+/** Some places with a value each, most of them in and around the last line. */
+export function someChanges(text: Buffer): Change[] {
+  const all = [...text].map((byte, at) => ({ at, byte: bytesFor(byte)[at % 7] ?? 0 }))
+  const [edge, line] = [text.length - 24, text.length - 112]
+  return all.filter(({ at }) => at > edge || (at > line && at % 3 === 0) || at % 48 === 0)
+}
