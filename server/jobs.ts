@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { codeOf } from './db/errors.ts'
 
 /** Work that a node does by itself, again and again, beside others that do the same. */
 export interface Job {
@@ -38,9 +39,15 @@ async function repeat(
       const done = await run(signal)
       if (done) logger.info(done, name)
     } catch (error) {
-      logger.error({ cause: (error as Error).message }, `${name} failed`)
+      logger.error(tellable(error), `${name} failed`)
     }
   }
+}
+
+/** The database's own words quote rows, so of its errors only the code is told. */
+function tellable(error: unknown): object {
+  const code = codeOf(error)
+  return code === null ? { cause: (error as Error).message } : { code }
 }
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -28,6 +28,7 @@ it('covers every route of an account', () => {
     'consents.update',
     'consents.remove',
     'consents.history',
+    'consents.receipt',
     'session.get',
     'keys.list',
     'keys.create',
@@ -36,6 +37,7 @@ it('covers every route of an account', () => {
     'sites.create',
     'sites.update',
     'sites.rotateToken',
+    'subjects.erase',
     'usage.get',
     'session.remove',
   ])
