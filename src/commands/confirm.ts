@@ -36,5 +36,5 @@ export async function confirm<Row>(
   }
   for (const [site, count] of counts ?? []) await io.err.write(`${count} of site ${visible(site)}\n`)
   const answer = await ask(io, `Type ${total} to ${action} these ${noun}s on ${where}: `, interruption)
-  if (answer.trim() !== String(total)) throw declinedError()
+  if (answer.trim() !== String(total)) throw declinedError(answer.trim(), String(total))
 }

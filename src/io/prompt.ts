@@ -62,7 +62,8 @@ async function readHidden(stdin: Host['stdin']): Promise<string> {
   })
 }
 
-/** What ends a command that its user did not confirm. */
-export function declinedError(): CliError {
-  return new CliError('declined', exit.declined, 'declined; nothing was done')
+/** What ends a command that its user did not confirm, by another answer than the one that was asked for. */
+export function declinedError(answer = '', wanted = ''): CliError {
+  const said = /^\d+$/.test(answer) ? `${answer} is not ${wanted}` : 'declined'
+  return new CliError('declined', exit.declined, `${said}; nothing was done`)
 }

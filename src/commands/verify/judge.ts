@@ -1,6 +1,7 @@
 import { type DocumentKind, documents } from '../../contract/documents/index.ts'
 import { type Claimed, readSigned } from '../../evidence/signed.ts'
 import type { VerdictRow } from '../../views/verdict.ts'
+import { compareExport } from './exported.ts'
 import type { FindKeys } from './keys.ts'
 
 /** Says of a document why it is not valid. */
@@ -21,13 +22,15 @@ export async function judge(file: string, bytes: Buffer, findKeys: FindKeys): Pr
     const kind = kindOf(document)
     const source = await requireSignature(claimed, kind, findKeys)
     requireFields(document, kind)
+    const compared =
+      document.type === 'export_manifest' ? await requireExport(file, document['sha256'] as string) : ''
     return {
       file,
       type: document.type,
       result: 'valid',
       signed_by: document.key_id,
       issued_at: String(document[kind.issuedAt]),
-      detail: `the key is ${source}`,
+      detail: `the key is ${source}${compared}`,
     }
   } catch (error) {
     if (!(error instanceof NotValid)) throw error
@@ -66,6 +69,13 @@ function requireFields(document: Claimed['document'], { schema }: DocumentKind):
   if (parsed.success) return
   const [issue] = parsed.error.issues
   throw new NotValid(`is signed, but not as its type says (${issue?.path.join('.')}: ${issue?.message})`)
+}
+
+/** A manifest proves its export, and nothing where that is another one. */
+async function requireExport(manifest: string, sha256: string): Promise<string> {
+  const { isOther, detail } = await compareExport(manifest, sha256)
+  if (isOther) throw new NotValid(detail)
+  return `; ${detail}`
 }
 
 /** What editors, shells and mail do to files, by what is seen of it; null where it is none of that. */

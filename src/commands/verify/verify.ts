@@ -30,7 +30,7 @@ export function verify(command: Command, ctx: Context): void {
 Takes every kind of signed document that there is, and tells them apart. Without these flags a service's
 documents are verified with the keys that the instance of the settings publishes, at
 /.well-known/consent-keys.json; what a profile has signed, with the key of the profile. It ends with 0 if all
-of them are valid, else with 5.
+of them are valid, else with 5. With the manifest of an export it also compares the export beside it.
 
 A valid signature proves that the holder of the key has signed exactly these bytes, and no more than you know
 of the key. Keys that come from the same place as the document prove little: whoever can forge the one can

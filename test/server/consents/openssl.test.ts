@@ -24,7 +24,7 @@ describe.skipIf(!hasTools)('the commands of the README', () => {
   })
 
   it('verify a receipt', async () => {
-    writeFileSync(join(folder.path, 'receipt.json'), receipt)
+    writeFileSync(join(folder.path, 'consent.json'), receipt)
     expect(await sh(folder.path, commandsOf('openssl'))).toEqual({
       code: 0,
       stdout: 'Signature Verified Successfully\n',
@@ -41,7 +41,7 @@ for folder in */; do
 done`
     const put = (name: string, text: Buffer) => {
       mkdirSync(join(folder.path, name))
-      writeFileSync(join(folder.path, name, 'receipt.json'), text)
+      writeFileSync(join(folder.path, name, 'consent.json'), text)
     }
     const changes = isLong ? everyChange(receipt) : someChanges(receipt)
     for (const { at, byte } of changes) {

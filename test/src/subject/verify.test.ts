@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { schemaProblems } from '../../support/schemas.ts'
@@ -30,6 +30,7 @@ describe('verify, of what a profile has signed', () => {
       ['export_manifest', 'valid'],
     ])
     expect(rows[0].detail).toBe('the key is that of the profile default')
+    expect(rows[1].detail).toContain(`${file} is the export that it is for`)
     expect([code, cli.sent().length]).toEqual([0, asked])
 
     const elsewhere = place(cli)
@@ -44,5 +45,20 @@ describe('verify, of what a profile has signed', () => {
         .replaceAll('\\n', '\n'),
     )
     expect(await verify(elsewhere.env, '--public-key', key)).toMatchObject({ code: 0 })
+  })
+
+  it('finds the export of a manifest changed, and says where it cannot look', async () => {
+    holds(cli, 1)
+    const at = place(cli)
+    const file = join(at.state, '..', `${Math.random()}.json`)
+    expect(await at.run('export', maria, '--out', file)).toMatchObject({ code: 0 })
+    const verify = async () => {
+      const { code, stdout } = await cli.run(['verify', `${file}.manifest.json`, '--json'], { env: at.env })
+      return [code, JSON.parse(stdout).detail]
+    }
+    writeFileSync(file, readFileSync(file, 'utf8').replace('maria', 'Maria'))
+    expect(await verify()).toEqual([5, expect.stringContaining('is not the export that it is for')])
+    rmSync(file)
+    expect(await verify()).toEqual([0, expect.stringContaining('its export is not beside it')])
   })
 })
