@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { endpoint, NoQuery } from './endpoint.ts'
-import { Count, Id, text } from './values.ts'
+import { ExactCount, Id, text } from './values.ts'
 
 export const SubjectErasure = z.strictObject({
   subject_id: text(1, 255).describe('Whose records go: of exactly this text.'),
@@ -11,12 +11,12 @@ export const SubjectErasure = z.strictObject({
 export type SubjectErasure = z.output<typeof SubjectErasure>
 
 export const SubjectErased = z.object({
-  erased: Count.describe('Records that this call has deleted; in a dry run, that it would.'),
-  remaining: Count.describe('Live records of the subject that are left.'),
+  erased: ExactCount.describe('Records that this call has deleted; in a dry run, that it would.'),
+  remaining: ExactCount.describe('Live records of the subject that are left.'),
   complete: z.boolean().describe('Whether none is left; where one is, call again.'),
   dry_run: z.boolean(),
   sites: z
-    .array(z.object({ site_id: Id, records: Count.meta({ minimum: 1 }) }))
+    .array(z.object({ site_id: Id, records: ExactCount.meta({ minimum: 1 }) }))
     .describe('What erased counts, by site.'),
   certificate: z
     .string()

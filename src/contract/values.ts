@@ -48,6 +48,12 @@ export const PolicyVersion = z
 /** A number of an answer that this service writes as a count. */
 export const Count = z.number().meta({ type: 'integer', minimum: 0 })
 
+/** The same where it goes into a signed document, and must be one. */
+export const ExactCount = z
+  .number()
+  .refine(value => Number.isSafeInteger(value) && value >= 0, 'must be a count')
+  .meta({ type: 'integer', minimum: 0 })
+
 const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/
 
 /**

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Context } from '../context.ts'
 import { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
-import { dataError, usageError } from '../errors/errors.ts'
+import { CliError, dataError, usageError } from '../errors/errors.ts'
 import { type Claimed, readSigned } from '../evidence/signed.ts'
 import { syncFolder } from '../io/draft.ts'
 import { fileNameOf, local, makeFile, makeFolder } from './place.ts'
@@ -64,17 +64,23 @@ export async function loadReceipt(path: string): Promise<StoredReceipt> {
   return readReceipt(path, bytes)
 }
 
-/** The receipts of the profile, newest first. Throws at one that is damaged. */
-export async function* allReceipts(folder: string): AsyncGenerator<StoredReceipt> {
-  for (const number of (await numbersIn(folder)).reverse()) yield await loadReceipt(pathOf(folder, number))
+/** The receipts of the profile, newest first; in place of one that cannot be read, why. */
+export async function* allReceipts(folder: string): AsyncGenerator<StoredReceipt | CliError> {
+  for (const number of (await numbersIn(folder)).reverse())
+    yield await loadReceipt(pathOf(folder, number)).catch((error: unknown) => {
+      if (error instanceof CliError) return error
+      throw error
+    })
 }
 
-/** The receipt of a job; null where it has none. One that cannot be read is none of it. */
+/** The receipt of a job; null where it has none. Throws where one cannot be read that may be its own. */
 export async function receiptOfJob(folder: string, job: string): Promise<StoredReceipt | null> {
-  for (const number of (await numbersIn(folder)).reverse()) {
-    const found = await loadReceipt(pathOf(folder, number)).catch(() => null)
-    if (found?.receipt.job === job) return found
+  let unread: CliError | null = null
+  for await (const found of allReceipts(folder)) {
+    if (found instanceof CliError) unread ??= found
+    else if (found.receipt.job === job) return found
   }
+  if (unread) throw unread
   return null
 }
 
@@ -95,9 +101,11 @@ export async function appendReceipt(
         last === 0 ? null : { number: last, sha256: sha256(await readFile(pathOf(folder, last))) }
       const text = make(last + 1, previous)
       const path = pathOf(folder, last + 1)
+      // What is in the chain once stays there: it must be a receipt before.
+      const made = readReceipt(`receipt ${last + 1}`, Buffer.from(text))
       if (!(await makeFile(path, join(folder, `${job}.draft`), text))) continue
       await syncFolder(join(folder, '..'))
-      return readReceipt(path, Buffer.from(text))
+      return { ...made, path }
     }
   })
 }

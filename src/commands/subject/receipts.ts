@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
-import { usageError } from '../../errors/errors.ts'
+import { CliError, usageError } from '../../errors/errors.ts'
+import { type Exit, exit } from '../../errors/exit.ts'
+import { report } from '../../errors/report.ts'
 import { isAbout } from '../../subject/check.ts'
 import { findReceiptKey } from '../../subject/keys.ts'
 import { pageOf } from '../../subject/page.ts'
@@ -54,9 +56,15 @@ Examples:
 async function list(ctx: Context, subject: string | undefined): Promise<Output<ReceiptRow>> {
   const key = subject === undefined ? null : await findReceiptKey(ctx)
   const rows: ReceiptRow[] = []
-  for await (const stored of allReceipts(receiptsFolder(ctx)))
-    if (subject === undefined || isAbout(stored.receipt, subject, key) === true) rows.push(rowOf(stored))
-  return countedRows(ctx, receiptView, rows, 'receipt')
+  let code: Exit = exit.done
+  for await (const stored of allReceipts(receiptsFolder(ctx))) {
+    if (stored instanceof CliError) {
+      code = exit.partial
+      await report(ctx, stored)
+    } else if (subject === undefined || isAbout(stored.receipt, subject, key) === true)
+      rows.push(rowOf(stored))
+  }
+  return { ...countedRows(ctx, receiptView, rows, 'receipt'), exit: () => code }
 }
 
 function rowOf({ receipt }: StoredReceipt): ReceiptRow {

@@ -121,6 +121,22 @@ describe('where the quota is used up, a service that erases subjects itself', ()
     })
   })
 
+  it.each([-1, 0.5, 2 ** 60])('takes no answer that counts %d records', async records => {
+    holds(cli, 2).quota = 0
+    const wrong = { erased: records, remaining: 0, complete: true, dry_run: false, certificate: null }
+    cli.instance.use(
+      description,
+      http.post('*/api/v1/subjects/erase', () =>
+        HttpResponse.json({ ...wrong, sites: [{ site_id: uuid(900), records }] }),
+      ),
+    )
+    const at = place(cli)
+    const { code, stderr } = await at.run('erase', maria, '--ticket', 'T', '--yes')
+    expect(code).not.toBe(0)
+    expect(stderr).toContain('erased')
+    expect(at.receipts()).toEqual([])
+  })
+
   it('erases what is left of the plan, when the quota ends on the way', async () => {
     const instance = holds(cli, 12)
     instance.quota = 6
