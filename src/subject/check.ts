@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { keyIdOf } from '../evidence/keys.ts'
+import { type Head, headFault } from './head.ts'
 import type { ReceiptKey } from './keys.ts'
 import { numbersIn, pathOf, readReceipt, type StoredReceipt, sha256 } from './receipts.ts'
 
@@ -20,12 +21,13 @@ export function isAbout(receipt: ErasureReceipt, subject: string, key: ReceiptKe
 /**
  * What is wrong with the chain of receipts in a folder, and with the place of one of them in it; null where nothing is.
  * Every receipt counts, those after it too: each is signed, has the number of its file, and names the digest of the one
- * before it.
+ * before it. The newest that is known to have been made is among them.
  */
 export async function chainFault(
   folder: string,
   { bytes, receipt }: StoredReceipt,
   keys: readonly KeyObject[],
+  head: Head | null,
 ): Promise<string | null> {
   const numbers = await numbersIn(folder)
   let before: string | null = null
@@ -37,7 +39,10 @@ export async function chainFault(
     if (number === receipt.number && !content.equals(bytes))
       return `there is another receipt ${number} in the chain`
     before = sha256(content)
+    const changed = head?.number === number && headFault(head, before)
+    if (changed) return changed
   }
+  if (head && !numbers.includes(head.number)) return headFault(head, null)
   return numbers.includes(receipt.number) ? null : `receipt ${receipt.number} is not in the chain`
 }
 

@@ -36,12 +36,11 @@ export async function verifyGone(ctx: Context, subjects: readonly string[]): Pro
 
 /** The one receipt of a job that is done: it is made, unless an earlier run has made it. */
 export async function receiptFor(ctx: Context, job: Job, verification: Verification): Promise<StoredReceipt> {
-  const folder = receiptsFolder(ctx)
-  const made = await receiptOfJob(folder, job.header.job)
+  const made = await receiptOfJob(receiptsFolder(ctx), job.header.job)
   if (made) return made
   const key = await openReceiptKey(ctx)
   const finished_at = new Date().toISOString()
-  return await appendReceipt(folder, job.header.job, (number, previous) => {
+  return await appendReceipt(ctx, job.header.job, (number, previous) => {
     const receipt: ErasureReceipt = {
       type: 'erasure_receipt',
       version: 1,

@@ -6,7 +6,7 @@ import { settingsError } from '../errors/errors.ts'
 import { keyIdOf, newSigningKey, privatePem, readSigningKey } from '../evidence/keys.ts'
 import { partOf } from '../io/draft.ts'
 import { isOpen } from '../settings/store.ts'
-import { fileNameOf, local, makeFile, makeFolder } from './place.ts'
+import { fileNameOf, local, makeFile, makeFolder, noneWhereMissing } from './place.ts'
 
 /** The Ed25519 key that signs a profile's receipts, and makes subjects unreadable in them. */
 export interface ReceiptKey {
@@ -61,11 +61,6 @@ export async function findReceiptKey(ctx: Context): Promise<ReceiptKey | null> {
 export async function ownKeys(ctx: Context): Promise<readonly KeyObject[]> {
   const own = await findReceiptKey(ctx)
   return own ? [createPublicKey(own.key)] : []
-}
-
-function noneWhereMissing(error: NodeJS.ErrnoException): null {
-  if (error.code === 'ENOENT') return null
-  throw error
 }
 
 async function keepToOneself(ctx: Context, file: string): Promise<void> {

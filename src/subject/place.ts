@@ -37,6 +37,12 @@ export async function makeFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 })
 }
 
+/** For what may be missing; throws whatever else is wrong. */
+export function noneWhereMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null
+  throw error
+}
+
 /** Turns what the system says against some work with files into what is told of it (exit 1). */
 export async function local<T>(what: string, work: () => Promise<T>): Promise<T> {
   try {

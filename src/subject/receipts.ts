@@ -6,7 +6,8 @@ import { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { CliError, dataError, usageError } from '../errors/errors.ts'
 import { type Claimed, readSigned } from '../evidence/signed.ts'
 import { syncFolder } from '../io/draft.ts'
-import { fileNameOf, local, makeFile, makeFolder } from './place.ts'
+import { headFault, keepHead, readHead, wayOut } from './head.ts'
+import { fileNameOf, local, makeFile, makeFolder, noneWhereMissing } from './place.ts'
 
 /** A receipt as it lies on the disk. */
 export interface StoredReceipt {
@@ -29,13 +30,10 @@ export function pathOf(folder: string, number: number): string {
 
 /** The numbers of the receipts that are there, ascending. */
 export async function numbersIn(folder: string): Promise<number[]> {
-  const names = await local(`${folder} cannot be read`, () =>
-    readdir(folder).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return []
-      throw error
-    }),
+  const names = await local(`${folder} cannot be read`, () => readdir(folder).catch(noneWhereMissing))
+  const numbers = (names ?? []).flatMap(name =>
+    /^\d{6,15}\.json$/.test(name) ? [Number.parseInt(name, 10)] : [],
   )
-  const numbers = names.flatMap(name => (/^\d{6,15}\.json$/.test(name) ? [Number.parseInt(name, 10)] : []))
   return numbers.sort((a, b) => a - b)
 }
 
@@ -86,15 +84,18 @@ export async function receiptOfJob(folder: string, job: string): Promise<StoredR
 
 /**
  * Adds a receipt behind the last one. Its name is taken by link(2), so that of two processes the second finds it taken
- * and makes its receipt anew, behind the first one's; the chain never forks.
+ * and makes its receipt anew, behind the first one's; the chain never forks. Throws where the newest one that was made
+ * here is not there: its number is not given to another.
  */
 export async function appendReceipt(
-  folder: string,
+  ctx: Pick<Context, 'settings' | 'warn'>,
   job: string,
   make: (number: number, previous: Previous) => string,
 ): Promise<StoredReceipt> {
+  const folder = receiptsFolder(ctx)
   return await local(`${folder} cannot be written`, async () => {
     await makeFolder(folder)
+    await requireHead(ctx)
     for (;;) {
       const last = (await numbersIn(folder)).at(-1) ?? 0
       const previous =
@@ -105,9 +106,19 @@ export async function appendReceipt(
       const made = readReceipt(`receipt ${last + 1}`, Buffer.from(text))
       if (!(await makeFile(path, join(folder, `${job}.draft`), text))) continue
       await syncFolder(join(folder, '..'))
+      await keepHead(ctx, { number: last + 1, sha256: sha256(text) })
       return { ...made, path }
     }
   })
+}
+
+/** Throws where the newest receipt that was made here is not there as it was (exit 5). */
+async function requireHead(ctx: Pick<Context, 'settings'>): Promise<void> {
+  const head = await readHead(ctx)
+  if (head === null) return
+  const bytes = await readFile(pathOf(receiptsFolder(ctx), head.number)).catch(noneWhereMissing)
+  const fault = headFault(head, bytes && sha256(bytes))
+  if (fault) throw dataError(fault, wayOut(ctx))
 }
 
 export function sha256(data: string | Uint8Array): string {

@@ -7,6 +7,7 @@ import { exit } from '../../errors/exit.ts'
 import { readPublicKey } from '../../evidence/keys.ts'
 import { readText } from '../../io/input.ts'
 import { chainFault, isAbout, isSigned } from '../../subject/check.ts'
+import { readHead } from '../../subject/head.ts'
 import { findReceiptKey, ownKeys, type ReceiptKey } from '../../subject/keys.ts'
 import { loadReceipt, numbersIn, pathOf, receiptsFolder, type StoredReceipt } from '../../subject/receipts.ts'
 import { anyReceipt } from '../../subject/wanted.ts'
@@ -57,10 +58,12 @@ Examples:
           return ok('form', `erasure receipt ${stored.receipt.number}, job ${stored.receipt.job}`)
         })
         if (!stored) return toOutput(ctx, [form])
-        const checks = [form, checkSignature(stored, keys), await checkChain(ctx, stored, keys, key)]
-        if (subject !== undefined) checks.push(checkSubject(stored, subject, key))
-        if (live) checks.push(await tried('live', () => checkLive(ctx, stored as StoredReceipt, subject)))
-        if (live) checks.push(...(await checkCertificates(ctx, stored.receipt)))
+        const found = stored
+        const chain = await tried('chain', () => checkChain(ctx, found, keys, key))
+        const checks = [form, checkSignature(found, keys), chain]
+        if (subject !== undefined) checks.push(checkSubject(found, subject, key))
+        if (live) checks.push(await tried('live', () => checkLive(ctx, found, subject)))
+        if (live) checks.push(...(await checkCertificates(ctx, found.receipt)))
         return toOutput(ctx, checks)
       }),
     )
@@ -102,17 +105,17 @@ async function checkChain(
 ): Promise<Checked> {
   const folder = receiptsFolder(ctx)
   const { number, key_id } = stored.receipt
-  const count = (await numbersIn(folder)).length
   const isHere = (await loadReceipt(pathOf(folder, number)).catch(() => null))?.bytes.equals(stored.bytes)
-  if (count === 0 || (!isHere && own?.id !== key_id))
+  if (!isHere && own?.id !== key_id)
     return skip(
       'chain',
       `it was made elsewhere: its chain is not that of the profile ${ctx.settings.profile.value}`,
     )
-  const fault = await chainFault(folder, stored, own ? [...keys, own.key] : keys)
-  if (fault === null)
-    return ok('chain', `${counted(count, 'receipt')}, each signed and following the one before`)
-  return fail('chain', exit.rejected, fault, `see ${folder}, and its backups`)
+  const head = await readHead(ctx) // before the receipts: more may be made meanwhile
+  const fault = await chainFault(folder, stored, own ? [...keys, own.key] : keys, head)
+  if (fault !== null) return fail('chain', exit.rejected, fault, `see ${folder}, and its backups`)
+  const count = (await numbersIn(folder)).length
+  return ok('chain', `${counted(count, 'receipt')}, each signed and following the one before`)
 }
 
 function checkSubject({ receipt }: StoredReceipt, subject: string, key: ReceiptKey | null): Checked {

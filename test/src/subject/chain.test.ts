@@ -1,8 +1,10 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
+import type { Context } from '../../../src/context.ts'
 import { readSigningKey } from '../../../src/evidence/keys.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
+import { keepHead } from '../../../src/subject/head.ts'
 import { appendReceipt } from '../../../src/subject/receipts.ts'
 import { useCli, uuid } from '../support.ts'
 import { holds, maria, place } from './instance.ts'
@@ -33,8 +35,9 @@ describe('a receipt that is not as its schema says', () => {
     await chain(1)
     const { signature: _, ...first } = JSON.parse(readFileSync(at.receipt(1), 'utf8'))
     const key = readSigningKey(readFileSync(join(at.config, 'receipt-keys', 'default.pem'), 'utf8'))
+    const settings = { folder: at.config, stateFolder: at.state, profile: { value: 'default' } }
     const append = (more: object) =>
-      appendReceipt(dirname(at.receipt(1)), uuid(7), (number, previous) =>
+      appendReceipt({ settings, warn: async () => {} } as unknown as Context, uuid(7), (number, previous) =>
         signDocument({ ...first, job: uuid(7), number, previous, ...more }, key),
       )
     const counts = { deleted: -1, already_gone: 0, deleted_in_bulk: 0 }
@@ -55,5 +58,56 @@ describe('a receipt that is not as its schema says', () => {
     expect(listed.stderr).toContain('000002.json')
     expect(await at.run('resume', job)).toMatchObject({ code: 5, stderr: expect.stringContaining('000002') })
     expect(at.receipts()).toHaveLength(3)
+  })
+})
+
+describe('the newest receipt', () => {
+  const head = () => join(at.config, 'receipt-keys', 'default.head')
+  const erase = () => {
+    holds(cli, 1)
+    return at.run('erase', maria, '--yes', '--ticket', 'T')
+  }
+
+  it('is missed where it was removed, and its number is not given to another', async () => {
+    await chain(3)
+    const third = readFileSync(at.receipt(3))
+    rmSync(at.receipt(3))
+    for (const wanted of ['last', '1'])
+      expect(await failed(wanted)).toEqual({ code: 5, failed: ['chain: receipt 3 is missing'] })
+    expect(await erase()).toMatchObject({ code: 5, stderr: expect.stringContaining('receipt 3 is missing') })
+    expect(at.receipts()).toEqual(['000001.json', '000002.json'])
+    writeFileSync(at.receipt(3), third)
+    expect(await failed('last')).toEqual({ code: 0, failed: [] })
+  })
+
+  it('is missed where all were removed, for its key is that of the profile', async () => {
+    await chain(1)
+    const kept = join(at.state, 'kept.json')
+    writeFileSync(kept, readFileSync(at.receipt(1)))
+    rmSync(dirname(at.receipt(1)), { recursive: true })
+    expect((await failed(kept)).code).toBe(5)
+    rmSync(head())
+    expect((await failed(kept)).failed).toEqual(['chain: receipt 1 is not in the chain'])
+  })
+
+  it('may be one that was made by a process that was killed right after', async () => {
+    await chain(1)
+    const before = readFileSync(head())
+    await chain(1)
+    writeFileSync(head(), before)
+    expect(await failed('last')).toEqual({ code: 0, failed: [] })
+    expect(await erase()).toMatchObject({ code: 0 })
+    expect(JSON.parse(readFileSync(head(), 'utf8'))).toMatchObject({ number: 3 })
+    rmSync(head())
+    expect(await erase()).toMatchObject({ code: 0 })
+    expect(await failed('last')).toEqual({ code: 0, failed: [] })
+  })
+
+  it('is there though nothing can be kept of it, which is told', async () => {
+    const said: string[] = []
+    const settings = { folder: join(at.config, 'gone'), profile: { value: 'default' } }
+    const warn = async (line: string) => void said.push(line)
+    await keepHead({ settings, warn } as unknown as Context, { number: 7, sha256: '0'.repeat(64) })
+    expect(said).toEqual([expect.stringContaining('nobody would notice if receipt 7 were lost')])
   })
 })

@@ -84,7 +84,7 @@ describe('a chain of receipts', () => {
     writeFileSync(join(at.state, 'kept.json'), third)
     expect(await sums(join(at.state, 'kept.json'))).toEqual({
       code: 5,
-      failed: ['chain: receipt 3 is not in the chain'],
+      failed: ['chain: receipt 3 is missing'],
     })
   })
 
@@ -107,7 +107,7 @@ describe('a chain of receipts', () => {
     expect(all.map(({ code }) => code)).toEqual(all.map(() => 0))
     expect(at.receipts()).toHaveLength(12)
     expect(await sums('12')).toEqual({ code: 0, failed: [] })
-    expect(readdirSync(join(at.config, 'receipt-keys'))).toEqual(['default.pem'])
+    expect(readdirSync(join(at.config, 'receipt-keys'))).toEqual(['default.head', 'default.pem'])
   })
 })
 
