@@ -62,8 +62,8 @@ Examples:
         const chain = await tried('chain', () => checkChain(ctx, found, keys, key))
         const checks = [form, checkSignature(found, keys), chain]
         if (subject !== undefined) checks.push(checkSubject(found, subject, key))
-        if (live) checks.push(await tried('live', () => checkLive(ctx, found, subject)))
         if (live) checks.push(...(await checkCertificates(ctx, found.receipt)))
+        if (live) checks.push(await tried('live', () => checkLive(ctx, found, subject)))
         return toOutput(ctx, checks)
       }),
     )
