@@ -5,12 +5,13 @@ import { CliError, usageError } from '../../errors/errors.ts'
 import { type Exit, exit } from '../../errors/exit.ts'
 import { report } from '../../errors/report.ts'
 import { isAbout } from '../../subject/check.ts'
-import { findReceiptKey } from '../../subject/keys.ts'
+import { findReceiptKey, keyFile } from '../../subject/keys.ts'
 import { pageOf } from '../../subject/page.ts'
 import { allReceipts, receiptsFolder, type StoredReceipt } from '../../subject/receipts.ts'
 import { storedReceipt } from '../../subject/wanted.ts'
 import { type ReceiptRow, receiptView } from '../../views/subject.ts'
 import { action, given } from '../action.ts'
+import { counted } from '../instance.ts'
 import { countedRows, type Output } from '../output.ts'
 import { refuseChoice } from '../presentation.ts'
 import { Subject } from './subjects.ts'
@@ -57,12 +58,21 @@ async function list(ctx: Context, subject: string | undefined): Promise<Output<R
   const key = subject === undefined ? null : await findReceiptKey(ctx)
   const rows: ReceiptRow[] = []
   let code: Exit = exit.done
+  let unknown = 0
   for await (const stored of allReceipts(receiptsFolder(ctx))) {
     if (stored instanceof CliError) {
       code = exit.partial
       await report(ctx, stored)
-    } else if (subject === undefined || isAbout(stored.receipt, subject, key) === true)
-      rows.push(rowOf(stored))
+      continue
+    }
+    const about = subject === undefined || isAbout(stored.receipt, subject, key)
+    if (about) rows.push(rowOf(stored))
+    if (about === null) unknown += 1
+  }
+  if (unknown > 0) {
+    code = exit.partial
+    const are = `${counted(unknown, 'receipt')} ${unknown === 1 ? 'is' : 'are'}`
+    await ctx.warn(`${are} signed by another key than ${keyFile(ctx)}, and may be about anybody`)
   }
   return { ...countedRows(ctx, receiptView, rows, 'receipt'), exit: () => code }
 }

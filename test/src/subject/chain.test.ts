@@ -61,6 +61,16 @@ describe('a receipt that is not as its schema says', () => {
   })
 })
 
+it('the list for a subject tells of receipts that it cannot judge, for another key signed them', async () => {
+  await chain(2)
+  rmSync(join(at.config, 'receipt-keys', 'default.pem'))
+  await chain(1)
+  const listed = await at.run('receipts', '--subject', maria, '-o', 'id')
+  expect(listed).toMatchObject({ code: 8, stdout: '3\n' })
+  expect(listed.stderr).toContain('2 receipts are signed by another key')
+  expect(await at.run('receipts', '-o', 'id')).toMatchObject({ code: 0, stdout: '3\n2\n1\n', stderr: '' })
+})
+
 describe('the newest receipt', () => {
   const head = () => join(at.config, 'receipt-keys', 'default.head')
   const erase = () => {
