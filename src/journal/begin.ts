@@ -1,6 +1,6 @@
 import { type FileHandle, rm, stat } from 'node:fs/promises'
 import { isTaken, openDraft, partOf } from '../io/draft.ts'
-import { busy, encode, runBegins } from './log.ts'
+import { busy, encode, mark } from './log.ts'
 import { pathOf, type Run, removeBefore } from './runs.ts'
 
 /**
@@ -17,7 +17,7 @@ export async function beginRun(
   try {
     await draft.file.appendFile(encode(header))
     if (before) for await (const text of inBlocks(before.carried)) await draft.file.appendFile(text)
-    await draft.file.appendFile(encode(runBegins))
+    await draft.file.appendFile(encode(mark))
     await draft.take(path)
     if (before) await stat(before.path).catch(() => rm(path).then(() => Promise.reject(busy())))
   } catch (error) {

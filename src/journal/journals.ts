@@ -1,11 +1,13 @@
-import { type FileHandle, mkdir } from 'node:fs/promises'
+import { type FileHandle, mkdir, stat } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import type * as z from 'zod'
 import { CliError } from '../errors/errors.ts'
 import { exit } from '../errors/exit.ts'
 import type { Host } from '../io/io.ts'
 import { beginRun } from './begin.ts'
 import { groupCommit } from './commit.ts'
-import { busy, encode, events, type Log, readHeader } from './log.ts'
+import { type Holder, holderOf, isAtWork } from './holder.ts'
+import { busy, encode, events, isEnded, type Log, mark, readHeader } from './log.ts'
 import { findRun, pathOf, type Run, removeBefore } from './runs.ts'
 
 /** What the header of every job tells, beside what its kind does. */
@@ -48,6 +50,8 @@ export interface Journal<Header, Event> {
   readonly run: Run
   /** Resolves when the event is on the disk, as those are that were written before it. Once one cannot be written, no other can. */
   write(event: Event): Promise<void>
+  /** Throws where another process has gone on with the job meanwhile; `write` does so too. */
+  check(): Promise<void>
   /** Ends the run; with `isOver` nothing of the job is left to do, and the journal goes. */
   close(isOver: boolean): Promise<void>
 }
@@ -59,8 +63,9 @@ export function journalsOf<Header extends JobHeader, Event>(kind: Kind<Header>):
     throw failure(error, kind.hints.unwritable)
   }
   const readIdle = async (run: Run) => {
-    const header = await readHeader(logOf(run), kind.header)
-    if (header.pid !== host.pid && isAlive(host, header.pid)) throw busy(`pid ${header.pid}`)
+    const { header, holder } = await readHeader(logOf(run), kind.header)
+    if (holder && holder.host !== hostname()) await requireSilence(logOf(run), holder)
+    else if (await isAtWork(host, header.pid, holder?.started ?? null)) throw busy(`pid ${header.pid}`)
     return header
   }
   const before = (run: Run) => events(logOf(run), 'before') as AsyncGenerator<Event>
@@ -78,12 +83,15 @@ export function journalsOf<Header extends JobHeader, Event>(kind: Kind<Header>):
       const { folder } = kind
       await mkdir(folder, { recursive: true, mode: 0o700 }).catch(cannotWrite)
       const run = { folder, job: header.job, run: 1 }
-      return toJournal(await beginRun(run, header, null).catch(cannotWrite), run, header, cannotWrite)
+      const file = await beginRun(run, await withHolder(header), null).catch(cannotWrite)
+      return toJournal(file, run, header, cannotWrite)
     },
     resume: async (after, carried = all(after)) => {
       const header = { ...(await readIdle(after)), pid: host.pid }
       const run = { ...after, run: after.run + 1 }
-      const file = await beginRun(run, header, { path: pathOf(after), carried }).catch(cannotWrite)
+      const file = await beginRun(run, await withHolder(header), { path: pathOf(after), carried }).catch(
+        cannotWrite,
+      )
       return toJournal(file, run, header, cannotWrite)
     },
   }
@@ -95,26 +103,37 @@ function toJournal<Header extends JobHeader, Event>(
   header: Header,
   cannotWrite: (error: unknown) => never,
 ): Journal<Header, Event> {
-  const write = groupCommit(file)
+  const write = groupCommit(file, pathOf(run))
   return {
     header,
     run,
     write: event => write(encode(event)).catch(cannotWrite),
+    check: () => write('').catch(cannotWrite),
     close: async isOver => {
-      await write('').catch(() => {})
+      await write(isOver ? '' : encode(mark)).catch(() => {})
       await file.close()
       if (isOver) await removeBefore({ ...run, run: run.run + 1 })
     },
   }
 }
 
-function isAlive(host: Kind<JobHeader>['host'], pid: number): boolean {
-  try {
-    host.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM' // somebody else's
-  }
+/** What is written of a header: beside it, which process it is that works on the job. */
+async function withHolder<Header extends JobHeader>(header: Header): Promise<object> {
+  const { host, started } = await holderOf(header.pid)
+  return { ...header, holder: { host, started } }
+}
+
+/** Milliseconds after which a process of another machine that wrote nothing is taken for dead. */
+const silence = 600_000
+
+/** Nobody can ask another machine for a process: it has ended the run, or was silent for long. Throws otherwise. */
+async function requireSilence(log: Log, { host }: Holder): Promise<void> {
+  const { mtimeMs } = await stat(log.path).catch(() => Promise.reject(busy()))
+  if (Date.now() - mtimeMs > silence || (await isEnded(log))) return
+  throw busy(
+    `another consentctl on ${host}`,
+    'wait for its end; when it wrote nothing for ten minutes, it is taken for dead',
+  )
 }
 
 function failure(error: unknown, hint: string): CliError {

@@ -4,9 +4,13 @@ import type * as z from 'zod'
 import { CliError } from '../errors/errors.ts'
 import { exit } from '../errors/exit.ts'
 import { splitLines } from '../io/input.ts'
+import { type Holder, readHolder } from './holder.ts'
 
-/** The line below which a run tells what it came to know itself; above it is what earlier runs came to know. */
-export const runBegins = ['r'] as const
+/**
+ * The line below which a run tells what it came to know itself; above it is what earlier runs came to know. A run that
+ * ended of itself, and was not killed, has it once more as its last.
+ */
+export const mark = ['r'] as const
 
 /** A journal to read, and what its reader is told to do where it is damaged. */
 export interface Log {
@@ -20,11 +24,14 @@ export function encode(entry: unknown): string {
   return `${checksum(text)} ${text}\n`
 }
 
-/** The first entry. Throws a CliError where the file is no journal of that kind. */
-export async function readHeader<Header>(log: Log, schema: z.ZodType<Header>): Promise<Header> {
+/** The first entry, and who wrote it. Throws a CliError where the file is no journal of that kind. */
+export async function readHeader<Header extends { readonly pid: number }>(
+  log: Log,
+  schema: z.ZodType<Header>,
+): Promise<{ header: Header; holder: Holder | null }> {
   for await (const entry of entries(log)) {
-    const header = schema.safeParse(entry)
-    if (header.success) return header.data
+    const { data } = schema.safeParse(entry)
+    if (data) return { header: data, holder: readHolder(entry, data.pid) }
     break
   }
   throw corrupt(log, 1)
@@ -34,12 +41,25 @@ export async function readHeader<Header>(log: Log, schema: z.ZodType<Header>): P
 export async function* events(log: Log, part: 'before' | 'since'): AsyncGenerator<unknown> {
   let [isHeader, isBegun] = [true, false]
   for await (const entry of entries(log)) {
-    const isMark = !isBegun && Array.isArray(entry) && entry.length === 1 && entry[0] === runBegins[0]
-    if (isMark && part === 'before') return
-    if (!isHeader && !isMark && isBegun === (part === 'since')) yield entry
+    if (isMark(entry) && part === 'before') return
+    if (!isHeader && !isMark(entry) && isBegun === (part === 'since')) yield entry
     isHeader = false
-    isBegun ||= isMark
+    isBegun ||= isMark(entry)
   }
+}
+
+/** Whether the last run has ended of itself. */
+export async function isEnded(log: Log): Promise<boolean> {
+  let [marks, isLast] = [0, false]
+  for await (const entry of entries(log)) {
+    isLast = isMark(entry)
+    if (isLast) marks += 1
+  }
+  return marks > 1 && isLast
+}
+
+function isMark(entry: unknown): boolean {
+  return Array.isArray(entry) && entry.length === 1 && entry[0] === mark[0]
 }
 
 /** All entries. What cannot be read at the very end was being written when the process was killed. */
@@ -63,10 +83,8 @@ async function* chunksOf(path: string): AsyncGenerator<Buffer> {
 }
 
 /** A run has the next one's journal in place of its own as soon as that begins. */
-export function busy(who = 'another consentctl'): CliError {
-  return new CliError('busy', exit.temporary, `${who} works on the job`, {
-    hint: 'wait for its end, or end it',
-  })
+export function busy(who = 'another consentctl', hint = 'wait for its end, or end it'): CliError {
+  return new CliError('busy', exit.temporary, `${who} works on the job`, { hint })
 }
 
 function checksum(text: string): string {

@@ -42,7 +42,9 @@ async function* run(open: OpenJob, course: Course): AsyncGenerator<readonly Eras
     yield* deletion(open, course)
     if (course.failures.length === 0) {
       ctx.interruption.throwIfAborted()
-      stored = await receiptFor(ctx, job, await verifyGone(ctx, job.header.subjects))
+      const verification = await verifyGone(ctx, job.header.subjects)
+      await journal.check()
+      stored = await receiptFor(ctx, job, verification)
     } else course.exit = overall(job.done.size, course.failures)
   } catch (error) {
     course.exit = exitOf(error)

@@ -173,7 +173,7 @@ describe('a job that was stopped', () => {
 
   it('is refused while another process works on it', async () => {
     const job = await stopped()
-    rewrite(line => line.replace(/"pid":\d+/, '"pid":1'))
+    rewrite(line => line.replace(/"pid":\d+/, '"pid":1').replace(/"started":"[^"]*"/, '"started":null'))
     const { code, stderr } = await create('--resume', job)
     expect(code).toBe(7)
     expect(stderr).toContain('pid 1 works on the job')

@@ -10,12 +10,14 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { build } from 'esbuild'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Journals } from '../../../src/journal/journals.ts'
+import { encode } from '../../../src/journal/log.ts'
 import { pathOf, type Run } from '../../../src/journal/runs.ts'
 import { isLong } from '../../e2e/rig.ts'
 import { useFolder } from '../../support/cli.ts'
@@ -114,7 +116,8 @@ describe('a journal', () => {
   it('is read to where it was being written, at whatever byte that ended', async () => {
     const journals = counting(fresh())
     const run = await left(journals, 1, 2)
-    const whole = readFileSync(pathOf(run))
+    const closed = readFileSync(pathOf(run))
+    const whole = closed.subarray(0, closed.lastIndexOf('\n', closed.length - 2) + 1)
     const lastLine = whole.lastIndexOf('\n', whole.length - 2) + 1
     for (let length = lastLine; length < whole.length; length += 1) {
       writeFileSync(pathOf(run), whole.subarray(0, length))
@@ -225,6 +228,64 @@ describe('of those that go on with the same run', () => {
         error => error.code,
       )
     expect(outcome).toBe(refusal)
+  })
+})
+
+describe('the process that has a job', () => {
+  const elsewhere = { host: 'another-machine', started: 'then' }
+  /** A job that another process was at work on when it was written last; `holder` is what it says of itself. */
+  async function heldBy(holder: object | undefined, { isClosed = false, pid = process.pid + 1 } = {}) {
+    const journals = counting(fresh(), other(process.pid, null))
+    const journal = await journals.create({ job: randomUUID(), pid, note: '' })
+    await journal.write(['n', 1])
+    if (isClosed) await journal.close(false)
+    const path = pathOf(journal.run)
+    const [header = '', ...rest] = readFileSync(path, 'utf8').split('\n')
+    writeFileSync(path, encode({ ...JSON.parse(header.slice(9)), holder }) + rest.join('\n'))
+    return {
+      path,
+      resume: () =>
+        journals.resume(journal.run).then(
+          () => null,
+          ({ code }) => code,
+        ),
+    }
+  }
+
+  it('is not another one that has its number by now', async () => {
+    const { resume } = await heldBy({ host: hostname(), started: 'another boot' }, { pid: process.ppid })
+    expect(await resume()).toBe(process.platform === 'linux' ? null : 'busy')
+  })
+
+  it('of an older journal is known by its number alone', async () => {
+    expect(await (await heldBy(undefined)).resume()).toBe('busy')
+    expect(await (await heldBy(undefined, { pid: process.pid })).resume()).toBe(null)
+  })
+
+  it('may be of another machine, though its number is one’s own, and is given up when it was silent', async () => {
+    const { path, resume } = await heldBy(elsewhere, { pid: process.pid })
+    expect(await resume()).toBe('busy')
+    const then = Date.now() / 1000 - 601
+    utimesSync(path, then, then)
+    expect(await resume()).toBe(null)
+  })
+
+  it('is waited for no more when it has said that it ends, of another machine too', async () => {
+    expect(await (await heldBy(elsewhere, { isClosed: true })).resume()).toBe(null)
+  })
+
+  it('does nothing more once another has gone on with the job', async () => {
+    const folder = fresh()
+    const journals = counting(folder)
+    const first = await journals.create({ job: randomUUID(), pid: process.pid, note: '' })
+    await first.write(['n', 1])
+    await first.check()
+    const second = await journals.resume(first.run)
+    await expect(first.check()).rejects.toMatchObject({ code: 'busy', exit: 7 })
+    await expect(first.write(['n', 2])).rejects.toMatchObject({ code: 'busy' })
+    await first.close(false)
+    await second.check()
+    expect(await numbersOf(journals.before(second.run))).toEqual([1])
   })
 })
 
