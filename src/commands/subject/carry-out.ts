@@ -1,7 +1,7 @@
 import type { Context } from '../../context.ts'
 import { CliError } from '../../errors/errors.ts'
 import { type Exit, exit } from '../../errors/exit.ts'
-import { exitOf } from '../../errors/explain.ts'
+import { exitOf, explain } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
 import { eraseInBulk, erasesItself } from '../../subject/bulk.ts'
 import { deleteAll, type OpenJob, type Outcome } from '../../subject/delete.ts'
@@ -88,7 +88,7 @@ function isBulkJob({ job }: OpenJob): boolean {
 /** Tells of a failure, unless it is one that all others share: that is told once, at the end. */
 async function isFatal(ctx: Context, course: Course, { target, error }: Outcome): Promise<boolean> {
   const code = exitOf(error)
-  if (isHopeless(code) || code === exit.failure) {
+  if (isHopeless(code) || code === exit.failure || explain(error).code === 'busy') {
     course.hopeless ??= error
     return true
   }

@@ -1,4 +1,4 @@
-import { mkdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Context } from '../../../src/context.ts'
@@ -91,4 +91,18 @@ it('leaves nothing of a process that was killed as it began', async () => {
   utimesSync(left, 1, 1)
   expect(await at.run('erase', maria, '--ticket', 'T', '--yes')).toMatchObject({ code: 0 })
   expect(at.journals()).toEqual([])
+})
+
+it('a run stops, and makes no receipt, once another process has gone on with its job', async () => {
+  const instance = holds(cli, 40)
+  const at = place(cli)
+  instance.beforeDelete = () => {
+    for (const name of at.journals()) rmSync(join(at.state, 'erasures', name))
+    return undefined
+  }
+  const { code, stderr } = await at.run('erase', maria, '--ticket', 'T', '--yes')
+  expect(code).toBe(7)
+  expect(stderr.match(/works on the job/g)).toHaveLength(1)
+  expect(instance.deletions.length).toBeLessThanOrEqual(16)
+  expect(at.receipts()).toEqual([])
 })
