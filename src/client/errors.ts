@@ -88,7 +88,16 @@ export class ContractError extends Error {
   }
 }
 
-/** Any of the three. */
+/** A list whose pages would never end. */
+export class EndlessListError extends Error {
+  override readonly name = 'EndlessListError'
+
+  constructor() {
+    super('the list leads back to where it was: it would never end')
+  }
+}
+
+/** Any of the first three. */
 export type CallError = ApiError | NetworkError | ContractError
 
 export function isCallError(error: unknown): error is CallError {

@@ -1,4 +1,4 @@
-import { ApiError, ContractError, NetworkError } from '../client/errors.ts'
+import { ApiError, ContractError, EndlessListError, NetworkError } from '../client/errors.ts'
 import { isOperatorError, type Obstacle } from '../contract/server.ts'
 import { CliError, Resumable, usageError } from './errors.ts'
 import { type Exit, exit } from './exit.ts'
@@ -36,6 +36,13 @@ export function explain(error: unknown): Explanation {
   if (error instanceof ApiError) return explainApi(error)
   if (error instanceof NetworkError) return explainNetwork(error)
   if (error instanceof ContractError) return explainContract(error)
+  if (error instanceof EndlessListError)
+    return {
+      code: 'endless_list',
+      message: error.message,
+      hint: 'tell who runs the instance',
+      exit: exit.rejected,
+    }
   return { code: 'bug', message: error instanceof Error ? error.message : String(error), exit: exit.failure }
 }
 

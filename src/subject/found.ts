@@ -1,3 +1,4 @@
+import { EndlessListError } from '../client/errors.ts'
 import type { Context } from '../context.ts'
 import { consents } from '../contract/consents.ts'
 import type { Consent, ConsentQuery } from '../contract/index.ts'
@@ -5,6 +6,9 @@ import { CliError } from '../errors/errors.ts'
 import { exit } from '../errors/exit.ts'
 
 const everything = { limit: Number.POSITIVE_INFINITY, maxRequests: Number.POSITIVE_INFINITY }
+
+/** Pages one after another that bring nothing new: an instance may pass over what it does not show, but not for ever. */
+const patience = 500
 
 /**
  * The records of data subjects, page by page, each once. Without `deleted` only those that are live, whatever else an
@@ -18,10 +22,13 @@ export async function* recordsOf(
   const seen = new Set<string>()
   for (const subject of subjects) {
     const query: ConsentQuery = { subject_id: subject, ...(deleted && { include_deleted: true }) }
+    let stale = 0
     for await (const { records } of api.pages(query, everything)) {
+      stale = records.every(({ id }) => seen.has(id)) ? stale + 1 : 0
+      if (stale > patience) throw new EndlessListError()
       for (const record of records) requireOf(subject, record)
       const fresh = records.filter(({ id, deleted_at }) => !seen.has(id) && (deleted || deleted_at === null))
-      for (const { id } of fresh) seen.add(id)
+      for (const { id } of records) seen.add(id)
       yield fresh
     }
   }

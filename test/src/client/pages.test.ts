@@ -3,7 +3,7 @@ import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { walk } from '../../../src/client/pages.ts'
 import type { ConsentQuery } from '../../../src/contract/index.ts'
-import { answers, byId, consent, consentsPath, screen, useCli, uuid } from '../support.ts'
+import { answers, byId, consent, consentsPath, machineError, screen, useCli, uuid } from '../support.ts'
 
 const cli = useCli()
 
@@ -70,6 +70,40 @@ it('a page is asked for only when the one before is used up', async () => {
   for await (const _ of walk(list, {}, { limit: 1000, maxRequests: 10 })) if (queries.length === 2) break
   expect(queries).toHaveLength(2)
 })
+
+describe('a list that leads back to where it was', () => {
+  it.each([1, 2, 3, 7])('is an error where its cursors come again after %d pages', async period => {
+    let pages = 0
+    cli.instance.use(
+      http.get(consentsPath, () => {
+        pages += 1
+        return HttpResponse.json({ data: [consent({ id: uuid(pages) })], next_cursor: `c${pages % period}` })
+      }),
+    )
+    const { code, stderr } = await cli.run(['list', '--limit', '100000', '-o', 'json'])
+    expect(code).toBe(5)
+    expect(machineError(stderr)).toMatchObject({ code: 'endless_list' })
+    expect(pages).toBeLessThan(5 * period + 2)
+  })
+
+  it('is none for a list of many pages, each with a cursor of its own', async () => {
+    expect((await walked(3000, 3000, { largest: 7 })).ids).toHaveLength(3000)
+  })
+})
+
+it('a data subject’s list that brings nothing new, page after page, is an error', async () => {
+  let pages = 0
+  cli.instance.use(
+    answers('get', '*/api/v1/openapi.json', { openapi: '3.1.1', paths: {} }),
+    http.get(consentsPath, () => {
+      pages += 1
+      return HttpResponse.json({ data: [consent({ subject_id: 'maria' })], next_cursor: `c${pages}` })
+    }),
+  )
+  const { code, stderr } = await cli.run(['subject', 'find', 'maria', '-o', 'json'])
+  expect(code).toBe(5)
+  expect(machineError(stderr)).toMatchObject({ code: 'endless_list' })
+}, 60_000)
 
 describe('an instance that follows the specification in its own way', () => {
   const record = {
