@@ -14,6 +14,11 @@ export function nextLink(row: ChainRow, actor: Actor, happening: Happening, salt
   return { ...link, id, version, at }
 }
 
+/** The links of a batch that deletes records as they were read. */
+export function removalLinks(rows: readonly RemovalRow[], actor: Actor): BatchLink[] {
+  return rows.map(row => nextLink(row, actor, { action: 'deleted', state: row }))
+}
+
 /** Deletes records that are still as they were read, in one statement; resolves to how many that was of each site. */
 export function removeBatch(
   sql: Sql,
@@ -21,6 +26,5 @@ export function removeBatch(
   rows: readonly RemovalRow[],
   actor: Actor,
 ): Promise<SiteRecords[]> {
-  const links = rows.map(row => nextLink(row, actor, { action: 'deleted', state: row }))
-  return removeRecords(sql, accountId, links, actor)
+  return removeRecords(sql, accountId, removalLinks(rows, actor), actor)
 }

@@ -1,5 +1,7 @@
 import type { Sql } from 'postgres'
-import type { RemovalRow } from '../consents/rows.ts'
+import type { SiteRecords } from '../consents/batch-queries.ts'
+import type { BatchLink, RemovalRow } from '../consents/rows.ts'
+import { arrayOf } from '../db/array.ts'
 
 /** How many records of a subject a site has. */
 export interface SiteCount {
@@ -28,4 +30,18 @@ export function countBySite(sql: Sql, accountId: string, subjectId: string): Pro
       (count(*) filter (where deleted_at is not null))::integer as deleted
     from consents where account_id = ${accountId} and subject_id = ${subjectId}
     group by site_id order by site_id`
+}
+
+/** How many entries of a batch were written, by the site of their records. */
+export function countWritten(
+  sql: Sql,
+  accountId: string,
+  links: readonly BatchLink[],
+): Promise<SiteRecords[]> {
+  return sql<SiteRecords[]>`
+    select c.site_id, count(*)::integer as records
+    from consent_history h join consents c on c.account_id = h.account_id and c.id = h.consent_id
+    where h.account_id = ${accountId} and h.consent_id = any (${arrayOf(links.map(({ id }) => id))}::uuid[])
+      and h.hash = any (${arrayOf(links.map(({ hash }) => hash))}::bytea[])
+    group by c.site_id order by c.site_id`
 }

@@ -1,17 +1,25 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { subjects } from '../../src/contract/index.ts'
 import { route } from '../http/route.ts'
-import { type Deps, eraseSubject } from './service.ts'
+import { type Deps, eraseSubject, newProgress, type Progress } from './service.ts'
 
 /** The part of a request's patience that deleting may take: the rest is for what is said of it, and for a second try. */
 const share = 0.3
+
+const progresses = new WeakMap<FastifyRequest, Progress>()
+
+/** How far the tries of a request are. */
+function progressOf(request: FastifyRequest): Progress {
+  const own = progresses.get(request) ?? newProgress(performance.now() + share * request.patience)
+  progresses.set(request, own)
+  return own
+}
 
 export function subjectRoutes(app: FastifyInstance, deps: Deps): void {
   route(
     app,
     subjects.erase,
-    ({ body }, { caller, request }) =>
-      eraseSubject(deps, caller, body, performance.now() + share * request.patience),
+    ({ body }, { caller, request }) => eraseSubject(deps, caller, body, progressOf(request)),
     { isRepeatable: () => true },
   )
 }

@@ -4,10 +4,12 @@ import type { Sql } from 'postgres'
 import type { SubjectErased, SubjectErasure } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
-import { removeBatch } from '../consents/batch.ts'
+import { removalLinks } from '../consents/batch.ts'
+import { removeRecords, type SiteRecords } from '../consents/batch-queries.ts'
+import type { BatchLink } from '../consents/rows.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { certificateOf } from './certificate.ts'
-import { countBySite, findLive, type SiteCount } from './queries.ts'
+import { countBySite, countWritten, findLive, type SiteCount } from './queries.ts'
 
 export interface Deps {
   readonly sql: Sql
@@ -17,21 +19,36 @@ export interface Deps {
   readonly subjectSecret: Uint8Array
 }
 
+/** What the tries of one request share: what one has done the next must not lose. */
+export interface Progress {
+  /** When to stop (`performance.now()`). */
+  readonly until: number
+  /** How many records it has deleted of each site, as far as it was told. */
+  readonly erased: Map<string, number>
+  /** Batches of which it was not told whether they were written. */
+  readonly unanswered: Set<readonly BatchLink[]>
+}
+
+export function newProgress(until: number): Progress {
+  return { until, erased: new Map(), unanswered: new Set() }
+}
+
 const recordsAtOnce = 200
 
 /**
- * Deletes the live records of a subject in batches of one statement each, until none is left or the time has come
- * (`performance.now()`), and certifies what is so then.
+ * Deletes the live records of a subject in batches of one statement each, until none is left or the time has come, and
+ * certifies what is so then. It may be tried again with the same progress.
  */
 export async function eraseSubject(
   deps: Deps,
   caller: Caller,
   erasure: SubjectErasure,
-  until: number,
+  progress: Progress,
 ): Promise<SubjectErased> {
   const { accountId } = caller
   const { subject_id: subjectId, dry_run = false } = erasure
-  const erased = dry_run ? new Map<string, number>() : await removeAll(deps.sql, caller, subjectId, until)
+  if (!dry_run) await removeAll(deps.sql, caller, subjectId, progress)
+  const erased = await erasedBy(deps.sql, accountId, progress)
   const counts = await countBySite(deps.sql, accountId, subjectId)
   const remaining = sum(counts.map(({ live }) => live))
   if (dry_run) return { ...answer(liveOf(counts), remaining), dry_run, certificate: null }
@@ -41,22 +58,33 @@ export async function eraseSubject(
   return { ...answer(erased, remaining), dry_run, certificate }
 }
 
-/** How many records it has deleted of each site. */
-async function removeAll(
-  sql: Sql,
-  caller: Caller,
-  subjectId: string,
-  until: number,
-): Promise<Map<string, number>> {
-  const erased = new Map<string, number>()
+async function removeAll(sql: Sql, caller: Caller, subjectId: string, progress: Progress): Promise<void> {
+  const { until, erased, unanswered } = progress
   while (performance.now() < until) {
     const rows = await findLive(sql, caller.accountId, subjectId, recordsAtOnce)
     if (rows.length === 0) break
-    const removed = await removeBatch(sql, caller.accountId, rows, caller)
-    for (const { site_id, records } of removed) erased.set(site_id, (erased.get(site_id) ?? 0) + records)
+    const links = removalLinks(rows, caller)
+    unanswered.add(links)
+    const removed = await removeRecords(sql, caller.accountId, links, caller)
+    unanswered.delete(links)
+    addTo(erased, removed)
     if (removed.length === 0) await delay(20 * Math.random()) // others are at every one of them
   }
-  return erased
+}
+
+/** How many records were deleted of each site: those of a batch whose answer was lost are known by their entries. */
+async function erasedBy(
+  sql: Sql,
+  accountId: string,
+  { erased, unanswered }: Progress,
+): Promise<Map<string, number>> {
+  const all = new Map(erased)
+  for (const links of unanswered) addTo(all, await countWritten(sql, accountId, links))
+  return all
+}
+
+function addTo(counts: Map<string, number>, more: readonly SiteRecords[]): void {
+  for (const { site_id, records } of more) counts.set(site_id, (counts.get(site_id) ?? 0) + records)
 }
 
 function answer(erased: ReadonlyMap<string, number>, remaining: number) {

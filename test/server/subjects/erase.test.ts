@@ -1,6 +1,7 @@
+import type { Sql } from 'postgres'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { signerOf } from '../../../server/evidence/signer.ts'
-import { eraseSubject } from '../../../server/subjects/service.ts'
+import { eraseSubject, newProgress } from '../../../server/subjects/service.ts'
 import { ErasureCertificate } from '../../../src/contract/documents/erasure-certificate.ts'
 import { newSigningKey, readPublicKey } from '../../../src/evidence/keys.ts'
 import { readSigned } from '../../../src/evidence/signed.ts'
@@ -35,6 +36,21 @@ function certified({ body }: Answer): ErasureCertificate {
   expect(isSignedBy(publicKey)).toBe(true)
   expect(schemaProblems(body.certificate)).toEqual([])
   return ErasureCertificate.parse(document)
+}
+
+/** A database whose second batch of deletions loses its connection, after it was written or before. */
+function losing(sql: Sql, moment: string): Sql {
+  let batches = 0
+  const lost = Object.assign(new Error('lost'), { code: '57P01' })
+  return new Proxy(sql, {
+    apply: (target, self, args) => {
+      const isBatch = String(args[0]).includes('update consents c set')
+      if (isBatch) batches += 1
+      if (!isBatch || batches !== 2) return Reflect.apply(target, self, args)
+      const written = moment === 'after' ? Reflect.apply(target, self, args) : Promise.resolve()
+      return written.then(() => Promise.reject(lost))
+    },
+  })
 }
 
 describe('200', () => {
@@ -137,7 +153,8 @@ describe('200', () => {
       signer: signerOf(key),
       subjectSecret: Buffer.alloc(32),
     }
-    const first = await eraseSubject(deps, caller, { subject_id: 'many' }, performance.now() + 1)
+    const progress = newProgress(performance.now() + 1)
+    const first = await eraseSubject(deps, caller, { subject_id: 'many' }, progress)
     expect(first).toMatchObject({ erased: 200, remaining: 250, complete: false })
     const second = await erase({ subject_id: 'many' }, account)
     expect(second.body).toMatchObject({ erased: 250, remaining: 0, complete: true })
@@ -146,6 +163,20 @@ describe('200', () => {
     await purgeNow(service.sql)
     expect(certified(await erase({ subject_id: 'many' }, account))).toMatchObject({ deleted: 0, sites: [] })
   })
+
+  it.each(['after', 'before'])(
+    'counts every record once where a connection is lost %s a batch was written',
+    async moment => {
+      const account = await service.newAccount()
+      await insertChains(service.sql, account, { records: 450, entries: 2, isLive: true, subject: 'lost' })
+      const node = await service.addNode({ signer: signerOf(key), sql: losing(service.sql, moment) })
+      const body = { subject_id: 'lost' }
+      const answer = await node.call('POST', path, { key: account.key, body })
+      expect(answer.body).toMatchObject({ erased: 450, remaining: 0, complete: true })
+      expect(answer.body.sites).toEqual([{ site_id: account.siteId, records: 450 }])
+      expect(certified(answer)).toMatchObject({ erased: 450, deleted: 450, remaining: 0 })
+    },
+  )
 
   it('twice at once, among creates and changes of the same records, leaves every record and chain whole', async () => {
     const own = await newOwner(service)
