@@ -5,8 +5,9 @@ import { Failure, unavailable } from '../failure.ts'
 import { nowhere } from '../geo/lookup.ts'
 import { instantOf, newId } from '../ids.ts'
 import { networkOf } from './address.ts'
-import { hashBody, validity } from './idempotency.ts'
+import { hashBody, hashKey, validity } from './idempotency.ts'
 import { findFirstAnswer, findPolicyVersion, insertConsent } from './queries.ts'
+import type { Claim } from './rows.ts'
 import type { Deps } from './service.ts'
 import { toConsent } from './view.ts'
 
@@ -18,7 +19,7 @@ export interface Creation {
 
 /**
  * Creates a record; with a key that was used in the last 24 hours it returns the first answer again. Throws `not_found`
- * where the caller has no such site, and `conflict` for a key that came with another body.
+ * where the caller has no such site, and `conflict` for a key that came with another body, or whose record was purged.
  */
 export async function createConsent(
   { sql, config, geo }: Deps,
@@ -58,19 +59,25 @@ export async function createConsent(
     recordHash,
   }
   const entry = { action: event.action, actor: caller, at, link: linkOf(event, salt) }
-  const claim =
-    key === null ? null : { key, bodyHash: hashBody(draft), freeBefore: new Date(at.getTime() - validity) }
+  const claim = key === null ? null : claimOf(key, draft, at)
   const row = await insertConsent(sql, accountId, { ...identity, ...state, id, recordHash }, entry, claim)
   if (row) return { consent: toConsent(row), isReplayed: false }
   const first = claim && (await findFirstAnswer(sql, accountId, claim.key))
   if (!first) {
     if (!claim || (await findPolicyVersion(sql, accountId, draft.site_id)) === undefined) throw noSite()
-    throw unavailable('The record of this Idempotency-Key was just purged.') // between the two statements
+    throw unavailable('The Idempotency-Key was just forgotten.') // between the two statements
+  }
+  if (first.body_hash.length === 0) {
+    throw new Failure('conflict', 'The record of this Idempotency-Key was erased.')
   }
   if (!first.body_hash.equals(claim.bodyHash)) {
     throw new Failure('conflict', 'The Idempotency-Key was used with another body.')
   }
   return { consent: toConsent(first), isReplayed: true }
+}
+
+function claimOf(key: string, draft: ConsentDraft, at: Date): Claim {
+  return { key: hashKey(key), bodyHash: hashBody(draft), freeBefore: new Date(at.getTime() - validity) }
 }
 
 function noSite(): Failure {

@@ -31,6 +31,11 @@ export async function sweepKeys(sql: Sql): Promise<null> {
   }
 }
 
+/** What is kept of a key, which may be anything: that of a purged record must not tell of a person. */
+export function hashKey(key: string): string {
+  return createHash('sha256').update(key).digest('hex')
+}
+
 /** What tells one body from another, however it was written. */
 export function hashBody(body: object): Buffer {
   return createHash('sha256')

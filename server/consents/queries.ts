@@ -48,7 +48,10 @@ export async function insertConsent(
   return row
 }
 
-/** The record that a key made, as it was then; undefined where the key made none. */
+/**
+ * The record that a key made, as it was then, and the hash of its body, which is empty once the record is purged; undefined
+ * where the key made none.
+ */
 export async function findFirstAnswer(
   sql: Sql,
   accountId: string,

@@ -60,6 +60,7 @@ export interface ListFilters {
 
 /** A client's Idempotency-Key for a create. */
 export interface Claim {
+  /** Its hash. */
   readonly key: string
   readonly bodyHash: Buffer
   /** A use before this instant no longer counts. */

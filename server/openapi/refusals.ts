@@ -57,7 +57,8 @@ export const refusals = {
   },
   Conflict: {
     code: 'conflict',
-    description: 'The Idempotency-Key was used with another body.',
+    description:
+      'The Idempotency-Key was used with another body, or the record that it made was erased and purged since: it is not made again.',
     message: 'The Idempotency-Key was used with another body.',
     headers: quotaHeaders,
   },

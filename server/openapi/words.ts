@@ -17,7 +17,7 @@ const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    'Printable ASCII, kept for 24 hours for the account: the same body again gets the first answer again, and another body a 409.',
+    'Printable ASCII, kept for 24 hours for the account: the same body again gets the first answer again, and another body a 409. So does the same body once its record was deleted and purged.',
   required: false,
   schema: { type: 'string', pattern: '^[ -~]{1,255}$' },
   example: '0b0c7a52-61f4-4bb1-a1f9-0b6a6b1a2c4e',

@@ -75,8 +75,9 @@ export function findLeft(sql: Sql, accountId: string, ids: readonly string[]): P
 
 /**
  * Takes the personal data from records and from their first `reach` audit entries, and writes the entry that says so; one
- * statement. The keys that made the records go too: their bodies' hashes are of that data. Resolves to the number of
- * those that were written; the others have changed meanwhile, or somebody is at them.
+ * statement. The keys that made the records lose the hashes of their bodies, which are of that data, and stay: a retry must
+ * not make the record anew. Resolves to the number of those that were written; the others have changed meanwhile, or
+ * somebody is at them.
  */
 export async function purgeRecords(
   sql: Sql,
@@ -102,7 +103,7 @@ export async function purgeRecords(
       from c where h.account_id = ${accountId} and h.consent_id = c.id and h.version <= ${reach}
         and ${among(sql, sql`h.consent_id`, links)}
     ), k as (
-      delete from idempotency_keys k using c
+      update idempotency_keys k set body_hash = '' from c
       where k.account_id = ${accountId} and k.created_at = c.created_at and k.consent_id = c.id
         and k.created_at = any (${arrayOf(links.map(link => link.createdAt))}::timestamptz[])
     ), ${insertEntries(sql, { action: 'purged', actor: system })}

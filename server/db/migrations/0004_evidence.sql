@@ -42,3 +42,7 @@ create table signing_keys (
   public_key bytea not null,
   created_at timestamptz(3) not null
 );
+
+-- A key is kept by its SHA-256 in hexadecimal alone: where its record is purged it stays for the rest of its 24 hours, so
+-- that a retry does not make the record anew, and is then without the body's hash.
+update idempotency_keys set key = encode(sha256(convert_to(key, 'UTF8')), 'hex');

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { hashKey } from '../../../server/consents/idempotency.ts'
 import { type TestAccount, useService } from '../../support/service.ts'
 
 const service = useService()
@@ -22,7 +23,7 @@ function create(key: string, body: object = {}, { key: apiKey, siteId } = accoun
 
 async function stored(key: string): Promise<number> {
   const rows = await service.sql`
-    select from idempotency_keys k join consents c on c.id = k.consent_id where k.key = ${key}`
+    select from idempotency_keys k join consents c on c.id = k.consent_id where k.key = ${hashKey(key)}`
   return rows.length
 }
 
