@@ -1,21 +1,18 @@
 import type { Sql } from 'postgres'
-import type { Actor } from '../../src/evidence/chain.ts'
+import type { Action, Actor, Identity, State } from '../../src/evidence/chain.ts'
 
 /** An event of a live record, with what the record is beside. */
-export interface EventRow {
-  site_id: string
-  consent_id: string | null
-  subject_id: string | null
-  country: string | null
-  region: string | null
-  policy_version: number
-  version: number
+export interface EventRow extends Identity, State {
+  record_version: number
+  record_hash: Buffer
   chain_head: Buffer
-  accepted: boolean
-  preferences: Record<string, unknown>
+  version: number
+  action: Action
   changed_by: Actor['kind']
   actor_id: string | null
   created_at: Date
+  salt: Buffer | null
+  payload_hash: Buffer
   hash: Buffer
 }
 
@@ -25,8 +22,9 @@ export interface EventRow {
  */
 export function listEvents(sql: Sql, accountId: string, id: string): Promise<EventRow[]> {
   return sql<EventRow[]>`
-    select c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.policy_version, c.version, c.chain_head,
-      h.accepted, h.preferences, h.changed_by, h.actor_id, h.created_at, h.hash
+    select c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent, c.ip_network,
+      c.version as record_version, c.record_hash, c.chain_head, h.version, h.action, h.accepted, h.preferences,
+      h.policy_version, h.changed_by, h.actor_id, h.created_at, h.salt, h.payload_hash, h.hash
     from consents c
     join consent_history h on h.account_id = c.account_id and h.consent_id = c.id
     where c.account_id = ${accountId} and c.id = ${id} and c.deleted_at is null

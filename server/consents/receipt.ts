@@ -9,10 +9,14 @@ import { entryId } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { newId } from '../ids.ts'
+import { requireWhole } from './receipt-chain.ts'
 import { type EventRow, listEvents } from './receipt-queries.ts'
 import { noConsent } from './service.ts'
 
-/** The text of a signed consent receipt. Throws `not_found` as a read does, for a deleted record too. */
+/**
+ * The text of a signed consent receipt. Throws `not_found` as a read does, for a deleted record too; and
+ * `internal_error` where the history is not what was written, for a signature would make it look as if it were.
+ */
 export async function issueReceipt(
   { sql, signer }: { readonly sql: Sql; readonly signer: Signer },
   caller: Caller,
@@ -21,6 +25,7 @@ export async function issueReceipt(
   const rows = await listEvents(sql, caller.accountId, id)
   const last = rows.at(-1)
   if (!last) throw noConsent()
+  requireWhole(id, rows)
   const states = statesOf(rows)
   const receipt: Omit<ConsentReceipt, 'key_id'> = {
     type: 'consent_receipt',

@@ -1,3 +1,4 @@
+import { pino } from 'pino'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { keyIdOf, newSigningKey, readPublicKey } from '../../../src/evidence/keys.ts'
 import { readSigned } from '../../../src/evidence/signed.ts'
@@ -108,6 +109,49 @@ describe('200', () => {
       expect(body.events).toHaveLength(body.record_version)
       expect(body.preferences).toEqual(body.events.at(-1).preferences)
     }
+  })
+})
+
+describe('500', () => {
+  const changes: [what: string, change: (id: string) => Promise<unknown>][] = [
+    [
+      'whose refusals were made consents, and whose middle is gone',
+      async id => {
+        await service.sql`update consent_history set accepted = true where consent_id = ${id}`
+        await service.sql`delete from consent_history where consent_id = ${id} and version = 2`
+      },
+    ],
+    [
+      'whose end was cut off',
+      id => service.sql`delete from consent_history where consent_id = ${id} and version = 3`,
+    ],
+    ['of another subject', id => service.sql`update consents set subject_id = 'eve' where id = ${id}`],
+    [
+      'whose head is another one',
+      id => service.sql`update consents set chain_head = sha256('x') where id = ${id}`,
+    ],
+    [
+      'whose number JavaScript cannot tell from another one',
+      id =>
+        service.sql`update consent_history set preferences = '{"a":1e400}' where consent_id = ${id} and version = 3`,
+    ],
+  ]
+  it.each(changes)('nothing is signed of a record %s', async (_what, change) => {
+    const { id } = await owner.create({ subject_id: 'maria', accepted: false })
+    await owner.update(id, { preferences: { a: 1 } })
+    await owner.update(id, { preferences: { a: 2 } })
+    await change(id)
+    expect(await owner.receipt(id)).toMatchObject({ status: 500, body: { error: 'internal_error' } })
+  })
+
+  it('names the record and what is wrong with it, to its owner and in the log', async () => {
+    const lines: string[] = []
+    const node = await service.addNode({ logger: pino({}, { write: line => void lines.push(line) }) })
+    const { id } = await owner.create({ subject_id: 'maria', accepted: false })
+    await service.sql`update consent_history set accepted = true where consent_id = ${id}`
+    const { body } = await node.call('GET', `/api/v1/consents/${id}/receipt`, { key: owner.key })
+    expect(body.message).toMatch(`The record ${id} is not what was written: version 1: its acceptance`)
+    expect(lines.map(line => JSON.parse(line))).toMatchObject([{ level: 50, msg: body.message }])
   })
 })
 
