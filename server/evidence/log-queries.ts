@@ -31,7 +31,7 @@ export async function findAccountWithNews(sql: Sql, after: string | null): Promi
 export async function findLastCheckpoint(sql: Sql, accountId: string): Promise<CheckpointRow | undefined> {
   const [row] = await sql<CheckpointRow[]>`
     select account_id, tree_size::float8 as tree_size, from_size::float8 as from_size, root_hash, frontier, document, created_at
-    from checkpoints where account_id = ${accountId} order by tree_size desc limit 1`
+    from checkpoints where account_id = ${accountId} and tree_size > 0 order by tree_size desc limit 1`
   return row
 }
 

@@ -2,8 +2,8 @@ import type { Sql } from 'postgres'
 
 export interface SigningKey {
   readonly keyId: string
-  /** 32 bytes. */
-  readonly publicKey: Buffer
+  /** 32 bytes, unless somebody has changed them. */
+  readonly publicKey: Buffer | null
   readonly at: Date
 }
 
@@ -14,8 +14,8 @@ export async function insertSigningKey(sql: Sql, { keyId, publicKey, at }: Signi
     on conflict (key_id) do nothing`
 }
 
-/** Every key that was ever published: the one with this id first, the others from the newest on. */
-export function listSigningKeys(sql: Sql, first: string): Promise<SigningKey[]> {
+/** Every key that was ever published, from the newest on; before them the one with the id that is named. */
+export function listSigningKeys(sql: Sql, first = ''): Promise<SigningKey[]> {
   return sql<SigningKey[]>`
     select key_id as "keyId", public_key as "publicKey", created_at as "at" from signing_keys
     order by key_id <> ${first}, created_at desc, key_id`

@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import type { Sql } from 'postgres'
 import { signingKeys } from '../../src/contract/index.ts'
-import { publicBytes, publicKeyOf, publicPem } from '../../src/evidence/keys.ts'
+import { publicBytes, publicPem } from '../../src/evidence/keys.ts'
 import { route } from '../http/route.ts'
+import { publishedKey } from './published.ts'
 import { listSigningKeys, type SigningKey } from './queries.ts'
 import type { Signer } from './signer.ts'
 
@@ -16,17 +17,19 @@ export function signingKeyRoutes(
     looking ??= listSigningKeys(sql, signer.keyId).finally(() => {
       looking = undefined
     })
-    return { keys: (await looking).map(toJwk) }
+    return { keys: (await looking).flatMap(toJwk) }
   })
 }
 
-function toJwk({ keyId, publicKey }: SigningKey) {
-  const key = publicKeyOf(publicKey)
+/** None for a row that is no key: the others must still be had. */
+function toJwk(row: SigningKey) {
+  const key = publishedKey(row)
+  if (!key) return []
   return {
     kty: 'OKP' as const,
     crv: 'Ed25519' as const,
     x: publicBytes(key).toString('base64url'),
-    kid: keyId,
+    kid: row.keyId,
     use: 'sig' as const,
     alg: 'EdDSA' as const,
     pem: publicPem(key),

@@ -1,23 +1,6 @@
-import type { KeyObject } from 'node:crypto'
-import type { Sql } from 'postgres'
 import { readCheckpoint, type SignedCheckpoint } from '../../src/evidence/checkpoint.ts'
-import { keyIdOf, publicKeyOf } from '../../src/evidence/keys.ts'
 import type { CheckpointRow } from '../evidence/log-queries.ts'
-import { listSigningKeys } from './queries.ts'
-import { reading } from './records.ts'
-
-export type Keys = ReadonlyMap<string, KeyObject>
-
-/** The keys that the service publishes, by their thumbprints; one that is under another's name is none. */
-export async function readKeys(sql: Sql): Promise<Keys> {
-  const keys = new Map<string, KeyObject>()
-  for (const { key_id, public_key } of await reading(() => listSigningKeys(sql))) {
-    if (public_key.length !== 32) continue
-    const key = publicKeyOf(public_key)
-    if (keyIdOf(key) === key_id) keys.set(key_id, key)
-  }
-  return keys
-}
+import type { Keys } from '../evidence/published.ts'
 
 /** What is wrong with a checkpoint's signature; null where nothing is. */
 export function signatureProblem({ checkpoint, isSignedBy }: SignedCheckpoint, keys: Keys): string | null {
@@ -28,6 +11,7 @@ export function signatureProblem({ checkpoint, isSignedBy }: SignedCheckpoint, k
 
 /** What is wrong with a stored checkpoint by itself; null where nothing is. */
 export function storedProblem(row: CheckpointRow, keys: Keys): string | null {
+  if (Object.values(row).includes(null)) return 'something of it is missing'
   const signed = read(row.document)
   if (!signed) return 'its document is none'
   const { account_id, tree_size, root_hash, created_at } = signed.checkpoint

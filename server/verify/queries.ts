@@ -131,7 +131,3 @@ export function listCheckpoints(
     from checkpoints where account_id = ${accountId} and tree_size > ${after} and tree_size <= ${upTo}
     order by tree_size limit ${limit}`
 }
-
-export function listSigningKeys(sql: Sql): Promise<{ key_id: string; public_key: Buffer }[]> {
-  return sql<{ key_id: string; public_key: Buffer }[]>`select key_id, public_key from signing_keys`
-}

@@ -3,29 +3,8 @@ import type { ChainEntry } from '../../src/evidence/entry.ts'
 import { type Finding, verifyHistory } from '../../src/evidence/history.ts'
 import { instantOf } from '../ids.ts'
 import { entriesAtOnce } from '../purge/service.ts'
-import { type PieceRow, recordColumns, type StoredRecord } from './rows.ts'
-
-/** All that a database holds of one record. */
-export interface Stored {
-  readonly id: string
-  readonly record: StoredRecord | null
-  readonly entries: readonly ChainEntry[]
-  /** The hashes that the log has, by their versions. */
-  readonly log: ReadonlyMap<number, Buffer>
-}
-
-/** Gathers the rows of one record. */
-export function storedOf(id: string, pieces: readonly PieceRow[]): Stored {
-  const log = new Map<number, Buffer>()
-  const entries: ChainEntry[] = []
-  for (const piece of pieces) {
-    if (piece.version === null) continue
-    if (piece.logged) log.set(piece.version, piece.logged)
-    if (piece.hash) entries.push(entryOf(piece, piece.version, piece.hash))
-  }
-  const [first] = pieces
-  return { id, record: first && first.r_id !== null ? recordOf(first) : null, entries, log }
-}
+import type { StoredRecord } from './rows.ts'
+import type { Stored } from './stored.ts'
 
 /** Verifies a record against its history, and that against the log; nothing is found where all is as it was written. */
 export function verifyStored({ id, record, entries, log }: Stored): Finding[] {
@@ -123,28 +102,4 @@ function isSame(one: unknown, other: unknown): boolean {
   } catch {
     return false
   }
-}
-
-function entryOf(piece: PieceRow, version: number, hash: Buffer): ChainEntry {
-  const { action, accepted, preferences, policy_version, salt } = piece
-  const actor = { kind: piece.changed_by, id: piece.actor_id }
-  const payloadHash = piece.payload_hash
-  return {
-    version,
-    action,
-    accepted,
-    preferences,
-    policy_version,
-    actor,
-    at: piece.created_at,
-    salt,
-    payloadHash,
-    hash,
-  }
-}
-
-function recordOf(piece: PieceRow): StoredRecord {
-  const record: Record<string, unknown> = {}
-  for (const name of recordColumns) record[name] = piece[`r_${name}`]
-  return record as unknown as StoredRecord
 }

@@ -1,10 +1,12 @@
 import type { Sql } from 'postgres'
 import type { DatabaseFinding, Inspected } from '../../src/contract/index.ts'
+import type { Finding } from '../../src/evidence/history.ts'
 import { retried } from '../db/retry.ts'
 import { firstIdAt, lastIdAt } from '../ids.ts'
 import { findCut, listPieces, type Range } from './queries.ts'
-import { type Stored, storedOf, verifyStored } from './record.ts'
+import { verifyStored } from './record.ts'
 import type { PieceRow } from './rows.ts'
+import { type Stored, storedOf } from './stored.ts'
 
 /** About how many rows of each table are read in one statement. */
 const batch = 1000
@@ -41,7 +43,7 @@ export async function* verifyRecords(
     for (const stored of records) {
       inspected.records += stored.record ? 1 : 0
       inspected.entries += stored.entries.length
-      if (verifyStored(stored).length > 0) findings.push(...(await accuse(sql, accountId, stored.id)))
+      if (findingsOf(stored).length > 0) findings.push(...(await accuse(sql, accountId, stored.id)))
     }
     if (findings.length > 0) yield findings
     if (upTo === null) return
@@ -60,14 +62,24 @@ async function readBatch(sql: Sql, accountId: string, above: string | null) {
 /** Reads a record once more before anything is said of it. */
 async function accuse(sql: Sql, accountId: string, id: string): Promise<DatabaseFinding[]> {
   const [stored] = await readRecords(sql, accountId, { from: id, upTo: id })
-  const findings = stored ? verifyStored(stored) : []
+  const findings = stored ? findingsOf(stored) : []
   return findings.map(finding => ({ account_id: accountId, consent_id: id, ...finding }))
+}
+
+/** What is found of a record. Whatever somebody has put into it, the ones behind it are looked at too. */
+function findingsOf(stored: Stored): Finding[] {
+  try {
+    return verifyStored(stored)
+  } catch {
+    return [{ version: null, problem: 'changed', detail: 'it has values that the service writes nowhere' }]
+  }
 }
 
 async function readRecords(sql: Sql, accountId: string, range: Range): Promise<Stored[]> {
   const pieces = await reading(() => listPieces(sql, accountId, range))
   const groups = new Map<string, PieceRow[]>()
   for (const piece of pieces) {
+    if (piece.record_id === null) continue // of no record; where it was taken from one, that one is told
     const group = groups.get(piece.record_id)
     if (group) group.push(piece)
     else groups.set(piece.record_id, [piece])

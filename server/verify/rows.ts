@@ -18,17 +18,20 @@ export interface StoredRecord extends Identity, State {
   readonly purged_at: Date | null
 }
 
-/** One version of a record: its entry, and the hash that the log has of it. */
+/**
+ * One version of a record: its entry, and the hash that the log has of it. Null where they are missing, and in any column of
+ * which somebody has taken that none may be null.
+ */
 export interface PieceRow extends State, RecordColumns {
-  readonly record_id: string
+  readonly record_id: string | null
   /** Null where the record has neither history nor log. */
   readonly version: number | null
-  readonly action: string
-  readonly changed_by: string
+  readonly action: string | null
+  readonly changed_by: string | null
   readonly actor_id: string | null
-  readonly created_at: Date
+  readonly created_at: Date | null
   readonly salt: Buffer | null
-  readonly payload_hash: Buffer
+  readonly payload_hash: Buffer | null
   /** Null where the history has no such entry. */
   readonly hash: Buffer | null
   /** Null where the log has none. */
@@ -37,7 +40,8 @@ export interface PieceRow extends State, RecordColumns {
 
 export interface LeafRow {
   readonly leaf_index: number
-  readonly hash: Buffer
+  /** Null where somebody has taken it. */
+  readonly hash: Buffer | null
   readonly consent_id: string
   readonly version: number
 }

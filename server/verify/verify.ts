@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import { type DatabaseFinding, OperatorError } from '../../src/contract/index.ts'
 import type { SignedCheckpoint } from '../../src/evidence/checkpoint.ts'
-import { readKeys } from './checkpoint.ts'
+import { readKeys } from '../evidence/published.ts'
 import { verifyLog } from './log.ts'
 import { findNextAccount } from './queries.ts'
 import { reading, verifyRecords, type Work } from './records.ts'
@@ -19,7 +19,7 @@ export async function* verifyAll(
   work: Work,
   { account, kept, records }: Scope,
 ): AsyncGenerator<DatabaseFinding[]> {
-  const keys = await readKeys(work.sql)
+  const keys = await reading(() => readKeys(work.sql))
   const left = keptByAccount(kept, account)
   for await (const accountId of accountsOf(work.sql, account)) {
     work.inspected.accounts += 1

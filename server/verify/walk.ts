@@ -67,7 +67,7 @@ export class LogWalk {
         const gap = { from: this.#place, to: end, above, below: leaf ?? undefined, until }
         findings.push(...(await findingsOfGap(this.#sql, this.#log.accountId, gap)))
       }
-      if (leaf && this.#doubt === null) this.#tree.append(leaf.hash)
+      if (leaf && this.#doubt === null) this.#tree.append(leaf.hash ?? Buffer.alloc(0))
       this.#previous = leaf ?? undefined
       this.#place = leaf ? end + 1 : size
     }

@@ -16,6 +16,16 @@ export async function columnsOf(sql: Sql, table: Table): Promise<Column[]> {
     from information_schema.columns where table_name = ${table} and table_schema = 'public' order by ordinal_position`
 }
 
+/** Takes it from every column but the keys that it may not be null; a superuser can. */
+export async function allowNulls(sql: Sql): Promise<void> {
+  for (const table of tables) {
+    for (const { name, isNullable } of await columnsOf(sql, table)) {
+      const isKey = ['account_id', 'id', 'consent_id', 'version'].includes(name)
+      if (!isNullable && !isKey) await sql`alter table ${sql(table)} alter column ${sql(name)} drop not null`
+    }
+  }
+}
+
 /** Words that checks allow. */
 const words: Record<string, readonly string[]> = {
   action: ['created', 'updated', 'deleted', 'purged'],

@@ -7,6 +7,7 @@ import { openSigner } from '../../../server/evidence/signer.ts'
 import type { DatabaseFinding } from '../../../src/contract/index.ts'
 import { verified } from '../../server/verify/verified.ts'
 import { isLong, newDatabase } from '../rig.ts'
+import { allowNulls } from './columns.ts'
 import { type Edited, edits, type Victim } from './edits.ts'
 import { populate } from './population.ts'
 import { chanceOf } from './random.ts'
@@ -84,6 +85,7 @@ describe.skipIf(!inject('clusterUrl'))('a superuser', () => {
       connection: { session_replication_role: 'replica' },
     })
     try {
+      await allowNulls(tampered)
       return await work(tampered)
     } finally {
       await tampered.end()

@@ -181,4 +181,12 @@ describe('the published keys', () => {
       expect(readPublicKey(pem).export({ format: 'jwk' })['x']).toBe(x)
     }
   })
+
+  it('are still told where a row beside them is none', async () => {
+    const before = await publicKeys()
+    await service.sql`
+      insert into signing_keys (key_id, public_key, created_at)
+      values ('short', '\\x01', now()), ('another', ${Buffer.alloc(32, 1)}, now())`
+    expect(await publicKeys()).toEqual(before)
+  })
 })
