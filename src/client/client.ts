@@ -21,8 +21,8 @@ export type Method<E> =
 
 type Methods<Group> = { readonly [Name in keyof Group]: Method<Group[Name]> }
 
-/** What a call is given; `onAnswer` hears of the answers themselves. */
-type CallInput<E extends Endpoint> = Parameters<Method<E>>[0] & Pick<Input, 'onAnswer'>
+/** What a call is given; `onAnswer` and `onLost` hear of the answers themselves, and of those that were lost. */
+type CallInput<E extends Endpoint> = Parameters<Method<E>>[0] & Pick<Input, 'onAnswer' | 'onLost'>
 
 type Create = Method<typeof consents.create>
 

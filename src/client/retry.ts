@@ -10,6 +10,8 @@ export interface Persistence {
   readonly pause: (seconds: number) => Promise<void>
   /** Whether the call may be sent again after one that was perhaps carried out. */
   readonly mayRepeat: () => Promise<boolean>
+  /** Told of every attempt that was perhaps carried out. */
+  readonly onLost?: (() => void) | undefined
   /** Told before each wait. */
   readonly onWait: (error: CallError, seconds: number, next: number) => void
 }
@@ -21,7 +23,7 @@ export interface Persistence {
  */
 export async function persist<T>(
   send: (isRepeated: boolean) => Promise<T>,
-  { maxWait, pause, mayRepeat, onWait }: Persistence,
+  { maxWait, pause, mayRepeat, onLost, onWait }: Persistence,
 ): Promise<T> {
   let lost: CallError | undefined
   for (let attempt = 1; ; attempt += 1) {
@@ -29,7 +31,10 @@ export async function persist<T>(
       return await send(lost !== undefined)
     } catch (error) {
       if (!isCallError(error)) throw error
-      if (error.maybeDone) lost ??= error
+      if (error.maybeDone) {
+        lost ??= error
+        onLost?.()
+      }
       const final = lost && !lost.call.idempotent ? lost : error
       const seconds = attempt < attempts ? waitAfter(error, attempt, maxWait) : null
       if (seconds === null || (lost && !(await mayRepeat()))) throw final

@@ -21,19 +21,24 @@ export async function changeAgain(endpoint: Endpoint, input: Input, deliver: Del
 
 /**
  * Sends a removal again whose answer was lost. That there is nothing any more then says that it was carried out: what is
- * still known of the thing is returned.
+ * still known of the thing is returned. What can still be read, and is not deleted, was not removed.
  */
 export async function removeAgain(endpoint: Endpoint, input: Input, deliver: Deliver): Promise<unknown> {
   try {
     return await deliver(endpoint, input)
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'not_found') throw error
-    return await whatIsLeft(endpoint, input, deliver).catch(() => {
-      const nothing = endpoint.response.safeParse(null)
-      if (nothing.success) return nothing.data
-      throw error
-    })
+    const left = await whatIsLeft(endpoint, input, deliver).catch(() => undefined)
+    if (isLive(left)) throw error
+    if (left !== undefined) return left
+    const nothing = endpoint.response.safeParse(null)
+    if (nothing.success) return nothing.data
+    throw error
   }
+}
+
+function isLive(left: unknown): boolean {
+  return Object(left).deleted_at === null
 }
 
 async function whatIsLeft({ path }: Endpoint, { params }: Input, deliver: Deliver): Promise<unknown> {

@@ -20,10 +20,13 @@ export interface Input {
   readonly asText?: boolean
   /** Told of every answer to the call that came whole, whatever it says. */
   readonly onAnswer?: ((answer: Answered) => void) | undefined
+  /** Told of every attempt that failed, and may have been carried out all the same. */
+  readonly onLost?: (() => void) | undefined
 }
 
 /** What an answer says of itself, beside what it says. */
 export interface Answered {
+  readonly status: number
   /** The instance's name for the request. */
   readonly requestId: string | null
   /** The instance's clock: milliseconds since 1970. */
@@ -63,6 +66,7 @@ export async function openTransport(connection: Connection): Promise<Transport> 
           callOf(connection, endpoint, input).idempotent ||
           (input.idempotencyKey !== undefined &&
             (await offers(consents.create, idempotencyKey).catch(() => false))),
+        onLost: input.onLost,
         onWait: (error, seconds, next) => trace?.waits(error, seconds, next),
       })
     } catch (error) {
@@ -128,7 +132,8 @@ function opened(
     const send = () => attempt(carrier, call, { headers, body }, limits)
     const answer = await (connection.trace?.follow(call, { headers, body }, send) ?? send())
     const at = Date.parse(header(answer.headers, 'date') ?? '')
-    input.onAnswer?.({ requestId: answer.reply.requestId, at: Number.isNaN(at) ? null : at })
+    const { status, requestId } = answer.reply
+    input.onAnswer?.({ status, requestId, at: Number.isNaN(at) ? null : at })
     const data = (input.asText ? readText : read)(endpoint, call, answer)
     if (isSignIn(connection, endpoint)) Object.assign(common, cookiesOf(answer.headers['set-cookie']))
     return data

@@ -4,7 +4,7 @@ import { subjects as endpoints } from '../contract/subjects.ts'
 import { CliError } from '../errors/errors.ts'
 import { exit } from '../errors/exit.ts'
 import { exitOf } from '../errors/explain.ts'
-import { note, type OpenJob } from './delete.ts'
+import { note, type OpenJob } from './open.ts'
 
 /** Whether the service erases a subject itself, which no quota keeps it from. */
 export function erasesItself({ api }: Pick<Context, 'api'>): Promise<boolean> {

@@ -72,21 +72,34 @@ type Work = Pick<
   'result' | 'statement' | 'counts' | 'sites' | 'records' | 'planned_by' | 'plan_sha256' | 'export_sha256'
 >
 
-function workOf({ header, targets, done, answers, lostAnswers }: Job, { live }: Verification): Work {
-  const records = [...targets.keys()].flatMap(id => done.get(id) ?? [])
+function workOf({ header, targets, done, answers, lostAnswers }: Job, verification: Verification): Work {
+  const { live } = verification
+  const remaining = new Set(verification.remaining.map(({ id }) => id))
+  const records = [...targets.keys()]
+    .flatMap(id => done.get(id) ?? [])
+    .map(record =>
+      remaining.has(record.id) ? { ...record, result: 'remaining' as const, deleted_at: null } : record,
+    )
   const sites = new Map<string | null, Work['sites'][number]>()
   const siteOf = (site_id: string | null) => {
-    const site = sites.get(site_id) ?? { site_id, deleted: 0, already_gone: 0, deleted_in_bulk: 0 }
+    const site = sites.get(site_id) ?? {
+      site_id,
+      deleted: 0,
+      already_gone: 0,
+      deleted_in_bulk: 0,
+      unknown: 0,
+    }
     sites.set(site_id, site)
     return site
   }
-  for (const { site_id, result } of records) if (result !== 'deleted_in_bulk') siteOf(site_id)[result] += 1
+  for (const { site_id, result } of records)
+    if (result !== 'deleted_in_bulk' && result !== 'remaining') siteOf(site_id)[result] += 1
   // What the service itself deleted it has counted itself: there may be more, or fewer, than were planned.
   for (const answer of answers)
     for (const each of answer.sites) siteOf(each.site_id).deleted_in_bulk += each.records
-  const counts = { deleted: 0, already_gone: 0, deleted_in_bulk: 0 }
+  const counts = { deleted: 0, already_gone: 0, deleted_in_bulk: 0, unknown: 0 }
   for (const site of sites.values())
-    for (const result of ['deleted', 'already_gone', 'deleted_in_bulk'] as const)
+    for (const result of ['deleted', 'already_gone', 'deleted_in_bulk', 'unknown'] as const)
       counts[result] += site[result]
   const isNothing = sites.size === 0 && lostAnswers === 0
   return {

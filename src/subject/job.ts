@@ -1,4 +1,3 @@
-import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
 import type { Context } from '../context.ts'
@@ -38,15 +37,15 @@ export interface BulkAnswer {
 
 /**
  * p: a record of the plan; P: the plan is whole, and deleting may begin; s: a record is about to be deleted; d: what
- * became of it; f: it failed with this code; B: a call of the service's own erasure is about to be sent, b: its answer;
- * c: by how many seconds the clock here is ahead.
+ * became of it; f: it failed with this code, and whether it may have been carried out all the same; B: a call of the
+ * service's own erasure is about to be sent, b: its answer; c: by how many seconds the clock here is ahead.
  */
 export type Event =
   | readonly ['p', target: Target]
   | readonly ['P']
   | readonly ['s', id: string]
   | readonly ['d', record: ErasedRecord]
-  | readonly ['f', id: string, code: string]
+  | readonly ['f', id: string, code: string, maybeDone: boolean]
   | readonly ['B']
   | readonly ['b', answer: BulkAnswer]
   | readonly ['c', seconds: number]
@@ -59,8 +58,10 @@ export interface Job {
   readonly targets: Map<string, Target>
   /** Whether nothing of the plan is missing in the journal. */
   isPlanned: boolean
-  /** Records whose deletion may have been carried out without anybody knowing. */
-  readonly open: Set<string>
+  /** Records whose deletion was about to be sent, with nothing known of it since. */
+  readonly sent: Set<string>
+  /** Records whose deletion failed, or was never heard of again, and may have been carried out. */
+  readonly lost: Set<string>
   readonly done: Map<string, ErasedRecord>
   readonly answers: BulkAnswer[]
   /** Calls of the service's own erasure whose answers are not known. */
@@ -69,12 +70,20 @@ export interface Job {
 }
 
 export function newJob(header: Header): Job {
-  const empty = { targets: new Map(), open: new Set<string>(), done: new Map(), answers: [] }
+  const empty = {
+    targets: new Map(),
+    sent: new Set<string>(),
+    lost: new Set<string>(),
+    done: new Map(),
+    answers: [],
+  }
   return { header, ...empty, isPlanned: false, lostAnswers: 0, clockOffset: null }
 }
 
-/** Failures after which a record was perhaps deleted all the same. */
-const isLost = /^(network|unexpected_answer|internal_error|unavailable)$/
+/** Whether a record's deletion may have been carried out without anybody knowing. */
+export function isOpen({ sent, lost }: Job, id: string): boolean {
+  return sent.has(id) || lost.has(id)
+}
 
 /** Takes an event into account. */
 export function apply(job: Job, event: Event): void {
@@ -86,13 +95,15 @@ export function apply(job: Job, event: Event): void {
       job.isPlanned = true
       break
     case 's':
-      job.open.add(event[1])
+      if (job.sent.has(event[1])) job.lost.add(event[1]) // what was sent before was never heard of again
+      job.sent.add(event[1])
       break
     case 'd':
       job.done.set(event[1].id, event[1])
       break
     case 'f':
-      if (!isLost.test(event[2])) job.open.delete(event[1])
+      if (event[3]) job.lost.add(event[1])
+      job.sent.delete(event[1])
       break
     case 'B':
       job.lostAnswers += 1
@@ -119,19 +130,6 @@ export function eraseJournals({
       unwritable: 'CONSENTCTL_STATE_DIR names a folder that can be written',
     },
   })
-}
-
-/** Milliseconds after which nobody is still about to begin a job. */
-const stale = 60_000
-
-/** Removes what processes left that were killed while they began a job: there is a person in it. */
-export async function sweep({ settings }: Pick<Context, 'settings'>): Promise<void> {
-  const folder = join(settings.stateFolder, 'erasures')
-  for (const name of await readdir(folder).catch(() => [])) {
-    if (/^[\da-f-]{36}\.\d+$/.test(name)) continue
-    const at = (await stat(join(folder, name)).catch(() => null))?.mtimeMs ?? 0
-    if (Date.now() - at > stale) await rm(join(folder, name), { force: true })
-  }
 }
 
 /** What a job had come to when a run of it ended. */

@@ -26,7 +26,9 @@ function summaryOf({ result, counts, verification }: ErasureReceipt): string {
   if (result === 'no_data_held') return 'No data was held on this person.'
   const gone = counts.deleted + counts.deleted_in_bulk
   const already = counts.already_gone > 0 ? `, and ${counts.already_gone} found gone already` : ''
-  const done = `${gone} ${gone === 1 ? 'record was' : 'records were'} logically deleted${already}; the audit trail is kept.`
+  const unknown =
+    counts.unknown > 0 ? ` Of ${counts.unknown}, now gone, it is not known who deleted them.` : ''
+  const done = `${gone} ${gone === 1 ? 'record was' : 'records were'} logically deleted${already}; the audit trail is kept.${unknown}`
   const { live } = verification
   return result === 'erased' ? done : `${done} **Of this person, ${live} remained or came anew.**`
 }
@@ -61,13 +63,14 @@ function workRows(receipt: ErasureReceipt): Cells[] {
 
 function siteTable({ sites }: ErasureReceipt): string {
   const rows = sites.map(
-    ({ site_id, deleted, already_gone, deleted_in_bulk }): Cells => [
+    ({ site_id, deleted, already_gone, deleted_in_bulk, unknown }): Cells => [
       site_id ?? '(none)',
       String(deleted + deleted_in_bulk),
       String(already_gone),
+      String(unknown),
     ],
   )
-  return table(['Site', 'Deleted', 'Gone already'], rows)
+  return table(['Site', 'Deleted', 'Gone already', 'Gone, not known by whom'], rows)
 }
 
 function recordTable({ records }: ErasureReceipt): string {

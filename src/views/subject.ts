@@ -1,3 +1,4 @@
+import type { ErasureResult } from '../contract/documents/erasure-receipt.ts'
 import type { Consent } from '../contract/index.ts'
 import type { View } from '../output/index.ts'
 import { consentView } from './consent.ts'
@@ -29,7 +30,7 @@ export interface ErasureRow {
   readonly id: string
   readonly site_id: string | null
   /** `planned`: nothing was done yet. */
-  readonly result: 'planned' | 'deleted' | 'already_gone' | 'deleted_in_bulk' | 'failed' | 'not_done'
+  readonly result: ErasureResult | 'planned' | 'failed'
   readonly deleted_at: string | null
   readonly request_id: string | null
 }

@@ -102,12 +102,9 @@ describe('an erasure', () => {
     const both = await Promise.all([1, 2].map(() => start(['subject', 'resume', 'last'], env).ended))
     expect(both.map(each => each.code).sort()).toEqual([0, 7])
     expect(receiptsIn(env)).toEqual(['000001.json'])
-    expect(
-      JSON.parse((await runBinary(['subject', 'receipts', 'last'], { env })).stdout).counts,
-    ).toMatchObject({
-      deleted: 60,
-      already_gone: 0,
-    })
+    const { counts } = JSON.parse((await runBinary(['subject', 'receipts', 'last'], { env })).stdout)
+    expect(counts.deleted + counts.unknown).toBe(60)
+    expect(counts.unknown).toBeLessThanOrEqual(8) // those under way when it was killed
   })
 })
 

@@ -4,8 +4,9 @@ import { type Exit, exit } from '../../errors/exit.ts'
 import { exitOf, explain } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
 import { eraseInBulk, erasesItself } from '../../subject/bulk.ts'
-import { deleteAll, type OpenJob, type Outcome } from '../../subject/delete.ts'
+import { deleteAll, type Outcome } from '../../subject/delete.ts'
 import { receiptFor, verifyGone } from '../../subject/finish.ts'
+import type { OpenJob } from '../../subject/open.ts'
 import type { StoredReceipt } from '../../subject/receipts.ts'
 import { type ErasureRow, erasureView } from '../../views/subject.ts'
 import { quoted } from '../consents/resume.ts'
@@ -112,11 +113,12 @@ export function quotaError(cause: unknown): CliError {
 export async function tellReceipt(ctx: Context, { path, receipt }: StoredReceipt): Promise<Exit> {
   const { counts, verification, result, number, due_at } = receipt
   const erased = counts.deleted + counts.deleted_in_bulk
-  const gone = counts.already_gone > 0 ? `, ${counts.already_gone} gone already` : ''
+  const already = counts.already_gone > 0 ? `, ${counts.already_gone} gone already` : ''
+  const unknown = counts.unknown > 0 ? `, ${counts.unknown} gone and not known by whom` : ''
   await ctx.say(
     result === 'no_data_held'
       ? `no data held on ${instanceOf(ctx)}`
-      : `erased ${counted(erased)}${gone} on ${instanceOf(ctx)}: ${receipt.statement}`,
+      : `erased ${counted(erased)}${already}${unknown} on ${instanceOf(ctx)}: ${receipt.statement}`,
   )
   await ctx.say(`receipt ${number}: ${path}`)
   if (due_at !== null && due_at < receipt.finished_at.slice(0, 10))

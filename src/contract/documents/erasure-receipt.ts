@@ -9,26 +9,39 @@ const Count = z.int().min(0)
 
 /**
  * What became of a record: deleted by the job; gone when its turn came, by somebody else; deleted by the service
- * itself, with all others of the subject.
+ * itself, with all others of the subject; gone, by the job or by somebody else; still listed when it was verified,
+ * whatever its deletion was answered.
  */
-export const erasureResults = ['deleted', 'already_gone', 'deleted_in_bulk'] as const
+export const erasureResults = ['deleted', 'already_gone', 'deleted_in_bulk', 'unknown', 'remaining'] as const
 export type ErasureResult = (typeof erasureResults)[number]
 
 const ErasedRecord = z.strictObject({
   id: z.string(),
   site_id: z.string().nullable(),
-  result: z.enum(erasureResults),
+  result: z
+    .enum(erasureResults)
+    .describe(
+      'deleted: the service said so, or shows that it was deleted during the job, after an answer was lost. already_gone: by somebody else. deleted_in_bulk: the service counted it. unknown: gone, by a deletion whose answer was lost or by somebody else. remaining: still listed when it was verified.',
+    ),
   deleted_at: z
     .string()
     .nullable()
     .describe(
       'By the service; where it does not tell, when its answer came, by the local clock; null where unknown.',
     ),
-  request_id: z.string().nullable().describe('The name that the service gave to the request.'),
+  request_id: z
+    .string()
+    .nullable()
+    .describe('The name that the service gave to the request that deleted it; null where unknown.'),
 })
 export type ErasedRecord = z.output<typeof ErasedRecord>
 
-const counts = { deleted: Count, already_gone: Count, deleted_in_bulk: Count }
+const counts = {
+  deleted: Count,
+  already_gone: Count,
+  deleted_in_bulk: Count.describe('As the service itself counted them.'),
+  unknown: Count.describe('Gone, nobody knows by whom; some of them may be in deleted_in_bulk too.'),
+}
 
 /** The signed document that proves an erasure. Its `signature` is the last line of the file, over all lines before it. */
 export const ErasureReceipt = z.strictObject({

@@ -76,6 +76,19 @@ export function holds(cli: Cli, count: number, subject = maria): Holder {
   return holder
 }
 
+/** Has the instance say that it shows deleted records, and show these. */
+export function describes(cli: Cli, deleted: Readonly<Record<string, Consent>>): void {
+  const shows = { parameters: [{ in: 'query', name: 'include_deleted' }] }
+  const one = { get: shows }
+  cli.instance.use(
+    http.get('*/api/v1/openapi.json', () => HttpResponse.json({ paths: { '/api/v1/consents/{id}': one } })),
+    http.get(byId, ({ params }) => {
+      const record = deleted[String(params['id'])]
+      return record ? HttpResponse.json(record) : fails(404, 'not_found')
+    }),
+  )
+}
+
 /** A place of its own for keys, journals and receipts. */
 export function place(cli: Cli) {
   const [config, state] = [cli.freshFolder(), cli.freshFolder()]

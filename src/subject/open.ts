@@ -1,0 +1,14 @@
+import type { Context } from '../context.ts'
+import { apply, type EraseJournal, type Event, type Job } from './job.ts'
+
+/** A job and its journal: every event is on the disk before anything follows from it. */
+export interface OpenJob {
+  readonly ctx: Context
+  readonly job: Job
+  readonly journal: EraseJournal
+}
+
+export async function note({ job, journal }: Pick<OpenJob, 'job' | 'journal'>, event: Event): Promise<void> {
+  await journal.write(event)
+  apply(job, event)
+}

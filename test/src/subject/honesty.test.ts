@@ -1,0 +1,97 @@
+import { HttpResponse } from 'msw'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { consent, fails, useCli, uuid } from '../support.ts'
+import { describes, type Holder, holds, lastReceipt, maria, place } from './instance.ts'
+
+const cli = useCli()
+let at: ReturnType<typeof place>
+let instance: Holder
+
+beforeEach(() => {
+  at = place(cli)
+  instance = holds(cli, 3)
+})
+
+const erase = () => at.run('erase', maria, '--ticket', 'T', '--yes')
+const resume = () => at.run('resume', 'last')
+
+/** The deletion of the first record is carried out, and its answer is this. */
+function deletesAndAnswers(...answers: (() => Response)[]): void {
+  instance.beforeDelete = id => {
+    if (id !== uuid(1)) return undefined
+    instance.records.delete(id)
+    return answers.shift()?.()
+  }
+}
+
+/** What the receipt says of the first record. */
+async function first() {
+  const receipt = await lastReceipt(at)
+  return receipt.records.find(({ id }: { id: string }) => id === uuid(1))
+}
+
+const lost = () => fails(507, 'server_error')
+const refused = () => fails(401, 'unauthorized')
+
+describe('a record that is gone after a deletion whose answer was lost', () => {
+  it.each([
+    ['whatever the error was called', [lost]],
+    ['though a later attempt was refused', [lost, refused]],
+  ])('is gone by nobody knows whom: %s', async (_, answers) => {
+    const runs = answers.length
+    deletesAndAnswers(...answers)
+    await erase()
+    for (let run = 0; run < runs; run += 1) await resume()
+    expect(await first()).toEqual({
+      id: uuid(1),
+      site_id: uuid(900),
+      result: 'unknown',
+      deleted_at: null,
+      request_id: null,
+    })
+    expect(await lastReceipt(at)).toMatchObject({ counts: { deleted: 2, already_gone: 0, unknown: 1 } })
+    expect((await at.run('receipts', 'last', '--format', 'md')).stdout).toContain('it is not known who')
+  })
+
+  it('was deleted by the job, where the service shows that it was deleted during it', async () => {
+    const deleted_at = new Date().toISOString()
+    describes(cli, { [uuid(1)]: consent({ id: uuid(1), subject_id: maria, deleted_at }) })
+    deletesAndAnswers(lost)
+    await erase()
+    await resume()
+    expect(await first()).toMatchObject({ result: 'deleted', deleted_at, request_id: null })
+  })
+
+  it('was gone already, where the service shows that it was deleted before', async () => {
+    const deleted_at = '2026-02-01T00:00:00.000Z'
+    describes(cli, { [uuid(1)]: consent({ id: uuid(1), subject_id: maria, deleted_at }) })
+    deletesAndAnswers(lost)
+    await erase()
+    await resume()
+    expect(await first()).toMatchObject({ result: 'already_gone', deleted_at })
+  })
+})
+
+it('a record whose deletion was refused is gone by somebody else', async () => {
+  deletesAndAnswers(refused)
+  await erase()
+  await resume()
+  expect(await first()).toMatchObject({ result: 'already_gone', deleted_at: null, request_id: null })
+})
+
+describe('a receipt counts nothing as deleted that is still there', () => {
+  it.each([
+    ['is answered with another record', () => HttpResponse.json(consent({ id: uuid(8), deleted_at: 'x' }))],
+    ['fails, and then finds nothing', () => fails(503, 'unavailable')],
+  ])('where its deletion %s', async (_, answer) => {
+    const answers = [answer, () => fails(404, 'not_found')]
+    instance.beforeDelete = id => (id === uuid(1) ? answers.shift()?.() : undefined)
+    expect(await erase()).toMatchObject({ code: 8 })
+    expect(await first()).toMatchObject({ result: 'remaining', deleted_at: null })
+    expect(await lastReceipt(at)).toMatchObject({
+      result: 'remaining',
+      counts: { deleted: 2, already_gone: 0, unknown: 0 },
+      verification: { remaining: [{ id: uuid(1) }] },
+    })
+  })
+})
