@@ -4,7 +4,9 @@ import { subjects as endpoints } from '../contract/subjects.ts'
 import { CliError } from '../errors/errors.ts'
 import { exit } from '../errors/exit.ts'
 import { exitOf } from '../errors/explain.ts'
+import type { Job } from './job.ts'
 import { note, type OpenJob } from './open.ts'
+import { boundsOf } from './rest.ts'
 
 /** Whether the service erases a subject itself, which no quota keeps it from. */
 export function erasesItself({ api }: Pick<Context, 'api'>): Promise<boolean> {
@@ -27,9 +29,13 @@ export async function countInBulk(
 /** How often an answer may be lost: to erase what is erased already does nothing. */
 const attempts = 4
 
-/** Has the service erase the subjects of a job itself, batch by batch, until nothing is left. */
+/**
+ * Has the service erase the subjects of a job itself, batch by batch, until nothing is left. Throws before that where it
+ * does not hold just what is left of what was reviewed (exit 10).
+ */
 export async function eraseInBulk(open: OpenJob): Promise<void> {
   const { subjects } = open.job.header
+  requireReviewed(open.job, await countInBulk(open.ctx, subjects))
   for (const subject of subjects) {
     let lost = 0
     for (let isComplete = false; !isComplete; ) {
@@ -41,23 +47,39 @@ export async function eraseInBulk(open: OpenJob): Promise<void> {
       }
     }
   }
-  const { targets, done } = open.job
-  for (const { id, site_id } of targets.values()) {
-    if (done.has(id)) continue
-    const request_id = open.job.answers.at(-1)?.request_id ?? null
-    await note(open, ['d', { id, site_id, result: 'deleted_in_bulk', deleted_at: null, request_id }])
+  await note(open, ['e'])
+}
+
+/** The service deletes whatever is live, and tells only numbers: where those differ, nobody has seen what would go. */
+function requireReviewed(job: Job, counts: ReadonlyMap<string | null, number>): void {
+  const bounds = boundsOf(job)
+  for (const [site, count] of counts) {
+    const { least, most } = bounds.get(site) ?? { least: 0, most: 0 }
+    if (count === 0 || (count >= least && count <= most)) continue
+    const there = `of site ${site ?? '(none)'} there are ${count} records, and ${most} are left to erase`
+    throw new CliError('changed', exit.changed, `${there}: nothing more was erased`, {
+      hint: 'see what is there: consentctl subject find; erase that, or go on next month (UTC), record by record',
+    })
   }
 }
 
 async function eraseBatch(open: OpenJob, subject_id: string): Promise<boolean> {
   const { ticket, reason } = open.job.header
   let answered: Answered | undefined
+  let isLost = false
   await note(open, ['B'])
-  const { erased, complete, sites, certificate } = await open.ctx.api.call(endpoints.erase, {
+  const answer = open.ctx.api.call(endpoints.erase, {
     body: { subject_id, ticket, ...(reason !== null && { reason }) },
-    onAnswer: answer => {
-      answered = answer
+    onAnswer: each => {
+      answered = each
     },
+    onLost: () => {
+      isLost = true
+    },
+  })
+  const { erased, complete, sites, certificate } = await answer.catch(async error => {
+    await note(open, ['F', isLost])
+    throw error
   })
   const of = sites.map(({ site_id, records }) => ({ site_id, records }))
   await note(open, ['b', { sites: of, certificate, request_id: answered?.requestId ?? null }])

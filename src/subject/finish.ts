@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { type ErasureReceipt, statement } from '../contract/documents/erasure-receipt.ts'
+import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { exit } from '../errors/exit.ts'
 import { exitOf } from '../errors/explain.ts'
 import { signDocument } from '../evidence/signed.ts'
@@ -9,6 +9,7 @@ import { recordsOf, showsDeleted } from './found.ts'
 import type { Job } from './job.ts'
 import { openReceiptKey } from './keys.ts'
 import { appendReceipt, receiptOfJob, receiptsFolder, type StoredReceipt } from './receipts.ts'
+import { workOf } from './work.ts'
 
 type Verification = ErasureReceipt['verification']
 
@@ -53,7 +54,6 @@ export async function receiptFor(ctx: Context, job: Job, verification: Verificat
       subjects: job.header.shows_subject ? job.header.subjects : null,
       ...workOf(job, verification),
       verification,
-      answers_lost: job.lostAnswers,
       certificates: job.answers.flatMap(({ certificate }) => certificate ?? []),
       previous,
     }
@@ -65,51 +65,4 @@ function aboutOf({ header }: Job) {
   const { job, base_url, profile, who, host, ticket, reason, received_at, started_at } = header
   const due_at = received_at === null ? null : dueAfter(received_at)
   return { job, instance: base_url, profile, who, host, ticket, reason, received_at, due_at, started_at }
-}
-
-type Work = Pick<
-  ErasureReceipt,
-  'result' | 'statement' | 'counts' | 'sites' | 'records' | 'planned_by' | 'plan_sha256' | 'export_sha256'
->
-
-function workOf({ header, targets, done, answers, lostAnswers }: Job, verification: Verification): Work {
-  const { live } = verification
-  const remaining = new Set(verification.remaining.map(({ id }) => id))
-  const records = [...targets.keys()]
-    .flatMap(id => done.get(id) ?? [])
-    .map(record =>
-      remaining.has(record.id) ? { ...record, result: 'remaining' as const, deleted_at: null } : record,
-    )
-  const sites = new Map<string | null, Work['sites'][number]>()
-  const siteOf = (site_id: string | null) => {
-    const site = sites.get(site_id) ?? {
-      site_id,
-      deleted: 0,
-      already_gone: 0,
-      deleted_in_bulk: 0,
-      unknown: 0,
-    }
-    sites.set(site_id, site)
-    return site
-  }
-  for (const { site_id, result } of records)
-    if (result !== 'deleted_in_bulk' && result !== 'remaining') siteOf(site_id)[result] += 1
-  // What the service itself deleted it has counted itself: there may be more, or fewer, than were planned.
-  for (const answer of answers)
-    for (const each of answer.sites) siteOf(each.site_id).deleted_in_bulk += each.records
-  const counts = { deleted: 0, already_gone: 0, deleted_in_bulk: 0, unknown: 0 }
-  for (const site of sites.values())
-    for (const result of ['deleted', 'already_gone', 'deleted_in_bulk', 'unknown'] as const)
-      counts[result] += site[result]
-  const isNothing = sites.size === 0 && lostAnswers === 0
-  return {
-    result: live > 0 ? 'remaining' : isNothing ? 'no_data_held' : 'erased',
-    statement,
-    counts,
-    sites: [...sites.values()],
-    records,
-    planned_by: header.planned_by,
-    plan_sha256: header.plan_sha256,
-    export_sha256: header.export_sha256,
-  }
 }

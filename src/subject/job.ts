@@ -1,12 +1,9 @@
-import { join } from 'node:path'
 import * as z from 'zod'
-import type { Context } from '../context.ts'
 import type { ErasedRecord } from '../contract/documents/erasure-receipt.ts'
-import { type Journal, type Journals, journalsOf } from '../journal/journals.ts'
-import type { Run } from '../journal/runs.ts'
+import type { Journal } from '../journal/journals.ts'
 
 /** What a job is about: all that its receipt says, but for what became of the records. It is for its owner alone. */
-const Header = z.object({
+export const Header = z.object({
   version: z.literal(1),
   job: z.string(),
   profile: z.string(),
@@ -22,6 +19,10 @@ const Header = z.object({
   planned_by: z.object({ who: z.string(), host: z.string(), created_at: z.string() }).nullable(),
   plan_sha256: z.string().nullable(),
   export_sha256: z.string().nullable(),
+  /** Whether the number or the plan itself was given: then nothing but the planned records may go. */
+  is_exact: z.boolean(),
+  /** What the service itself counted, where there is no plan. */
+  counted: z.array(z.object({ site_id: z.string().nullable(), records: z.number() })).nullable(),
   pid: z.number(),
 })
 export type Header = z.output<typeof Header>
@@ -38,7 +39,8 @@ export interface BulkAnswer {
 /**
  * p: a record of the plan; P: the plan is whole, and deleting may begin; s: a record is about to be deleted; d: what
  * became of it; f: it failed with this code, and whether it may have been carried out all the same; B: a call of the
- * service's own erasure is about to be sent, b: its answer; c: by how many seconds the clock here is ahead.
+ * service's own erasure is about to be sent, b: its answer, F: it failed, and whether it may have been carried out; e: the
+ * service has erased all that was left; c: by how many seconds the clock here is ahead.
  */
 export type Event =
   | readonly ['p', target: Target]
@@ -48,6 +50,8 @@ export type Event =
   | readonly ['f', id: string, code: string, maybeDone: boolean]
   | readonly ['B']
   | readonly ['b', answer: BulkAnswer]
+  | readonly ['F', maybeDone: boolean]
+  | readonly ['e']
   | readonly ['c', seconds: number]
 
 export type EraseJournal = Journal<Header, Event>
@@ -66,6 +70,8 @@ export interface Job {
   readonly answers: BulkAnswer[]
   /** Calls of the service's own erasure whose answers are not known. */
   lostAnswers: number
+  /** Whether the service has erased all that was left. */
+  isErased: boolean
   clockOffset: number | null
 }
 
@@ -77,65 +83,10 @@ export function newJob(header: Header): Job {
     done: new Map(),
     answers: [],
   }
-  return { header, ...empty, isPlanned: false, lostAnswers: 0, clockOffset: null }
+  return { header, ...empty, isPlanned: false, isErased: false, lostAnswers: 0, clockOffset: null }
 }
 
 /** Whether a record's deletion may have been carried out without anybody knowing. */
 export function isOpen({ sent, lost }: Job, id: string): boolean {
   return sent.has(id) || lost.has(id)
-}
-
-/** Takes an event into account. */
-export function apply(job: Job, event: Event): void {
-  switch (event[0]) {
-    case 'p':
-      job.targets.set(event[1].id, event[1])
-      break
-    case 'P':
-      job.isPlanned = true
-      break
-    case 's':
-      if (job.sent.has(event[1])) job.lost.add(event[1]) // what was sent before was never heard of again
-      job.sent.add(event[1])
-      break
-    case 'd':
-      job.done.set(event[1].id, event[1])
-      break
-    case 'f':
-      if (event[3]) job.lost.add(event[1])
-      job.sent.delete(event[1])
-      break
-    case 'B':
-      job.lostAnswers += 1
-      break
-    case 'b':
-      job.lostAnswers -= 1
-      job.answers.push(event[1])
-      break
-    case 'c':
-      job.clockOffset = event[1]
-  }
-}
-
-export function eraseJournals({
-  settings,
-  host,
-}: Pick<Context, 'settings' | 'host'>): Journals<Header, Event> {
-  return journalsOf<Header, Event>({
-    folder: join(settings.stateFolder, 'erasures'),
-    header: Header,
-    host,
-    hints: {
-      damaged: 'consentctl subject find shows what is left; consentctl subject erase erases it',
-      unwritable: 'CONSENTCTL_STATE_DIR names a folder that can be written',
-    },
-  })
-}
-
-/** What a job had come to when a run of it ended. */
-export async function readJob(journals: Journals<Header, Event>, run: Run): Promise<Job> {
-  const job = newJob(await journals.readIdle(run))
-  for await (const event of journals.before(run)) apply(job, event)
-  for await (const event of journals.since(run)) apply(job, event)
-  return job
 }

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
-import { apply, type EraseJournal, type Event, type Job } from './job.ts'
+import { apply } from './apply.ts'
+import type { EraseJournal, Event, Job } from './job.ts'
 
 /** A job and its journal: every event is on the disk before anything follows from it. */
 export interface OpenJob {

@@ -1,18 +1,19 @@
 import type { Context } from '../../context.ts'
-import { CliError } from '../../errors/errors.ts'
 import { type Exit, exit } from '../../errors/exit.ts'
 import { exitOf, explain } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
 import { eraseInBulk, erasesItself } from '../../subject/bulk.ts'
 import { deleteAll, type Outcome } from '../../subject/delete.ts'
 import { receiptFor, verifyGone } from '../../subject/finish.ts'
+import type { Job } from '../../subject/job.ts'
 import type { OpenJob } from '../../subject/open.ts'
 import type { StoredReceipt } from '../../subject/receipts.ts'
 import { type ErasureRow, erasureView } from '../../views/subject.ts'
-import { quoted } from '../consents/resume.ts'
 import { isHopeless, overall } from '../each.ts'
 import { counted, instanceOf } from '../instance.ts'
 import { many, type Output } from '../output.ts'
+import { commandLine } from './command-line.ts'
+import { quotaError } from './quota.ts'
 
 /** How a run goes: why it does not go on, if so, and what the process ends with. */
 interface Course {
@@ -57,9 +58,27 @@ async function* run(open: OpenJob, course: Course): AsyncGenerator<readonly Eras
   else await tellResumption(open)
 }
 
-/** Deletes record by record; where the quota ends, the service does the rest itself, if it can. */
+/** Deletes record by record; where the quota ends, the service does the rest itself, if it can and may. */
 async function* deletion(open: OpenJob, course: Course): AsyncGenerator<readonly ErasureRow[]> {
   const { ctx, job } = open
+  if (job.isErased) return
+  if (!isBegunInBulk(job)) {
+    yield* oneByOne(open, course)
+    ctx.interruption.throwIfAborted()
+    if (course.hopeless === null && !isBulkJob(job)) return
+    if (course.hopeless !== null && exitOf(course.hopeless) !== exit.quota) throw course.hopeless
+    if (course.hopeless !== null && (job.header.is_exact || !(await erasesItself(ctx))))
+      throw quotaError(course.hopeless)
+  }
+  await ctx.say('the service erases what is left itself, as no quota keeps it from')
+  const known = new Set(job.done.keys())
+  await eraseInBulk(open)
+  course.failures.length = 0 // whatever failed before is erased now
+  yield [...job.done.values()].filter(({ id }) => !known.has(id))
+}
+
+async function* oneByOne(open: OpenJob, course: Course): AsyncGenerator<readonly ErasureRow[]> {
+  const { ctx } = open
   let rows: ErasureRow[] = []
   const isStopped = () => course.hopeless !== null || ctx.interruption.aborted
   for await (const outcome of deleteAll(open, isStopped)) {
@@ -70,20 +89,16 @@ async function* deletion(open: OpenJob, course: Course): AsyncGenerator<readonly
     rows = []
   }
   if (rows.length > 0) yield rows
-  ctx.interruption.throwIfAborted()
-  if (course.hopeless === null && !isBulkJob(open)) return
-  if (course.hopeless !== null && exitOf(course.hopeless) !== exit.quota) throw course.hopeless
-  if (course.hopeless !== null && !(await erasesItself(ctx))) throw quotaError(course.hopeless)
-  await ctx.say('the month’s quota is used up: the service erases the rest itself')
-  const known = new Set(job.done.keys())
-  await eraseInBulk(open)
-  course.failures.length = 0 // whatever failed before is erased now
-  yield [...job.done.values()].filter(({ id }) => !known.has(id))
 }
 
 /** A job without a plan is one that only the service itself can do. */
-function isBulkJob({ job }: OpenJob): boolean {
-  return job.header.plan_sha256 === null
+function isBulkJob({ header }: Job): boolean {
+  return header.plan_sha256 === null
+}
+
+/** What the service may have erased itself is told by its numbers alone, and it has to go on so. */
+function isBegunInBulk({ answers, lostAnswers }: Job): boolean {
+  return answers.length > 0 || lostAnswers > 0
 }
 
 /** Tells of a failure, unless it is one that all others share: that is told once, at the end. */
@@ -100,13 +115,6 @@ async function isFatal(ctx: Context, course: Course, { target, error }: Outcome)
 
 function failed({ target }: Outcome): ErasureRow {
   return { ...target, result: 'failed', deleted_at: null, request_id: null }
-}
-
-export function quotaError(cause: unknown): CliError {
-  return new CliError('quota_exceeded', exit.quota, 'the month’s quota is used up', {
-    hint: 'wait for the next calendar month (UTC), or raise the account’s quota, and go on then',
-    cause,
-  })
 }
 
 /** Says what was done, and where the proof is; the exit code. */
@@ -131,11 +139,9 @@ export async function tellReceipt(ctx: Context, { path, receipt }: StoredReceipt
 }
 
 async function tellResumption({ ctx, job }: OpenJob): Promise<void> {
-  const left = job.targets.size - job.done.size
-  const { profile, baseUrl } = ctx.globals
-  const flags = [...(profile ? ['-p', profile] : []), ...(baseUrl ? ['--base-url', baseUrl] : [])]
-  const command = ['consentctl', 'subject', 'resume', job.header.job, ...flags].map(quoted).join(' ')
-  await ctx.warn(
-    `${left} of ${counted(job.targets.size)} not erased yet, and there is no receipt; to go on: ${command}`,
-  )
+  const { targets, done, isErased } = job
+  const left = `${targets.size - done.size} of ${counted(targets.size)}`
+  const what = !isErased && isBulkJob(job) ? 'the records are not all' : `${left} not`
+  const command = commandLine(ctx, 'resume', job.header.job)
+  await ctx.warn(`${what} erased yet, and there is no receipt; to go on: ${command}`)
 }

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import type { Context } from '../../context.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 import { receiptFor, verifyGone } from '../../subject/finish.ts'
-import { eraseJournals, type Header, newJob } from '../../subject/job.ts'
+import { type Header, newJob } from '../../subject/job.ts'
+import { eraseJournals, sweep } from '../../subject/journals.ts'
 import { openReceiptKey } from '../../subject/keys.ts'
 import { note } from '../../subject/open.ts'
 import type { KnownPlan } from '../../subject/plan.ts'
-import { sweep } from '../../subject/sweep.ts'
 import { worker } from '../../subject/worker.ts'
 import { erasureView } from '../../views/subject.ts'
 import { many, type Output, pagesOf } from '../output.ts'
@@ -17,12 +17,17 @@ import type { Found } from './erase-plan.ts'
 interface About {
   readonly plan: KnownPlan | null
   readonly given: KnownPlan | null
+  readonly found: Found
   readonly exported: string | null
   readonly options: EraseOptions
 }
 
 /** All that the receipt will say, but for what becomes of the records. */
-export function headerOf(ctx: Context, request: Request, { plan, given, exported, options }: About): Header {
+export function headerOf(
+  ctx: Context,
+  request: Request,
+  { plan, given, found, exported, options }: About,
+): Header {
   const { subjects, ticket, reason, received_at } = request
   return {
     version: 1,
@@ -39,6 +44,8 @@ export function headerOf(ctx: Context, request: Request, { plan, given, exported
     planned_by: given && { who: given.plan.who, host: given.plan.host, created_at: given.plan.created_at },
     plan_sha256: plan?.sha256 ?? null,
     export_sha256: exported,
+    is_exact: given !== null || options.confirm !== undefined,
+    counted: found.records ? null : [...found.counts].map(([site_id, records]) => ({ site_id, records })),
     pid: ctx.host.pid,
   }
 }

@@ -12,8 +12,8 @@ import { consentView } from '../../views/consent.ts'
 import { confirm } from '../confirm.ts'
 import { counted, instanceOf } from '../instance.ts'
 import { checkCount, type Sure } from '../sure.ts'
-import { quotaError } from './carry-out.ts'
 import type { Request } from './erase-options.ts'
+import { quotaError } from './quota.ts'
 import { tellSites } from './subjects.ts'
 
 /** What is there to be erased. Without records, because the quota is used up, only the service itself can erase it. */

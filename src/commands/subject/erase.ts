@@ -37,7 +37,7 @@ export function erase(command: Command, ctx: Context): void {
           const exported = files && (await exportFirst(ctx, files, request, found))
           isExported = true
           const plan = found.records && (given ?? planOf(ctx, request, found.records))
-          const header = headerOf(ctx, request, { plan, given, exported, options })
+          const header = headerOf(ctx, request, { plan, given, found, exported, options })
           return await begin(ctx, header, found)
         } finally {
           if (files && !isExported)
@@ -53,6 +53,10 @@ killed at any step: consentctl subject resume goes on, and there is one receipt.
 receipt too. New records that came meanwhile are told (exit 8). With --plan-out one person makes the plan,
 and another, or a pipeline, carries it out with --apply; a record that was changed, added or is gone since
 then ends it before anything is done (exit 10). The plan names the subject in clear.
+
+Where the month's quota ends on the way, a service that can erase a subject itself does the rest, if it holds
+just as many records as are left (exit 10 if not). With --apply or --confirm that is never done: it stops
+(exit 6), and resume goes on, record by record, in the next month.
 
 Examples:
   $ consentctl subject erase maria@example.com --ticket DSR-7 --received 2026-01-31

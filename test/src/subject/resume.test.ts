@@ -2,7 +2,8 @@ import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Context } from '../../../src/context.ts'
-import { type Event, eraseJournals, type Header } from '../../../src/subject/job.ts'
+import type { Event, Header } from '../../../src/subject/job.ts'
+import { eraseJournals } from '../../../src/subject/journals.ts'
 import { useCli, uuid } from '../support.ts'
 import { holds, lastReceipt, maria, place } from './instance.ts'
 
@@ -32,6 +33,8 @@ async function killedAfter(
     planned_by: null,
     plan_sha256: '0'.repeat(64),
     export_sha256: null,
+    is_exact: false,
+    counted: null,
     pid: host.pid,
   }
   const journal = await journals.create(header)

@@ -1,0 +1,43 @@
+import { readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Context } from '../context.ts'
+import { type Journals, journalsOf } from '../journal/journals.ts'
+import type { Run } from '../journal/runs.ts'
+import { apply } from './apply.ts'
+import { type Event, Header, type Job, newJob } from './job.ts'
+
+export function eraseJournals({
+  settings,
+  host,
+}: Pick<Context, 'settings' | 'host'>): Journals<Header, Event> {
+  return journalsOf<Header, Event>({
+    folder: join(settings.stateFolder, 'erasures'),
+    header: Header,
+    host,
+    hints: {
+      damaged: 'consentctl subject find shows what is left; consentctl subject erase erases it',
+      unwritable: 'CONSENTCTL_STATE_DIR names a folder that can be written',
+    },
+  })
+}
+
+/** Milliseconds after which nobody is still about to begin a job. */
+const stale = 60_000
+
+/** Removes what processes left that were killed while they began a job: there is a person in it. */
+export async function sweep({ settings }: Pick<Context, 'settings'>): Promise<void> {
+  const folder = join(settings.stateFolder, 'erasures')
+  for (const name of await readdir(folder).catch(() => [])) {
+    if (/^[\da-f-]{36}\.\d+$/.test(name)) continue
+    const at = (await stat(join(folder, name)).catch(() => null))?.mtimeMs ?? 0
+    if (Date.now() - at > stale) await rm(join(folder, name), { force: true })
+  }
+}
+
+/** What a job had come to when a run of it ended. */
+export async function readJob(journals: Journals<Header, Event>, run: Run): Promise<Job> {
+  const job = newJob(await journals.readIdle(run))
+  for await (const event of journals.before(run)) apply(job, event)
+  for await (const event of journals.since(run)) apply(job, event)
+  return job
+}
