@@ -40,7 +40,9 @@ export const Consent = z.object({
   policy_version: given(Count.meta({ minimum: 1 })),
   created_at: Timestamp,
   updated_at: given(Timestamp),
-  deleted_at: optional(Timestamp).describe('Null while it is not deleted.'),
+  deleted_at: z
+    .preprocess(value => (value === '' ? null : value), optional(Timestamp)) // some write an empty one for none
+    .describe('Null while it is not deleted.'),
 })
 export type Consent = z.output<typeof Consent>
 

@@ -2,6 +2,7 @@ import { EndlessListError } from '../client/errors.ts'
 import type { Context } from '../context.ts'
 import { consents } from '../contract/consents.ts'
 import type { Consent, ConsentQuery } from '../contract/index.ts'
+import { parseInstant } from '../contract/values.ts'
 import { CliError } from '../errors/errors.ts'
 import { exit } from '../errors/exit.ts'
 
@@ -12,7 +13,8 @@ const patience = 500
 
 /**
  * The records of data subjects, page by page, each once. Without `deleted` only those that are live, whatever else an
- * instance lists. Throws where an answer holds a record of somebody else: nothing may be done with such a list.
+ * instance lists. Throws where an answer holds a record of somebody else, or one that was deleted at no time: nothing may
+ * be done with such a list.
  */
 export async function* recordsOf(
   { api }: Pick<Context, 'api'>,
@@ -27,7 +29,7 @@ export async function* recordsOf(
       stale = records.every(({ id }) => seen.has(id)) ? stale + 1 : 0
       if (stale > patience) throw new EndlessListError()
       for (const record of records) requireOf(subject, record)
-      const fresh = records.filter(({ id, deleted_at }) => !seen.has(id) && (deleted || deleted_at === null))
+      const fresh = records.filter(record => !seen.has(record.id) && (deleted || isLive(record)))
       for (const { id } of records) seen.add(id)
       yield fresh
     }
@@ -47,6 +49,19 @@ export async function liveRecords(
 /** Whether the instance shows deleted records to those who ask for them. */
 export function showsDeleted({ api }: Pick<Context, 'api'>): Promise<boolean> {
   return api.offers(consents.list, { in: 'query', name: 'include_deleted' })
+}
+
+/** Whether a record is live. Throws where it is said to have been deleted at what is no time for that. */
+export function isLive({ id, created_at, deleted_at }: Consent): boolean {
+  if (deleted_at === null) return true
+  const [created, deleted] = [parseInstant(created_at), parseInstant(deleted_at)]
+  if (deleted !== null && deleted >= Math.floor(created ?? deleted)) return false
+  throw new CliError(
+    'unexpected_answer',
+    exit.rejected,
+    `the instance says that the record ${id} was deleted at "${deleted_at}", when it cannot have been`,
+    { hint: 'it may be live all the same; tell who runs the instance' },
+  )
 }
 
 function requireOf(subject: string, { id, subject_id }: Consent): void {

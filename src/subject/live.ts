@@ -3,6 +3,7 @@ import { consents } from '../contract/consents.ts'
 import { exit } from '../errors/exit.ts'
 import { exitOf } from '../errors/explain.ts'
 import { inOrder } from '../io/concurrency.ts'
+import { isLive } from './found.ts'
 
 /** Those of some records that are live. Throws where the instance cannot tell. */
 export async function liveOf({ api }: Pick<Context, 'api'>, ids: readonly string[]): Promise<string[]> {
@@ -12,8 +13,7 @@ export async function liveOf({ api }: Pick<Context, 'api'>, ids: readonly string
   const live: string[] = []
   const look = async (id: string) => {
     try {
-      const { deleted_at } = await api.call(consents.get, { params: { id } })
-      return { id, isLive: deleted_at === null, error: null }
+      return { id, isLive: isLive(await api.call(consents.get, { params: { id } })), error: null }
     } catch (error) {
       return { id, isLive: false, error: exitOf(error) === exit.notFound ? null : error }
     }
