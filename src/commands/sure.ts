@@ -10,6 +10,16 @@ import { counted } from './instance.ts'
 /** What stands for the answer to a question, where nobody can be asked or wants to be. */
 export const sureOptions = { yes: z.literal(true).optional(), confirm: Count.optional() }
 
+/** The same where that none is there is an answer too, which has its proof. */
+export const sureOfAnyOptions = {
+  ...sureOptions,
+  confirm: z
+    .string()
+    .regex(/^(0|[1-9]\d{0,14})$/, 'must be a whole number')
+    .transform(Number)
+    .optional(),
+}
+
 export interface Sure {
   readonly yes?: true | undefined
   readonly confirm?: number | undefined

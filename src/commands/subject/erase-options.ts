@@ -3,13 +3,13 @@ import * as z from 'zod'
 import { text } from '../../contract/values.ts'
 import { usageError } from '../../errors/errors.ts'
 import { given } from '../action.ts'
-import { sureFlags, sureOptions } from '../sure.ts'
+import { sureFlags, sureOfAnyOptions } from '../sure.ts'
 import { firstInstant } from '../times.ts'
 import { alsoFlag, alsoOption, Subject, subjectsOf } from './subjects.ts'
 
 export const EraseOptions = z.strictObject({
   ...alsoOption,
-  ...sureOptions,
+  ...sureOfAnyOptions,
   operands: z.array(Subject).max(1).default([]),
   ticket: text(1, 100).optional(),
   reason: text(1, 500).optional(),

@@ -10,6 +10,7 @@ import { action } from '../action.ts'
 import { instanceOf } from '../instance.ts'
 import { many, type Output, pagesOf } from '../output.ts'
 import { isToAsk } from '../sure.ts'
+import { commandLine } from './command-line.ts'
 import { begin, headerOf } from './erase-begin.ts'
 import { EraseOptions, eraseFlags, type Request, requestOf } from './erase-options.ts'
 import { type Found, lookUp, planOf, review } from './erase-plan.ts'
@@ -79,9 +80,8 @@ async function writePlan(ctx: Context, request: Request, path: string): Promise<
     await file.commit()
     isWhole = true
     const output = await rehearse(ctx, found)
-    await ctx.say(
-      `wrote ${path}; to carry it out: consentctl subject erase --apply ${path} --confirm ${found.total}`,
-    )
+    const command = commandLine(ctx, 'erase', '--apply', path, '--confirm', String(found.total))
+    await ctx.say(`wrote ${path}; to carry it out: ${command}`)
     return output
   } finally {
     if (!isWhole) await file.abandon(false)

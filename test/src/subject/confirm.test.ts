@@ -1,0 +1,47 @@
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { useCli, words } from '../support.ts'
+import { holds, lastReceipt, maria, place } from './instance.ts'
+
+const cli = useCli()
+
+it('that nothing is held has its receipt for a protected profile too, where nobody can be asked', async () => {
+  const instance = holds(cli, 0)
+  const at = place(cli)
+  const set = (...args: string[]) => cli.run(['config', 'set', ...args, '-p', 'live'], { env: at.env })
+  expect(await set('base_url', cli.instance.url)).toMatchObject({ code: 0 })
+  expect(await set('protected', 'true')).toMatchObject({ code: 0 })
+  const erase = (...more: string[]) => at.run('erase', maria, '--ticket', 'T', '-p', 'live', ...more)
+  expect(await erase('--yes')).toMatchObject({ code: 2 })
+  expect(await erase('--confirm', '1')).toMatchObject({ code: 10 })
+  expect(await erase('--confirm', '0')).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('no data held'),
+  })
+  const { stdout } = await at.run('receipts', 'last', '-p', 'live')
+  expect(JSON.parse(stdout)).toMatchObject({ result: 'no_data_held' })
+  holds(cli, 2)
+  expect(await erase('--confirm', '0')).toMatchObject({ code: 10 })
+  expect(instance.deletions).toEqual([])
+})
+
+it.each([2, 0])(
+  'a plan of %d records tells the command that carries it out, as a shell takes it',
+  async count => {
+    const instance = holds(cli, count)
+    const at = place(cli)
+    mkdirSync(at.state, { recursive: true })
+    const path = join(at.state, 'the plan; of maria.json')
+    const flags = ['--base-url', cli.instance.url, '-p', 'default']
+    const planned = await at.run('erase', maria, '--ticket', 'T', '--plan-out', path, ...flags)
+    expect(planned).toMatchObject({ code: 0 })
+    expect(JSON.parse(readFileSync(path, 'utf8')).records).toHaveLength(count)
+    const command = words(/consentctl (subject .*)$/m.exec(planned.stderr)?.[1] ?? '')
+    expect(command).toEqual(expect.arrayContaining(flags))
+    const applied = await at.run(...command.slice(1))
+    expect(applied.code, applied.stderr).toBe(0)
+    expect(instance.deletions).toHaveLength(count)
+    expect(await lastReceipt(at)).toMatchObject({ ticket: 'T' })
+  },
+)
