@@ -34,6 +34,23 @@ export async function sweep({ settings }: Pick<Context, 'settings'>): Promise<vo
   }
 }
 
+/** The jobs of the profile that no receipt ends yet, and nobody works on. */
+export async function unfinishedJobs(ctx: Pick<Context, 'settings' | 'host'>): Promise<Header[]> {
+  const journals = eraseJournals(ctx)
+  const jobs = new Set<string>()
+  for (const name of await readdir(join(ctx.settings.stateFolder, 'erasures')).catch(() => []))
+    if (/^[\da-f-]{36}\.\d+$/.test(name)) jobs.add(name.slice(0, 36))
+  const headers: Header[] = []
+  for (const job of jobs) {
+    const header = await journals
+      .find(job)
+      .then(run => journals.readIdle(run))
+      .catch(() => null) // somebody is at it, or has just ended it
+    if (header?.profile === ctx.settings.profile.value) headers.push(header)
+  }
+  return headers
+}
+
 /** What a job had come to when a run of it ended. */
 export async function readJob(journals: Journals<Header, Event>, run: Run): Promise<Job> {
   const job = newJob(await journals.readIdle(run))

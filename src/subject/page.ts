@@ -24,6 +24,8 @@ export function pageOf({ receipt, bytes }: StoredReceipt): string {
 
 function summaryOf({ result, counts, verification }: ErasureReceipt): string {
   if (result === 'no_data_held') return 'No data was held on this person.'
+  if (result === 'nothing_live')
+    return `Nothing live was held on this person; ${verification.deleted} deleted before still hold data until they are purged.`
   const gone = counts.deleted + counts.deleted_in_bulk
   const already = counts.already_gone > 0 ? `, and ${counts.already_gone} found gone already` : ''
   const unknown =

@@ -34,7 +34,7 @@ export function workOf(job: Job, verification: Verification): Work {
     Object.values(counts).every(count => count === 0)
   requireConsistent(job, records, sites)
   return {
-    result: verification.live > 0 ? 'remaining' : isNothing ? 'no_data_held' : 'erased',
+    result: verification.live > 0 ? 'remaining' : isNothing ? nothingOf(verification) : 'erased',
     statement,
     counts,
     sites,
@@ -44,6 +44,11 @@ export function workOf(job: Job, verification: Verification): Work {
     export_sha256: header.export_sha256,
     answers_lost: job.lostAnswers,
   }
+}
+
+/** What was deleted before, and is still held, is data too. */
+function nothingOf({ deleted }: Verification): Work['result'] {
+  return deleted === null || deleted === 0 ? 'no_data_held' : 'nothing_live'
 }
 
 /** What became of each record of the plan; what is still listed was not deleted, whatever was answered. */

@@ -123,10 +123,13 @@ export async function tellReceipt(ctx: Context, { path, receipt }: StoredReceipt
   const erased = counts.deleted + counts.deleted_in_bulk
   const already = counts.already_gone > 0 ? `, ${counts.already_gone} gone already` : ''
   const unknown = counts.unknown > 0 ? `, ${counts.unknown} gone and not known by whom` : ''
+  const where = instanceOf(ctx)
+  const said: Partial<Record<typeof result, string>> = {
+    no_data_held: `no data held on ${where}`,
+    nothing_live: `nothing live on ${where}; ${counted(verification.deleted ?? 0)} deleted before, and held until the purge`,
+  }
   await ctx.say(
-    result === 'no_data_held'
-      ? `no data held on ${instanceOf(ctx)}`
-      : `erased ${counted(erased)}${already}${unknown} on ${instanceOf(ctx)}: ${receipt.statement}`,
+    said[result] ?? `erased ${counted(erased)}${already}${unknown} on ${where}: ${receipt.statement}`,
   )
   await ctx.say(`receipt ${number}: ${path}`)
   if (due_at !== null && due_at < receipt.finished_at.slice(0, 10))

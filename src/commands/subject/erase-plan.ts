@@ -56,8 +56,8 @@ export async function review(
   { asks, sure, subjects }: { asks: boolean; sure: Sure; subjects: readonly string[] },
 ): Promise<void> {
   checkCount(sure, total, 'record', 'erased')
-  if (total === 0) return
   const where = instanceOf(ctx)
+  if (total === 0) return await tellNothing(ctx, asks)
   if (!asks) return await tellSites(ctx, counts, where)
   if (records === null) {
     await tellSites(ctx, counts, where)
@@ -72,6 +72,16 @@ export async function review(
   const named = new Map([...counts].map(([site, count]) => [site ?? '(none)', count]))
   await confirm(ctx, consentView, records, { action: 'erase', noun: 'record', where, counts: named })
   requireAsPlanned(makePlanned(ctx, subjects, records), await liveRecords(ctx, subjects))
+}
+
+/** A slip of the pen finds nothing either, and the receipt of it is for ever. */
+async function tellNothing(ctx: Context, asks: boolean): Promise<void> {
+  await ctx.say(
+    'nothing live is found; identifiers are compared exactly: upper and lower case, and blanks, count',
+  )
+  if (!asks) return
+  const answer = await ask(ctx.io, 'Make a receipt that nothing is held? [y/N] ', ctx.interruption)
+  if (!/^y(es)?$/i.test(answer.trim())) throw declinedError()
 }
 
 function makePlanned(ctx: Context, subjects: readonly string[], records: readonly Consent[]) {

@@ -4,6 +4,7 @@ import { usageError } from '../../errors/errors.ts'
 import { openOutFile } from '../../io/out-file.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 import { type ExportFiles, openExport, writeExport } from '../../subject/export.ts'
+import { unfinishedJobs } from '../../subject/journals.ts'
 import { type KnownPlan, readPlan, requireAsPlanned } from '../../subject/plan.ts'
 import { erasureView } from '../../views/subject.ts'
 import { action } from '../action.ts'
@@ -26,6 +27,7 @@ export function erase(command: Command, ctx: Context): void {
         const asks = !options.dryRun && !options.planOut && isToAsk(ctx, options, 'erase')
         const given = options.apply === undefined ? null : await readPlan(options.apply)
         const request = said ?? (given as KnownPlan).plan
+        await tellUnfinished(ctx, request.subjects)
         if (given) requireInstance(ctx, given)
         if (options.planOut) return await writePlan(ctx, request, options.planOut)
         const files = options.exportFirst ? await openExport(options.exportFirst, '--export-first') : null
@@ -64,6 +66,16 @@ Examples:
   $ consentctl subject erase maria@example.com --ticket DSR-7 --plan-out plan.json
   $ consentctl subject erase --apply plan.json --confirm 3`
 
+/** Two jobs about one person would each prove a part. */
+async function tellUnfinished(ctx: Context, subjects: readonly string[]): Promise<void> {
+  for (const { job, ticket, subjects: others } of await unfinishedJobs(ctx)) {
+    if (!others.some(each => subjects.includes(each))) continue
+    await ctx.warn(
+      `an erasure of this person (${ticket}) is not finished: ${commandLine(ctx, 'resume', job)}`,
+    )
+  }
+}
+
 function requireInstance({ settings }: Context, { plan }: KnownPlan): void {
   const here = requireBaseUrl(settings)
   if (here === plan.instance) return
@@ -91,6 +103,7 @@ async function writePlan(ctx: Context, request: Request, path: string): Promise<
 /** What would go, as rows. */
 async function rehearse(ctx: Context, { records, counts }: Found): Promise<Output<unknown>> {
   await tellSites(ctx, counts, instanceOf(ctx))
+  await ctx.say('nothing was deleted')
   const rows = (records ?? []).map(({ id, site_id }) => ({ id, site_id, ...planned }))
   return many(erasureView, pagesOf(rows)) as Output<unknown>
 }

@@ -54,11 +54,15 @@ Examples:
 async function* held(ctx: Context, subjects: readonly string[]): AsyncGenerator<readonly FoundRow[]> {
   const deleted = await showsDeleted(ctx)
   const counts = new Map<string | null, number>()
+  let deletedOnes = 0
   for await (const page of recordsOf(ctx, subjects, { deleted })) {
-    for (const { site_id } of page) counts.set(site_id, (counts.get(site_id) ?? 0) + 1)
+    for (const { site_id, deleted_at } of page) {
+      counts.set(site_id, (counts.get(site_id) ?? 0) + 1)
+      if (deleted_at !== null) deletedOnes += 1
+    }
     yield page.map(record => ({ ...record, state: record.deleted_at === null ? 'live' : 'deleted' }))
   }
-  await tellSites(ctx, counts, instanceOf(ctx))
+  await tellSites(ctx, counts, instanceOf(ctx), deletedOnes)
 }
 
 function profilesOf(ctx: Context): string[] {

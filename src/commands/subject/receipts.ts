@@ -5,6 +5,7 @@ import { CliError, usageError } from '../../errors/errors.ts'
 import { type Exit, exit } from '../../errors/exit.ts'
 import { report } from '../../errors/report.ts'
 import { isAbout } from '../../subject/check.ts'
+import { unfinishedJobs } from '../../subject/journals.ts'
 import { findReceiptKey, keyFile } from '../../subject/keys.ts'
 import { pageOf } from '../../subject/page.ts'
 import { allReceipts, receiptsFolder, type StoredReceipt } from '../../subject/receipts.ts'
@@ -14,6 +15,7 @@ import { action, given } from '../action.ts'
 import { counted } from '../instance.ts'
 import { countedRows, type Output } from '../output.ts'
 import { refuseChoice } from '../presentation.ts'
+import { commandLine } from './command-line.ts'
 import { Subject } from './subjects.ts'
 
 const Options = z.strictObject({
@@ -74,6 +76,8 @@ async function list(ctx: Context, subject: string | undefined): Promise<Output<R
     const are = `${counted(unknown, 'receipt')} ${unknown === 1 ? 'is' : 'are'}`
     await ctx.warn(`${are} signed by another key than ${keyFile(ctx)}, and may be about anybody`)
   }
+  for (const { job, ticket } of await unfinishedJobs(ctx))
+    await ctx.warn(`${ticket} is not finished and has no receipt: ${commandLine(ctx, 'resume', job)}`)
   return { ...countedRows(ctx, receiptView, rows, 'receipt'), exit: () => code }
 }
 

@@ -25,14 +25,16 @@ export function subjectsOf([first]: readonly string[], also: readonly string[] =
   return [...new Set([...(first === undefined ? [] : [first]), ...also])]
 }
 
-/** Tells on stderr how many records there are of each site. */
+/** Tells on stderr how many records there are of each site, and how many of them all are deleted. */
 export async function tellSites(
   ctx: Pick<Context, 'say'>,
   counts: ReadonlyMap<string | null, number>,
   where: string,
+  deleted = 0,
 ): Promise<void> {
   for (const [site, count] of counts) await ctx.say(`${count} of site ${visible(site ?? '(none)')}`)
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
   const sites = counts.size > 1 ? ` on ${counted(counts.size, 'site')}` : ''
-  await ctx.say(`${counted(total)}${sites} on ${where}`)
+  const state = deleted > 0 ? `, ${total - deleted} live and ${deleted} deleted` : ''
+  await ctx.say(`${counted(total)}${sites} on ${where}${state}`)
 }

@@ -70,8 +70,10 @@ export const ErasureReceipt = z.strictObject({
     .describe('HMAC-SHA-256 of each identifier of the subject; the key comes from the signing key, by HKDF.'),
   subjects: z.array(z.string()).nullable().describe('The identifiers in clear, where that was asked for.'),
   result: z
-    .enum(['erased', 'no_data_held', 'remaining'])
-    .describe('remaining: records of the subject were still there, or there again, when it was verified.'),
+    .enum(['erased', 'no_data_held', 'nothing_live', 'remaining'])
+    .describe(
+      'no_data_held: nothing was found. nothing_live: only records that were deleted before, and hold data until they are purged. remaining: records of the subject were still there, or there again, when it was verified.',
+    ),
   statement: z.literal(statement),
   counts: z.strictObject(counts),
   sites: z.array(z.strictObject({ site_id: z.string().nullable(), ...counts })),

@@ -1,0 +1,63 @@
+import { HttpResponse, http } from 'msw'
+import { expect, it } from 'vitest'
+import { consent, consentsPath, fails, useCli, uuid } from '../support.ts'
+import { holds, lastReceipt, maria, place } from './instance.ts'
+
+const cli = useCli()
+
+const erase = ['erase', maria, '--ticket', 'T-1']
+const terminal = { stdin: true, stderr: true }
+
+it('asks on a terminal whether a receipt is wanted that nothing is held, for the identifier may be mistyped', async () => {
+  holds(cli, 0)
+  const at = place(cli)
+  const answered = (stdin: string) =>
+    cli.run(['subject', ...erase], { env: at.env, tty: terminal, stdin: `${stdin}\n` })
+  const declined = await answered('')
+  expect(declined.code).toBe(9)
+  expect(declined.stderr).toContain('upper and lower case, and blanks, count')
+  expect(at.receipts()).toEqual([])
+  expect((await answered('y')).code).toBe(0)
+  expect(await lastReceipt(at)).toMatchObject({ result: 'no_data_held' })
+})
+
+it('does not say that no data is held where deleted records still hold it', async () => {
+  holds(cli, 0)
+  const deleted = consent({ id: uuid(1), subject_id: maria, deleted_at: '2026-11-20T00:00:00.000Z' })
+  const shows = { get: { parameters: [{ in: 'query', name: 'include_deleted' }] } }
+  cli.instance.use(
+    http.get('*/api/v1/openapi.json', () => HttpResponse.json({ paths: { '/api/v1/consents': shows } })),
+    http.get(consentsPath, ({ request }) => {
+      const isAsked = new URL(request.url).searchParams.get('include_deleted') === 'true'
+      return HttpResponse.json({ data: isAsked ? [deleted] : [], next_cursor: null })
+    }),
+  )
+  const at = place(cli)
+  const { code, stderr } = await at.run(...erase, '--yes')
+  expect(code).toBe(0)
+  expect(stderr).toContain('nothing live on')
+  expect(await lastReceipt(at)).toMatchObject({
+    result: 'nothing_live',
+    verification: { deleted: 1, live: 0 },
+  })
+  expect((await at.run('receipts', 'last', '--format', 'md')).stdout).toContain(
+    '1 deleted before still hold data until they are purged',
+  )
+  expect((await at.run('find', maria)).stderr).toContain('0 live and 1 deleted')
+})
+
+it('tells of an erasure of the same person that is not finished, and lists it beside the receipts', async () => {
+  const instance = holds(cli, 2)
+  instance.beforeDelete = id => (id === uuid(1) ? fails(403, 'forbidden', 'no') : undefined)
+  const at = place(cli)
+  expect((await at.run(...erase, '--yes')).code).not.toBe(0)
+  const job = at.journals()[0]?.slice(0, 36)
+  const resume = `consentctl subject resume ${job}`
+  expect((await at.run('receipts')).stderr).toContain(`T-1 is not finished and has no receipt: ${resume}`)
+  const again = await at.run('erase', maria, '--ticket', 'T-2', '--dry-run')
+  expect(again.stderr).toContain(`an erasure of this person (T-1) is not finished: ${resume}`)
+  expect(again.stderr).toContain('nothing was deleted')
+  expect((await at.run('erase', 'li@example.com', '--ticket', 'T-3', '--dry-run')).stderr).not.toContain(
+    'T-1',
+  )
+})
