@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
-import { CliError, usageError } from '../../errors/errors.ts'
+import { CliError, dataError, usageError } from '../../errors/errors.ts'
 import { type Exit, exit } from '../../errors/exit.ts'
 import { report } from '../../errors/report.ts'
-import { isAbout } from '../../subject/check.ts'
+import { isAbout, isSigned } from '../../subject/check.ts'
 import { unfinishedJobs } from '../../subject/journals.ts'
-import { findReceiptKey, keyFile } from '../../subject/keys.ts'
+import { findReceiptKey, keyFile, type ReceiptKey } from '../../subject/keys.ts'
 import { pageOf } from '../../subject/page.ts'
 import { allReceipts, receiptsFolder, type StoredReceipt } from '../../subject/receipts.ts'
 import { storedReceipt } from '../../subject/wanted.ts'
@@ -50,32 +50,58 @@ Examples:
         if (subject !== undefined) throw usageError('--subject goes with the list')
         refuseChoice(ctx)
         const stored = await storedReceipt(ctx, wanted)
-        await ctx.io.out.write(format === 'md' ? pageOf(stored) : stored.bytes.toString('latin1'))
+        await print(ctx, stored, format)
         return undefined
       }),
     )
 }
 
+/** As a page nothing is printed that is not as it was signed; the bytes are, for whoever wants to see what was changed. */
+async function print(ctx: Context, stored: StoredReceipt, format: 'json' | 'md' | undefined): Promise<void> {
+  const { signed, error } = lookAt(stored, await findReceiptKey(ctx))
+  if (error && format === 'md') throw error
+  await ctx.io.out.write(format === 'md' ? pageOf(stored) : stored.bytes.toString('latin1'))
+  if (error) throw error
+  if (signed === null)
+    await ctx.warn(`its signature was not checked: it is signed by another key, ${stored.receipt.key_id}`)
+}
+
+/** Whether a receipt is signed by the key of the profile; null where it names another one. */
+function lookAt(
+  stored: StoredReceipt,
+  key: ReceiptKey | null,
+): { readonly signed: boolean | null; readonly error: CliError | null } {
+  const signed = isSigned(stored, key ? [key.key] : [])
+  const { number } = stored.receipt
+  const hint = `consentctl subject verify ${number}`
+  const error = signed === false ? dataError(`the signature of receipt ${number} is not valid`, hint) : null
+  return { signed, error }
+}
+
 async function list(ctx: Context, subject: string | undefined): Promise<Output<ReceiptRow>> {
-  const key = subject === undefined ? null : await findReceiptKey(ctx)
+  const key = await findReceiptKey(ctx)
   const rows: ReceiptRow[] = []
   let code: Exit = exit.done
-  let unknown = 0
-  for await (const stored of allReceipts(receiptsFolder(ctx))) {
-    if (stored instanceof CliError) {
+  let [unchecked, unknown] = [0, 0]
+  for await (const found of allReceipts(receiptsFolder(ctx))) {
+    const { signed, error } = found instanceof CliError ? { signed: null, error: found } : lookAt(found, key)
+    if (error) {
       code = exit.partial
-      await report(ctx, stored)
-      continue
+      await report(ctx, error)
     }
-    const about = subject === undefined || isAbout(stored.receipt, subject, key)
-    if (about) rows.push(rowOf(stored))
+    if (error || found instanceof CliError) continue
+    if (signed === null) unchecked += 1
+    const about = subject === undefined || isAbout(found.receipt, subject, key)
+    if (about) rows.push(rowOf(found))
     if (about === null) unknown += 1
   }
-  if (unknown > 0) {
-    code = exit.partial
-    const are = `${counted(unknown, 'receipt')} ${unknown === 1 ? 'is' : 'are'}`
-    await ctx.warn(`${are} signed by another key than ${keyFile(ctx)}, and may be about anybody`)
+  if (unchecked > 0) {
+    const are = `${counted(unchecked, 'receipt')} ${unchecked === 1 ? 'is' : 'are'} signed by another key`
+    const untold =
+      unknown > 0 ? `; ${unknown} may be about anybody, and ${unknown === 1 ? 'is' : 'are'} left out` : ''
+    await ctx.warn(`${are} than ${keyFile(ctx)}, and not checked${untold}`)
   }
+  if (unknown > 0) code = exit.partial
   for (const { job, ticket } of await unfinishedJobs(ctx))
     await ctx.warn(`${ticket} is not finished and has no receipt: ${commandLine(ctx, 'resume', job)}`)
   return { ...countedRows(ctx, receiptView, rows, 'receipt'), exit: () => code }

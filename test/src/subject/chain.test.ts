@@ -68,7 +68,28 @@ it('the list for a subject tells of receipts that it cannot judge, for another k
   const listed = await at.run('receipts', '--subject', maria, '-o', 'id')
   expect(listed).toMatchObject({ code: 8, stdout: '3\n' })
   expect(listed.stderr).toContain('2 receipts are signed by another key')
-  expect(await at.run('receipts', '-o', 'id')).toMatchObject({ code: 0, stdout: '3\n2\n1\n', stderr: '' })
+  const all = await at.run('receipts', '-o', 'id')
+  expect(all).toMatchObject({ code: 0, stdout: '3\n2\n1\n' })
+  expect(all.stderr).toContain('2 receipts are signed by another key')
+  expect(await at.run('receipts', '1', '--format', 'md')).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('its signature was not checked'),
+  })
+})
+
+it('a receipt that was changed is shown by no list and as no page, and its bytes not without a word', async () => {
+  await chain(2)
+  writeFileSync(at.receipt(1), readFileSync(at.receipt(1), 'utf8').replace('T-1', 'T-9'))
+  const listed = await at.run('receipts', '-o', 'id')
+  expect(listed).toMatchObject({ code: 8, stdout: '2\n' })
+  expect(listed.stderr).toContain('the signature of receipt 1 is not valid')
+  expect(await at.run('receipts', '1', '--format', 'md')).toMatchObject({ code: 5, stdout: '' })
+  expect(await at.run('receipts', '1')).toMatchObject({
+    code: 5,
+    stdout: expect.stringContaining('T-9'),
+    stderr: expect.stringContaining('the signature of receipt 1 is not valid'),
+  })
+  expect(await at.run('receipts', '2')).toMatchObject({ code: 0, stderr: '' })
 })
 
 describe('the newest receipt', () => {
