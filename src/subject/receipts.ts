@@ -5,7 +5,7 @@ import type { Context } from '../context.ts'
 import { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { CliError, dataError, usageError } from '../errors/errors.ts'
 import { type Claimed, readSigned } from '../evidence/signed.ts'
-import { syncFolder } from '../io/draft.ts'
+import { openDraft, partOf, syncFolder } from '../io/draft.ts'
 import { headFault, keepHead, readHead, wayOut } from './head.ts'
 import { fileNameOf, local, makeFile, makeFolder, noneWhereMissing } from './place.ts'
 
@@ -109,6 +109,18 @@ export async function appendReceipt(
       await keepHead(ctx, { number: last + 1, sha256: sha256(text) })
       return { ...made, path }
     }
+  })
+}
+
+/** Makes sure that a receipt can be added, before anything is done that needs one. Throws what `appendReceipt` would. */
+export async function probeReceipts(ctx: Pick<Context, 'settings'>): Promise<void> {
+  const folder = receiptsFolder(ctx)
+  await local(`${folder} cannot be written`, async () => {
+    await makeFolder(folder)
+    await requireHead(ctx)
+    const draft = await openDraft(partOf(join(folder, 'probe')))
+    await draft.file.close()
+    await draft.remove()
   })
 }
 

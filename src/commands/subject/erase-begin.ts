@@ -7,6 +7,7 @@ import { eraseJournals, sweep } from '../../subject/journals.ts'
 import { openReceiptKey } from '../../subject/keys.ts'
 import { note } from '../../subject/open.ts'
 import type { KnownPlan } from '../../subject/plan.ts'
+import { probeReceipts } from '../../subject/receipts.ts'
 import { worker } from '../../subject/worker.ts'
 import { erasureView } from '../../views/subject.ts'
 import { many, type Output, pagesOf } from '../output.ts'
@@ -58,6 +59,7 @@ export async function begin(
 ): Promise<Output<unknown>> {
   const job = newJob(header)
   await openReceiptKey(ctx)
+  await probeReceipts(ctx)
   if (total === 0) {
     const code = await tellReceipt(ctx, await receiptFor(ctx, job, await verifyGone(ctx, header.subjects)))
     return many(erasureView, pagesOf([]), { exit: () => code }) as Output<unknown>

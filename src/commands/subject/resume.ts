@@ -6,7 +6,7 @@ import { exit } from '../../errors/exit.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 import type { Header } from '../../subject/job.ts'
 import { eraseJournals, readJob } from '../../subject/journals.ts'
-import { receiptOfJob, receiptsFolder, type StoredReceipt } from '../../subject/receipts.ts'
+import { probeReceipts, receiptOfJob, receiptsFolder, type StoredReceipt } from '../../subject/receipts.ts'
 import { erasureView } from '../../views/subject.ts'
 import { action, given } from '../action.ts'
 import { many, type Output, pagesOf } from '../output.ts'
@@ -42,6 +42,7 @@ Examples:
         const job = await readJob(journals, run)
         requireSame(ctx, job.header)
         const made = await receiptOfJob(folder, run.job)
+        if (!made && job.isPlanned) await probeReceipts(ctx)
         const journal = await journals.resume(run)
         if (made || !job.isPlanned) await journal.close(true)
         if (made) return await over(ctx, made)

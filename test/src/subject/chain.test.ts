@@ -23,12 +23,27 @@ async function chain(length: number) {
   }
 }
 
+const deletions = () => cli.sent().filter(({ method }) => method === 'DELETE').length
+
 const failed = async (wanted: string) => {
   const { code, stdout } = await at.run('verify', wanted, '-o', 'json')
   const rows = JSON.parse(stdout) as { check: string; result: string; detail: string }[]
   const details = rows.filter(row => row.result === 'fail').map(({ check, detail }) => `${check}: ${detail}`)
   return { code, failed: details }
 }
+
+it('nothing is deleted where no receipt could be written', async () => {
+  await chain(1)
+  const before = deletions()
+  rmSync(join(at.state, 'receipts'), { recursive: true })
+  rmSync(join(at.config, 'receipt-keys', 'default.head'))
+  writeFileSync(join(at.state, 'receipts'), '')
+  holds(cli, 2)
+  const { code, stderr } = await at.run('erase', maria, '--yes', '--ticket', 'T')
+  expect(code).toBe(1)
+  expect(stderr).toContain('receipts/default cannot be written')
+  expect([deletions() - before, at.journals()]).toEqual([0, []])
+})
 
 describe('a receipt that is not as its schema says', () => {
   it('is never put into the chain', async () => {
@@ -101,12 +116,14 @@ describe('the newest receipt', () => {
 
   it('is missed where it was removed, and its number is not given to another', async () => {
     await chain(3)
+    const before = deletions()
     const third = readFileSync(at.receipt(3))
     rmSync(at.receipt(3))
     for (const wanted of ['last', '1'])
       expect(await failed(wanted)).toEqual({ code: 5, failed: ['chain: receipt 3 is missing'] })
     expect(await erase()).toMatchObject({ code: 5, stderr: expect.stringContaining('receipt 3 is missing') })
     expect(at.receipts()).toEqual(['000001.json', '000002.json'])
+    expect([deletions() - before, at.journals()]).toEqual([0, []])
     writeFileSync(at.receipt(3), third)
     expect(await failed('last')).toEqual({ code: 0, failed: [] })
   })
