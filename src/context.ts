@@ -42,7 +42,7 @@ export interface Context {
   readonly api: Client
   /** The same instance with another key, which is not stored; with none, for somebody who signs in. */
   apiWith(key: Sourced | null): Client
-  /** Aborted by the first SIGINT or SIGTERM; the next one ends the process. From when it is first asked for. */
+  /** Aborted by the first SIGINT, SIGTERM or SIGHUP; the next one ends the process. From when it is first asked for. */
   readonly interruption: AbortSignal
   /** A line of talk on stderr for people, which --quiet leaves out. */
   say(line: string): Promise<void>

@@ -19,7 +19,7 @@ export const exit = {
   unknown: 11,
   /** Ctrl-C at a prompt; elsewhere the system gives this for SIGINT. */
   interrupted: 130,
-  /** The same of SIGTERM. */
+  /** The same of SIGTERM, and of SIGHUP. */
   terminated: 143,
 } as const
 

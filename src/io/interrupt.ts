@@ -1,11 +1,11 @@
 import { CliError } from '../errors/errors.ts'
 import { type Exit, exit } from '../errors/exit.ts'
-import type { Host } from './io.ts'
+import type { Host, Stop } from './io.ts'
 
-const signals = ['SIGINT', 'SIGTERM'] as const
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const satisfies readonly Stop[]
 
 /**
- * A signal that is aborted by the first SIGINT or SIGTERM, with the error that the command then ends with: what is under
+ * A signal that is aborted by the first SIGINT, SIGTERM or SIGHUP, with the error that the command then ends with: what is under
  * way can be finished, and what has come of it told. The next one ends the process as ever.
  */
 export function onInterruption(host: Host): AbortSignal {
@@ -13,7 +13,7 @@ export function onInterruption(host: Host): AbortSignal {
   const listeners = signals.map(signal => {
     const listener = () => {
       for (const [index, each] of signals.entries()) host.off(each, listeners[index] ?? listener)
-      controller.abort(interruptedError(signal === 'SIGTERM' ? exit.terminated : exit.interrupted))
+      controller.abort(interruptedError(signal === 'SIGINT' ? exit.interrupted : exit.terminated))
     }
     host.on(signal, listener)
     return listener

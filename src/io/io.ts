@@ -13,11 +13,14 @@ export interface Host {
     Partial<Pick<ReadStream, 'isTTY' | 'setRawMode'>> & { destroy?(): unknown }
   readonly stdout: Stream
   readonly stderr: Stream
-  on(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
+  on(signal: Stop, listener: () => void): unknown
   /** Throws where there is no such process. */
   kill(pid: number, signal: 0): unknown
-  off(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
+  off(signal: Stop, listener: () => void): unknown
 }
+
+/** A signal that asks a process to stop: from the keyboard, from the system, from a terminal that was closed. */
+export type Stop = 'SIGINT' | 'SIGTERM' | 'SIGHUP'
 
 export type Stream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'columns'>>
 
