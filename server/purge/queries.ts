@@ -51,8 +51,13 @@ export async function countDue(sql: Sql, accountId: string, before: Date): Promi
   return row?.count ?? 0
 }
 
-/** Those that were deleted first. */
-export function findDue(sql: Sql, accountId: string, before: Date, limit: number): Promise<DueRow[]> {
+/** Those that were deleted first, but for those that are passed over. */
+export function findDue(
+  sql: Sql,
+  accountId: string,
+  { before, passed }: { readonly before: Date; readonly passed: readonly string[] },
+  limit: number,
+): Promise<DueRow[]> {
   return sql<DueRow[]>`
     select c.*, 'purged' = (
       select action from consent_history h
@@ -61,6 +66,7 @@ export function findDue(sql: Sql, accountId: string, before: Date, limit: number
     from (
       select id, version, chain_head, updated_at, site_id, country, region, accepted, policy_version, created_at
       from consents where account_id = ${accountId} and ${isDue(sql, before)}
+        and id <> all (${arrayOf(passed)}::uuid[])
       order by deleted_at, id limit ${limit}
     ) c`
 }

@@ -1,8 +1,10 @@
 import type { Sql } from 'postgres'
 import { system } from '../../src/evidence/chain.ts'
 import { removeBatch } from '../consents/batch.ts'
+import type { RemovalRow } from '../consents/rows.ts'
 import { lastIdAt } from '../ids.ts'
 import { day, noId, type Pace, rest } from './pace.ts'
+import { Failures, piecewise } from './piecewise.ts'
 import { findExpired, findSites, type RetentionSite, walkLive } from './retention-queries.ts'
 
 const sitesAtOnce = 100
@@ -10,36 +12,49 @@ const recordsAtOnce = 200
 
 /**
  * Deletes, in the name of the service, the live records that are older than their sites keep them. Resolves to how many
- * that was by account.
+ * that was by account; what failed is noted.
  */
-export async function expire(sql: Sql, pace: Pace): Promise<Map<string, number>> {
-  return await overSites(sql, pace.signal, async (site, ids, before) => {
+export async function expire(sql: Sql, pace: Pace, failures: Failures): Promise<Map<string, number>> {
+  const remove = ({ account_id }: RetentionSite, rows: readonly RemovalRow[]) =>
+    piecewise(
+      rows,
+      part => removeBatch(sql, account_id, part, system),
+      (id, error) => failures.note(`the record ${id} of the account ${account_id}`, error),
+    )
+  return await overSites(sql, { signal: pace.signal, failures }, async (site, ids, before) => {
     const start = performance.now()
     const rows = await findExpired(sql, site.account_id, ids, before)
-    const removed = rows.length > 0 ? await removeBatch(sql, site.account_id, rows, system) : []
+    const removed = rows.length > 0 ? await remove(site, rows) : []
     await rest(pace, start)
-    return removed.reduce((sum, { records }) => sum + records, 0)
+    return removed.flat().reduce((sum, { records }) => sum + records, 0)
   })
 }
 
 /** How many it would delete. */
 export async function countExpired(sql: Sql, signal: AbortSignal): Promise<Map<string, number>> {
-  return await overSites(sql, signal, async (_, ids) => ids.length)
+  const failures = new Failures()
+  const counts = await overSites(sql, { signal, failures }, async (_, ids) => ids.length)
+  failures.throwAny()
+  return counts
 }
 
 /** Gives the expired records of each site to some work, batch by batch, and adds up what it says by account. */
 async function overSites(
   sql: Sql,
-  signal: AbortSignal,
+  { signal, failures }: { readonly signal: AbortSignal; readonly failures: Failures },
   work: (site: RetentionSite, ids: readonly string[], before: Date) => Promise<number>,
 ): Promise<Map<string, number>> {
   const counts = new Map<string, number>()
   for await (const site of sitesOf(sql)) {
     const before = new Date(Date.now() - site.retention_days * day)
-    for await (const ids of expiredOf(sql, site, before)) {
-      if (signal.aborted) return counts
-      const count = await work(site, ids, before)
-      if (count > 0) counts.set(site.account_id, (counts.get(site.account_id) ?? 0) + count)
+    try {
+      for await (const ids of expiredOf(sql, site, before)) {
+        if (signal.aborted) return counts
+        const count = await work(site, ids, before)
+        if (count > 0) counts.set(site.account_id, (counts.get(site.account_id) ?? 0) + count)
+      }
+    } catch (error) {
+      failures.note(`the site ${site.id} of the account ${site.account_id}`, error)
     }
   }
   return counts

@@ -10,16 +10,17 @@ export interface SiteCount {
   deleted: number
 }
 
-/** Live records of exactly this subject. */
+/** Live records of exactly this subject, but for those that are passed over. */
 export function findLive(
   sql: Sql,
   accountId: string,
-  subjectId: string,
+  { subjectId, passed }: { readonly subjectId: string; readonly passed: readonly string[] },
   limit: number,
 ): Promise<RemovalRow[]> {
   return sql<RemovalRow[]>`
     select id, version, chain_head, updated_at, accepted, preferences, policy_version from consents
     where account_id = ${accountId} and subject_id = ${subjectId} and deleted_at is null
+      and id <> all (${arrayOf(passed)}::uuid[])
     order by id limit ${limit}`
 }
 

@@ -6,8 +6,9 @@ import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
 import { removalLinks } from '../consents/batch.ts'
 import { removeRecords, type SiteRecords } from '../consents/batch-queries.ts'
-import type { BatchLink } from '../consents/rows.ts'
+import type { BatchLink, RemovalRow } from '../consents/rows.ts'
 import type { Signer } from '../evidence/signer.ts'
+import { piecewise } from '../purge/piecewise.ts'
 import { certificateOf } from './certificate.ts'
 import { countBySite, countWritten, findLive, type SiteCount } from './queries.ts'
 
@@ -27,10 +28,14 @@ export interface Progress {
   readonly erased: Map<string, number>
   /** Batches of which it was not told whether they were written. */
   readonly unanswered: Set<readonly BatchLink[]>
+  /** Records that cannot be deleted: they remain. */
+  readonly passed: Set<string>
+  /** Told of the error of each of those. */
+  readonly onBad: (error: unknown) => void
 }
 
-export function newProgress(until: number): Progress {
-  return { until, erased: new Map(), unanswered: new Set() }
+export function newProgress(until: number, onBad: Progress['onBad'] = () => {}): Progress {
+  return { until, erased: new Map(), unanswered: new Set(), passed: new Set(), onBad }
 }
 
 const recordsAtOnce = 200
@@ -59,16 +64,22 @@ export async function eraseSubject(
 }
 
 async function removeAll(sql: Sql, caller: Caller, subjectId: string, progress: Progress): Promise<void> {
-  const { until, erased, unanswered } = progress
-  while (performance.now() < until) {
-    const rows = await findLive(sql, caller.accountId, subjectId, recordsAtOnce)
-    if (rows.length === 0) break
+  const { until, erased, unanswered, passed } = progress
+  const remove = async (rows: readonly RemovalRow[]) => {
     const links = removalLinks(rows, caller)
     unanswered.add(links)
     const removed = await removeRecords(sql, caller.accountId, links, caller)
     unanswered.delete(links)
     addTo(erased, removed)
     if (removed.length === 0) await delay(20 * Math.random()) // others are at every one of them
+  }
+  while (performance.now() < until) {
+    const rows = await findLive(sql, caller.accountId, { subjectId, passed: [...passed] }, recordsAtOnce)
+    if (rows.length === 0) break
+    await piecewise(rows, remove, (id, error) => {
+      passed.add(id)
+      progress.onBad(error)
+    })
   }
 }
 

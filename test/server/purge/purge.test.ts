@@ -152,6 +152,40 @@ describe('a purge', () => {
     expect(await brokenChains(service.sql, account.accountId)).toEqual([])
   })
 
+  it('passes over a record that cannot be purged, or deleted, and names it when all else is done', async () => {
+    const old = new Date(Date.now() - 31 * 24 * 60 * 60 * 1000)
+    const [one, other] = await Promise.all([service.newAccount(), service.newAccount()])
+    const ids = [
+      ...(await insertChains(service.sql, one, { records: 300, entries: 2 })),
+      ...(await insertChains(service.sql, one, { records: 9, entries: 2, isLive: true, at: old })),
+    ]
+    await insertChains(service.sql, other, { records: 2, entries: 2 })
+    await service.sql`update sites set retention_days = 10 where id = ${one.siteId}`
+    const bad = [ids[150] ?? '', ids[303] ?? '']
+    for (const id of bad) {
+      await service.sql`
+        insert into log_entries (account_id, consent_id, version, hash)
+        values (${one.accountId}, ${id}, 3, ${Buffer.alloc(32)})`
+    }
+    const done: unknown[] = []
+    const run = async () => {
+      for await (const own of purge(service.sql, { before: purgeBefore(0), signal: never })) done.push(own)
+    }
+    await expect(run()).rejects.toThrow(
+      `the record ${bad[1]} of the account ${one.accountId}: 23505; and 1 more`,
+    )
+    expect(done).toEqual([
+      { account_id: one.accountId, expired: 8, purged: 307 },
+      { account_id: other.accountId, expired: 0, purged: 2 },
+    ])
+    const left = await service.sql<{ id: string }[]>`
+      select id from consents where account_id = ${one.accountId} and purged_at is null order by id`
+    expect(left.map(({ id }) => id).sort()).toEqual([...bad].sort())
+    await service.sql`delete from log_entries where account_id = ${one.accountId} and version = 3 and hash = ${Buffer.alloc(32)}`
+    expect(await purgeNow(service.sql)).toEqual(new Map([[one.accountId, 2]]))
+    expect(await brokenChains(service.sql, one.accountId)).toEqual([])
+  })
+
   it('ends after the batch it is at, and the next goes on', async () => {
     const account = await service.newAccount()
     await insertChains(service.sql, account, { records: 700, entries: 2 })

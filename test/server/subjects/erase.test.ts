@@ -178,6 +178,20 @@ describe('200', () => {
     },
   )
 
+  it('deletes all others beside a record that cannot be deleted, and counts that one as remaining', async () => {
+    const account = await service.newAccount()
+    const shape = { records: 31, entries: 1, isLive: true, subject: 'stuck' }
+    const ids = await insertChains(service.sql, account, shape)
+    await service.sql`
+      insert into log_entries (account_id, consent_id, version, hash)
+      values (${account.accountId}, ${ids[7] ?? ''}, 2, ${Buffer.alloc(32)})`
+    const answer = await erase({ subject_id: 'stuck' }, account)
+    expect(answer.status).toBe(200)
+    expect(answer.body).toMatchObject({ erased: 30, remaining: 1, complete: false })
+    expect(certified(answer)).toMatchObject({ erased: 30, deleted: 30, remaining: 1 })
+    expect((await erase({ subject_id: 'stuck' }, account)).body).toMatchObject({ erased: 0, remaining: 1 })
+  })
+
   it('twice at once, among creates and changes of the same records, leaves every record and chain whole', async () => {
     const own = await newOwner(service)
     const ids = await insertChains(service.sql, own, {
