@@ -3,7 +3,7 @@ import { type CliError, dataError, usageError } from '../errors/errors.ts'
 import type { Io } from './io.ts'
 
 /** The longest line that is read, in bytes: far over any record, far under what would fill the memory. */
-const longestLine = 1024 * 1024
+export const longestLine = 1024 * 1024
 
 /** A line and its number, from 1. */
 export interface Line {

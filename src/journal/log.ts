@@ -1,9 +1,9 @@
 import { createReadStream } from 'node:fs'
 import { crc32 } from 'node:zlib'
 import type * as z from 'zod'
-import { CliError } from '../errors/errors.ts'
+import { CliError, dataError } from '../errors/errors.ts'
 import { exit } from '../errors/exit.ts'
-import { splitLines } from '../io/input.ts'
+import { longestLine, splitLines } from '../io/input.ts'
 import { type Holder, readHolder } from './holder.ts'
 
 /**
@@ -18,9 +18,13 @@ export interface Log {
   readonly ifDamaged: string
 }
 
-/** An entry as a line of a journal: the CRC-32 of its JSON in eight digits, a space, the JSON. */
+/**
+ * An entry as a line of a journal: the CRC-32 of its JSON in eight digits, a space, the JSON. Throws a data error for what
+ * no journal could be read with again.
+ */
 export function encode(entry: unknown): string {
   const text = JSON.stringify(entry)
+  if (Buffer.byteLength(text) > longestLine - 9) throw dataError('a journal cannot hold a line so long')
   return `${checksum(text)} ${text}\n`
 }
 

@@ -64,15 +64,18 @@ export function isLive({ id, created_at, deleted_at }: Consent): boolean {
   )
 }
 
+/** No instance needs a longer one, and a journal could not be read again. */
+const longestId = 255
+
 function requireOf(subject: string, { id, subject_id }: Consent): void {
-  const isNamed = id !== '' && !/^\.\.?$/.test(id)
+  const isNamed = id !== '' && !/^\.\.?$/.test(id) && id.isWellFormed() && id.length <= longestId
   if (isNamed && subject_id === subject) return
   throw new CliError(
     'wrong_subject',
     exit.rejected,
     isNamed
       ? `the instance lists the record ${id}, which is not of this subject`
-      : `the instance lists a record whose id is "${id}"`,
+      : `the instance lists a record whose id is "${id.toWellFormed().slice(0, longestId)}"`,
     { hint: 'nothing was done; tell who runs the instance' },
   )
 }

@@ -25,8 +25,8 @@ export const Plan = z.strictObject({
   who: z.string(),
   host: z.string(),
   subjects: z.array(text(1, 255)).min(1),
-  ticket: z.string().min(1),
-  reason: z.string().nullable(),
+  ticket: text(1, 100),
+  reason: text(1, 500).nullable(),
   received_at: z.iso.date().nullable(),
   records: z.array(PlannedRecord),
 })
