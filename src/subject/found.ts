@@ -76,7 +76,7 @@ function requireOf(subject: string, { id, subject_id }: Consent): void {
     isNamed
       ? `the instance lists the record ${id}, which is not of this subject`
       : `the instance lists a record whose id is "${id.toWellFormed().slice(0, longestId)}"`,
-    { hint: 'nothing was done; tell who runs the instance' },
+    { hint: 'nothing is done with such a list; tell who runs the instance' },
   )
 }
 

@@ -72,6 +72,20 @@ describe('what is erased', () => {
     expect(instance.deletions).toEqual([])
   })
 
+  it('is not denied afterwards, where such a list comes when it is verified', async () => {
+    const instance = holds(cli, 2)
+    const at = place(cli)
+    instance.beforeDelete = () => {
+      const stranger = { ...consent({ id: uuid(50) }), toJSON: () => consent({ subject_id: 'other' }) }
+      instance.records.set(uuid(50), stranger)
+      return undefined
+    }
+    const { code, stderr } = await at.run(...erase, '--yes')
+    expect(code).toBe(5)
+    expect(instance.deletions).toHaveLength(2)
+    expect(stderr).not.toContain('nothing was done')
+  })
+
   it('is exactly the plan: a record that was changed, added or is gone since then ends it with 10', async () => {
     const instance = holds(cli, 3)
     const at = place(cli)
