@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
 import { usageError } from '../../errors/errors.ts'
 import { given } from '../action.ts'
@@ -47,7 +48,7 @@ export interface Request {
 }
 
 /** The request that the flags make; null where a plan says it. Throws a usage error for flags that make no sense together. */
-export function requestOf(options: EraseOptions): Request | null {
+export async function requestOf(ctx: Context, options: EraseOptions): Promise<Request | null> {
   const { operands, also, ticket, reason, received, apply, planOut, dryRun } = options
   if (planOut && dryRun) throw usageError('--plan-out deletes nothing: --dry-run makes no sense with it')
   if (apply !== undefined) {
@@ -68,7 +69,8 @@ export function requestOf(options: EraseOptions): Request | null {
   if (ticket === undefined && !dryRun)
     throw usageError('--ticket is missing', 'name the request that this answers: the receipt must tell it')
   const received_at = received === undefined ? null : dayOf(received)
-  return { subjects: subjectsOf(operands, also), ticket: ticket ?? '', reason: reason ?? null, received_at }
+  const subjects = await subjectsOf(ctx, operands, also)
+  return { subjects, ticket: ticket ?? '', reason: reason ?? null, received_at }
 }
 
 function dayOf(received: string): string {

@@ -15,7 +15,7 @@ import { commandLine } from './command-line.ts'
 import { begin, headerOf } from './erase-begin.ts'
 import { EraseOptions, eraseFlags, type Request, requestOf } from './erase-options.ts'
 import { type Found, lookUp, planOf, review } from './erase-plan.ts'
-import { tellSites } from './subjects.ts'
+import { readsInput, tellSites } from './subjects.ts'
 
 /** `subject erase`: find, plan, review, confirm, delete, verify, receipt. */
 export function erase(command: Command, ctx: Context): void {
@@ -23,8 +23,9 @@ export function erase(command: Command, ctx: Context): void {
     .addHelpText('after', eraseHelp)
     .action(
       action(ctx, EraseOptions, erasureView, async (_, options) => {
-        const said = requestOf(options)
-        const asks = !options.dryRun && !options.planOut && isToAsk(ctx, options, 'erase')
+        const said = await requestOf(ctx, options)
+        const isInputTaken = readsInput(options.operands, options.also)
+        const asks = !options.dryRun && !options.planOut && isToAsk(ctx, options, 'erase', isInputTaken)
         const given = options.apply === undefined ? null : await readPlan(options.apply)
         const request = said ?? (given as KnownPlan).plan
         await tellUnfinished(ctx, request.subjects)
@@ -55,7 +56,8 @@ Finds what is live, shows it, asks, deletes exactly that, looks again, and makes
 killed at any step: consentctl subject resume goes on, and there is one receipt. That nothing is held is a
 receipt too. New records that came meanwhile are told (exit 8). With --plan-out one person makes the plan,
 and another, or a pipeline, carries it out with --apply; a record that was changed, added or is gone since
-then ends it before anything is done (exit 10). The plan names the subject in clear.
+then ends it before anything is done (exit 10). The plan names the subject in clear. Instead of the
+identifier - takes those of the person from stdin, one a line.
 
 Where the month's quota ends on the way, a service that can erase a subject itself does the rest, if it holds
 just as many records as are left (exit 10 if not). With --apply or --confirm that is never done: it stops

@@ -26,7 +26,7 @@ Examples:
     )
     .action(
       fileAction(ctx, Options, async (_, { operands, also }, path) => {
-        const subjects = subjectsOf(operands, also)
+        const subjects = await subjectsOf(ctx, operands, also)
         const files = await openExport(path, '--out')
         const deleted = showsDeleted(ctx)
         async function* pages() {

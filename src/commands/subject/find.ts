@@ -29,7 +29,7 @@ export function find(command: Command, ctx: Context): void {
       `
 Deleted records whose data is still there are shown too, where the instance shows such records. How many
 there are of each site is told on stderr. An instance that fails is reported, and the others are asked
-all the same (exit 8).
+all the same (exit 8). Instead of the identifier - takes those of the person from stdin, one a line.
 
 Examples:
   $ consentctl subject find maria@example.com
@@ -41,7 +41,7 @@ Examples:
         Options,
         ({ allProfiles }) => (allProfiles ? foundViewOfAll : foundView),
         async (_, { operands, also, allProfiles }) => {
-          const subjects = subjectsOf(operands, also)
+          const subjects = await subjectsOf(ctx, operands, also)
           if (!allProfiles) return many(foundView, held(ctx, subjects))
           const { pages, exit } = onAll(ctx, profilesOf(ctx), subjects)
           return many(foundViewOfAll, pages, { exit })

@@ -2,6 +2,8 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
+import { dataError } from '../../errors/errors.ts'
+import { decode, readLines } from '../../io/input.ts'
 import { visible } from '../../output/index.ts'
 import { collect } from '../action.ts'
 import { counted } from '../instance.ts'
@@ -20,9 +22,31 @@ export function alsoFlag(command: Command): Command {
   )
 }
 
-/** All identifiers that were given, each once. */
-export function subjectsOf([first]: readonly string[], also: readonly string[] = []): string[] {
-  return [...new Set([...(first === undefined ? [] : [first]), ...also])]
+/** Whether `-` stands among identifiers for the lines of stdin. */
+export function readsInput(operands: readonly string[], also: readonly string[] = []): boolean {
+  return [...operands, ...also].includes('-')
+}
+
+/**
+ * All identifiers of a person that were given, each once; `-` stands for the lines of stdin, exactly as they are. Throws a
+ * data error for a line that is none, and where there is no line.
+ */
+export async function subjectsOf(
+  { io }: Pick<Context, 'io'>,
+  operands: readonly string[],
+  also: readonly string[] = [],
+): Promise<string[]> {
+  const given = [...operands, ...also]
+  const named = new Set(given.filter(each => each !== '-'))
+  if (!given.includes('-')) return [...named]
+  for await (const { number, bytes } of readLines(io, '-')) {
+    const subject = Subject.safeParse(decode(bytes, `line ${number}`))
+    if (!subject.success)
+      throw dataError(`line ${number} of standard input ${subject.error.issues[0]?.message}`)
+    named.add(subject.data)
+  }
+  if (named.size === 0) throw dataError('standard input names nobody')
+  return [...named]
 }
 
 /** Tells on stderr how many records there are of each site, and how many of them all are deleted. */
