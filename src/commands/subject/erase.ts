@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Context } from '../../context.ts'
 import { usageError } from '../../errors/errors.ts'
@@ -23,6 +24,7 @@ export function erase(command: Command, ctx: Context): void {
     .addHelpText('after', eraseHelp)
     .action(
       action(ctx, EraseOptions, erasureView, async (_, options) => {
+        requireApart(ctx, options)
         const said = await requestOf(ctx, options)
         const isInputTaken = readsInput(options.operands, options.also)
         const asks = !options.dryRun && !options.planOut && isToAsk(ctx, options, 'erase', isInputTaken)
@@ -76,6 +78,14 @@ async function tellUnfinished(ctx: Context, subjects: readonly string[]): Promis
       `an erasure of this person (${ticket}) is not finished: ${commandLine(ctx, 'resume', job)}`,
     )
   }
+}
+
+/** What is found to be taken only when it gets its name is found after the erasure. */
+function requireApart({ globals }: Context, { exportFirst, planOut }: EraseOptions): void {
+  const exported = exportFirst === undefined ? [] : [exportFirst, `${exportFirst}.manifest.json`]
+  const files = [globals.out ?? [], planOut ?? [], exported].flat().map(file => resolve(file))
+  if (new Set(files).size === files.length) return
+  throw usageError('two files to be written have one name', 'give --out another one')
 }
 
 function requireInstance({ settings }: Context, { plan }: KnownPlan): void {
