@@ -55,7 +55,10 @@ Examples:
         let stored: StoredReceipt | undefined
         const form = await tried('form', async () => {
           stored = await anyReceipt(ctx, wanted)
-          return ok('form', `erasure receipt ${stored.receipt.number}, job ${stored.receipt.job}`)
+          return ok(
+            'form',
+            `erasure receipt ${stored.receipt.number} for ${stored.receipt.ticket}, job ${stored.receipt.job}`,
+          )
         })
         if (!stored) return toOutput(ctx, [form])
         const found = stored
