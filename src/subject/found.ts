@@ -47,8 +47,11 @@ export async function liveRecords(
 }
 
 /** Whether the instance shows deleted records to those who ask for them. */
-export function showsDeleted({ api }: Pick<Context, 'api'>): Promise<boolean> {
-  return api.offers(consents.list, { in: 'query', name: 'include_deleted' })
+export function showsDeleted(
+  { api }: Pick<Context, 'api'>,
+  endpoint: typeof consents.get | typeof consents.list = consents.list,
+): Promise<boolean> {
+  return api.offers(endpoint, { in: 'query', name: 'include_deleted' })
 }
 
 /** Whether a record is live. Throws where it is said to have been deleted at what is no time for that. */

@@ -6,6 +6,7 @@ import type { Consent } from '../contract/index.ts'
 import { parseInstant } from '../contract/values.ts'
 import { exit } from '../errors/exit.ts'
 import { exitOf, explain } from '../errors/explain.ts'
+import { showsDeleted } from './found.ts'
 import { isOpen, type Job, type Target } from './job.ts'
 import { note, type OpenJob } from './open.ts'
 
@@ -80,7 +81,7 @@ async function gone(open: OpenJob, id: string, { isLost }: Heard): Promise<Becam
 async function whenDeleted({ api }: Context, id: string): Promise<string | null> {
   try {
     const query = { include_deleted: true }
-    if (!(await api.offers(consents.get, { in: 'query', name: 'include_deleted' }))) return null
+    if (!(await showsDeleted({ api }, consents.get))) return null
     const { deleted_at } = await api.call(consents.get, { params: { id }, query })
     return deleted_at !== null && parseInstant(deleted_at) !== null ? deleted_at : null
   } catch (error) {

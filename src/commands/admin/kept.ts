@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { CliError, dataError } from '../../errors/errors.ts'
 import { exit } from '../../errors/exit.ts'
 import { readCheckpoint, type SignedCheckpoint, splitDocuments } from '../../evidence/checkpoint.ts'
+import { syncFolder } from '../../io/draft.ts'
 import { unreadable } from '../../io/input.ts'
 
 /** A file of signed checkpoints, one after the other as they were signed. */
@@ -71,11 +72,4 @@ export async function addKept(file: string, before: Kept, documents: readonly st
     const hint = isHeld ? 'another command writes it; if there is none, remove that file' : 'run it again'
     throw new CliError('io', exit.failure, `${file} cannot be written: ${message}`, { cause, hint })
   }
-}
-
-/** The name must outlast a power cut too; Windows cannot open a folder for that. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r').catch(() => null)
-  await handle?.sync().catch(() => {})
-  await handle?.close()
 }

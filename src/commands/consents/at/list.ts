@@ -3,9 +3,10 @@ import { consents } from '../../../contract/consents.ts'
 import type { Consent, ConsentQuery } from '../../../contract/index.ts'
 import { report } from '../../../errors/report.ts'
 import { inOrder } from '../../../io/concurrency.ts'
+import { showsDeleted } from '../../../subject/found.ts'
 import type { ConsentRow } from '../../../views/consent.ts'
 import { type At, absence } from './moment.ts'
-import { readMoment, showsDeleted, untoldError } from './read.ts'
+import { readMoment, untoldError } from './read.ts'
 
 /** How many histories are asked for at once. */
 const atOnce = 8

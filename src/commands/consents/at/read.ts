@@ -4,6 +4,7 @@ import type { Consent } from '../../../contract/index.ts'
 import { CliError } from '../../../errors/errors.ts'
 import { exit } from '../../../errors/exit.ts'
 import { exitOf } from '../../../errors/explain.ts'
+import { showsDeleted } from '../../../subject/found.ts'
 import type { ConsentRow } from '../../../views/consent.ts'
 import { type At, absence, type Moment, momentOf } from './moment.ts'
 
@@ -33,14 +34,6 @@ export async function readMoment(ctx: Context, id: string, listed: Consent | nul
   const { data } = await ctx.api.consents.history({ params: { id } })
   const absent = absence(listed, data, at)
   return absent ?? momentOf(id, listed ?? (await findRecord(ctx, id)), data, at)
-}
-
-/** Whether an instance shows deleted records to those who ask for them. */
-export function showsDeleted(
-  { api }: Context,
-  endpoint: typeof consents.get | typeof consents.list,
-): Promise<boolean> {
-  return api.offers(endpoint, { in: 'query', name: 'include_deleted' })
 }
 
 /** A record, deleted or not; null where the instance shows it no more. */
