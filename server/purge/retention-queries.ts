@@ -20,28 +20,38 @@ export function findSites(sql: Sql, after: SitePlace, limit: number): Promise<Re
     order by account_id, id limit ${limit}`
 }
 
-/** The next live records of a site with ids up to `last`, and whether they were changed after `before`. */
+/** When the records of the site `s` that were not changed since are kept no longer; null where it keeps all of them. */
+function bound(sql: Sql) {
+  return sql`${new Date()}::timestamptz - s.retention_days * interval '24 hours'`
+}
+
+/**
+ * The next live records of a site with ids up to `last`, and whether it keeps them no longer; none where it keeps all of
+ * them by now.
+ */
 export function walkLive(
   sql: Sql,
   { account_id, id }: SitePlace,
-  { after, last, before }: { readonly after: string; readonly last: string; readonly before: Date },
+  { after, last }: { readonly after: string; readonly last: string },
   limit: number,
 ): Promise<{ id: string; is_expired: boolean }[]> {
   return sql<{ id: string; is_expired: boolean }[]>`
-    select id, updated_at <= ${before} as is_expired from consents
-    where account_id = ${account_id} and site_id = ${id} and deleted_at is null and id > ${after} and id <= ${last}
-    order by id limit ${limit}`
+    select c.id, c.updated_at <= ${bound(sql)} as is_expired
+    from consents c join sites s on s.account_id = c.account_id and s.id = c.site_id
+    where c.account_id = ${account_id} and c.site_id = ${id} and c.deleted_at is null
+      and c.id > ${after} and c.id <= ${last} and s.retention_days is not null
+    order by c.id limit ${limit}`
 }
 
-/** Those of them that nobody has changed since. */
+/** Those of them that nobody has changed since, and that their site still does not keep. */
 export function findExpired(
   sql: Sql,
-  accountId: string,
+  { account_id, id }: SitePlace,
   ids: readonly string[],
-  before: Date,
 ): Promise<RemovalRow[]> {
   return sql<RemovalRow[]>`
-    select id, version, chain_head, updated_at, accepted, preferences, policy_version from consents
-    where account_id = ${accountId} and id = any (${arrayOf(ids)}::uuid[]) and deleted_at is null
-      and updated_at <= ${before}`
+    select c.id, c.version, c.chain_head, c.updated_at, c.accepted, c.preferences, c.policy_version
+    from consents c join sites s on s.account_id = c.account_id and s.id = c.site_id
+    where c.account_id = ${account_id} and c.id = any (${arrayOf(ids)}::uuid[]) and c.site_id = ${id}
+      and c.deleted_at is null and c.updated_at <= ${bound(sql)}`
 }

@@ -21,9 +21,9 @@ export async function expire(sql: Sql, pace: Pace, failures: Failures): Promise<
       part => removeBatch(sql, account_id, part, system),
       (id, error) => failures.note(`the record ${id} of the account ${account_id}`, error),
     )
-  return await overSites(sql, { signal: pace.signal, failures }, async (site, ids, before) => {
+  return await overSites(sql, { signal: pace.signal, failures }, async (site, ids) => {
     const start = performance.now()
-    const rows = await findExpired(sql, site.account_id, ids, before)
+    const rows = await findExpired(sql, site, ids)
     const removed = rows.length > 0 ? await remove(site, rows) : []
     await rest(pace, start)
     return removed.flat().reduce((sum, { records }) => sum + records, 0)
@@ -42,15 +42,14 @@ export async function countExpired(sql: Sql, signal: AbortSignal): Promise<Map<s
 async function overSites(
   sql: Sql,
   { signal, failures }: { readonly signal: AbortSignal; readonly failures: Failures },
-  work: (site: RetentionSite, ids: readonly string[], before: Date) => Promise<number>,
+  work: (site: RetentionSite, ids: readonly string[]) => Promise<number>,
 ): Promise<Map<string, number>> {
   const counts = new Map<string, number>()
   for await (const site of sitesOf(sql)) {
-    const before = new Date(Date.now() - site.retention_days * day)
     try {
-      for await (const ids of expiredOf(sql, site, before)) {
+      for await (const ids of expiredOf(sql, site)) {
         if (signal.aborted) return counts
-        const count = await work(site, ids, before)
+        const count = await work(site, ids)
         if (count > 0) counts.set(site.account_id, (counts.get(site.account_id) ?? 0) + count)
       }
     } catch (error) {
@@ -71,14 +70,14 @@ async function* sitesOf(sql: Sql): AsyncGenerator<RetentionSite> {
 }
 
 /**
- * The ids of a site's records that were last changed before an instant. Its ids are in the order of their making, so the
- * walk ends with the last that was made before then; it passes over those that were changed since.
+ * The ids of the records that a site keeps no longer, as it says while they are found. Its ids are in the order of their
+ * making, so the walk ends with the last that was made so long ago; it passes over those that were changed since.
  */
-async function* expiredOf(sql: Sql, site: RetentionSite, before: Date): AsyncGenerator<readonly string[]> {
-  const last = lastIdAt(before.getTime())
+async function* expiredOf(sql: Sql, site: RetentionSite): AsyncGenerator<readonly string[]> {
+  const last = lastIdAt(Date.now() - site.retention_days * day)
   let after = noId
   for (;;) {
-    const rows = await walkLive(sql, site, { after, last, before }, recordsAtOnce)
+    const rows = await walkLive(sql, site, { after, last }, recordsAtOnce)
     const ids = rows.filter(row => row.is_expired).map(row => row.id)
     if (ids.length > 0) yield ids
     if (rows.length < recordsAtOnce) return

@@ -22,9 +22,9 @@ async function keep(retention_days: number | null, own = owner) {
   return await service.call('PATCH', path, { headers, body: { retention_days } })
 }
 
-async function run(days: number | null): Promise<AccountPurge[]> {
+async function run(days: number | null, sql = service.sql): Promise<AccountPurge[]> {
   const done: AccountPurge[] = []
-  for await (const account of purge(service.sql, {
+  for await (const account of purge(sql, {
     before: days === null ? null : purgeBefore(days),
     signal,
   }))
@@ -71,6 +71,19 @@ describe('a site that keeps records for 10 days', () => {
       deleted: 5,
       purged: 0,
     })
+  })
+
+  it('keeps the rest as soon as that is said, in the middle of a run, too', async () => {
+    await inserted({ records: 450, at: daysAgo(11) })
+    await keep(10)
+    const sql = new Proxy(service.sql, {
+      apply: (target, self, args) => {
+        const query = Reflect.apply(target, self, args)
+        if (!String(args[0]).includes('update consents c set')) return query
+        return query.then((rows: unknown) => keep(null).then(() => rows))
+      },
+    })
+    expect(await run(30, sql)).toEqual([{ account_id: owner.accountId, expired: 200, purged: 0 }])
   })
 
   it('keeps everything again once that is said', async () => {
