@@ -20,9 +20,12 @@ export function findSites(sql: Sql, after: SitePlace, limit: number): Promise<Re
     order by account_id, id limit ${limit}`
 }
 
-/** When the records of the site `s` that were not changed since are kept no longer; null where it keeps all of them. */
+/**
+ * When the records of the site `s` that were not changed since are kept no longer, by whichever clock is behind; null where
+ * it keeps all of them.
+ */
 function bound(sql: Sql) {
-  return sql`${new Date()}::timestamptz - s.retention_days * interval '24 hours'`
+  return sql`least(now(), ${new Date()}::timestamptz) - s.retention_days * interval '24 hours'`
 }
 
 /**

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { AccountPurge } from '../../src/contract/index.ts'
 import { purgeBatch } from './batch.ts'
+import { checkClock } from './clock.ts'
 import { day, noId, type Pace, rest } from './pace.ts'
 import { Failures, piecewise } from './piecewise.ts'
 import * as queries from './queries.ts'
@@ -33,9 +34,10 @@ export function purgeBefore(days: number): Date {
 
 /**
  * What a purge would do, account by account. Where it takes whatever is deleted, those that it deletes itself count as
- * purged too.
+ * purged too. Throws an OperatorError where the clock is not to be trusted, as the purge does.
  */
 export async function countPurge(sql: Sql, before: Date, signal: AbortSignal): Promise<AccountPurge[]> {
+  await checkClock(sql)
   const expired = await countExpired(sql, signal)
   const purged = new Map<string, number>(before === endOfTime ? expired : [])
   for await (const accountId of dueAccounts(sql, before)) {
@@ -57,6 +59,7 @@ export async function countPurge(sql: Sql, before: Date, signal: AbortSignal): P
  */
 export async function* purge(sql: Sql, options: PurgeOptions): AsyncGenerator<AccountPurge> {
   const { before, signal } = options
+  await checkClock(sql)
   const failures = new Failures()
   const expired = await expire(sql, options, failures)
   for await (const account_id of dueAccounts(sql, before)) {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { purgeJob } from '../../../server/purge/job.ts'
 import { countPurge, purge, purgeBefore } from '../../../server/purge/service.ts'
 import { contradictions } from '../../e2e/check.ts'
@@ -203,6 +203,26 @@ describe('a purge', () => {
     expect([200, 400, 600]).toContain(first)
     expect(await purgeNow(service.sql)).toEqual(new Map([[account.accountId, 700 - first]]))
     expect(await brokenChains(service.sql, account.accountId)).toEqual([])
+  })
+
+  /** The embedded database's clock is the node's own. */
+  const apart = it.skipIf(process.env['TEST_ENGINE'] !== 'postgres')
+  apart.each([10, -10])('refuses to go by a clock that is %i days ahead of the database’s', async days => {
+    const own = await newOwner(service)
+    await service.sql`update sites set retention_days = 1 where id = ${own.siteId}`
+    const live = await own.create()
+    await own.remove((await own.create()).id)
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + days * 24 * 60 * 60 * 1000 })
+    try {
+      const told = 'the clocks of this machine and of the database are 14400 minutes apart'
+      await expect(purgeNow(service.sql, 5)).rejects.toThrow(told)
+      await expect(countPurge(service.sql, purgeBefore(0), never)).rejects.toThrow(told)
+      await expect(purgeJob(service.sql, { purgeAfterDays: null }).run(never)).rejects.toThrow(told)
+    } finally {
+      vi.useRealTimers()
+    }
+    expect((await own.get(live.id)).status).toBe(200)
+    expect(await purgeNow(service.sql)).toEqual(new Map([[own.accountId, 1]]))
   })
 
   it('is done by the server at its times, and not at all where that is never to be', async () => {
