@@ -6,14 +6,22 @@ import { listSigningKeys, type SigningKey } from './queries.ts'
 /** Keys by their thumbprints. */
 export type Keys = ReadonlyMap<string, KeyObject>
 
-/** The keys that the service publishes; a row that is no key, or one under another one's name, is passed over. */
-export async function readKeys(sql: Sql): Promise<Keys> {
+export interface Published {
+  readonly keys: Keys
+  /** The names of rows that are no key, or another one. */
+  readonly unreadable: readonly string[]
+}
+
+/** The keys that the service publishes. */
+export async function readKeys(sql: Sql): Promise<Published> {
   const keys = new Map<string, KeyObject>()
+  const unreadable: string[] = []
   for (const row of await listSigningKeys(sql)) {
     const key = publishedKey(row)
     if (key) keys.set(row.keyId, key)
+    else unreadable.push(row.keyId)
   }
-  return keys
+  return { keys, unreadable }
 }
 
 /** The key of a row; null where that has none, or another one than its name says. */

@@ -54,23 +54,24 @@ export function listPieces(sql: Sql, accountId: string, range: Range): Promise<P
       ${range.above ? sql`and ${sql(column)} > ${range.above}` : sql``}
       ${range.from ? sql`and ${sql(column)} >= ${range.from}` : sql``}
       ${range.upTo === null ? sql`` : sql`and ${sql(column)} <= ${range.upTo}`}`
+  const digits = sql`case when preferences::text ~ '[0-9.]{16}' then preferences::text end as digits`
   return sql<PieceRow[]>`
-    with c as (select * from consents where ${within('id')}),
-      h as (select * from consent_history where ${within('consent_id')}),
+    with c as (select *, ${digits} from consents where ${within('id')}),
+      h as (select *, ${digits} from consent_history where ${within('consent_id')}),
       l as (select consent_id, version, hash from log_entries where ${within('consent_id')}),
       e as (
         select coalesce(h.consent_id, l.consent_id) as consent_id, coalesce(h.version, l.version) as version,
           h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id, h.created_at, h.salt,
-          h.payload_hash, h.hash, l.hash as logged
+          h.payload_hash, h.hash, h.digits, l.hash as logged
         from h full join l on l.consent_id = h.consent_id and l.version = h.version)
     select coalesce(c.id, e.consent_id) as record_id, e.version, e.action, e.accepted, e.preferences, e.policy_version,
-      e.changed_by, e.actor_id, e.created_at, e.salt, e.payload_hash, e.hash, e.logged,
+      e.changed_by, e.actor_id, e.created_at, e.salt, e.payload_hash, e.hash, e.digits, e.logged,
       c.id as r_id, s.id as r_site, c.site_id as r_site_id, c.consent_id as r_consent_id, c.subject_id as r_subject_id,
       c.country as r_country, c.region as r_region, c.user_agent as r_user_agent, c.ip_network as r_ip_network,
       c.accepted as r_accepted, c.preferences as r_preferences, c.policy_version as r_policy_version,
       c.version as r_version, c.record_hash as r_record_hash, c.chain_head as r_chain_head,
       c.created_at as r_created_at, c.updated_at as r_updated_at, c.deleted_at as r_deleted_at,
-      c.purged_at as r_purged_at
+      c.purged_at as r_purged_at, c.digits as r_digits
     from c full join e on e.consent_id = c.id
       left join sites s on s.account_id = ${accountId} and s.id = c.site_id
     order by record_id, e.version`

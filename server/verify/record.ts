@@ -7,14 +7,17 @@ import type { StoredRecord } from './rows.ts'
 import type { Stored } from './stored.ts'
 
 /** Verifies a record against its history, and that against the log; nothing is found where all is as it was written. */
-export function verifyStored({ id, record, entries, log }: Stored): Finding[] {
+export function verifyStored({ id, record, entries, log, inexact }: Stored): Finding[] {
   if (entries.length === 0 || !record) return [ofAbsence({ record, entries, log })]
   const { record_hash: recordHash, ...identity } = record
   const chain = verifyHistory({ id, recordHash, identity, isPurged: record.purged_at !== null }, entries)
+  const numbers = inexact.map((version): Finding => ({ version, problem: 'changed', detail: inexactly }))
   const isTold = new Set(chain.map(({ version }) => version))
   const logged = ofLog(entries, log).filter(({ version }) => !isTold.has(version))
-  return [...chain, ...logged, ...ofRow(record, entries)]
+  return [...chain, ...numbers, ...logged, ...ofRow(record, entries)]
 }
+
+const inexactly = 'its preferences have a number with more digits than the service writes'
 
 function ofAbsence({ record, entries, log }: Pick<Stored, 'record' | 'entries' | 'log'>): Finding {
   const found = (problem: Finding['problem'], detail: string) => ({ version: null, problem, detail })

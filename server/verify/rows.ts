@@ -16,6 +16,8 @@ export interface StoredRecord extends Identity, State {
   readonly updated_at: Date
   readonly deleted_at: Date | null
   readonly purged_at: Date | null
+  /** As in PieceRow. */
+  readonly digits: string | null
 }
 
 /**
@@ -32,6 +34,8 @@ export interface PieceRow extends State, RecordColumns {
   readonly created_at: Date | null
   readonly salt: Buffer | null
   readonly payload_hash: Buffer | null
+  /** The preferences as they are stored, where a number of them may have more digits than a double keeps. */
+  readonly digits: string | null
   /** Null where the history has no such entry. */
   readonly hash: Buffer | null
   /** Null where the log has none. */
@@ -59,5 +63,5 @@ export const recordColumns = [
     'ip_network',
   ] as const),
   ...(['accepted', 'preferences', 'policy_version', 'version', 'record_hash', 'chain_head'] as const),
-  ...(['created_at', 'updated_at', 'deleted_at', 'purged_at'] as const),
+  ...(['created_at', 'updated_at', 'deleted_at', 'purged_at', 'digits'] as const),
 ] satisfies (keyof StoredRecord)[]

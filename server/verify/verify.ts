@@ -19,7 +19,8 @@ export async function* verifyAll(
   work: Work,
   { account, kept, records }: Scope,
 ): AsyncGenerator<DatabaseFinding[]> {
-  const keys = await reading(() => readKeys(work.sql))
+  const { keys, unreadable } = await reading(() => readKeys(work.sql))
+  if (records && account === undefined && unreadable.length > 0) yield unreadable.map(ofKey)
   const left = keptByAccount(kept, account)
   for await (const accountId of accountsOf(work.sql, account)) {
     work.inspected.accounts += 1
@@ -35,6 +36,11 @@ export async function* verifyAll(
   if (account !== undefined && work.inspected.accounts === 0 && left.size === 0) {
     throw new OperatorError(`there is no account ${account}`, { obstacle: 'not_found' })
   }
+}
+
+function ofKey(keyId: string): DatabaseFinding {
+  const detail = `the published key ${keyId} is not the key of that name`
+  return { account_id: null, consent_id: null, version: null, problem: 'changed', detail }
 }
 
 /** Accounts that there is anything of: all, or the one. */

@@ -6,7 +6,8 @@ export type Problem = 'changed' | 'reordered' | 'lost' | 'shortened' | 'forged'
 
 /** Something in a database that is not what the service wrote. */
 export interface DatabaseFinding {
-  readonly account_id: string
+  /** Null where it is about what all accounts share. */
+  readonly account_id: string | null
   /** The record's id; null where it is about the account's log, and no record can be named. */
   readonly consent_id: string | null
   /** Of the audit entry; null where it is about more than one. */

@@ -17,10 +17,13 @@ export function ofOrder(entries: readonly ChainEntry[]): Finding[] {
   return findings
 }
 
-/** A history begins with the creation, ends with the deletion, and after that there can be the purge alone. */
+/**
+ * A history begins with the creation, ends with the deletion, and after that there can be the purge alone. The service itself
+ * has no id, and all others have: the hash is the same for none and for one of zeros.
+ */
 export function ofActions({ id }: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
   const findings: Finding[] = []
-  for (const [index, { version, action, at }] of entries.entries()) {
+  for (const [index, { version, action, actor, at }] of entries.entries()) {
     const before = entries[index - 1]
     const isFirst = version === 1
     const may = isFirst ? action === 'created' : followers[before?.action ?? '']?.includes(action)
@@ -31,6 +34,9 @@ export function ofActions({ id }: ChainRecord, entries: readonly ChainEntry[]): 
         problem: 'forged',
         detail: `${action} cannot follow ${before?.action ?? 'nothing'}`,
       })
+    }
+    if ((actor.kind === 'system') !== (actor.id === null)) {
+      findings.push({ version, problem: 'changed', detail: 'its actor is of another kind than its id' })
     }
     if (before && at.getTime() < before.at.getTime()) {
       findings.push({ version, problem: 'changed', detail: 'is older than the version before it' })

@@ -3,7 +3,7 @@ import { field, second } from './field.ts'
 
 /** A checkpoint that is kept, or what stands against keeping any. */
 export interface CheckpointRow {
-  readonly account_id: string
+  readonly account_id: string | null
   /** How many audit entries it covers. */
   readonly tree_size: number | null
   readonly root_hash: string | null
@@ -13,7 +13,7 @@ export interface CheckpointRow {
 }
 
 export const checkpointView: View<CheckpointRow> = {
-  id: row => (row.result === 'kept' ? row.account_id : ''),
+  id: row => (row.result === 'kept' ? (row.account_id ?? '') : ''),
   columns: [
     field('account_id', { whole: true, rank: 1 }),
     field('tree_size', { title: 'entries', rank: 3 }),

@@ -10,7 +10,7 @@ export interface Column {
   readonly isNullable: boolean
 }
 
-export async function columnsOf(sql: Sql, table: Table): Promise<Column[]> {
+export async function columnsOf(sql: Sql, table: string): Promise<Column[]> {
   return await sql<Column[]>`
     select column_name as name, data_type as type, is_nullable = 'YES' as "isNullable"
     from information_schema.columns where table_name = ${table} and table_schema = 'public' order by ordinal_position`
