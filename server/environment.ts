@@ -7,6 +7,9 @@ import { readSigningKey } from '../src/evidence/keys.ts'
 
 const portRange = 'must be a number from 0 to 65535'
 
+/** Up to a week. */
+const minutesRange = 'must be a whole number of minutes from 1 to 10080'
+
 /** 0 lets the system choose a free one. */
 const Port = z.coerce
   .string()
@@ -72,8 +75,9 @@ export const Environment = z.object({
     .default(30),
   CHECKPOINT_MINUTES: z
     .string()
-    .regex(/^[1-9]\d{0,4}$/, 'must be a whole number of minutes from 1')
+    .regex(/^[1-9]\d{0,4}$/, minutesRange)
     .transform(Number)
+    .pipe(z.number().max(10_080, minutesRange))
     .default(60),
   METRICS_PORT: Port.nullable().default(null),
   PUBLIC_RATE_PER_ADDRESS: Rate.default(60),

@@ -50,6 +50,9 @@ function tellable(error: unknown): object {
   return code === null ? { cause: (error as Error).message } : { code }
 }
 
+/** The longest that a timer takes, in milliseconds: one that is set to more ends at once. */
+const longestPause = 2 ** 31 - 1
+
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise(resolve => {
     const end = () => {
@@ -57,7 +60,7 @@ function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
       signal.removeEventListener('abort', end)
       resolve()
     }
-    const timer = setTimeout(end, milliseconds)
+    const timer = setTimeout(end, Math.min(milliseconds, longestPause))
     signal.addEventListener('abort', end)
   })
 }

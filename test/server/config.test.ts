@@ -119,6 +119,8 @@ describe('a good value', () => {
     ['TRUST_PROXY', '::ffff:10.0.0.1', { trustProxy: ['::ffff:10.0.0.1'] }],
     ['TRUST_PROXY', '10.1.2.3/8', { trustProxy: ['10.1.2.3/8'] }],
     ['TRUST_PROXY', '10.0.0.1/32,::1/128,::/1', { trustProxy: ['10.0.0.1/32', '::1/128', '::/1'] }],
+    ['CHECKPOINT_MINUTES', '1', { checkpointMinutes: 1 }],
+    ['CHECKPOINT_MINUTES', '10080', { checkpointMinutes: 10_080 }],
     ['SESSION_SECRET', 'x'.repeat(32), { sessionSecret: 'x'.repeat(32) }],
     ['SESSION_SECRET', 'é'.repeat(16), { sessionSecret: 'é'.repeat(16) }],
     ['PUBLIC_RATE_PER_ADDRESS', '1', { publicRatePerAddress: 1 }],
@@ -156,6 +158,11 @@ describe('a bad value', () => {
     ].map((value): [string, string, string] => ['TRUST_PROXY', value, notNetwork(value)]),
     ['TRUST_PROXY', '10.0.0.0/8,', notNetwork('')],
     ['TRUST_PROXY', '10.0.0.1 10.0.0.2', notNetwork('10.0.0.1 10.0.0.2')],
+    ...['0', '01', '-1', '1.5', '10081', '99999', '100000'].map((value): [string, string, string] => [
+      'CHECKPOINT_MINUTES',
+      value,
+      'must be a whole number of minutes from 1 to 10080',
+    ]),
     ['SESSION_SECRET', 'S3cr3t'.repeat(5), 'must have at least 32 bytes'],
     ...['0', '00', '01', '-1', '1.5', '1e3', ' 60', '60/min', 'off', '1000000000'].flatMap(
       (value): [string, string, string][] => [

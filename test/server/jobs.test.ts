@@ -67,3 +67,11 @@ it('does not begin once it is stopped', async () => {
   await startJobs([{ name: 'late', every: 60_000, run }], logger).stop()
   expect(run).not.toHaveBeenCalled()
 })
+
+it('does not run again and again where its time is longer than a timer takes', async () => {
+  const run = vi.fn(async () => null)
+  const jobs = startJobs([{ name: 'rare', every: 2 ** 32, run }], listening().logger)
+  await delay(50)
+  await jobs.stop()
+  expect(run).not.toHaveBeenCalled()
+})
