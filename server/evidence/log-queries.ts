@@ -35,6 +35,13 @@ export async function findLastCheckpoint(sql: Sql, accountId: string): Promise<C
   return row
 }
 
+/** The root of the checkpoint of so many leaves. */
+export async function findRoot(sql: Sql, accountId: string, size: number): Promise<Buffer | undefined> {
+  const [row] = await sql<{ root_hash: Buffer }[]>`
+    select root_hash from checkpoints where account_id = ${accountId} and tree_size = ${size}`
+  return row?.root_hash
+}
+
 /** Entries that the log has not taken yet, in the order in which it takes them. */
 export function listNewEntries(
   sql: Sql,

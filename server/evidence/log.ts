@@ -1,8 +1,8 @@
 import type { Sql } from 'postgres'
 import type { Checkpoint } from '../../src/contract/documents/checkpoint.ts'
-import { readCheckpoint } from '../../src/evidence/checkpoint.ts'
-import { MerkleTree } from '../../src/evidence/merkle.ts'
+import type { MerkleTree } from '../../src/evidence/merkle.ts'
 import { troubleOf } from '../db/errors.ts'
+import { advice, remember, treeBefore } from './before.ts'
 import {
   type CheckpointRow,
   findAccountWithNews,
@@ -60,7 +60,7 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
     const last = await findLastCheckpoint(log.sql, accountId)
     const entries = await listNewEntries(log.sql, accountId, after, batch)
     if (entries.length === 0) return
-    const tree = treeOf(accountId, last)
+    const tree = await treeBefore(log.sql, log.signer, accountId, last)
     for (const { hash } of entries) tree.append(hash)
     try {
       await insertCheckpoint(log.sql, signed(log.signer, accountId, tree, last), entries)
@@ -70,6 +70,7 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
       if (present?.tree_size !== last?.tree_size || troubleOf(error) === 'undone') return // another node is at it
       throw new Error(`it has places behind its last checkpoint; ${advice}`)
     }
+    remember(log.signer, accountId, tree)
     yield entries.length
     if (entries.length < batch) return
     after = entries.at(-1)
@@ -96,16 +97,3 @@ function signed(
   const from_size = last?.tree_size ?? 0
   return { account_id: accountId, tree_size, from_size, root_hash: root, frontier, document, created_at: at }
 }
-
-/** The tree to go on from. What its last checkpoint does not say any more is not signed again. */
-function treeOf(accountId: string, last: CheckpointRow | undefined): MerkleTree {
-  if (!last) return new MerkleTree()
-  const tree = new MerkleTree(last.tree_size, last.frontier)
-  const { account_id, tree_size, root_hash } = readCheckpoint(last.document).checkpoint
-  if (account_id !== accountId || tree_size !== tree.size || root_hash !== tree.root.toString('hex')) {
-    throw new Error(`its last checkpoint was changed; ${advice}`)
-  }
-  return tree
-}
-
-const advice = 'see consentctl admin verify'

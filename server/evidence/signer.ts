@@ -1,4 +1,4 @@
-import type { KeyObject } from 'node:crypto'
+import { createPublicKey, type KeyObject } from 'node:crypto'
 import type { Sql } from 'postgres'
 import { keyIdOf, publicBytes, signingKeyOf } from '../../src/evidence/keys.ts'
 import { type SignedFields, signDocument } from '../../src/evidence/signed.ts'
@@ -9,6 +9,7 @@ import { insertSigningKey } from './queries.ts'
 export interface Signer {
   /** The key's thumbprint (RFC 7638). */
   readonly keyId: string
+  readonly publicKey: KeyObject
   /** The text of a signed document. */
   sign(document: Omit<SignedFields, 'key_id'> & object): string
 }
@@ -23,5 +24,9 @@ export async function openSigner(sql: Sql, ownKey: KeyObject | null): Promise<Si
 
 export function signerOf(key: KeyObject): Signer {
   const keyId = keyIdOf(key)
-  return { keyId, sign: document => signDocument({ ...document, key_id: keyId }, key) }
+  return {
+    keyId,
+    publicKey: createPublicKey(key),
+    sign: document => signDocument({ ...document, key_id: keyId }, key),
+  }
 }

@@ -1,9 +1,9 @@
 import type { Sql } from 'postgres'
 import { beforeEach, expect, it } from 'vitest'
 import { coverAccount, coverAll } from '../../../server/evidence/log.ts'
-import { openSigner, type Signer } from '../../../server/evidence/signer.ts'
+import { openSigner, type Signer, signerOf } from '../../../server/evidence/signer.ts'
 import { readCheckpoint } from '../../../src/evidence/checkpoint.ts'
-import { signingKeyOf } from '../../../src/evidence/keys.ts'
+import { newSigningKey, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { MerkleTree } from '../../../src/evidence/merkle.ts'
 import { schemaProblems } from '../../support/schemas.ts'
 import { useService } from '../../support/service.ts'
@@ -116,6 +116,23 @@ it('signs nothing on top of a checkpoint that was changed, says so, and goes on 
   const [row] = await sql`select tree_size from checkpoints where account_id = ${other.accountId}`
   expect(row?.['tree_size']).toBe('1')
   await sql`delete from checkpoints where account_id = ${owner.accountId}`
+  await expect(cover()).rejects.toThrow('the checkpoint of 1 leaves, which this node has signed, is gone')
+  signer = await openSigner(sql, key) // as another node, which has signed nothing of it
   await expect(cover()).rejects.toThrow('it has places behind its last checkpoint')
   await sql`delete from log_entries where account_id = ${owner.accountId}` // it would be told again after every test
+})
+
+it('signs nothing on top of a checkpoint that another key has signed than those that are published', async () => {
+  await owner.create()
+  await cover()
+  const [row] = await checkpoints()
+  const { key_id: _, ...checkpoint } = readCheckpoint(row?.document ?? '').checkpoint
+  const replace = (document: string) =>
+    sql`update checkpoints set document = ${document} where account_id = ${owner.accountId}`
+  await replace(signerOf(newSigningKey()).sign(checkpoint))
+  await owner.create()
+  await expect(cover()).rejects.toThrow('its last checkpoint was changed')
+  const earlier = await openSigner(sql, newSigningKey())
+  await replace(earlier.sign(checkpoint))
+  expect(await cover()).toEqual({ entries: 1, checkpoints: 1 })
 })
