@@ -50,7 +50,7 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
     const app = createApp({ sql, publicSql, config, geo, logger, observer, quota, bannerLimits, ...secrets })
     const isEmpty = !(await hasAccounts(sql))
     const url = await listen(app, config)
-    logger.info({ url, metrics: metrics?.url }, 'listening')
+    logger.info({ url, metrics: metrics?.url, key_id: secrets.signer.keyId }, 'listening')
     const cover = (signal: AbortSignal) => coverAll({ sql, signer: secrets.signer, signal })
     const sweeping = { name: 'sweeping keys', every: 60 * minute, run: () => sweepKeys(sql) }
     const covering = { name: 'checkpoints', every: config.checkpointMinutes * minute, run: cover }

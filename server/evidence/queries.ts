@@ -20,3 +20,10 @@ export function listSigningKeys(sql: Sql, first = ''): Promise<SigningKey[]> {
     select key_id as "keyId", public_key as "publicKey", created_at as "at" from signing_keys
     order by key_id <> ${first}, created_at desc, key_id`
 }
+
+/** Whether keys are published, and none of them is one that the database keeps. */
+export async function isKeyElsewhere(sql: Sql): Promise<boolean> {
+  const [row] = await sql<{ found: boolean }[]>`
+    select exists (select from signing_keys) and not exists (select from secrets where name = 'signing') as found`
+  return row?.found === true
+}

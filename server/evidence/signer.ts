@@ -1,9 +1,10 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import type { Sql } from 'postgres'
+import { OperatorError } from '../../src/contract/index.ts'
 import { keyIdOf, publicBytes, signingKeyOf } from '../../src/evidence/keys.ts'
 import { type SignedFields, signDocument } from '../../src/evidence/signed.ts'
 import { sharedSecret } from '../db/secrets.ts'
-import { insertSigningKey } from './queries.ts'
+import { insertSigningKey, isKeyElsewhere } from './queries.ts'
 
 /** What the service signs its documents with; the same key on every node. */
 export interface Signer {
@@ -14,8 +15,17 @@ export interface Signer {
   sign(document: Omit<SignedFields, 'key_id'> & object): string
 }
 
-/** The operator's own key, else one that the database keeps; its public half is published from now on. */
+/**
+ * The operator's own key, else one that the database keeps; its public half is published from now on. Throws an
+ * OperatorError where others were signed with and the database has never kept one: a key that was forgotten is not replaced.
+ */
 export async function openSigner(sql: Sql, ownKey: KeyObject | null): Promise<Signer> {
+  if (!ownKey && (await isKeyElsewhere(sql))) {
+    throw new OperatorError('this service signs with a key that is not in the database', {
+      obstacle: 'settings',
+      hint: 'name its file in SIGNING_KEY_FILE, as on every other node',
+    })
+  }
   const key = ownKey ?? signingKeyOf(await sharedSecret(sql, 'signing'))
   const signer = signerOf(key)
   await insertSigningKey(sql, { keyId: signer.keyId, publicKey: publicBytes(key), at: new Date() })

@@ -136,3 +136,15 @@ it('signs nothing on top of a checkpoint that another key has signed than those 
   await replace(earlier.sign(checkpoint))
   expect(await cover()).toEqual({ entries: 1, checkpoints: 1 })
 })
+
+it('makes no key of its own where the service signs with one that was not named', async () => {
+  const before = await sql`select value from secrets where name = 'signing'`
+  await sql`delete from secrets where name = 'signing'`
+  await expect(openSigner(sql, null)).rejects.toMatchObject({
+    name: 'OperatorError',
+    hint: expect.stringContaining('SIGNING_KEY_FILE'),
+  })
+  expect(await sql`select from secrets where name = 'signing'`).toEqual([])
+  await sql`insert into secrets (name, value) values ('signing', ${before[0]?.['value']})`
+  await openSigner(sql, null)
+})
