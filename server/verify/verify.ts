@@ -1,6 +1,7 @@
 import type { Sql } from 'postgres'
 import { type DatabaseFinding, OperatorError } from '../../src/contract/index.ts'
 import type { SignedCheckpoint } from '../../src/evidence/checkpoint.ts'
+import { idOf } from '../../src/evidence/uuid.ts'
 import { readKeys } from '../evidence/published.ts'
 import { verifyLog } from './log.ts'
 import { findNextAccount } from './queries.ts'
@@ -58,8 +59,7 @@ export async function* accountsOf(sql: Sql, only: string | undefined): AsyncGene
 function before(id: string): string | null {
   const number = BigInt(`0x${id.replaceAll('-', '')}`)
   if (number === 0n) return null
-  const digits = (number - 1n).toString(16).padStart(32, '0')
-  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+  return idOf((number - 1n).toString(16).padStart(32, '0'))
 }
 
 function keptByAccount(

@@ -30,10 +30,6 @@ export class LogWalk {
     this.#leaves = new Leaves(sql, log.accountId)
   }
 
-  get size(): number {
-    return this.#size
-  }
-
   /** Goes on to a checkpoint, and says what is wrong with it and on the way. */
   async to(mark: Mark): Promise<DatabaseFinding[]> {
     if ('kept' in mark) {
