@@ -22,7 +22,7 @@ export interface Covered {
   readonly checkpoints: number
 }
 
-interface Log {
+export interface Log {
   readonly sql: Sql
   readonly signer: Signer
   readonly signal?: AbortSignal | undefined

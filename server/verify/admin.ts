@@ -10,7 +10,7 @@ import type {
 import { readCheckpoint } from '../../src/evidence/checkpoint.ts'
 import { openShared } from '../admin.ts'
 import { troubleOf } from '../db/errors.ts'
-import { coverAccount } from '../evidence/log.ts'
+import { coverAccount, type Log } from '../evidence/log.ts'
 import { findLastCheckpoint } from '../evidence/log-queries.ts'
 import { openSigner } from '../evidence/signer.ts'
 import { accountsOf, verifyAll } from './verify.ts'
@@ -42,7 +42,10 @@ export function verifyDatabase(
   return { findings: findings(), inspected }
 }
 
-/** Makes checkpoints of what is new; then the whole log must agree with them, and with those that were kept. */
+/**
+ * Makes checkpoints of what is new, where the log agrees with those that were kept: what does not is not signed. Then all of
+ * it must agree with the new ones too.
+ */
 export async function takeCheckpoints(
   options: DatabaseOptions,
   { account, kept, signal }: Inspection,
@@ -53,26 +56,36 @@ export async function takeCheckpoints(
   const quiet = tellProgress(host, inspected)
   try {
     const signer = await openSigner(sql, config.signingKey)
-    const findings: DatabaseFinding[] = []
-    const checkpoints: string[] = []
-    for await (const accountId of accountsOf(sql, account)) {
-      signal.throwIfAborted()
-      try {
-        for await (const _ of coverAccount({ sql, signer, signal }, accountId)) signal.throwIfAborted()
-      } catch (error) {
-        if (signal.aborted || troubleOf(error) !== null) throw error
-        findings.push(stopped(accountId, error as Error))
-      }
-      const last = await findLastCheckpoint(sql, accountId)
-      if (last) checkpoints.push(last.document)
-    }
     const scope = { account, kept: kept.map(readCheckpoint), records: false }
-    for await (const found of verifyAll({ sql, signal, inspected }, scope)) findings.push(...found)
+    const before: DatabaseFinding[] = []
+    for await (const found of verifyAll({ sql, signal, inspected }, scope)) before.push(...found)
+    if (before.length > 0) return { checkpoints: [], findings: before }
+    const { checkpoints, findings } = await coverEach({ sql, signer, signal }, account)
+    for await (const found of verifyAll({ sql, signal, inspected: nothing() }, scope)) findings.push(...found)
     return { checkpoints, findings }
   } finally {
     quiet()
     await close()
   }
+}
+
+/** Takes what is new into the log of each account; the last checkpoints, and the accounts whose logs cannot go on. */
+async function coverEach(log: Log & { readonly signal: AbortSignal }, only: string | undefined) {
+  const { sql, signal } = log
+  const findings: DatabaseFinding[] = []
+  const checkpoints: string[] = []
+  for await (const accountId of accountsOf(sql, only)) {
+    signal.throwIfAborted()
+    try {
+      for await (const _ of coverAccount(log, accountId)) signal.throwIfAborted()
+    } catch (error) {
+      if (signal.aborted || troubleOf(error) !== null) throw error
+      findings.push(stopped(accountId, error as Error))
+    }
+    const last = await findLastCheckpoint(sql, accountId)
+    if (last) checkpoints.push(last.document)
+  }
+  return { checkpoints, findings }
 }
 
 /** An account whose log cannot go on. */
