@@ -24,7 +24,7 @@ function recordOf(text: string, fields: Partial<Consent> = {}) {
     preferences: { [`k${text}`]: text, nested: [{ [`k${text}`]: [text] }] },
     created_at: text,
     updated_at: text,
-    deleted_at: text || null, // an empty one is read as none
+    deleted_at: text || 'at no time', // an empty one is read as none
     ...fields,
   })
 }
