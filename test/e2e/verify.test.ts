@@ -59,12 +59,17 @@ describe('beside a running server', () => {
     const sql = postgres({ path: join(dataDir(), socketName), user: 'postgres', max: 1, fetch_types: false })
     await sql`update consents set subject_id = 'somebody' where id = ${id}`
     await sql`update log_entries set hash = sha256('x') where consent_id = ${id} and version = 1`
-    await sql.end()
     const { code, stdout, stderr } = await admin('verify')
     expect(code).toBe(5)
     expect(stderr).toContain('"code":"not_valid"')
     expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining({ consent_id: id, problem: 'changed' }))
+    await newRecord()
     expect(await admin('checkpoint', '--file', file())).toMatchObject({ code: 5 })
+    expect(await sql`select tree_size::float8 as size from checkpoints order by 1`).toEqual([
+      { size: 2 },
+      { size: 3 },
+    ])
+    await sql.end()
     expect(readFileSync(file(), 'utf8')).toBe(before)
     expect(await user('history', id, '--verify')).toMatchObject({ code: 0 }) // its own state was not touched
   })
@@ -73,5 +78,5 @@ describe('beside a running server', () => {
 it('a server that stops covers what is new', async () => {
   await newRecord()
   expect(await server.end('SIGTERM')).toBe(0)
-  expect(server.output()).toMatch(/"entries":1,"checkpoints":1,"msg":"checkpoints"/)
+  expect(server.output()).toMatch(/"entries":2,"checkpoints":1,"msg":"checkpoints"/)
 })
