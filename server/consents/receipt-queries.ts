@@ -17,10 +17,10 @@ export interface EventRow extends Identity, State {
 }
 
 /**
- * The events of a live record with the record itself, oldest first, in one statement: no change falls in between. None
+ * The first events of a live record with the record itself, oldest first, in one statement: no change falls in between. None
  * where the account has no such record, or it is deleted.
  */
-export function listEvents(sql: Sql, accountId: string, id: string): Promise<EventRow[]> {
+export function listEvents(sql: Sql, accountId: string, id: string, limit: number): Promise<EventRow[]> {
   return sql<EventRow[]>`
     select c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent, c.ip_network,
       c.version as record_version, c.record_hash, c.chain_head, h.version, h.action, h.accepted, h.preferences,
@@ -28,5 +28,5 @@ export function listEvents(sql: Sql, accountId: string, id: string): Promise<Eve
     from consents c
     join consent_history h on h.account_id = c.account_id and h.consent_id = c.id
     where c.account_id = ${accountId} and c.id = ${id} and c.deleted_at is null
-    order by h.version`
+    order by h.version limit ${limit}`
 }

@@ -8,13 +8,20 @@ import {
 import { entryId } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Signer } from '../evidence/signer.ts'
+import { Failure } from '../failure.ts'
 import { newId } from '../ids.ts'
 import { requireWhole } from './receipt-chain.ts'
 import { type EventRow, listEvents } from './receipt-queries.ts'
 import { noConsent } from './service.ts'
 
+/** Each may hold 16 KiB of preferences, and all of them are hashed and signed at once. */
+const mostEvents = 500
+
+const tooMany = `The record has more than ${mostEvents} events, too many for a receipt; its history has them all.`
+
 /**
- * The text of a signed consent receipt. Throws `not_found` as a read does, for a deleted record too; and
+ * The text of a signed consent receipt. Throws `not_found` as a read does, for a deleted record too;
+ * `conflict` for one with more events than a receipt holds; and
  * `internal_error` where the history is not what was written, for a signature would make it look as if it were.
  */
 export async function issueReceipt(
@@ -22,9 +29,10 @@ export async function issueReceipt(
   caller: Caller,
   id: string,
 ): Promise<string> {
-  const rows = await listEvents(sql, caller.accountId, id)
+  const rows = await listEvents(sql, caller.accountId, id, mostEvents + 1)
   const last = rows.at(-1)
   if (!last) throw noConsent()
+  if (rows.length > mostEvents) throw new Failure('conflict', tooMany)
   requireWhole(id, rows)
   const states = statesOf(rows)
   const receipt: Omit<ConsentReceipt, 'key_id'> = {

@@ -58,7 +58,7 @@ export const refusals = {
   Conflict: {
     code: 'conflict',
     description:
-      'The Idempotency-Key was used with another body, or the record that it made was erased and purged since: it is not made again.',
+      'The Idempotency-Key was used with another body, or the record that it made was erased and purged since: it is not made again. Of a receipt: the record has too many events for one.',
     message: 'The Idempotency-Key was used with another body.',
     headers: quotaHeaders,
   },

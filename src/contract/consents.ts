@@ -86,5 +86,6 @@ export const consents = {
     query: NoQuery,
     status: 200,
     response: SignedConsentReceipt,
+    errors: ['conflict'],
   }),
 }

@@ -164,6 +164,17 @@ describe('404', () => {
   })
 })
 
+describe('409', () => {
+  it('answers for a record with more events than a receipt holds', async () => {
+    const { id } = await owner.create()
+    for (let event = 2; event <= 500; event += 1) await owner.update(id, { accepted: event % 2 === 0 })
+    expect((await owner.receipt(id)).status).toBe(200)
+    await owner.update(id, { accepted: false, preferences: { last: true } })
+    const { status, body } = await owner.receipt(id)
+    expect([status, body.error]).toEqual([409, 'conflict'])
+  })
+})
+
 describe('the published keys', () => {
   it('have that of every node there ever was, the present one first, in two forms of the same', async () => {
     const [present, ...others] = await publicKeys()
