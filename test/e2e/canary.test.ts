@@ -279,7 +279,7 @@ describe.skipIf(process.platform !== 'linux')('no secret and nothing personal', 
   it('is a field of the log: there are these and no others', () => {
     const known =
       'level time msg url metrics request_id method route status ms account_id caller error cause code stack retries ' +
-      'entries checkpoints deleted purged'
+      'entries checkpoints deleted purged key_id'
     const fields = new Set(lines().flatMap(line => Object.keys(line)))
     expect([...fields].filter(field => !known.split(' ').includes(field))).toEqual([])
   })
