@@ -1,19 +1,12 @@
 import type { Sql } from 'postgres'
-import type { Action, Actor, Identity, State } from '../../src/evidence/chain.ts'
+import type { Identity } from '../../src/evidence/chain.ts'
+import type { EntryRow } from './rows.ts'
 
 /** An event of a live record, with what the record is beside. */
-export interface EventRow extends Identity, State {
+export interface EventRow extends Identity, Omit<EntryRow, 'consent_id' | 'record_hash'> {
   record_version: number
   record_hash: Buffer
   chain_head: Buffer
-  version: number
-  action: Action
-  changed_by: Actor['kind']
-  actor_id: string | null
-  created_at: Date
-  salt: Buffer | null
-  payload_hash: Buffer
-  hash: Buffer
 }
 
 /**

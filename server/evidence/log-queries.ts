@@ -30,7 +30,7 @@ export async function findAccountWithNews(sql: Sql, after: string | null): Promi
 
 export async function findLastCheckpoint(sql: Sql, accountId: string): Promise<CheckpointRow | undefined> {
   const [row] = await sql<CheckpointRow[]>`
-    select account_id, tree_size::float8 as tree_size, from_size::float8 as from_size, root_hash, frontier, document, created_at
+    select ${checkpointColumns(sql)}
     from checkpoints where account_id = ${accountId} and tree_size > 0 order by tree_size desc limit 1`
   return row
 }
@@ -77,4 +77,10 @@ export async function insertCheckpoint(
     )
     insert into checkpoints (account_id, tree_size, from_size, root_hash, frontier, document, created_at)
     values (${account_id}, ${tree_size}, ${from_size}, ${root_hash}, ${frontier}, ${document}, ${created_at})`
+}
+
+/** The columns of a CheckpointRow. */
+export function checkpointColumns(sql: Sql) {
+  return sql`account_id, tree_size::float8 as tree_size, from_size::float8 as from_size, root_hash, frontier, document,
+    created_at`
 }

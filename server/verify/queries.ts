@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import type { CheckpointRow } from '../evidence/log-queries.ts'
+import { type CheckpointRow, checkpointColumns } from '../evidence/log-queries.ts'
 import type { LeafRow, PieceRow } from './rows.ts'
 
 /** The next account that has anything: an account of records alone is one that somebody has made up. */
@@ -128,7 +128,7 @@ export function listCheckpoints(
   limit: number,
 ): Promise<CheckpointRow[]> {
   return sql<CheckpointRow[]>`
-    select account_id, tree_size::float8 as tree_size, from_size::float8 as from_size, root_hash, frontier, document, created_at
+    select ${checkpointColumns(sql)}
     from checkpoints where account_id = ${accountId} and tree_size > ${after} and tree_size <= ${upTo}
     order by tree_size limit ${limit}`
 }
