@@ -15,19 +15,36 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { build } from 'esbuild'
-import { beforeAll, describe, expect, it } from 'vitest'
-import type { Journals } from '../../../src/journal/journals.ts'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { Journal, Journals } from '../../../src/journal/journals.ts'
 import { encode } from '../../../src/journal/log.ts'
 import { pathOf, type Run } from '../../../src/journal/runs.ts'
 import { isLong } from '../../e2e/rig.ts'
 import { useFolder } from '../../support/cli.ts'
-import { type Counted, counting, type Header } from './counting.ts'
+import { type Counted, type Header, counting as journalsOf } from './counting.ts'
 
 const root = useFolder()
 let folders = 0
 const fresh = () => join(root.path, String(++folders))
 
 type Counting = Journals<Header, Counted>
+
+/** What the test at hand has begun: a run that it left as a killed process would is closed behind it. */
+const begun: Journal<Header, Counted>[] = []
+afterEach(() => Promise.all(begun.splice(0).map(journal => journal.close(false))))
+
+function counting(...args: Parameters<typeof journalsOf>): Counting {
+  const journals = journalsOf(...args)
+  const kept = async (journal: Promise<Journal<Header, Counted>>) => {
+    begun.push(await journal)
+    return await journal
+  }
+  return {
+    ...journals,
+    create: header => kept(journals.create(header)),
+    resume: (after, carried) => kept(journals.resume(after, carried)),
+  }
+}
 
 /** A process that is another one, of a pid that lives or not. */
 const other = (pid: number, code: string | null) => ({
