@@ -4,12 +4,29 @@ import type { Outcome } from './outcome.ts'
 /** As much of a logger as is used. */
 export type Log = Pick<Logger, 'info' | 'error'>
 
-/** JSON lines on stderr. */
+/** How long a line may wait for others to be written with, in milliseconds: a write costs more than making the line. */
+const patience = 50
+
+/** JSON lines on stderr; one that tells of an error, and all before it, at once. */
 export function createLogger(level: string): Logger {
-  return pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ dest: 2, sync: true }),
-  )
+  const stderr = pino.destination({ dest: 2, sync: true, minLength: 8192 })
+  let timer: NodeJS.Timeout | undefined
+  const flush = () => {
+    clearTimeout(timer)
+    timer = undefined
+    stderr.flushSync()
+  }
+  process.once('exit', flush)
+  const lines = {
+    [Symbol.for('pino.metadata')]: true, // has pino tell the level of each line
+    lastLevel: 0,
+    write(line: string) {
+      stderr.write(line)
+      if (pino.levels.labels[this.lastLevel] === 'error') flush()
+      else timer ??= setTimeout(flush, patience)
+    },
+  }
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, lines)
 }
 
 /** One line a request, with what may be told of it and nothing else. */
