@@ -7,6 +7,7 @@ import { Remembered } from './auth/remember.ts'
 import type { TokenSite } from './banner/queries.ts'
 import { type BannerLimits, usualLimits } from './banner/routes.ts'
 import type { Config } from './config.ts'
+import { Policies } from './consents/policies.ts'
 import type { Signer } from './evidence/signer.ts'
 import type { Geo } from './geo/lookup.ts'
 import { Admission } from './http/admission.ts'
@@ -66,6 +67,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     ...options,
     keys: new Remembered<KeyRow>(),
     tokens: new Remembered<TokenSite>(),
+    policies: new Policies(),
     admission: new Admission(inFlight.private),
     publicAdmission: new Admission(inFlight.public),
     lookUps: new Admission(inFlight.lookUps),
@@ -93,6 +95,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     http: { requireHostHeader: false }, // Node would answer without a body; requirePlainRequest does it instead
     clientErrorHandler: refuseSocket,
   })
+  app.decorateRequest('notes', null)
   app.addHook('onRequest', async (request, reply) => {
     begin(options, request, reply)
     if (isDraining(app.server)) reply.header('connection', 'close')

@@ -1,4 +1,4 @@
-import type { BannerConsent, BannerDraft } from '../../src/contract/index.ts'
+import type { BannerConsent, BannerDraft, Consent } from '../../src/contract/index.ts'
 import { createConsent } from '../consents/create.ts'
 import type { Deps } from '../consents/service.ts'
 import type { Connection } from './connection.ts'
@@ -11,7 +11,7 @@ export async function recordVisit(
   { address, userAgent, place }: Connection,
   draft: BannerDraft,
 ): Promise<BannerConsent> {
-  const { consent } = await createConsent(
+  const { shown } = await createConsent(
     deps,
     caller,
     {
@@ -24,6 +24,6 @@ export async function recordVisit(
     null,
     place ?? undefined,
   )
-  const { id, consent_id, accepted, preferences, policy_version, created_at } = consent
+  const { id, consent_id, accepted, preferences, policy_version, created_at } = JSON.parse(shown) as Consent
   return { id, consent_id, accepted, preferences, policy_version, created_at }
 }

@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import { type Actor, type Event, linkOf, newSalt } from '../../src/evidence/chain.ts'
 import { removeRecords, type SiteRecords } from './batch-queries.ts'
-import type { BatchLink, ChainRow, RemovalRow } from './rows.ts'
+import type { BatchLink, ChainRow, StateRow } from './rows.ts'
 
 /** What happens to each record of a batch. */
 type Happening = Pick<Event, 'action' | 'state'> & Pick<Event, 'recordHash' | 'historyHash'>
@@ -15,7 +15,7 @@ export function nextLink(row: ChainRow, actor: Actor, happening: Happening, salt
 }
 
 /** The links of a batch that deletes records as they were read. */
-export function removalLinks(rows: readonly RemovalRow[], actor: Actor): BatchLink[] {
+export function removalLinks(rows: readonly StateRow[], actor: Actor): BatchLink[] {
   return rows.map(row => nextLink(row, actor, { action: 'deleted', state: row }))
 }
 
@@ -23,7 +23,7 @@ export function removalLinks(rows: readonly RemovalRow[], actor: Actor): BatchLi
 export function removeBatch(
   sql: Sql,
   accountId: string,
-  rows: readonly RemovalRow[],
+  rows: readonly StateRow[],
   actor: Actor,
 ): Promise<SiteRecords[]> {
   return removeRecords(sql, accountId, removalLinks(rows, actor), actor)

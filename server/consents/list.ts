@@ -1,22 +1,21 @@
-import { type ConsentPage, type ConsentQuery, parseInstant } from '../../src/contract/index.ts'
+import { type ConsentQuery, parseInstant } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from '../http/cursor.ts'
 import { firstIdAt, lastIdAt } from '../ids.ts'
 import { listConsents } from './queries.ts'
 import type { Deps } from './service.ts'
-import { toConsent } from './view.ts'
 
 const defaultLimit = 50
 
 /**
- * One page of the caller's records, newest first. `next_cursor` is null on the last page: one record more than asked
+ * The JSON of one page of the caller's records, newest first. `next_cursor` is null on the last page: one record more than asked
  * for is read, so that a cursor never leads to an empty page. Throws `invalid_request` for a foreign cursor.
  */
 export async function getPage(
   { sql, cursorSecret }: Deps & { readonly cursorSecret: Buffer },
   caller: Caller,
   { cursor, limit = defaultLimit, ...query }: ConsentQuery,
-): Promise<ConsentPage> {
+): Promise<string> {
   const { accountId } = caller
   const scope: CursorScope = {
     secret: cursorSecret,
@@ -36,11 +35,8 @@ export async function getPage(
   const rows = await listConsents(sql, accountId, filters, limit + 1)
   const data = rows.slice(0, limit)
   const last = data.at(-1)
-  return {
-    data: data.map(toConsent),
-    limit,
-    next_cursor: rows.length > limit && last ? encodeCursor(scope, last.id) : null,
-  }
+  const next = rows.length > limit && last ? encodeCursor(scope, last.id) : null
+  return `{"data":[${data.map(row => row.shown).join()}],"limit":${limit},"next_cursor":${JSON.stringify(next)}}`
 }
 
 function bound(instant: string | undefined, idAt: (millisecond: number) => string): string | undefined {

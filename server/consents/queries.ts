@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import type { Identity, State } from '../../src/evidence/chain.ts'
-import { claimKey, columns, insertEntry, json } from './fragments.ts'
-import type { Claim, ConsentRow, Entry, EntryRow, ListFilters } from './rows.ts'
+import { claimKey, insertEntry, json, shown } from './fragments.ts'
+import type { Claim, Entry, EntryRow, ListFilters, Shown, StateRow } from './rows.ts'
 
 interface RecordKey {
   readonly accountId: string
@@ -21,18 +21,20 @@ export async function findPolicyVersion(
 
 /**
  * Writes a record, its first audit entry and the claim to its Idempotency-Key in one statement. Undefined, and nothing
- * written, where the account has no such site or the key is taken; of twins in flight the second waits for the first.
+ * written, where the account has no such site, the site no such policy (if it is said to have it) or the key is taken; of
+ * twins in flight the second waits for the first.
  */
 export async function insertConsent(
   sql: Sql,
   accountId: string,
   record: Identity & State & { readonly id: string; readonly recordHash: Buffer },
   entry: Entry,
-  claim: Claim | null,
-): Promise<ConsentRow | undefined> {
-  const [row] = await sql<ConsentRow[]>`
+  { claim, isSitesPolicy }: { readonly claim: Claim | null; readonly isSitesPolicy: boolean },
+): Promise<Shown | undefined> {
+  const [row] = await sql<Shown[]>`
     with site as (
       select id from sites where account_id = ${accountId} and id = ${record.site_id}
+        ${isSitesPolicy ? sql`and policy_version = ${record.policy_version}` : sql``}
     ), ${claim ? claimKey(sql, accountId, record.id, entry.at, claim) : sql``} c as (
       insert into consents (
         account_id, id, site_id, consent_id, subject_id, country, region, user_agent, ip_network, accepted,
@@ -44,7 +46,7 @@ export async function insertConsent(
       from site ${claim ? sql`join k on true` : sql``}
       returning *
     ), ${insertEntry(sql, entry)}
-    select ${columns(sql)} from c`
+    select ${shown(sql)} from c`
   return row
 }
 
@@ -56,25 +58,39 @@ export async function findFirstAnswer(
   sql: Sql,
   accountId: string,
   key: string,
-): Promise<(ConsentRow & { body_hash: Buffer }) | undefined> {
-  const [row] = await sql<(ConsentRow & { body_hash: Buffer })[]>`
-    select c.*, h.accepted, h.preferences, c.created_at as updated_at, null as deleted_at, k.body_hash
-    from idempotency_keys k
-    join consents c on c.account_id = k.account_id and c.id = k.consent_id
-    join consent_history h on h.account_id = c.account_id and h.consent_id = c.id and h.version = 1
-    where k.account_id = ${accountId} and k.key = ${key}`
+): Promise<(Shown & { body_hash: Buffer }) | undefined> {
+  const [row] = await sql<(Shown & { body_hash: Buffer })[]>`
+    select ${shown(sql)}, body_hash from (
+      select c.id, c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent, h.accepted, h.preferences,
+        c.policy_version, c.created_at, c.created_at as updated_at, null::timestamptz as deleted_at, k.body_hash
+      from idempotency_keys k
+      join consents c on c.account_id = k.account_id and c.id = k.consent_id
+      join consent_history h on h.account_id = c.account_id and h.consent_id = c.id and h.version = 1
+      where k.account_id = ${accountId} and k.key = ${key}
+    ) first`
   return row
 }
 
 /** A record by its id, live or, when asked for, deleted. */
-export async function findConsent(
+export async function showConsent(
   sql: Sql,
   { accountId, id }: RecordKey,
   includeDeleted: boolean,
-): Promise<ConsentRow | undefined> {
-  const [row] = await sql<ConsentRow[]>`
-    select ${columns(sql)} from consents
+): Promise<Shown | undefined> {
+  const [row] = await sql<Shown[]>`
+    select ${shown(sql)} from consents
     where account_id = ${accountId} and id = ${id} ${includeDeleted ? sql`` : sql`and deleted_at is null`}`
+  return row
+}
+
+/** A live record by its id, with what a change of it goes on from. */
+export async function findConsent(
+  sql: Sql,
+  { accountId, id }: RecordKey,
+): Promise<(StateRow & Shown) | undefined> {
+  const [row] = await sql<(StateRow & Shown)[]>`
+    select id, version, chain_head, updated_at, accepted, preferences, policy_version, ${shown(sql)} from consents
+    where account_id = ${accountId} and id = ${id} and deleted_at is null`
   return row
 }
 
@@ -87,8 +103,8 @@ export async function updateConsent(
   { accountId, id, version }: RecordKey & { readonly version: number },
   state: State & { readonly deleted_at: Date | null },
   entry: Entry,
-): Promise<ConsentRow | undefined> {
-  const [row] = await sql<ConsentRow[]>`
+): Promise<Shown | undefined> {
+  const [row] = await sql<Shown[]>`
     with c as (
       update consents set
         accepted = ${state.accepted}, preferences = ${json(sql, state)}, updated_at = ${entry.at},
@@ -96,7 +112,7 @@ export async function updateConsent(
       where account_id = ${accountId} and id = ${id} and version = ${version} and deleted_at is null
       returning *
     ), ${insertEntry(sql, entry)}
-    select ${columns(sql)} from c`
+    select ${shown(sql)} from c`
   return row
 }
 
@@ -106,10 +122,10 @@ export function listConsents(
   accountId: string,
   filters: ListFilters,
   limit: number,
-): Promise<ConsentRow[]> {
+): Promise<(Shown & { id: string })[]> {
   const { siteId, subjectId, consentId, accepted, firstId, lastId, before } = filters
-  return sql<ConsentRow[]>`
-    select ${columns(sql)} from consents
+  return sql<(Shown & { id: string })[]>`
+    select id, ${shown(sql)} from consents
     where account_id = ${accountId}
       ${siteId === undefined ? sql`` : sql`and site_id = ${siteId}`}
       ${subjectId === undefined ? sql`` : sql`and subject_id = ${subjectId}`}

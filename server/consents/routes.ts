@@ -19,21 +19,28 @@ export function consentRoutes(
     app,
     consents.create,
     async ({ body }, { caller, header, setHeader }) => {
-      const { consent, isReplayed } = await createConsent(deps, caller, body, readIdempotencyKey(header))
+      const { shown, isReplayed } = await createConsent(deps, caller, body, readIdempotencyKey(header))
       if (isReplayed) setHeader('idempotent-replayed', 'true')
-      return consent
+      return new Verbatim(shown)
     },
     { isRepeatable: ({ headers }) => headers['idempotency-key'] !== undefined },
   )
-  route(app, consents.list, ({ query }, { caller }) => getPage(deps, caller, query))
-  route(app, consents.get, ({ params, query }, { caller }) =>
-    service.getConsent(deps, caller, pathId(params, unknown), query.include_deleted ?? false),
+  route(app, consents.list, async ({ query }, { caller }) => new Verbatim(await getPage(deps, caller, query)))
+  route(app, consents.get, async ({ params, query }, { caller }) => {
+    const id = pathId(params, unknown)
+    return new Verbatim(await service.getConsent(deps, caller, id, query.include_deleted ?? false))
+  })
+  route(
+    app,
+    consents.update,
+    async ({ params, body }, { caller }) =>
+      new Verbatim(await service.updateConsent(deps, caller, pathId(params, unknown), body)),
   )
-  route(app, consents.update, ({ params, body }, { caller }) =>
-    service.updateConsent(deps, caller, pathId(params, unknown), body),
-  )
-  route(app, consents.remove, ({ params }, { caller }) =>
-    service.deleteConsent(deps, caller, pathId(params, unknown)),
+  route(
+    app,
+    consents.remove,
+    async ({ params }, { caller }) =>
+      new Verbatim(await service.deleteConsent(deps, caller, pathId(params, unknown))),
   )
   route(app, consents.history, ({ params }, { caller }) =>
     service.getHistory(deps, caller, pathId(params, unknown)),

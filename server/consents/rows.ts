@@ -1,13 +1,9 @@
-import type { Action, Actor, Identity, Link, State } from '../../src/evidence/chain.ts'
+import type { Action, Actor, Link, State } from '../../src/evidence/chain.ts'
 
-export interface ConsentRow extends Identity, State {
-  id: string
-  version: number
-  record_hash: Buffer
-  chain_head: Buffer
-  created_at: Date
-  updated_at: Date
-  deleted_at: Date | null
+/** A record as the API shows it (service specification section 2.1). */
+export interface Shown {
+  /** The text of its JSON. */
+  shown: string
 }
 
 export interface EntryRow extends State {
@@ -33,11 +29,16 @@ export interface Entry {
   readonly link: Link
 }
 
-/** What a batch reads of a record to go on with its chain. */
-export type ChainRow = Pick<ConsentRow, 'id' | 'version' | 'chain_head' | 'updated_at'>
+/** What is read of a record to go on with its chain. */
+export interface ChainRow {
+  id: string
+  version: number
+  chain_head: Buffer
+  updated_at: Date
+}
 
-/** What a batch reads of a record to delete it. */
-export type RemovalRow = ChainRow & State
+/** What is read of a record to change or delete it. */
+export interface StateRow extends ChainRow, State {}
 
 /** The link that a batch adds to the chain of a record, which must still be at this version. */
 export interface BatchLink extends Link {

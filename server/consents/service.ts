@@ -1,15 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import type { AuditEntry, Consent, ConsentChange } from '../../src/contract/index.ts'
+import type { AuditEntry, ConsentChange } from '../../src/contract/index.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
 import { type Action, linkOf, type State } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
 import { Failure, unavailable } from '../failure.ts'
 import type { Geo } from '../geo/lookup.ts'
+import type { Policies } from './policies.ts'
 import * as queries from './queries.ts'
-import type { ConsentRow } from './rows.ts'
-import { toAuditEntry, toConsent } from './view.ts'
+import type { StateRow } from './rows.ts'
+import { toAuditEntry } from './view.ts'
 
 /** How often a change is tried anew when another one of the same record was faster. */
 const attempts = 100
@@ -21,27 +22,28 @@ export interface Deps {
   readonly sql: Sql
   readonly config: Pick<Config, 'ipStorage'>
   readonly geo: Geo
+  readonly policies: Policies
 }
 
-/** Reads a record. Throws `not_found` for one that is deleted, somebody else's, or unknown. */
+/** The JSON of a record. Throws `not_found` for one that is deleted, somebody else's, or unknown. */
 export async function getConsent(
   { sql }: Deps,
   caller: Caller,
   id: string,
   includeDeleted: boolean,
-): Promise<Consent> {
-  const row = await queries.findConsent(sql, { accountId: caller.accountId, id }, includeDeleted)
+): Promise<string> {
+  const row = await queries.showConsent(sql, { accountId: caller.accountId, id }, includeDeleted)
   if (!row) throw noConsent()
-  return toConsent(row)
+  return row.shown
 }
 
-/** Changes what was accepted; without a difference nothing is written, so that a retry is no second event. */
+/** Changes what was accepted, and returns the JSON of the record; without a difference nothing is written, so that a retry is no second event. */
 export function updateConsent(
   deps: Deps,
   caller: Caller,
   id: string,
   change: ConsentChange,
-): Promise<Consent> {
+): Promise<string> {
   return applyEvent(deps, caller, id, 'updated', row => {
     const accepted = change.accepted ?? row.accepted
     const preferences = change.preferences ?? row.preferences
@@ -51,7 +53,7 @@ export function updateConsent(
 }
 
 /** Deletes a record logically: it is gone from every read but its history, and returned this last time. */
-export function deleteConsent(deps: Deps, caller: Caller, id: string): Promise<Consent> {
+export function deleteConsent(deps: Deps, caller: Caller, id: string): Promise<string> {
   return applyEvent(deps, caller, id, 'deleted', row => row)
 }
 
@@ -71,16 +73,16 @@ async function applyEvent(
   caller: Caller,
   id: string,
   action: Action,
-  next: (row: ConsentRow) => State | null,
-): Promise<Consent> {
+  next: (row: StateRow) => State | null,
+): Promise<string> {
   const key = { accountId: caller.accountId, id }
   const until = performance.now() + patience
   for (let attempt = 0; attempt < attempts; attempt += 1) {
-    const row = await queries.findConsent(sql, key, false)
+    const row = await queries.findConsent(sql, key)
     if (!row) throw noConsent()
     if (performance.now() > until) break // its client was told so long ago
     const state = next(row)
-    if (!state) return toConsent(row)
+    if (!state) return row.shown
     const at = new Date(Math.max(Date.now(), row.updated_at.getTime())) // a clock set back must not reorder history
     const event = { id, version: row.version + 1, action, actor: caller, at, previous: row.chain_head, state }
     const entry = { action, actor: caller, at, link: linkOf(event) }
@@ -91,7 +93,7 @@ async function applyEvent(
       { ...state, deleted_at: deletedAt },
       entry,
     )
-    if (written) return toConsent(written)
+    if (written) return written.shown
     await delay(Math.random() * 10)
   }
   throw unavailable('The record is being changed by too many requests at once.')

@@ -49,13 +49,17 @@ interface Notes {
   readonly retries: string[]
 }
 
-const notes = new WeakMap<FastifyRequest, Notes>()
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Made when first asked for. A WeakMap of requests would cost the garbage collector more than the requests do. */
+    notes: Notes | null
+  }
+}
 
 /** What is to be told of a request when it is over. */
 export function notesOf(request: FastifyRequest): Notes {
-  const own = notes.get(request) ?? { failure: null, retries: [] }
-  notes.set(request, own)
-  return own
+  request.notes ??= { failure: null, retries: [] }
+  return request.notes
 }
 
 /** Tells of a request when its answer is out, or its client is gone. */

@@ -26,9 +26,27 @@ export function requirePlainRequest(request: IncomingMessage): void {
   }
 }
 
+/** A header by its name in lower case; one that was sent twice holds a line break. */
+export function headerOf(request: IncomingMessage, name: string): string | undefined {
+  const { rawHeaders } = request
+  let found: string | undefined
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    if (!isName(rawHeaders[index], name)) continue
+    const value = rawHeaders[index + 1] ?? ''
+    found = found === undefined ? value : `${found}\n${value}`
+  }
+  return found
+}
+
 /** How often a request has a header, by its name in lower case. */
 export function countHeader({ rawHeaders }: IncomingMessage, name: string): number {
-  return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === name).length
+  let count = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) if (isName(rawHeaders[index], name)) count += 1
+  return count
+}
+
+function isName(text: string | undefined, name: string): boolean {
+  return text?.length === name.length && text.toLowerCase() === name
 }
 
 /** Whether a content type names UTF-8, or no charset (RFC 8259 section 8.1: there is no other for JSON). */

@@ -5,6 +5,7 @@ import type { Caller } from '../auth/caller.ts'
 import { type RetryOptions, retried } from '../db/retry.ts'
 import { Failure, unavailable } from '../failure.ts'
 import { notesOf } from './outcome.ts'
+import { headerOf } from './plain.ts'
 import { parseQuery } from './query.ts'
 
 /** How long a request may wait for the database, in milliseconds. */
@@ -67,7 +68,7 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
         get caller() {
           return callerOf(request)
         },
-        header: name => request.raw.headersDistinct[name]?.join('\n'),
+        header: name => headerOf(request.raw, name),
         setHeader: (name, value) => void reply.header(name, value),
       }
       const work = () => handler(input, exchange)

@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import type { RemovalRow } from '../consents/rows.ts'
+import type { StateRow } from '../consents/rows.ts'
 import { arrayOf } from '../db/array.ts'
 
 /** A site that keeps no record longer than so many days after its last change. */
@@ -51,8 +51,8 @@ export function findExpired(
   sql: Sql,
   { account_id, id }: SitePlace,
   ids: readonly string[],
-): Promise<RemovalRow[]> {
-  return sql<RemovalRow[]>`
+): Promise<StateRow[]> {
+  return sql<StateRow[]>`
     select c.id, c.version, c.chain_head, c.updated_at, c.accepted, c.preferences, c.policy_version
     from consents c join sites s on s.account_id = c.account_id and s.id = c.site_id
     where c.account_id = ${account_id} and c.id = any (${arrayOf(ids)}::uuid[]) and c.site_id = ${id}

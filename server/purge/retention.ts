@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import { system } from '../../src/evidence/chain.ts'
 import { removeBatch } from '../consents/batch.ts'
-import type { RemovalRow } from '../consents/rows.ts'
+import type { StateRow } from '../consents/rows.ts'
 import { lastIdAt } from '../ids.ts'
 import { day, noId, type Pace, rest } from './pace.ts'
 import { Failures, piecewise } from './piecewise.ts'
@@ -15,7 +15,7 @@ const recordsAtOnce = 200
  * that was by account; what failed is noted.
  */
 export async function expire(sql: Sql, pace: Pace, failures: Failures): Promise<Map<string, number>> {
-  const remove = ({ account_id }: RetentionSite, rows: readonly RemovalRow[]) =>
+  const remove = ({ account_id }: RetentionSite, rows: readonly StateRow[]) =>
     piecewise(
       rows,
       part => removeBatch(sql, account_id, part, system),

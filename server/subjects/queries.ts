@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import type { SiteRecords } from '../consents/batch-queries.ts'
-import type { BatchLink, RemovalRow } from '../consents/rows.ts'
+import type { BatchLink, StateRow } from '../consents/rows.ts'
 import { arrayOf } from '../db/array.ts'
 
 /** How many records of a subject a site has. */
@@ -16,8 +16,8 @@ export function findLive(
   accountId: string,
   { subjectId, passed }: { readonly subjectId: string; readonly passed: readonly string[] },
   limit: number,
-): Promise<RemovalRow[]> {
-  return sql<RemovalRow[]>`
+): Promise<StateRow[]> {
+  return sql<StateRow[]>`
     select id, version, chain_head, updated_at, accepted, preferences, policy_version from consents
     where account_id = ${accountId} and subject_id = ${subjectId} and deleted_at is null
       and id <> all (${arrayOf(passed)}::uuid[])

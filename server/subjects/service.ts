@@ -6,7 +6,7 @@ import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
 import { removalLinks } from '../consents/batch.ts'
 import { removeRecords, type SiteRecords } from '../consents/batch-queries.ts'
-import type { BatchLink, RemovalRow } from '../consents/rows.ts'
+import type { BatchLink, StateRow } from '../consents/rows.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { piecewise } from '../purge/piecewise.ts'
 import { certificateOf } from './certificate.ts'
@@ -65,7 +65,7 @@ export async function eraseSubject(
 
 async function removeAll(sql: Sql, caller: Caller, subjectId: string, progress: Progress): Promise<void> {
   const { until, erased, unanswered, passed } = progress
-  const remove = async (rows: readonly RemovalRow[]) => {
+  const remove = async (rows: readonly StateRow[]) => {
     const links = removalLinks(rows, caller)
     unanswered.add(links)
     const removed = await removeRecords(sql, caller.accountId, links, caller)

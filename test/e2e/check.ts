@@ -1,11 +1,25 @@
 import type { Sql } from 'postgres'
-import type { ConsentRow, EntryRow } from '../../server/consents/rows.ts'
+import type { EntryRow, StateRow } from '../../server/consents/rows.ts'
 import type { AuditEntry, Consent } from '../../src/contract/index.ts'
-import { type Actor, hashEntry, hashHistory, hashPayload, hashRecord } from '../../src/evidence/chain.ts'
+import {
+  type Actor,
+  hashEntry,
+  hashHistory,
+  hashPayload,
+  hashRecord,
+  type Identity,
+} from '../../src/evidence/chain.ts'
 import type { Ledger, Target, Track } from './ledger.ts'
 import { groupBy, historyOf, inParallel, listAll } from './reading.ts'
 
-type Stored = ConsentRow & { account_id: string; purged_at: Date | null }
+/** A record as the database holds it. */
+export interface Stored extends StateRow, Identity {
+  account_id: string
+  record_hash: Buffer
+  created_at: Date
+  deleted_at: Date | null
+  purged_at: Date | null
+}
 type StoredEntry = EntryRow & { version: number; salt: Buffer | null; payload_hash: Buffer }
 type Logged = { consent_id: string; version: number; hash: Buffer }
 type State = Pick<AuditEntry, 'accepted' | 'preferences' | 'policy_version'>

@@ -1,10 +1,12 @@
 import type { Sql } from 'postgres'
 import type { Caller } from '../../../server/auth/caller.ts'
 import { createConsent } from '../../../server/consents/create.ts'
+import { Policies } from '../../../server/consents/policies.ts'
 import { type Deps, deleteConsent, updateConsent } from '../../../server/consents/service.ts'
 import { coverAll } from '../../../server/evidence/log.ts'
 import type { Signer } from '../../../server/evidence/signer.ts'
 import { nowhere } from '../../../server/geo/lookup.ts'
+import type { Consent } from '../../../src/contract/index.ts'
 import { inTurns } from '../../server/consents/records.ts'
 import { purgeNow } from '../../server/purge/purge.ts'
 import { newAccount } from '../../support/service.ts'
@@ -24,6 +26,7 @@ export async function populate(
     sql,
     config: { ipStorage: 'truncated' },
     geo: { lookup: () => nowhere } as Deps['geo'],
+    policies: new Policies(),
   }
   const callers: (Caller & { siteId: string })[] = []
   for (let index = 0; index < accounts; index += 1) {
@@ -37,7 +40,7 @@ export async function populate(
       10,
       async index => {
         const caller = chance.one(callers)
-        const { consent } = await createConsent(
+        const { shown } = await createConsent(
           deps,
           caller,
           {
@@ -50,6 +53,7 @@ export async function populate(
           },
           null,
         )
+        const consent = JSON.parse(shown) as Consent
         const changes = chance.below(4)
         for (let n = 0; n < changes; n += 1) {
           await updateConsent(deps, caller, consent.id, { accepted: n % 2 === 0, preferences: { n, index } })

@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
-import type { ConsentRow, EntryRow } from '../../../server/consents/rows.ts'
+import type { EntryRow } from '../../../server/consents/rows.ts'
 import { purge, purgeBefore } from '../../../server/purge/service.ts'
-import { ofChain } from '../../e2e/check.ts'
+import { ofChain, type Stored } from '../../e2e/check.ts'
 import { groupBy } from '../../e2e/reading.ts'
 
 /** Purges whatever was deleted so many days ago; resolves to how many records that was, by account. */
@@ -14,9 +14,8 @@ export async function purgeNow(sql: Sql, days = 0): Promise<Map<string, number>>
 
 /** What is wrong with the chains of an account, a sentence each. */
 export async function brokenChains(sql: Sql, accountId: string): Promise<string[]> {
-  type Row = ConsentRow & { account_id: string; purged_at: Date | null }
   type Entry = EntryRow & { version: number; salt: Buffer | null; payload_hash: Buffer }
-  const rows = await sql<Row[]>`select * from consents where account_id = ${accountId}`
+  const rows = await sql<Stored[]>`select * from consents where account_id = ${accountId}`
   const entries = groupBy(
     await sql<Entry[]>`select * from consent_history where account_id = ${accountId} order by version`,
     entry => entry.consent_id,
