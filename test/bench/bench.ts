@@ -1,0 +1,76 @@
+import { writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import type { Row } from './numbers.ts'
+import { isWithin } from './numbers.ts'
+import { line, machine, table } from './report.ts'
+import { server } from './server.ts'
+import { openStage, type Stage } from './stage.ts'
+
+/** What a group of measurements is given. */
+export interface Bench {
+  /** The filled database and the servers on it, set up when first asked for. */
+  stage(): Promise<Stage>
+  readonly pairs: number
+  /** Whether a rough answer is enough. */
+  readonly isQuick: boolean
+  /** Where the bundles of this folder are. */
+  readonly bundles: string
+}
+
+/** In the order in which they run: creates put live records on top of those of the seed. */
+const groups: Record<string, (bench: Bench) => AsyncGenerator<Row>> = { server }
+
+const usage = `npm run bench [-- [--pairs N] [--quick] [--json FILE] [group …]]
+groups: ${Object.keys(groups).join(', ')}
+`
+
+/** Runs the groups that the arguments name, or all; resolves to the exit code: 1 where something is out of its bound. */
+export async function bench(args: string[], bundles: string): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      pairs: { type: 'string', default: '5' },
+      quick: { type: 'boolean', default: false },
+      json: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  const unknown = positionals.filter(name => !groups[name])
+  if (values.help || unknown.length > 0) {
+    process.stderr.write(usage)
+    return values.help ? 0 : 2
+  }
+  const isQuick = values.quick
+  const records = isQuick ? 50_000 : 1_000_200
+  let stage: Promise<Stage> | undefined
+  const context: Bench = {
+    stage: () => {
+      stage ??= openStage({ bundles, records, tell })
+      return stage
+    },
+    pairs: Number(values.pairs),
+    isQuick,
+    bundles,
+  }
+  const rows: Row[] = []
+  try {
+    for (const name of positionals.length > 0 ? positionals : Object.keys(groups)) {
+      tell(name)
+      for await (const row of groups[name]?.(context) ?? []) {
+        rows.push(row)
+        tell(line(row))
+      }
+    }
+    const about = { ...machine(), postgresql: (await stage)?.version ?? null, records }
+    process.stdout.write(table(about, rows))
+    if (values.json) writeFileSync(values.json, `${JSON.stringify({ about, rows }, null, 1)}\n`)
+  } finally {
+    await (await stage)?.close()
+  }
+  return rows.every(isWithin) ? 0 : 1
+}
+
+function tell(text: string): void {
+  process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`)
+}
