@@ -1,6 +1,7 @@
 import type { Sql } from 'postgres'
 import type { Identity, State } from '../../src/evidence/chain.ts'
 import { claimKey, insertEntry, json, shown } from './fragments.ts'
+import { listRuns } from './list-fragments.ts'
 import type { Claim, Entry, EntryRow, ListFilters, Shown, StateRow } from './rows.ts'
 
 interface RecordKey {
@@ -116,26 +117,16 @@ export async function updateConsent(
   return row
 }
 
-/** Records newest first, at most `limit` of them. */
+/** Records newest first, at most `limit` of them, and never more than 101. */
 export function listConsents(
   sql: Sql,
   accountId: string,
   filters: ListFilters,
   limit: number,
 ): Promise<(Shown & { id: string })[]> {
-  const { siteId, subjectId, consentId, accepted, firstId, lastId, before } = filters
+  const runs = listRuns(sql, accountId, filters)
   return sql<(Shown & { id: string })[]>`
-    select id, ${shown(sql)} from consents
-    where account_id = ${accountId}
-      ${siteId === undefined ? sql`` : sql`and site_id = ${siteId}`}
-      ${subjectId === undefined ? sql`` : sql`and subject_id = ${subjectId}`}
-      ${consentId === undefined ? sql`` : sql`and consent_id = ${consentId}`}
-      ${accepted === undefined ? sql`` : sql`and accepted = ${accepted}`}
-      ${firstId === undefined ? sql`` : sql`and id >= ${firstId}`}
-      ${lastId === undefined ? sql`` : sql`and id <= ${lastId}`}
-      ${before === undefined ? sql`` : sql`and id < ${before}`}
-      ${filters.includeDeleted ? sql`` : sql`and deleted_at is null`}
-    order by id desc limit ${limit}`
+    select id, ${shown(sql)} from (${runs}) as c order by id desc limit ${limit}`
 }
 
 /** The audit trail of a record, oldest first; empty where the account has no such record. */

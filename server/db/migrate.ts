@@ -3,6 +3,7 @@ import tables from './migrations/0001_tables.sql'
 import idempotency from './migrations/0002_idempotency.sql'
 import service from './migrations/0003_service.sql'
 import evidence from './migrations/0004_evidence.sql'
+import lists from './migrations/0005_lists.sql'
 
 /** Every change of the schema, in order; a file that was ever released is never edited. */
 const migrations: readonly (readonly [name: string, statements: string])[] = [
@@ -10,6 +11,7 @@ const migrations: readonly (readonly [name: string, statements: string])[] = [
   ['0002_idempotency', idempotency],
   ['0003_service', service],
   ['0004_evidence', evidence],
+  ['0005_lists', lists],
 ]
 
 /** One number for all nodes, so that two that start together migrate one after the other. */

@@ -1,4 +1,4 @@
-import type { Sql } from 'postgres'
+import type { Fragment, Sql } from 'postgres'
 import type { StateRow } from '../consents/rows.ts'
 import { arrayOf } from '../db/array.ts'
 
@@ -38,11 +38,17 @@ export function walkLive(
   { after, last }: { readonly after: string; readonly last: string },
   limit: number,
 ): Promise<{ id: string; is_expired: boolean }[]> {
+  // Accepted and other records are apart in the index; each run is read in its order, and both are merged.
+  const run = (answer: Fragment) => sql`(
+    select id, updated_at from consents
+    where account_id = ${account_id} and site_id = ${id} and ${answer} and deleted_at is null
+      and id > ${after} and id <= ${last}
+    order by id limit ${limit})`
   return sql<{ id: string; is_expired: boolean }[]>`
     select c.id, c.updated_at <= ${bound(sql)} as is_expired
-    from consents c join sites s on s.account_id = c.account_id and s.id = c.site_id
-    where c.account_id = ${account_id} and c.site_id = ${id} and c.deleted_at is null
-      and c.id > ${after} and c.id <= ${last} and s.retention_days is not null
+    from (${run(sql`accepted`)} union all ${run(sql`not accepted`)}) c
+    join sites s on s.account_id = ${account_id} and s.id = ${id}
+    where s.retention_days is not null
     order by c.id limit ${limit}`
 }
 

@@ -6,7 +6,6 @@ create index consents_to_purge on consents (account_id, deleted_at) where delete
 
 -- After so many days without a change a site's records are deleted; null is never.
 alter table sites add column retention_days integer check (retention_days >= 1);
-create index consents_live on consents (account_id, site_id, id) where deleted_at is null;
 
 -- Every audit entry once more, by its hash alone: what a checkpoint covers are its first leaves. Written in one statement
 -- with the entry, and without a foreign key: it tells what was there when the entry is not.

@@ -1,0 +1,121 @@
+import type { Sql } from 'postgres'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { listConsents } from '../../../server/consents/queries.ts'
+import type { ListFilters } from '../../../server/consents/rows.ts'
+import { firstIdAt, lastIdAt } from '../../../server/ids.ts'
+import { walkLive } from '../../../server/purge/retention-queries.ts'
+import { type Seeded, seed } from '../../bench/seed.ts'
+import { useDatabase } from '../../support/database.ts'
+import { newAccount } from '../../support/service.ts'
+
+const database = useDatabase()
+const records = 20_000
+const limit = 50
+
+/**
+ * Rows of the table that a page may look at: those it shows, one more of each run that is merged, and now and then a set
+ * so small that PostgreSQL goes through all of it: the records of one subject, or those that are refused.
+ */
+const most = 250
+
+let accountId: string
+let seeded: Seeded
+
+beforeAll(async () => {
+  const account = await newAccount(database.sql)
+  accountId = account.accountId
+  seeded = await seed(database.sql, { accountId, siteId: account.siteId, records })
+})
+
+/** Each filter by its name; `common` ones are of many records, `rare` ones of few. */
+function filtersOf(): Record<string, Partial<ListFilters>> {
+  const at = Date.now() - 3_600_000 - (records / 2) * 20_000 // in the middle
+  return {
+    'common site': { siteId: seeded.site },
+    'rare site': { siteId: seeded.smallSite },
+    'withered site': { siteId: seeded.witheredSite },
+    'common subject': { subjectId: seeded.busySubject },
+    'common label': { consentId: seeded.commonLabel },
+    'rare label': { consentId: seeded.label },
+    accepted: { accepted: true },
+    refused: { accepted: false },
+    until: { lastId: lastIdAt(at) },
+    deleted: { includeDeleted: true },
+  }
+}
+
+describe.each(['force_custom_plan', 'force_generic_plan'])('with %s', mode => {
+  it('reads hardly a row in vain for page 1, for each filter, and for each pair of them', async () => {
+    const read = await planning(mode, async tx => {
+      const numbers: [name: string, rows: number][] = []
+      for (const [name, some] of combined()) {
+        const query = listConsents(tx, accountId, { includeDeleted: false, ...some }, limit + 1)
+        numbers.push([name, await rowsRead(tx, query)])
+      }
+      return numbers
+    })
+    expect(read.length).toBeGreaterThan(40)
+    expect(read.filter(([, rows]) => rows > most)).toEqual([])
+  })
+
+  it('reads hardly a row in vain for a step of the walk over what a site keeps', async () => {
+    const read = await planning(mode, async tx => {
+      await tx`update sites set retention_days = 1 where account_id = ${accountId}`
+      const place = { after: firstIdAt(0), last: lastIdAt(Date.now()) }
+      return rowsRead(tx, walkLive(tx, { account_id: accountId, id: seeded.site }, place, limit))
+    })
+    expect(read).toBeLessThan(most)
+  })
+})
+
+/** No filter, each one, and each two of different kinds. */
+function combined(): [name: string, Partial<ListFilters>][] {
+  const single = Object.entries(filtersOf())
+  const pairs = single.flatMap(([one, first], index) =>
+    single
+      .slice(index + 1)
+      .filter(([, second]) => Object.keys(second).every(key => !(key in first)))
+      .map(([other, second]): [string, Partial<ListFilters>] => [
+        `${one}, ${other}`,
+        { ...first, ...second },
+      ]),
+  )
+  return [['none', {}], ...single, ...pairs]
+}
+
+/** Works on one connection that makes its plans so. */
+function planning<T>(mode: string, work: (tx: Sql) => Promise<T>): Promise<Awaited<T>> {
+  return database.sql.begin(async tx => {
+    await tx.unsafe(`set local plan_cache_mode = ${mode}`)
+    return work(tx as unknown as Sql)
+  }) as Promise<Awaited<T>>
+}
+
+/** How many rows of tables a statement looks at, those that it then leaves out among them. */
+async function rowsRead(tx: Sql, query: Promise<unknown>): Promise<number> {
+  await query
+  // The driver keeps with a query what it has sent.
+  const { string, parameters } = query as unknown as { string: string; parameters: unknown[] }
+  const texts = parameters.map(value => `'${value}'`)
+  await tx.unsafe(`prepare plan as ${string}`)
+  const [row] = await tx.unsafe<{ 'QUERY PLAN': [{ Plan: PlanNode }] }[]>(
+    `explain (analyze, format json) execute plan (${texts.join(', ')})`,
+  )
+  await tx.unsafe('deallocate plan')
+  return row ? rowsOf(row['QUERY PLAN'][0].Plan) : Number.NaN
+}
+
+interface PlanNode {
+  readonly 'Node Type': string
+  readonly 'Actual Rows': number
+  readonly 'Actual Loops': number
+  readonly 'Rows Removed by Filter'?: number
+  readonly Plans?: readonly PlanNode[]
+}
+
+function rowsOf(node: PlanNode): number {
+  const own = node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)
+  const isScan = /^(Seq|Index|Index Only|Bitmap Heap|Tid) Scan$/.test(node['Node Type'])
+  const below = (node.Plans ?? []).map(rowsOf)
+  return below.reduce((sum, rows) => sum + rows, isScan ? own * node['Actual Loops'] : 0)
+}
