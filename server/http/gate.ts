@@ -4,11 +4,12 @@ import { type AuthDeps, type Caller, findCaller, isKeyCaller, type KeyCaller } f
 import { requireOwnOrigin } from '../auth/session.ts'
 import { retried } from '../db/retry.ts'
 import { Failure } from '../failure.ts'
-import { quotaHeaders, resetOf } from '../quota/month.ts'
-import type { Quota, Unit } from '../quota/quota.ts'
+import { quotaHeaders } from '../quota/month.ts'
+import type { Quota, Units } from '../quota/quota.ts'
 import type { Admission } from './admission.ts'
 import { noRoute, wrongMethod } from './failures.ts'
 import { deadline, inTime, retriesOf } from './route.ts'
+import { quotaExceeded } from './units.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -16,8 +17,8 @@ declare module 'fastify' {
     caller: Caller | null
     /** Gives up its place among the requests in flight. */
     leave: (() => void) | null
-    /** The unit of a quota that it has spent; given back when it fails on our side. */
-    unit: Unit | null
+    /** What it has spent of a quota; given back when it fails on our side. */
+    units: Units | null
     /** Milliseconds that it may still wait for the database. */
     patience: number
   }
@@ -47,7 +48,7 @@ export interface GateDeps extends AuthDeps {
 export function installGate(app: FastifyInstance, deps: GateDeps): void {
   app.decorateRequest('caller', null)
   app.decorateRequest('leave', null)
-  app.decorateRequest('unit', null)
+  app.decorateRequest('units', null)
   app.decorateRequest('patience', deadline)
   app.addHook('onRequest', async (request, reply) => {
     const { access = 'account', allow, scope } = request.routeOptions.config
@@ -72,8 +73,8 @@ export function installGate(app: FastifyInstance, deps: GateDeps): void {
   })
   app.addHook('onSend', async (request, { statusCode }) => {
     request.leave?.()
-    if (statusCode >= 500) request.unit?.giveBack()
-    request.unit = null // an answer that fails on its way out is answered once more
+    if (statusCode >= 500) request.units?.giveBack()
+    request.units = null // an answer that fails on its way out is answered once more
   })
 }
 
@@ -112,16 +113,9 @@ async function spend(
   const limit = monthlyQuota ?? 0
   if (!unit && !request.routeOptions.config.neverRefused) throw quotaExceeded(limit, new Date())
   reply.headers(unit?.headers ?? quotaHeaders(limit, limit, new Date()))
-  request.unit = unit
+  request.units = unit
 }
 
 function forbidden(message: string): Failure {
   return new Failure('forbidden', message)
-}
-
-function quotaExceeded(limit: number, now: Date): Failure {
-  const seconds = Math.ceil(resetOf(now) - now.getTime() / 1000)
-  return new Failure('quota_exceeded', 'The monthly quota of this account is used up.', {
-    headers: { ...quotaHeaders(limit, limit, now), 'retry-after': String(seconds) },
-  })
 }

@@ -24,7 +24,7 @@ export class Bucket {
   #size = 0
   #left = 0
   #used = 0
-  /** How many units were last spent within a lease's time. */
+  /** How many units were last spent within a lease's time; how many are waited for. */
   #pace = 1
   #waiting = 0
   #taking: Promise<void> | undefined
@@ -38,27 +38,26 @@ export class Bucket {
     this.#onIdle = onIdle
   }
 
-  /** Spends a unit; false where none is left. Throws what the database throws. */
-  async spend(limit: number | null): Promise<boolean> {
+  /** Spends so many units at most; resolves to how many, 0 where none is left. Throws what the database throws. */
+  async spend(limit: number | null, wanted = 1): Promise<number> {
     while (this.#left === 0) {
-      if (performance.now() < this.#refusedUntil) return false
+      if (performance.now() < this.#refusedUntil) return 0
+      this.#waiting += wanted
       this.#taking ??= this.#take(limit).finally(() => {
         this.#taking = undefined
       })
-      this.#waiting += 1
-      try {
-        await this.#taking
-      } finally {
-        this.#waiting -= 1
-      }
+      await this.#taking.finally(() => {
+        this.#waiting -= wanted
+      })
     }
-    this.#left -= 1
-    return true
+    const spent = Math.min(wanted, this.#left)
+    this.#left -= spent
+    return spent
   }
 
-  /** Makes a unit free again that was spent in vain. */
-  giveBack(): void {
-    this.#left += 1
+  /** Makes units free again that were spent in vain. */
+  giveBack(units = 1): void {
+    this.#left += units
     this.#settleLater()
   }
 
@@ -100,8 +99,9 @@ export class Bucket {
     const patientUntil = performance.now() + returnTime
     for (;;) {
       const until = new Date(Date.now() + returnTime)
-      const wanted = Math.min(Math.max(this.#pace, this.#waiting), largestLease)
-      const taken = takeLease(this.#sql, this.period, { wanted, limit, until, settled })
+      const needed = Math.min(this.#waiting, largestLease)
+      const wanted = Math.max(Math.min(this.#pace, largestLease), needed)
+      const taken = takeLease(this.#sql, this.period, { wanted, needed, limit, until, settled })
       const lease = await taken.catch(error => this.#restore(error, settled, 0))
       if (lease) return this.#open(lease)
       if (settled > 0) {

@@ -9,8 +9,9 @@ export interface Period {
 
 /** What a node asks for, and what it says of the lease before. */
 export interface LeaseRequest {
-  /** Units asked for. */
+  /** Units asked for, and how many of them will be spent at once. */
   readonly wanted: number
+  readonly needed: number
   /** Units a month; null is unlimited. */
   readonly limit: number | null
   /** Until when other nodes should wait for what will come back of it. */
@@ -29,25 +30,26 @@ export interface UsageRow {
   held_until: Date | null
 }
 
-/** What part of the units that are left one lease may take: few nodes never come to blows over the rest. */
+/** What part of the units that are left one lease may take in advance: few nodes never come to blows over the rest. */
 const share = 64
 
 /** Above every quota. */
 const endless = Number.MAX_SAFE_INTEGER
 
 /**
- * Takes a lease: at most the units wanted and a part of what is left, but at least one while there is one. The account's
+ * Takes a lease: at most the units wanted and a part of what is left, but those needed while there are any. The account's
  * row decides, so that all leases together never pass the limit. A lease of one unit is spent at once, and so never held.
  * Undefined where nothing is left.
  */
 export async function takeLease(
   sql: Sql,
   { accountId, month }: Period,
-  { wanted, limit, until, settled }: LeaseRequest,
+  { wanted, needed, limit, until, settled }: LeaseRequest,
 ): Promise<{ used: number; granted: number } | undefined> {
   const most = limit ?? endless
-  const first = Math.min(wanted, Math.max(1, Math.floor(most / share)))
-  const granted = sql`least(${wanted}::bigint, greatest(1, (${most}::bigint - u.used) / ${share}::bigint))`
+  const first = Math.min(wanted, Math.max(needed, Math.floor(most / share)), most)
+  const left = sql`(${most}::bigint - u.used)`
+  const granted = sql`least(${wanted}::bigint, greatest(${needed}::bigint, ${left} / ${share}::bigint), ${left})`
   const [row] = await sql<{ used: number; granted: number }[]>`
     insert into usage as u (account_id, month, used, held, held_until, granted)
     select account_id, ${month}::date, ${first}::bigint, ${first > 1 ? first : 0}::bigint, ${until}::timestamptz,

@@ -2,12 +2,13 @@ import type { Sql } from 'postgres'
 import { Bucket } from './bucket.ts'
 import { monthOf, quotaHeaders } from './month.ts'
 
-/** A unit that a request has spent. */
-export interface Unit {
+/** Units that a request has spent. */
+export interface Units {
+  readonly count: number
   /** For the request's answer. */
   readonly headers: Record<string, string>
-  /** Makes it free again: the request failed on our side. */
-  giveBack(): void
+  /** Makes some of them free again, all unless said: that much of the request failed on our side. */
+  giveBack(count?: number): void
 }
 
 /** Every account's quota, as far as this node spends it. */
@@ -24,20 +25,23 @@ export class Quota {
     this.#now = now
   }
 
-  /** Spends a unit of an account's month; null where none is left. A limit of null counts, but ends nowhere. */
-  async spend(accountId: string, limit: number | null): Promise<Unit | null> {
+  /** Spends units of an account's month, as many as there are; null where none is left. A limit of null counts, but ends nowhere. */
+  async spend(accountId: string, limit: number | null, wanted = 1): Promise<Units | null> {
     const now = this.#now()
     const month = monthOf(now)
     const bucket = this.#bucketOf(accountId, month)
-    if (!(await bucket.spend(limit))) {
+    const count = await spendFrom(bucket, limit, wanted)
+    if (count === 0) {
       const isOver = monthOf(this.#now()) !== month // a month has begun while this one was asked for
-      return isOver ? await this.spend(accountId, limit) : null
+      return isOver ? await this.spend(accountId, limit, wanted) : null
     }
-    const giveBack = () => {
+    let kept = count
+    const giveBack = (units = kept) => {
       this.#live.add(bucket)
-      bucket.giveBack()
+      bucket.giveBack(Math.min(units, kept))
+      kept -= Math.min(units, kept)
     }
-    return { headers: quotaHeaders(limit, bucket.used, now), giveBack }
+    return { count, headers: quotaHeaders(limit, bucket.used, now), giveBack }
   }
 
   /** Units that this node holds of an account's month, and nobody has spent. */
@@ -64,5 +68,20 @@ export class Quota {
     this.#live.delete(bucket)
     const { accountId } = bucket.period
     if (this.#buckets.get(accountId) === bucket) this.#buckets.delete(accountId)
+  }
+}
+
+/** Takes what one lease has not from the next. */
+async function spendFrom(bucket: Bucket, limit: number | null, wanted: number): Promise<number> {
+  let count = 0
+  try {
+    for (;;) {
+      const more = await bucket.spend(limit, wanted - count)
+      count += more
+      if (more === 0 || count === wanted) return count
+    }
+  } catch (error) {
+    bucket.giveBack(count)
+    throw error
   }
 }

@@ -220,7 +220,7 @@ describe('over HTTP', () => {
   /** Asks no database, so that a request comes as far as its place while the database makes everybody wait. */
   class NoQuota extends Quota {
     override async spend() {
-      return { headers: {}, giveBack: () => {} }
+      return { count: 1, headers: {}, giveBack: () => {} }
     }
   }
   const service = useService({ observer, quota: new NoQuota({} as Sql) })
