@@ -4,6 +4,16 @@ import type { State } from '../../src/evidence/chain.ts'
 import { arrayOf } from '../db/array.ts'
 import type { BatchLink, Claim, Entry } from './rows.ts'
 
+/** A piece of SQL without parameters, made once for each pool: a piece that is made costs as much as a statement. */
+function constant(make: (sql: Sql) => Fragment): (sql: Sql) => Fragment {
+  const made = new WeakMap<Sql, Fragment>()
+  return sql => {
+    const fragment = made.get(sql) ?? make(sql)
+    made.set(sql, fragment)
+    return fragment
+  }
+}
+
 /** The CTE `k`: a row where the key is new, or older than it is kept. */
 export function claimKey(
   sql: Sql,
@@ -26,13 +36,27 @@ export function claimKey(
  * A record as the API shows it (service specification section 2.1), as the text of its JSON: without its address, chain and
  * version. PostgreSQL writes it in less time than it takes to read its columns and write them anew.
  */
-export function shown(sql: Sql) {
-  const instant = (column: Fragment) =>
-    sql`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as ${column}`
-  return sql`row_to_json((select r from (
+export const shown = constant(
+  sql => sql`row_to_json((select r from (
     select id, site_id, consent_id, subject_id, country, region, user_agent, accepted, preferences, policy_version,
-      ${instant(sql`created_at`)}, ${instant(sql`updated_at`)}, ${instant(sql`deleted_at`)}
-  ) r))::text as shown`
+      to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at,
+      to_char(updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as updated_at,
+      to_char(deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as deleted_at
+  ) r))::text as shown`,
+)
+
+/** A query for the FirstAnswers of those keys `k` of an account for which something is so. */
+export function firstAnswers(sql: Sql, accountId: string, isWanted: Fragment) {
+  return sql`
+    select key, body_hash, ${shown(sql)} from (
+      select k.key, k.body_hash, c.id, c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent,
+        h.accepted, h.preferences, c.policy_version, c.created_at, c.created_at as updated_at,
+        null::timestamptz as deleted_at
+      from idempotency_keys k
+      join consents c on c.account_id = k.account_id and c.id = k.consent_id
+      join consent_history h on h.account_id = c.account_id and h.consent_id = c.id and h.version = 1
+      where k.account_id = ${accountId} and ${isWanted}
+    ) as first`
 }
 
 /**

@@ -3,6 +3,7 @@ import canonicalize from 'canonicalize'
 import type { Sql } from 'postgres'
 import { Failure } from '../failure.ts'
 import { findOldestKey, forgetKeys } from './queries.ts'
+import type { Claim } from './rows.ts'
 
 /** How long a key is kept, in milliseconds. */
 export const validity = 24 * 60 * 60 * 1000
@@ -29,6 +30,25 @@ export async function sweepKeys(sql: Sql): Promise<null> {
     if (!oldest) return null
     await forgetKeys(sql, new Date(Math.min(before, oldest.getTime() + slice)))
   }
+}
+
+/** What a request claims with a key; `draft` is its body. */
+export function claimOf(key: string, draft: object, at: Date): Claim {
+  return { key: hashKey(key), bodyHash: hashBody(draft), freeBefore: new Date(at.getTime() - validity) }
+}
+
+/** The first answer, where a claim comes with its body; throws `conflict` elsewhere, and where its record was purged. */
+export function replayOf<First extends { readonly body_hash: Buffer }>(
+  first: First,
+  { bodyHash }: Pick<Claim, 'bodyHash'>,
+): First {
+  if (first.body_hash.length === 0) {
+    throw new Failure('conflict', 'The record of this Idempotency-Key was erased.')
+  }
+  if (!first.body_hash.equals(bodyHash)) {
+    throw new Failure('conflict', 'The Idempotency-Key was used with another body.')
+  }
+  return first
 }
 
 /** What is kept of a key, which may be anything: that of a purged record must not tell of a person. */

@@ -1,8 +1,8 @@
 import type { Sql } from 'postgres'
 import type { Identity, State } from '../../src/evidence/chain.ts'
-import { claimKey, insertEntry, json, shown } from './fragments.ts'
+import { claimKey, firstAnswers, insertEntry, json, shown } from './fragments.ts'
 import { listRuns } from './list-fragments.ts'
-import type { Claim, Entry, EntryRow, ListFilters, Shown, StateRow } from './rows.ts'
+import type { Claim, Entry, EntryRow, FirstAnswer, ListFilters, Shown, StateRow } from './rows.ts'
 
 interface RecordKey {
   readonly accountId: string
@@ -59,16 +59,8 @@ export async function findFirstAnswer(
   sql: Sql,
   accountId: string,
   key: string,
-): Promise<(Shown & { body_hash: Buffer }) | undefined> {
-  const [row] = await sql<(Shown & { body_hash: Buffer })[]>`
-    select ${shown(sql)}, body_hash from (
-      select c.id, c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent, h.accepted, h.preferences,
-        c.policy_version, c.created_at, c.created_at as updated_at, null::timestamptz as deleted_at, k.body_hash
-      from idempotency_keys k
-      join consents c on c.account_id = k.account_id and c.id = k.consent_id
-      join consent_history h on h.account_id = c.account_id and h.consent_id = c.id and h.version = 1
-      where k.account_id = ${accountId} and k.key = ${key}
-    ) first`
+): Promise<FirstAnswer | undefined> {
+  const [row] = await sql<FirstAnswer[]>`${firstAnswers(sql, accountId, sql`k.key = ${key}`)}`
   return row
 }
 

@@ -1,19 +1,23 @@
 import type { FastifyInstance } from 'fastify'
-import { consents } from '../../src/contract/index.ts'
+import { batchLimits, type ConsentBatch, consents, createBatch } from '../../src/contract/index.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { pathId, route, Verbatim } from '../http/route.ts'
+import { withUnits } from '../http/units.ts'
+import type { Quota } from '../quota/quota.ts'
 import { createConsent } from './create.ts'
+import { createConsents } from './create-many.ts'
 import { readIdempotencyKey } from './idempotency.ts'
 import { getPage } from './list.ts'
+import { refusalOf } from './outcome.ts'
 import { issueReceipt } from './receipt.ts'
 import * as service from './service.ts'
 
 const unknown = 'There is no such consent.'
 
-/** The six routes of the service specification's section 4, and the receipt. */
+/** The six routes of the service specification's section 4, the batch and the receipt. */
 export function consentRoutes(
   app: FastifyInstance,
-  deps: service.Deps & { readonly cursorSecret: Buffer; readonly signer: Signer },
+  deps: service.Deps & { readonly cursorSecret: Buffer; readonly signer: Signer; readonly quota: Quota },
 ): void {
   route(
     app,
@@ -24,6 +28,20 @@ export function consentRoutes(
       return new Verbatim(shown)
     },
     { isRepeatable: ({ headers }) => headers['idempotency-key'] !== undefined },
+  )
+  route(
+    app,
+    createBatch,
+    async ({ body: { records: rows } }, exchange) => {
+      const work = (paid: readonly unknown[]) => createConsents(deps, exchange.caller, paid)
+      const outcomes = await withUnits(deps.quota, exchange, { rows, work, refuse: refusalOf })
+      return new Verbatim(`{"results":[${outcomes.map(({ text }) => text).join()}]}`)
+    },
+    {
+      bodyLimit: batchLimits.bytes,
+      isRepeatable: ({ body }) =>
+        (body as ConsentBatch).records.every(row => Object(row).idempotency_key !== undefined),
+    },
   )
   route(app, consents.list, async ({ query }, { caller }) => new Verbatim(await getPage(deps, caller, query)))
   route(app, consents.get, async ({ params, query }, { caller }) => {

@@ -47,6 +47,13 @@ export interface BatchLink extends Link {
   readonly at: Date
 }
 
+/** The record that an Idempotency-Key made, as it was then. */
+export interface FirstAnswer extends Shown {
+  /** The key's hash, and that of the body it came with, which is empty once the record is purged. */
+  key: string
+  body_hash: Buffer
+}
+
 export interface ListFilters {
   readonly siteId?: string | undefined
   readonly subjectId?: string | undefined

@@ -15,6 +15,8 @@ const values: Readonly<Record<string, unknown>> = {
   region: 'BE',
   user_agent: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
   ip_address: '203.0.113.7',
+  idempotency_key: '0b0c7a52-61f4-4bb1-a1f9-0b6a6b1a2c4e',
+  replayed: false,
   preferences: { analytics: false, marketing: true },
   salt: '5f0c9a3be1d24780b6a1c07e94d5f238',
   record_hash: '9d5ab8f0c1b24b6cf2f7a9a5e0d13c48b1f2c6a7733fd0e9184a5c2b6d70e3f1',
@@ -81,7 +83,7 @@ export function exampleOf(
     return Object.fromEntries(fields.map(([key, field]) => [key, again(field, key)]))
   }
   if (anyOf && values[name] !== null) return again(anyOf[0])
-  if (name in values) return values[name]
+  if (name in values && (type !== 'array' || Array.isArray(values[name]))) return values[name]
   if (type === 'array') return [again(items)]
   if (type === 'boolean') return true
   if (type === 'integer') return schema.minimum

@@ -64,7 +64,7 @@ export const refusals = {
   },
   PayloadTooLarge: {
     code: 'payload_too_large',
-    description: 'The body is larger than 128 KiB; of a banner, than 16 KiB.',
+    description: 'The body is larger than 128 KiB; of a banner, than 16 KiB; of a batch, than 1 MiB.',
     message: 'The body is too large.',
     headers: quotaHeaders,
   },

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { banner } from './banner.ts'
+import { createBatch } from './batch.ts'
 import { consents } from './consents.ts'
 import { endpoint } from './endpoint.ts'
 import { health } from './health.ts'
@@ -23,7 +24,7 @@ const description = {
 
 /** Every endpoint of the service, by resource. */
 export const api = {
-  consents,
+  consents: { ...consents, createBatch },
   banner,
   session,
   keys,

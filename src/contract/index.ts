@@ -1,5 +1,6 @@
 export * from './api.ts'
 export * from './banner.ts'
+export * from './batch.ts'
 export * from './consent.ts'
 export * from './consents.ts'
 export * from './endpoint.ts'

@@ -90,6 +90,7 @@ const samples: Record<string, (own: Holdings) => unknown> = {
   overlap_hours: () => 0,
   email: own => own.email,
   password: () => 'wrong',
+  records: own => [{ site_id: own.siteId }],
 }
 
 /** A request that an endpoint takes of an account, but for one field if it is given. */

@@ -79,6 +79,7 @@ it('has every route there is, with all that it can name', () => {
     'consents.remove account params.id',
     'consents.history account params.id',
     'consents.receipt account params.id',
+    'consents.createBatch account',
     'banner.create site_token body.subject_id body.consent_id',
     'session.create anyone',
     'session.get session',

@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import { type Consent, consents } from '../../../src/contract/index.ts'
+import { type Consent, ConsentDraft, consents } from '../../../src/contract/index.ts'
 import type { Answer } from '../../support/service.ts'
 import { expectKept, type Owner } from '../consents/records.ts'
 
@@ -54,6 +54,29 @@ export const takers: readonly Taker[] = [
     }),
   },
   {
+    name: 'a row of a batch',
+    endpoint: { body: ConsentDraft, status: 201 },
+    fields: {
+      site_id: [],
+      consent_id: ['text'],
+      subject_id: ['text'],
+      accepted: ['boolean'],
+      preferences: ['object'],
+      policy_version: ['integer'],
+      ip_address: [],
+      user_agent: ['text', 'long text'],
+    },
+    free: 'preferences',
+    open: async owner => ({
+      required: { site_id: owner.siteId },
+      send: async (body, headers = {}) =>
+        ofRow(await owner.send('POST', '/batch', { body: batchOf(body), headers })),
+      expectStored: (answer, { ip_address: _, site_id = '', ...sent }) =>
+        expectRecord(owner, answer.body, { ...sent, site_id: String(site_id).toLowerCase() }),
+      state: async () => null,
+    }),
+  },
+  {
     name: 'update',
     endpoint: consents.update,
     fields: { accepted: ['boolean'], preferences: ['object'] },
@@ -69,6 +92,21 @@ export const takers: readonly Taker[] = [
     },
   },
 ]
+
+/** A batch of one row, whose body may be no JSON. */
+function batchOf(body: unknown): Buffer {
+  const isRaw = typeof body === 'string' || body instanceof Uint8Array
+  const row = Buffer.from(isRaw ? body : JSON.stringify(body))
+  return Buffer.concat([Buffer.from('{"records":['), row, Buffer.from(']}')])
+}
+
+/** The answer to a batch of one row as a single create would have given it. */
+function ofRow(answer: Answer): Answer {
+  const [outcome, ...more] = answer.body.results ?? []
+  if (!outcome || more.length > 0) return answer
+  const body = outcome.consent ?? outcome.error
+  return { ...answer, status: outcome.status, body, text: JSON.stringify(body) }
+}
 
 /** Expects a record as it was answered, read, listed and audited to hold each of the sent fields unchanged. */
 async function expectRecord(owner: Owner, record: Consent, sent: Readonly<Record<string, unknown>>) {

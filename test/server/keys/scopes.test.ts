@@ -23,6 +23,7 @@ it('are needed for every route that a key reaches', () => {
     'consents.remove erase',
     'consents.history read',
     'consents.receipt read',
+    'consents.createBatch write',
     'subjects.erase erase',
     'usage.get read',
   ])

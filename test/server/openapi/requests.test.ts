@@ -15,6 +15,7 @@ interface Operation {
 
 const {
   ConsentDraft,
+  BatchRow,
   ConsentChange,
   BannerDraft,
   KeyDraft,
@@ -26,6 +27,7 @@ const {
 } = contract
 const bodies = Object.entries({
   ConsentDraft,
+  BatchRow,
   ConsentChange,
   BannerDraft,
   KeyDraft,
@@ -170,5 +172,6 @@ function operationOf(path: string, method: string): Operation {
 function exampleOf(body: z.ZodType): object {
   const [endpoint] = endpoints().filter(one => one.body === body)
   const { requestBody } = operationOf(endpoint?.path ?? '', endpoint?.method ?? '')
-  return requestBody?.content['application/json']?.example as object
+  const example = requestBody?.content['application/json']?.example as object | undefined
+  return example ?? exampleOf(ConsentDraft) // of a row, which a batch has several of
 }

@@ -29,6 +29,7 @@ it('covers every route of an account', () => {
     'consents.remove',
     'consents.history',
     'consents.receipt',
+    'consents.createBatch',
     'session.get',
     'keys.list',
     'keys.create',

@@ -1,0 +1,96 @@
+import type { Sql } from 'postgres'
+import type { Actor } from '../../src/evidence/chain.ts'
+import { arrayOf } from '../db/array.ts'
+import { firstAnswers, insertEntries, shown } from './fragments.ts'
+import type { NewRecord } from './record.ts'
+import type { Claim, FirstAnswer, Shown } from './rows.ts'
+
+/** A record to be written, and the claim to its Idempotency-Key. */
+export interface NewRow {
+  readonly record: NewRecord
+  readonly claim: Claim | null
+}
+
+/** What is written at once. */
+export interface Batch {
+  readonly rows: readonly NewRow[]
+  readonly actor: Actor
+  /** A use of a key before this instant no longer counts. */
+  readonly freeBefore: Date
+}
+
+/** The present policy versions of those of some sites that the account has. */
+export async function findPolicyVersions(
+  sql: Sql,
+  accountId: string,
+  siteIds: readonly string[],
+): Promise<Map<string, number>> {
+  const rows = await sql<{ id: string; policy_version: number }[]>`
+    select id, policy_version from sites
+    where account_id = ${accountId} and id = any (${arrayOf(siteIds)}::uuid[])`
+  return new Map(rows.map(row => [row.id, row.policy_version]))
+}
+
+/**
+ * Writes records, their first audit entries and the claims to their Idempotency-Keys in one statement, and resolves to
+ * those that are written: a record whose key is taken is not. Keys are claimed in one order by everybody, so that of two
+ * batches that share some the second waits for the first, and never each for the other.
+ */
+export function insertConsents(
+  sql: Sql,
+  accountId: string,
+  { rows, actor, freeBefore }: Batch,
+): Promise<(Shown & { id: string })[]> {
+  return sql<(Shown & { id: string })[]>`
+    with ${made(sql, rows)}, site as (
+      select id from sites
+      where account_id = ${accountId} and id = any (${arrayOf(rows.map(({ record }) => record.site_id))}::uuid[])
+    ), k as (
+      insert into idempotency_keys as i (account_id, key, body_hash, consent_id, created_at)
+      select ${accountId}::uuid, e.key, e.body_hash, e.id, e.at from e join site on site.id = e.site_id
+      where e.key is not null order by e.key
+      on conflict (account_id, key) do update
+        set body_hash = excluded.body_hash, consent_id = excluded.consent_id, created_at = excluded.created_at
+        where i.created_at < ${freeBefore}
+      returning consent_id
+    ), c as (
+      insert into consents (
+        account_id, id, site_id, consent_id, subject_id, country, region, user_agent, ip_network, accepted,
+        preferences, policy_version, version, record_hash, chain_head, created_at, updated_at)
+      select ${accountId}::uuid, e.id, e.site_id, e.label, e.subject_id, e.country, e.region, e.user_agent,
+        e.ip_network, e.accepted, e.preferences, e.policy_version, 1, e.record_hash, e.hash, e.at, e.at
+      from e join site on site.id = e.site_id where e.key is null or e.id in (select consent_id from k)
+      returning *
+    ), ${insertEntries(sql, { action: 'created', actor })}
+    select id, ${shown(sql)} from c`
+}
+
+/** The records that some keys made, as they were then; none for a key that made none. */
+export function findFirstAnswers(
+  sql: Sql,
+  accountId: string,
+  keys: readonly string[],
+): Promise<FirstAnswer[]> {
+  return sql<FirstAnswer[]>`${firstAnswers(sql, accountId, sql`k.key = any (${arrayOf(keys)}::text[])`)}`
+}
+
+/** The CTE `e`: the rows of a batch as they were made. */
+function made(sql: Sql, rows: readonly NewRow[]) {
+  const column = (value: (row: NewRow) => Parameters<typeof arrayOf>[0][number]) => arrayOf(rows.map(value))
+  const field = (name: Exclude<keyof NewRecord, 'preferences' | 'link'>) =>
+    column(({ record }) => record[name])
+  const link = (name: keyof NewRecord['link']) => column(({ record }) => record.link[name])
+  return sql`e as (
+      select * from unnest(
+        ${field('id')}::uuid[], ${field('at')}::timestamptz[], ${field('site_id')}::uuid[],
+        ${field('consent_id')}::text[], ${field('subject_id')}::text[], ${field('country')}::text[],
+        ${field('region')}::text[], ${field('user_agent')}::text[], ${field('ip_network')}::cidr[],
+        ${field('accepted')}::boolean[], ${column(({ record }) => JSON.stringify(record.preferences))}::jsonb[],
+        ${field('policy_version')}::integer[], ${field('recordHash')}::bytea[], ${link('salt')}::bytea[],
+        ${link('payloadHash')}::bytea[], ${link('hash')}::bytea[],
+        ${column(({ claim }) => claim?.key ?? null)}::text[],
+        ${column(({ claim }) => claim?.bodyHash ?? null)}::bytea[]
+      ) as e (id, at, site_id, label, subject_id, country, region, user_agent, ip_network, accepted, preferences,
+        policy_version, record_hash, salt, payload_hash, hash, key, body_hash)
+    )`
+}

@@ -1,0 +1,67 @@
+import * as z from 'zod'
+import { Consent, ConsentDraft } from './consent.ts'
+import { endpoint, NoQuery } from './endpoint.ts'
+import { ErrorBody } from './errors.ts'
+
+/** What one batch may be: rows, and bytes of its body, which are read strictly and at one go. */
+export const batchLimits = { rows: 1000, bytes: 1024 * 1024 } as const
+
+/** A row of a batch: the body of a create, and what its header Idempotency-Key would be. */
+export const BatchRow = ConsentDraft.extend({
+  idempotency_key: z
+    .string('must be text')
+    .regex(/^[\x20-\x7e]{1,255}$/, 'must be 1 to 255 printable ASCII characters')
+    .optional()
+    .describe('Makes it happen once, as the header of a single create does.'),
+})
+export type BatchRow = z.output<typeof BatchRow>
+
+const size = `must have from 1 to ${batchLimits.rows} rows`
+
+/** The body of a batch. Its rows are looked at one by one, for one that is wrong stops no other. */
+export const ConsentBatch = z.strictObject({
+  records: z
+    .array(z.custom<z.input<typeof BatchRow>>().meta({ $ref: '#/components/schemas/BatchRow' }), size)
+    .min(1, size)
+    .max(batchLimits.rows, size),
+})
+export type ConsentBatch = z.output<typeof ConsentBatch>
+
+/** What became of a row: what a single create would have answered. */
+export const RowOutcome = z.union([
+  z.object({
+    status: z.literal(201),
+    consent: Consent,
+    replayed: z
+      .boolean()
+      .default(false)
+      .describe('Its key was used before: this is the first answer again, and nothing was made.'),
+  }),
+  z.object({
+    status: z.int().meta({ minimum: 400, maximum: 599 }),
+    error: ErrorBody,
+    retry_after: z
+      .number()
+      .meta({ type: 'integer', minimum: 1 })
+      .nullable()
+      .default(null)
+      .describe('After how many seconds to try it again, where that may help.'),
+  }),
+])
+export type RowOutcome = z.output<typeof RowOutcome>
+
+/** The outcomes of a batch, in the order of its rows. */
+export const BatchOutcome = z.object({ results: z.array(RowOutcome) })
+export type BatchOutcome = z.output<typeof BatchOutcome>
+
+export const createBatch = endpoint({
+  summary: 'Create up to 1,000 consent records, each with an outcome of its own',
+  method: 'POST',
+  path: '/api/v1/consents/batch',
+  access: 'account',
+  scope: 'write',
+  query: NoQuery,
+  body: ConsentBatch,
+  status: 200,
+  response: BatchOutcome,
+})

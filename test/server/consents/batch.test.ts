@@ -1,0 +1,234 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { coverAll } from '../../../server/evidence/log.ts'
+import { openSigner } from '../../../server/evidence/signer.ts'
+import { monthOf } from '../../../server/quota/month.ts'
+import type { Consent } from '../../../src/contract/index.ts'
+import { type TestAccount, useService } from '../../support/service.ts'
+import { verified } from '../verify/verified.ts'
+import { expectRefused, newOwner, type Owner, recordKeys, root, unknownId } from './records.ts'
+
+const service = useService()
+const path = `${root}/batch`
+let owner: Owner
+beforeAll(async () => {
+  owner = await newOwner(service)
+})
+
+type Outcome = { status: number; consent: Consent; replayed: boolean; error: object; retry_after: number }
+
+async function batch(records: readonly unknown[], { key }: TestAccount = owner) {
+  const answer = await service.call('POST', path, { key, body: { records } })
+  return { answer, results: (answer.body.results ?? []) as Outcome[] }
+}
+
+const statuses = (results: readonly Outcome[]) => results.map(({ status }) => status)
+const row = (fields: object = {}) => ({ site_id: owner.siteId, ...fields })
+
+async function countOf({ accountId }: TestAccount): Promise<number> {
+  const [found] =
+    await service.sql`select count(*)::int as count from consents where account_id = ${accountId}`
+  return found?.['count']
+}
+
+async function used({ accountId }: TestAccount): Promise<number> {
+  await service.quota.settle()
+  const [found] = await service.sql`
+    select used::int as used from usage where account_id = ${accountId} and month = ${monthOf(new Date())}::date`
+  return found?.['used'] ?? 0
+}
+
+describe('200', () => {
+  it('has for each row what a single create answers to it, whatever the others are', async () => {
+    const rows = [
+      row({ subject_id: 'a"\\,{}\n', accepted: true, preferences: { b: [1.5, 'é"\\'], a: null } }),
+      row({ acepted: true }),
+      row({ site_id: unknownId }),
+      row({ preferences: [] }),
+      row(),
+      row({ consent_id: 'null', ip_address: '203.0.113.7', user_agent: '', policy_version: 3 }),
+      { accepted: true },
+      [],
+      null,
+      'text',
+    ]
+    const { answer, results } = await batch(rows)
+    expect(answer.status).toBe(200)
+    for (const [index, sent] of rows.entries()) {
+      const single = await owner.post(sent === null ? 'null' : sent === 'text' ? '"text"' : sent)
+      const { status, consent, error, retry_after } = results[index] as Outcome
+      if (single.status !== 201) {
+        expect({ status, error, retry_after }).toEqual({
+          status: single.status,
+          error: single.body,
+          retry_after: null,
+        })
+        continue
+      }
+      const { id, created_at, updated_at, ...others } = single.body
+      expect(consent).toEqual({ ...consent, ...others })
+      expect(Object.keys(consent).sort()).toEqual(recordKeys)
+      expect((await owner.get(consent.id)).body).toEqual(consent)
+    }
+  })
+
+  it('makes a thousand records in the order of their rows, and every chain and the log verify', async () => {
+    const other = await newOwner(service)
+    const labels = Array.from({ length: 1000 }, (_, index) => `row ${index}`)
+    const { results } = await batch(
+      labels.map(consent_id => ({ site_id: other.siteId, consent_id, preferences: { label: consent_id } })),
+      other,
+    )
+    expect(new Set(statuses(results))).toEqual(new Set([201]))
+    expect(results.map(({ consent }) => consent.consent_id)).toEqual(labels)
+    const ids = results.map(({ consent }) => consent.id)
+    expect([...ids].sort()).toEqual(ids)
+    const page = await other.list({ limit: '100' })
+    expect(page.body.data.map(({ id }: Consent) => id)).toEqual(ids.slice(-100).reverse())
+    const history = await other.history(ids[500] ?? '')
+    expect(history.body.data).toMatchObject([
+      { action: 'created', version: 1, changed_by: 'api_key', actor_id: other.keyId },
+    ])
+    await coverAll({ sql: service.sql, signer: await openSigner(service.sql, null) })
+    const { findings, inspected } = await verified(service.sql, { account: other.accountId })
+    expect([findings, inspected.records, inspected.entries]).toEqual([[], 1000, 1000])
+  })
+
+  it("takes a site's current policy version, of each site its own", async () => {
+    const other = await newOwner(service)
+    await service.sql`update sites set policy_version = 7 where account_id = ${other.accountId}`
+    const { results } = await batch(
+      [{ site_id: other.siteId }, { site_id: other.siteId, policy_version: 2 }],
+      other,
+    )
+    expect(results.map(({ consent }) => consent.policy_version)).toEqual([7, 2])
+  })
+
+  it("answers for somebody else's site and for one that nobody has alike, and writes nothing", async () => {
+    const stranger = await newOwner(service)
+    const { results } = await batch([row({ site_id: stranger.siteId }), row({ site_id: unknownId })])
+    expect(results[0]).toEqual(results[1])
+    expect(results[0]).toMatchObject({ status: 404, error: { error: 'not_found' } })
+    expect(await countOf(stranger)).toBe(0)
+  })
+
+  it('is written by a session as its user', async () => {
+    const headers = await service.signIn(owner)
+    const answer = await service.call('POST', path, { headers, body: { records: [row()] } })
+    const history = await owner.history(answer.body.results[0].consent.id)
+    expect(history.body.data).toMatchObject([{ changed_by: 'user', actor_id: owner.userId }])
+  })
+})
+
+describe('an idempotency_key', () => {
+  it('has the first answer again, of a batch or of a single create, however often it comes', async () => {
+    const [one, two] = [row({ subject_id: 'one' }), row({ subject_id: 'two' })]
+    const single = await owner.post(one, { 'idempotency-key': 'of both' })
+    const first = await batch([
+      { ...one, idempotency_key: 'of both' },
+      { ...two, idempotency_key: 'of two' },
+      { ...two, idempotency_key: 'of two' },
+    ])
+    const again = await batch([{ ...two, idempotency_key: 'of two' }])
+    const { replayed, ...rest } = again.results[0] as Outcome
+    expect(statuses(first.results)).toEqual([201, 201, 201])
+    expect(first.results.map(result => result.replayed)).toEqual([true, false, true])
+    expect(first.results[0]?.consent).toEqual(single.body)
+    expect(first.results[2]?.consent).toEqual(first.results[1]?.consent)
+    expect([rest, replayed]).toEqual([{ status: 201, consent: first.results[1]?.consent }, true])
+    const later = await owner.post(two, { 'idempotency-key': 'of two' })
+    expect([later.body, later.headers['idempotent-replayed']]).toEqual([rest.consent, 'true'])
+  })
+
+  it('with another body is a 409, in one batch and in the next', async () => {
+    const { results } = await batch([
+      row({ idempotency_key: 'k' }),
+      row({ idempotency_key: 'k', accepted: true }),
+    ])
+    expect(statuses(results)).toEqual([201, 409])
+    const next = await batch([row({ idempotency_key: 'k', accepted: true }), row({ idempotency_key: 'k' })])
+    expect(statuses(next.results)).toEqual([409, 201])
+    expect(next.results[1]).toMatchObject({ replayed: true, consent: results[0]?.consent })
+  })
+
+  it('is free again after 24 hours, and after a row that made nothing', async () => {
+    const { results } = await batch([
+      row({ idempotency_key: 'free', accepted: 1 }),
+      row({ idempotency_key: 'free', site_id: unknownId }),
+      row({ idempotency_key: 'free' }),
+    ])
+    expect(statuses(results)).toEqual([400, 404, 201])
+    await service.sql`update idempotency_keys set created_at = created_at - interval '24 hours 1 second'`
+    const { results: later } = await batch([row({ idempotency_key: 'free', accepted: true })])
+    expect(later).toMatchObject([{ status: 201, replayed: false }])
+  })
+
+  it.each([[''], ['k'.repeat(256)], ['caf\u00e9'], ['tab\there'], [null], [1]])('%j is a 400', async key => {
+    const { results } = await batch([row({ idempotency_key: key })])
+    expect(results[0]).toMatchObject({ status: 400, error: { error: 'invalid_request' } })
+  })
+})
+
+describe('400', () => {
+  const member = (text: string) => `{"records":[{"site_id":"${unknownId}"},${text}]}`
+  it.each<[string, unknown]>([
+    ['no JSON', '{"records":'],
+    ['no rows', { records: [] }],
+    ['rows that are no list', { records: { 0: {} } }],
+    ['1,001 rows', { records: Array(1001).fill({}) }],
+    ['nothing', {}],
+    ['another field', { records: [{}], dry_run: true }],
+    ['a key twice in a row', member('{"accepted":true,"accepted":false}')],
+    ['__proto__ in a row', member('{"preferences":{"__proto__":{}}}')],
+    ['a number in a row that is not kept', member('{"policy_version":9007199254740993}')],
+    ['a row that is too deep', member(`{"preferences":${'{"a":'.repeat(40)}1${'}'.repeat(40)}}`)],
+  ])('refuses %s whole, and writes nothing', async (_what, body) => {
+    const before = await countOf(owner)
+    expectRefused(await service.call('POST', path, { key: owner.key, body }))
+    expect(await countOf(owner)).toBe(before)
+  })
+})
+
+describe('413', () => {
+  it('takes a body of 1 MiB and not a byte more', async () => {
+    const body = JSON.stringify({ records: [row()] }).padEnd(1024 * 1024)
+    expect((await service.call('POST', path, { key: owner.key, body })).status).toBe(200)
+    expect((await service.call('POST', path, { key: owner.key, body: `${body} ` })).status).toBe(413)
+  })
+})
+
+describe('the quota', () => {
+  it('gives a unit to each row, whatever becomes of it, and refuses the rows that there is none for', async () => {
+    const poor = await service.newAccount({ monthlyQuota: 10 })
+    const good = { site_id: poor.siteId }
+    const first = await batch([good, { site_id: unknownId }, {}, good, good, good], poor)
+    expect(statuses(first.results)).toEqual([201, 404, 400, 201, 201, 201])
+    expect([first.answer.headers['x-quota-remaining'], await used(poor)]).toEqual(['4', 6])
+    const second = await batch([...Array(4).fill(good), {}, good, good], poor)
+    expect(statuses(second.results)).toEqual([201, 201, 201, 201, 429, 429, 429])
+    expect(second.results[4]).toMatchObject({
+      error: { error: 'quota_exceeded' },
+      retry_after: expect.any(Number),
+    })
+    expect([second.answer.headers['x-quota-remaining'], await used(poor)]).toEqual(['0', 10])
+    expect((await batch([good], poor)).answer.status).toBe(429)
+    expect(await countOf(poor)).toBe(8)
+  })
+
+  it('is never passed by many batches at once, and every unit of it is spent', async () => {
+    const poor = await service.newAccount({ monthlyQuota: 500 })
+    const rows = Array(70).fill({ site_id: poor.siteId })
+    const done = await Promise.all(Array.from({ length: 10 }, () => batch(rows, poor)))
+    const all = done.flatMap(({ results }) => statuses(results))
+    expect(all.filter(status => status === 201)).toHaveLength(500)
+    expect([await countOf(poor), await used(poor)]).toEqual([500, 500])
+  })
+
+  it('has every unit back of a batch that fails on our side', async () => {
+    const poor = await service.newAccount({ monthlyQuota: 100 })
+    await service.sql`alter table consents rename to consents_away`
+    const { answer } = await batch(Array(60).fill({ site_id: poor.siteId }), poor)
+    await service.sql`alter table consents_away rename to consents`
+    expect(answer.status).toBe(500)
+    expect(await used(poor)).toBe(0)
+  })
+})
