@@ -1,9 +1,22 @@
 import { v7 } from 'uuid'
+import { pooledBytes } from '../src/evidence/random.ts'
 import { idOf } from '../src/evidence/uuid.ts'
 
-/** A new UUID version 7 (RFC 9562 section 5.7), above every other that this process made in the same millisecond. */
+/** The last id's millisecond since 1970, and its place within that (RFC 9562 section 6.2, method 1). */
+let [msecs, seq] = [0, 0]
+
+/** A new UUID version 7 (RFC 9562 section 5.7), above every other that this process made. */
 export function newId(): string {
-  return v7()
+  const random = pooledBytes(16)
+  const now = Date.now()
+  if (now > msecs) {
+    msecs = now
+    seq = random.readUInt32BE() >>> 1 // so that many more follow in the same millisecond
+  } else if (seq === 0xffff_ffff) {
+    msecs += 1
+    seq = 0
+  } else seq += 1
+  return v7({ random, msecs, seq })
 }
 
 /** The instant in a UUID version 7. */

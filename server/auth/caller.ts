@@ -58,15 +58,15 @@ export function isKeyCaller(caller: Caller): caller is KeyCaller {
 async function findKeyCaller(deps: AuthDeps, authorization: string): Promise<KeyCaller | null> {
   const { sql, keys, lookUps } = deps
   const key = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
-  const accountId = key && accountOfApiKey(key)
-  if (!key || !accountId) return null
+  if (!key) return null
   const keyHash = hashOf(key)
-  const row = await keys.get(keyHash.toString('base64'), () =>
-    lookUps.run('keys', () => findKey(sql, { accountId, keyHash })),
-  )
+  const row = await keys.get(keyHash.toString('base64'), async () => {
+    const accountId = accountOfApiKey(key)
+    return accountId ? await lookUps.run('keys', () => findKey(sql, { accountId, keyHash })) : undefined
+  })
   const now = new Date()
   if (!row || (row.expires_at && row.expires_at <= now)) return null
-  const { id, scopes, monthly_quota } = row
+  const { account_id: accountId, id, scopes, monthly_quota } = row
   const day = now.toISOString().slice(0, 10)
   if (row.last_used_on !== day) {
     row.last_used_on = day

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { idBytes, idOf } from '../../src/evidence/uuid.ts'
 
@@ -41,7 +41,7 @@ export function hintOf(text: string): string {
 
 /** What the database keeps of a key or token: its SHA-256. */
 export function hashOf(text: string): Buffer {
-  return createHash('sha256').update(text).digest()
+  return hash('sha256', text, 'buffer')
 }
 
 /** The ids in a credential, if it is well-formed and its checksum is right. */

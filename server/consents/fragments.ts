@@ -59,45 +59,29 @@ export function firstAnswers(sql: Sql, accountId: string, isWanted: Fragment) {
     ) as first`
 }
 
+/** The CTE `e`: the link of the one entry that a statement writes. */
+export function oneLink(sql: Sql, id: string, { at, link }: Entry) {
+  return sql`e as (
+      select ${id}::uuid as id, ${at}::timestamptz as at, ${link.salt}::bytea as salt,
+        ${link.payloadHash}::bytea as payload_hash, ${link.hash}::bytea as hash
+    )`
+}
+
 /**
- * The CTEs `h` and `l`: the audit entry of the record that the CTE `c` has written, which is its state after the event, and
- * the entry's place in the log that checkpoints are made of.
+ * The CTEs `h` and `l`: the audit entries of the records that the CTE `c` has written, which are their states after the
+ * event, with their links in the CTE `e`, and their places in the log that checkpoints are made of.
  */
-export function insertEntry(sql: Sql, { action, actor, at, link }: Entry) {
-  return entriesOf(
-    sql,
-    { action, actor },
-    {
-      from: sql`c`,
-      at: sql`${at}::timestamptz`,
-      salt: sql`${link.salt}::bytea`,
-      payloadHash: sql`${link.payloadHash}::bytea`,
-      hash: sql`${link.hash}::bytea`,
-    },
-  )
-}
-
-/** The same for all records that the CTE `c` has written, each with its link in the CTE `e`. */
-export function insertEntries(sql: Sql, event: Pick<Entry, 'action' | 'actor'>) {
-  const link = { at: sql`e.at`, salt: sql`e.salt`, payloadHash: sql`e.payload_hash`, hash: sql`e.hash` }
-  return entriesOf(sql, event, { from: sql`c join e on e.id = c.id`, ...link })
-}
-
-function entriesOf(
-  sql: Sql,
-  { action, actor }: Pick<Entry, 'action' | 'actor'>,
-  { from, at, salt, payloadHash, hash }: Record<'from' | 'at' | 'salt' | 'payloadHash' | 'hash', Fragment>,
-) {
+export function insertEntries(sql: Sql, { action, actor }: Pick<Entry, 'action' | 'actor'>) {
   return sql`h as (
       insert into consent_history (
         account_id, consent_id, version, action, accepted, preferences, policy_version, changed_by, actor_id,
         created_at, salt, payload_hash, hash)
       select c.account_id, c.id, c.version, ${action}, c.accepted, c.preferences, c.policy_version, ${actor.kind},
-        ${actor.id}::uuid, ${at}, ${salt}, ${payloadHash}, ${hash}
-      from ${from}
+        ${actor.id}::uuid, e.at, e.salt, e.payload_hash, e.hash
+      from c join e on e.id = c.id
     ), l as (
       insert into log_entries (account_id, consent_id, version, hash)
-      select c.account_id, c.id, c.version, ${hash} from ${from}
+      select c.account_id, c.id, c.version, e.hash from c join e on e.id = c.id
     )`
 }
 

@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import type { Identity, State } from '../../src/evidence/chain.ts'
-import { claimKey, firstAnswers, insertEntry, json, shown } from './fragments.ts'
+import { claimKey, firstAnswers, insertEntries, json, oneLink, shown } from './fragments.ts'
 import { listRuns } from './list-fragments.ts'
 import type { Claim, Entry, EntryRow, FirstAnswer, ListFilters, Shown, StateRow } from './rows.ts'
 
@@ -33,20 +33,20 @@ export async function insertConsent(
   { claim, isSitesPolicy }: { readonly claim: Claim | null; readonly isSitesPolicy: boolean },
 ): Promise<Shown | undefined> {
   const [row] = await sql<Shown[]>`
-    with site as (
+    with ${oneLink(sql, record.id, entry)}, site as (
       select id from sites where account_id = ${accountId} and id = ${record.site_id}
         ${isSitesPolicy ? sql`and policy_version = ${record.policy_version}` : sql``}
     ), ${claim ? claimKey(sql, accountId, record.id, entry.at, claim) : sql``} c as (
       insert into consents (
         account_id, id, site_id, consent_id, subject_id, country, region, user_agent, ip_network, accepted,
         preferences, policy_version, version, record_hash, chain_head, created_at, updated_at)
-      select ${accountId}::uuid, ${record.id}::uuid, site.id, ${record.consent_id}::text, ${record.subject_id}::text,
+      select ${accountId}::uuid, e.id, site.id, ${record.consent_id}::text, ${record.subject_id}::text,
         ${record.country}::text, ${record.region}::text, ${record.user_agent}::text, ${record.ip_network}::cidr,
         ${record.accepted}::boolean, ${json(sql, record)}::jsonb, ${record.policy_version}::integer, 1,
-        ${record.recordHash}::bytea, ${entry.link.hash}::bytea, ${entry.at}::timestamptz, ${entry.at}::timestamptz
-      from site ${claim ? sql`join k on true` : sql``}
+        ${record.recordHash}::bytea, e.hash, e.at, e.at
+      from site cross join e ${claim ? sql`join k on true` : sql``}
       returning *
-    ), ${insertEntry(sql, entry)}
+    ), ${insertEntries(sql, entry)}
     select ${shown(sql)} from c`
   return row
 }
@@ -98,13 +98,13 @@ export async function updateConsent(
   entry: Entry,
 ): Promise<Shown | undefined> {
   const [row] = await sql<Shown[]>`
-    with c as (
+    with ${oneLink(sql, id, entry)}, c as (
       update consents set
         accepted = ${state.accepted}, preferences = ${json(sql, state)}, updated_at = ${entry.at},
         deleted_at = ${state.deleted_at}, version = ${version + 1}, chain_head = ${entry.link.hash}
       where account_id = ${accountId} and id = ${id} and version = ${version} and deleted_at is null
       returning *
-    ), ${insertEntry(sql, entry)}
+    ), ${insertEntries(sql, entry)}
     select ${shown(sql)} from c`
   return row
 }

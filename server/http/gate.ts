@@ -71,10 +71,11 @@ export function installGate(app: FastifyInstance, deps: GateDeps): void {
     request.leave = await admission.enter(request.caller.accountId, request.patience)
     request.patience = Math.max(0, request.patience - (performance.now() - start))
   })
-  app.addHook('onSend', async (request, { statusCode }) => {
+  app.addHook('onSend', (request, { statusCode }, _payload, done) => {
     request.leave?.()
     if (statusCode >= 500) request.units?.giveBack()
     request.units = null // an answer that fails on its way out is answered once more
+    done()
   })
 }
 

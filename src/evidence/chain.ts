@@ -1,5 +1,6 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { jcs } from './canonical.ts'
+import { pooledBytes } from './random.ts'
 import { idBytes, idOf } from './uuid.ts'
 
 /** The state that an audit entry records. */
@@ -120,7 +121,7 @@ export function hashEntry(event: Omit<Event, 'state'>, payloadHash: Buffer): Buf
 }
 
 export function newSalt(): Buffer {
-  return randomBytes(saltBytes)
+  return pooledBytes(saltBytes)
 }
 
 /** The link for an event, with a salt of its own unless one is given. */
@@ -142,7 +143,5 @@ function prefixed(text: string): Buffer {
 }
 
 function sha256(...parts: Buffer[]): Buffer {
-  const hash = createHash('sha256')
-  for (const part of parts) hash.update(part)
-  return hash.digest()
+  return hash('sha256', Buffer.concat(parts), 'buffer')
 }
