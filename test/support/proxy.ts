@@ -46,9 +46,9 @@ export async function startProxy(target: number): Promise<TcpProxy> {
       later(() => void to.destroy())
     })
   }
-  const proxy = createServer({ allowHalfOpen: true }, client => {
+  const proxy = createServer({ allowHalfOpen: true, noDelay: true }, client => {
     if (isDark) return void silent.add(client.on('error', () => {}))
-    const server = connect({ port: target, host: '127.0.0.1', allowHalfOpen: true })
+    const server = connect({ port: target, host: '127.0.0.1', allowHalfOpen: true, noDelay: true })
     const link = { client, server, isDark: false }
     links.add(link)
     carry(link, client, server)
