@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import type { Row } from './numbers.ts'
 import { isWithin } from './numbers.ts'
+import { pages } from './pages.ts'
 import { line, machine, table } from './report.ts'
 import { server } from './server.ts'
 import { openStage, type Stage } from './stage.ts'
@@ -18,7 +19,7 @@ export interface Bench {
 }
 
 /** In the order in which they run: creates put live records on top of those of the seed. */
-const groups: Record<string, (bench: Bench) => AsyncGenerator<Row>> = { server }
+const groups: Record<string, (bench: Bench) => AsyncGenerator<Row>> = { server, pages }
 
 const usage = `npm run bench [-- [--pairs N] [--quick] [--json FILE] [group …]]
 groups: ${Object.keys(groups).join(', ')}
@@ -41,20 +42,21 @@ export async function bench(args: string[], bundles: string): Promise<number> {
     process.stderr.write(usage)
     return values.help ? 0 : 2
   }
+  const { undo, close } = undoing()
   const isQuick = values.quick
   const records = isQuick ? 50_000 : 1_000_200
   let stage: Promise<Stage> | undefined
   const context: Bench = {
     stage: () => {
-      stage ??= openStage({ bundles, records, tell })
+      stage ??= openStage({ bundles, records, tell, undo })
       return stage
     },
     pairs: Number(values.pairs),
     isQuick,
     bundles,
   }
-  const rows: Row[] = []
   try {
+    const rows: Row[] = []
     for (const name of positionals.length > 0 ? positionals : Object.keys(groups)) {
       tell(name)
       for await (const row of groups[name]?.(context) ?? []) {
@@ -65,10 +67,26 @@ export async function bench(args: string[], bundles: string): Promise<number> {
     const about = { ...machine(), postgresql: (await stage)?.version ?? null, records }
     process.stdout.write(table(about, rows))
     if (values.json) writeFileSync(values.json, `${JSON.stringify({ about, rows }, null, 1)}\n`)
+    return rows.every(isWithin) ? 0 : 1
   } finally {
-    await (await stage)?.close()
+    await close()
   }
-  return rows.every(isWithin) ? 0 : 1
+}
+
+/** Steps to undo at the end, or when somebody ends it before. */
+function undoing() {
+  const steps: (() => Promise<unknown> | unknown)[] = []
+  let closing: Promise<void> | undefined
+  const run = async () => {
+    for (const step of steps.splice(0).reverse()) await step()
+  }
+  const close = () => {
+    closing ??= run()
+    return closing
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => close().finally(() => process.exit(1)))
+  return { undo: (step: () => Promise<unknown> | unknown) => void steps.push(step), close }
 }
 
 function tell(text: string): void {

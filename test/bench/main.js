@@ -5,17 +5,14 @@ import { build } from 'esbuild'
 import { shared } from '../../bin/bundle.js'
 
 const folder = new URL(`../../dist/bench-${process.pid}/`, import.meta.url)
-try {
-  await build({
-    ...shared,
-    entryPoints: ['bench', 'ceiling'].map(name => `test/bench/${name}.ts`),
-    format: 'esm',
-    splitting: true,
-    outdir: fileURLToPath(folder),
-    packages: 'external',
-  })
-  const { bench } = await import(new URL('bench.js', folder).href)
-  process.exitCode = await bench(process.argv.slice(2), fileURLToPath(folder))
-} finally {
-  rmSync(folder, { recursive: true, force: true })
-}
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+await build({
+  ...shared,
+  entryPoints: ['bench', 'ceiling'].map(name => `test/bench/${name}.ts`),
+  format: 'esm',
+  splitting: true,
+  outdir: fileURLToPath(folder),
+  packages: 'external',
+})
+const { bench } = await import(new URL('bench.js', folder).href)
+process.exitCode = await bench(process.argv.slice(2), fileURLToPath(folder))

@@ -26,7 +26,6 @@ export interface Stage {
   readonly env: Env
   /** The headers of a request to our server. */
   readonly headers: Record<string, string>
-  close(): Promise<void>
 }
 
 /** Where the bundles of this folder are, and how many records there are to be. */
@@ -35,43 +34,33 @@ interface StageOptions {
   readonly records: number
   /** Told what is being done. */
   readonly tell: (text: string) => void
+  /** Takes what undoes a step, to be called in the reverse order. */
+  readonly undo: (step: () => Promise<unknown> | unknown) => void
 }
 
 /** Sets all of it up, in a database of its own: of a private PostgreSQL, or of the one that `DATABASE_URL` names. */
-export async function openStage({ bundles, records, tell }: StageOptions): Promise<Stage> {
-  const undo: (() => Promise<unknown> | unknown)[] = []
-  const close = async () => {
-    for (const step of undo.splice(0).reverse()) await step()
-  }
-  try {
-    const folder = mkdtempSync(join(tmpdir(), 'consentctl-bench-'))
-    undo.push(() => rmSync(folder, { recursive: true, force: true }))
-    tell('starting PostgreSQL')
-    const database = await openDatabase()
-    undo.push(database.remove)
-    const { url: databaseUrl } = database
-    const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })
-    undo.push(() => sql.end())
-    const env = { PATH: process.env['PATH'], HOME: folder, DATABASE_URL: databaseUrl }
-    const made = await runProgram(
-      [process.execPath, binary, 'admin', 'account', 'create', '--email', 'owner@example.com', '--json'],
-      { env },
-    )
-    const account = JSON.parse(made.stdout) as NewAccount
-    tell(`writing ${records} records`)
-    const seeded = await seed(sql, { accountId: account.account_id, siteId: account.site.id, records })
-    const [row] = await sql<{ version: string }[]>`select current_setting('server_version') as version`
-    const ours = await serveProgram([binary, 'serve'], { ...env, METRICS_PORT: '0' })
-    undo.push(ours.stop)
-    const ceiling = await serveProgram([join(bundles, 'ceiling.js'), databaseUrl, account.account_id], env)
-    undo.push(ceiling.stop)
-    const headers = { authorization: `Bearer ${account.api_key}`, 'content-type': 'application/json' }
-    const version = row?.version ?? ''
-    return { databaseUrl, version, sql, account, records, seeded, ours, ceiling, folder, env, headers, close }
-  } catch (error) {
-    await close()
-    throw error
-  }
+export async function openStage({ bundles, records, tell, undo }: StageOptions): Promise<Stage> {
+  const folder = mkdtempSync(join(tmpdir(), 'consentctl-bench-'))
+  undo(() => rmSync(folder, { recursive: true, force: true }))
+  tell('starting PostgreSQL')
+  const { url: databaseUrl, remove } = await openDatabase()
+  undo(remove)
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })
+  undo(() => sql.end({ timeout: 1 }))
+  const env = { PATH: process.env['PATH'], HOME: folder, DATABASE_URL: databaseUrl }
+  const making = ['admin', 'account', 'create', '--email', 'owner@example.com', '--json']
+  const made = await runProgram([process.execPath, binary, ...making], { env })
+  const account = JSON.parse(made.stdout) as NewAccount
+  tell(`writing ${records} records`)
+  const seeded = await seed(sql, { accountId: account.account_id, siteId: account.site.id, records })
+  const [row] = await sql<{ version: string }[]>`select current_setting('server_version') as version`
+  const ours = await serveProgram([binary, 'serve'], { ...env, METRICS_PORT: '0' })
+  undo(ours.stop)
+  const ceiling = await serveProgram([join(bundles, 'ceiling.js'), databaseUrl, account.account_id], env)
+  undo(ceiling.stop)
+  const headers = { authorization: `Bearer ${account.api_key}`, 'content-type': 'application/json' }
+  const version = row?.version ?? ''
+  return { databaseUrl, version, sql, account, records, seeded, ours, ceiling, folder, env, headers }
 }
 
 /** An empty database. */
