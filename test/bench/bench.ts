@@ -1,11 +1,15 @@
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { exports } from './export.ts'
+import { imports } from './import.ts'
+import { memory } from './memory.ts'
 import type { Row } from './numbers.ts'
 import { isWithin } from './numbers.ts'
 import { pages } from './pages.ts'
 import { line, machine, table } from './report.ts'
 import { server } from './server.ts'
 import { openStage, type Stage } from './stage.ts'
+import { start } from './start.ts'
 
 /** What a group of measurements is given. */
 export interface Bench {
@@ -19,7 +23,14 @@ export interface Bench {
 }
 
 /** In the order in which they run: creates put live records on top of those of the seed. */
-const groups: Record<string, (bench: Bench) => AsyncGenerator<Row>> = { server, pages }
+const groups: Record<string, (bench: Bench) => AsyncGenerator<Row>> = {
+  start,
+  server,
+  pages,
+  export: exports,
+  import: imports,
+  memory,
+}
 
 const usage = `npm run bench [-- [--pairs N] [--quick] [--json FILE] [group …]]
 groups: ${Object.keys(groups).join(', ')}

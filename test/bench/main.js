@@ -8,7 +8,7 @@ const folder = new URL(`../../dist/bench-${process.pid}/`, import.meta.url)
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 await build({
   ...shared,
-  entryPoints: ['bench', 'ceiling'].map(name => `test/bench/${name}.ts`),
+  entryPoints: ['bench', 'ceiling', 'bare-list', 'bare-create'].map(name => `test/bench/${name}.ts`),
   format: 'esm',
   splitting: true,
   outdir: fileURLToPath(folder),

@@ -12,6 +12,8 @@ export interface Row {
   readonly bare: readonly number[]
   /** What the median of the pairs' ratios is to be, at least or at most. */
   readonly bound?: { readonly least: number } | { readonly most: number }
+  /** Where no ratio has a bound, whether another number is out of its own. */
+  readonly isOver?: boolean
   /** What else was seen. */
   readonly notes?: string
 }
@@ -23,7 +25,7 @@ export function ratiosOf({ ours, bare }: Pick<Row, 'ours' | 'bare'>): number[] {
 export function isWithin(row: Row): boolean {
   const { bound } = row
   const ratio = median(ratiosOf(row))
-  if (!bound) return true
+  if (!bound) return !row.isOver
   return 'least' in bound ? ratio >= bound.least : ratio <= bound.most
 }
 

@@ -1,0 +1,45 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Bench } from './bench.ts'
+import { alternate, type Row } from './numbers.ts'
+import { runProgram } from './processes.ts'
+import { runBare, runOurs } from './runs.ts'
+import { binary, type Stage } from './stage.ts'
+
+/** Requests under way at once, on both sides. */
+const atOnce = 8
+
+/** An import of a file against a bare loop over its lines: a request for each line, and many lines in a request. */
+export async function* imports({ stage: open, pairs, isQuick, bundles }: Bench): AsyncGenerator<Row> {
+  const stage = await open()
+  const lines = isQuick ? 2000 : 10_000
+  const file = writeLines(stage, lines)
+  const bundle = join(bundles, 'bare-create.js')
+  const bare = async () => {
+    const args = [stage.ours.url, stage.account.api_key, file, String(atOnce)]
+    return (lines * 1000) / (await runBare(stage, bundle, args, { lines })).milliseconds
+  }
+  const ours = (more: string[]) => async () => {
+    const args = ['create', '--file', file, '--concurrency', String(atOnce), '-o', 'ndjson', ...more]
+    return (lines * 1000) / (await runOurs(stage, args, { lines })).milliseconds
+  }
+  const { stdout } = await runProgram([process.execPath, binary, 'create', '--help'], { env: stage.env })
+  const hasBatches = stdout.includes('--no-batch')
+  const single = await alternate(pairs, ours(hasBatches ? ['--no-batch'] : []), bare)
+  yield { group: 'import', name: `${lines} lines`, unit: '/s', ...single, bound: { least: 0.9 } }
+  if (!hasBatches) return
+  const batches = await alternate(pairs, ours([]), bare)
+  yield { group: 'import', name: `${lines} lines in batches`, unit: '/s', ...batches, bound: { least: 5 } }
+}
+
+/** A file of so many creates, one a line. */
+export function writeLines({ folder, account }: Stage, lines: number): string {
+  const file = join(folder, `creates-${lines}.ndjson`)
+  const line = (_: unknown, index: number) => {
+    const preferences = { marketing: true, analytics: false, personalisation: index % 2 === 0 }
+    const draft = { site_id: account.site.id, subject_id: `imported-${index}@example.com`, accepted: true }
+    return `${JSON.stringify({ ...draft, preferences })}\n`
+  }
+  writeFileSync(file, Array.from({ length: lines }, line).join(''))
+  return file
+}
