@@ -13,10 +13,8 @@ import { troubleOf } from '../db/errors.ts'
 import { coverAccount, type Log } from '../evidence/log.ts'
 import { findLastCheckpoint } from '../evidence/log-queries.ts'
 import { openSigner } from '../evidence/signer.ts'
+import { tellProgress } from '../progress.ts'
 import { accountsOf, verifyAll } from './verify.ts'
-
-/** Milliseconds until it is told how far the work is, for the first time and then again. */
-const [firstWord, nextWord] = [2000, 10_000]
 
 /** Verifies a database while its findings are read. */
 export function verifyDatabase(
@@ -27,7 +25,7 @@ export function verifyDatabase(
   const inspected = nothing()
   async function* findings(): AsyncGenerator<readonly DatabaseFinding[]> {
     const { sql, close } = await openShared(options, host, { mayBeNew: false })
-    const quiet = tellProgress(host, inspected)
+    const quiet = tellVerified(host, inspected)
     try {
       const scope = { account, kept: kept.map(readCheckpoint), records: true }
       for await (const found of verifyAll({ sql, signal, inspected }, scope)) {
@@ -53,7 +51,7 @@ export async function takeCheckpoints(
 ): Promise<TakenCheckpoints> {
   const { sql, config, close } = await openShared(options, host, { mayBeNew: false })
   const inspected = nothing()
-  const quiet = tellProgress(host, inspected)
+  const quiet = tellVerified(host, inspected)
   try {
     const signer = await openSigner(sql, config.signingKey)
     const scope = { account, kept: kept.map(readCheckpoint), records: false }
@@ -98,16 +96,9 @@ function nothing(): Inspected {
   return { accounts: 0, records: 0, entries: 0, checkpoints: 0 }
 }
 
-/** Tells how far the work is, where it takes long. Returns what ends that. */
-function tellProgress({ onWait }: ServerHost, inspected: Inspected): () => void {
-  const tell = () => {
-    const { records, checkpoints } = inspected
-    onWait?.(`verifying: ${records} records and ${checkpoints} checkpoints so far`)
-    timer = setTimeout(tell, nextWord)
-  }
-  let timer = setTimeout(tell, firstWord)
-  return () => {
-    clearTimeout(timer)
-    onWait?.(null)
-  }
+function tellVerified(host: ServerHost, inspected: Inspected): () => void {
+  return tellProgress(
+    host,
+    () => `verifying: ${inspected.records} records and ${inspected.checkpoints} checkpoints so far`,
+  )
 }
