@@ -23,6 +23,7 @@ import { purgeJob } from './purge/job.ts'
 import { Quota } from './quota/quota.ts'
 
 export { createAccount, purge, resetPassword } from './admin.ts'
+export { exportDatabase, importDatabase } from './transfer/admin.ts'
 export { takeCheckpoints, verifyDatabase } from './verify/admin.ts'
 
 const minute = 60 * 1000

@@ -1,4 +1,4 @@
-import type { Sql } from 'postgres'
+import type { ISql, Sql } from 'postgres'
 import tables from './migrations/0001_tables.sql'
 import idempotency from './migrations/0002_idempotency.sql'
 import service from './migrations/0003_service.sql'
@@ -14,8 +14,16 @@ const migrations: readonly (readonly [name: string, statements: string])[] = [
   ['0005_lists', lists],
 ]
 
+/** What the schema of this version is called. */
+export const schemaVersion = migrations.at(-1)?.[0] ?? ''
+
 /** One number for all nodes, so that two that start together migrate one after the other. */
 const lock = 7_266_328
+
+/** Until the end of its transaction nobody else migrates, and so no other node starts. */
+export async function lockSchema(tx: ISql): Promise<void> {
+  await tx`select pg_advisory_xact_lock(${lock})`
+}
 
 /**
  * Brings the schema to this version, in one transaction, and does nothing where it is there already. Throws what
@@ -24,7 +32,7 @@ const lock = 7_266_328
 export async function migrate(sql: Sql): Promise<void> {
   await sql.begin(async tx => {
     await tx`set local statement_timeout = 0`
-    await tx`select pg_advisory_xact_lock(${lock})`
+    await lockSchema(tx)
     await tx`create table if not exists migrations (name text primary key, applied_at timestamptz not null)`
     const applied = new Set((await tx<{ name: string }[]>`select name from migrations`).map(row => row.name))
     for (const [name, statements] of migrations) {

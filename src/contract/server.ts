@@ -1,4 +1,5 @@
 import type { Inspection, TakenCheckpoints, Verification } from './inspection.ts'
+import type { ExportOrder, ImportOrder, Transferred } from './transfer.ts'
 
 /** Where the records are kept: a PostgreSQL server by its URL, else the embedded one in a folder. */
 export interface DatabaseOptions {
@@ -97,6 +98,10 @@ export interface ServerModule {
     inspection: Inspection,
     host: ServerHost,
   ): Promise<TakenCheckpoints>
+  /** Writes a whole database, secrets and all, as one text. */
+  exportDatabase(options: DatabaseOptions, order: ExportOrder, host: ServerHost): Promise<Transferred>
+  /** Fills an empty database with what another one was, or leaves it empty. */
+  importDatabase(options: DatabaseOptions, order: ImportOrder, host: ServerHost): Promise<Transferred>
 }
 
 /**

@@ -96,6 +96,14 @@ export const tree: Group = {
         summary: 'Take the personal data of deleted records for good',
         load: async () => (await import('../commands/admin/purge.ts')).purge,
       },
+      export: {
+        summary: 'Write the whole database as one file, for another place',
+        load: async () => (await import('../commands/admin/export.ts')).exportDatabase,
+      },
+      import: {
+        summary: 'Fill an empty database with an export',
+        load: async () => (await import('../commands/admin/import.ts')).importDatabase,
+      },
     },
   },
 }

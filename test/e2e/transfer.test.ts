@@ -1,0 +1,174 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import postgres from 'postgres'
+import { beforeAll, describe, expect, inject, it } from 'vitest'
+import type { NewAccount } from '../../src/contract/index.ts'
+import { contentOf } from '../server/transfer/moved.ts'
+import { runBinary, useFolder } from '../support/cli.ts'
+import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
+import { newDatabase } from './rig.ts'
+
+const folder = useFolder()
+const at = (name: string) => join(folder.path, name)
+const env = () => ({ HOME: folder.path, LOG_LEVEL: 'error' })
+const first = () => ['--data-dir', at('first')]
+const admin = (...args: string[]) => runBinary(['admin', ...args], { env: env() })
+const on = (server: ServerProcess, key: string, ...args: string[]) =>
+  runBinary(args, {
+    env: {
+      ...env(),
+      CONSENTCTL_BASE_URL: server.url,
+      CONSENTCTL_API_KEY: key,
+      CONSENTCTL_CONFIG_DIR: folder.path,
+    },
+  })
+
+let account: NewAccount
+let cookie: string
+let listed: string
+beforeAll(async () => {
+  account = await createAccount(['--email', 'a@example.com', ...first()], env())
+  const server = await startServer([...first(), '--port', '0'], env())
+  writeFileSync(at('drafts.ndjson'), drafts(300))
+  const made = await on(
+    server,
+    account.api_key,
+    'create',
+    '--file',
+    at('drafts.ndjson'),
+    '--site',
+    account.site.id,
+    '-q',
+  )
+  expect(made).toMatchObject({ code: 0 })
+  const [id = ''] = made.stdout.split('\n')
+  await on(server, account.api_key, 'rm', id, '--yes')
+  cookie = (await signIn(server)).cookie
+  listed = (await on(server, account.api_key, 'list', '--all', '-o', 'ndjson')).stdout
+  expect(await admin('export', at('beside.ndjson'), ...first())).toMatchObject({ code: 0, stdout: '' })
+  await server.end('SIGTERM')
+})
+
+function drafts(count: number): string {
+  return Array.from(
+    { length: count },
+    (_, number) =>
+      `${JSON.stringify({ subject_id: `s${number}`, preferences: { number, text: 'ä\u2028"' } })}\n`,
+  ).join('')
+}
+
+async function signIn(server: ServerProcess) {
+  const answer = await fetch(`${server.url}/api/v1/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: server.url },
+    body: JSON.stringify({ email: account.user.email, password: account.user.password }),
+  })
+  return { status: answer.status, cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '' }
+}
+
+/** An empty database: on a real PostgreSQL where there is one. */
+async function newPlace(name: string): Promise<string[]> {
+  if (!inject('clusterUrl')) return ['--data-dir', at(name)]
+  return ['--database-url', await newDatabase(`consentctl_test_${name}`)]
+}
+
+/** How much memory a command takes at most, in KiB. */
+async function peakOf(...args: string[]): Promise<number> {
+  const peak = fileURLToPath(new URL('../support/peak.cjs', import.meta.url))
+  const { code, stderr } = await runBinary(['admin', ...args], {
+    env: { ...env(), NODE_OPTIONS: `--require ${peak}` },
+  })
+  expect(code).toBe(0)
+  return Number(/^peak (\d+)$/m.exec(stderr)?.[1])
+}
+
+/** What must go on to work on a server of the same data. */
+async function expectMoved(database: string[]): Promise<void> {
+  expect(await admin('verify', ...database)).toMatchObject({ code: 0 })
+  const server = await startServer([...database, '--port', '0'], env())
+  try {
+    expect((await on(server, account.api_key, 'list', '--all', '-o', 'ndjson')).stdout).toBe(listed)
+    const session = await fetch(`${server.url}/api/v1/session`, { headers: { cookie } })
+    expect(session.status).toBe(200)
+    expect(await signIn(server)).toMatchObject({ status: expect.toSatisfy((status: number) => status < 300) })
+    const made = await on(server, account.api_key, 'create', '--site', account.site.id, '-q')
+    expect(made).toMatchObject({ code: 0 })
+  } finally {
+    await server.end('SIGTERM')
+  }
+}
+
+describe('a service moves', () => {
+  it('to another place and back, and its keys, passwords and sessions go on to work', async () => {
+    const [there, back] = [await newPlace('there'), ['--data-dir', at('back')]]
+    const exported = await admin('export', at('one.ndjson'), ...first())
+    expect(exported).toMatchObject({ code: 0, stdout: '' })
+    expect(exported.stderr).toContain('exported 300 records')
+    expect(statSync(at('one.ndjson')).mode & 0o777).toBe(0o600)
+    const imported = await admin('import', at('one.ndjson'), ...there)
+    expect(imported).toMatchObject({ code: 0, stdout: '' })
+    expect(imported.stderr).toContain('imported 300 records')
+    const { stdout: text } = await admin('export', '-', ...there)
+    expect(contentOf(text)).toBe(contentOf(readFileSync(at('one.ndjson'), 'utf8')))
+    await expectMoved(there)
+    const { stdout: grown } = await admin('export', '-', ...there)
+    const returned = await runBinary(['admin', 'import', '-', ...back], { env: env(), stdin: grown })
+    expect(returned).toMatchObject({ code: 0 })
+    expect(contentOf((await admin('export', '-', ...back)).stdout)).toBe(contentOf(grown))
+    expect(await admin('verify', ...back)).toMatchObject({ code: 0 })
+  })
+
+  it.runIf(inject('clusterUrl'))('in memory that does not grow with its records', async () => {
+    const source = await newPlace('large')
+    const sql = postgres(source[1] ?? '', { max: 1, onnotice: () => {} })
+    await admin('account', 'create', '--email', 'b@example.com', ...source)
+    const peaks: { [verb: string]: number[] } = { export: [], import: [] }
+    for (const rows of [10_000, 90_000]) {
+      await sql`
+        insert into log_entries (account_id, consent_id, version, hash)
+        select gen_random_uuid(), gen_random_uuid(), 1, sha256(n::text::bytea) from generate_series(1, ${rows}::int) n`
+      const file = at(`${rows}.ndjson`)
+      peaks['export']?.push(await peakOf('export', file, ...source))
+      peaks['import']?.push(await peakOf('import', file, ...(await newPlace('large_copy'))))
+    }
+    await sql.end()
+    for (const [few = 0, many = 0] of Object.values(peaks)) expect(many / few).toBeLessThan(1.4)
+  })
+})
+
+describe('an import', () => {
+  it('beside a running server, or into what is not empty, is a conflict, and changes nothing', async () => {
+    const before = contentOf((await admin('export', '-', ...first())).stdout)
+    const { code, stderr } = await admin('import', at('beside.ndjson'), ...first())
+    expect(code).toBe(5)
+    expect(stderr).toContain('the database is not empty')
+    expect(stderr).toContain('make a new one')
+    expect(contentOf((await admin('export', '-', ...first())).stdout)).toBe(before)
+  })
+
+  it('of what is cut off ends with 5, and the next one begins from nothing', async () => {
+    const whole = readFileSync(at('beside.ndjson'))
+    writeFileSync(at('cut.ndjson'), whole.subarray(0, whole.length - 100))
+    const third = await newPlace('third')
+    const { code, stderr } = await admin('import', at('cut.ndjson'), ...third)
+    expect({ code, stderr }).toMatchObject({ code: 5, stderr: expect.stringContaining('is cut off') })
+    expect(await admin('import', at('beside.ndjson'), ...third)).toMatchObject({ code: 0 })
+    expect(await admin('verify', ...third)).toMatchObject({ code: 0 })
+  })
+
+  it('of a file that is not there makes no database', async () => {
+    expect(await admin('import', at('no such file'), '--data-dir', at('none'))).toMatchObject({ code: 2 })
+    expect(() => statSync(at('none'))).toThrow('ENOENT')
+  })
+})
+
+describe('an export', () => {
+  it('replaces no file, and makes none where there is no database', async () => {
+    const [code, before] = [2, readFileSync(at('beside.ndjson'), 'utf8')]
+    expect(await admin('export', at('beside.ndjson'), ...first())).toMatchObject({ code })
+    expect(readFileSync(at('beside.ndjson'), 'utf8')).toBe(before)
+    expect(await admin('export', at('new.ndjson'), '--data-dir', at('none'))).toMatchObject({ code: 3 })
+    expect(() => statSync(at('new.ndjson'))).toThrow('ENOENT')
+  })
+})

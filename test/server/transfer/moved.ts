@@ -1,0 +1,48 @@
+import type { Sql } from 'postgres'
+import { exportAll } from '../../../server/transfer/export.ts'
+import { importAll } from '../../../server/transfer/import.ts'
+import { tableNames } from '../../../server/transfer/tables.ts'
+
+/** Never aborted. */
+const { signal } = new AbortController()
+
+export async function exportText(sql: Sql): Promise<string> {
+  let text = ''
+  const write = async (piece: string) => {
+    text += piece
+  }
+  await exportAll(sql, { write, signal }, { rows: 0, records: 0 })
+  return text
+}
+
+/** Imports bytes that come in pieces of so many. Resolves to why it was refused, else to how much was imported. */
+export async function importBytes(sql: Sql, bytes: Uint8Array, piece = 1000) {
+  async function* source() {
+    for (let at = 0; at < bytes.length; at += piece) yield bytes.subarray(at, at + piece)
+  }
+  const done = { rows: 0, records: 0 }
+  try {
+    await importAll(sql, { source: source(), name: 'the file', signal }, done)
+    return done
+  } catch (error) {
+    return error as Error & { obstacle?: string }
+  }
+}
+
+export async function countAll(sql: Sql): Promise<number> {
+  let sum = 0
+  for (const table of tableNames) {
+    const [row] = await sql<{ count: string }[]>`select count(*) from ${sql(table)}`
+    sum += Number(row?.count)
+  }
+  return sum
+}
+
+export async function emptyAll(sql: Sql): Promise<void> {
+  for (const table of [...tableNames].reverse()) await sql`delete from ${sql(table)}`
+}
+
+/** What two exports of the same data have in common: all but when they were made. */
+export function contentOf(text: string): string {
+  return text.replace(/"created_at":"[^"]+"/, '').replace(/"sha256":"\w+"/, '')
+}

@@ -1,0 +1,185 @@
+import { createHash } from 'node:crypto'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { schemaVersion } from '../../../server/db/migrate.ts'
+import { tableNames, tables } from '../../../server/transfer/tables.ts'
+import { useDatabase } from '../../support/database.ts'
+import { someChanges } from '../../support/readme.ts'
+import { type TestAccount, useService } from '../../support/service.ts'
+import { contentOf, countAll, emptyAll, exportText, importBytes } from './moved.ts'
+
+const service = useService()
+const target = useDatabase()
+let account: TestAccount
+let text: string
+beforeAll(async () => {
+  account = await service.newAccount({ password: 'a password', monthlyQuota: 9_007_199_254_740_991 })
+  await fill()
+  text = await exportText(service.sql)
+})
+beforeEach(() => emptyAll(target.sql))
+
+const nasty = 'a\u2028b\u0001\\"\t\r\n{"end":1}\uFEFF\u{10FFFF}e\u0301 \uFDFA'
+
+async function fill() {
+  const { sql } = service
+  const { key, siteId, accountId } = account
+  const create = (fields: object, headers = {}) =>
+    service.call('POST', '/api/v1/consents', { key, headers, body: { site_id: siteId, ...fields } })
+  const bodies = [
+    {
+      subject_id: nasty,
+      consent_id: `${nasty}2`,
+      preferences: { [nasty]: [nasty, null, 0.1, {}] },
+    },
+    { subject_id: ' ', user_agent: nasty, ip_address: '2001:db8::1', accepted: true },
+    { preferences: { number: 9_007_199_254_740_991, text: '\\x00', nothing: null } },
+  ]
+  for (const [index, body] of bodies.entries())
+    expect(
+      await create(body, { 'idempotency-key': `k${index}` }).then(({ text, status }) => [status, text]),
+    ).toEqual([201, expect.anything()])
+  const { body } = await create({ subject_id: 'gone' })
+  await service.call('DELETE', `/api/v1/consents/${body.id}`, { key })
+  await sql`
+    update consents set preferences = '{"a": 1.10, "b": 12345678901234567890.000000001, "c": 1e-40, "d": 1e400}'
+    where account_id = ${accountId} and id = ${body.id}`
+  await sql`update usage set used = 9223372036854775807, held_until = '2026-05-01T00:00:00.001+14:00'`
+  for (let count = 0; count < 1200; count += 1)
+    await sql`insert into secrets (name, value) values (${`s${count}`}, ${Buffer.of(count & 255, 0, 255)})`
+}
+
+describe('an export', () => {
+  it('knows every table of the schema, by its key and after those that it refers to', async () => {
+    const { sql } = service
+    const keys = await sql<{ name: string; key: string }[]>`
+      select c.relname as name,
+        (select string_agg(attname, ', ' order by place) from pg_index i, unnest(i.indkey) with ordinality k (num, place)
+          join pg_attribute a on a.attnum = k.num
+          where i.indrelid = c.oid and i.indisprimary and a.attrelid = c.oid) as key
+      from pg_class c where relnamespace = 'public'::regnamespace and relkind = 'r' and relname <> 'migrations'`
+    expect([...tableNames].sort()).toEqual(keys.map(({ name }) => name).sort())
+    const orders = Object.fromEntries(keys.map(({ name, key }) => [name, key]))
+    for (const name of tableNames) {
+      const { strings } = tables[name](sql) as unknown as { strings: string[] }
+      expect(`${name}: ${strings.join('').replaceAll(' collate "C"', '')}`).toBe(`${name}: ${orders[name]}`)
+    }
+    const references = await sql<{ table: string; of: string }[]>`
+      select confrelid::regclass::text as of, conrelid::regclass::text as table from pg_constraint where contype = 'f'`
+    expect(references.length).toBeGreaterThan(0)
+    const place = (name: string) => (tableNames as string[]).indexOf(name)
+    expect(references.filter(({ of, table }) => place(of) >= place(table))).toEqual([])
+  })
+
+  it('is one line of JSON for each row, then the counts and the SHA-256 of what came before', () => {
+    const lines = text.split('\n')
+    expect(lines.pop()).toBe('')
+    const { end } = JSON.parse(lines.pop() ?? '')
+    const before = text.slice(0, text.lastIndexOf('{"end":{'))
+    expect(end.sha256).toBe(createHash('sha256').update(before).digest('hex'))
+    for (const name of tableNames) {
+      const rows = lines.filter(line => Object.keys(JSON.parse(line))[0] === name)
+      expect(`${name} ${rows.length}`).toBe(`${name} ${end.rows[name]}`)
+    }
+    expect(end.rows).toMatchObject({ consents: 4, consent_history: 5, secrets: expect.any(Number) })
+  })
+
+  it('of what was imported is the same to the byte, whatever values there are', async () => {
+    const done = await importBytes(target.sql, Buffer.from(text))
+    expect(done).toMatchObject({ records: 4, rows: text.split('\n').length - 3 })
+    const again = await exportText(target.sql)
+    expect(contentOf(again)).toBe(contentOf(text))
+    expect(again).toContain('1.10, "b": 12345678901234567890.000000001')
+    expect(again).toContain('"used":9223372036854775807')
+    expect(again).toContain('2026-04-30T10:00:00.001+00:00')
+  })
+})
+
+describe('an import', () => {
+  const refusedWith = async (bytes: Uint8Array) => {
+    const answer = await importBytes(target.sql, bytes)
+    expect(answer).toMatchObject({ name: 'OperatorError', obstacle: 'invalid' })
+    expect(await countAll(target.sql)).toBe(0)
+    return (answer as Error).message
+  }
+
+  it('takes its bytes in pieces of any length', async () => {
+    const small = await exportText(target.sql)
+    for (const piece of [1, 2, 7, 1_000_000]) {
+      expect(await importBytes(target.sql, Buffer.from(small), piece)).toEqual({ rows: 0, records: 0 })
+    }
+    expect(await importBytes(target.sql, Buffer.from(text), 3)).toMatchObject({ records: 4 })
+  })
+
+  it('refuses a file that is cut off, wherever, and says so', async () => {
+    const bytes = Buffer.from(text)
+    const lines = [...bytes.keys()].filter(at => bytes[at] === 10).map(at => at + 1)
+    const edges = [lines[0], lines[1], lines[700], lines.at(-3), lines.at(-2)].map(Number)
+    for (const at of [1, ...edges, ...edges.map(edge => edge + 5), bytes.length - 1])
+      expect(await refusedWith(bytes.subarray(0, at))).toContain('is cut off')
+    expect(await refusedWith(Buffer.alloc(0))).toContain('is empty')
+  })
+
+  it('refuses a file of which one byte was changed, and repeats nothing of what is in it', async () => {
+    const lines = text.split('\n').filter(line => !/^\{"secrets":\{"name":"s\d/.test(line))
+    const bytes = Buffer.from(await resealed(`${lines.slice(0, -2).join('\n')}\n`))
+    expect(await importBytes(target.sql, bytes)).toMatchObject({ records: 4 })
+    await emptyAll(target.sql)
+    const changes = someChanges(bytes).filter((_, index) => index % 12 === 0)
+    for (const { at, byte } of changes) {
+      const changed = Buffer.from(bytes)
+      changed[at] = byte
+      expect(await refusedWith(changed)).not.toMatch(/example\.com|scrypt/)
+    }
+  })
+
+  it('refuses two files in one, another format, another schema, other columns, and what is no export', async () => {
+    const header = text.slice(0, text.indexOf('\n'))
+    const rest = text.slice(header.length)
+    const refused = (other: string) => refusedWith(Buffer.from(other))
+    expect(await refused(text + text)).toContain('goes on after its end')
+    expect(await refused(header.replace('"consentctl_export":1', '"consentctl_export":2') + rest)).toContain(
+      'format 2',
+    )
+    expect(await refused(header.replace(schemaVersion, '0003_service') + rest)).toContain(
+      'schema 0003_service',
+    )
+    expect(await refused(header.replace('"session_version"', '"another"') + rest)).toContain('table users')
+    expect(await refused(header.replace('"usage":', '"other":') + rest)).toContain('table other')
+    expect(await refused('{"id":"1"}\n')).toContain('is no export')
+    expect(await refused(`${'x'.repeat(5_000_000)}`)).toContain('longer than any row')
+  })
+
+  it('refuses rows that another one is missing to, or that are there twice', async () => {
+    const lines = text.split('\n').slice(0, -2)
+    const without = lines.filter(line => !line.startsWith('{"sites":'))
+    expect(await refusedWith(Buffer.from(await resealed(`${without.join('\n')}\n`)))).toContain(
+      'SQLSTATE 23503',
+    )
+    const row = lines.findIndex(line => line.startsWith('{"users":'))
+    const twice = lines.toSpliced(row, 0, lines[row] ?? '')
+    expect(await refusedWith(Buffer.from(await resealed(`${twice.join('\n')}\n`)))).toContain(
+      'SQLSTATE 23505',
+    )
+  })
+
+  it('refuses a database that is not empty, and leaves it as it is', async () => {
+    for (const fill of [
+      target.sql`insert into secrets (name, value) values ('cursors', '\\x00')`,
+      target.sql`insert into accounts (account_id, plan, created_at) values (${account.accountId}, 'free', now())`,
+    ]) {
+      await fill
+      expect(await importBytes(target.sql, Buffer.from(text))).toMatchObject({ obstacle: 'conflict' })
+      expect(await countAll(target.sql)).toBe(1)
+      await emptyAll(target.sql)
+    }
+  })
+})
+
+/** An export of these lines with an end that fits them, whatever they are. */
+async function resealed(before: string): Promise<string> {
+  const rows = Object.fromEntries(
+    tableNames.map(name => [name, before.split('\n').filter(line => line.startsWith(`{"${name}":`)).length]),
+  )
+  const sha256 = createHash('sha256').update(before).digest('hex')
+  return `${before}${JSON.stringify({ end: { rows, sha256 } })}\n`
+}

@@ -1,0 +1,91 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import { describe, expect, it } from 'vitest'
+import type { ServerModule } from '../../../src/contract/index.ts'
+import { useFolder } from '../../support/cli.ts'
+import { useCli } from '../support.ts'
+
+const cli = useCli()
+const folder = useFolder()
+const at = (name: string) => join(folder.path, name)
+
+/** A server that exports two lines, and says what it was given to import. */
+function serverOf(failure?: Error) {
+  const given: string[] = []
+  const server: Partial<ServerModule> = {
+    exportDatabase: async (_, { write }) => {
+      await write('one\n')
+      if (failure) throw failure
+      await write('two\n')
+      return { rows: 2, records: 1 }
+    },
+    importDatabase: async (_, { source, name }) => {
+      let text = ''
+      for await (const chunk of source) text += Buffer.from(chunk).toString()
+      given.push(name, text)
+      return { rows: 2, records: 1 }
+    },
+  }
+  return { given, loadServer: async () => server as ServerModule }
+}
+
+describe('admin export', () => {
+  it('writes a file for its owner alone, and says how much is in it', async () => {
+    const { code, stdout, stderr } = await cli.run(['admin', 'export', at('a')], serverOf())
+    expect({ code, stdout, stderr }).toEqual({
+      ...{ code: 0, stdout: '' },
+      stderr: `exported 1 record, 2 rows in all to ${at('a')}\n`,
+    })
+    expect(readFileSync(at('a'), 'utf8')).toBe('one\ntwo\n')
+    expect(statSync(at('a')).mode & 0o777).toBe(0o600)
+  })
+
+  it('leaves nothing where it fails in the middle', async () => {
+    const { code } = await cli.run(['admin', 'export', at('b')], serverOf(new Error('gone')))
+    expect(code).toBe(1)
+    expect(existsSync(at('b'))).toBe(false)
+  })
+
+  it('puts secrets on a terminal only where that is asked for twice', async () => {
+    const tty = { stdout: true, stderr: true }
+    const refused = await cli.run(['admin', 'export', '-'], { ...serverOf(), tty })
+    expect(refused).toMatchObject({ code: 2, stdout: '' })
+    expect(refused.stderr).toContain('--force')
+    const forced = await cli.run(['admin', 'export', '-', '--force'], { ...serverOf(), tty })
+    expect(forced).toMatchObject({ code: 0, stdout: 'one\ntwo\n' })
+    expect(await cli.run(['admin', 'export', '-'], serverOf())).toMatchObject({
+      code: 0,
+      stdout: 'one\ntwo\n',
+    })
+  })
+
+  it('fails where its reader has gone, for what that has is not whole', async () => {
+    const stdout = new Writable({
+      write: (_chunk, _encoding, callback) => callback(Object.assign(new Error('gone'), { code: 'EPIPE' })),
+    })
+    const { code, stderr } = await cli.run(['admin', 'export', '-'], { ...serverOf(), stdout })
+    expect(code).toBe(1)
+    expect(stderr).toContain('gone before its end')
+  })
+})
+
+describe('admin import', () => {
+  it('reads a file, or standard input', async () => {
+    writeFileSync(at('c'), 'one\ntwo\n')
+    const server = serverOf()
+    const { code, stdout, stderr } = await cli.run(['admin', 'import', at('c')], server)
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect(stderr).toContain('imported 1 record, 2 rows in all; consentctl admin verify')
+    expect(await cli.run(['admin', 'import', '-'], { ...server, stdin: 'three\n' })).toMatchObject({
+      code: 0,
+    })
+    expect(server.given).toEqual([at('c'), 'one\ntwo\n', 'standard input', 'three\n'])
+  })
+
+  it('of a file that is not there does not begin', async () => {
+    const server = serverOf()
+    expect(await cli.run(['admin', 'import', at('no')], server)).toMatchObject({ code: 2, stdout: '' })
+    expect(server.given).toEqual([])
+  })
+})
