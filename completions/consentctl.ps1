@@ -60,6 +60,8 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin checkpoint' = 'admin checkpoint'
     'admin user' = 'admin user'
     'admin purge' = 'admin purge'
+    'admin export' = 'admin export'
+    'admin import' = 'admin import'
     'admin account create' = 'admin account create'
     'admin user password' = 'admin user password'
   }
@@ -115,7 +117,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'commands' = @()
     'doctor' = @()
     'serve' = @()
-    'admin' = @(@('account', 'Administer accounts'), @('verify', 'Verify every record, its history and the log'), @('checkpoint', 'Keep a signed checkpoint of the log in a file'), @('user', 'Administer users'), @('purge', 'Take the personal data of deleted records for good'))
+    'admin' = @(@('account', 'Administer accounts'), @('verify', 'Verify every record, its history and the log'), @('checkpoint', 'Keep a signed checkpoint of the log in a file'), @('user', 'Administer users'), @('purge', 'Take the personal data of deleted records for good'), @('export', 'Write the whole database as one file, for another place'), @('import', 'Fill an empty database with an export'))
     'admin account' = @(, @('create', 'Create an account with its owner, a site and an API key'))
     'admin account create' = @()
     'admin verify' = @()
@@ -123,6 +125,8 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin user' = @(, @('password', 'Give a user a new password'))
     'admin user password' = @()
     'admin purge' = @()
+    'admin export' = @()
+    'admin import' = @()
   }
   $flags = @{
     'create' = @(@('--site', 'the site the record belongs to'), @('--accepted', 'the subject accepted'), @('--refused', 'the subject refused'), @('--pref', 'a preference; repeat for more (true, false, numbers and JSON are typed)'), @('--preferences', 'all preferences as a JSON object, from a file or standard input'), @('--consent-id', 'your own label for it'), @('--subject', 'whose consent it is'), @('--policy-version', 'the version of the policy; the site’s current one if not given'), @('--ip-address', 'the address it came from; never shown again'), @('--user-agent', 'the browser it came from'), @('--file', 'create a record for each line of a file, or of standard input'), @('--format', 'what the lines are; else by the file’s name: .csv, or else NDJSON'), @('--csv-unguard', 'take away the '' that guards cells beginning with = + - @ in CSV'), @('--concurrency', 'how many requests are under way at once, from 1 to 64 (8)'), @('--max-errors', 'stop when so many lines failed'), @('--fail-fast', 'stop at the first line that fails'), @('--failed-out', 'a new file for the lines that failed, as they came'), @('--resume', 'go on with a file’s job that was stopped'), @('--ignore-quota', 'begin though the month’s quota does not suffice'), @('--dry-run', 'send nothing: print the request, or check every line of a file'))
@@ -183,6 +187,8 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin user' = @()
     'admin user password' = @(@('--email', 'the e-mail that the user signs in with'), @('--password-stdin', 'read the new password from standard input instead of making one'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
     'admin purge' = @(@('--older-than', 'days since the deletion (PURGE_AFTER_DAYS, or 30 if that is never)'), @('--dry-run', 'count what would be purged, and change nothing'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'), @('--yes', 'do not ask; needed, or --confirm, where nobody can be asked'), @('-y', 'do not ask; needed, or --confirm, where nobody can be asked'), @('--confirm', 'do not ask, and go on only if exactly so many records are there'))
+    'admin export' = @(@('--force', 'print it on a terminal all the same'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
+    'admin import' = @(@('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
   }
   $everywhere = @(@('--version', 'print the version'), @('-V', 'print the version'), @('--output', 'how to print records'), @('-o', 'how to print records'), @('--json', 'the same as -o json; with names of fields, separated by commas, these alone'), @('--quiet', 'print ids alone, and no talk but warnings'), @('-q', 'print ids alone, and no talk but warnings'), @('--header', 'begin TSV with the names of its columns'), @('--columns', 'in tables, TSV and CSV: these columns, in this order, separated by commas'), @('--no-truncate', 'do not cut tables to the width of the terminal'), @('--no-csv-guard', 'in CSV: no apostrophe before cells that a spreadsheet takes for a formula'), @('--out', 'print the records into a new file, which only you can read'), @('--pager', 'show the records in your pager (PAGER, else less), on a terminal'), @('--profile', 'the stored instance to use'), @('-p', 'the stored instance to use'), @('--base-url', 'the address of the instance'), @('--color', 'whether to colour'), @('--timeout', 'how long a request may take, to the end of its answer'), @('--max-wait', 'how long to wait at most before a request is sent again (60)'), @('--ca-file', 'certificate authorities to trust beside the usual ones, in PEM'), @('--verbose', 'tell on stderr what is decided: settings, requests, waits'), @('--debug', 'tell what is sent and answered too, without secrets and personal data'), @('--help', 'print help'), @('-h', 'print help'))
   $values = @{
@@ -281,6 +287,10 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin purge --database-url' = { @(, @('', '')) }
     'admin purge --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'admin purge --confirm' = { @(, @('', '')) }
+    'admin export --database-url' = { @(, @('', '')) }
+    'admin export --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
+    'admin import --database-url' = { @(, @('', '')) }
+    'admin import --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     '* --output' = { @(@('table', 'table'), @('tsv', 'tsv'), @('json', 'json'), @('ndjson', 'ndjson'), @('csv', 'csv'), @('yaml', 'yaml'), @('id', 'id')) }
     '* -o' = { @(@('table', 'table'), @('tsv', 'tsv'), @('json', 'json'), @('ndjson', 'ndjson'), @('csv', 'csv'), @('yaml', 'yaml'), @('id', 'id')) }
     '* --columns' = { @(, @('', '')) }
