@@ -1,4 +1,5 @@
 import postgres, { type ReservedSql, type Sql } from 'postgres'
+import { Hosts, type Open } from './hosts.ts'
 import { Pool } from './pool.ts'
 import { inTransaction } from './transaction.ts'
 import { types } from './types.ts'
@@ -41,7 +42,12 @@ export function connect({ target, max }: Connection): Sql {
     const connection = { ...options.connection, statement_timeout }
     const ssl = isRemote(target.url) ? { ssl: 'verify-full' as const } : {}
     const one = { ...options, ...ssl, connection, max: 1, target_session_attrs: 'primary' as const }
-    return new Pool(onclose => postgres(target.url, { ...one, onclose }), max).sql
+    const open =
+      (url: string): Open =>
+      onclose =>
+        postgres(url, { ...one, onclose })
+    const [first, ...more] = hostsOf(target.url)
+    return new Pool(new Hosts([open(first), ...more.map(open)]), max).sql
   }
   const path = `${target.folder}/${socketName}`
   return withBegin(postgres({ ...options, path, user: 'postgres', database: 'postgres', max_lifetime: null }))
@@ -52,9 +58,22 @@ function withBegin(sql: Sql): Sql {
   return Object.assign(sql, { begin })
 }
 
+/** A URL's parts: what is before its hosts, the hosts with their ports, and what is after them. */
+function partsOf(url: string): [before: string, hosts: string[], after: string] {
+  const [, before = '', hosts = '', after = ''] = /^(\w+:\/\/(?:[^/?]*@)?)([^@/?]*)(.*)$/s.exec(url) ?? []
+  return [before, hosts.split(','), after]
+}
+
+/** The URL of each host of a URL that names several, as libpq has them: `postgres://one:5432,other:5433/name`. */
+function hostsOf(url: string): [string, ...string[]] {
+  const [before, [first = '', ...more], after] = partsOf(url)
+  const urlOf = (host: string) => `${before}${host}${after}`
+  return [urlOf(first), ...more.map(urlOf)]
+}
+
 /** Whether a server is on another machine and its URL leaves open how to encrypt: then nothing less will do. */
 function isRemote(url: string): boolean {
-  const [, hosts = ''] = /^\w+:\/\/(?:[^@/]*@)?([^/?]*)/.exec(url) ?? []
-  const isHere = hosts.split(',').every(host => /^(localhost|127\.[\d.]+|\[::1\]|%2f.*)?(:\d+)?$/i.test(host))
+  const [, hosts] = partsOf(url)
+  const isHere = hosts.every(host => /^(localhost|127\.[\d.]+|\[::1\]|%2f.*)?(:\d+)?$/i.test(host))
   return !isHere && !/[?&]ssl(mode)?=/.test(url)
 }

@@ -1,16 +1,11 @@
 import type { ReservedSql, Sql } from 'postgres'
+import type { Hosts, Slot } from './hosts.ts'
+import { endsConnection, handlerOf, type Statement, trouble } from './statement.ts'
 import { inTransaction } from './transaction.ts'
 
-/** A statement of postgres.js as its pool sees it: it is handed over when somebody first waits for it. */
-interface Statement extends Promise<unknown> {
-  handler: (statement: Statement) => void
-  reject(error: Error): void
-}
-
-/** A pool of the driver's with one connection, which is never used again once that has closed. */
-interface Slot {
-  readonly sql: Sql
-  isGone: boolean
+interface Waiting {
+  readonly statement: Statement
+  readonly until: number
 }
 
 /** How long a statement may wait for a connection, and a connection owe its answer, in milliseconds. */
@@ -23,22 +18,22 @@ const patience = { turn: 5000, answer: 5500 } as const
  * runs statements that nobody waits for any more.
  */
 export class Pool {
-  readonly #open: (onclose: () => void) => Sql
+  readonly #hosts: Hosts
   readonly #max: number
   readonly #slots = new Set<Slot>()
   readonly #idle: Slot[] = []
-  #waiting: { readonly statement: Statement; readonly until: number }[] = []
+  #waiting: Waiting[] = []
+  #opening = 0
   #isEnded = false
 
-  /** `open` makes a driver's pool of one connection, and has it call back when that closes. */
-  constructor(open: (onclose: () => void) => Sql, max: number) {
-    this.#open = open
+  constructor(hosts: Hosts, max: number) {
+    this.#hosts = hosts
     this.#max = max
   }
 
   /** The pool in the form of the driver's own, with its transactions and its end. */
   get sql(): Sql {
-    const builder = this.#open(() => {})
+    const builder = this.#hosts.idle
     const own: Record<string, unknown> = {
       begin: (work: (tx: ReservedSql) => Promise<unknown>) => this.#begin(work),
       end: (options?: { timeout?: number }) => this.#end(options),
@@ -54,11 +49,11 @@ export class Pool {
   }
 
   async #begin<T>(work: (tx: ReservedSql) => Promise<T>): Promise<T> {
-    const single = this.#open(() => {})
+    const { sql } = await this.#connect()
     try {
-      return await inTransaction(single, work)
+      return await inTransaction(sql, work)
     } finally {
-      await single.end()
+      await sql.end()
     }
   }
 
@@ -74,19 +69,47 @@ export class Pool {
   }
 
   #next(): void {
-    while (this.#isEnded || this.#idle.length > 0 || this.#slots.size < this.#max) {
+    while (this.#isEnded || this.#idle.length > 0 || this.#slots.size + this.#opening < this.#max) {
       const next = this.#waiting.shift()
       if (!next) return
       if (this.#isEnded) next.statement.reject(trouble('CONNECTION_ENDED'))
       else if (next.until < performance.now()) next.statement.reject(trouble('CONNECT_TIMEOUT'))
-      else this.#run(this.#idle.pop() ?? this.#add(), next.statement)
+      else this.#take(next)
     }
   }
 
-  #add(): Slot {
-    const slot: Slot = { sql: this.#open(() => this.#discard(slot)), isGone: false }
+  #take(next: Waiting): void {
+    const idle = this.#idle.pop()
+    if (idle) this.#run(idle, next.statement)
+    else this.#add(next)
+  }
+
+  /** Opens one more connection, for a statement that there is none for. */
+  #add(waiting: Waiting): void {
+    this.#opening += 1
+    this.#connect().then(
+      slot => {
+        this.#opening -= 1
+        if (this.#isEnded) this.#discard(slot)
+        if (!slot.isGone) this.#keep(slot)
+        this.#waiting.unshift(waiting)
+        this.#next()
+      },
+      error => {
+        this.#opening -= 1
+        waiting.statement.reject(error)
+        this.#next()
+      },
+    )
+  }
+
+  #connect(): Promise<Slot> {
+    return this.#hosts.connect(slot => this.#discard(slot))
+  }
+
+  #keep(slot: Slot): void {
     this.#slots.add(slot)
-    return slot
+    this.#idle.push(slot)
   }
 
   #run(slot: Slot, statement: Statement): void {
@@ -113,20 +136,4 @@ export class Pool {
     slot.sql.end({ timeout: 0 }).catch(() => {})
     this.#next()
   }
-}
-
-/** An error of the connection itself, or the last word of its backend. */
-function endsConnection(error: unknown): boolean {
-  if (error === undefined) return false
-  const { name, severity } = error as { name?: string; severity?: string }
-  return name !== 'PostgresError' || severity === 'FATAL' || severity === 'PANIC'
-}
-
-/** What a driver's pool does with a statement that somebody waits for. */
-function handlerOf(sql: Sql): Statement['handler'] {
-  return (sql`` as unknown as Statement).handler
-}
-
-function trouble(code: string): Error {
-  return Object.assign(new Error('the database did not answer'), { code })
 }

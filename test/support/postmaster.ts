@@ -1,8 +1,8 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, chownSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { accessSync, chownSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { delimiter, join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import postgres from 'postgres'
 
@@ -25,6 +25,8 @@ interface Options {
   readonly durable: boolean
   /** `name=value` of more settings. */
   readonly settings?: readonly string[]
+  /** Follow another server as its hot standby, instead of being a new one. */
+  readonly standbyOf?: Postmaster
 }
 
 /** The user that a server started by root runs as, for it refuses root: nobody, by the id it has everywhere. */
@@ -32,11 +34,12 @@ const nobody = 65_534
 
 /** The folder of PostgreSQL's server programs, or null. */
 export function findPrograms(): string | null {
-  return [...(process.env['PATH'] ?? '').split(delimiter), ...debianFolders()].find(hasInitdb) ?? null
+  const found = [...(process.env['PATH'] ?? '').split(delimiter), ...debianFolders()].find(hasInitdb)
+  return found === undefined ? null : dirname(realpathSync(join(found, 'initdb'))) // where the others are, too
 }
 
 /** Starts a private server on a free loopback port. Throws where the programs are not found. */
-export async function startPostmaster({ durable, settings = [] }: Options): Promise<Postmaster> {
+export async function startPostmaster({ durable, settings = [], standbyOf }: Options): Promise<Postmaster> {
   const programs = findPrograms()
   if (!programs) throw new Error('no PostgreSQL was found')
   const folder = mkdtempSync('/tmp/consentctl-pg-')
@@ -44,7 +47,9 @@ export async function startPostmaster({ durable, settings = [] }: Options): Prom
   if ('uid' in user) chownSync(folder, nobody, nobody)
   const data = join(folder, 'data')
   const initdb = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']
-  execFileSync(join(programs, 'initdb'), initdb, { ...user, cwd: folder, stdio: 'ignore' })
+  const copy = ['-D', data, '-d', standbyOf?.url ?? '', '-R', '-X', 'stream', '-c', 'fast', '--no-sync']
+  const [program, make] = standbyOf ? ['pg_basebackup', copy] : ['initdb', initdb]
+  execFileSync(join(programs, program), make, { ...user, cwd: folder, stdio: 'ignore' })
   const port = await freePort()
   const own = [`fsync=${durable ? 'on' : 'off'}`, 'max_connections=200', `unix_socket_directories=${folder}`]
   const flags = [...own, 'autovacuum=off', ...settings].flatMap(setting => ['-c', setting])
