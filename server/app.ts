@@ -8,6 +8,7 @@ import type { TokenSite } from './banner/queries.ts'
 import { type BannerLimits, usualLimits } from './banner/routes.ts'
 import type { Config } from './config.ts'
 import { Policies } from './consents/policies.ts'
+import type { Replicas } from './db/replicas.ts'
 import type { Signer } from './evidence/signer.ts'
 import type { Geo } from './geo/lookup.ts'
 import { Admission } from './http/admission.ts'
@@ -27,6 +28,8 @@ export interface AppOptions {
   readonly sql: Sql
   /** For the public flow, if not the same. */
   readonly publicSql?: Sql
+  /** For lists, where there are any. */
+  readonly replicas?: Replicas | undefined
   readonly config: Pick<
     Config,
     'ipStorage' | 'trustProxy' | 'edgeCountryHeader' | 'edgeRegionHeader' | 'purgeAfterDays'

@@ -9,6 +9,8 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly databaseUrl: string | null
+  /** Standbys of that database, for lists; null for none. */
+  readonly readDatabaseUrl: string | null
   readonly dataDir: string
   readonly logLevel: string
   /** How much of a data subject's address is kept: its network (/24, /48), all of it, or nothing. */
@@ -54,6 +56,7 @@ export function readConfig(options: ServeOptions, env: Env): Config {
     host: settings.HOST,
     port: settings.PORT,
     databaseUrl: settings.DATABASE_URL,
+    readDatabaseUrl: settings.DATABASE_URL === null ? null : settings.READ_DATABASE_URL,
     dataDir: resolve(settings.CONSENTCTL_DATA_DIR ?? defaultDataDir(env)),
     logLevel: settings.LOG_LEVEL,
     ipStorage: settings.IP_STORAGE,

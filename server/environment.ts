@@ -23,6 +23,8 @@ const Rate = z
   .regex(/^[1-9]\d{0,8}$/, 'must be a whole number from 1 to 999999999')
   .transform(Number)
 
+const DatabaseUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres:// or postgresql://')
+
 /** The name of a header (RFC 9110 section 5.1), in lower case as Node has it. */
 const HeaderName = z
   .string()
@@ -50,11 +52,8 @@ function oneOf<const Names extends readonly [string, ...string[]]>(names: Names)
 export const Environment = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: Port.default(8787),
-  DATABASE_URL: z
-    .string()
-    .regex(/^postgres(ql)?:\/\//, 'must begin with postgres:// or postgresql://')
-    .nullable()
-    .default(null),
+  DATABASE_URL: DatabaseUrl.nullable().default(null),
+  READ_DATABASE_URL: DatabaseUrl.nullable().default(null),
   CONSENTCTL_DATA_DIR: z.string().min(1).optional(),
   LOG_LEVEL: oneOf(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   IP_STORAGE: oneOf(['truncated', 'raw', 'drop']).default('truncated'),

@@ -44,11 +44,12 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
   }
   try {
     database = await openDatabase(config, { workerFile, onWait, onTrouble })
-    const { sql, publicSql } = database
+    const { sql, publicSql, replicas } = database
     const quota = new Quota(sql)
     const [bannerLimits, observer] = [limitsOf(config), metrics?.observer]
     const secrets = await findSecrets(sql, config)
-    const app = createApp({ sql, publicSql, config, geo, logger, observer, quota, bannerLimits, ...secrets })
+    const databases = { sql, publicSql, replicas }
+    const app = createApp({ ...databases, config, geo, logger, observer, quota, bannerLimits, ...secrets })
     const isEmpty = !(await hasAccounts(sql))
     const url = await listen(app, config)
     logger.info({ url, metrics: metrics?.url, key_id: secrets.signer.keyId }, 'listening')

@@ -1,18 +1,23 @@
+import type { Sql } from 'postgres'
 import { type ConsentQuery, parseInstant } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
+import { leastAge, type Replicas } from '../db/replicas.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from '../http/cursor.ts'
 import { firstIdAt, lastIdAt } from '../ids.ts'
 import { listConsents } from './queries.ts'
+import type { ListFilters } from './rows.ts'
 import type { Deps } from './service.ts'
 
 const defaultLimit = 50
+
+type ListDeps = Deps & { readonly cursorSecret: Buffer; readonly replicas?: Replicas | undefined }
 
 /**
  * The JSON of one page of the caller's records, newest first. `next_cursor` is null on the last page: one record more than asked
  * for is read, so that a cursor never leads to an empty page. Throws `invalid_request` for a foreign cursor.
  */
 export async function getPage(
-  { sql, cursorSecret }: Deps & { readonly cursorSecret: Buffer },
+  { sql, replicas, cursorSecret }: ListDeps,
   caller: Caller,
   { cursor, limit = defaultLimit, ...query }: ConsentQuery,
 ): Promise<string> {
@@ -32,11 +37,23 @@ export async function getPage(
     before: cursor === undefined ? undefined : decodeCursor(scope, cursor),
     includeDeleted: query.include_deleted ?? false,
   }
-  const rows = await listConsents(sql, accountId, filters, limit + 1)
+  const read = (from: Sql) => listConsents(from, accountId, filters, limit + 1)
+  const rows = await (replicas && isSettled(filters) ? replicas.read(sql, read) : read(sql))
   const data = rows.slice(0, limit)
   const last = data.at(-1)
   const next = rows.length > limit && last ? encodeCursor(scope, last.id) : null
   return `{"data":[${data.map(row => row.shown).join()}],"limit":${limit},"next_cursor":${JSON.stringify(next)}}`
+}
+
+/**
+ * Whether a list is the same on a replica that lags: one of old records alone, and by nothing that may have changed since, so
+ * that none of them is lacking there. Never one of a subject or a label: who asks for these may just have erased them, and
+ * must not be told that they are there, or that they are not.
+ */
+function isSettled({ subjectId, consentId, accepted, before, lastId }: ListFilters): boolean {
+  if (subjectId !== undefined || consentId !== undefined || accepted !== undefined) return false
+  const young = firstIdAt(Date.now() - leastAge)
+  return [before, lastId].some(id => id !== undefined && id < young)
 }
 
 function bound(instant: string | undefined, idAt: (millisecond: number) => string): string | undefined {

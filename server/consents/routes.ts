@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { batchLimits, type ConsentBatch, consents, createBatch } from '../../src/contract/index.ts'
+import type { Replicas } from '../db/replicas.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { pathId, route, Verbatim } from '../http/route.ts'
 import { withUnits } from '../http/units.ts'
@@ -17,7 +18,12 @@ const unknown = 'There is no such consent.'
 /** The six routes of the service specification's section 4, the batch and the receipt. */
 export function consentRoutes(
   app: FastifyInstance,
-  deps: service.Deps & { readonly cursorSecret: Buffer; readonly signer: Signer; readonly quota: Quota },
+  deps: service.Deps & {
+    readonly cursorSecret: Buffer
+    readonly signer: Signer
+    readonly replicas?: Replicas | undefined
+    readonly quota: Quota
+  },
 ): void {
   route(
     app,

@@ -9,6 +9,8 @@ export interface Connection {
   readonly target: { readonly url: string } | { readonly folder: string }
   /** How many connections the pool opens at most. */
   readonly max: number
+  /** Whether a server is a standby that is only read from, instead of the primary. */
+  readonly isReplica?: boolean
 }
 
 /** The port in the name of PostgreSQL's Unix socket: `.s.PGSQL.5432`, so that `psql -h FOLDER` finds it. */
@@ -24,7 +26,7 @@ const statement_timeout = 5000
  * A pool of connections, opened when first used. Trouble shows within seconds: postgres.js by itself waits up to
  * two minutes for a database that is down.
  */
-export function connect({ target, max }: Connection): Sql {
+export function connect({ target, max, isReplica = false }: Connection): Sql {
   const options = {
     max,
     connect_timeout: 3,
@@ -41,7 +43,8 @@ export function connect({ target, max }: Connection): Sql {
   if ('url' in target) {
     const connection = { ...options.connection, statement_timeout }
     const ssl = isRemote(target.url) ? { ssl: 'verify-full' as const } : {}
-    const one = { ...options, ...ssl, connection, max: 1, target_session_attrs: 'primary' as const }
+    const role = isReplica ? ('standby' as const) : ('primary' as const)
+    const one = { ...options, ...ssl, connection, max: 1, target_session_attrs: role }
     const open =
       (url: string): Open =>
       onclose =>
@@ -65,7 +68,7 @@ function partsOf(url: string): [before: string, hosts: string[], after: string] 
 }
 
 /** The URL of each host of a URL that names several, as libpq has them: `postgres://one:5432,other:5433/name`. */
-function hostsOf(url: string): [string, ...string[]] {
+export function hostsOf(url: string): [string, ...string[]] {
   const [before, [first = '', ...more], after] = partsOf(url)
   const urlOf = (host: string) => `${before}${host}${after}`
   return [urlOf(first), ...more.map(urlOf)]

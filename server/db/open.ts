@@ -2,16 +2,19 @@ import { join } from 'node:path'
 import type { Sql } from 'postgres'
 import { OperatorError } from '../../src/contract/index.ts'
 import type { Config } from '../config.ts'
-import { type Connection, connect, socketName } from './connect.ts'
+import { type Connection, connect, hostsOf, socketName } from './connect.ts'
 import { type EmbeddedOptions, startEmbedded } from './embedded.ts'
 import { codeOf, troubleOf } from './errors.ts'
 import { answers } from './lock.ts'
 import { migrate } from './migrate.ts'
+import { Replicas } from './replicas.ts'
 
 export interface Database {
   readonly sql: Sql
   /** For the public flow: on a PostgreSQL server a pool of its own, so that none of its statements is in the others' way. */
   readonly publicSql: Sql
+  /** What lists may be read from instead. */
+  readonly replicas: Replicas | undefined
   close(): Promise<void>
 }
 
@@ -20,21 +23,29 @@ export interface OpenOptions extends EmbeddedOptions {
   readonly share?: boolean
 }
 
-/** How many connections of a node are the public flow's at most. */
-const publicConnections = 4
+/** How many connections of a node are the public flow's at most, and how many there are to each replica. */
+const [publicConnections, replicaConnections] = [4, 5]
 
 /** Opens the database that the configuration names, and migrates it. Throws an OperatorError where it cannot. */
 export async function openDatabase(config: Config, options: OpenOptions): Promise<Database> {
-  const { databaseUrl: url, dataDir: folder } = config
-  if (url) return migrated({ target: { url }, max: 10 })
+  const { databaseUrl: url, readDatabaseUrl, dataDir: folder } = config
+  if (url) return migrated({ target: { url }, max: 10 }, { readDatabaseUrl })
   // One backend serves all: a second connection would wait for the first.
   const connection = { target: { folder }, max: 1 }
   if (options.share && (await answers(join(folder, socketName)))) return migrated(connection)
   const embedded = await startEmbedded(folder, options)
-  return await migrated(connection, () => embedded.close())
+  return await migrated(connection, { closeEmbedded: () => embedded.close() })
 }
 
-async function migrated(connection: Connection, closeEmbedded = async () => {}): Promise<Database> {
+interface More {
+  readonly readDatabaseUrl?: string | null
+  readonly closeEmbedded?: () => Promise<void>
+}
+
+async function migrated(
+  connection: Connection,
+  { readDatabaseUrl, closeEmbedded = async () => {} }: More = {},
+): Promise<Database> {
   const pools: Sql[] = []
   const close = async () => {
     await Promise.all(pools.map(pool => pool.end({ timeout: 2 })))
@@ -49,11 +60,16 @@ async function migrated(connection: Connection, closeEmbedded = async () => {}):
     const sql = open(connection)
     await migrate(sql)
     const publicSql = 'url' in connection.target ? open({ ...connection, max: publicConnections }) : sql
-    return { sql, publicSql, close }
+    const replicas = readDatabaseUrl ? hostsOf(readDatabaseUrl).map(url => open(replicaAt(url))) : []
+    return { sql, publicSql, replicas: replicas.length > 0 ? new Replicas(replicas) : undefined, close }
   } catch (cause) {
     await close()
     throw unusable(cause)
   }
+}
+
+function replicaAt(url: string): Connection {
+  return { target: { url }, max: replicaConnections, isReplica: true }
 }
 
 /** What to do about a database that cannot be opened, by the SQLSTATE of its answer (PostgreSQL's appendix A). */
