@@ -18,7 +18,7 @@ export async function findKey(
   { accountId, keyHash }: { readonly accountId: string; readonly keyHash: Buffer },
 ): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
-    select k.account_id, k.id, k.scopes, k.expires_at, k.last_used_on::text, a.monthly_quota::float8
+    select k.account_id, k.id, k.scopes, k.expires_at, k.last_used_on, a.monthly_quota::float8
     from api_keys k join accounts a on a.account_id = k.account_id
     where k.account_id = ${accountId} and k.key_hash = ${keyHash} and k.revoked_at is null`
   return row

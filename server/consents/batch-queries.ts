@@ -25,7 +25,7 @@ export function removeRecords(
       update consents c set
         version = e.version + 1, chain_head = e.hash, updated_at = e.at, deleted_at = e.at
       from due join e on e.id = due.id
-      where c.account_id = ${accountId} and c.id = due.id and ${among(sql, sql`c.id`, links)}
+      where c.account_id = ${accountId} and c.id = due.id and c.version = e.version and ${among(sql, sql`c.id`, links)}
       returning c.*
     ), ${insertEntries(sql, { action: 'deleted', actor })}
     select site_id, count(*)::integer as records from c group by site_id order by site_id`

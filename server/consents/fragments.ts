@@ -86,8 +86,9 @@ export function insertEntries(sql: Sql, { action, actor }: Pick<Entry, 'action' 
 }
 
 /**
- * The CTEs `e` and `due`: the links of a batch, and those of its records that are still at the versions they were made for
- * and that nobody else is writing. Their order and what they pass over keep two batches from waiting for each other.
+ * The CTEs `e` and `due`: the links of a batch, and those of its records that nobody else is writing; whether they are still
+ * at the versions that the links were made for is left to the update. Their order and what they pass over keep two batches
+ * from waiting for each other. Nothing is joined to the rows that are locked: Citus 13 cannot read the result of that.
  */
 export function lockBatch(sql: Sql, accountId: string, links: readonly BatchLink[], isDue: Fragment) {
   const column = <Name extends keyof BatchLink>(name: Name) => arrayOf(links.map(link => link[name]))
@@ -97,10 +98,9 @@ export function lockBatch(sql: Sql, accountId: string, links: readonly BatchLink
         ${column('salt')}::bytea[], ${column('payloadHash')}::bytea[], ${column('hash')}::bytea[]
       ) as e (id, version, at, salt, payload_hash, hash)
     ), due as (
-      select consents.id from consents join e on e.id = consents.id
-      where account_id = ${accountId} and ${among(sql, sql`consents.id`, links)} and consents.version = e.version
-        and ${isDue}
-      order by consents.id for update of consents skip locked
+      select id from consents
+      where account_id = ${accountId} and ${among(sql, sql`id`, links)} and ${isDue}
+      order by id for update skip locked
     )`
 }
 

@@ -12,6 +12,13 @@ export const types: Record<string, PostgresType> = {
     serialize: (value: unknown) => (value === true || value === 't' ? 't' : 'f'),
     parse: (text: string) => text === 't',
   },
+  // A day is its text, `2026-11-20`: the driver would make an instant of it.
+  date: {
+    to: 1082,
+    from: [1082],
+    serialize: (day: string) => day,
+    parse: (text: string) => text,
+  },
   json: {
     to: 114,
     from: [114, 3802],

@@ -51,5 +51,5 @@ export async function revokeKey(
 }
 
 function columns(sql: Sql) {
-  return sql`id, name, hint, scopes, created_at, expires_at, last_used_on::text, revoked_at`
+  return sql`id, name, hint, scopes, created_at, expires_at, last_used_on, revoked_at`
 }

@@ -102,7 +102,7 @@ export async function purgeRecords(
         version = e.version + 1, record_hash = r.record_hash, chain_head = e.hash, updated_at = e.at,
         purged_at = case when e.version <= ${reach} then e.at end
       from due join e on e.id = due.id join r on r.id = due.id
-      where c.account_id = ${accountId} and c.id = due.id and ${among(sql, sql`c.id`, links)}
+      where c.account_id = ${accountId} and c.id = due.id and c.version = e.version and ${among(sql, sql`c.id`, links)}
       returning c.*
     ), old as (
       update consent_history h set salt = null, preferences = '{}'

@@ -96,12 +96,14 @@ export async function replaceToken(
       returning 1
     ), gone as (
       delete from site_tokens where account_id = ${accountId} and site_id = ${id} and expires_at <= ${at}
+    ), added as (
+      insert into site_tokens (account_id, site_id, token_hash, created_at)
+      select account_id, id, ${tokenHash}::bytea, ${at}::timestamptz
+      from sites, (select count(*) from ended) as first
+      where account_id = ${accountId} and id = ${id}
+      returning site_id
     )
-    insert into site_tokens (account_id, site_id, token_hash, created_at)
-    select account_id, id, ${tokenHash}::bytea, ${at}::timestamptz
-    from sites, (select count(*) from ended) as first
-    where account_id = ${accountId} and id = ${id}
-    returning site_id`
+    select site_id from added`
   return written.length === 1
 }
 
