@@ -1,4 +1,5 @@
 import type { ISql, Sql } from 'postgres'
+import { distribute } from './citus.ts'
 import tables from './migrations/0001_tables.sql'
 import idempotency from './migrations/0002_idempotency.sql'
 import service from './migrations/0003_service.sql'
@@ -41,5 +42,6 @@ export async function migrate(sql: Sql): Promise<void> {
       await tx.unsafe(statements)
       await tx`insert into migrations (name, applied_at) values (${name}, now())`
     }
+    await distribute(tx)
   })
 }

@@ -1,5 +1,5 @@
-import postgres from 'postgres'
 import { inject } from 'vitest'
+import { createDatabase, dropDatabase } from '../support/databases.ts'
 
 /** Whether the rigs run in their full form, for minutes, instead of the short one of every day. */
 export const isLong = process.env['CONSENTCTL_TEST_LONG'] === '1'
@@ -13,12 +13,9 @@ export function tally(texts: readonly string[]): string {
 
 /** An empty database on the tests' PostgreSQL server, by its URL; one that a test left there before is replaced. */
 export async function newDatabase(name: string): Promise<string> {
-  const url = inject('clusterUrl')
-  const admin = postgres(`${url}/postgres`, { max: 1, onnotice: () => {} })
-  await admin`drop database if exists ${admin(name)} with (force)`
-  await admin`create database ${admin(name)}`
-  await admin.end()
-  return `${url}/${name}`
+  const server = inject('clusterUrl') ?? ''
+  await dropDatabase(server, name)
+  return await createDatabase(server, name)
 }
 
 /** Numbers from 0 to 1 that a seed repeats (mulberry32). */

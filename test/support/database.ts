@@ -1,8 +1,10 @@
 import { mkdtempSync, openAsBlob, rmSync } from 'node:fs'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
 import { afterAll, beforeAll, inject } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
+import { migrate } from '../../server/db/migrate.ts'
 import { SharedPGlite, serveOnSocket } from '../../server/db/pglite.ts'
+import { createDatabase, dropDatabase } from './databases.ts'
 import { templateName } from './global-setup.ts'
 
 /** A migrated database of this test file's own; closed and removed with it. */
@@ -23,6 +25,17 @@ export function useDatabase(): TestDatabase {
   return database
 }
 
+/** Whether a test file's database is one of a Citus cluster. */
+export function onCitus(): boolean {
+  return process.env['TEST_ENGINE'] === 'postgres' && inject('isCitus')
+}
+
+/** Whether a test cannot run for its database being one of a Citus cluster, which is said out loud. */
+export function skippedOnCitus(reason: string): boolean {
+  if (onCitus()) process.stderr.write(`\n*** SKIPPED on Citus: ${reason}. ***\n\n`)
+  return onCitus()
+}
+
 async function openEmbedded() {
   const folder = mkdtempSync('/tmp/consentctl-db-')
   const db = new SharedPGlite({ loadDataDir: await openAsBlob(inject('embeddedTemplate')) })
@@ -38,15 +51,15 @@ async function openEmbedded() {
 }
 
 async function openOnCluster() {
-  const url = inject('clusterUrl')
+  const server = inject('clusterUrl') ?? ''
   const name = `consentctl_test_${process.pid}_${Date.now().toString(36)}`
-  const admin = postgres(`${url}/postgres`, { max: 1, onnotice: () => {} })
-  await admin`create database ${admin(name)} template ${admin(templateName)}`
-  const sql = connect({ target: { url: `${url}/${name}` }, max: 10 })
+  const url = await createDatabase(server, name, templateName)
+  const sql = connect({ target: { url }, max: 10 })
+  // What a cluster spreads over its nodes cannot be copied.
+  if (onCitus()) await migrate(sql)
   const close = async () => {
     await sql.end({ timeout: 5 })
-    await admin`drop database ${admin(name)} with (force)`
-    await admin.end()
+    await dropDatabase(server, name)
   }
   return { sql, close }
 }

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import postgres from 'postgres'
 import type { TestProject } from 'vitest/node'
 import { connect } from '../../server/db/connect.ts'
 import { migrate } from '../../server/db/migrate.ts'
 import { SharedPGlite, serveOnSocket } from '../../server/db/pglite.ts'
 import { startCluster, whereIsPostgres } from './cluster.ts'
+import { createDatabase, dropDatabase, isCitus } from './databases.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -13,6 +13,8 @@ declare module 'vitest' {
     embeddedTemplate: string
     /** The URL of a PostgreSQL server that has a migrated database named as `templateName`; null without a server. */
     clusterUrl: string | null
+    /** Whether that server is the coordinator of a Citus cluster. */
+    isCitus: boolean
   }
 }
 
@@ -25,8 +27,9 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const cluster = whereIsPostgres() ? await startCluster() : null
   if (cluster) await makeTemplate(cluster.url)
   project.provide('clusterUrl', cluster?.url ?? null)
+  project.provide('isCitus', cluster !== null && (await isCitus(cluster.url)))
   return async () => {
-    if (cluster) await dropTemplate(cluster.url)
+    if (cluster) await dropDatabase(cluster.url, templateName)
     await cluster?.stop()
     rmSync(folder, { recursive: true, force: true })
   }
@@ -45,18 +48,9 @@ async function makeEmbeddedTemplate(folder: string): Promise<string> {
   return file
 }
 
-async function makeTemplate(url: string): Promise<void> {
-  await dropTemplate(url)
-  const admin = postgres(`${url}/postgres`, { max: 1 })
-  await admin`create database ${admin(templateName)}`
-  await admin.end()
-  const sql = connect({ target: { url: `${url}/${templateName}` }, max: 1 })
+async function makeTemplate(server: string): Promise<void> {
+  await dropDatabase(server, templateName)
+  const sql = connect({ target: { url: await createDatabase(server, templateName) }, max: 1 })
   await migrate(sql)
   await sql.end()
-}
-
-async function dropTemplate(url: string): Promise<void> {
-  const admin = postgres(`${url}/postgres`, { max: 1, onnotice: () => {} })
-  await admin`drop database if exists ${admin(templateName)}`
-  await admin.end()
 }

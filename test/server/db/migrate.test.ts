@@ -1,7 +1,7 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { migrate } from '../../../server/db/migrate.ts'
-import { useDatabase } from '../../support/database.ts'
+import { onCitus, useDatabase } from '../../support/database.ts'
 
 const folder = new URL('../../../server/db/migrations/', import.meta.url)
 const database = useDatabase()
@@ -34,9 +34,47 @@ it('leaves a database as it was when a migration fails, and migrates it after th
   expect(await schema()).toEqual(before)
 })
 
+it('takes the rows of the first version along, each to where it belongs', async () => {
+  const { sql } = database
+  await empty()
+  await sql.unsafe(readFileSync(new URL('0001_tables.sql', folder), 'utf8'))
+  await sql`create table migrations (name text primary key, applied_at timestamptz not null)`
+  await sql`insert into migrations values ('0001_tables', now())`
+  const accounts = Array.from({ length: 20 }, () => crypto.randomUUID())
+  for (const id of accounts) {
+    await sql`insert into accounts values (${id}, 'free', 10, now())`
+    await sql`insert into users values (${id}, ${id}, 'none', now())`
+    await sql`insert into logins values (${`${id}@example.com`}, ${id}, ${id})`
+    await sql`insert into sites values (${id}, ${id}, 'a site', '\\x01', 1, now())`
+    await sql`
+      insert into consents values (${id}, ${id}, ${id}, null, 'maria', null, null, null, null, true, '{}', 1, 1, '\\x02',
+        '\\x03', now(), now())`
+    await sql`
+      insert into consent_history values (${id}, ${id}, 1, 'created', true, '{}', 1, 'user', null, now(), null, '\\x04',
+        '\\x05')`
+  }
+  await migrate(sql)
+  for (const id of accounts) {
+    const [row] = await sql`
+      select l.email, u.session_version, s.retention_days, t.token_hash, c.subject_id, h.action, e.hash
+      from accounts a join users u on u.account_id = a.account_id join logins l on l.account_id = a.account_id
+        join sites s on s.account_id = a.account_id join site_tokens t on t.account_id = a.account_id
+        join consents c on c.account_id = a.account_id join consent_history h on h.account_id = a.account_id
+        join log_entries e on e.account_id = a.account_id
+      where a.account_id = ${id}`
+    const [token_hash, hash] = [Buffer.from([1]), Buffer.from([5])]
+    const other = { session_version: 1, retention_days: null, subject_id: 'maria', action: 'created' }
+    expect(row).toEqual({ email: `${id}@example.com`, token_hash, hash, ...other })
+  }
+  if (!onCitus()) return
+  // Of what went to other nodes nothing is left behind.
+  expect(await sql`select pg_relation_size('consents')::integer as size`).toEqual([{ size: 0 }])
+})
+
 async function empty(): Promise<void> {
-  await database.sql`drop schema public cascade`
-  await database.sql`create schema public`
+  const tables = await database.sql<{ name: string }[]>`
+    select tablename as name from pg_tables where schemaname = 'public'`
+  for (const { name } of tables) await database.sql`drop table ${database.sql(name)} cascade`
 }
 
 /** Every column and index, and when each migration was applied but for the clock. */
@@ -44,6 +82,7 @@ async function schema(): Promise<string[]> {
   const rows = await database.sql<{ line: string }[]>`
     select concat_ws(' ', table_name, column_name, data_type, is_nullable, column_default) as line
     from information_schema.columns where table_schema = 'public'
+      and table_name in (select tablename from pg_tables)
     union all select indexdef from pg_indexes where schemaname = 'public'
     order by 1`
   return rows.map(({ line }) => line)

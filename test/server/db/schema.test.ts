@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest'
+import { useDatabase } from '../../support/database.ts'
+
+const database = useDatabase()
+
+/** What belongs to no account, or is what an account is looked for by: whole on every node of a cluster. */
+const shared = ['logins', 'migrations', 'secrets', 'signing_keys']
+
+it('has the account at the head of every key of a tenant’s table, so that a cluster finds all of its rows in one shard', async () => {
+  const keys = await database.sql<{ name: string; head: string }[]>`
+    select t.relname || ' ' || k.relname as name, a.attname as head
+    from pg_index i join pg_class t on t.oid = i.indrelid join pg_class k on k.oid = i.indexrelid
+      join pg_attribute a on a.attrelid = t.oid and a.attnum = i.indkey[0]
+    where t.relnamespace = 'public'::regnamespace and t.relname <> all (${`{${shared}}`}::name[]) and i.indisunique
+    union all
+    select t.relname || ' ' || f.conname, a.attname || ' of ' || b.attname
+    from pg_constraint f join pg_class t on t.oid = f.conrelid
+      join pg_attribute a on a.attrelid = f.conrelid and a.attnum = f.conkey[1]
+      join pg_attribute b on b.attrelid = f.confrelid and b.attnum = f.confkey[1]
+    where t.relnamespace = 'public'::regnamespace and f.contype = 'f'`
+  expect(keys.length).toBeGreaterThan(20)
+  const heads = ['account_id', 'account_id of account_id']
+  expect(keys.filter(({ head }) => !heads.includes(head))).toEqual([])
+})
+
+it('has no table without a primary key, and none that no account heads but those that are known', async () => {
+  const tables = await database.sql<{ name: string; head: string | null }[]>`
+    select t.relname as name, a.attname as head
+    from pg_class t left join pg_index i on i.indrelid = t.oid and i.indisprimary
+      left join pg_attribute a on a.attrelid = t.oid and a.attnum = i.indkey[0]
+    where t.relnamespace = 'public'::regnamespace and t.relkind = 'r'`
+  expect(tables.filter(({ head }) => head === null)).toEqual([])
+  const others = tables.filter(({ head }) => head !== 'account_id').map(({ name }) => name)
+  expect(others.sort()).toEqual(shared)
+})
