@@ -120,3 +120,18 @@ export function requestFor(
 export function shapeOf(schema: z.ZodType | undefined): Record<string, z.ZodType> {
   return (schema as { shape?: Record<string, z.ZodType> } | undefined)?.shape ?? {}
 }
+
+/** The headers by which a route lets an account in. */
+export async function credentialFor(
+  service: TestService,
+  { access }: Endpoint,
+  own: Holdings,
+): Promise<Record<string, string>> {
+  if (access === 'session') return { ...(await service.signIn(own)) }
+  if (access === 'site_token') return { 'x-site-token': own.siteToken }
+  return access === 'account' ? bearer(own.key) : {}
+}
+
+export function bearer(key: string): Record<string, string> {
+  return { authorization: `Bearer ${key}` }
+}

@@ -5,6 +5,8 @@ import { readSigned } from '../../src/evidence/signed.ts'
 import { type Answer, type TestAccount, useService } from '../support/service.ts'
 import { visible } from './alike.ts'
 import {
+  bearer,
+  credentialFor,
   endpoints,
   type Holdings,
   labelOf,
@@ -119,7 +121,7 @@ describe.each(matrix)('$name', ({ of, place, field }) => {
   it('answers for the caller’s own, so that the refusals are about ownership', async () => {
     const own = await newHoldings(service)
     const [method, path, { body }] = requestFor(of, own, { place, field, value: ownValue(of, field, own) })
-    const headers = await credentialFor(of.endpoint, own)
+    const headers = await credentialFor(service, of.endpoint, own)
     const answer = await service.call(method, path, { body, headers })
     expect([answer.status, answer.text]).toEqual([of.endpoint.status, answer.text])
     if (place === 'query') expect(answer.body.data.length).toBeGreaterThan(0)
@@ -130,7 +132,10 @@ describe.each(endpoints)('$route', of => {
   it('shows nothing of anybody but the caller', async () => {
     const own = await newHoldings(service)
     const [method, path, { body }] = requestFor(of, own)
-    const answer = await service.call(method, path, { body, headers: await credentialFor(of.endpoint, own) })
+    const answer = await service.call(method, path, {
+      body,
+      headers: await credentialFor(service, of.endpoint, own),
+    })
     const { cursor: _cursor, ...theirs } = owner
     for (const value of [...Object.values(theirs), subjectOf(owner), labelOf(owner)]) {
       expect(JSON.stringify(answer)).not.toContain(value)
@@ -207,12 +212,6 @@ function unknownValues(place: Place, field: string, of: Route, own: Holdings): s
   return place === 'body' ? [newId(), 'nobody'] : [newId(), 'nobody', own.siteId]
 }
 
-async function credentialFor({ access }: Endpoint, own: Holdings): Promise<Record<string, string>> {
-  if (access === 'session') return { ...(await service.signIn(own)) }
-  if (access === 'site_token') return { 'x-site-token': own.siteToken }
-  return access === 'account' ? bearer(own.key) : {}
-}
-
 /** All that the database has of an account, in every table that knows accounts. */
 async function holdingsOf({ accountId }: TestAccount): Promise<string[]> {
   const { sql } = service
@@ -230,8 +229,4 @@ async function holdingsOf({ accountId }: TestAccount): Promise<string[]> {
   for (const name of ['accounts', 'users', 'logins', 'sites', 'site_tokens', 'api_keys', 'usage', 'consents'])
     expect(kept.some(row => row.startsWith(`${name} `))).toBe(true)
   return kept
-}
-
-function bearer(key: string): Record<string, string> {
-  return { authorization: `Bearer ${key}` }
 }

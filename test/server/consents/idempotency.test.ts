@@ -23,7 +23,8 @@ function create(key: string, body: object = {}, { key: apiKey, siteId } = accoun
 
 async function stored(key: string): Promise<number> {
   const rows = await service.sql`
-    select from idempotency_keys k join consents c on c.id = k.consent_id where k.key = ${hashKey(key)}`
+    select from idempotency_keys k join consents c on c.account_id = k.account_id and c.id = k.consent_id
+    where k.key = ${hashKey(key)}`
   return rows.length
 }
 
@@ -64,7 +65,7 @@ describe('201', () => {
     const [key, other] = [newKey(), await service.newAccount()]
     const first = await create(key)
     expect((await create(key, {}, other)).body.id).not.toBe(first.body.id)
-    await service.sql`update idempotency_keys set created_at = created_at - interval '24 hours 1 second'`
+    await service.sql`update idempotency_keys set created_at = ${new Date(Date.now() - 24 * 60 * 60 * 1000 - 1000)}`
     const later = await create(key, { subject_id: 'later' })
     expect(later.body.id).not.toBe(first.body.id)
     expect((await create(key, { subject_id: 'later' })).text).toBe(later.text)

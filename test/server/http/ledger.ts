@@ -43,7 +43,8 @@ export function useLedger(service: TestService): Ledger {
   const books = async () => {
     const [row] = await service.sql<{ records: number; incomplete: number }[]>`
       select count(*)::integer as records, count(*) filter (where version <> entries)::integer as incomplete
-      from consents c, lateral (select count(*) as entries from consent_history h where h.consent_id = c.id) h`
+      from consents c, lateral (select count(*) as entries from consent_history h
+        where h.account_id = c.account_id and h.consent_id = c.id) h`
     return row ?? expected
   }
   beforeAll(async () => {

@@ -4,6 +4,7 @@ import { Admission } from '../../../server/http/admission.ts'
 import { createMetrics } from '../../../server/metrics/metrics.ts'
 import { startMetrics } from '../../../server/metrics/server.ts'
 import { OperatorError } from '../../../src/contract/index.ts'
+import { skippedOnCitus } from '../../support/database.ts'
 import { type TestAccount, useService } from '../../support/service.ts'
 
 const { registry, observer } = createMetrics()
@@ -69,7 +70,7 @@ describe('a request', () => {
   })
 })
 
-describe('trouble with the database', () => {
+describe.skipIf(skippedOnCitus('trouble that a trigger makes'))('trouble with the database', () => {
   it('is counted by the class of its code, and so is a value that got too far, and every retry', async () => {
     await service.sql`create sequence tries`
     await service.sql`

@@ -4,6 +4,7 @@ import { purgeJob } from '../../../server/purge/job.ts'
 import { countPurge, purge, purgeBefore } from '../../../server/purge/service.ts'
 import { contradictions } from '../../e2e/check.ts'
 import { newLedger, type Target, write } from '../../e2e/ledger.ts'
+import { onCitus } from '../../support/database.ts'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
 import { insertChains } from './chains.ts'
@@ -89,7 +90,7 @@ describe('a purged record', () => {
         message: 'The record of this Idempotency-Key was erased.',
       })
     }
-    await service.sql`update idempotency_keys set created_at = created_at - interval '24 hours 1 second'`
+    await service.sql`update idempotency_keys set created_at = ${new Date(Date.now() - 24 * 60 * 60 * 1000 - 1000)}`
     const later = await owner.post(body, key)
     expect(later.status).toBe(201)
     expect(later.body.id).not.toBe(id)
@@ -171,8 +172,9 @@ describe('a purge', () => {
     const run = async () => {
       for await (const own of purge(service.sql, { before: purgeBefore(0), signal: never })) done.push(own)
     }
+    const code = onCitus() ? 'XX000' : '23505' // Citus 13 loses the code of what another node says to a copy
     await expect(run()).rejects.toThrow(
-      `the record ${bad[1]} of the account ${one.accountId}: 23505; and 1 more`,
+      `the record ${bad[1]} of the account ${one.accountId}: ${code}; and 1 more`,
     )
     expect(done).toEqual([
       { account_id: one.accountId, expired: 8, purged: 307 },

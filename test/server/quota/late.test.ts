@@ -8,11 +8,16 @@ it('gives back a unit that was spent when the deadline had passed', async () => 
   const { key, accountId } = await service.newAccount({ monthlyQuota: 10 })
   const list = () => service.call('GET', '/api/v1/consents', { key })
   expect((await list()).headers['x-quota-remaining']).toBe('9')
+  let begin = () => {}
+  const isHeld = new Promise<void>(resolve => {
+    begin = resolve
+  })
   const held = service.sql.begin(async tx => {
     await tx`select from usage where account_id = ${accountId} for update`
+    begin()
     await delay(5500)
   })
-  await delay(100)
+  await isHeld
   expect((await list()).status).toBe(503)
   await held
   const oneUsed = async () => {

@@ -235,5 +235,5 @@ async function setBack(consentId: string, version: number): Promise<void> {
     update consents c set version = h.version, chain_head = h.hash, accepted = h.accepted, preferences = h.preferences,
       updated_at = h.created_at
     from consent_history h
-    where c.id = ${consentId} and h.consent_id = ${consentId} and h.version = ${version}`
+    where c.account_id = h.account_id and c.id = ${consentId} and h.consent_id = ${consentId} and h.version = ${version}`
 }

@@ -1,0 +1,79 @@
+import type { Sql } from 'postgres'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { Quota } from '../../../server/quota/quota.ts'
+import { onCitus } from '../../support/database.ts'
+import { type TestNode, useService } from '../../support/service.ts'
+import { credentialFor, endpoints, newHoldings, ownValue, requestFor, shapeOf } from '../endpoints.ts'
+
+/** A statement as the driver keeps it once it was sent. */
+interface Sent {
+  readonly string?: string
+  readonly parameters: string[]
+}
+
+const service = useService()
+const sent: Sent[] = []
+let node: TestNode
+
+if (!onCitus()) {
+  process.stderr.write(
+    '\n*** SKIPPED: whether each request asks one shard. TEST_DATABASE_URL is no Citus cluster’s. ***\n\n',
+  )
+}
+
+describe.skipIf(!onCitus())('on a cluster', () => {
+  beforeAll(async () => {
+    const sql = recording(service.sql)
+    node = await service.addNode({ sql, quota: new Quota(sql) })
+  })
+
+  it('has every table of tenants in shards by account, next to each other, and every other one on each node', async () => {
+    const tables = await service.sql<{ name: string; kind: string; column: string; group: number }[]>`
+      select table_name::text as name, citus_table_type as kind, distribution_column as column, colocation_id as group
+      from citus_tables`
+    const [shared, spread] = ['reference', 'distributed'].map(kind =>
+      tables.filter(table => table.kind === kind),
+    )
+    const names = shared?.map(({ name }) => name).sort()
+    expect(names).toEqual(['logins', 'migrations', 'secrets', 'signing_keys'])
+    expect(new Set(spread?.map(({ column, group }) => `${column} ${group}`)).size).toBe(1)
+    const all = await service.sql`select from pg_tables where schemaname = 'public'`
+    expect(tables).toHaveLength(all.length)
+  })
+
+  const requests = endpoints.flatMap(of => {
+    const fields = Object.keys(shapeOf(of.endpoint.query)).filter(field => /_id$|^cursor$/.test(field))
+    return [undefined, ...fields].map(field => ({ name: `${of.route} ${field ?? ''}`, of, field }))
+  })
+
+  it.each(requests)('$name asks one shard alone, or a table that is on every node', async ({ of, field }) => {
+    const own = await newHoldings(service)
+    const given = field && { place: 'query' as const, field, value: ownValue(of, field, own) }
+    const [method, path, { body }] = requestFor(of, own, given || undefined)
+    const headers = { ...(await credentialFor(service, of.endpoint, own)), 'idempotency-key': of.route }
+    if ('origin' in headers) headers.origin = node.url
+    sent.length = 0
+    const { status, text } = await node.call(method, path, { body, headers })
+    expect(status, text).toBeLessThan(of.route === 'session.create' ? 402 : 300)
+    const statements = sent.filter(({ string }) => string !== undefined)
+    if (of.endpoint.access !== 'anyone') expect(statements).not.toEqual([])
+    for (const { string = '', parameters } of statements) {
+      const plan = await service.sql.unsafe(`explain ${string}`, parameters)
+      const lines = plan.map(line => String(line['QUERY PLAN']))
+      const counts = lines.flatMap(line => /Task Count: (\d+)/.exec(line)?.[1] ?? [])
+      expect([string, ...new Set(counts)]).toEqual([string, ...counts.slice(0, 1)])
+      expect(counts[0] ?? '1', lines.join('\n')).toBe('1')
+    }
+  })
+})
+
+/** The same, noting every statement. */
+function recording(sql: Sql): Sql {
+  return new Proxy(sql, {
+    apply: (target, _this, args: Parameters<Sql>) => {
+      const built: unknown = target(...args)
+      if (built instanceof Promise) sent.push(built as unknown as Sent)
+      return built
+    },
+  })
+}
