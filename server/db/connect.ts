@@ -47,8 +47,8 @@ export function connect({ target, max, isReplica = false }: Connection): Sql {
     const one = { ...options, ...ssl, connection, max: 1, target_session_attrs: role }
     const open =
       (url: string): Open =>
-      onclose =>
-        postgres(url, { ...one, onclose })
+      own =>
+        postgres(url, { ...one, ...own })
     const [first, ...more] = hostsOf(target.url)
     return new Pool(new Hosts([open(first), ...more.map(open)]), max).sql
   }

@@ -7,7 +7,7 @@ export interface Slot {
 }
 
 /** Makes a driver's pool of one connection that calls back when it closes. */
-export type Open = (onclose: () => void) => Sql
+export type Open = (options: { readonly onclose: () => void; readonly prepare: boolean }) => Sql
 
 /** How long all of the hosts may take together until one has taken a connection, in milliseconds. */
 const patience = 5000
@@ -26,17 +26,18 @@ export class Hosts {
 
   /** A pool that is never connected, for what the driver does without. */
   get idle(): Sql {
-    return this.#opens[0](() => {})
+    return this.#opens[0]({ onclose: () => {}, prepare: true })
   }
 
   /**
    * A connection that is open, to the host that took the last one or else to the first one after it that does. Throws what
-   * the last of them has thrown. `discard` is told of each one that closes or fails.
+   * the last of them has thrown. `discard` is told of each one that closes or fails; `prepare` says whether statements are
+   * prepared on it.
    */
-  async connect(discard: (slot: Slot) => void): Promise<Slot> {
+  async connect(discard: (slot: Slot) => void, prepare: boolean): Promise<Slot> {
     let failure: unknown
     for (const open of [...this.#opens]) {
-      const slot: Slot = { sql: open(() => discard(slot)), isGone: false }
+      const slot: Slot = { sql: open({ onclose: () => discard(slot), prepare }), isGone: false }
       const timer = setTimeout(() => discard(slot), patience / this.#opens.length)
       try {
         await slot.sql`select 1`

@@ -1,6 +1,6 @@
 import type { ReservedSql, Sql } from 'postgres'
 import type { Hosts, Slot } from './hosts.ts'
-import { endsConnection, handlerOf, type Statement, trouble } from './statement.ts'
+import { endsConnection, handlerOf, type Statement, trouble, wasForgotten } from './statement.ts'
 import { inTransaction } from './transaction.ts'
 
 interface Waiting {
@@ -16,6 +16,9 @@ const patience = { turn: 5000, answer: 5500 } as const
  * over its end (what was to be written, how many rows had come), so that the next one in its place hangs, or loses rows:
  * a record that is there would be answered with 404. It also waits for ever for a connection that has fallen silent, and
  * runs statements that nobody waits for any more.
+ *
+ * Statements are prepared, until one of them is found to be forgotten: then a pooler stands between that has a backend for a
+ * transaction only, and each time it finds another one the driver would leave one more copy there.
  */
 export class Pool {
   readonly #hosts: Hosts
@@ -25,6 +28,7 @@ export class Pool {
   #waiting: Waiting[] = []
   #opening = 0
   #isEnded = false
+  #isForgetful = false
 
   constructor(hosts: Hosts, max: number) {
     this.#hosts = hosts
@@ -104,7 +108,7 @@ export class Pool {
   }
 
   #connect(): Promise<Slot> {
-    return this.#hosts.connect(slot => this.#discard(slot))
+    return this.#hosts.connect(slot => this.#discard(slot), !this.#isForgetful)
   }
 
   #keep(slot: Slot): void {
@@ -119,7 +123,8 @@ export class Pool {
     }, patience.answer)
     const done = (error?: unknown) => {
       clearTimeout(timer)
-      if (endsConnection(error)) this.#discard(slot)
+      if (wasForgotten(statement)) this.#isForgetful = true
+      if (endsConnection(error) || wasForgotten(statement)) this.#discard(slot)
       if (!slot.isGone) this.#idle.push(slot)
       this.#next()
     }

@@ -30,7 +30,9 @@ interface Options {
 }
 
 /** The user that a server started by root runs as, for it refuses root: nobody, by the id it has everywhere. */
-const nobody = 65_534
+export function unprivileged(): { uid: number; gid: number } | undefined {
+  return process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined
+}
 
 /** The folder of PostgreSQL's server programs, or null. */
 export function findPrograms(): string | null {
@@ -43,8 +45,8 @@ export async function startPostmaster({ durable, settings = [], standbyOf }: Opt
   const programs = findPrograms()
   if (!programs) throw new Error('no PostgreSQL was found')
   const folder = mkdtempSync('/tmp/consentctl-pg-')
-  const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
-  if ('uid' in user) chownSync(folder, nobody, nobody)
+  const user = unprivileged()
+  if (user) chownSync(folder, user.uid, user.gid)
   const data = join(folder, 'data')
   const initdb = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']
   const copy = ['-D', data, '-d', standbyOf?.url ?? '', '-R', '-X', 'stream', '-c', 'fast', '--no-sync']

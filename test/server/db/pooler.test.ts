@@ -1,0 +1,72 @@
+import type { Sql } from 'postgres'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { connect } from '../../../server/db/connect.ts'
+import { migrate } from '../../../server/db/migrate.ts'
+import { Quota } from '../../../server/quota/quota.ts'
+import { contradictions } from '../../e2e/check.ts'
+import { newLedger, write } from '../../e2e/ledger.ts'
+import { hasPooler, type Pooler, startPooler } from '../../support/pooler.ts'
+import { useService } from '../../support/service.ts'
+
+const isPossible = process.env['TEST_ENGINE'] === 'postgres' && hasPooler()
+if (process.env['TEST_ENGINE'] === 'postgres' && !isPossible) {
+  if (process.env['CI']) throw new Error('CI needs PgBouncer: install it')
+  process.stderr.write('\n*** SKIPPED: a pooler before PostgreSQL. No pgbouncer was found. ***\n\n')
+}
+
+/** How many backends the clients' ten connections share. */
+const backends = 3
+
+describe.skipIf(!isPossible)('behind a pooler that gives it a backend for a transaction', () => {
+  const service = useService()
+  let pooler: Pooler
+  let pooled: Sql
+  beforeAll(async () => {
+    const [row] = await service.sql<{ name: string }[]>`select current_database() as name`
+    const name = row?.name ?? ''
+    await service.sql`alter database ${service.sql(name)} set statement_timeout = '2s'`
+    pooler = await startPooler(inject('clusterUrl') ?? '', backends)
+    pooled = connect({ target: { url: `${pooler.url}/${name}` }, max: 10 })
+  })
+  afterAll(async () => {
+    await pooled?.end({ timeout: 5 })
+    await pooler?.stop()
+  })
+
+  it('migrates, and keeps and answers every record as it was sent', async () => {
+    await migrate(pooled)
+    expect(await loaded()).toEqual([])
+    const before = await preparedStatements()
+    expect(await loaded()).toEqual([])
+    // What it has learnt of the pooler it goes by: nothing piles up in the backends.
+    expect(await preparedStatements()).toEqual(before)
+  })
+
+  it('gives a statement up as soon as the database’s own setting says', async () => {
+    await expect(pooled`select pg_sleep(20)`).rejects.toMatchObject({ code: '57014' })
+  })
+
+  /** What is wrong after a second of eight clients on a node behind the pooler. */
+  async function loaded(): Promise<unknown[]> {
+    const node = await service.addNode({ sql: pooled, quota: new Quota(pooled) })
+    const target = { ...(await service.newAccount()), url: node.url }
+    const ledger = newLedger()
+    const until = performance.now() + 1000
+    await write(target, ledger, { clients: 8 }, () => performance.now() > until)
+    expect(ledger.exchanges.length).toBeGreaterThan(100)
+    const unexpected = ledger.exchanges.filter(({ isExpected }) => !isExpected)
+    return [...(await contradictions(target, service.sql, ledger)), ...unexpected]
+  }
+
+  /** How many statements each backend of the pooler keeps. */
+  async function preparedStatements(): Promise<Record<number, number>> {
+    const asked = Array.from(
+      { length: 10 * backends },
+      () => pooled<{ pid: number; count: number }[]>`
+        select pg_backend_pid() as pid, count(*)::integer as count, pg_sleep(0.02) from pg_prepared_statements`,
+    )
+    const rows = (await Promise.all(asked)).flat()
+    expect(new Set(rows.map(({ pid }) => pid)).size).toBe(backends)
+    return Object.fromEntries(rows.map(({ pid, count }) => [pid, count]))
+  }
+})
