@@ -18,6 +18,11 @@ create index consents_live_by_site_label on consents (account_id, site_id, conse
 create index consents_deleted_by_site_label on consents (account_id, site_id, consent_id, accepted, id)
   where deleted_at is not null and consent_id is not null;
 
--- A subject has few records, so they are together. What stands behind the id is looked at in the index, before any row.
-create index consents_by_subject on consents (account_id, subject_id, id, site_id, accepted, deleted_at, consent_id)
+-- A subject has few records, so they are together: whether they are live and accepted is looked at in the index, behind
+-- the id, before any row.
+create index consents_by_subject on consents (account_id, subject_id, id, accepted, deleted_at)
   where subject_id is not null;
+create index consents_by_subject_site on consents (account_id, subject_id, site_id, id, accepted, deleted_at)
+  where subject_id is not null;
+create index consents_by_subject_label on consents (account_id, subject_id, consent_id, id, accepted, deleted_at)
+  where subject_id is not null and consent_id is not null;
