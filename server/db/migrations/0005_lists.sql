@@ -1,7 +1,9 @@
 -- What lists are read from, newest record first. Live and deleted records are apart, and so are those that are accepted
 -- from the others: however few there are of what a list asks for, it reads no row that it does not show. A list that asks
 -- for both merges them.
-drop index consents_by_site, consents_by_consent_id, consents_by_subject;
+drop index consents_by_site;
+drop index consents_by_consent_id;
+drop index consents_by_subject;
 
 create index consents_live on consents (account_id, accepted, id) where deleted_at is null;
 create index consents_deleted on consents (account_id, accepted, id) where deleted_at is not null;

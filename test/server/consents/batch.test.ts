@@ -157,7 +157,7 @@ describe('an idempotency_key', () => {
       row({ idempotency_key: 'free' }),
     ])
     expect(statuses(results)).toEqual([400, 404, 201])
-    await service.sql`update idempotency_keys set created_at = created_at - interval '24 hours 1 second'`
+    await service.sql`update idempotency_keys set created_at = ${new Date(Date.now() - 24 * 60 * 60 * 1000 - 1000)}`
     const { results: later } = await batch([row({ idempotency_key: 'free', accepted: true })])
     expect(later).toMatchObject([{ status: 201, replayed: false }])
   })
