@@ -9,7 +9,7 @@ import { pages } from './pages.ts'
 import { line, machine, table } from './report.ts'
 import { server } from './server.ts'
 import { openStage, type Stage } from './stage.ts'
-import { start } from './start.ts'
+import { rows, start } from './start.ts'
 
 /** What a group of measurements is given. */
 export interface Bench {
@@ -25,6 +25,7 @@ export interface Bench {
 /** In the order in which they run: creates put live records on top of those of the seed. */
 const groups: Record<string, (bench: Bench) => AsyncGenerator<Row>> = {
   start,
+  rows,
   server,
   pages,
   export: exports,
@@ -67,18 +68,18 @@ export async function bench(args: string[], bundles: string): Promise<number> {
     bundles,
   }
   try {
-    const rows: Row[] = []
+    const all: Row[] = []
     for (const name of positionals.length > 0 ? positionals : Object.keys(groups)) {
       tell(name)
       for await (const row of groups[name]?.(context) ?? []) {
-        rows.push(row)
+        all.push(row)
         tell(line(row))
       }
     }
     const about = { ...machine(), postgresql: (await stage)?.version ?? null, records }
-    process.stdout.write(table(about, rows))
-    if (values.json) writeFileSync(values.json, `${JSON.stringify({ about, rows }, null, 1)}\n`)
-    return rows.every(isWithin) ? 0 : 1
+    process.stdout.write(table(about, all))
+    if (values.json) writeFileSync(values.json, `${JSON.stringify({ about, rows: all }, null, 1)}\n`)
+    return all.every(isWithin) ? 0 : 1
   } finally {
     await close()
   }

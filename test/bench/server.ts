@@ -9,7 +9,7 @@ const connections = 20
 /** Create, get and list against the bare ceiling: answers a second, and the CPU time that each takes in its process. */
 export async function* server({ stage: open, pairs, isQuick }: Bench): AsyncGenerator<Row> {
   const stage = await open()
-  const milliseconds = isQuick ? 1000 : 3000
+  const milliseconds = isQuick ? 1000 : 2500
   for (const { name, next, least } of await shotsOf(stage)) {
     const turn = async (side: Served) => {
       const before = side.cpu()
