@@ -5,6 +5,8 @@ const capacity = 10_000
 
 interface LookUp<T> {
   readonly found: Promise<T | undefined>
+  /** What was found, once it is. */
+  value: T | undefined
   readonly until: number
 }
 
@@ -15,15 +17,22 @@ interface LookUp<T> {
 export class Remembered<T> {
   readonly #lookUps = new Map<string, LookUp<T>>()
 
+  /** What the last look-up found, if it is over and still believed. */
+  recall(key: string): T | undefined {
+    const known = this.#lookUps.get(key)
+    return known && known.until > performance.now() ? known.value : undefined
+  }
+
   async get(key: string, load: () => Promise<T | undefined>): Promise<T | undefined> {
     const now = performance.now()
     const known = this.#lookUps.get(key)
     if (known && known.until > now) return await known.found
-    const begun = { found: load(), until: now + validity }
+    const begun: LookUp<T> = { found: load(), value: undefined, until: now + validity }
     this.#keep(key, begun)
     let value: T | undefined
     try {
       value = await begun.found
+      begun.value = value
       return value
     } finally {
       if (value === undefined && this.#lookUps.get(key) === begun) this.#lookUps.delete(key)

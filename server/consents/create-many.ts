@@ -77,7 +77,7 @@ function beginning(deps: Deps, caller: Caller, policies: ReadonlyMap<string, num
     if (claim) claimed.add(claim.key)
     return {
       ...row,
-      record: newRecord(deps, caller, { ...draft, policy_version: draft.policy_version ?? policy }),
+      record: newRecord(deps, caller, draft, draft.policy_version ?? policy),
     }
   }
 }

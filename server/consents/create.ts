@@ -32,7 +32,7 @@ export async function createConsent(
   const isSitesPolicy = draft.policy_version === undefined
   let policy = draft.policy_version ?? (await policies.guess(sql, accountId, draft.site_id))
   for (let attempt = 0; policy !== undefined && attempt < attempts; attempt += 1) {
-    const record = newRecord(deps, caller, { ...draft, policy_version: policy }, place)
+    const record = newRecord(deps, caller, draft, policy, place)
     const entry = { action: 'created', actor: caller, at: record.at, link: record.link } as const
     const claim = key === null ? null : claimOf(key, draft, record.at)
     const row = await insertConsent(sql, accountId, record, entry, { claim, isSitesPolicy })

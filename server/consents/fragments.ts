@@ -14,6 +14,11 @@ function constant(make: (sql: Sql) => Fragment): (sql: Sql) => Fragment {
   }
 }
 
+export const nothing = constant(sql => sql``)
+
+/** The condition that a record is not deleted. */
+export const live = constant(sql => sql`and deleted_at is null`)
+
 /** The CTE `k`: a row where the key is new, or older than it is kept. */
 export function claimKey(
   sql: Sql,

@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import type { Identity, State } from '../../src/evidence/chain.ts'
-import { claimKey, firstAnswers, insertEntries, json, oneLink, shown } from './fragments.ts'
+import { claimKey, firstAnswers, insertEntries, json, live, nothing, oneLink, shown } from './fragments.ts'
 import { listRuns } from './list-fragments.ts'
 import type { Claim, Entry, EntryRow, FirstAnswer, ListFilters, Shown, StateRow } from './rows.ts'
 
@@ -35,8 +35,8 @@ export async function insertConsent(
   const [row] = await sql<Shown[]>`
     with ${oneLink(sql, record.id, entry)}, site as (
       select id from sites where account_id = ${accountId} and id = ${record.site_id}
-        ${isSitesPolicy ? sql`and policy_version = ${record.policy_version}` : sql``}
-    ), ${claim ? claimKey(sql, accountId, record.id, entry.at, claim) : sql``} c as (
+        ${isSitesPolicy ? sql`and policy_version = ${record.policy_version}` : nothing(sql)}
+    ), ${claim ? claimKey(sql, accountId, record.id, entry.at, claim) : nothing(sql)} c as (
       insert into consents (
         account_id, id, site_id, consent_id, subject_id, country, region, user_agent, ip_network, accepted,
         preferences, policy_version, version, record_hash, chain_head, created_at, updated_at)
@@ -44,7 +44,7 @@ export async function insertConsent(
         ${record.country}::text, ${record.region}::text, ${record.user_agent}::text, ${record.ip_network}::cidr,
         ${record.accepted}::boolean, ${json(sql, record)}::jsonb, ${record.policy_version}::integer, 1,
         ${record.recordHash}::bytea, e.hash, e.at, e.at
-      from site cross join e ${claim ? sql`join k on true` : sql``}
+      from site cross join e ${claim ? sql`join k on true` : nothing(sql)}
       returning *
     ), ${insertEntries(sql, entry)}
     select ${shown(sql)} from c`
@@ -72,7 +72,7 @@ export async function showConsent(
 ): Promise<Shown | undefined> {
   const [row] = await sql<Shown[]>`
     select ${shown(sql)} from consents
-    where account_id = ${accountId} and id = ${id} ${includeDeleted ? sql`` : sql`and deleted_at is null`}`
+    where account_id = ${accountId} and id = ${id} ${includeDeleted ? nothing(sql) : live(sql)}`
   return row
 }
 

@@ -21,30 +21,41 @@ export interface NewRecord extends Identity, State {
   readonly link: Link
 }
 
-/** Makes of a draft what is stored of it; its place is that of its address unless it is known better. */
+/** Makes of a draft what is stored of it; of a policy of its site; its place is that of its address unless it is known better. */
 export function newRecord(
   { config, geo }: Pick<Deps, 'config' | 'geo'>,
   actor: Actor,
-  draft: ConsentDraft & { readonly policy_version: number },
+  draft: ConsentDraft,
+  policy: number,
   place: Place = draft.ip_address === undefined ? nowhere : geo.lookup(draft.ip_address),
 ): NewRecord {
   const id = newId()
   const at = instantOf(id)
-  const state = {
-    accepted: draft.accepted ?? false,
-    preferences: draft.preferences ?? {},
-    policy_version: draft.policy_version,
-  }
-  const identity = {
+  const record = {
+    id,
+    at,
     site_id: draft.site_id,
     consent_id: draft.consent_id ?? null,
     subject_id: draft.subject_id ?? null,
-    ...place,
+    country: place.country,
+    region: place.region,
     user_agent: draft.user_agent ?? null,
     ip_network: draft.ip_address === undefined ? null : networkOf(draft.ip_address, config.ipStorage),
+    accepted: draft.accepted ?? false,
+    preferences: draft.preferences ?? {},
+    policy_version: policy,
   }
   const salt = newSalt()
-  const recordHash = hashRecord(identity, salt)
-  const event = { id, version: 1, action: 'created', actor, at, previous: null, state, recordHash } as const
-  return { ...identity, ...state, id, at, recordHash, link: linkOf(event, salt) }
+  const recordHash = hashRecord(record, salt)
+  const event = {
+    id,
+    version: 1,
+    action: 'created',
+    actor,
+    at,
+    previous: null,
+    state: record,
+    recordHash,
+  } as const
+  return Object.assign(record, { recordHash, link: linkOf(event, salt) })
 }

@@ -1,6 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Access, Scope } from '../../src/contract/index.ts'
-import { type AuthDeps, type Caller, findCaller, isKeyCaller, type KeyCaller } from '../auth/caller.ts'
+import {
+  type AuthDeps,
+  type Caller,
+  findCaller,
+  isKeyCaller,
+  type KeyCaller,
+  recallCaller,
+} from '../auth/caller.ts'
 import { requireOwnOrigin } from '../auth/session.ts'
 import { retried } from '../db/retry.ts'
 import { Failure } from '../failure.ts'
@@ -88,13 +95,17 @@ export async function refuseUrl(deps: GateDeps, request: FastifyRequest): Promis
 const unsafe = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 async function authenticate(deps: GateDeps, request: FastifyRequest): Promise<Caller> {
-  const caller = await inTime(
-    request,
-    retried(() => findCaller(deps, request), retriesOf(request, true)),
-  )
+  const caller = recallCaller(deps, request) ?? (await findInTime(deps, request))
   request.caller = caller
   if (caller.kind === 'user' && unsafe.has(request.method)) requireOwnOrigin(request)
   return caller
+}
+
+function findInTime(deps: GateDeps, request: FastifyRequest): Promise<Caller> {
+  return inTime(
+    request,
+    retried(() => findCaller(deps, request), retriesOf(request, true)),
+  )
 }
 
 /** Spends a unit, which is given back when the request fails on our side; what is never refused goes without one if need be. */
@@ -105,16 +116,25 @@ async function spend(
   reply: FastifyReply,
 ): Promise<void> {
   const take = () => quota.spend(accountId, monthlyQuota)
-  const spending = retried(take, retriesOf(request, true))
-  const unit = await inTime(request, spending).catch(error => {
-    // What is spent after the deadline was spent on a 503.
-    spending.then(late => late?.giveBack()).catch(() => {})
-    throw error
-  })
+  const unit = quota.spendHeld(accountId, monthlyQuota) ?? (await spendInTime(take, request))
   const limit = monthlyQuota ?? 0
   if (!unit && !request.routeOptions.config.neverRefused) throw quotaExceeded(limit, new Date())
   reply.headers(unit?.headers ?? quotaHeaders(limit, limit, new Date()))
   request.units = unit
+}
+
+async function spendInTime(
+  take: () => Promise<Units | null>,
+  request: FastifyRequest,
+): Promise<Units | null> {
+  const spending = retried(take, retriesOf(request, true))
+  try {
+    return await inTime(request, spending)
+  } catch (error) {
+    // What is spent after the deadline was spent on a 503.
+    spending.then(late => late?.giveBack()).catch(() => {})
+    throw error
+  }
 }
 
 function forbidden(message: string): Failure {

@@ -1,13 +1,15 @@
 import { Failure } from '../failure.ts'
 
+const none: Record<string, string> = Object.freeze({})
+
 /**
  * The query string of a URL by the rules of HTML forms, as one value a name. Throws `invalid_request` for a name
  * given twice and for escapes that are no UTF-8: a filter that is read otherwise than meant shows other people's rows.
  */
 export function parseQuery(url: string): Record<string, string> {
   const start = url.indexOf('?')
+  if (start === -1) return none
   const values: Record<string, string> = Object.create(null)
-  if (start === -1) return values
   for (const pair of url.slice(start + 1).split('&')) {
     if (pair === '') continue
     const equals = pair.indexOf('=')

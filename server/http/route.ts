@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest, RouteShorthandOptions } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
 import type * as z from 'zod'
 import { type Endpoint, Uuid } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
@@ -18,12 +18,23 @@ interface Input<P, Q, B> {
 }
 
 /** What a handler may know and say besides its input and its result. */
-export interface Exchange {
-  readonly caller: Caller
+export class Exchange {
   readonly request: FastifyRequest
   /** A header of the request by its name in lower case; one that was sent twice holds a line break. */
-  header(name: string): string | undefined
-  setHeader(name: string, value: string): void
+  readonly header: (name: string) => string | undefined
+  readonly setHeader: (name: string, value: string) => void
+
+  constructor(request: FastifyRequest, reply: FastifyReply) {
+    this.request = request
+    this.header = name => headerOf(request.raw, name)
+    this.setHeader = (name, value) => void reply.header(name, value)
+  }
+
+  get caller(): Caller {
+    const { caller } = this.request
+    if (!caller) throw new Error('a route was reached without authentication')
+    return caller
+  }
 }
 
 export interface RouteOptions extends RouteShorthandOptions {
@@ -63,14 +74,7 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
         body: endpoint.body?.parse(request.body) as z.output<B>,
       }
       reply.code(status)
-      const exchange: Exchange = {
-        request,
-        get caller() {
-          return callerOf(request)
-        },
-        header: name => headerOf(request.raw, name),
-        setHeader: (name, value) => void reply.header(name, value),
-      }
+      const exchange = new Exchange(request, reply)
       const work = () => handler(input, exchange)
       const answer = await inTime(request, retried(work, retriesOf(request, isRepeatable(request))))
       return answer instanceof Verbatim
@@ -127,9 +131,4 @@ export function retriesOf(request: FastifyRequest, isRepeatable: boolean): Retry
  */
 function isHarmlessTwice({ method }: FastifyRequest): boolean {
   return method === 'GET' || method === 'DELETE'
-}
-
-function callerOf(request: FastifyRequest): Caller {
-  if (!request.caller) throw new Error('a route was reached without authentication')
-  return request.caller
 }

@@ -38,6 +38,13 @@ export class Bucket {
     this.#onIdle = onIdle
   }
 
+  /** Spends so many units of the present lease; false, and nothing spent, where it has not as many. */
+  spendHeld(wanted: number): boolean {
+    if (this.#left < wanted) return false
+    this.#left -= wanted
+    return true
+  }
+
   /** Spends so many units at most; resolves to how many, 0 where none is left. Throws what the database throws. */
   async spend(limit: number | null, wanted = 1): Promise<number> {
     while (this.#left === 0) {

@@ -35,13 +35,25 @@ export class Quota {
       const isOver = monthOf(this.#now()) !== month // a month has begun while this one was asked for
       return isOver ? await this.spend(accountId, limit, wanted) : null
     }
+    return this.#units(bucket, count, quotaHeaders(limit, bucket.used, now))
+  }
+
+  /** The same at once, of units that this node holds; null where it must ask for more. */
+  spendHeld(accountId: string, limit: number | null, wanted = 1): Units | null {
+    const now = this.#now()
+    const bucket = this.#bucketOf(accountId, monthOf(now))
+    if (!bucket.spendHeld(wanted)) return null
+    return this.#units(bucket, wanted, quotaHeaders(limit, bucket.used, now))
+  }
+
+  #units(bucket: Bucket, count: number, headers: Units['headers']): Units {
     let kept = count
     const giveBack = (units = kept) => {
       this.#live.add(bucket)
       bucket.giveBack(Math.min(units, kept))
       kept -= Math.min(units, kept)
     }
-    return { count, headers: quotaHeaders(limit, bucket.used, now), giveBack }
+    return { count, headers, giveBack }
   }
 
   /** Units that this node holds of an account's month, and nobody has spent. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { jcs } from './canonical.ts'
+import { canonical, jcs } from './canonical.ts'
 import { pooledBytes } from './random.ts'
 import { idBytes, idOf } from './uuid.ts'
 
@@ -55,7 +55,12 @@ export interface Link {
 }
 
 /** Bytes that set the kinds of hashes apart, so that none can be passed off as another. */
-const domain = { payload: 0x00, entry: 0x01, record: 0x02, history: 0x03 } as const
+const domain = {
+  payload: Buffer.of(0x00),
+  entry: Buffer.of(0x01),
+  record: Buffer.of(0x02),
+  history: Buffer.of(0x03),
+} as const
 
 const saltBytes = 16
 
@@ -64,9 +69,9 @@ const saltBytes = 16
  * purged, nobody can test a guess of the subject against the hash.
  */
 export function hashRecord(identity: Identity, salt: Buffer): Buffer {
-  const { site_id, consent_id, subject_id, country, region, user_agent, ip_network } = identity
-  const fields = { site_id, consent_id, subject_id, country, region, user_agent, ip_network }
-  return sha256(Buffer.of(domain.record), salt, jcs(fields))
+  const { consent_id, country, ip_network, region, site_id, subject_id, user_agent } = identity
+  const sorted = { consent_id, country, ip_network, region, site_id, subject_id, user_agent }
+  return sha256(domain.record, salt, Buffer.from(JSON.stringify(sorted))) // which is JCS for names in order and flat values
 }
 
 /**
@@ -75,7 +80,7 @@ export function hashRecord(identity: Identity, salt: Buffer): Buffer {
  */
 export function hashHistory(entries: readonly Pick<State, 'accepted' | 'policy_version'>[]): Buffer {
   const left = entries.map(({ accepted, policy_version }) => [accepted, policy_version])
-  return sha256(Buffer.of(domain.history), jcs(left))
+  return sha256(domain.history, jcs(left))
 }
 
 /**
@@ -88,13 +93,10 @@ export function hashPayload(
   { recordHash, historyHash }: Pick<Event, 'recordHash' | 'historyHash'> = {},
 ): Buffer {
   const { accepted, preferences, policy_version } = state
-  const record = recordHash ? { record_hash: recordHash.toString('hex') } : {}
-  const history = historyHash ? { history_hash: historyHash.toString('hex') } : {}
-  return sha256(
-    Buffer.of(domain.payload),
-    salt,
-    jcs({ accepted, preferences, policy_version, ...record, ...history }),
-  )
+  const history = historyHash ? `,"history_hash":"${historyHash.toString('hex')}"` : ''
+  const record = recordHash ? `,"record_hash":"${recordHash.toString('hex')}"` : ''
+  const payload = `{"accepted":${accepted}${history},"policy_version":${policy_version},"preferences":${canonical(preferences)}${record}}`
+  return sha256(domain.payload, salt, Buffer.from(payload))
 }
 
 /**
@@ -108,7 +110,7 @@ export function hashEntry(event: Omit<Event, 'state'>, payloadHash: Buffer): Buf
   const time = Buffer.alloc(8)
   time.writeBigInt64BE(BigInt(event.at.getTime()))
   return sha256(
-    Buffer.of(domain.entry),
+    domain.entry,
     event.previous ?? Buffer.alloc(32),
     idBytes(event.id),
     version,
