@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { type Call, ContractError, NetworkError, type Reply } from './errors.ts'
 import { type Answer, type Carrier, type Headers, header } from './exchange.ts'
 
@@ -109,15 +110,14 @@ async function collect(call: Call, reply: Reply, body: Answer['body'], time: Tim
     }
     pieces.push(piece)
   }
-  return Buffer.concat(pieces)
+  return pieces.length === 1 && Buffer.isBuffer(pieces[0]) ? pieces[0] : Buffer.concat(pieces)
 }
 
 function decode(call: Call, reply: Reply, bytes: Buffer): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
+  if (!isUtf8(bytes))
     throw new ContractError(call, reply, bytes.toString('utf8', 0, 800), 'the answer is not text in UTF-8')
-  }
+  const text = bytes.toString()
+  return text.startsWith('\ufeff') ? text.slice(1) : text
 }
 
 function replyOf({ status, headers }: Answer): Reply {
