@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import { consents } from '../contract/consents.ts'
-import type { ConsentQuery, Endpoint } from '../contract/index.ts'
+import type { ConsentPage, ConsentQuery, Endpoint } from '../contract/index.ts'
 import type { Connection } from './connection.ts'
 import type { Parameter } from './offers.ts'
 import { type Extent, type WalkedPage, walk } from './pages.ts'
@@ -75,7 +75,8 @@ export function createClient(connect: () => Promise<Connection>): Client {
       send(endpoint, input) as ReturnType<Method<E>>,
     text: <E extends Endpoint>(endpoint: E, input: CallInput<E>) =>
       send(endpoint, { ...input, asText: true }) as Promise<string>,
-    pages: (query, extent) => walk(methodsOfConsents.list, query, extent),
+    pages: (query, extent) =>
+      walk(input => send(consents.list, input) as Promise<ConsentPage>, query, extent),
     probe: async (path, limit) => (await open()).probe(path, limit),
     offers: async (endpoint, parameter) => (await open()).offers(endpoint, parameter),
     close: async () => (await transport?.catch(() => undefined))?.close(),

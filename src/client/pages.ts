@@ -1,5 +1,6 @@
 import type { Consent, ConsentPage, ConsentQuery } from '../contract/index.ts'
 import { EndlessListError } from './errors.ts'
+import type { Input } from './transport.ts'
 
 /** How far a walk goes. */
 export interface Extent {
@@ -7,36 +8,59 @@ export interface Extent {
   readonly limit: number
   /** How many requests to send at most. */
   readonly maxRequests: number
+  /** How many requests may be under way at once, so far as the walk has no other bound; 1 unless said. */
+  readonly concurrency?: number
 }
 
 export interface WalkedPage {
   readonly records: readonly Consent[]
   /** Where the walk goes on after this page; null when there is no more. */
   readonly next: string | null
+  /** The upper bound (`to`) that the cursor goes with, where that is not the query's. */
+  readonly to?: string | undefined
 }
 
-const largestPage = 100
+/** Asks for one page. */
+export type List = (input: { query: ConsentQuery } & Pick<Input, 'onAnswer'>) => Promise<ConsentPage>
+
+export const largestPage = 100
+
+/** After how many pages a walk is long: what several requests at once gain by then is worth the few that they waste. */
+export const longWalk = 16
 
 /**
- * The pages of a list, each asked for when the one before is used up, so that memory does not grow with the list. The
- * last one asks for no more than is wanted: its cursor then continues without a gap.
+ * The pages of a list, each asked for when the one before is used up, so that memory does not grow with the list. Where
+ * more than one request may be under way, those from the third page on are asked for while the one before is used, and
+ * a long walk goes on in several places (windows.ts). The last page asks for no more than is wanted: its cursor then
+ * continues without a gap.
  */
-export async function* walk(
-  list: (input: { query: ConsentQuery }) => Promise<ConsentPage>,
-  query: ConsentQuery,
-  { limit, maxRequests }: Extent,
-): AsyncGenerator<WalkedPage> {
-  let cursor = query.cursor
-  const comesAgain = cycle(cursor)
+export async function* walk(list: List, query: ConsentQuery, extent: Extent): AsyncGenerator<WalkedPage> {
+  const { limit, maxRequests, concurrency = 1 } = extent
+  const isOpen = concurrency > 1 && limit === Number.POSITIVE_INFINITY && maxRequests === limit
+  const comesAgain = cycle(query.cursor)
+  const instants: string[] = []
   let left = limit
-  for (let requests = 0; requests < maxRequests && left > 0; requests += 1) {
-    const page = await list({ query: { ...query, cursor, limit: Math.min(left, largestPage) } })
-    const next = page.next_cursor || null // some write an empty one for none
+  const ask = (cursor: string | undefined) =>
+    list({ query: { ...query, cursor, limit: Math.min(left, largestPage) } })
+  let asked: Promise<ConsentPage> | null = ask(query.cursor)
+  for (let requests = 1; asked; requests += 1) {
+    const { data, next_cursor }: ConsentPage = await asked
+    const next: string | null = next_cursor || null // some write an empty one for none
     if (next !== null && comesAgain(next)) throw new EndlessListError()
-    left -= page.data.length
-    yield { records: page.data, next }
-    if (next === null) return
-    cursor = next
+    left -= data.length
+    if (isOpen) for (const { created_at } of data) instants.push(created_at)
+    const isLong: boolean = isOpen && requests === longWalk && next !== null
+    const hasMore: boolean = next !== null && left > 0 && requests < maxRequests && !isLong
+    const ahead: Promise<ConsentPage> | null =
+      hasMore && requests > 1 && concurrency > 1 ? ask(next ?? undefined) : null
+    ahead?.catch(() => {}) // it is thrown where the page is due
+    yield { records: data, next }
+    if (isLong && next !== null) {
+      const { walkInWindows } = await import('./windows.ts')
+      yield* walkInWindows(list, query, { cursor: next, comesAgain, instants }, concurrency)
+      return
+    }
+    asked = ahead ?? (hasMore ? ask(next ?? undefined) : null)
   }
 }
 
@@ -44,7 +68,7 @@ export async function* walk(
  * Whether a cursor was there before, in one place: it is compared with one that is moved on to the 1st, 2nd, 4th, 8th …
  * (Brent 1980), so that whatever goes in a circle is found within a few rounds of it.
  */
-function cycle(first: string | undefined): (cursor: string) => boolean {
+export function cycle(first: string | undefined): (cursor: string) => boolean {
   let kept = first
   let [since, power] = [0, 1]
   return cursor => {

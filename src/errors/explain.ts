@@ -1,4 +1,10 @@
-import { ApiError, ContractError, EndlessListError, NetworkError } from '../client/errors.ts'
+import {
+  ApiError,
+  ContractError,
+  EndlessListError,
+  NetworkError,
+  UnorderedListError,
+} from '../client/errors.ts'
 import { isOperatorError, type Obstacle } from '../contract/server.ts'
 import { CliError, Resumable, usageError } from './errors.ts'
 import { type Exit, exit } from './exit.ts'
@@ -41,6 +47,13 @@ export function explain(error: unknown): Explanation {
       code: 'endless_list',
       message: error.message,
       hint: 'tell who runs the instance',
+      exit: exit.rejected,
+    }
+  if (error instanceof UnorderedListError)
+    return {
+      code: 'unordered_list',
+      message: error.message,
+      hint: 'the whole list again, with --concurrency 1',
       exit: exit.rejected,
     }
   return { code: 'bug', message: error instanceof Error ? error.message : String(error), exit: exit.failure }

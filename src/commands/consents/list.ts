@@ -15,6 +15,9 @@ import type { At } from './at/moment.ts'
 import { acceptedOf } from './fields.ts'
 import { resumeCommand } from './resume.ts'
 
+/** How many requests of a long list are under way at once, unless that is said, and at most. */
+const [usuallyAtOnce, mostAtOnce] = [8, 64]
+
 const Options = z.strictObject({
   site: given.optional(),
   subject: given.optional(),
@@ -29,6 +32,7 @@ const Options = z.strictObject({
   limit: Count.optional(),
   all: z.literal(true).optional(),
   maxRequests: Count.optional(),
+  concurrency: Count.refine(count => count <= mostAtOnce, `must be from 1 to ${mostAtOnce}`).optional(),
 })
 
 /** How many records a terminal shows when nothing is said. */
@@ -50,6 +54,7 @@ export function list(command: Command, ctx: Context): void {
     .option('--all', 'every record, on a terminal too')
     .option('--cursor <cursor>', 'go on where an earlier list ended')
     .option('--max-requests <n>', 'send at most so many requests')
+    .option('--concurrency <n>', 'how many requests of a long list are under way at once, to 64 (8)')
     .addHelpText(
       'after',
       `
@@ -67,15 +72,15 @@ Examples:
           throw usageError('--all and --limit exclude each other')
         const isScreen = formatOf(ctx) === 'table' && ctx.io.out.isTerminal && ctx.globals.out === undefined
         const limit = options.limit ?? (isScreen && !options.all ? screenful : Number.POSITIVE_INFINITY)
-        const maxRequests = options.maxRequests ?? Number.POSITIVE_INFINITY
+        const { maxRequests = Number.POSITIVE_INFINITY, concurrency = usuallyAtOnce } = options
         const view = options.includeDeleted ? consentViewWithDeleted : consentView
         const query = queryOf(options, new Date())
         const at = options.at === undefined ? null : await askedAt(ctx, options, options.at)
         const walk = at
           ? (await import('./at/list.ts')).pagesAt(ctx, query, at, { limit, maxRequests })
-          : ctx.api.pages(query, { limit, maxRequests })
-        return records(ctx, view, walk, cursor =>
-          resumeCommand(ctx.host.argv, { ...query, at: at?.text }, cursor),
+          : ctx.api.pages(query, { limit, maxRequests, concurrency })
+        return records(ctx, view, walk, (cursor, to = query.to) =>
+          resumeCommand(ctx.host.argv, { from: query.from, to, at: at?.text }, cursor),
         )
       }),
     )
@@ -107,6 +112,8 @@ function queryOf(options: z.output<typeof Options>, now: Date): ConsentQuery {
 interface Page {
   readonly records: readonly ConsentRow[]
   readonly next: string | null
+  /** The upper bound that goes with it, where that is not the list's own. */
+  readonly to?: string | undefined
   /** How many records could not be shown as they were. */
   readonly untold?: number
 }
@@ -116,10 +123,10 @@ function records(
   ctx: Context,
   view: View<ConsentRow>,
   walk: AsyncIterable<Page>,
-  toGoOn: (cursor: string) => string,
+  toGoOn: (cursor: string, to?: string) => string,
 ): Output<ConsentRow> {
   let [shown, untold] = [0, 0]
-  let next: string | null = null
+  let [next, to]: [string | null, string | undefined] = [null, undefined]
   async function* pages(): AsyncGenerator<readonly ConsentRow[]> {
     try {
       for await (const page of walk) {
@@ -127,13 +134,14 @@ function records(
         shown += page.records.length
         untold += page.untold ?? 0
         next = page.next
+        to = page.to
       }
     } catch (error) {
-      throw next === null ? error : new Resumable(error, toGoOn(next))
+      throw next === null ? error : new Resumable(error, toGoOn(next, to))
     }
   }
   const footer = async () => {
-    if (next !== null) await ctx.warn(`${counted(shown)}; there are more: ${toGoOn(next)}`)
+    if (next !== null) await ctx.warn(`${counted(shown)}; there are more: ${toGoOn(next, to)}`)
     else if (ctx.io.out.isTerminal) await ctx.say(counted(shown))
   }
   return many(view, pages(), { footer, exit: () => (untold > 0 ? exit.partial : exit.done) })

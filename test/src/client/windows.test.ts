@@ -1,0 +1,136 @@
+import { setImmediate as soon } from 'node:timers/promises'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { ApiError, type Call, type Reply, UnorderedListError } from '../../../src/client/errors.ts'
+import { walk } from '../../../src/client/pages.ts'
+import type { ConsentQuery } from '../../../src/contract/index.ts'
+import { instanceOf, type Kept, type Timeline, timeline } from './timeline.ts'
+
+const everything = {
+  limit: Number.POSITIVE_INFINITY,
+  maxRequests: Number.POSITIVE_INFINITY,
+  concurrency: 8,
+}
+
+/** The ids that a walk gives, and how many records were sent at most that it had not given yet. */
+async function walked({ list, ...instance }: Timeline, query: ConsentQuery = {}, of = instance) {
+  const ids: string[] = []
+  let mostAhead = 0
+  for await (const { records } of walk(list, query, everything)) {
+    for (const { id } of records) ids.push(id)
+    mostAhead = Math.max(mostAhead, of.sent - ids.length)
+  }
+  return { ids, mostAhead }
+}
+
+const idsOf = (records: readonly Kept[]) => records.map(({ record }) => record.id)
+
+/** Answers that overtake each other. */
+const latency = (seed: number) => {
+  let state = seed
+  return async () => {
+    state = (state * 1103515245 + 12345) % 2147483648
+    for (let turns = state % 7; turns > 0; turns -= 1) await soon()
+  }
+}
+
+const runs = fc.array(
+  fc.record({
+    count: fc.oneof(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 1000, max: 6000 })),
+    gap: fc.constantFrom(0, 0.001, 0.013, 0.4, 1, 7, 900, 60_000, 7_000_000, 500_000_000),
+  }),
+  { minLength: 1, maxLength: 8 },
+)
+
+describe('a long list that is read in several places', () => {
+  it('is given whole, each record once and in order, with 5 % more requests at most and a bounded look-ahead', async () => {
+    const cases = fc.record({
+      runs,
+      digits: fc.constantFrom(3, 6),
+      largest: fc.constantFrom(100, 100, 20),
+      seed: fc.nat(),
+    })
+    await fc.assert(
+      fc.asyncProperty(cases, async ({ runs, digits, largest, seed }) => {
+        const records = timeline(runs, digits)
+        const instance = instanceOf(records, { largest, wait: latency(seed) })
+        const { ids, mostAhead } = await walked(instance, {}, instance)
+        expect(ids).toEqual(idsOf(records))
+        expect(instance.requests.length).toBeLessThanOrEqual(1.05 * Math.ceil(records.length / largest) + 8)
+        expect(mostAhead).toBeLessThanOrEqual(300 * largest)
+      }),
+      { numRuns: 30 },
+    )
+  }, 60_000)
+})
+
+describe('an instance that does otherwise', () => {
+  const records = timeline([{ count: 12_000, gap: 90_000 }])
+  const page = (from: number) => records.slice(from, from + 100).map(({ record }) => record)
+
+  it.each([
+    ['ignores the bound', { largest: 100 }, { data: page(0), next_cursor: 'again' }],
+    ['answers an empty page with more behind it', {}, { data: [], next_cursor: 'more' }],
+  ])('%s: it is walked in one place, and loses nothing', async (_, ways, foreign) => {
+    const instance = instanceOf(records, { ...ways, before: ({ to }) => (to ? foreign : undefined) })
+    expect((await walked(instance)).ids).toEqual(idsOf(records))
+    expect(instance.requests.length).toBeLessThanOrEqual(121)
+  })
+
+  it('refuses the bound: it is walked in one place', async () => {
+    const refusal = new ApiError({} as Call, { status: 400 } as Reply, {
+      error: 'invalid_request',
+      message: '',
+    })
+    const before = ({ to }: ConsentQuery) => {
+      if (to) throw refusal
+      return undefined
+    }
+    const instance = instanceOf(records, { before })
+    expect((await walked(instance)).ids).toEqual(idsOf(records))
+    expect(instance.requests.length).toBeLessThanOrEqual(121)
+  })
+
+  it('lists the oldest first: it is walked in one place', async () => {
+    const instance = instanceOf([...records].reverse())
+    expect((await walked(instance)).ids).toEqual(idsOf(records).reverse())
+    expect(instance.requests).toHaveLength(120)
+  })
+
+  it('loses the records where two places meet while they are read: all others are given once, in order', async () => {
+    const gone = new Set<string>()
+    let cuts = 0
+    const before = ({ to, cursor }: ConsentQuery) => {
+      cuts += Number(to !== undefined && cursor === undefined)
+      if (!to || cursor || cuts % 2) return undefined
+      const first = records.findIndex(({ at }) => at <= Date.parse(to))
+      setImmediate(() => {
+        for (const id of idsOf(records.slice(first, first + 130))) gone.add(id)
+      })
+      return undefined
+    }
+    const { ids } = await walked(instanceOf(records, { gone, before, wait: latency(7) }))
+    const given = new Set(ids)
+    expect(gone.size).toBeGreaterThan(130)
+    expect(ids).toEqual([...given].sort((a, b) => Number(a) - Number(b)))
+    expect(idsOf(records).filter(id => !gone.has(id) && !given.has(id))).toEqual([])
+  })
+
+  it('has its order by something else, which shows late: that is an error where it may be a loss', async () => {
+    let errors = 0
+    for (let place = 2000; place < 6000; place += 400) {
+      const moved = [...records]
+      moved.splice(place, 0, ...moved.splice(9000, 50)) // as if they were changed later, all at once
+      const ids = await walked(instanceOf(moved, { isUnordered: true })).then(
+        ({ ids }) => ids,
+        error => {
+          expect(error).toBeInstanceOf(UnorderedListError)
+          errors += 1
+          return null
+        },
+      )
+      if (ids) expect(ids).toEqual(idsOf(moved))
+    }
+    expect(errors).toBeGreaterThan(0)
+  })
+})
