@@ -211,6 +211,7 @@ complete -c consentctl -n '__consentctl_at \'list\'' -l limit -x -d 'at most so 
 complete -c consentctl -n '__consentctl_at \'list\'' -l all -d 'every record, on a terminal too'
 complete -c consentctl -n '__consentctl_at \'list\'' -l cursor -x -d 'go on where an earlier list ended'
 complete -c consentctl -n '__consentctl_at \'list\'' -l max-requests -x -d 'send at most so many requests'
+complete -c consentctl -n '__consentctl_at \'list\'' -l concurrency -x -d 'how many requests of a long list are under way at once, to 64 (8)'
 complete -c consentctl -n '__consentctl_at \'get\'' -l include-deleted -d 'show a deleted record too'
 complete -c consentctl -n '__consentctl_at \'get\'' -l at -x -d 'as it was at this time: RFC 3339, 2026-01-31 (its end, UTC), 7d or 24h ago'
 complete -c consentctl -n '__consentctl_at \'update\'' -l dry-run -d 'print the method, URL and body of what would be sent, and change nothing'
