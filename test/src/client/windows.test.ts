@@ -2,7 +2,7 @@ import { setImmediate as soon } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ApiError, type Call, type Reply, UnorderedListError } from '../../../src/client/errors.ts'
-import { walk } from '../../../src/client/pages.ts'
+import { type WalkedPage, walk } from '../../../src/client/pages.ts'
 import type { ConsentQuery } from '../../../src/contract/index.ts'
 import { instanceOf, type Kept, type Timeline, timeline } from './timeline.ts'
 
@@ -59,9 +59,54 @@ describe('a long list that is read in several places', () => {
         expect(instance.requests.length).toBeLessThanOrEqual(1.05 * Math.ceil(records.length / largest) + 8)
         expect(mostAhead).toBeLessThanOrEqual(300 * largest)
       }),
-      { numRuns: 30 },
+      { numRuns: 60 },
     )
   }, 60_000)
+})
+
+describe('a failure in the middle', () => {
+  const records = timeline([
+    { count: 3000, gap: 50_000 },
+    { count: 4000, gap: 0.2 },
+    { count: 3000, gap: 7_000_000 },
+  ])
+  const failure = new ApiError({} as Call, { status: 503 } as Reply, { error: 'unavailable', message: '' })
+
+  it.each([17, 25, 31, 44, 60, 75, 98])(
+    'from request %i on: its cursor and its bound go on without a gap',
+    async count => {
+      const instance = instanceOf(records, {
+        wait: latency(count),
+        before: () => {
+          if (instance.requests.length >= count) throw failure
+          return undefined
+        },
+      })
+      const ids: string[] = []
+      let last: WalkedPage | undefined
+      const from = '2025-01-01T00:00:00Z'
+      const interrupted = async () => {
+        for await (const page of walk(instance.list, { from }, everything)) {
+          last = page
+          for (const { id } of page.records) ids.push(id)
+        }
+      }
+      await expect(interrupted()).rejects.toBe(failure)
+      const rest = { from, to: last?.to, cursor: last?.next ?? undefined }
+      ids.push(...(await walked(instanceOf(records), rest)).ids)
+      expect(ids).toEqual(idsOf(records.filter(({ at }) => at >= Date.parse(from))))
+    },
+  )
+
+  it('of one place only is tried again when its turn comes', async () => {
+    let failures = 0
+    const before = ({ to, cursor }: ConsentQuery) => {
+      if (!to || !cursor || failures > 0) return undefined
+      failures += 1
+      throw failure
+    }
+    expect((await walked(instanceOf(records, { before, wait: latency(3) }))).ids).toEqual(idsOf(records))
+  })
 })
 
 describe('an instance that does otherwise', () => {
