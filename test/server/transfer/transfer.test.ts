@@ -43,7 +43,9 @@ async function fill() {
   await sql`
     update consents set preferences = '{"a": 1.10, "b": 12345678901234567890.000000001, "c": 1e-40, "d": 1e400}'
     where account_id = ${accountId} and id = ${body.id}`
-  await sql`update usage set used = 9223372036854775807, held_until = '2026-05-01T00:00:00.001+14:00'`
+  await sql`
+    insert into usage (account_id, month, used, held_until)
+    values (${accountId}, '1999-12-01', 9223372036854775807, '2026-05-01T00:00:00.001+14:00')`
   for (let count = 0; count < 1200; count += 1)
     await sql`insert into secrets (name, value) values (${`s${count}`}, ${Buffer.of(count & 255, 0, 255)})`
 }
