@@ -1,10 +1,12 @@
 import type * as z from 'zod'
+import type { BatchRow } from '../contract/batch.ts'
 import { consents } from '../contract/consents.ts'
 import type { ConsentPage, ConsentQuery, Endpoint } from '../contract/index.ts'
 import type { Connection } from './connection.ts'
 import type { Parameter } from './offers.ts'
 import { type Extent, type WalkedPage, walk } from './pages.ts'
 import type { Probed } from './probed.ts'
+import type { RowAnswer } from './rows.ts'
 import type { Input, Transport } from './transport.ts'
 
 type Part<Name extends string, Value> = undefined extends Value
@@ -34,6 +36,8 @@ export interface Client {
   readonly consents: Omit<Methods<typeof consents>, 'create'> & {
     create(input: Parameters<Create>[0] & { idempotencyKey?: string | undefined }): ReturnType<Create>
   }
+  /** Creates records with one request, where the instance offers that; each row has a key, with which it happens once. */
+  createRows(rows: readonly BatchRow[]): Promise<RowAnswer[]>
   /** Calls any endpoint; the contract of what a command does not use is then not loaded. */
   call<E extends Endpoint>(endpoint: E, input: CallInput<E>): ReturnType<Method<E>>
   /** The same of an answer that is signed: its text as it came. That it is JSON is all that is looked at. */
@@ -71,6 +75,7 @@ export function createClient(connect: () => Promise<Connection>): Client {
   const methodsOfConsents = methods(consents, send)
   return {
     consents: methodsOfConsents,
+    createRows: async rows => (await open()).sendRows(rows),
     call: <E extends Endpoint>(endpoint: E, input: CallInput<E>) =>
       send(endpoint, input) as ReturnType<Method<E>>,
     text: <E extends Endpoint>(endpoint: E, input: CallInput<E>) =>

@@ -11,7 +11,7 @@ export interface Persistence {
   /** Whether the call may be sent again after one that was perhaps carried out. */
   readonly mayRepeat: () => Promise<boolean>
   /** Told of every attempt that was perhaps carried out. */
-  readonly onLost?: (() => void) | undefined
+  readonly onLost?: ((error: CallError) => void) | undefined
   /** Told before each wait. */
   readonly onWait: (error: CallError, seconds: number, next: number) => void
 }
@@ -33,7 +33,7 @@ export async function persist<T>(
       if (!isCallError(error)) throw error
       if (error.maybeDone) {
         lost ??= error
-        onLost?.()
+        onLost?.(error)
       }
       const final = lost && !lost.call.idempotent ? lost : error
       const seconds = attempt < attempts ? waitAfter(error, attempt, maxWait) : null

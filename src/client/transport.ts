@@ -1,14 +1,17 @@
 import { setMaxListeners } from 'node:events'
+import type { BatchRow } from '../contract/batch.ts'
 import { consents } from '../contract/consents.ts'
 import type { Endpoint } from '../contract/endpoint.ts'
 import { read, readText } from './answer.ts'
 import { attempt } from './attempt.ts'
 import { callOf, cookiesOf, headersOf, isSignIn } from './call.ts'
 import type { Connection } from './connection.ts'
+import type { CallError } from './errors.ts'
 import { type Carrier, header } from './exchange.ts'
 import type { Parameter } from './offers.ts'
 import type { Probed } from './probed.ts'
-import { persist } from './retry.ts'
+import { type Persistence, persist } from './retry.ts'
+import type { RowAnswer } from './rows.ts'
 
 export interface Input {
   readonly params?: unknown
@@ -21,7 +24,9 @@ export interface Input {
   /** Told of every answer to the call that came whole, whatever it says. */
   readonly onAnswer?: ((answer: Answered) => void) | undefined
   /** Told of every attempt that failed, and may have been carried out all the same. */
-  readonly onLost?: (() => void) | undefined
+  readonly onLost?: ((error: CallError) => void) | undefined
+  /** Whether it happens once however often it is sent, for what is in it says so. */
+  readonly isRepeatable?: boolean
 }
 
 /** What an answer says of itself, beside what it says. */
@@ -35,6 +40,8 @@ export interface Answered {
 
 export interface Transport {
   send(endpoint: Endpoint, input: Input): Promise<unknown>
+  /** Creates records with one request, each of which has a key of its own. */
+  sendRows(rows: readonly BatchRow[]): Promise<RowAnswer[]>
   /** Asks once for a path, with so many milliseconds for all of it. Throws a NetworkError or a ContractError. */
   probe(path: string, limit: number): Promise<Probed>
   offers(endpoint: Endpoint, parameter?: Parameter): Promise<boolean>
@@ -56,18 +63,22 @@ export async function openTransport(connection: Connection): Promise<Transport> 
   setMaxListeners(0, closing.signal, idle.signal) // one for each request that is under way
   const deliver = opened(connection, carrier, { reading: idle.signal, changing: closing.signal })
   let description: Promise<unknown> | undefined
+  const patience: Pick<Persistence, 'maxWait' | 'pause' | 'onWait'> = {
+    maxWait,
+    pause: seconds => connection.pause(seconds, idle.signal),
+    onWait: (error, seconds, next) => trace?.waits(error, seconds, next),
+  }
   const send = async (endpoint: Endpoint, input: Input) => {
     interruption.throwIfAborted()
     try {
       return await persist(isRepeated => (isRepeated ? again : deliver)(endpoint, input), {
-        maxWait,
-        pause: seconds => connection.pause(seconds, idle.signal),
+        ...patience,
         mayRepeat: async () =>
           callOf(connection, endpoint, input).idempotent ||
+          input.isRepeatable === true ||
           (input.idempotencyKey !== undefined &&
             (await offers(consents.create, idempotencyKey).catch(() => false))),
         onLost: input.onLost,
-        onWait: (error, seconds, next) => trace?.waits(error, seconds, next),
       })
     } catch (error) {
       if (endpoint.method === 'GET') interruption.throwIfAborted()
@@ -91,18 +102,13 @@ export async function openTransport(connection: Connection): Promise<Transport> 
     closing.abort(Object.assign(new Error('the command ended'), { code: 'CLOSED' }))
     carrier.close()
   }
-  const probe = async (path: string, limit: number) => {
-    const { baseUrl, key, proxy } = connection
-    const of = { method: 'GET', path, url: baseUrl + path, id: null, keySource: key?.source ?? null }
-    const call = { ...of, proxy, idempotent: true }
-    const sent = { headers: headersOf(connection), body: undefined }
-    const { reply, headers, text } = await attempt(carrier, call, sent, {
-      whole: limit,
-      closing: idle.signal,
-    })
-    return { status: reply.status, headers, text }
+  const probe = async (path: string, limit: number) =>
+    await (await import('./probed.ts')).probe(connection, carrier, { path, limit, closing: idle.signal })
+  const sendRows = async (rows: readonly BatchRow[]) => {
+    const { sendRows } = await import('./rows.ts')
+    return await sendRows({ ...patience, send, call: callOf(connection, consents.create, {}) }, rows)
   }
-  return { send, probe, offers, close }
+  return { send, sendRows, probe, offers, close }
 }
 
 const resend = (endpoint: Endpoint, input: Input, deliver: Deliver) => deliver(endpoint, input)

@@ -27,32 +27,41 @@ export const ConsentBatch = z.strictObject({
 })
 export type ConsentBatch = z.output<typeof ConsentBatch>
 
+const RowMade = z.object({
+  status: z.literal(201),
+  consent: Consent,
+  replayed: z
+    .boolean()
+    .default(false)
+    .describe('Its key was used before: this is the first answer again, and nothing was made.'),
+})
+
+const RowRefused = z.object({
+  status: z.int().meta({ minimum: 400, maximum: 599 }),
+  error: ErrorBody,
+  retry_after: z
+    .number()
+    .meta({ type: 'integer', minimum: 1 })
+    .nullable()
+    .default(null)
+    .describe('After how many seconds to try it again, where that may help.'),
+})
+export type RowRefused = z.output<typeof RowRefused>
+
 /** What became of a row: what a single create would have answered. */
-export const RowOutcome = z.union([
-  z.object({
-    status: z.literal(201),
-    consent: Consent,
-    replayed: z
-      .boolean()
-      .default(false)
-      .describe('Its key was used before: this is the first answer again, and nothing was made.'),
-  }),
-  z.object({
-    status: z.int().meta({ minimum: 400, maximum: 599 }),
-    error: ErrorBody,
-    retry_after: z
-      .number()
-      .meta({ type: 'integer', minimum: 1 })
-      .nullable()
-      .default(null)
-      .describe('After how many seconds to try it again, where that may help.'),
-  }),
-])
+export const RowOutcome = z.union([RowMade, RowRefused])
 export type RowOutcome = z.output<typeof RowOutcome>
 
 /** The outcomes of a batch, in the order of its rows. */
 export const BatchOutcome = z.object({ results: z.array(RowOutcome) })
 export type BatchOutcome = z.output<typeof BatchOutcome>
+
+const RowId = RowMade.pick({ status: true }).extend({ consent: Consent.pick({ id: true }) })
+
+/** The same of just so many rows, and of their records the ids alone: whoever sends many needs no more. */
+export function idsOf(rows: number) {
+  return z.object({ results: z.array(z.union([RowId, RowRefused])).length(rows) })
+}
 
 export const createBatch = endpoint({
   summary: 'Create up to 1,000 consent records, each with an outcome of its own',

@@ -12,6 +12,10 @@ const lostCalls: Record<string, Lost> = {
     outcome: 'the record may have been made or not',
     hint: 'consentctl list, before you create it again',
   },
+  '/api/v1/consents/batch': {
+    outcome: 'its record may have been made or not',
+    hint: 'consentctl list, before you create it again',
+  },
   '/api/v1/keys': {
     outcome: 'the key may have been made or not',
     hint: 'consentctl keys list, and revoke it if it is there: its text is lost',

@@ -4,8 +4,11 @@ import { usageError } from '../../../errors/errors.ts'
 import { Count, given } from '../../action.ts'
 import type { BulkOptions } from './job.ts'
 
-/** No more lines than these are under way at once, so that no more of a journal must be held to put it in order. */
-export const mostAtOnce = 64
+/** No more requests than these are under way at once. */
+const mostAtOnce = 64
+
+/** No more lines than these are under way at once: so much must be held of them, and of a journal to put it in order. */
+export const linesAtOnce = 500
 
 /** The flags of a create from a file. */
 export const bulkFlagOptions = {
@@ -18,6 +21,7 @@ export const bulkFlagOptions = {
   failedOut: given.optional(),
   resume: given.optional(),
   ignoreQuota: z.literal(true).optional(),
+  batch: z.boolean().optional(),
   dryRun: z.literal(true).optional(),
 }
 
@@ -33,6 +37,7 @@ export function bulkFlags(command: Command): Command {
     .option('--fail-fast', 'stop at the first line that fails')
     .option('--failed-out <path>', 'a new file for the lines that failed, as they came')
     .option('--resume <job|last>', 'go on with a file’s job that was stopped')
+    .option('--no-batch', 'a request for each line, though the instance takes many lines in one')
     .option('--ignore-quota', 'begin though the month’s quota does not suffice')
     .option('--dry-run', 'send nothing: print the request, or check every line of a file')
 }
@@ -49,11 +54,12 @@ export function bulkOptions(
   const isBulk = file !== undefined || resume !== undefined
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined || name === 'site' || name === 'dryRun') continue
+    if (name === 'batch' && value === true) continue // what it is unless said
     const isForBulk = Object.hasOwn(bulkFlagOptions, name)
     if (isBulk && !isForBulk) {
       throw usageError('with --file the fields come from its lines', 'only --site may be given beside it')
     }
-    if (!isBulk && isForBulk) throw usageError(`${flagOf(name)} goes with --file`)
+    if (!isBulk && isForBulk) throw usageError(`${flagOf(name, value)} goes with --file`)
   }
   if (!isBulk) return null
   return {
@@ -67,10 +73,11 @@ export function bulkOptions(
     maxErrors: failFast ? 1 : maxErrors,
     failedOut: options.failedOut,
     ignoreQuota: options.ignoreQuota ?? false,
+    batch: options.batch ?? true,
     dryRun: options.dryRun ?? false,
   }
 }
 
-function flagOf(name: string): string {
-  return `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`
+function flagOf(name: string, value: unknown): string {
+  return `--${value === false ? 'no-' : ''}${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`
 }

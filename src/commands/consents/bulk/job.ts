@@ -31,6 +31,8 @@ export interface BulkOptions {
   /** The job to go on with: its id, or `last`. */
   readonly resume: string | undefined
   readonly ignoreQuota: boolean
+  /** Whether many lines may go with one request. */
+  readonly batch: boolean
   readonly dryRun: boolean
 }
 

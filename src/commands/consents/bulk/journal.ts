@@ -41,8 +41,8 @@ export interface Journal {
   readonly header: Header
   /** What earlier runs know of a line; to be asked for in the order of the lines. */
   past(line: number): Promise<Known | null>
-  /** Resolves when it is on the disk that the line is about to be sent. */
-  started(line: number): Promise<void>
+  /** Resolves when it is on the disk that the lines are about to be sent. */
+  started(lines: readonly number[]): Promise<void>
   /** What became of a line that was sent. */
   ended(event: Event): void
   /** Ends the run; with `isOver` nothing of the job is left to do, and the journal goes. */
@@ -90,7 +90,10 @@ function toJournal(journals: BulkJournals, { header, run, write, close }: Log<He
       while (!next.done && next.value.line < line) next = await before.next()
       return next.done || next.value.line !== line ? null : next.value
     },
-    started: line => write(['s', line, Date.now()]),
+    started: async lines => {
+      const at = Date.now()
+      await Promise.all(lines.map(line => write(['s', line, at])))
+    },
     ended: event => void write(event).catch(() => {}), // the next line's start fails alike
     close: async isOver => {
       await before.return(undefined)

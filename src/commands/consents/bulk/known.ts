@@ -1,5 +1,5 @@
 import type { Run } from '../../../journal/runs.ts'
-import { mostAtOnce } from './flags.ts'
+import { linesAtOnce } from './flags.ts'
 import type { BulkJournals, Event } from './journal.ts'
 
 /** A line of the file that was sent: its record's id, or since when it is unknown whether there is one. */
@@ -33,14 +33,14 @@ function later(older: Known, newer: Known): Known {
   return newer.id === null ? { ...newer, since: Math.min(older.since, newer.since) } : newer
 }
 
-/** Events as what they come to. Lines begin in their order, and each ends before the 64th after it begins. */
+/** Events as what they come to. Lines begin in their order, and each ends before the 500th after it begins. */
 export async function* settled(log: AsyncIterable<Event>): AsyncGenerator<Known> {
   const latest = new Map<number, Known>()
   for await (const [kind, line, what] of log) {
     if (kind === 'f') latest.delete(line)
     else if (kind === 's') latest.set(line, { line, id: null, since: what })
     else if (kind === 'd') latest.set(line, { line, id: what, since: 0 })
-    if (latest.size <= mostAtOnce) continue
+    if (latest.size <= linesAtOnce) continue
     const [first] = latest.values()
     if (!first) continue
     latest.delete(first.line)

@@ -2,13 +2,15 @@ import type { Context } from '../../../context.ts'
 import { explain } from '../../../errors/explain.ts'
 import { report } from '../../../errors/report.ts'
 import { inOrder } from '../../../io/concurrency.ts'
+import { inGroups } from '../../../io/groups.ts'
 import type { LineResult } from '../../../views/bulk.ts'
 import { counted, instanceOf } from '../../instance.ts'
 import { quoted } from '../resume.ts'
+import { bytesOf, senderOf } from './batch.ts'
 import { type FailedOut, openFailedOut } from './failed.ts'
 import type { BulkOptions, Job } from './job.ts'
 import { type Progress, showProgress } from './progress.ts'
-import { createOne, honoursKey, itemsOf } from './send.ts'
+import { create, honoursKey, itemsOf } from './send.ts'
 import { count, type Tally } from './tally.ts'
 
 /** One run of a job. */
@@ -48,19 +50,32 @@ async function* results(
   failedOut: FailedOut | null,
   progress: Progress,
 ): AsyncGenerator<readonly LineResult[]> {
-  const items = until(itemsOf(ctx, job), tally)
-  for await (const outcome of inOrder(items, options.concurrency, item => createOne(ctx, job, item))) {
-    const { entry, result, id, error } = outcome
-    if (result === 'unsent') {
-      stop(tally, error)
-      continue
+  const sender = senderOf(ctx, options, job, tally)
+  const groups = until(inGroups(itemsOf(ctx, job), bytesOf, sender.room), tally)
+  for await (const outcomes of inOrder(groups, options.concurrency, group =>
+    create(job, group, sender.post),
+  )) {
+    const results: LineResult[] = []
+    for (const outcome of outcomes) {
+      const { entry, result, id, error } = outcome
+      if (result === 'unsent') {
+        stop(tally, error)
+        continue
+      }
+      if (ctx.io.out.isTerminal || error !== null) await progress.hide()
+      // A record that is made is told, whatever cannot be.
+      await count(ctx, tally, outcome, options.maxErrors).catch(problem => stop(tally, problem))
+      if (result === 'failed') {
+        await failedOut?.add(entry.line.raw, job.source.header()).catch(problem => stop(tally, problem))
+      }
+      results.push({
+        line: entry.line.number,
+        result,
+        id,
+        error_code: error === null ? null : explain(error).code,
+      })
     }
-    if (ctx.io.out.isTerminal || error !== null) await progress.hide()
-    await count(ctx, tally, outcome, options.maxErrors)
-    if (result === 'failed') {
-      await failedOut?.add(entry.line.raw, job.source.header()).catch(problem => stop(tally, problem))
-    }
-    yield [{ line: entry.line.number, result, id, error_code: error === null ? null : explain(error).code }]
+    if (results.length > 0) yield results
     progress.show()
   }
   if (tally.broken !== null) throw tally.broken

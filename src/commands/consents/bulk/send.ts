@@ -1,16 +1,18 @@
 import { v5 } from 'uuid'
 import type { Context } from '../../../context.ts'
+import type { ConsentDraft } from '../../../contract/consent.ts'
 import { consents } from '../../../contract/consents.ts'
 import { CliError } from '../../../errors/errors.ts'
 import { exit } from '../../../errors/exit.ts'
 import { explain } from '../../../errors/explain.ts'
 import type { LineResult } from '../../../views/bulk.ts'
 import type { Job } from './job.ts'
+import type { Journal } from './journal.ts'
 import type { Known } from './known.ts'
 import { changedError, type Entry } from './source.ts'
 
 /** A line, and what is known of it from earlier runs of its job. */
-interface Item {
+export interface Item {
   readonly entry: Entry
   readonly past: Known | null
   /** Whether it may be sent, again where it was sent before. */
@@ -47,33 +49,64 @@ function isFresh({ since }: Known): boolean {
   return Date.now() - since < keyLife
 }
 
-/** Creates the record of a line, unless it is there already or may be there. Never rejects. */
-export async function createOne(
-  ctx: Context,
+/** What became of a line that was sent. */
+export type Answer = { readonly id: string } | { readonly error: unknown }
+
+/**
+ * Creates the records of lines, unless they are there already or may be there; `post` sends the others, once it is on the
+ * disk that they will be. Never rejects.
+ */
+export async function create(
   { journal }: Job,
-  { entry, past, maySend }: Item,
-): Promise<Outcome> {
-  const { line, body } = entry
+  items: readonly Item[],
+  post: (items: readonly Item[]) => Promise<readonly Answer[]>,
+): Promise<Outcome[]> {
+  const left = items.filter(item => unsent(item) === null)
+  try {
+    if (left.length > 0) await journal?.started(left.map(({ entry }) => entry.line.number))
+  } catch (error) {
+    return items.map(item => unsent(item) ?? { entry: item.entry, result: 'unsent', id: null, error })
+  }
+  const answers = left.length > 0 ? await post(left) : []
+  const answerOf = new Map(left.map((item, index) => [item, answers[index] as Answer]))
+  return items.map(item => unsent(item) ?? outcomeOf(journal, item, answerOf.get(item) as Answer))
+}
+
+/** What is known of a line that is not sent; null for one that is. */
+function unsent({ entry, past, maySend }: Item): Outcome | null {
   if (past?.id) return { entry, result: 'created', id: past.id, error: null }
   if (!maySend) return { entry, result: 'unknown', id: null, error: lostError() }
-  if (body === null) return { entry, result: 'failed', id: null, error: entry.error }
-  try {
-    await journal?.started(line.number)
-  } catch (error) {
-    return { entry, result: 'unsent', id: null, error }
+  return entry.body === null ? { entry, result: 'failed', id: null, error: entry.error } : null
+}
+
+/** Notes what became of a line. */
+function outcomeOf(journal: Journal | null, { entry, past }: Item, answer: Answer): Outcome {
+  const { number } = entry.line
+  if ('id' in answer) {
+    journal?.ended(['d', number, answer.id])
+    return { entry, result: 'created', id: answer.id, error: null }
   }
+  // A line that may have been made before is not known to have failed by whatever it is answered now.
+  const { code, exit: exitCode } = explain(answer.error)
+  const isUnknown = past !== null || exitCode === exit.unknown
+  journal?.ended(isUnknown ? ['u', number] : ['f', number, code])
+  return { entry, result: isUnknown ? 'unknown' : 'failed', id: null, error: answer.error }
+}
+
+/** Sends a line with a request of its own. Never rejects. */
+export async function postOne(ctx: Context, { journal }: Job, { entry }: Item): Promise<Answer> {
   try {
-    const key = journal ? { idempotencyKey: v5(String(line.number), journal.header.job) } : {}
-    const { id } = await ctx.api.consents.create({ body, ...key })
-    journal?.ended(['d', line.number, id])
-    return { entry, result: 'created', id, error: null }
+    const key = journal ? { idempotencyKey: keyOf(journal, entry) } : {}
+    const { id } = await ctx.api.consents.create({ body: entry.body as ConsentDraft, ...key })
+    return { id }
   } catch (error) {
-    // A line that may have been made before is not known to have failed by whatever it is answered now.
-    const { code, exit: exitCode } = explain(error)
-    const isUnknown = past !== null || exitCode === exit.unknown
-    journal?.ended(isUnknown ? ['u', line.number] : ['f', line.number, code])
-    return { entry, result: isUnknown ? 'unknown' : 'failed', id: null, error }
+    return { error }
   }
+}
+
+/** The Idempotency-Key of a line: the same in every run of its job. */
+export function keyOf({ header }: Journal, { line }: Entry): string {
+  return v5(String(line.number), header.job)
 }
 
 function lostError(): CliError {

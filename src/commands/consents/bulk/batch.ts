@@ -1,0 +1,94 @@
+import type { Context } from '../../../context.ts'
+import type { BatchRow } from '../../../contract/batch.ts'
+import { explain } from '../../../errors/explain.ts'
+import type { Room } from '../../../io/groups.ts'
+import { linesAtOnce } from './flags.ts'
+import type { BulkOptions, Job } from './job.ts'
+import { type Answer, type Item, keyOf, postOne } from './send.ts'
+import type { Tally } from './tally.ts'
+
+/** How the lines of a run are sent: many with one request, where the instance takes that. */
+export interface Sender {
+  /** How many lines the next request may take. */
+  room(): Promise<Room>
+  /** Sends lines; resolves to what became of each. Never rejects. */
+  post(items: readonly Item[]): Promise<readonly Answer[]>
+}
+
+/** Fewer lines are sent one by one: to ask what the instance takes costs a request itself. */
+const worthAsking = 100
+
+/** Bytes of the lines of one request. An instance takes 1 MiB and 1,000 rows, or says that it is too much. */
+const mostBytes = 900_000
+
+/** What a row has around its line: its key and its site. */
+const around = 160
+
+export function senderOf(ctx: Context, options: BulkOptions, job: Job, tally: Tally): Sender {
+  let offered: Promise<boolean> | null = options.batch ? null : Promise.resolve(false)
+  let taken = 0
+  const isOffered = async () => {
+    if (offered) return await offered
+    const lines = job.extent ? job.extent.lines - job.before : taken
+    if (lines <= worthAsking) return false
+    const { createBatch } = await import('../../../contract/batch.ts')
+    offered = ctx.api.offers(createBatch).catch(() => false)
+    return await offered
+  }
+  return {
+    room: async () => {
+      taken += 1
+      if (!(await isOffered())) return { items: 1, bytes: 0 }
+      const rows = Math.floor(linesAtOnce / options.concurrency)
+      return { items: Math.max(1, Math.min(rows, options.maxErrors - tally.failed)), bytes: mostBytes }
+    },
+    post: items =>
+      post(ctx, job, items, () => {
+        offered = Promise.resolve(false)
+      }),
+  }
+}
+
+export function bytesOf({ entry }: Item): number {
+  return entry.line.bytes.length + around
+}
+
+async function post(
+  ctx: Context,
+  job: Job,
+  items: readonly Item[],
+  onMissing: () => void,
+): Promise<readonly Answer[]> {
+  const [item] = items
+  if (items.length === 1 && item) return [await postOne(ctx, job, item)]
+  try {
+    const answers = await ctx.api.createRows(items.map(one => rowOf(job, one)))
+    return answers.map(({ id, error }) => (error === null ? { id } : { error }))
+  } catch (error) {
+    const { status } = explain(error)
+    if (status === 413 || status === 400) return await halves(items, half => post(ctx, job, half, onMissing))
+    if (status !== 404 && status !== 405) return items.map(() => ({ error }))
+    onMissing() // whatever the instance says of itself
+    return await halves(items, async half => await each(half, one => postOne(ctx, job, one)))
+  }
+}
+
+/** What was refused whole is sent in parts, until it is known what is wrong with which line. */
+async function halves(
+  items: readonly Item[],
+  send: (items: readonly Item[]) => Promise<readonly Answer[]>,
+): Promise<readonly Answer[]> {
+  const middle = Math.ceil(items.length / 2)
+  return [...(await send(items.slice(0, middle))), ...(await send(items.slice(middle)))]
+}
+
+async function each(items: readonly Item[], send: (item: Item) => Promise<Answer>): Promise<Answer[]> {
+  const answers: Answer[] = []
+  for (const item of items) answers.push(await send(item))
+  return answers
+}
+
+function rowOf({ journal }: Job, { entry }: Item): BatchRow {
+  const key = journal ? keyOf(journal, entry) : crypto.randomUUID()
+  return { ...(entry.body as BatchRow), idempotency_key: key }
+}

@@ -1,0 +1,280 @@
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { HttpResponse, http } from 'msw'
+import { afterEach, describe, expect, it } from 'vitest'
+import { useFolder } from '../../support/cli.ts'
+import { answers, consent, consentsPath, fails, site, useCli } from '../support.ts'
+
+const cli = useCli()
+const folder = useFolder()
+const batchPath = `${consentsPath}/batch`
+const jobs = () => join(cli.env()['CONSENTCTL_STATE_DIR'] ?? '', 'jobs')
+const failedOut = () => join(folder.path, 'failed')
+
+afterEach(() => {
+  rmSync(jobs(), { recursive: true, force: true })
+  rmSync(failedOut(), { force: true })
+})
+
+interface Draft {
+  readonly subject_id: string
+  readonly idempotency_key: string
+}
+
+/** What becomes of a row, by the draft and how often its key came. */
+type Fate = (draft: Draft, times: number) => [status: number, error: string] | undefined
+
+/** An instance that takes batches of at most so many rows; of each record it notes how often it was made. */
+function serve(fate: Fate = () => undefined, most = 1000, document: unknown = description) {
+  const made = new Map<string, number>()
+  const times = new Map<string, number>()
+  const keys = new Map<string, string>()
+  const make = (draft: Draft, key: string) => {
+    times.set(key, (times.get(key) ?? 0) + 1)
+    const refusal = fate(draft, times.get(key) ?? 0)
+    if (refusal) return refusal
+    if (!keys.has(key)) made.set(draft.subject_id, (made.get(draft.subject_id) ?? 0) + 1)
+    keys.set(key, draft.subject_id)
+    return consent({ id: `id-${draft.subject_id}` })
+  }
+  cli.instance.use(
+    answers('get', '*/api/v1/openapi.json', document),
+    http.post(consentsPath, async ({ request }) => {
+      const made = make((await request.json()) as Draft, String(request.headers.get('idempotency-key')))
+      return Array.isArray(made) ? fails(...made) : HttpResponse.json(made, { status: 201 })
+    }),
+    http.post(batchPath, async ({ request }) => {
+      const { records } = (await request.json()) as { records: Draft[] }
+      if (records.length > most) return fails(413, 'payload_too_large')
+      const results = records.map(draft => {
+        const made = make(draft, draft.idempotency_key)
+        if (!Array.isArray(made)) return { status: 201, consent: made, replayed: false }
+        return { status: made[0], error: { error: made[1], message: 'no' }, retry_after: null }
+      })
+      return HttpResponse.json({ results })
+    }),
+  )
+  return made
+}
+
+const parameters = [{ in: 'header', name: 'Idempotency-Key' }]
+const single = { '/api/v1/consents': { post: { parameters } } }
+const description = { openapi: '3.1.1', paths: { ...single, '/api/v1/consents/batch': { post: {} } } }
+
+const subjects = (count: number) => Array.from({ length: count }, (_, index) => `s${index + 1}`)
+const text = (names: readonly string[]) =>
+  names.map(subject_id => `${JSON.stringify({ subject_id })}\n`).join('')
+
+async function create(...args: string[]) {
+  const two = args.includes('--concurrency') ? [] : ['--concurrency', '2'] // and so batches of 250 lines
+  const ran = await cli.run(['create', '-o', 'ndjson', '--site', site, '--ignore-quota', ...two, ...args])
+  const rows = ran.stdout.split('\n').filter(Boolean)
+  return { ...ran, rows: rows.map(row => JSON.parse(row) as Record<string, unknown>) }
+}
+
+function inFile(names: readonly string[]): string {
+  const file = join(folder.path, 'records.ndjson')
+  writeFileSync(file, text(names))
+  return file
+}
+
+const batches = () =>
+  cli
+    .sent()
+    .filter(({ path }) => path.endsWith('/batch'))
+    .map(({ body }) => (body as { records: Draft[] }).records)
+const paths = () => cli.sent().map(({ method, path }) => `${method} ${path.replace('/api/v1/', '')}`)
+
+const created = (names: readonly string[]) =>
+  names.map((name, index) => ({ line: index + 1, result: 'created', id: `id-${name}`, error_code: null }))
+const once = (names: readonly string[]) => new Map(names.map(name => [name, 1]))
+
+describe('an instance that takes batches', () => {
+  it('is sent many lines with one request, and every line has its result, in their order', async () => {
+    const made = serve()
+    const { code, rows, stderr } = await create('--file', inFile(subjects(600)))
+    expect({ code, rows }, stderr).toEqual({ code: 0, rows: created(subjects(600)) })
+    expect(made).toEqual(once(subjects(600)))
+    expect(paths()).toEqual(['GET openapi.json', ...Array(3).fill('POST consents/batch')])
+    const keys = batches().flatMap(records => records.map(record => record.idempotency_key))
+    expect(new Set(keys).size).toBe(600)
+    for (const key of keys) expect(key).toMatch(/^[\da-f]{8}-[\da-f]{4}-5/)
+    expect(readdirSync(jobs())).toEqual([])
+  })
+
+  it('is sent the lines of a stream in batches too, once there are some', async () => {
+    const made = serve()
+    const ran = await cli.run(['create', '-q', '--site', site, '--file', '-'], { stdin: text(subjects(400)) })
+    expect(ran.stdout).toBe(
+      created(subjects(400))
+        .map(({ id }) => `${id}\n`)
+        .join(''),
+    )
+    expect(made).toEqual(once(subjects(400)))
+    expect(batches().length).toBeGreaterThan(0)
+    expect(cli.sent().length).toBeLessThan(120)
+  })
+
+  it.each([
+    ['of a hundred lines', subjects(100), []],
+    ['with --no-batch', subjects(101), ['--no-batch']],
+  ])('%s is asked nothing, and sent each line by itself', async (_, names, flags) => {
+    const made = serve()
+    expect(await create('--file', inFile(names), ...flags)).toMatchObject({ code: 0, rows: created(names) })
+    expect(made).toEqual(once(names))
+    expect(new Set(paths())).toEqual(new Set(['POST consents']))
+  })
+
+  it('is never sent more lines than may fail', async () => {
+    serve(() => [400, 'invalid_request'])
+    const flags = ['--max-errors', '5', '--concurrency', '1']
+    const { code, rows, stderr } = await create('--file', inFile(subjects(200)), ...flags)
+    expect({ code, rows: rows.length }).toEqual({ code: 5, rows: 5 })
+    expect(stderr).toContain('stopped after line 5')
+  })
+})
+
+describe('an instance without batches', () => {
+  it.each([
+    ['does not list them', answers('get', '*/api/v1/openapi.json', { openapi: '3.1.1', paths: single })],
+    ['has no description', http.get('*/api/v1/openapi.json', () => fails(404, 'not_found'))],
+    ['lets nobody read it', http.get('*/api/v1/openapi.json', () => fails(401, 'unauthorized'))],
+    ['answers with a page', http.get('*/api/v1/openapi.json', () => HttpResponse.html('<p>hello</p>'))],
+  ])('that %s is asked once, and sent each line by itself', async (_, description) => {
+    const made = serve()
+    cli.instance.use(description)
+    expect(await create('--file', inFile(subjects(150)))).toMatchObject({ code: 0 })
+    expect(made).toEqual(once(subjects(150)))
+    expect(paths().filter(path => path !== 'POST consents')).toEqual(['GET openapi.json'])
+  })
+
+  it('whatever it says of itself: the lines of the batches are sent by themselves', async () => {
+    const made = serve()
+    cli.instance.use(http.post(batchPath, () => fails(404, 'not_found')))
+    const { code, rows } = await create('--file', inFile(subjects(300)), '--concurrency', '4')
+    expect({ code, rows }).toEqual({ code: 0, rows: created(subjects(300)) })
+    expect(made).toEqual(once(subjects(300)))
+    expect(batches().length).toBeLessThanOrEqual(4)
+  })
+})
+
+describe('rows that are refused', () => {
+  it('fail alone, with the code and the exit of a single create, and are in --failed-out', async () => {
+    const bad: Record<string, [number, string]> = {
+      s7: [400, 'invalid_request'],
+      s260: [404, 'not_found'],
+      s300: [409, 'conflict'],
+    }
+    const made = serve(({ subject_id }) => bad[subject_id])
+    const { code, rows, stderr } = await create('--file', inFile(subjects(300)), '--failed-out', failedOut())
+    expect(code).toBe(8)
+    expect(rows.filter(row => row['result'] !== 'created')).toEqual(
+      [7, 260, 300].map(line => ({ line, result: 'failed', id: null, error_code: bad[`s${line}`]?.[1] })),
+    )
+    expect(made.size).toBe(297)
+    expect(readFileSync(failedOut(), 'utf8')).toBe(text(['s7', 's260', 's300']))
+    expect(stderr.match(/line (7|260|300): /g)).toHaveLength(3)
+    expect(stderr).toContain('created 297 records')
+  })
+
+  it.each([
+    [503, 'unavailable'],
+    [429, 'rate_limited'],
+  ])('for the moment (%i) are sent again, they alone, with the same key', async (status, error) => {
+    const made = serve(({ subject_id }, times) =>
+      subject_id === 's5' && times < 3 ? [status, error] : undefined,
+    )
+    expect(await create('--file', inFile(subjects(150)))).toMatchObject({
+      code: 0,
+      rows: created(subjects(150)),
+    })
+    expect(made).toEqual(once(subjects(150)))
+    const again = batches().slice(1)
+    expect(again.map(records => records.map(({ subject_id }) => subject_id))).toEqual([['s5'], ['s5']])
+    expect(again[0]?.[0]?.idempotency_key).toBe(batches()[0]?.[4]?.idempotency_key)
+  })
+
+  it('for want of quota end it, and --resume creates the rest, none twice', async () => {
+    let left = 120
+    const made = serve(() => (left-- > 0 ? undefined : [429, 'quota_exceeded']))
+    const stopped = await create('--file', inFile(subjects(200)))
+    expect([stopped.code, made.size]).toEqual([8, 120])
+    expect(stopped.stderr.match(/^\{"error".*quota_exceeded/gm)).toHaveLength(1)
+    left = 1000
+    expect(await create('--resume', 'last')).toMatchObject({ code: 0, rows: created(subjects(200)) })
+    expect(made).toEqual(once(subjects(200)))
+  })
+})
+
+describe('a batch that is not answered as it should be', () => {
+  it('is halved where it is too large, and every line is made once', async () => {
+    const made = serve(undefined, 40)
+    expect(await create('--file', inFile(subjects(150)))).toMatchObject({
+      code: 0,
+      rows: created(subjects(150)),
+    })
+    expect(made).toEqual(once(subjects(150)))
+    expect(batches().map(({ length }) => length)).toEqual([150, 75, 38, 37, 75, 38, 37])
+  })
+
+  it('is halved where it is refused whole, until the line is alone that is wrong', async () => {
+    const made = serve(({ subject_id }) => (subject_id === 's9' ? [400, 'invalid_request'] : undefined))
+    cli.instance.use(
+      http.post(batchPath, async ({ request }) => {
+        const isBad = (await request.clone().text()).includes('"s9"')
+        return isBad ? fails(400, 'invalid_request') : undefined
+      }),
+    )
+    const { code, rows } = await create('--file', inFile(subjects(120)))
+    expect([code, made.size, rows[8]?.['result']]).toEqual([8, 119, 'failed'])
+  })
+
+  it('is sent again with the same keys when its answer is lost', async () => {
+    const made = serve()
+    let isLost = false
+    cli.instance.use(
+      http.post(batchPath, async ({ request }) => {
+        if (isLost) return undefined
+        isLost = true
+        const { records } = (await request.clone().json()) as { records: Draft[] }
+        for (const { subject_id } of records) made.set(subject_id, 1)
+        return fails(503, 'unavailable')
+      }),
+    )
+    expect(await create('--file', inFile(subjects(150)))).toMatchObject({
+      code: 0,
+      rows: created(subjects(150)),
+    })
+    const [first, second] = batches()
+    expect(second).toEqual(first)
+  })
+
+  it.each([
+    ['is never answered', () => fails(503, 'unavailable')],
+    ['has fewer results than lines', () => HttpResponse.json({ results: [] })],
+  ])('leaves its lines unknown where it %s, and --resume finds out', async (_, answer) => {
+    const made = serve()
+    let isBroken = true
+    cli.instance.use(http.post(batchPath, () => (isBroken ? answer() : undefined)))
+    const { code, rows } = await create('--file', inFile(subjects(150)))
+    expect(code).toBe(11)
+    expect(new Set(rows.map(row => row['result']))).toEqual(new Set(['unknown']))
+    isBroken = false
+    expect(await create('--resume', 'last')).toMatchObject({ code: 0, rows: created(subjects(150)) })
+    expect(made).toEqual(once(subjects(150)))
+  })
+
+  it('keeps a line unknown that may be made and is refused when it is sent again', async () => {
+    let isFirst = true
+    serve(({ subject_id }) => (subject_id === 's3' ? [409, 'conflict'] : undefined))
+    cli.instance.use(
+      http.post(batchPath, () => {
+        if (!isFirst) return undefined
+        isFirst = false
+        return fails(503, 'unavailable')
+      }),
+    )
+    const { rows } = await create('--file', inFile(subjects(150)))
+    expect(rows.map(row => row['result']).filter(result => result !== 'created')).toEqual(['unknown'])
+  })
+})
