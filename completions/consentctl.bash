@@ -83,7 +83,7 @@ _consentctl() {
   esac
   case $at in
     '') commands='create list ls get update rm delete history subject receipt verify sites keys usage auth config completion commands doctor serve admin' flags='' ;;
-    'create') commands='' flags='--site --accepted --refused --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --ignore-quota --dry-run' ;;
+    'create') commands='' flags='--site --accepted --refused --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --no-batch --ignore-quota --dry-run' ;;
     'list') commands='' flags='--site --subject --consent-id --accepted --refused --from --to --include-deleted --at --limit --all --cursor --max-requests --concurrency' ;;
     'get') commands='' flags='--include-deleted --at' ;;
     'update') commands='' flags='--dry-run --accepted --refused --pref --preferences --replace-preferences' ;;

@@ -196,6 +196,7 @@ complete -c consentctl -n '__consentctl_at \'create\'' -l max-errors -x -d 'stop
 complete -c consentctl -n '__consentctl_at \'create\'' -l fail-fast -d 'stop at the first line that fails'
 complete -c consentctl -n '__consentctl_at \'create\'' -l failed-out -r -F -d 'a new file for the lines that failed, as they came'
 complete -c consentctl -n '__consentctl_at \'create\'' -l resume -x -d 'go on with a file’s job that was stopped'
+complete -c consentctl -n '__consentctl_at \'create\'' -l no-batch -d 'a request for each line, though the instance takes many lines in one'
 complete -c consentctl -n '__consentctl_at \'create\'' -l ignore-quota -d 'begin though the month’s quota does not suffice'
 complete -c consentctl -n '__consentctl_at \'create\'' -l dry-run -d 'send nothing: print the request, or check every line of a file'
 complete -c consentctl -n '__consentctl_at \'list\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'only of this site'
