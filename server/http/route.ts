@@ -91,17 +91,28 @@ export function pathId({ id }: { readonly id: string }, unknown: string): string
   return parsed.data
 }
 
-/** What a promise resolves to, or `unavailable` when the deadline comes first. */
-export async function withinDeadline<T>(work: Promise<T>, milliseconds: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(tooLate()), milliseconds)
+/** What a promise resolves to, or `unavailable` when the deadline comes first; `onEnd` is told when either comes. */
+export function withinDeadline<T>(work: Promise<T>, milliseconds: number, onEnd = () => {}): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      clearTimeout(timer)
+      onEnd()
+    }
+    const timer = setTimeout(() => {
+      onEnd()
+      reject(tooLate())
+    }, milliseconds)
+    work.then(
+      value => {
+        end()
+        resolve(value)
+      },
+      error => {
+        end()
+        reject(error)
+      },
+    )
   })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 function tooLate(): Failure {
@@ -109,14 +120,12 @@ function tooLate(): Failure {
 }
 
 /** The same within what is left of the request's patience: its waits together are no longer than one may be. */
-export async function inTime<T>(request: FastifyRequest, work: Promise<T>): Promise<T> {
+export function inTime<T>(request: FastifyRequest, work: Promise<T>): Promise<T> {
   const start = performance.now()
   const { patience = deadline } = request // a URL that cannot be decoded makes a request without it
-  try {
-    return await withinDeadline(work, patience)
-  } finally {
+  return withinDeadline(work, patience, () => {
     request.patience = Math.max(0, patience - (performance.now() - start))
-  }
+  })
 }
 
 /** How a request's work on the database is tried again. */
