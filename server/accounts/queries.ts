@@ -48,6 +48,6 @@ export async function insertAccount(
 }
 
 export async function hasAccounts(sql: Sql): Promise<boolean> {
-  const [row] = await sql<{ exists: boolean }[]>`select exists (select from accounts)`
-  return row?.exists ?? false
+  const rows = await sql`select account_id from accounts limit 1`
+  return rows.length > 0
 }
