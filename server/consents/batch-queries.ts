@@ -27,6 +27,6 @@ export function removeRecords(
       from due join e on e.id = due.id
       where c.account_id = ${accountId} and c.id = due.id and c.version = e.version and ${among(sql, sql`c.id`, links)}
       returning c.*
-    ), ${insertEntries(sql, { action: 'deleted', actor })}
+    ), ${insertEntries(sql, accountId, { action: 'deleted', actor })}
     select site_id, count(*)::integer as records from c group by site_id order by site_id`
 }

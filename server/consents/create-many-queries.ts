@@ -42,26 +42,24 @@ export function insertConsents(
   { rows, actor, freeBefore }: Batch,
 ): Promise<(Shown & { id: string })[]> {
   return sql<(Shown & { id: string })[]>`
-    with ${made(sql, rows)}, site as (
-      select id from sites
-      where account_id = ${accountId} and id = any (${arrayOf(rows.map(({ record }) => record.site_id))}::uuid[])
-    ), k as (
+    with ${made(sql, rows)}, k as (
       insert into idempotency_keys as i (account_id, key, body_hash, consent_id, created_at)
-      select ${accountId}::uuid, e.key, e.body_hash, e.id, e.at from e join site on site.id = e.site_id
-      where e.key is not null order by e.key
+      select s.account_id, e.key, e.body_hash, e.id, e.at from e join sites s on s.id = e.site_id
+      where s.account_id = ${accountId} and e.key is not null order by e.key
       on conflict (account_id, key) do update
         set body_hash = excluded.body_hash, consent_id = excluded.consent_id, created_at = excluded.created_at
         where i.created_at < ${freeBefore}
       returning consent_id
     ), c as (
-      insert into consents (
+      insert into consents as c (
         account_id, id, site_id, consent_id, subject_id, country, region, user_agent, ip_network, accepted,
         preferences, policy_version, version, record_hash, chain_head, created_at, updated_at)
-      select ${accountId}::uuid, e.id, e.site_id, e.label, e.subject_id, e.country, e.region, e.user_agent,
+      select s.account_id, e.id, e.site_id, e.label, e.subject_id, e.country, e.region, e.user_agent,
         e.ip_network, e.accepted, e.preferences, e.policy_version, 1, e.record_hash, e.hash, e.at, e.at
-      from e join site on site.id = e.site_id where e.key is null or e.id in (select consent_id from k)
+      from e join sites s on s.id = e.site_id
+      where s.account_id = ${accountId} and (e.key is null or e.id in (select consent_id from k))
       returning *
-    ), ${insertEntries(sql, { action: 'created', actor })}
+    ), ${insertEntries(sql, accountId, { action: 'created', actor })}
     select id, ${shown(sql)} from c`
 }
 

@@ -19,17 +19,17 @@ export const nothing = constant(sql => sql``)
 /** The condition that a record is not deleted. */
 export const live = constant(sql => sql`and deleted_at is null`)
 
-/** The CTE `k`: a row where the key is new, or older than it is kept. */
+/** The CTE `k`: a row where the key is new, or older than it is kept, and there is the site `s`. */
 export function claimKey(
   sql: Sql,
-  accountId: string,
+  site: Fragment,
   id: string,
   at: Date,
   { key, bodyHash, freeBefore }: Claim,
 ) {
   return sql`k as (
       insert into idempotency_keys as i (account_id, key, body_hash, consent_id, created_at)
-      select ${accountId}::uuid, ${key}, ${bodyHash}::bytea, ${id}::uuid, ${at}::timestamptz from site
+      select s.account_id, ${key}, ${bodyHash}::bytea, ${id}::uuid, ${at}::timestamptz from ${site}
       on conflict (account_id, key) do update
         set body_hash = excluded.body_hash, consent_id = excluded.consent_id, created_at = excluded.created_at
         where i.created_at < ${freeBefore}
@@ -72,21 +72,30 @@ export function oneLink(sql: Sql, id: string, { at, link }: Entry) {
     )`
 }
 
+/** Joins the account's own row `a`: so a cluster writes what a CTE has where the account is, and sends it nowhere else. */
+export function inShard(sql: Sql, accountId: string) {
+  return sql`join accounts a on a.account_id = ${accountId}`
+}
+
 /**
  * The CTEs `h` and `l`: the audit entries of the records that the CTE `c` has written, which are their states after the
  * event, with their links in the CTE `e`, and their places in the log that checkpoints are made of.
  */
-export function insertEntries(sql: Sql, { action, actor }: Pick<Entry, 'action' | 'actor'>) {
+export function insertEntries(
+  sql: Sql,
+  accountId: string,
+  { action, actor }: Pick<Entry, 'action' | 'actor'>,
+) {
   return sql`h as (
       insert into consent_history (
         account_id, consent_id, version, action, accepted, preferences, policy_version, changed_by, actor_id,
         created_at, salt, payload_hash, hash)
-      select c.account_id, c.id, c.version, ${action}, c.accepted, c.preferences, c.policy_version, ${actor.kind},
+      select a.account_id, c.id, c.version, ${action}, c.accepted, c.preferences, c.policy_version, ${actor.kind},
         ${actor.id}::uuid, e.at, e.salt, e.payload_hash, e.hash
-      from c join e on e.id = c.id
+      from c join e on e.id = c.id ${inShard(sql, accountId)}
     ), l as (
       insert into log_entries (account_id, consent_id, version, hash)
-      select c.account_id, c.id, c.version, e.hash from c join e on e.id = c.id
+      select a.account_id, c.id, c.version, e.hash from c join e on e.id = c.id ${inShard(sql, accountId)}
     )`
 }
 

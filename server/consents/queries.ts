@@ -32,21 +32,21 @@ export async function insertConsent(
   entry: Entry,
   { claim, isSitesPolicy }: { readonly claim: Claim | null; readonly isSitesPolicy: boolean },
 ): Promise<Shown | undefined> {
+  const policy = isSitesPolicy ? sql`and s.policy_version = ${record.policy_version}` : nothing(sql)
+  const site = sql`sites s where s.account_id = ${accountId} and s.id = ${record.site_id} ${policy}`
   const [row] = await sql<Shown[]>`
-    with ${oneLink(sql, record.id, entry)}, site as (
-      select id from sites where account_id = ${accountId} and id = ${record.site_id}
-        ${isSitesPolicy ? sql`and policy_version = ${record.policy_version}` : nothing(sql)}
-    ), ${claim ? claimKey(sql, accountId, record.id, entry.at, claim) : nothing(sql)} c as (
-      insert into consents (
+    with ${oneLink(sql, record.id, entry)}, ${claim ? claimKey(sql, site, record.id, entry.at, claim) : nothing(sql)}
+    c as (
+      insert into consents as c (
         account_id, id, site_id, consent_id, subject_id, country, region, user_agent, ip_network, accepted,
         preferences, policy_version, version, record_hash, chain_head, created_at, updated_at)
-      select ${accountId}::uuid, e.id, site.id, ${record.consent_id}::text, ${record.subject_id}::text,
+      select s.account_id, e.id, s.id, ${record.consent_id}::text, ${record.subject_id}::text,
         ${record.country}::text, ${record.region}::text, ${record.user_agent}::text, ${record.ip_network}::cidr,
         ${record.accepted}::boolean, ${json(sql, record)}::jsonb, ${record.policy_version}::integer, 1,
         ${record.recordHash}::bytea, e.hash, e.at, e.at
-      from site cross join e ${claim ? sql`join k on true` : nothing(sql)}
+      from e, ${claim ? sql`k,` : nothing(sql)} ${site}
       returning *
-    ), ${insertEntries(sql, entry)}
+    ), ${insertEntries(sql, accountId, entry)}
     select ${shown(sql)} from c`
   return row
 }
@@ -104,7 +104,7 @@ export async function updateConsent(
         deleted_at = ${state.deleted_at}, version = ${version + 1}, chain_head = ${entry.link.hash}
       where account_id = ${accountId} and id = ${id} and version = ${version} and deleted_at is null
       returning *
-    ), ${insertEntries(sql, entry)}
+    ), ${insertEntries(sql, accountId, entry)}
     select ${shown(sql)} from c`
   return row
 }

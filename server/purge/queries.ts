@@ -112,7 +112,7 @@ export async function purgeRecords(
       update idempotency_keys k set body_hash = '' from c
       where k.account_id = ${accountId} and k.created_at = c.created_at and k.consent_id = c.id
         and k.created_at = any (${arrayOf(links.map(link => link.createdAt))}::timestamptz[])
-    ), ${insertEntries(sql, { action: 'purged', actor: system })}
+    ), ${insertEntries(sql, accountId, { action: 'purged', actor: system })}
     select count(*)::integer as count from c`
   return row?.count ?? 0
 }

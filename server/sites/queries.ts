@@ -42,7 +42,8 @@ export async function insertSite(
       returning *
     ), t as (
       insert into site_tokens (account_id, site_id, token_hash, created_at)
-      select account_id, id, ${site.tokenHash}::bytea, ${site.at}::timestamptz from s
+      select a.account_id, s.id, ${site.tokenHash}::bytea, ${site.at}::timestamptz
+      from s join accounts a on a.account_id = ${accountId}
     )
     select ${columns(sql)} from s`
   return row

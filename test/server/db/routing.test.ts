@@ -60,6 +60,7 @@ describe.skipIf(!onCitus())('on a cluster', () => {
     for (const { string = '', parameters } of statements) {
       const plan = await service.sql.unsafe(`explain ${string}`, parameters)
       const lines = plan.map(line => String(line['QUERY PLAN']))
+      expect(lines.join('\n')).not.toMatch(/method: (pull to coordinator|repartition)/)
       const counts = lines.flatMap(line => /Task Count: (\d+)/.exec(line)?.[1] ?? [])
       expect([string, ...new Set(counts)]).toEqual([string, ...counts.slice(0, 1)])
       expect(counts[0] ?? '1', lines.join('\n')).toBe('1')
