@@ -24,7 +24,7 @@ const ofConnection =
 const troubles: readonly (readonly [codes: RegExp, trouble: Trouble])[] = [
   [/^(57P0[125]|CONNECTION_CLOSED|ECONNRESET|EPIPE)$/, 'lost'],
   [/^(40001|40P01)$/, 'undone'],
-  [/^(25006|0A000)$/, 'refused'],
+  [/^(25006|26000|0A000)$/, 'refused'],
   [/^(08|28|3D|40|53|55|57|58)...$/, 'unavailable'],
   [ofConnection, 'unavailable'],
   [/^(22|54)...$/, 'unstorable'],
@@ -40,7 +40,7 @@ export function troubleOf(error: unknown): Trouble | null {
 
 /** Whether a statement that failed was certainly not done: undone, refused, or never sent. */
 export function wasNotDone(error: unknown): boolean {
-  return /^(40001|40P01|25006|0A000|55P03|57014|57P03|53...|ECONNREFUSED|CONNECT_TIMEOUT)$/.test(
+  return /^(40001|40P01|25006|26000|0A000|55P03|57014|57P03|53...|ECONNREFUSED|CONNECT_TIMEOUT)$/.test(
     codeOf(error) ?? '',
   )
 }

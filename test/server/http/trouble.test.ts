@@ -65,6 +65,7 @@ const rows: [code: string, times: number, writes: Write[], status: number, tries
   ['25006', 1, all, 200, 2],
   ['25006', 2, all, 503, 2],
   ['0A000', 1, all, 200, 2],
+  ['26000', 1, all, 200, 2], // the driver tells it for whatever befalls what it has prepared anew
   ['0A000', 2, all, 500, 2],
   ...['57P03', '53300', '08006', '28P01', '3D000', '53100', '58030', '55P03', '57014'].map(
     (code): (typeof rows)[number] => [code, 1, all, 503, 1],
