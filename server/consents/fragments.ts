@@ -72,14 +72,10 @@ export function oneLink(sql: Sql, id: string, { at, link }: Entry) {
     )`
 }
 
-/** Joins the account's own row `a`: so a cluster writes what a CTE has where the account is, and sends it nowhere else. */
-export function inShard(sql: Sql, accountId: string) {
-  return sql`join accounts a on a.account_id = ${accountId}`
-}
-
 /**
  * The CTEs `h` and `l`: the audit entries of the records that the CTE `c` has written, which are their states after the
- * event, with their links in the CTE `e`, and their places in the log that checkpoints are made of.
+ * event, with their links in the CTE `e`, and their places in the log that checkpoints are made of. The account's own row is
+ * joined so that a cluster writes them where the account is, and sends them nowhere else.
  */
 export function insertEntries(
   sql: Sql,
@@ -92,10 +88,11 @@ export function insertEntries(
         created_at, salt, payload_hash, hash)
       select a.account_id, c.id, c.version, ${action}, c.accepted, c.preferences, c.policy_version, ${actor.kind},
         ${actor.id}::uuid, e.at, e.salt, e.payload_hash, e.hash
-      from c join e on e.id = c.id ${inShard(sql, accountId)}
+      from c join e on e.id = c.id join accounts a on a.account_id = ${accountId}
     ), l as (
       insert into log_entries (account_id, consent_id, version, hash)
-      select a.account_id, c.id, c.version, e.hash from c join e on e.id = c.id ${inShard(sql, accountId)}
+      select a.account_id, c.id, c.version, e.hash
+      from c join e on e.id = c.id join accounts a on a.account_id = ${accountId}
     )`
 }
 

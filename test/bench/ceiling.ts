@@ -1,5 +1,5 @@
 // The barest program that does the work of the service: a route each for create, get and list, with the same tables, pool
-// and answers, and no credential, quota, validation, hash, metric or log.
+// and answers, the same statement for a create, and no credential, quota, validation, hash, metric or log.
 import { fastify } from 'fastify'
 import type { JSONValue } from 'postgres'
 import { v7 } from 'uuid'
@@ -28,22 +28,32 @@ const salt = Buffer.alloc(16, 1)
 
 app.post<{ Body: Draft }>('/api/v1/consents', async ({ body }, reply) => {
   const [id, at, preferences] = [v7(), new Date(), sql.json(body.preferences)]
+  const policy = body.policy_version ?? 1
   const [row] = await sql<Row[]>`
-    with c as (
-      insert into consents (account_id, id, site_id, subject_id, accepted, preferences, policy_version, version,
-        record_hash, chain_head, created_at, updated_at)
-      values (${accountId}, ${id}, ${body.site_id}, ${body.subject_id}, ${body.accepted}, ${preferences},
-        ${body.policy_version ?? 1}, 1, ${hash}, ${hash}, ${at}, ${at})
+    with e as (
+      select ${id}::uuid as id, ${at}::timestamptz as at, ${salt}::bytea as salt, ${hash}::bytea as payload_hash,
+        ${hash}::bytea as hash
+    ), c as (
+      insert into consents as c (
+        account_id, id, site_id, consent_id, subject_id, country, region, user_agent, ip_network, accepted,
+        preferences, policy_version, version, record_hash, chain_head, created_at, updated_at)
+      select s.account_id, e.id, s.id, ${null}::text, ${body.subject_id}::text, ${null}::text, ${null}::text,
+        ${null}::text, ${null}::cidr, ${body.accepted}::boolean, ${preferences}::jsonb, ${policy}::integer, 1,
+        ${hash}::bytea, e.hash, e.at, e.at
+      from e, sites s
+      where s.account_id = ${accountId} and s.id = ${body.site_id} and s.policy_version = ${policy}
       returning *
     ), h as (
-      insert into consent_history (account_id, consent_id, version, action, accepted, preferences, policy_version,
-        changed_by, actor_id, created_at, salt, payload_hash, hash)
-      select account_id, id, version, 'created', accepted, preferences, policy_version, 'api_key', id, created_at,
-        ${salt}::bytea, ${hash}::bytea, ${hash}::bytea
-      from c
+      insert into consent_history (
+        account_id, consent_id, version, action, accepted, preferences, policy_version, changed_by, actor_id,
+        created_at, salt, payload_hash, hash)
+      select a.account_id, c.id, c.version, ${'created'}, c.accepted, c.preferences, c.policy_version, ${'api_key'},
+        ${id}::uuid, e.at, e.salt, e.payload_hash, e.hash
+      from c join e on e.id = c.id join accounts a on a.account_id = ${accountId}
     ), l as (
       insert into log_entries (account_id, consent_id, version, hash)
-      select account_id, id, version, ${hash}::bytea from c
+      select a.account_id, c.id, c.version, e.hash
+      from c join e on e.id = c.id join accounts a on a.account_id = ${accountId}
     )
     select id, site_id, consent_id, subject_id, country, region, user_agent, accepted, preferences, policy_version,
       created_at, updated_at, deleted_at
