@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
 import type { Sql } from 'postgres'
 import type { RunningServer, ServeOptions, ServerHost } from '../src/contract/index.ts'
@@ -28,10 +29,17 @@ export { takeCheckpoints, verifyDatabase } from './verify/admin.ts'
 
 const minute = 60 * 1000
 
+/**
+ * Has V8 collect garbage when its heap has grown by so much of itself. A node has little that lives long; left to itself V8
+ * takes half as much memory again for the same work in the same time.
+ */
+const thrift = '--heap-growing-percent=60'
+
 /** Opens and migrates the database, then listens. Throws an OperatorError where the operator can mend it. */
 export async function serve(options: ServeOptions, { env, onWait }: ServerHost): Promise<RunningServer> {
   const config = readConfig(options, env)
   keepToOneself()
+  setFlagsFromString(thrift)
   const logger = createLogger(config.logLevel)
   const tell = (what: string) => (error: Error) => logger.error({ cause: error.message }, what)
   const geo = openGeo(config, tell('the database of countries cannot be read; new records have none'))

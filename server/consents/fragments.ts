@@ -5,10 +5,12 @@ import { arrayOf } from '../db/array.ts'
 import type { BatchLink, Claim, Entry } from './rows.ts'
 
 /** A piece of SQL without parameters, made once for each pool: a piece that is made costs as much as a statement. */
-function constant(make: (sql: Sql) => Fragment): (sql: Sql) => Fragment {
+export function constant(make: (sql: Sql) => Fragment): (sql: Sql) => Fragment {
   const made = new WeakMap<Sql, Fragment>()
   return sql => {
-    const fragment = made.get(sql) ?? make(sql)
+    const known = made.get(sql)
+    if (known) return known
+    const fragment = make(sql)
     made.set(sql, fragment)
     return fragment
   }

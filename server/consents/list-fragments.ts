@@ -1,4 +1,5 @@
 import type { Fragment, Sql } from 'postgres'
+import { constant, live, nothing } from './fragments.ts'
 import type { ListFilters } from './rows.ts'
 
 /**
@@ -11,25 +12,38 @@ import type { ListFilters } from './rows.ts'
  * or it plans the statement anew each time, for it thinks that a general plan reads a tenth of the table.
  */
 export function listRuns(sql: Sql, accountId: string, filters: ListFilters): Fragment {
-  const { siteId, subjectId, consentId, accepted, firstId, lastId, before, includeDeleted } = filters
-  const rest = sql`
-    ${siteId === undefined ? sql`` : sql`and site_id = ${siteId}`}
-    ${subjectId === undefined ? sql`` : sql`and subject_id = ${subjectId}`}
-    ${consentId === undefined ? sql`` : sql`and consent_id = ${consentId}`}
-    ${firstId === undefined ? sql`` : sql`and id >= ${firstId}`}
-    ${lastId === undefined ? sql`` : sql`and id <= ${lastId}`}
-    ${before === undefined ? sql`` : sql`and id < ${before}`}`
+  const { siteId, subjectId, consentId, accepted, includeDeleted } = filters
+  const rest = conditions(sql, filters)
   const run = (state: Fragment, answer: Fragment) => sql`(
     select * from consents where account_id = ${accountId} ${rest} ${state} ${answer}
     order by id desc limit 101)`
-  const live = sql`and deleted_at is null`
-  const [yes, no] = [sql`and accepted`, sql`and not accepted`]
-  const answers = accepted === undefined ? [yes, no] : [accepted ? yes : no]
+  const answers = accepted === undefined ? [yes(sql), no(sql)] : [accepted ? yes(sql) : no(sql)]
   const isAll = includeDeleted && [siteId, consentId, accepted].every(filter => filter === undefined)
-  if (subjectId !== undefined || isAll)
-    return run(includeDeleted ? sql`` : live, accepted === undefined ? sql`` : accepted ? yes : no)
-  const states = includeDeleted ? [live, sql`and deleted_at is not null`] : [live]
+  if (subjectId !== undefined || isAll) {
+    const [answer = nothing(sql)] = accepted === undefined ? [] : answers
+    return run(includeDeleted ? nothing(sql) : live(sql), answer)
+  }
+  const states = includeDeleted ? [live(sql), deleted(sql)] : [live(sql)]
   return states
     .flatMap(state => answers.map(answer => run(state, answer)))
     .reduce((runs, next) => sql`${runs} union all ${next}`)
+}
+
+const deleted = constant(sql => sql`and deleted_at is not null`)
+const yes = constant(sql => sql`and accepted`)
+const no = constant(sql => sql`and not accepted`)
+
+/** What every run of a list asks for. */
+function conditions(
+  sql: Sql,
+  { siteId, subjectId, consentId, firstId, lastId, before }: ListFilters,
+): Fragment {
+  let all = nothing(sql)
+  if (siteId !== undefined) all = sql`${all} and site_id = ${siteId}`
+  if (subjectId !== undefined) all = sql`${all} and subject_id = ${subjectId}`
+  if (consentId !== undefined) all = sql`${all} and consent_id = ${consentId}`
+  if (firstId !== undefined) all = sql`${all} and id >= ${firstId}`
+  if (lastId !== undefined) all = sql`${all} and id <= ${lastId}`
+  if (before !== undefined) all = sql`${all} and id < ${before}`
+  return all
 }

@@ -54,7 +54,7 @@ export async function openStage({ bundles, records, tell, undo }: StageOptions):
   tell(`writing ${records} records`)
   const seeded = await seed(sql, { accountId: account.account_id, siteId: account.site.id, records })
   const [row] = await sql<{ version: string }[]>`select current_setting('server_version') as version`
-  const ours = await serveProgram([binary, 'serve'], { ...env, METRICS_PORT: '0' })
+  const ours = await serveProgram([binary, 'serve'], env)
   undo(ours.stop)
   const ceiling = await serveProgram([join(bundles, 'ceiling.js'), databaseUrl, account.account_id], env)
   undo(ceiling.stop)
