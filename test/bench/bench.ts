@@ -18,8 +18,25 @@ export interface Bench {
   readonly pairs: number
   /** Whether a rough answer is enough. */
   readonly isQuick: boolean
+  readonly size: Size
   /** Where the bundles of this folder are. */
   readonly bundles: string
+}
+
+/** How much of each there is. */
+interface Size {
+  /** Records in the database, of which six in seven are live. */
+  readonly records: number
+  /** Records that are exported, the same far away, and lines that are imported. */
+  readonly exported: number
+  readonly far: number
+  readonly imported: number
+}
+
+const sizes: Record<'quick' | 'usual' | 'full', Size> = {
+  quick: { records: 50_000, exported: 10_000, far: 5000, imported: 2000 },
+  usual: { records: 1_000_200, exported: 100_000, far: 50_000, imported: 10_000 },
+  full: { records: 1_200_000, exported: 1_000_000, far: 100_000, imported: 100_000 },
 }
 
 /** In the order in which they run: creates put live records on top of those of the seed. */
@@ -33,7 +50,7 @@ const groups: Record<string, (bench: Bench) => AsyncGenerator<Row>> = {
   memory,
 }
 
-const usage = `npm run bench [-- [--pairs N] [--quick] [--json FILE] [group …]]
+const usage = `npm run bench [-- [--pairs N] [--quick | --full] [--json FILE] [group …]]
 groups: ${Object.keys(groups).join(', ')}
 `
 
@@ -45,6 +62,7 @@ export async function bench(args: string[], bundles: string): Promise<number> {
     options: {
       pairs: { type: 'string', default: '5' },
       quick: { type: 'boolean', default: false },
+      full: { type: 'boolean', default: false },
       json: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
@@ -56,7 +74,8 @@ export async function bench(args: string[], bundles: string): Promise<number> {
   }
   const { undo, close } = undoing()
   const isQuick = values.quick
-  const records = isQuick ? 50_000 : 1_000_200
+  const size = sizes[isQuick ? 'quick' : values.full ? 'full' : 'usual']
+  const { records } = size
   let stage: Promise<Stage> | undefined
   const context: Bench = {
     stage: () => {
@@ -65,6 +84,7 @@ export async function bench(args: string[], bundles: string): Promise<number> {
     },
     pairs: Number(values.pairs),
     isQuick,
+    size,
     bundles,
   }
   try {

@@ -10,11 +10,11 @@ import type { Stage } from './stage.ts'
 const far = 40
 
 /** An export against a bare loop over the pages, here and far away, and against PostgreSQL's own way out. */
-export async function* exports({ stage: open, pairs, isQuick, bundles }: Bench): AsyncGenerator<Row> {
+export async function* exports({ stage: open, pairs, size, bundles }: Bench): AsyncGenerator<Row> {
   const stage = await open()
   const bundle = join(bundles, 'bare-list.js')
   const { url } = stage.ours
-  const near = await rangeOf(stage, isQuick ? 10_000 : 100_000)
+  const near = await rangeOf(stage, size.exported)
   const bare = async (range: Range, at: string) => {
     const filters = new URLSearchParams({ from: range.from, to: range.to }).toString()
     return (await runBare(stage, bundle, [at, stage.account.api_key, filters], range)).milliseconds
@@ -43,7 +43,7 @@ export async function* exports({ stage: open, pairs, isQuick, bundles }: Bench):
   yield { group: 'export', name: `${near.lines} records, to psql \\copy`, unit: '/s', ...copied }
   const proxy = await startDelay(Number(new URL(url).port), far)
   try {
-    const range = await rangeOf(stage, isQuick ? 5000 : 50_000)
+    const range = await rangeOf(stage, size.far)
     const times = await measure(range, `http://127.0.0.1:${proxy.port}`)
     const name = `${range.lines} records, ${far} ms away`
     yield { group: 'export', name, unit: '/s', ...times, bound: { least: 5 } }

@@ -10,9 +10,9 @@ import { binary, type Stage } from './stage.ts'
 const atOnce = 8
 
 /** An import of a file against a bare loop over its lines: a request for each line, and many lines in a request. */
-export async function* imports({ stage: open, pairs, isQuick, bundles }: Bench): AsyncGenerator<Row> {
+export async function* imports({ stage: open, pairs, size, bundles }: Bench): AsyncGenerator<Row> {
   const stage = await open()
-  const lines = isQuick ? 2000 : 10_000
+  const lines = size.imported
   const file = writeLines(stage, lines)
   const bundle = join(bundles, 'bare-create.js')
   const bare = async () => {
