@@ -21,7 +21,7 @@ export const nothing = constant(sql => sql``)
 /** The condition that a record is not deleted. */
 export const live = constant(sql => sql`and deleted_at is null`)
 
-/** The CTE `k`: a row where the key is new, or older than it is kept, and there is the site `s`. */
+/** The CTE `k`: a row where the key is new, or older than it is kept, and there is a site `s` of which something is so. */
 export function claimKey(
   sql: Sql,
   site: Fragment,
@@ -31,7 +31,7 @@ export function claimKey(
 ) {
   return sql`k as (
       insert into idempotency_keys as i (account_id, key, body_hash, consent_id, created_at)
-      select s.account_id, ${key}, ${bodyHash}::bytea, ${id}::uuid, ${at}::timestamptz from ${site}
+      select s.account_id, ${key}, ${bodyHash}::bytea, ${id}::uuid, ${at}::timestamptz from sites s where ${site}
       on conflict (account_id, key) do update
         set body_hash = excluded.body_hash, consent_id = excluded.consent_id, created_at = excluded.created_at
         where i.created_at < ${freeBefore}

@@ -32,19 +32,21 @@ export async function insertConsent(
   entry: Entry,
   { claim, isSitesPolicy }: { readonly claim: Claim | null; readonly isSitesPolicy: boolean },
 ): Promise<Shown | undefined> {
-  const policy = isSitesPolicy ? sql`and s.policy_version = ${record.policy_version}` : nothing(sql)
-  const site = sql`sites s where s.account_id = ${accountId} and s.id = ${record.site_id} ${policy}`
+  const { id, site_id, policy_version } = record
+  const anyPolicy = !isSitesPolicy
+  const site = () => sql`s.account_id = ${accountId} and s.id = ${site_id}
+    and (s.policy_version = ${policy_version} or ${anyPolicy})`
   const [row] = await sql<Shown[]>`
-    with ${oneLink(sql, record.id, entry)}, ${claim ? claimKey(sql, site, record.id, entry.at, claim) : nothing(sql)}
+    with ${oneLink(sql, id, entry)}, ${claim ? claimKey(sql, site(), id, entry.at, claim) : nothing(sql)}
     c as (
       insert into consents as c (
         account_id, id, site_id, consent_id, subject_id, country, region, user_agent, ip_network, accepted,
         preferences, policy_version, version, record_hash, chain_head, created_at, updated_at)
       select s.account_id, e.id, s.id, ${record.consent_id}::text, ${record.subject_id}::text,
         ${record.country}::text, ${record.region}::text, ${record.user_agent}::text, ${record.ip_network}::cidr,
-        ${record.accepted}::boolean, ${json(sql, record)}::jsonb, ${record.policy_version}::integer, 1,
+        ${record.accepted}::boolean, ${json(sql, record)}::jsonb, ${policy_version}::integer, 1,
         ${record.recordHash}::bytea, e.hash, e.at, e.at
-      from e, ${claim ? sql`k,` : nothing(sql)} ${site}
+      from e, ${claim ? sql`k,` : nothing(sql)} sites s where ${site()}
       returning *
     ), ${insertEntries(sql, accountId, entry)}
     select ${shown(sql)} from c`

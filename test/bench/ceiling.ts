@@ -41,7 +41,7 @@ app.post<{ Body: Draft }>('/api/v1/consents', async ({ body }, reply) => {
         ${null}::text, ${null}::cidr, ${body.accepted}::boolean, ${preferences}::jsonb, ${policy}::integer, 1,
         ${hash}::bytea, e.hash, e.at, e.at
       from e, sites s
-      where s.account_id = ${accountId} and s.id = ${body.site_id} and s.policy_version = ${policy}
+      where s.account_id = ${accountId} and s.id = ${body.site_id} and (s.policy_version = ${policy} or ${false})
       returning *
     ), h as (
       insert into consent_history (
