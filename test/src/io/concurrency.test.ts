@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
-import { expect, it } from 'vitest'
-import { inOrder } from '../../../src/io/concurrency.ts'
+import { describe, expect, it } from 'vitest'
+import { inOrder, inOrderTogether } from '../../../src/io/concurrency.ts'
 
 async function* from<T>(items: Iterable<T>): AsyncGenerator<T> {
   yield* items
@@ -85,4 +85,46 @@ it('the results of all that was begun come before an error of the source', async
   })()
   await expect(reading).rejects.toThrow('the disk broke')
   expect(seen).toEqual([1, 2])
+})
+
+describe('of results that are read together', () => {
+  const room = (most: number) => ({ limit: 2, most, sizeOf: () => 1 })
+
+  it('those that wait for a slow one come with it, and others were begun meanwhile', async () => {
+    const work = async (item: number) => {
+      await delay(item === 0 ? 60 : 1)
+      return item
+    }
+    const seen = await collect(inOrderTogether(from(Array(12).keys()), room(6), work))
+    expect(seen.flat()).toEqual([...Array(12).keys()])
+    expect(seen[0]).toEqual([0, 1, 2, 3, 4, 5])
+  })
+
+  it('no more are begun than may be held, however slow their reader is', async () => {
+    let begun = 0
+    const work = async (item: number) => {
+      begun += 1
+      return item
+    }
+    let read = 0
+    for await (const results of inOrderTogether(from(Array(50).keys()), room(6), work)) {
+      await delay(1)
+      expect(begun - read).toBeLessThanOrEqual(6)
+      read += results.length
+    }
+    expect(read).toBe(50)
+  })
+
+  it('those before one that failed come first', async () => {
+    const work = async (item: number) => {
+      if (item === 3) throw new Error('no')
+      return item
+    }
+    const seen: number[] = []
+    const reading = (async () => {
+      for await (const results of inOrderTogether(from(Array(9).keys()), room(6), work)) seen.push(...results)
+    })()
+    await expect(reading).rejects.toThrow('no')
+    expect(seen).toEqual([0, 1, 2])
+  })
 })
