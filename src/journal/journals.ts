@@ -48,8 +48,10 @@ export interface Journals<Header, Event> {
 export interface Journal<Header, Event> {
   readonly header: Header
   readonly run: Run
-  /** Resolves when the event is on the disk, as those are that were written before it. Once one cannot be written, no other can. */
-  write(event: Event): Promise<void>
+  /** Resolves when the events are on the disk, as those are that were written before them. Once one cannot be written, no other can. */
+  write(...events: readonly Event[]): Promise<void>
+  /** Has an event written with the next one, or some milliseconds later: a process that is killed before then has not told it. */
+  hold(event: Event): void
   /** Throws where another process has gone on with the job meanwhile; `write` does so too. */
   check(): Promise<void>
   /** Ends the run; with `isOver` nothing of the job is left to do, and the journal goes. */
@@ -103,11 +105,12 @@ function toJournal<Header extends JobHeader, Event>(
   header: Header,
   cannotWrite: (error: unknown) => never,
 ): Journal<Header, Event> {
-  const write = groupCommit(file, pathOf(run))
+  const { write, hold } = groupCommit(file, pathOf(run))
   return {
     header,
     run,
-    write: event => write(encode(event)).catch(cannotWrite),
+    write: async (...events) => await write(events.map(encode).join('')).catch(cannotWrite),
+    hold: event => hold(encode(event)),
     check: () => write('').catch(cannotWrite),
     close: async isOver => {
       await write(isOver ? '' : encode(mark)).catch(() => {})

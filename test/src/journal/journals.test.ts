@@ -191,6 +191,21 @@ describe('a journal', () => {
     await expect(left(counting(folder), 1)).rejects.toMatchObject({ code: 'io', exit: 1, hint })
   })
 
+  it('has the events that may wait with the next one, or soon, in their order', async () => {
+    const journals = counting(fresh())
+    const journal = await journals.create({ job: randomUUID(), pid: process.pid, note: '' })
+    journal.hold(['n', 1])
+    journal.hold(['n', 2])
+    expect(await numbersOf(journals.since(journal.run))).toEqual([])
+    await journal.write(['n', 3], ['n', 4])
+    expect(await numbersOf(journals.since(journal.run))).toEqual([1, 2, 3, 4])
+    journal.hold(['n', 5])
+    await expect.poll(() => numbersOf(journals.since(journal.run))).toEqual([1, 2, 3, 4, 5])
+    journal.hold(['n', 6])
+    await journal.close(false)
+    expect(await numbersOf(journals.since(journal.run))).toEqual([1, 2, 3, 4, 5, 6])
+  })
+
   it('has no more events once one could not be written', async () => {
     const journals = counting(fresh())
     const journal = await journals.create({ job: randomUUID(), pid: process.pid, note: '' })
