@@ -66,8 +66,8 @@ const text = (names: readonly string[]) =>
   names.map(subject_id => `${JSON.stringify({ subject_id })}\n`).join('')
 
 async function create(...args: string[]) {
-  const two = args.includes('--concurrency') ? [] : ['--concurrency', '2'] // and so batches of 250 lines
-  const ran = await cli.run(['create', '-o', 'ndjson', '--site', site, '--ignore-quota', ...two, ...args])
+  const eight = args.includes('--concurrency') ? [] : ['--concurrency', '8'] // and so batches of 250 lines
+  const ran = await cli.run(['create', '-o', 'ndjson', '--site', site, '--ignore-quota', ...eight, ...args])
   const rows = ran.stdout.split('\n').filter(Boolean)
   return { ...ran, rows: rows.map(row => JSON.parse(row) as Record<string, unknown>) }
 }
@@ -116,13 +116,13 @@ describe('an instance that takes batches', () => {
   })
 
   it.each([
-    ['of a hundred lines', subjects(100), []],
-    ['with --no-batch', subjects(101), ['--no-batch']],
-  ])('%s is asked nothing, and sent each line by itself', async (_, names, flags) => {
+    ['of a hundred lines is asked nothing, and', subjects(100), [], []],
+    ['with --no-batch', subjects(101), ['--no-batch'], ['GET openapi.json']],
+  ])('%s is sent each line by itself', async (_, names, flags, asked) => {
     const made = serve()
     expect(await create('--file', inFile(names), ...flags)).toMatchObject({ code: 0, rows: created(names) })
     expect(made).toEqual(once(names))
-    expect(new Set(paths())).toEqual(new Set(['POST consents']))
+    expect(new Set(paths())).toEqual(new Set([...asked, 'POST consents']))
   })
 
   it('is never sent more lines than may fail', async () => {

@@ -97,6 +97,28 @@ describe('a job that was stopped', () => {
     expect(posts().length).toBeGreaterThan(1)
   })
 
+  it('sends the lines that were noted and never sent, however long ago that was', async () => {
+    const subjects = Array.from({ length: 150 }, (_, index) => `s${index + 1}`)
+    serve({ s3: [429, 'quota_exceeded'] })
+    const stopped = await create(
+      '--file',
+      write(text(...subjects)),
+      '--site',
+      site,
+      '--no-batch',
+      '--ignore-quota',
+    )
+    expect(stopped.code).toBe(8)
+    const events = readFileSync(journal(), 'utf8').split('\n')
+    expect(events.filter(event => event.endsWith(',"unsent"]')).length).toBeGreaterThan(0)
+    expect(posts().length).toBeLessThan(10)
+    rewrite(line => line.replace(/^(\["s",\d+,)\d+\]$/, `$1${Date.now() - 24 * 3600 * 1000}]`))
+    serve()
+    const { code, rows } = await create('--resume', 'last', '--ignore-quota')
+    expect(code).toBe(0)
+    expect(rows.map(({ id }) => id)).toEqual(subjects)
+  })
+
   it('never sends again what may be made, where the key is not honoured', async () => {
     serve({ a: [503, 'unavailable'] }, false)
     await create('--file', write(text('a', 'b')), '--site', site)

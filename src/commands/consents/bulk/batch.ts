@@ -4,13 +4,15 @@ import { explain } from '../../../errors/explain.ts'
 import type { Room } from '../../../io/groups.ts'
 import { linesAtOnce } from './flags.ts'
 import type { BulkOptions, Job } from './job.ts'
-import { type Answer, type Item, keyOf, postOne } from './send.ts'
+import { type Answer, honoursKey, type Item, keyOf, postOne } from './send.ts'
 import type { Tally } from './tally.ts'
 
 /** How the lines of a run are sent: many with one request, where the instance takes that. */
 export interface Sender {
   /** How many lines the next request may take. */
   room(): Promise<Room>
+  /** Whether a line that is sent twice is created once, as far as it is known by now. */
+  isRepeatable(): boolean
   /** Sends lines; resolves to what became of each. Never rejects. */
   post(items: readonly Item[]): Promise<readonly Answer[]>
 }
@@ -21,32 +23,52 @@ const worthAsking = 100
 /** Bytes of the lines of one request. An instance takes 1 MiB and 1,000 rows, or says that it is too much. */
 const mostBytes = 900_000
 
+/** Rows of one request, which an instance takes as well. */
+const mostRows = 1000
+
 /** What a row has around its line: its key and its site. */
 const around = 160
 
 export function senderOf(ctx: Context, options: BulkOptions, job: Job, tally: Tally): Sender {
-  let offered: Promise<boolean> | null = options.batch ? null : Promise.resolve(false)
+  let offered: Offered | null = null
+  let asking: Promise<Offered> | null = null
   let taken = 0
-  const isOffered = async () => {
-    if (offered) return await offered
+  const ask = async () => {
+    if (offered) return offered
     const lines = job.extent ? job.extent.lines - job.before : taken
-    if (lines <= worthAsking) return false
-    const { createBatch } = await import('../../../contract/batch.ts')
-    offered = ctx.api.offers(createBatch).catch(() => false)
-    return await offered
+    if (lines <= worthAsking) return nothing
+    asking ??= offersOf(ctx, options, job)
+    offered ??= await asking
+    return offered
   }
   return {
     room: async () => {
       taken += 1
-      if (!(await isOffered())) return { items: 1, bytes: 0 }
-      const rows = Math.floor(linesAtOnce / options.concurrency)
+      if (!(await ask()).batches) return { items: 1, bytes: 0 }
+      const rows = Math.min(mostRows, Math.floor(linesAtOnce / options.concurrency))
       return { items: Math.max(1, Math.min(rows, options.maxErrors - tally.failed)), bytes: mostBytes }
     },
+    isRepeatable: () => offered?.keys ?? false,
     post: items =>
       post(ctx, job, items, () => {
-        offered = Promise.resolve(false)
+        offered = nothing
       }),
   }
+}
+
+/** What an instance takes: many lines in a request, a line twice. */
+interface Offered {
+  readonly batches: boolean
+  readonly keys: boolean
+}
+
+const nothing: Offered = { batches: false, keys: false }
+
+/** Asked only where it is of use. */
+async function offersOf(ctx: Context, { batch }: BulkOptions, { journal }: Job): Promise<Offered> {
+  const { createBatch } = await import('../../../contract/batch.ts')
+  const batches = batch && (await ctx.api.offers(createBatch).catch(() => false))
+  return { batches, keys: journal !== null && (batches || (await honoursKey(ctx).catch(() => false))) }
 }
 
 export function bytesOf({ entry }: Item): number {

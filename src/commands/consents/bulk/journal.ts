@@ -42,9 +42,11 @@ export interface Journal {
   /** What earlier runs know of a line; to be asked for in the order of the lines. */
   past(line: number): Promise<Known | null>
   /** Resolves when it is on the disk that the lines are about to be sent. */
-  started(lines: readonly number[]): Promise<void>
-  /** What became of a line that was sent. */
-  ended(event: Event): void
+  noted(lines: readonly number[]): Promise<void>
+  /** That lines that were noted are sent now. Those that never are count as not noted when the run is closed. */
+  sent(lines: readonly number[]): void
+  /** What became of a line that was sent; with `isRepeatable` it does no harm to send it again if this is lost. */
+  ended(event: Event, isRepeatable: boolean): void
   /** Ends the run; with `isOver` nothing of the job is left to do, and the journal goes. */
   close(isOver: boolean): Promise<void>
 }
@@ -80,8 +82,10 @@ async function* carried(journals: BulkJournals, run: Run): AsyncGenerator<Event>
   }
 }
 
-function toJournal(journals: BulkJournals, { header, run, write, close }: Log<Header, Event>): Journal {
+function toJournal(journals: BulkJournals, log: Log<Header, Event>): Journal {
+  const { header, run, write, hold, close } = log
   const before = settled(journals.before(run))
+  const unsent = new Set<number>()
   let next: IteratorResult<Known> | undefined
   return {
     header,
@@ -90,13 +94,21 @@ function toJournal(journals: BulkJournals, { header, run, write, close }: Log<He
       while (!next.done && next.value.line < line) next = await before.next()
       return next.done || next.value.line !== line ? null : next.value
     },
-    started: async lines => {
+    noted: async lines => {
       const at = Date.now()
-      await Promise.all(lines.map(line => write(['s', line, at])))
+      for (const line of lines) unsent.add(line)
+      await write(...lines.map(line => ['s', line, at] as const))
     },
-    ended: event => void write(event).catch(() => {}), // the next line's start fails alike
+    sent: lines => {
+      for (const line of lines) unsent.delete(line)
+    },
+    ended: (event, isRepeatable) => {
+      if (isRepeatable) hold(event)
+      else void write(event).catch(() => {}) // the next line's note fails alike
+    },
     close: async isOver => {
       await before.return(undefined)
+      for (const line of unsent) hold(['f', line, 'unsent'])
       await close(isOver)
     },
   }

@@ -1,5 +1,4 @@
 import type { Run } from '../../../journal/runs.ts'
-import { linesAtOnce } from './flags.ts'
 import type { BulkJournals, Event } from './journal.ts'
 
 /** A line of the file that was sent: its record's id, or since when it is unknown whether there is one. */
@@ -33,14 +32,17 @@ function later(older: Known, newer: Known): Known {
   return newer.id === null ? { ...newer, since: Math.min(older.since, newer.since) } : newer
 }
 
-/** Events as what they come to. Lines begin in their order, and each ends before the 500th after it begins. */
+/** No more lines than these are noted and not settled at once: more than are ever sent at once, and noted before it. */
+const mostOpen = 4000
+
+/** Events as what they come to. Lines are noted in their order, and each is settled before so many after it are noted. */
 export async function* settled(log: AsyncIterable<Event>): AsyncGenerator<Known> {
   const latest = new Map<number, Known>()
   for await (const [kind, line, what] of log) {
     if (kind === 'f') latest.delete(line)
     else if (kind === 's') latest.set(line, { line, id: null, since: what })
     else if (kind === 'd') latest.set(line, { line, id: what, since: 0 })
-    if (latest.size <= linesAtOnce) continue
+    if (latest.size <= mostOpen) continue
     const [first] = latest.values()
     if (!first) continue
     latest.delete(first.line)

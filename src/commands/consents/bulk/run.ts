@@ -1,17 +1,22 @@
 import type { Context } from '../../../context.ts'
 import { explain } from '../../../errors/explain.ts'
 import { report } from '../../../errors/report.ts'
-import { inOrder } from '../../../io/concurrency.ts'
+import { inOrderTogether } from '../../../io/concurrency.ts'
 import { inGroups } from '../../../io/groups.ts'
 import type { LineResult } from '../../../views/bulk.ts'
 import { counted, instanceOf } from '../../instance.ts'
 import { quoted } from '../resume.ts'
 import { bytesOf, senderOf } from './batch.ts'
 import { type FailedOut, openFailedOut } from './failed.ts'
+import { linesAtOnce } from './flags.ts'
 import type { BulkOptions, Job } from './job.ts'
+import { type Noted, noting } from './noted.ts'
 import { type Progress, showProgress } from './progress.ts'
 import { create, honoursKey, itemsOf } from './send.ts'
-import { count, type Tally } from './tally.ts'
+import { count, heed, type Tally, until } from './tally.ts'
+
+/** Lines noted before their turn, for each request that may be under way. */
+const notedAhead = 8
 
 /** One run of a job. */
 export interface Run {
@@ -51,12 +56,17 @@ async function* results(
   progress: Progress,
 ): AsyncGenerator<readonly LineResult[]> {
   const sender = senderOf(ctx, options, job, tally)
-  const groups = until(inGroups(itemsOf(ctx, job), bytesOf, sender.room), tally)
-  for await (const outcomes of inOrder(groups, options.concurrency, group =>
-    create(job, group, sender.post),
-  )) {
+  const ahead = () => (sender.isRepeatable() ? options.concurrency * notedAhead : 0)
+  const groups = until(noting(job.journal, inGroups(itemsOf(ctx, job), bytesOf, sender.room), ahead), tally)
+  const work = async (group: Noted) => {
+    const outcomes = await create(job, group, sender)
+    heed(tally, outcomes, options.maxErrors)
+    return outcomes
+  }
+  const room = { limit: options.concurrency, most: linesAtOnce, sizeOf: ({ items }: Noted) => items.length }
+  for await (const together of inOrderTogether(groups, room, work)) {
     const results: LineResult[] = []
-    for (const outcome of outcomes) {
+    for (const outcome of together.flat()) {
       const { entry, result, id, error } = outcome
       if (result === 'unsent') {
         stop(tally, error)
@@ -85,17 +95,6 @@ async function* results(
 function stop(tally: Tally, error: unknown): void {
   tally.broken ??= error
   tally.stop ??= 'broken'
-}
-
-async function* until<Item>(items: AsyncIterable<Item>, tally: Tally): AsyncGenerator<Item> {
-  try {
-    for await (const item of items) {
-      if (tally.stop !== null) return
-      yield item
-    }
-  } catch (error) {
-    if (!tally.interruption.signal.aborted) throw error
-  }
 }
 
 /**

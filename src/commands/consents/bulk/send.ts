@@ -6,9 +6,11 @@ import { CliError } from '../../../errors/errors.ts'
 import { exit } from '../../../errors/exit.ts'
 import { explain } from '../../../errors/explain.ts'
 import type { LineResult } from '../../../views/bulk.ts'
+import type { Sender } from './batch.ts'
 import type { Job } from './job.ts'
-import type { Journal } from './journal.ts'
+import type { Event, Journal } from './journal.ts'
 import type { Known } from './known.ts'
+import type { Noted } from './noted.ts'
 import { changedError, type Entry } from './source.ts'
 
 /** A line, and what is known of it from earlier runs of its job. */
@@ -58,18 +60,25 @@ export type Answer = { readonly id: string } | { readonly error: unknown }
  */
 export async function create(
   { journal }: Job,
-  items: readonly Item[],
-  post: (items: readonly Item[]) => Promise<readonly Answer[]>,
+  { items, noted }: Noted,
+  { post, isRepeatable }: Pick<Sender, 'post' | 'isRepeatable'>,
 ): Promise<Outcome[]> {
-  const left = items.filter(item => unsent(item) === null)
+  const left = items.filter(isToSend)
   try {
-    if (left.length > 0) await journal?.started(left.map(({ entry }) => entry.line.number))
+    await noted
   } catch (error) {
     return items.map(item => unsent(item) ?? { entry: item.entry, result: 'unsent', id: null, error })
   }
+  journal?.sent(left.map(({ entry }) => entry.line.number))
   const answers = left.length > 0 ? await post(left) : []
-  const answerOf = new Map(left.map((item, index) => [item, answers[index] as Answer]))
-  return items.map(item => unsent(item) ?? outcomeOf(journal, item, answerOf.get(item) as Answer))
+  let index = 0
+  const note = (event: Event) => journal?.ended(event, isRepeatable())
+  return items.map(item => unsent(item) ?? outcomeOf(note, item, answers[index++] as Answer))
+}
+
+/** Whether a line is sent; what becomes of the others is known. */
+export function isToSend(item: Item): boolean {
+  return unsent(item) === null
 }
 
 /** What is known of a line that is not sent; null for one that is. */
@@ -80,16 +89,16 @@ function unsent({ entry, past, maySend }: Item): Outcome | null {
 }
 
 /** Notes what became of a line. */
-function outcomeOf(journal: Journal | null, { entry, past }: Item, answer: Answer): Outcome {
+function outcomeOf(note: (event: Event) => void, { entry, past }: Item, answer: Answer): Outcome {
   const { number } = entry.line
   if ('id' in answer) {
-    journal?.ended(['d', number, answer.id])
+    note(['d', number, answer.id])
     return { entry, result: 'created', id: answer.id, error: null }
   }
   // A line that may have been made before is not known to have failed by whatever it is answered now.
   const { code, exit: exitCode } = explain(answer.error)
   const isUnknown = past !== null || exitCode === exit.unknown
-  journal?.ended(isUnknown ? ['u', number] : ['f', number, code])
+  note(isUnknown ? ['u', number] : ['f', number, code])
   return { entry, result: isUnknown ? 'unknown' : 'failed', id: null, error: answer.error }
 }
 

@@ -14,6 +14,10 @@ export interface Tally {
   last: number
   /** Why it stops before the end: a sentence without its beginning; null while it does not. */
   stop: string | null
+  /** How many lines failed of those whose turn has not come, too. */
+  seen: number
+  /** Whether what is under way will stop it, when its turn comes to be told. */
+  isEnding: boolean
   /** What ended it that is no matter of a line. */
   broken: unknown
   /** The exit code of the first line that failed. */
@@ -26,8 +30,25 @@ export interface Tally {
 
 export function newTally(): Tally {
   const [interruption, first] = [new AbortController(), exit.done]
-  const counts = { created: 0, failed: 0, unknown: 0, last: 0 }
-  return { ...counts, stop: null, broken: null, first, interruption, signalExit: exit.interrupted }
+  const counts = { created: 0, failed: 0, unknown: 0, last: 0, seen: 0 }
+  return {
+    ...counts,
+    stop: null,
+    isEnding: false,
+    broken: null,
+    first,
+    interruption,
+    signalExit: exit.interrupted,
+  }
+}
+
+/** Looks at what became of lines as soon as it is known: whether more may be sent. */
+export function heed(tally: Tally, outcomes: readonly Outcome[], maxErrors: number): void {
+  for (const { result, error } of outcomes) {
+    if (result === 'failed') tally.seen += 1
+    if (result === 'unsent' || (error !== null && isHopeless(explain(error).exit))) tally.isEnding = true
+  }
+  if (tally.seen >= maxErrors) tally.isEnding = true
 }
 
 /** Counts a line, and tells why it failed, unless it only shares what stops them all. */
@@ -47,6 +68,18 @@ export async function count(
   if (tally.stop === null || !isHopeless(code)) await report(ctx, error, `line ${entry.line.number}`)
   if (isHopeless(code)) tally.stop ??= 'the lines that follow would fail alike'
   if (tally.failed >= maxErrors) tally.stop ??= `${tally.failed} failed, and no more may`
+}
+
+/** Items until something stops the run. */
+export async function* until<Item>(items: AsyncIterable<Item>, tally: Tally): AsyncGenerator<Item> {
+  try {
+    for await (const item of items) {
+      if (tally.stop !== null || tally.isEnding) return
+      yield item
+    }
+  } catch (error) {
+    if (!tally.interruption.signal.aborted) throw error
+  }
 }
 
 /** Partial where something is made and something is not; lines whose answer was lost, without one that failed, are 11. */
