@@ -7,7 +7,10 @@ export async function openDirect(isTls: boolean, ca: readonly string[] | null): 
   const exchange = ({ method, url, headers, body, signal, onSent }: Exchange) =>
     new Promise<Answer>((resolve, reject) => {
       if (url.port === '0') return reject(new Error('no server is at port 0')) // Node would take the usual port
-      const outgoing = request(url, { method, headers: { ...headers }, agent, signal })
+      if (signal.aborted) return reject(signal.reason)
+      const outgoing = request(url, { method, headers: { ...headers }, agent })
+      // Given the signal, Node would watch the end of every request for it, at a third of what the request costs.
+      signal.addEventListener('abort', () => outgoing.destroy(signal.reason), { once: true })
       outgoing.once('socket', socket => {
         if (outgoing.reusedSocket) onSent()
         else socket.once(isTls ? 'secureConnect' : 'connect', onSent)
