@@ -46,7 +46,7 @@ const rules: Rule[] = [
   {
     layer: 'the client',
     files: /^src\/client\//,
-    values: /^(node:|undici$|src\/(contract|client)\/)/,
+    values: /^(node:|undici$|src\/(contract|client)\/|src\/io\/thrift\.ts$)/,
     types: /^zod$/,
   },
   {

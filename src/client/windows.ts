@@ -1,6 +1,6 @@
-import { setFlagsFromString } from 'node:v8'
 import type { ConsentQuery } from '../contract/index.ts'
 import { parseInstant } from '../contract/values.ts'
+import { beThrifty } from '../io/thrift.ts'
 import { accept, type Chain, unlink } from './chain.ts'
 import { cut, mayRead } from './cuts.ts'
 import { ApiError, EndlessListError, isCallError, UnorderedListError } from './errors.ts'
@@ -15,12 +15,6 @@ export interface Progress {
   /** When the records were created that it has read, in their order. */
   readonly instants: readonly string[]
 }
-
-/**
- * What V8 is told: that its heap may grow by a fifth before it collects garbage, and the part for what is new not at all.
- * A long walk has little that lives long; left to itself V8 takes twice the memory for the same work in the same time.
- */
-const thrift = ['--heap-growing-percent=20', '--semi-space-growth-factor=1']
 
 /** After so many answers one request more is tried again, where there were too many for the instance. */
 const recovery = 50
@@ -37,7 +31,7 @@ export async function* walkInWindows(
   progress: Progress,
   concurrency: number,
 ): AsyncGenerator<WalkedPage> {
-  for (const flag of thrift) setFlagsFromString(flag)
+  beThrifty()
   const chain = begin(query, progress)
   const reader = openReader(list, query, chain, concurrency)
   try {

@@ -1,5 +1,6 @@
 import type { Context } from '../../../context.ts'
 import { exitOf as exitOfError } from '../../../errors/explain.ts'
+import { beThrifty } from '../../../io/thrift.ts'
 import { requireApiKey, requireBaseUrl } from '../../../settings/settings.ts'
 import { bulkView, type LineResult } from '../../../views/bulk.ts'
 import { counted, instanceOf } from '../../instance.ts'
@@ -17,6 +18,7 @@ import { exitOf, newTally, type Tally } from './tally.ts'
 export function bulkCreate(ctx: Context, options: BulkOptions): Output<LineResult> {
   requireBaseUrl(ctx.settings)
   if (!options.dryRun) requireApiKey(ctx.settings)
+  beThrifty()
   const tally = newTally()
   return many(bulkView, pages(ctx, options, tally), {
     mutates: true,
