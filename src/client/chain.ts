@@ -82,8 +82,12 @@ function distrust(chain: Chain, stretch: Stretch): void {
   if (stretch.to !== null) unlink(chain, stretch)
 }
 
+/** Resolves when the first page of the next stretch is there to be joined: that is after it was read. */
 async function follower(stretch: Stretch): Promise<void> {
-  while (stretch.next && stretch.next.read === 0) await stretch.next.opening
+  for (let opened: Stretch | null = null; stretch.next && stretch.next !== opened; ) {
+    opened = stretch.next
+    await opened.opening
+  }
 }
 
 /** Whether a stretch has been read beyond the first page of its successor, of which all records must then be deleted. */

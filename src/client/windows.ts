@@ -118,11 +118,15 @@ function openRoom(concurrency: number) {
   return { size: () => size, shrink, onAnswer }
 }
 
-/** A stretch that did not even begin is none; whatever is no matter of the list ends the walk at once. */
+/**
+ * A stretch that did not even begin is none, and counts as a waste, so that not more and more are tried while nobody reads on;
+ * whatever is no matter of the list ends the walk at once.
+ */
 function fail(chain: Chain, stretch: Stretch, error: unknown): void {
   const isOfList =
     isCallError(error) || error instanceof EndlessListError || error instanceof UnorderedListError
   if (!isOfList) {
+    chain.isUncut = true
     chain.head.ready.length = 0
     chain.head.failure = { error }
   }
@@ -130,6 +134,7 @@ function fail(chain: Chain, stretch: Stretch, error: unknown): void {
     stretch.failure = { error }
     return
   }
+  chain.wasted += 1
   if (error instanceof ApiError && error.status === 400) chain.isUncut = true
   unlink(chain, stretch)
 }
