@@ -1,6 +1,8 @@
 import type * as z from 'zod'
+import { ConsentPage } from '../contract/consent.ts'
 import { ErrorBody } from '../contract/errors.ts'
 import type { Endpoint } from '../contract/index.ts'
+import { isOwnPage } from '../contract/own-page.ts'
 import type { Received } from './attempt.ts'
 import { ApiError, type Call, ContractError } from './errors.ts'
 import { header } from './exchange.ts'
@@ -31,7 +33,7 @@ function bodyOf(call: Call, { reply, headers, text }: Received, schema: z.ZodTyp
   }
   const body = isEmpty ? null : parseJson(text)
   if (body === undefined) throw refuse('the answer is not JSON')
-  if (isSuccess && schema === null) return body
+  if (isSuccess && (schema === null || (schema === ConsentPage && isOwnPage(body)))) return body
   const parsed = (isSuccess && schema ? schema : ErrorBody).safeParse(body)
   if (parsed.success && isSuccess) return parsed.data
   if (parsed.success) throw new ApiError(call, reply, parsed.data as ErrorBody)

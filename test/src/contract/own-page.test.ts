@@ -1,0 +1,78 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { Consent, ConsentPage } from '../../../src/contract/consent.ts'
+import { isOwnPage } from '../../../src/contract/own-page.ts'
+import { consent } from '../support.ts'
+
+/** What stands in for a value: those of other types, and those that the schema makes something else of. */
+const other = fc.constantFrom(null, '', 'text', 0, 1.5, 1e300, true, [], {}, [null], {
+  __proto__: null,
+  a: 1,
+})
+
+/** A page as this service writes it, in which some things may be otherwise, as JSON. */
+const pages = fc
+  .record({
+    records: fc.array(fc.nat(), { maxLength: 3 }),
+    place: fc.nat(40),
+    change: fc.constantFrom('none', 'value', 'left out', 'more', 'moved', 'prototype'),
+    value: other,
+  })
+  .map(({ records, place, change, value }) => {
+    const page: object = {
+      data: records.map(n => consent({ policy_version: n })),
+      limit: 100,
+      next_cursor: null,
+    }
+    const targets = [page, ...((page as ConsentPage).data as object[])]
+    const target = (targets[place % targets.length] ?? page) as Record<string, unknown>
+    const names = Object.keys(target)
+    const name = names[place % names.length] ?? ''
+    const old = target[name]
+    if (change === 'value') target[name] = value
+    if (change === 'left out') delete target[name]
+    if (change === 'more') target['more'] = value
+    if (change === 'moved') {
+      delete target[name]
+      target[name] = old
+    }
+    const text = JSON.stringify(page)
+    return change === 'prototype' ? text.replace('{}', '{"__proto__":1}').replace('1e300', '1e999') : text
+  })
+
+it('what is taken for a page of this service is what the schema makes of it, to the order of its fields', () => {
+  let taken = 0
+  fc.assert(
+    fc.property(pages, text => {
+      const body: unknown = JSON.parse(text)
+      if (!isOwnPage(body)) return
+      taken += 1
+      expect(JSON.stringify(ConsentPage.parse(body))).toBe(JSON.stringify(body))
+    }),
+    { numRuns: 2000 },
+  )
+  expect(taken).toBeGreaterThan(200)
+})
+
+it('a page of this service is taken for one', () => {
+  expect(Object.keys(consent())).toEqual(Object.keys(Consent.shape))
+  const data = [consent(), consent({ subject_id: null, deleted_at: '2026-02-01T00:00:00.000Z' })]
+  expect(isOwnPage({ data, limit: 100, next_cursor: 'more' })).toBe(true)
+  expect(isOwnPage({ data: [], limit: 1, next_cursor: null })).toBe(true)
+})
+
+it.each([
+  null,
+  [],
+  'text',
+  { data: null, limit: 1, next_cursor: null },
+  { data: [null], limit: 1, next_cursor: null },
+])('no page is taken for one: %j', body => expect(isOwnPage(body)).toBe(false))
+
+it.each([
+  ['an empty time of deletion', { deleted_at: '' }],
+  ['preferences with a key that the schema leaves out', { preferences: JSON.parse('{"__proto__":1}') }],
+  ['a version beyond all numbers', { policy_version: Number.POSITIVE_INFINITY }],
+])('%s is left to the schema', (_, fields) => {
+  expect(isOwnPage({ data: [consent(fields)], limit: 1, next_cursor: null })).toBe(false)
+})
