@@ -1,5 +1,5 @@
 import { type Format, typed } from './format.ts'
-import { safeJson } from './safe.ts'
+import { safeJson, safeJsonLines } from './safe.ts'
 
 /** One array, written as it grows; one object for a single row. */
 export const json: Format = (view, options) => {
@@ -28,7 +28,7 @@ export const ndjson: Format = (view, options) => {
   const shown = typed(view, options)
   return {
     begin: () => '',
-    rows: rows => rows.map(row => `${safeJson(shown(row))}\n`).join(''),
+    rows: rows => safeJsonLines(rows.map(shown)),
     end: () => '',
   }
 }

@@ -13,6 +13,7 @@ const unsafe =
 
 /** What most texts are, and what none of the above is in. */
 const plainAscii = /^[ -~]*$/
+const plainAsciiLines = /^[ -~\n]*$/
 
 /** Text for a terminal: every unsafe code point as a visible `\u{…}`, never dropped and never sent. */
 export function visible(text: string): string {
@@ -27,7 +28,17 @@ export function encodable(text: string): string {
 
 /** JSON on one line in which the same code points stand as `\uXXXX`: still valid, still the same value. */
 export function safeJson(value: unknown, indent?: number): string {
-  const text = JSON.stringify(value, null, indent)
+  return escapedJson(JSON.stringify(value, null, indent))
+}
+
+/** Values so, each on a line of its own. */
+export function safeJsonLines(values: readonly unknown[]): string {
+  const lines = values.map(value => `${JSON.stringify(value)}\n`)
+  const text = lines.join('')
+  return plainAsciiLines.test(text) ? text : lines.map(escapedJson).join('')
+}
+
+function escapedJson(text: string): string {
   if (plainAscii.test(text)) return text
   return text.replace(unsafe, point => (point === '\n' ? point : escaped(point)))
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { formatNames } from '../../../src/output/index.ts'
-import { safeJson, tsvText, visible } from '../../../src/output/safe.ts'
+import { safeJson, safeJsonLines, tsvText, visible } from '../../../src/output/safe.ts'
 import {
   acting,
   byId,
@@ -79,6 +79,19 @@ describe('in JSON', () => {
           expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)))
         }
         expect(safeJson(value)).not.toContain('\n')
+      }),
+    )
+  })
+})
+
+describe('in lines of JSON', () => {
+  it('each value is as it is by itself, whatever the others are', () => {
+    const values = fc.array(fc.oneof(fc.constant('plain'), nasty, fc.record({ text: nasty })), {
+      maxLength: 5,
+    })
+    fc.assert(
+      fc.property(values, values => {
+        expect(safeJsonLines(values)).toBe(values.map(value => `${safeJson(value)}\n`).join(''))
       }),
     )
   })
