@@ -10,6 +10,8 @@ export interface Extent {
   readonly maxRequests: number
   /** How many requests may be under way at once, so far as the walk has no other bound; 1 unless said. */
   readonly concurrency?: number
+  /** Milliseconds: where half of the first answers take longer, a long walk goes on in several places; 10 unless said. */
+  readonly slow?: number | undefined
 }
 
 export interface WalkedPage {
@@ -31,37 +33,47 @@ export const longWalk = 16
 /**
  * The pages of a list, each asked for when the one before is used up, so that memory does not grow with the list. Where
  * more than one request may be under way, those from the third page on are asked for while the one before is used, and
- * a long walk goes on in several places (windows.ts). The last page asks for no more than is wanted: its cursor then
- * continues without a gap.
+ * a long walk of slow answers goes on in several places (windows.ts): where answers are quick that gains nothing, and costs
+ * a quarter more. The last page asks for no more than is wanted: its cursor then continues without a gap.
  */
 export async function* walk(list: List, query: ConsentQuery, extent: Extent): AsyncGenerator<WalkedPage> {
-  const { limit, maxRequests, concurrency = 1 } = extent
+  const { limit, maxRequests, concurrency = 1, slow = 10 } = extent
   const isOpen = concurrency > 1 && limit === Number.POSITIVE_INFINITY && maxRequests === limit
   const comesAgain = cycle(query.cursor)
   const instants: string[] = []
+  const waits: number[] = []
   let left = limit
-  const ask = (cursor: string | undefined) =>
-    list({ query: { ...query, cursor, limit: Math.min(left, largestPage) } })
+  const ask = async (cursor: string | undefined) => {
+    const asked = performance.now()
+    const page = await list({ query: { ...query, cursor, limit: Math.min(left, largestPage) } })
+    if (waits.length < longWalk) waits.push(performance.now() - asked)
+    return page
+  }
   let asked: Promise<ConsentPage> | null = ask(query.cursor)
   for (let requests = 1; asked; requests += 1) {
     const { data, next_cursor }: ConsentPage = await asked
     const next: string | null = next_cursor || null // some write an empty one for none
     if (next !== null && comesAgain(next)) throw new EndlessListError()
     left -= data.length
-    if (isOpen) for (const { created_at } of data) instants.push(created_at)
-    const isLong: boolean = isOpen && requests === longWalk && next !== null
-    const hasMore: boolean = next !== null && left > 0 && requests < maxRequests && !isLong
+    if (isOpen && requests <= longWalk) for (const { created_at } of data) instants.push(created_at)
+    if (requests === longWalk) (await import('../io/thrift.ts')).beThrifty()
+    const isParted: boolean = isOpen && requests === longWalk && next !== null && isHalfOver(waits, slow)
+    const hasMore: boolean = next !== null && left > 0 && requests < maxRequests && !isParted
     const ahead: Promise<ConsentPage> | null =
       hasMore && requests > 1 && concurrency > 1 ? ask(next ?? undefined) : null
     ahead?.catch(() => {}) // it is thrown where the page is due
     yield { records: data, next }
-    if (isLong && next !== null) {
+    if (isParted && next !== null) {
       const { walkInWindows } = await import('./windows.ts')
       yield* walkInWindows(list, query, { cursor: next, comesAgain, instants }, concurrency)
       return
     }
     asked = ahead ?? (hasMore ? ask(next ?? undefined) : null)
   }
+}
+
+function isHalfOver(numbers: readonly number[], bound: number): boolean {
+  return numbers.filter(number => number > bound).length * 2 >= numbers.length
 }
 
 /**

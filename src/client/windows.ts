@@ -1,6 +1,5 @@
 import type { ConsentQuery } from '../contract/index.ts'
 import { parseInstant } from '../contract/values.ts'
-import { beThrifty } from '../io/thrift.ts'
 import { accept, type Chain, unlink } from './chain.ts'
 import { cut, mayRead } from './cuts.ts'
 import { ApiError, EndlessListError, isCallError, UnorderedListError } from './errors.ts'
@@ -31,7 +30,6 @@ export async function* walkInWindows(
   progress: Progress,
   concurrency: number,
 ): AsyncGenerator<WalkedPage> {
-  beThrifty()
   const chain = begin(query, progress)
   const reader = openReader(list, query, chain, concurrency)
   try {

@@ -1,4 +1,4 @@
-import { setImmediate as soon } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as soon } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ApiError, type Call, type Reply, UnorderedListError } from '../../../src/client/errors.ts'
@@ -10,6 +10,7 @@ const everything = {
   limit: Number.POSITIVE_INFINITY,
   maxRequests: Number.POSITIVE_INFINITY,
   concurrency: 8,
+  slow: -1, // however soon these answers come
 }
 
 /** The ids that a walk gives, and how many records were sent at most that it had not given yet. */
@@ -62,6 +63,26 @@ describe('a long list that is read in several places', () => {
       { numRuns: 60 },
     )
   }, 60_000)
+})
+
+describe('how soon its answers come decides', () => {
+  const records = timeline([{ count: 6000, gap: 90_000 }])
+  const read = async (wait: () => Promise<unknown>) => {
+    const instance = instanceOf(records, { wait })
+    const ids: string[] = []
+    for await (const page of walk(instance.list, {}, { ...everything, slow: undefined }))
+      ids.push(...page.records.map(({ id }) => id))
+    expect(ids).toEqual(idsOf(records))
+    return instance.requests.filter(({ to }) => to).length
+  }
+
+  it('a list of quick answers is read in one place', async () => {
+    expect(await read(soon)).toBe(0)
+  })
+
+  it('a list of slow ones in several', async () => {
+    expect(await read(() => delay(15))).toBeGreaterThan(20)
+  })
 })
 
 describe('a failure in the middle', () => {

@@ -1,0 +1,71 @@
+import { afterEach, beforeAll, expect, it } from 'vitest'
+import { runBinary } from '../support/cli.ts'
+import { startDelay } from '../support/delay.ts'
+import type { TcpProxy } from '../support/proxy.ts'
+import { type TestAccount, useService } from '../support/service.ts'
+
+const service = useService()
+const count = 6000
+const pages = count / 100
+let account: TestAccount
+let ids: string[]
+let proxy: TcpProxy | undefined
+/** The paths that the service was asked for. */
+const asked: string[] = []
+
+beforeAll(async () => {
+  account = await service.newAccount()
+  ids = await seed(account)
+  service.app.server.on('request', ({ url }) => asked.push(url ?? ''))
+})
+
+afterEach(async () => {
+  await proxy?.close()
+  proxy = undefined
+  asked.length = 0
+})
+
+/** The ids that a list of everything prints, a record a line. */
+async function exported(url: string): Promise<string[]> {
+  const env = { CONSENTCTL_BASE_URL: url, CONSENTCTL_API_KEY: account.key }
+  const { code, stdout, stderr } = await runBinary(['list', '--all', '-o', 'ndjson'], { env })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return stdout
+    .trimEnd()
+    .split('\n')
+    .map(line => (JSON.parse(line) as { id: string }).id)
+}
+
+const isCut = (path: string) => path.includes('to=')
+
+it('prints each record of an instance far away once and in order, read in several places at little more cost', async () => {
+  proxy = await startDelay(Number(new URL(service.url).port), 40)
+  expect(await exported(`http://127.0.0.1:${proxy.port}`)).toEqual(ids)
+  expect(asked.filter(isCut).length).toBeGreaterThan(pages / 4)
+  expect(asked.length).toBeLessThanOrEqual(1.05 * pages + 6)
+})
+
+it('prints each record of an instance nearby once and in order', async () => {
+  expect(await exported(service.url)).toEqual(ids)
+  expect(asked.length).toBeLessThanOrEqual(1.05 * pages + 6) // as many as pages, unless the machine is slow
+})
+
+/** Records a minute apart, but for a third of them that came within seconds, some in one millisecond; their ids, newest first. */
+async function seed({ accountId, siteId }: TestAccount): Promise<string[]> {
+  const rows = await service.sql<{ id: string }[]>`
+    with ids as (
+      select md5(random()::text) as chance, ${Date.UTC(2026, 0, 31)}::bigint
+        + case when n between 2000 and 4000 then 120000000 + (n - 2000) / 5 else n::bigint * 60000 end as ms
+      from generate_series(1, ${count}) n
+    ), made as (
+      insert into consents (account_id, id, site_id, accepted, preferences, policy_version, version, record_hash,
+        chain_head, created_at, updated_at)
+      select ${accountId}::uuid,
+        (lpad(to_hex(ms), 12, '0') || '7' || left(chance, 3) || 'a' || right(chance, 15))::uuid,
+        ${siteId}::uuid, true, '{}', 1, 1, sha256(''), sha256(''), to_timestamp(ms / 1000.0), to_timestamp(ms / 1000.0)
+      from ids
+      returning id
+    )
+    select id from made order by id desc`
+  return rows.map(({ id }) => id)
+}
