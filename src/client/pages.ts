@@ -61,7 +61,7 @@ export async function* walk(list: List, query: ConsentQuery, extent: Extent): As
     const hasMore: boolean = next !== null && left > 0 && requests < maxRequests && !isParted
     const ahead: Promise<ConsentPage> | null =
       hasMore && requests > 1 && concurrency > 1 ? ask(next ?? undefined) : null
-    ahead?.catch(() => {}) // it is thrown where the page is due
+    if (ahead) await leaving(ahead)
     yield { records: data, next }
     if (isParted && next !== null) {
       const { walkInWindows } = await import('./windows.ts')
@@ -70,6 +70,15 @@ export async function* walk(list: List, query: ConsentQuery, extent: Extent): As
     }
     asked = ahead ?? (hasMore ? ask(next ?? undefined) : null)
   }
+}
+
+/**
+ * Resolves when a request has left, which else waits until all is done with the page before it. What it fails with is
+ * thrown where its page is due.
+ */
+async function leaving(request: Promise<unknown>): Promise<void> {
+  request.catch(() => {})
+  await new Promise(setImmediate)
 }
 
 function isHalfOver(numbers: readonly number[], bound: number): boolean {

@@ -71,6 +71,22 @@ it('a page is asked for only when the one before is used up', async () => {
   expect(queries).toHaveLength(2)
 })
 
+it('a page has been asked for when the one before is used, where two requests may be under way', async () => {
+  const { list, queries } = service(1000)
+  let left = 0
+  const sending = async (input: Parameters<typeof list>[0]) => {
+    await new Promise(process.nextTick) // as Node's HTTP does
+    left += 1
+    return await list(input)
+  }
+  let used = 0
+  for await (const _ of walk(sending, {}, { limit: 1000, maxRequests: 10, concurrency: 2 })) {
+    used += 1
+    expect(left).toBe(used > 1 && used < 10 ? used + 1 : used)
+  }
+  expect(queries).toHaveLength(10)
+})
+
 describe('a list that leads back to where it was', () => {
   it.each([1, 2, 3, 7])('is an error where its cursors come again after %d pages', async period => {
     let pages = 0
