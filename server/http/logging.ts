@@ -7,22 +7,28 @@ export type Log = Pick<Logger, 'info' | 'error'>
 /** How long a line may wait for others to be written with, in milliseconds: a write costs more than making the line. */
 const patience = 50
 
+/** How many characters wait at most. */
+const most = 8192
+
 /** JSON lines on stderr; one that tells of an error, and all before it, at once. */
 export function createLogger(level: string): Logger {
-  const stderr = pino.destination({ dest: 2, sync: true, minLength: 8192 })
+  const stderr = pino.destination({ dest: 2, sync: true })
+  let waiting = ''
   let timer: NodeJS.Timeout | undefined
   const flush = () => {
     clearTimeout(timer)
     timer = undefined
-    stderr.flushSync()
+    const text = waiting
+    waiting = ''
+    if (text !== '') stderr.write(text) // never flushSync, which tries for ever where stderr is closed or its disk full
   }
   process.once('exit', flush)
   const lines = {
     [Symbol.for('pino.metadata')]: true, // has pino tell the level of each line
     lastLevel: 0,
     write(line: string) {
-      stderr.write(line)
-      if (pino.levels.labels[this.lastLevel] === 'error') flush()
+      waiting += line
+      if (waiting.length > most || pino.levels.labels[this.lastLevel] === 'error') flush()
       else timer ??= setTimeout(flush, patience)
     },
   }
