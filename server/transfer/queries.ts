@@ -43,7 +43,7 @@ export async function* readRows(tx: ISql, table: TableName): AsyncGenerator<read
 }
 
 /**
- * Writes rows as they were read. Every column is named, for in another database they may stand in another order,
+ * Writes rows as they were read. Every column is named, for in another database they may stand in another order.
  */
 export async function insertRows(
   tx: ISql,

@@ -41,6 +41,9 @@ export async function accept(chain: Chain, stretch: Stretch, page: ConsentPage):
       unlink(chain, successor)
     } else if (seam < 0 || (seam === page.data.length - 1 && next !== null)) {
       break // it is not there yet; where one record alone tells, the next page is to confirm it
+    } else if (!goesOnIn(page.data.slice(seam), successor)) {
+      chain.isUncut = true
+      unlink(chain, successor)
     } else {
       return join(chain, stretch, walked, seam)
     }
@@ -88,6 +91,16 @@ async function follower(stretch: Stretch): Promise<void> {
     opened = stretch.next
     await opened.opening
   }
+}
+
+/**
+ * Whether the first page of a stretch has all that is behind a seam, as far as it reaches. An instance whose upper bound is
+ * on another date than the one its list is ordered by leaves records out, and one that is changed meanwhile may.
+ */
+function goesOnIn(records: readonly { readonly id: string }[], { ids }: Stretch): boolean {
+  const first = [...ids]
+  const start = first.indexOf(records[0]?.id ?? '')
+  return records.every(({ id }, index) => start + index >= first.length || first[start + index] === id)
 }
 
 /** Whether a stretch has been read beyond the first page of its successor, of which all records must then be deleted. */

@@ -15,11 +15,15 @@ export async function openDirect(isTls: boolean, ca: readonly string[] | null): 
         if (outgoing.reusedSocket) onSent()
         else socket.once(isTls ? 'secureConnect' : 'connect', onSent)
       })
+      let isAnswered = false
       outgoing.once('response', incoming => {
+        isAnswered = true
         resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: incoming })
       })
       outgoing.on('error', reject)
-      outgoing.once('close', () => reject(new Error('the connection was closed without an answer')))
+      outgoing.once('close', () => {
+        if (!isAnswered) reject(new Error('the connection was closed without an answer'))
+      })
       outgoing.end(body)
     })
   return { exchange, close: () => agent.destroy() }

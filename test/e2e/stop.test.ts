@@ -31,6 +31,19 @@ it.each([
   socket.destroy()
 })
 
+it('goes on, and ends when it is told to, where nobody reads its log any more', async () => {
+  server.child.stderr?.destroy()
+  for (let count = 0; count < 5; count += 1) {
+    expect((await fetch(new URL('/live', server.url), { signal: AbortSignal.timeout(2000) })).status).toBe(
+      200,
+    )
+    await delay(80) // lines of the log wait for up to 50 ms
+  }
+  const start = Date.now()
+  expect(await server.end('SIGTERM')).toBe(0)
+  expect(Date.now() - start).toBeLessThan(5000)
+})
+
 it('ends with 2 where its port is taken, and gives its folder back', async () => {
   const args = ['serve', '--port', new URL(server.url).port, '--data-dir', join(folder.path, 'other')]
   const env = { HOME: folder.path, LOG_LEVEL: 'silent' }

@@ -104,13 +104,17 @@ describe('a list is written as it comes', () => {
   }
 
   it.each(['ndjson', 'json', 'tsv', 'id', 'table'])(
-    '%s: no page waits for another one, and none is asked for before it is needed',
+    '%s: no page waits for another one, and none but the next one is asked for before it is needed',
     async format => {
       cli.instance.use(listOf(500))
       const { writes, stdout } = slow(5)
       expect(await cli.run(['list', '--all', '-o', format], { stdout })).toMatchObject({ code: 0 })
       const pages = writes.filter(({ bytes }) => bytes > 1000)
-      expect(pages.map(({ requests }) => requests)).toEqual([1, 2, 3, 4, 5])
+      expect(pages).toHaveLength(5)
+      for (const [before, { requests }] of pages.entries()) {
+        expect(requests).toBeGreaterThan(before)
+        expect(requests).toBeLessThanOrEqual(before + 2)
+      }
     },
   )
 

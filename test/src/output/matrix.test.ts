@@ -31,6 +31,8 @@ const silent = [
 /** Commands whose rows are of the moment, or of the program itself: tests of their own read them. */
 const elsewhere = [
   'admin checkpoint',
+  'admin export',
+  'admin import',
   'admin verify',
   'auth token',
   ...['resume', 'verify', 'receipts', 'keys show'].map(name => `subject ${name}`),

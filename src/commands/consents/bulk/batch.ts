@@ -67,8 +67,9 @@ const nothing: Offered = { batches: false, keys: false }
 /** Asked only where it is of use. */
 async function offersOf(ctx: Context, { batch }: BulkOptions, { journal }: Job): Promise<Offered> {
   const { createBatch } = await import('../../../contract/batch.ts')
-  const batches = batch && (await ctx.api.offers(createBatch).catch(() => false))
-  return { batches, keys: journal !== null && (batches || (await honoursKey(ctx).catch(() => false))) }
+  const isOnce = await honoursKey(ctx).catch(() => false) // without which a batch would not be sent again
+  const batches = batch && isOnce && (await ctx.api.offers(createBatch).catch(() => false))
+  return { batches, keys: journal !== null && isOnce }
 }
 
 export function bytesOf({ entry }: Item): number {
@@ -88,10 +89,10 @@ async function post(
     return answers.map(({ id, error }) => (error === null ? { id } : { error }))
   } catch (error) {
     const { status } = explain(error)
+    if (status === 400 || status === 404 || status === 405) onMissing() // whatever the instance says of itself
     if (status === 413 || status === 400) return await halves(items, half => post(ctx, job, half, onMissing))
     if (status !== 404 && status !== 405) return items.map(() => ({ error }))
-    onMissing() // whatever the instance says of itself
-    return await halves(items, async half => await each(half, one => postOne(ctx, job, one)))
+    return await each(items, one => postOne(ctx, job, one))
   }
 }
 
@@ -106,8 +107,18 @@ async function halves(
 
 async function each(items: readonly Item[], send: (item: Item) => Promise<Answer>): Promise<Answer[]> {
   const answers: Answer[] = []
-  for (const item of items) answers.push(await send(item))
+  for (const item of items) {
+    const last = answers.at(-1)
+    answers.push(last && isForAll(last) ? last : await send(item))
+  }
   return answers
+}
+
+/** Whether the lines behind one would meet the same: who asks may not, or is to stop. */
+function isForAll(answer: Answer): boolean {
+  if (!('error' in answer)) return false
+  const { status, code } = explain(answer.error)
+  return code === 'interrupted' || [401, 403, 429].includes(status ?? 0)
 }
 
 function rowOf({ journal }: Job, { entry }: Item): BatchRow {
