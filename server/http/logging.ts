@@ -4,7 +4,7 @@ import type { Outcome } from './outcome.ts'
 /** As much of a logger as is used. */
 export type Log = Pick<Logger, 'info' | 'error'>
 
-/** How long a line may wait for others to be written with, in milliseconds: a write costs more than making the line. */
+/** Milliseconds from one write to the next: lines between them are written together, for a write costs more than they do. */
 const patience = 50
 
 /** How many characters wait at most. */
@@ -18,9 +18,11 @@ export function createLogger(level: string): Logger {
   const flush = () => {
     clearTimeout(timer)
     timer = undefined
+    if (waiting === '') return
     const text = waiting
     waiting = ''
-    if (text !== '') stderr.write(text) // never flushSync, which tries for ever where stderr is closed or its disk full
+    timer = setTimeout(flush, patience).unref()
+    stderr.write(text) // never flushSync, which tries for ever where stderr is closed or its disk full
   }
   process.once('exit', flush)
   const lines = {
@@ -28,8 +30,7 @@ export function createLogger(level: string): Logger {
     lastLevel: 0,
     write(line: string) {
       waiting += line
-      if (waiting.length > most || pino.levels.labels[this.lastLevel] === 'error') flush()
-      else timer ??= setTimeout(flush, patience)
+      if (!timer || waiting.length > most || pino.levels.labels[this.lastLevel] === 'error') flush()
     },
   }
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, lines)
