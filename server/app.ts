@@ -7,8 +7,11 @@ import { Remembered } from './auth/remember.ts'
 import type { TokenSite } from './banner/queries.ts'
 import { type BannerLimits, usualLimits } from './banner/routes.ts'
 import type { Config } from './config.ts'
+import type { Draft, Made } from './consents/create-many.ts'
 import { Policies } from './consents/policies.ts'
+import type { Shown } from './consents/rows.ts'
 import type { Replicas } from './db/replicas.ts'
+import { Together } from './db/together.ts'
 import type { Signer } from './evidence/signer.ts'
 import type { Geo } from './geo/lookup.ts'
 import { Admission } from './http/admission.ts'
@@ -71,6 +74,8 @@ export function createApp(options: AppOptions): FastifyInstance {
     keys: new Remembered<KeyRow>(),
     tokens: new Remembered<TokenSite>(),
     policies: new Policies(),
+    reads: new Together<string, Shown | undefined>(),
+    creates: new Together<Draft, Made>(),
     admission: new Admission(inFlight.private),
     publicAdmission: new Admission(inFlight.public),
     lookUps: new Admission(inFlight.lookUps),

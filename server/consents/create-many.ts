@@ -1,138 +1,133 @@
-import { setImmediate as turn } from 'node:timers/promises'
-import { BatchRow, type ConsentDraft } from '../../src/contract/index.ts'
+import type { ConsentDraft } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
-import { Failure } from '../failure.ts'
-import { toFailure } from '../http/failures.ts'
-import { changed, noSite } from './create.ts'
-import { findFirstAnswers, findPolicyVersions, insertConsents } from './create-many-queries.ts'
-import { claimOf, replayOf, validity } from './idempotency.ts'
-import { creationOf, type Outcome, refusalOf } from './outcome.ts'
+import { Failure, unavailable } from '../failure.ts'
+import type { Place } from '../geo/lookup.ts'
+import { findFirstAnswers, insertConsents } from './create-queries.ts'
+import { replayOf, validity } from './idempotency.ts'
 import { type NewRecord, newRecord } from './record.ts'
-import type { Claim, FirstAnswer, Shown } from './rows.ts'
+import type { Claim, Creation, FirstAnswer, Shown } from './rows.ts'
 import type { Deps } from './service.ts'
+import { inTurns } from './turns.ts'
 
-/** A row that the contract takes: what a single create is given. */
-interface Draft {
+/** A record to be made. */
+export interface Draft {
   readonly draft: ConsentDraft
   readonly claim: Claim | null
+  /** Where it is from, if that is known better than by its address. */
+  readonly place?: Place | undefined
 }
 
-/** The same with the record to be written of it; null for a row whose key an earlier one of the batch has. */
-interface Row extends Draft {
+/** What became of a draft. */
+export type Made = Creation | Error
+
+/** A draft and the record that is to be written of it: null where an earlier one of the same statement has its key. */
+interface Row {
+  readonly item: Draft
   readonly record: NewRecord | null
 }
 
+/** How often records are made anew because a site's policy was another one than this node knew. */
+const attempts = 3
+
 /**
- * Does for each row what a single create does, all at once: one look at the sites, one statement that writes whatever can
- * be written, and one for the first answers of keys that were used before. Resolves to the outcomes in the rows' order.
+ * Creates records, all in one statement; resolves to what became of each draft, in their order. Throws only where none is
+ * written: once one is, trouble is that of the others, for what is tried again must not be written twice.
  */
 export async function createConsents(
   deps: Deps,
   caller: Caller,
-  rows: readonly unknown[],
-): Promise<Outcome[]> {
-  const { sql } = deps
-  const { accountId } = caller
-  const drafts = await inTurns(rows, readRow)
-  const siteIds = new Set(drafts.flatMap(one => (one instanceof Failure ? [] : one.draft.site_id)))
-  if (siteIds.size === 0) return drafts.map(one => outcomeOf(one as Failure, new Map(), new Map()))
-  const begin = beginning(deps, caller, await findPolicyVersions(sql, accountId, [...siteIds]))
-  const begun = await inTurns(drafts, begin)
-  const written = await write(deps, caller, begun)
-  const answers = await firstAnswers(deps, accountId, begun, written)
-  return begun.map(row => outcomeOf(row, written, answers))
+  items: readonly Draft[],
+  left = attempts,
+): Promise<Made[]> {
+  if (items.length === 0) return []
+  const policies = await deps.policies.guess(deps.sql, caller.accountId, sitesOf(items))
+  const rows = await inTurns(items, beginning(deps, caller, policies))
+  const written = await write(deps, caller, rows)
+  const made = rows.map(row => (row instanceof Failure ? row : creationOf(row, written)))
+  const open = items.filter((_, index) => made[index] === null)
+  const own = answersOf(rows, written)
+  return fill(made, await settle(deps, caller, open, own, left).catch(error => open.map(() => error)))
 }
 
-/** Rows between which others have their turn: to check and to hash a whole batch takes long. */
-const slice = 100
-
-async function inTurns<Item, Result>(
-  items: readonly Item[],
-  work: (item: Item) => Result,
-): Promise<Result[]> {
-  const results: Result[] = []
-  for (const item of items) {
-    if (results.length % slice === slice - 1) await turn()
-    results.push(work(item))
-  }
-  return results
-}
-
-function readRow(row: unknown): Draft | Failure {
-  const { data, error } = BatchRow.safeParse(row)
-  if (!data) return toFailure(error)
-  const { idempotency_key: key, ...draft } = data
-  return { draft, claim: key === undefined ? null : claimOf(key, draft, new Date()) }
-}
-
-/** What makes records, of sites that the account has. */
+/** What makes records of drafts, of sites that the account has. */
 function beginning(deps: Deps, caller: Caller, policies: ReadonlyMap<string, number>) {
   const claimed = new Set<string>()
-  return (row: Draft | Failure): Row | Failure => {
-    if (row instanceof Failure) return row
-    const { draft, claim } = row
+  return (item: Draft): Row | Failure => {
+    const { draft, claim, place } = item
     const policy = policies.get(draft.site_id)
     if (policy === undefined) return noSite()
-    if (claim && claimed.has(claim.key)) return { ...row, record: null }
+    if (claim && claimed.has(claim.key)) return { item, record: null }
     if (claim) claimed.add(claim.key)
-    return {
-      ...row,
-      record: newRecord(deps, caller, draft, draft.policy_version ?? policy),
-    }
+    return { item, record: newRecord(deps, caller, draft, draft.policy_version ?? policy, place) }
   }
 }
 
 /** Writes what can be written; resolves to that by its id. */
-async function write(
-  { sql }: Deps,
-  caller: Caller,
-  begun: readonly (Row | Failure)[],
-): Promise<Map<string, Shown>> {
-  const rows = begun.flatMap(row =>
-    row instanceof Failure || !row.record ? [] : { record: row.record, claim: row.claim },
-  )
-  if (rows.length === 0) return new Map()
+async function write({ sql }: Deps, caller: Caller, begun: readonly (Row | Failure)[]) {
+  const rows = begun.flatMap(row => {
+    if (row instanceof Failure || !row.record) return []
+    const { draft, claim } = row.item
+    return { record: row.record, isSitesPolicy: draft.policy_version === undefined, claim }
+  })
   const freeBefore = new Date(Date.now() - validity)
-  const written = await insertConsents(sql, caller.accountId, { rows, actor: caller, freeBefore })
+  const batch = { rows, actor: caller, freeBefore }
+  const written = rows.length > 0 ? await insertConsents(sql, caller.accountId, batch) : []
   return new Map(written.map(row => [row.id, row]))
 }
 
-/** What was answered first to each key of a row that was not written: perhaps by this batch. */
-async function firstAnswers(
-  { sql }: Deps,
-  accountId: string,
-  begun: readonly (Row | Failure)[],
-  written: ReadonlyMap<string, Shown>,
-): Promise<Map<string, FirstAnswer>> {
-  const own = new Map<string, FirstAnswer>()
-  const others: string[] = []
-  for (const row of begun) {
-    if (row instanceof Failure || !row.claim || !row.record) continue
-    const { key, bodyHash } = row.claim
-    const made = written.get(row.record.id)
-    if (made) own.set(key, { ...made, key, body_hash: bodyHash })
-    else others.push(key)
-  }
-  const found = others.length > 0 ? await findFirstAnswers(sql, accountId, others) : []
-  for (const first of found) own.set(first.key, first)
-  return own
+function creationOf({ record }: Row, written: ReadonlyMap<string, Shown>): Creation | null {
+  const row = record && written.get(record.id)
+  return row ? { shown: row.shown, isReplayed: false } : null
 }
 
-function outcomeOf(
-  row: Row | Failure,
-  written: ReadonlyMap<string, Shown>,
-  answers: ReadonlyMap<string, FirstAnswer>,
-): Outcome {
-  if (row instanceof Failure) return refusalOf(row)
-  const { record, claim } = row
-  const made = record && written.get(record.id)
-  if (made) return creationOf(made.shown, false)
-  if (!claim) return refusalOf(noSite())
-  const first = answers.get(claim.key)
-  if (!first) return refusalOf(changed())
-  try {
-    return creationOf(replayOf(first, claim).shown, true)
-  } catch (error) {
-    return refusalOf(toFailure(error))
+/** The first answers to the keys of what was just written. */
+function answersOf(rows: readonly (Row | Failure)[], written: ReadonlyMap<string, Shown>) {
+  const answers = new Map<string, FirstAnswer>()
+  for (const row of rows) {
+    if (row instanceof Failure || !row.item.claim) continue
+    const { key, bodyHash } = row.item.claim
+    const made = creationOf(row, written)
+    if (made) answers.set(key, { shown: made.shown, key, body_hash: bodyHash })
   }
+  return answers
+}
+
+/** What was not written: its key was used before, or else its site has another policy by now, or its key has just ended. */
+async function settle(
+  deps: Deps,
+  caller: Caller,
+  open: readonly Draft[],
+  own: ReadonlyMap<string, FirstAnswer>,
+  left: number,
+): Promise<Made[]> {
+  const { accountId } = caller
+  const keys = open.flatMap(({ claim }) => (claim && !own.has(claim.key) ? claim.key : []))
+  const found = keys.length > 0 ? await findFirstAnswers(deps.sql, accountId, keys) : []
+  const answers = new Map([...own, ...found.map(first => [first.key, first] as const)])
+  const replayed = open.map(({ claim }) => {
+    const first = claim && answers.get(claim.key)
+    return first ? replayOf(first, claim) : null
+  })
+  const again = open.filter((_, index) => replayed[index] === null)
+  if (left === 1) return fill(replayed, again.map(changed))
+  if (again.length > 0) await deps.policies.read(deps.sql, accountId, sitesOf(again))
+  return fill(replayed, await createConsents(deps, caller, again, left - 1))
+}
+
+/** Puts what became of the others where nothing is known yet. */
+function fill(made: readonly (Made | null)[], others: readonly Made[]): Made[] {
+  const next = others.values()
+  return made.map(one => one ?? (next.next().value as Made))
+}
+
+function sitesOf(drafts: readonly Draft[]): string[] {
+  return [...new Set(drafts.map(({ draft }) => draft.site_id))]
+}
+
+function noSite(): Failure {
+  return new Failure('not_found', 'There is no such site.')
+}
+
+function changed(): Failure {
+  return unavailable('What the record depends on was just changed.')
 }

@@ -2,7 +2,7 @@
 import type { Fragment, JSONValue, Sql } from 'postgres'
 import type { State } from '../../src/evidence/chain.ts'
 import { arrayOf } from '../db/array.ts'
-import type { BatchLink, Claim, Entry } from './rows.ts'
+import type { BatchLink, Entry } from './rows.ts'
 
 /** A piece of SQL without parameters, made once for each pool: a piece that is made costs as much as a statement. */
 export function constant(make: (sql: Sql) => Fragment): (sql: Sql) => Fragment {
@@ -21,24 +21,6 @@ export const nothing = constant(sql => sql``)
 /** The condition that a record is not deleted. */
 export const live = constant(sql => sql`and deleted_at is null`)
 
-/** The CTE `k`: a row where the key is new, or older than it is kept, and there is a site `s` of which something is so. */
-export function claimKey(
-  sql: Sql,
-  site: Fragment,
-  id: string,
-  at: Date,
-  { key, bodyHash, freeBefore }: Claim,
-) {
-  return sql`k as (
-      insert into idempotency_keys as i (account_id, key, body_hash, consent_id, created_at)
-      select s.account_id, ${key}, ${bodyHash}::bytea, ${id}::uuid, ${at}::timestamptz from sites s where ${site}
-      on conflict (account_id, key) do update
-        set body_hash = excluded.body_hash, consent_id = excluded.consent_id, created_at = excluded.created_at
-        where i.created_at < ${freeBefore}
-      returning consent_id
-    ),`
-}
-
 /**
  * A record as the API shows it (service specification section 2.1), as the text of its JSON: without its address, chain and
  * version. PostgreSQL writes it in less time than it takes to read its columns and write them anew.
@@ -51,20 +33,6 @@ export const shown = constant(
       to_char(deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as deleted_at
   ) r))::text as shown`,
 )
-
-/** A query for the FirstAnswers of those keys `k` of an account for which something is so. */
-export function firstAnswers(sql: Sql, accountId: string, isWanted: Fragment) {
-  return sql`
-    select key, body_hash, ${shown(sql)} from (
-      select k.key, k.body_hash, c.id, c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent,
-        h.accepted, h.preferences, c.policy_version, c.created_at, c.created_at as updated_at,
-        null::timestamptz as deleted_at
-      from idempotency_keys k
-      join consents c on c.account_id = k.account_id and c.id = k.consent_id
-      join consent_history h on h.account_id = c.account_id and h.consent_id = c.id and h.version = 1
-      where k.account_id = ${accountId} and ${isWanted}
-    ) as first`
-}
 
 /** The CTE `e`: the link of the one entry that a statement writes. */
 export function oneLink(sql: Sql, id: string, { at, link }: Entry) {

@@ -3,7 +3,7 @@ import canonicalize from 'canonicalize'
 import type { Sql } from 'postgres'
 import { Failure } from '../failure.ts'
 import { findOldestKey, forgetKeys } from './queries.ts'
-import type { Claim } from './rows.ts'
+import type { Claim, Creation, FirstAnswer } from './rows.ts'
 
 /** How long a key is kept, in milliseconds. */
 export const validity = 24 * 60 * 60 * 1000
@@ -33,22 +33,19 @@ export async function sweepKeys(sql: Sql): Promise<null> {
 }
 
 /** What a request claims with a key; `draft` is its body. */
-export function claimOf(key: string, draft: object, at: Date): Claim {
-  return { key: hashKey(key), bodyHash: hashBody(draft), freeBefore: new Date(at.getTime() - validity) }
+export function claimOf(key: string, draft: object): Claim {
+  return { key: hashKey(key), bodyHash: hashBody(draft) }
 }
 
-/** The first answer, where a claim comes with its body; throws `conflict` elsewhere, and where its record was purged. */
-export function replayOf<First extends { readonly body_hash: Buffer }>(
-  first: First,
-  { bodyHash }: Pick<Claim, 'bodyHash'>,
-): First {
-  if (first.body_hash.length === 0) {
-    throw new Failure('conflict', 'The record of this Idempotency-Key was erased.')
-  }
-  if (!first.body_hash.equals(bodyHash)) {
-    throw new Failure('conflict', 'The Idempotency-Key was used with another body.')
-  }
-  return first
+/** The first answer again, where a claim comes with its body; `conflict` elsewhere, and where its record was purged. */
+export function replayOf({ shown, body_hash: bodyHash }: FirstAnswer, claim: Claim): Creation | Failure {
+  if (bodyHash.length === 0) return conflict('The record of this Idempotency-Key was erased.')
+  if (!bodyHash.equals(claim.bodyHash)) return conflict('The Idempotency-Key was used with another body.')
+  return { shown, isReplayed: true }
+}
+
+function conflict(message: string): Failure {
+  return new Failure('conflict', message)
 }
 
 /** What is kept of a key, which may be anything: that of a purged record must not tell of a person. */

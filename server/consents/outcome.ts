@@ -1,6 +1,7 @@
 import type { RowOutcome } from '../../src/contract/index.ts'
 import type { Failure } from '../failure.ts'
 import { bodyOf, statusOf } from '../http/failures.ts'
+import type { Creation } from './rows.ts'
 
 /** What became of a row of a batch. */
 export interface Outcome {
@@ -10,7 +11,7 @@ export interface Outcome {
 }
 
 /** A record that was made, or a first answer again. */
-export function creationOf(shown: string, isReplayed: boolean): Outcome {
+export function creationOf({ shown, isReplayed }: Creation): Outcome {
   return { status: 201, text: `{"status":201,"consent":${shown},"replayed":${isReplayed}}` }
 }
 

@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { findPolicyVersion } from './queries.ts'
+import { findPolicyVersions } from './create-queries.ts'
 
 const capacity = 10_000
 
@@ -10,16 +10,25 @@ const capacity = 10_000
 export class Policies {
   readonly #versions = new Map<string, number>()
 
-  /** What the node knows, or else reads; undefined where the account has no such site. */
-  async guess(sql: Sql, accountId: string, siteId: string): Promise<number | undefined> {
-    return this.#versions.get(accountId + siteId) ?? (await this.read(sql, accountId, siteId))
+  /** By the sites' ids, what the node knows, or else reads; nothing of a site that the account has not. */
+  async guess(sql: Sql, accountId: string, siteIds: readonly string[]): Promise<Map<string, number>> {
+    const guesses = new Map<string, number>()
+    const unknown: string[] = []
+    for (const id of siteIds) {
+      const version = this.#versions.get(accountId + id)
+      if (version === undefined) unknown.push(id)
+      else guesses.set(id, version)
+    }
+    if (unknown.length === 0) return guesses
+    return new Map([...guesses, ...(await this.read(sql, accountId, unknown))])
   }
 
-  /** What the site has now; undefined where the account has no such site. */
-  async read(sql: Sql, accountId: string, siteId: string): Promise<number | undefined> {
-    const version = await findPolicyVersion(sql, accountId, siteId)
+  /** What the sites have now. */
+  async read(sql: Sql, accountId: string, siteIds: readonly string[]): Promise<Map<string, number>> {
+    const versions = await findPolicyVersions(sql, accountId, siteIds)
     if (this.#versions.size >= capacity) this.#versions.clear()
-    if (version !== undefined) this.#versions.set(accountId + siteId, version)
-    return version
+    for (const id of siteIds) this.#versions.delete(accountId + id)
+    for (const [id, version] of versions) this.#versions.set(accountId + id, version)
+    return versions
   }
 }

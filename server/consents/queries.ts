@@ -1,81 +1,28 @@
 import type { Sql } from 'postgres'
-import type { Identity, State } from '../../src/evidence/chain.ts'
-import { claimKey, firstAnswers, insertEntries, json, live, nothing, oneLink, shown } from './fragments.ts'
+import type { State } from '../../src/evidence/chain.ts'
+import { arrayOf } from '../db/array.ts'
+import { insertEntries, json, live, nothing, oneLink, shown } from './fragments.ts'
 import { listRuns } from './list-fragments.ts'
-import type { Claim, Entry, EntryRow, FirstAnswer, ListFilters, Shown, StateRow } from './rows.ts'
+import type { Entry, EntryRow, ListFilters, Shown, StateRow } from './rows.ts'
 
 interface RecordKey {
   readonly accountId: string
   readonly id: string
 }
 
-/** A site's current policy version; undefined where the account has no such site. */
-export async function findPolicyVersion(
-  sql: Sql,
-  accountId: string,
-  siteId: string,
-): Promise<number | undefined> {
-  const [row] = await sql<{ policy_version: number }[]>`
-    select policy_version from sites where account_id = ${accountId} and id = ${siteId}`
-  return row?.policy_version
-}
-
 /**
- * Writes a record, its first audit entry and the claim to its Idempotency-Key in one statement. Undefined, and nothing
- * written, where the account has no such site, the site no such policy (if it is said to have it) or the key is taken; of
- * twins in flight the second waits for the first.
+ * Records by their ids, live or, when asked for, deleted too; nothing of those that the account has not. The array is behind
+ * a select of its own: where the planner sees its length it makes a plan for each call, which takes longer than to read.
  */
-export async function insertConsent(
+export function showConsents(
   sql: Sql,
   accountId: string,
-  record: Identity & State & { readonly id: string; readonly recordHash: Buffer },
-  entry: Entry,
-  { claim, isSitesPolicy }: { readonly claim: Claim | null; readonly isSitesPolicy: boolean },
-): Promise<Shown | undefined> {
-  const { id, site_id, policy_version } = record
-  const anyPolicy = !isSitesPolicy
-  const site = () => sql`s.account_id = ${accountId} and s.id = ${site_id}
-    and (s.policy_version = ${policy_version} or ${anyPolicy})`
-  const [row] = await sql<Shown[]>`
-    with ${oneLink(sql, id, entry)}, ${claim ? claimKey(sql, site(), id, entry.at, claim) : nothing(sql)}
-    c as (
-      insert into consents as c (
-        account_id, id, site_id, consent_id, subject_id, country, region, user_agent, ip_network, accepted,
-        preferences, policy_version, version, record_hash, chain_head, created_at, updated_at)
-      select s.account_id, e.id, s.id, ${record.consent_id}::text, ${record.subject_id}::text,
-        ${record.country}::text, ${record.region}::text, ${record.user_agent}::text, ${record.ip_network}::cidr,
-        ${record.accepted}::boolean, ${json(sql, record)}::jsonb, ${policy_version}::integer, 1,
-        ${record.recordHash}::bytea, e.hash, e.at, e.at
-      from e, ${claim ? sql`k,` : nothing(sql)} sites s where ${site()}
-      returning *
-    ), ${insertEntries(sql, accountId, entry)}
-    select ${shown(sql)} from c`
-  return row
-}
-
-/**
- * The record that a key made, as it was then, and the hash of its body, which is empty once the record is purged; undefined
- * where the key made none.
- */
-export async function findFirstAnswer(
-  sql: Sql,
-  accountId: string,
-  key: string,
-): Promise<FirstAnswer | undefined> {
-  const [row] = await sql<FirstAnswer[]>`${firstAnswers(sql, accountId, sql`k.key = ${key}`)}`
-  return row
-}
-
-/** A record by its id, live or, when asked for, deleted. */
-export async function showConsent(
-  sql: Sql,
-  { accountId, id }: RecordKey,
+  ids: readonly string[],
   includeDeleted: boolean,
-): Promise<Shown | undefined> {
-  const [row] = await sql<Shown[]>`
-    select ${shown(sql)} from consents
-    where account_id = ${accountId} and id = ${id} ${includeDeleted ? nothing(sql) : live(sql)}`
-  return row
+): Promise<(Shown & { id: string })[]> {
+  return sql<(Shown & { id: string })[]>`
+    select id, ${shown(sql)} from consents
+    where account_id = ${accountId} and id = any ((select ${arrayOf(ids)}::uuid[])::uuid[]) ${includeDeleted ? nothing(sql) : live(sql)}`
 }
 
 /** A live record by its id, with what a change of it goes on from. */

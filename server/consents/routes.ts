@@ -6,7 +6,7 @@ import { pathId, route, Verbatim } from '../http/route.ts'
 import { withUnits } from '../http/units.ts'
 import type { Quota } from '../quota/quota.ts'
 import { createConsent } from './create.ts'
-import { createConsents } from './create-many.ts'
+import { createEach } from './create-batch.ts'
 import { readIdempotencyKey } from './idempotency.ts'
 import { getPage } from './list.ts'
 import { refusalOf } from './outcome.ts'
@@ -39,7 +39,7 @@ export function consentRoutes(
     app,
     createBatch,
     async ({ body: { records: rows } }, exchange) => {
-      const work = (paid: readonly unknown[]) => createConsents(deps, exchange.caller, paid)
+      const work = (paid: readonly unknown[]) => createEach(deps, exchange.caller, paid)
       const outcomes = await withUnits(deps.quota, exchange, { rows, work, refuse: refusalOf })
       return new Verbatim(`{"results":[${outcomes.map(({ text }) => text).join()}]}`)
     },

@@ -6,6 +6,12 @@ export interface Shown {
   shown: string
 }
 
+/** A record that was to be made. */
+export interface Creation extends Readonly<Shown> {
+  /** Whether it was made by an earlier request with the same key. */
+  readonly isReplayed: boolean
+}
+
 export interface EntryRow extends State {
   consent_id: string
   version: number
@@ -71,6 +77,4 @@ export interface Claim {
   /** Its hash. */
   readonly key: string
   readonly bodyHash: Buffer
-  /** A use before this instant no longer counts. */
-  readonly freeBefore: Date
 }

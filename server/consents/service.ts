@@ -5,11 +5,13 @@ import { sameJson } from '../../src/evidence/canonical.ts'
 import { type Action, linkOf, type State } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
+import type { Together } from '../db/together.ts'
 import { Failure, unavailable } from '../failure.ts'
 import type { Geo } from '../geo/lookup.ts'
+import type { Draft, Made } from './create-many.ts'
 import type { Policies } from './policies.ts'
 import * as queries from './queries.ts'
-import type { StateRow } from './rows.ts'
+import type { Shown, StateRow } from './rows.ts'
 import { toAuditEntry } from './view.ts'
 
 /** How often a change is tried anew when another one of the same record was faster. */
@@ -23,16 +25,23 @@ export interface Deps {
   readonly config: Pick<Config, 'ipStorage'>
   readonly geo: Geo
   readonly policies: Policies
+  /** What is asked for at one moment, to be read and written together. */
+  readonly reads: Together<string, Shown | undefined>
+  readonly creates: Together<Draft, Made>
 }
 
 /** The JSON of a record. Throws `not_found` for one that is deleted, somebody else's, or unknown. */
 export async function getConsent(
-  { sql }: Deps,
-  caller: Caller,
+  { sql, reads }: Deps,
+  { accountId }: Caller,
   id: string,
   includeDeleted: boolean,
 ): Promise<string> {
-  const row = await queries.showConsent(sql, { accountId: caller.accountId, id }, includeDeleted)
+  const row = await reads.ask(`${accountId} ${includeDeleted}`, id, async ids => {
+    const rows = await queries.showConsents(sql, accountId, ids, includeDeleted)
+    const found = new Map(rows.map(one => [one.id, one]))
+    return ids.map(one => found.get(one))
+  })
   if (!row) throw noConsent()
   return row.shown
 }

@@ -3,6 +3,7 @@ import type { Caller } from '../../../server/auth/caller.ts'
 import { createConsent } from '../../../server/consents/create.ts'
 import { Policies } from '../../../server/consents/policies.ts'
 import { type Deps, deleteConsent, updateConsent } from '../../../server/consents/service.ts'
+import { Together } from '../../../server/db/together.ts'
 import { coverAll } from '../../../server/evidence/log.ts'
 import type { Signer } from '../../../server/evidence/signer.ts'
 import { nowhere } from '../../../server/geo/lookup.ts'
@@ -27,6 +28,8 @@ export async function populate(
     config: { ipStorage: 'truncated' },
     geo: { lookup: () => nowhere } as Deps['geo'],
     policies: new Policies(),
+    reads: new Together(),
+    creates: new Together(),
   }
   const callers: (Caller & { siteId: string })[] = []
   for (let index = 0; index < accounts; index += 1) {

@@ -1,13 +1,15 @@
 import type { Sql } from 'postgres'
 import type { Actor } from '../../src/evidence/chain.ts'
 import { arrayOf } from '../db/array.ts'
-import { firstAnswers, insertEntries, shown } from './fragments.ts'
+import { constant, insertEntries, nothing, shown } from './fragments.ts'
 import type { NewRecord } from './record.ts'
 import type { Claim, FirstAnswer, Shown } from './rows.ts'
 
 /** A record to be written, and the claim to its Idempotency-Key. */
 export interface NewRow {
   readonly record: NewRecord
+  /** Whether its policy is taken from its site, and must be that site's still. */
+  readonly isSitesPolicy: boolean
   readonly claim: Claim | null
 }
 
@@ -33,34 +35,47 @@ export async function findPolicyVersions(
 
 /**
  * Writes records, their first audit entries and the claims to their Idempotency-Keys in one statement, and resolves to
- * those that are written: a record whose key is taken is not. Keys are claimed in one order by everybody, so that of two
- * batches that share some the second waits for the first, and never each for the other.
+ * those that are written: a record is not whose key is taken, or whose site has another policy than the one that it was
+ * taken from. Keys are claimed in one order by everybody, so that of two statements that share some the second waits for
+ * the first, and never each for the other.
  */
 export function insertConsents(
   sql: Sql,
   accountId: string,
   { rows, actor, freeBefore }: Batch,
 ): Promise<(Shown & { id: string })[]> {
+  const hasKeys = rows.some(({ claim }) => claim)
   return sql<(Shown & { id: string })[]>`
-    with ${made(sql, rows)}, k as (
-      insert into idempotency_keys as i (account_id, key, body_hash, consent_id, created_at)
-      select s.account_id, e.key, e.body_hash, e.id, e.at from e join sites s on s.id = e.site_id
-      where s.account_id = ${accountId} and e.key is not null order by e.key
-      on conflict (account_id, key) do update
-        set body_hash = excluded.body_hash, consent_id = excluded.consent_id, created_at = excluded.created_at
-        where i.created_at < ${freeBefore}
-      returning consent_id
-    ), c as (
+    with ${made(sql, rows)}, ${hasKeys ? claimKeys(sql, accountId, freeBefore) : nothing(sql)}
+    c as (
       insert into consents as c (
         account_id, id, site_id, consent_id, subject_id, country, region, user_agent, ip_network, accepted,
         preferences, policy_version, version, record_hash, chain_head, created_at, updated_at)
       select s.account_id, e.id, e.site_id, e.label, e.subject_id, e.country, e.region, e.user_agent,
         e.ip_network, e.accepted, e.preferences, e.policy_version, 1, e.record_hash, e.hash, e.at, e.at
       from e join sites s on s.id = e.site_id
-      where s.account_id = ${accountId} and (e.key is null or e.id in (select consent_id from k))
+      where s.account_id = ${accountId} and ${isPresent(sql)} ${hasKeys ? isClaimed(sql) : nothing(sql)}
       returning *
     ), ${insertEntries(sql, accountId, { action: 'created', actor })}
     select id, ${shown(sql)} from c`
+}
+
+/** The condition that the site `s` of a row `e` has the policy that the row took from it. */
+const isPresent = constant(sql => sql`(e.policy_version = s.policy_version or not e.is_sites_policy)`)
+
+const isClaimed = constant(sql => sql`and (e.key is null or e.id in (select consent_id from k))`)
+
+/** The CTE `k`: the rows whose key is new, or older than it is kept. */
+function claimKeys(sql: Sql, accountId: string, freeBefore: Date) {
+  return sql`k as (
+      insert into idempotency_keys as i (account_id, key, body_hash, consent_id, created_at)
+      select s.account_id, e.key, e.body_hash, e.id, e.at from e join sites s on s.id = e.site_id
+      where s.account_id = ${accountId} and e.key is not null and ${isPresent(sql)} order by e.key
+      on conflict (account_id, key) do update
+        set body_hash = excluded.body_hash, consent_id = excluded.consent_id, created_at = excluded.created_at
+        where i.created_at < ${freeBefore}
+      returning consent_id
+    ),`
 }
 
 /** The records that some keys made, as they were then; none for a key that made none. */
@@ -69,7 +84,16 @@ export function findFirstAnswers(
   accountId: string,
   keys: readonly string[],
 ): Promise<FirstAnswer[]> {
-  return sql<FirstAnswer[]>`${firstAnswers(sql, accountId, sql`k.key = any (${arrayOf(keys)}::text[])`)}`
+  return sql<FirstAnswer[]>`
+    select key, body_hash, ${shown(sql)} from (
+      select k.key, k.body_hash, c.id, c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent,
+        h.accepted, h.preferences, c.policy_version, c.created_at, c.created_at as updated_at,
+        null::timestamptz as deleted_at
+      from idempotency_keys k
+      join consents c on c.account_id = k.account_id and c.id = k.consent_id
+      join consent_history h on h.account_id = c.account_id and h.consent_id = c.id and h.version = 1
+      where k.account_id = ${accountId} and k.key = any (${arrayOf(keys)}::text[])
+    ) as first`
 }
 
 /** The CTE `e`: the rows of a batch as they were made. */
@@ -84,11 +108,12 @@ function made(sql: Sql, rows: readonly NewRow[]) {
         ${field('consent_id')}::text[], ${field('subject_id')}::text[], ${field('country')}::text[],
         ${field('region')}::text[], ${field('user_agent')}::text[], ${field('ip_network')}::cidr[],
         ${field('accepted')}::boolean[], ${column(({ record }) => JSON.stringify(record.preferences))}::jsonb[],
-        ${field('policy_version')}::integer[], ${field('recordHash')}::bytea[], ${link('salt')}::bytea[],
+        ${field('policy_version')}::integer[], ${column(({ isSitesPolicy }) => isSitesPolicy)}::boolean[],
+        ${field('recordHash')}::bytea[], ${link('salt')}::bytea[],
         ${link('payloadHash')}::bytea[], ${link('hash')}::bytea[],
         ${column(({ claim }) => claim?.key ?? null)}::text[],
         ${column(({ claim }) => claim?.bodyHash ?? null)}::bytea[]
       ) as e (id, at, site_id, label, subject_id, country, region, user_agent, ip_network, accepted, preferences,
-        policy_version, record_hash, salt, payload_hash, hash, key, body_hash)
+        policy_version, is_sites_policy, record_hash, salt, payload_hash, hash, key, body_hash)
     )`
 }
