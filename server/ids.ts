@@ -5,11 +5,17 @@ import { idOf } from '../src/evidence/uuid.ts'
 /** The last id's millisecond since 1970, and its place within that (RFC 9562 section 6.2, method 1). */
 let [msecs, seq] = [0, 0]
 
-/** A new UUID version 7 (RFC 9562 section 5.7), above every other that this process made. */
+/**
+ * How far the clock may be behind the last id, in milliseconds, for the order to be kept all the same. Beyond that it was
+ * wrong before: what is made now must not bear a time to come until the clock is there again.
+ */
+const patience = 60_000
+
+/** A new UUID version 7 (RFC 9562 section 5.7), above every other that this process made since its clock was set right. */
 export function newId(): string {
   const random = pooledBytes(16)
   const now = Date.now()
-  if (now > msecs) {
+  if (now > msecs || now < msecs - patience) {
     msecs = now
     seq = random.readUInt32BE() >>> 1 // so that many more follow in the same millisecond
   } else if (seq === 0xffff_ffff) {

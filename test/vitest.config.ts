@@ -45,6 +45,7 @@ export default defineConfig({
     // What looks at the command line alone needs no database to copy.
     globalSetup: process.env['TEST_ENGINE'] === 'none' ? [] : 'test/support/global-setup.ts',
     pool: 'forks',
+    isolate: false, // to load the program anew for each file takes as long as a third of the tests
     maxWorkers: 2, // much of the suite waits: for servers, clocks and databases
     projects: [
       {

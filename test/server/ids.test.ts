@@ -14,11 +14,29 @@ describe('ids', () => {
     }
   })
 
-  it('stay in that order when the clock is set back', () => {
+  it('stay in that order when the clock is set back by a minute at most', () => {
     const first = newId()
-    const clock = vi.spyOn(Date, 'now').mockReturnValue(Date.now() - 60_000)
-    const second = newId()
-    clock.mockRestore()
+    const second = at(-60_000, newId)
     expect(second > first).toBe(true)
+    expect(instantOf(second).getTime()).toBeGreaterThanOrEqual(instantOf(first).getTime())
+  })
+
+  it('are of the time that it is again once a clock that was far ahead is set right', () => {
+    const ahead = at(24 * 60 * 60 * 1000, newId)
+    const before = Date.now()
+    const ids = [newId(), newId()]
+    expect(instantOf(ahead).getTime()).toBeGreaterThan(before)
+    for (const id of ids) expect(Math.abs(instantOf(id).getTime() - before)).toBeLessThan(1000)
+    expect(ids).toEqual([...ids].sort())
   })
 })
+
+/** What work makes while the clock is wrong by so many milliseconds. */
+function at<T>(milliseconds: number, work: () => T): T {
+  const clock = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + milliseconds)
+  try {
+    return work()
+  } finally {
+    clock.mockRestore()
+  }
+}

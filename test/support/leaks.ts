@@ -12,8 +12,15 @@ const givers = ['auth token', 'keys create', 'admin account', 'serve --quickstar
 /** Files that a test itself lays a key into, or has a command print one into. */
 const given = /^(credentials\.json|.*key.*|account\.json|config\.json|helper\.sh|\d+)$/
 
-/** Every key that a command of this process was given, by the environment or by what it was fed. */
-const keys = new Set<string>()
+/** Every key that a command of a test file was given, by the environment or by what it was fed; files share a process. */
+const keysOfFiles = new Map<string | undefined, Set<string>>()
+
+function keysGiven(): Set<string> {
+  const { testPath } = expect.getState()
+  const keys = keysOfFiles.get(testPath) ?? new Set()
+  keysOfFiles.set(testPath, keys)
+  return keys
+}
 
 /** Fails where a command has printed a key that it was given. Whatever the suite runs goes through this. */
 export function expectNoKeyIn(
@@ -23,7 +30,7 @@ export function expectNoKeyIn(
   { stdout, stderr }: Ran,
 ): void {
   const mine = [env['CONSENTCTL_API_KEY'] ?? '', String(stdin)].flatMap(text => text.match(whole) ?? [])
-  for (const key of mine) keys.add(key)
+  for (const key of mine) keysGiven().add(key)
   if (givers.some(words => args.join(' ').includes(words))) return
   for (const key of mine) expect(stdout + stderr, `the key, printed by ${args.join(' ')}`).not.toContain(key)
 }
@@ -35,6 +42,6 @@ export function expectNoKeyBelow(folder: string): void {
     const found = statSync(file, { throwIfNoEntry: false })
     if (!found?.isFile() || found.size > 5_000_000 || given.test(basename(file))) continue
     const text = readFileSync(file, 'latin1')
-    for (const key of keys) expect(text.includes(key), `a key is in ${name}`).toBe(false)
+    for (const key of keysGiven()) expect(text.includes(key), `a key is in ${name}`).toBe(false)
   }
 }

@@ -16,6 +16,7 @@ beforeEach(async () => {
   account = await service.newAccount()
   stranger = await service.newAccount({ monthlyQuota: 100 })
   id = (await create()).body.id
+  await service.quota.settle() // which would else come to wait in the middle of a test
 })
 
 afterEach(() => heal())
