@@ -5,6 +5,7 @@ import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from '
 import { createRequire } from 'node:module'
 import { build } from 'esbuild'
 import { client, shared } from './bundle.js'
+import { freshDatabase } from './fresh.js'
 
 /** Libraries of the client with a file of their own: reading them costs a start more than the rest of it. */
 const seldom = ['cli-table3', 'conf', 'ora', 'undici']
@@ -50,6 +51,7 @@ await build({
   chunkNames: 'chunks/[name]-[hash]',
   packages: 'external',
 })
+writeFileSync(new URL('../dist/server/db/embedded.tar.gz', import.meta.url), await freshDatabase())
 
 // What is made from the tree of commands and the contract: the manual now, the committed files by generate.js.
 await build({

@@ -2,7 +2,10 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { openPGlite } from './pglite.ts'
 
-const db = await openPGlite((workerData as { folder: string }).folder)
+/** An empty database, packed; the build makes it. */
+const fresh = new URL('./embedded.tar.gz', import.meta.url)
+
+const db = await openPGlite((workerData as { folder: string }).folder, fresh)
 
 parentPort?.once('message', async () => {
   await db.close()

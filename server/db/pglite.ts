@@ -1,7 +1,17 @@
-import { chmodSync, existsSync, fsyncSync, renameSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
+import { parseTarGzip } from 'nanotar'
 import { filesName, socketName } from './connect.ts'
 
 type StreamOptions = Parameters<PGlite['execProtocolRawStream']>[1]
@@ -53,15 +63,16 @@ export interface EmbeddedDatabase {
 }
 
 /**
- * Opens the embedded database of a folder and serves it there. Each commit is flushed to the disk before it is
- * acknowledged: PGlite runs without fsync by default, and its file layer has none until it is given one.
+ * Opens the embedded database of a folder, or else a fresh one that it unpacks there, and serves it. Each commit is flushed
+ * to the disk before it is acknowledged: PGlite runs without fsync by default, and its file layer has none until it is given
+ * one.
  */
-export async function openPGlite(folder: string): Promise<EmbeddedDatabase> {
+export async function openPGlite(folder: string, fresh: URL): Promise<EmbeddedDatabase> {
   const startParams = PGlite.defaultStartParams
     .filter(flag => flag !== '-F')
     .concat(['-c', 'wal_sync_method=fsync'])
   const data = join(folder, filesName)
-  if (!existsSync(data)) await initialize(data)
+  if (!existsSync(data)) await initialize(data, fresh)
   chmodSync(data, 0o700) // the folder may be one that was there before, and open to others
   const db = new SharedPGlite(data, { startParams })
   await db.waitReady
@@ -69,12 +80,15 @@ export async function openPGlite(folder: string): Promise<EmbeddedDatabase> {
   return serveOnSocket(db, folder)
 }
 
-/** Makes an empty database under another name first: what a first start leaves that is killed is no database. */
-async function initialize(data: string): Promise<void> {
+/** Unpacks an empty database under another name first: what a first start leaves that is killed is no database. */
+async function initialize(data: string, fresh: URL): Promise<void> {
   const unfinished = `${data}.new`
   rmSync(unfinished, { recursive: true, force: true })
-  const db = await PGlite.create(unfinished)
-  await db.close()
+  for (const { name, type, data } of await parseTarGzip(readFileSync(fresh))) {
+    const path = join(unfinished, name)
+    if (type === 'directory') mkdirSync(path, { recursive: true })
+    else writeFileSync(path, data ?? '', { mode: 0o600 })
+  }
   renameSync(unfinished, data)
 }
 
