@@ -1,24 +1,58 @@
-// An empty embedded database, as PGlite's initdb makes it, packed: to unpack it takes a first start a third of the time.
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+// An empty embedded database, as PGlite's initdb makes it and a stop leaves it, packed: on a first start it is unpacked, for to
+// make it takes seconds.
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
 import { PGlite } from '@electric-sql/pglite'
-import { root } from './releases.js'
+import { createTar } from 'nanotar'
 
-const { version } = JSON.parse(
-  readFileSync(new URL('../package.json', import.meta.resolve('@electric-sql/pglite')), 'utf8'),
-)
+const library = new URL('../package.json', import.meta.resolve('@electric-sql/pglite'))
+const { version } = JSON.parse(readFileSync(library, 'utf8'))
 
 /** The bytes of its .tar.gz; made once for each version of PGlite, and kept in node_modules/.cache. */
 export async function freshDatabase() {
-  const folder = join(root, 'node_modules', '.cache', 'embedded')
+  const folder = fileURLToPath(new URL('../node_modules/.cache/embedded/', import.meta.url))
   const file = join(folder, `${version}.tar.gz`)
   if (!existsSync(file)) {
-    const db = await PGlite.create()
-    const packed = Buffer.from(await (await db.dumpDataDir('gzip')).arrayBuffer())
-    await db.close()
     mkdirSync(folder, { recursive: true })
-    writeFileSync(`${file}.${process.pid}`, packed)
-    renameSync(`${file}.${process.pid}`, file)
+    const unfinished = `${file}.${process.pid}`
+    writeFileSync(unfinished, await pack())
+    renameSync(unfinished, file)
   }
   return readFileSync(file)
+}
+
+async function pack() {
+  const folder = mkdtempSync(join(tmpdir(), 'consentctl-fresh-'))
+  try {
+    const db = await PGlite.create(join(folder, 'data'))
+    await db.close()
+    return gzipSync(createTar(entriesOf(join(folder, 'data'))))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Everything below a folder, each folder before what is in it. */
+function entriesOf(folder) {
+  const all = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .map(entry => ({ entry, path: join(entry.parentPath, entry.name) }))
+    .filter(({ entry }) => entry.name !== 'postmaster.pid') // it names a process that is over
+  return all
+    .map(({ entry, path }) => {
+      const name = relative(folder, path).split(sep).join('/')
+      return entry.isDirectory() ? { name: `${name}/` } : { name, data: readFileSync(path) }
+    })
+    .sort((one, other) => (one.name < other.name ? -1 : 1))
 }

@@ -89,6 +89,12 @@ describe('the image', () => {
     expect(sources.filter(file => !existsSync(join(root, file)))).toEqual([])
   })
 
+  it('has all that the build is made of', () => {
+    const parts = all(read('bin/build.js'), /from '\.\/(\w+\.js)'/g)
+    expect(parts.length).toBeGreaterThan(1)
+    for (const part of parts) expect(dockerfile).toMatch(new RegExp(`^COPY .*\\bbin/${part} `, 'm'))
+  })
+
   it('is told what the build needs, and nothing else', () => {
     const kept = all(read('server/deploy/Dockerfile.dockerignore'), /^!(\S+)$/gm)
     const sources = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, files = '']) =>

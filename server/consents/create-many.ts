@@ -26,12 +26,12 @@ interface Row {
   readonly record: NewRecord | null
 }
 
-/** How often records are made anew because a site's policy was another one than this node knew. */
+/** How often records are made anew because a site's policy was another one than this node knew, or a key had just ended. */
 const attempts = 3
 
 /**
- * Creates records, all in one statement; resolves to what became of each draft, in their order. Throws only where none is
- * written: once one is, trouble is that of the others, for what is tried again must not be written twice.
+ * Creates records, all in one statement; resolves to what became of each draft, in their order. Throws where none is
+ * written; once one is, trouble is what became of the others, for what is tried again must not be written twice.
  */
 export async function createConsents(
   deps: Deps,
@@ -40,25 +40,27 @@ export async function createConsents(
   left = attempts,
 ): Promise<Made[]> {
   if (items.length === 0) return []
-  const policies = await deps.policies.guess(deps.sql, caller.accountId, sitesOf(items))
+  const undecided = items.filter(({ draft }) => draft.policy_version === undefined)
+  const policies = await deps.policies.guess(deps.sql, caller.accountId, sitesOf(undecided))
   const rows = await inTurns(items, beginning(deps, caller, policies))
   const written = await write(deps, caller, rows)
   const made = rows.map(row => (row instanceof Failure ? row : creationOf(row, written)))
   const open = items.filter((_, index) => made[index] === null)
   const own = answersOf(rows, written)
-  return fill(made, await settle(deps, caller, open, own, left).catch(error => open.map(() => error)))
+  const others = settle(deps, caller, open, own, left)
+  return fill(made, await (written.size === 0 ? others : others.catch(error => open.map(() => error))))
 }
 
-/** What makes records of drafts, of sites that the account has. */
+/** What makes records of drafts; those that name no policy take their site's, if the account has it. */
 function beginning(deps: Deps, caller: Caller, policies: ReadonlyMap<string, number>) {
   const claimed = new Set<string>()
   return (item: Draft): Row | Failure => {
     const { draft, claim, place } = item
-    const policy = policies.get(draft.site_id)
+    const policy = draft.policy_version ?? policies.get(draft.site_id)
     if (policy === undefined) return noSite()
     if (claim && claimed.has(claim.key)) return { item, record: null }
     if (claim) claimed.add(claim.key)
-    return { item, record: newRecord(deps, caller, draft, draft.policy_version ?? policy, place) }
+    return { item, record: newRecord(deps, caller, draft, policy, place) }
   }
 }
 
@@ -92,7 +94,7 @@ function answersOf(rows: readonly (Row | Failure)[], written: ReadonlyMap<string
   return answers
 }
 
-/** What was not written: its key was used before, or else its site has another policy by now, or its key has just ended. */
+/** What was not written: its key was used before, or else its site is not there or has another policy by now, or its key has just ended. */
 async function settle(
   deps: Deps,
   caller: Caller,
@@ -108,10 +110,22 @@ async function settle(
     const first = claim && answers.get(claim.key)
     return first ? replayOf(first, claim) : null
   })
-  const again = open.filter((_, index) => replayed[index] === null)
-  if (left === 1) return fill(replayed, again.map(changed))
-  if (again.length > 0) await deps.policies.read(deps.sql, accountId, sitesOf(again))
-  return fill(replayed, await createConsents(deps, caller, again, left - 1))
+  const others = again(
+    deps,
+    caller,
+    open.filter((_, index) => replayed[index] === null),
+    left,
+  )
+  return fill(replayed, await others)
+}
+
+/** Creates what was not written for its site's sake, with what the sites are now. */
+async function again(deps: Deps, caller: Caller, open: readonly Draft[], left: number): Promise<Made[]> {
+  if (open.length === 0) return []
+  const present = await deps.policies.read(deps.sql, caller.accountId, sitesOf(open))
+  const made = open.map(({ draft }) => (present.has(draft.site_id) ? null : noSite()))
+  const others = open.filter((_, index) => made[index] === null)
+  return fill(made, left > 1 ? await createConsents(deps, caller, others, left - 1) : others.map(changed))
 }
 
 /** Puts what became of the others where nothing is known yet. */
@@ -120,7 +134,7 @@ function fill(made: readonly (Made | null)[], others: readonly Made[]): Made[] {
   return made.map(one => one ?? (next.next().value as Made))
 }
 
-function sitesOf(drafts: readonly Draft[]): string[] {
+export function sitesOf(drafts: readonly Draft[]): string[] {
   return [...new Set(drafts.map(({ draft }) => draft.site_id))]
 }
 

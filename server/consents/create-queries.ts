@@ -1,4 +1,4 @@
-import type { Sql } from 'postgres'
+import type { Fragment, Sql } from 'postgres'
 import type { Actor } from '../../src/evidence/chain.ts'
 import { arrayOf } from '../db/array.ts'
 import { constant, insertEntries, nothing, shown } from './fragments.ts'
@@ -45,32 +45,39 @@ export function insertConsents(
   { rows, actor, freeBefore }: Batch,
 ): Promise<(Shown & { id: string })[]> {
   const hasKeys = rows.some(({ claim }) => claim)
+  const site = siteOf(sql, accountId, rows)
   return sql<(Shown & { id: string })[]>`
-    with ${made(sql, rows)}, ${hasKeys ? claimKeys(sql, accountId, freeBefore) : nothing(sql)}
+    with ${made(sql, rows)}, ${hasKeys ? claimKeys(sql, site, freeBefore) : nothing(sql)}
     c as (
       insert into consents as c (
         account_id, id, site_id, consent_id, subject_id, country, region, user_agent, ip_network, accepted,
         preferences, policy_version, version, record_hash, chain_head, created_at, updated_at)
       select s.account_id, e.id, e.site_id, e.label, e.subject_id, e.country, e.region, e.user_agent,
         e.ip_network, e.accepted, e.preferences, e.policy_version, 1, e.record_hash, e.hash, e.at, e.at
-      from e join sites s on s.id = e.site_id
-      where s.account_id = ${accountId} and ${isPresent(sql)} ${hasKeys ? isClaimed(sql) : nothing(sql)}
+      from e join sites s on ${site} ${hasKeys ? isClaimed(sql) : nothing(sql)}
       returning *
     ), ${insertEntries(sql, accountId, { action: 'created', actor })}
     select id, ${shown(sql)} from c`
 }
 
-/** The condition that the site `s` of a row `e` has the policy that the row took from it. */
-const isPresent = constant(sql => sql`(e.policy_version = s.policy_version or not e.is_sites_policy)`)
+/**
+ * The condition that `s` is the site of a row `e`, and has the policy that the row took from it. The sites are named, for a
+ * planner that knows little of the rows would else read all that the account has.
+ */
+function siteOf(sql: Sql, accountId: string, rows: readonly NewRow[]) {
+  const ids = [...new Set(rows.map(({ record }) => record.site_id))]
+  return sql`s.account_id = ${accountId} and s.id = any (${arrayOf(ids)}::uuid[]) and s.id = e.site_id
+    and (e.policy_version = s.policy_version or not e.is_sites_policy)`
+}
 
-const isClaimed = constant(sql => sql`and (e.key is null or e.id in (select consent_id from k))`)
+const isClaimed = constant(sql => sql`where e.key is null or e.id in (select consent_id from k)`)
 
 /** The CTE `k`: the rows whose key is new, or older than it is kept. */
-function claimKeys(sql: Sql, accountId: string, freeBefore: Date) {
+function claimKeys(sql: Sql, site: Fragment, freeBefore: Date) {
   return sql`k as (
       insert into idempotency_keys as i (account_id, key, body_hash, consent_id, created_at)
-      select s.account_id, e.key, e.body_hash, e.id, e.at from e join sites s on s.id = e.site_id
-      where s.account_id = ${accountId} and e.key is not null and ${isPresent(sql)} order by e.key
+      select s.account_id, e.key, e.body_hash, e.id, e.at from e join sites s on ${site}
+      where e.key is not null order by e.key
       on conflict (account_id, key) do update
         set body_hash = excluded.body_hash, consent_id = excluded.consent_id, created_at = excluded.created_at
         where i.created_at < ${freeBefore}

@@ -18,8 +18,10 @@ export async function createConsent(
   key: string | null,
   place?: Place,
 ): Promise<Creation> {
-  const item = { draft, claim: key === null ? null : claimOf(key, draft), place }
-  const name = `${caller.accountId} ${caller.kind} ${caller.id}`
+  const claim = key === null ? null : claimOf(key, draft)
+  const item = { draft, claim, place }
+  // Who has no key must not wait for somebody who holds one.
+  const name = `${caller.accountId} ${caller.kind} ${caller.id} ${claim ? 'with' : 'without'}`
   const made = await deps.creates.ask(name, item, items => createConsents(deps, caller, items))
   if (made instanceof Error) throw made
   return made

@@ -2,6 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import { batchLimits, type ConsentBatch, consents, createBatch } from '../../src/contract/index.ts'
 import type { Replicas } from '../db/replicas.ts'
 import type { Signer } from '../evidence/signer.ts'
+import type { Failure } from '../failure.ts'
+import { notesOf } from '../http/outcome.ts'
 import { pathId, route, Verbatim } from '../http/route.ts'
 import { withUnits } from '../http/units.ts'
 import type { Quota } from '../quota/quota.ts'
@@ -39,7 +41,10 @@ export function consentRoutes(
     app,
     createBatch,
     async ({ body: { records: rows } }, exchange) => {
-      const work = (paid: readonly unknown[]) => createEach(deps, exchange.caller, paid)
+      const note = (failure: Failure) => {
+        notesOf(exchange.request).failure = failure
+      }
+      const work = (paid: readonly unknown[]) => createEach(deps, exchange.caller, paid, note)
       const outcomes = await withUnits(deps.quota, exchange, { rows, work, refuse: refusalOf })
       return new Verbatim(`{"results":[${outcomes.map(({ text }) => text).join()}]}`)
     },

@@ -1,14 +1,16 @@
 import {
   chmodSync,
+  closeSync,
   existsSync,
   fsyncSync,
   mkdirSync,
+  openSync,
   readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
 import { parseTarGzip } from 'nanotar'
@@ -80,16 +82,32 @@ export async function openPGlite(folder: string, fresh: URL): Promise<EmbeddedDa
   return serveOnSocket(db, folder)
 }
 
-/** Unpacks an empty database under another name first: what a first start leaves that is killed is no database. */
+/**
+ * Unpacks an empty database under another name first, all of it on the disk before it has its own: what a first start leaves
+ * that is killed is no database.
+ */
 async function initialize(data: string, fresh: URL): Promise<void> {
   const unfinished = `${data}.new`
   rmSync(unfinished, { recursive: true, force: true })
-  for (const { name, type, data } of await parseTarGzip(readFileSync(fresh))) {
+  mkdirSync(unfinished)
+  const folders = [unfinished]
+  for (const { name, type, data: bytes } of await parseTarGzip(readFileSync(fresh))) {
     const path = join(unfinished, name)
-    if (type === 'directory') mkdirSync(path, { recursive: true })
-    else writeFileSync(path, data ?? '', { mode: 0o600 })
+    if (type === 'directory') folders.push(path)
+    if (type === 'directory') mkdirSync(path)
+    else writeFileSync(path, bytes ?? '', { mode: 0o600, flush: true })
   }
+  for (const folder of folders) flushFolder(folder)
   renameSync(unfinished, data)
+  flushFolder(dirname(data))
+}
+
+/** Puts the names in a folder on the disk; Windows does that by itself. */
+function flushFolder(folder: string): void {
+  if (process.platform === 'win32') return
+  const descriptor = openSync(folder, 'r')
+  fsyncSync(descriptor)
+  closeSync(descriptor)
 }
 
 /** Serves a database on PostgreSQL's Unix socket in a folder; closing ends both. */

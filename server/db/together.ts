@@ -11,6 +11,9 @@ type Work<Item, Result> = (items: readonly Item[]) => Promise<readonly Result[]>
 /** Errors that may be the fault of one item: the others of its group must not fail with it. */
 const ofOne = new Set<Trouble | null>([null, 'unstorable', 'conflict', 'missing'])
 
+/** Milliseconds after which nobody waits for an item any more. */
+const patience = 5000
+
 /**
  * Does together what is asked for one by one: what comes in one turn of the event loop, which is all that the sockets had
  * when it looked. Nothing waits for more to come, and one statement takes the place of many.
@@ -35,11 +38,13 @@ export class Together<Item, Result> {
 }
 
 async function run<Item, Result>(group: readonly Asked<Item, Result>[], work: Work<Item, Result>) {
+  const start = performance.now()
   try {
     const results = await work(group.map(({ item }) => item))
     for (const [index, { resolve }] of group.entries()) resolve(results[index] as Result)
   } catch (error) {
-    if (group.length > 1 && ofOne.has(troubleOf(error))) for (const one of group) run([one], work)
+    const isInTime = performance.now() - start < patience
+    if (group.length > 1 && isInTime && ofOne.has(troubleOf(error))) for (const one of group) run([one], work)
     else for (const { reject } of group) reject(error)
   }
 }

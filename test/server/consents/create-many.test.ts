@@ -51,8 +51,25 @@ async function countOf(subject: string): Promise<number> {
   return rows.length
 }
 
+/** Does work while the database refuses every record of one subject. */
+async function withPoison(work: () => Promise<void>): Promise<void> {
+  const { sql } = service
+  await sql`
+    create function refuse_poison() returns trigger language plpgsql as $$
+    begin
+      if new.subject_id = 'poison' then raise exception using errcode = '22003'; end if;
+      return new;
+    end $$`
+  await sql`create trigger poison before insert on consents for each row execute function refuse_poison()`
+  try {
+    await work()
+  } finally {
+    await sql`drop function refuse_poison cascade`
+  }
+}
+
 describe('creates of one moment', () => {
-  it('are one statement, and each is answered as it would be alone', async () => {
+  it('are one statement, those with a key another, and each is answered as it would be alone', async () => {
     const { deps, statements } = newDeps()
     const caller = callerOf(owner)
     const create = (fields: object, key: string | null = null) =>
@@ -79,7 +96,7 @@ describe('creates of one moment', () => {
       { reason: { code: 'not_found' } },
       { value: { isReplayed: false, shown: expect.stringContaining('"subject_id":"e"') } },
     ])
-    expect(statements() - before).toBe(3) // one for the unknown site, one that writes, one for the key that was used
+    expect(statements() - before).toBe(4) // besides those two one for the unknown site, and one for the key that was used
     expect(await Promise.all(['a', 'b', 'c', 'd', 'e'].map(countOf))).toEqual([1, 1, 0, 0, 1])
   })
 
@@ -123,24 +140,29 @@ describe('creates of one moment', () => {
   })
 
   it.skipIf(hasNoTriggers)('of which one cannot be stored are made but for that one', async () => {
-    const { sql } = service
-    await sql`
-      create function refuse_poison() returns trigger language plpgsql as $$
-      begin
-        if new.subject_id = 'poison' then raise exception using errcode = '22003'; end if;
-        return new;
-      end $$`
-    await sql`create trigger poison before insert on consents for each row execute function refuse_poison()`
-    try {
+    await withPoison(async () => {
       const { deps } = newDeps()
       const subjects = ['good 1', 'poison', 'good 2']
       const create = (subject_id: string) => createConsent(deps, callerOf(owner), draft({ subject_id }), null)
       const outcomes = await Promise.allSettled(subjects.map(create))
       expect(outcomes).toMatchObject([{ value: {} }, { reason: { code: '22003' } }, { value: {} }])
       expect(await Promise.all(subjects.map(countOf))).toEqual([1, 0, 1])
-    } finally {
-      await sql`drop trigger poison on consents`
-    }
+    })
+  })
+
+  it.skipIf(hasNoTriggers)('are so too where their site has another policy by now', async () => {
+    const other = await newOwner(service)
+    const { deps } = newDeps()
+    const create = (subject_id: string) =>
+      createConsent(deps, callerOf(other), { site_id: other.siteId, subject_id } as ConsentDraft, null)
+    await create('before')
+    await service.sql`update sites set policy_version = 2 where account_id = ${other.accountId}`
+    await withPoison(async () => {
+      const outcomes = await Promise.allSettled(['good 1', 'poison', 'good 2'].map(create))
+      expect(outcomes).toMatchObject([{ value: {} }, { reason: { code: '22003' } }, { value: {} }])
+    })
+    const rows = await service.sql`select from consents where account_id = ${other.accountId}`
+    expect(rows).toHaveLength(3)
   })
 
   it('of which some are written are not tried again for the trouble of the others', async () => {
@@ -158,6 +180,15 @@ describe('creates of one moment', () => {
     ])
     expect(made).toMatchObject([{ isReplayed: false }, { code: '25006' }])
     expect(await countOf('calm')).toBe(1)
+  })
+})
+
+describe('creates of which none is written', () => {
+  it('fail as a whole where the answers to their keys cannot be read: they may be tried again', async () => {
+    const item = { draft: draft(), claim: claimOf('repeated', draft()) }
+    await createConsents(newDeps().deps, callerOf(owner), [item])
+    const { deps } = newDeps('k.body_hash, c.id')
+    await expect(createConsents(deps, callerOf(owner), [item, item])).rejects.toMatchObject({ code: '25006' })
   })
 })
 
@@ -180,5 +211,26 @@ describe('reads of one moment', () => {
       getConsent(deps, caller, gone.id, false).catch(error => error),
     ])
     expect(both).toMatchObject([expect.stringContaining(gone.id), { code: 'not_found' }])
+  })
+
+  it('of two tenants are two statements, and none sees what is the other’s', async () => {
+    const { deps, statements } = newDeps()
+    const stranger = await newOwner(service)
+    const [own, foreign] = [await owner.create(), await stranger.create()]
+    const ask = (who: Owner, id: string) => getConsent(deps, callerOf(who), id, false)
+    const outcomes = await Promise.allSettled([
+      ask(owner, own.id),
+      ask(stranger, own.id),
+      ask(stranger, foreign.id),
+      ask(owner, foreign.id),
+    ])
+    const missing = { reason: { code: 'not_found' } }
+    expect(outcomes).toMatchObject([
+      { value: expect.stringContaining(own.id) },
+      missing,
+      { value: expect.stringContaining(foreign.id) },
+      missing,
+    ])
+    expect(statements()).toBe(2)
   })
 })
