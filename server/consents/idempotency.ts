@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
-import canonicalize from 'canonicalize'
+import { hash } from 'node:crypto'
 import type { Sql } from 'postgres'
+import { canonical } from '../../src/evidence/canonical.ts'
 import { Failure } from '../failure.ts'
 import { findOldestKey, forgetKeys } from './queries.ts'
 import type { Claim, Creation, FirstAnswer } from './rows.ts'
@@ -50,12 +50,10 @@ function conflict(message: string): Failure {
 
 /** What is kept of a key, which may be anything: that of a purged record must not tell of a person. */
 export function hashKey(key: string): string {
-  return createHash('sha256').update(key).digest('hex')
+  return hash('sha256', key)
 }
 
 /** What tells one body from another, however it was written. */
 export function hashBody(body: object): Buffer {
-  return createHash('sha256')
-    .update(canonicalize(body) ?? '')
-    .digest()
+  return hash('sha256', canonical(body), 'buffer')
 }

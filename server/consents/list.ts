@@ -4,7 +4,7 @@ import type { Caller } from '../auth/caller.ts'
 import { leastAge, type Replicas } from '../db/replicas.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from '../http/cursor.ts'
 import { firstIdAt, lastIdAt } from '../ids.ts'
-import { listConsents } from './queries.ts'
+import { showPage } from './queries.ts'
 import type { ListFilters } from './rows.ts'
 import type { Deps } from './service.ts'
 
@@ -37,12 +37,10 @@ export async function getPage(
     before: cursor === undefined ? undefined : decodeCursor(scope, cursor),
     includeDeleted: query.include_deleted ?? false,
   }
-  const read = (from: Sql) => listConsents(from, accountId, filters, limit + 1)
-  const rows = await (replicas && isSettled(filters) ? replicas.read(sql, read) : read(sql))
-  const data = rows.slice(0, limit)
-  const last = data.at(-1)
-  const next = rows.length > limit && last ? encodeCursor(scope, last.id) : null
-  return `{"data":[${data.map(row => row.shown).join()}],"limit":${limit},"next_cursor":${JSON.stringify(next)}}`
+  const read = (from: Sql) => showPage(from, accountId, filters, limit)
+  const [page] = await (replicas && isSettled(filters) ? replicas.read(sql, read) : read(sql))
+  const next = page?.is_cut && page.last ? encodeCursor(scope, page.last) : null
+  return `{"data":[${page?.records}],"limit":${limit},"next_cursor":${JSON.stringify(next)}}`
 }
 
 /**

@@ -3,7 +3,7 @@ import type { State } from '../../src/evidence/chain.ts'
 import { arrayOf } from '../db/array.ts'
 import { insertEntries, json, live, nothing, oneLink, shown } from './fragments.ts'
 import { listRuns } from './list-fragments.ts'
-import type { Entry, EntryRow, ListFilters, Shown, StateRow } from './rows.ts'
+import type { Entry, EntryRow, ListFilters, Shown, ShownPage, StateRow } from './rows.ts'
 
 interface RecordKey {
   readonly accountId: string
@@ -58,16 +58,24 @@ export async function updateConsent(
   return row
 }
 
-/** Records newest first, at most `limit` of them, and never more than 101. */
-export function listConsents(
+/**
+ * The first records of a list, newest first, at most `limit` of them, and never more than 100. One row, for the driver takes as
+ * long to read fifty as PostgreSQL to find them.
+ */
+export function showPage(
   sql: Sql,
   accountId: string,
   filters: ListFilters,
   limit: number,
-): Promise<(Shown & { id: string })[]> {
+): Promise<ShownPage[]> {
   const runs = listRuns(sql, accountId, filters)
-  return sql<(Shown & { id: string })[]>`
-    select id, ${shown(sql)} from (${runs}) as c order by id desc limit ${limit}`
+  return sql<ShownPage[]>`
+    select coalesce(string_agg(shown, ',' order by n) filter (where n <= ${limit}), '') as records,
+      max(id::text) filter (where n = ${limit}) as last, count(*) > ${limit} as is_cut
+    from (
+      select id, ${shown(sql)}, row_number() over (order by id desc) as n
+      from (${runs}) as c order by id desc limit ${limit + 1}
+    ) as page`
 }
 
 /** The audit trail of a record, oldest first; empty where the account has no such record. */

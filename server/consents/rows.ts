@@ -6,6 +6,16 @@ export interface Shown {
   shown: string
 }
 
+/** Records of a list. */
+export interface ShownPage {
+  /** The JSON of each, with commas between. */
+  records: string
+  /** The id of the last, where there are as many as were asked for. */
+  last: string | null
+  /** Whether there are more. */
+  is_cut: boolean
+}
+
 /** A record that was to be made. */
 export interface Creation extends Readonly<Shown> {
   /** Whether it was made by an earlier request with the same key. */

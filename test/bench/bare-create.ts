@@ -1,16 +1,18 @@
-// The barest import: sends each line of a file as it is, as many at once as it is told, and writes the ids.
+// The barest import: sends each line of a file as it is, as many at once as it is told, and writes the ids. With `keys` each goes
+// with an Idempotency-Key, as whoever must be able to send it again does.
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { Client } from 'undici'
 import { ask } from './load.ts'
 
-const [url = '', key = '', file = '', atOnce = '8'] = process.argv.slice(2)
+const [url = '', key = '', file = '', atOnce = '8', hasKeys] = process.argv.slice(2)
 const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
 const lines = createInterface({ input: createReadStream(file) })[Symbol.asyncIterator]()
 const work = async () => {
   const client = new Client(url)
   for (let next = await lines.next(); !next.done; next = await lines.next()) {
-    const answer = await ask(client, headers, { method: 'POST', path: '/api/v1/consents', body: next.value })
+    const own = hasKeys === 'keys' ? { ...headers, 'idempotency-key': crypto.randomUUID() } : headers
+    const answer = await ask(client, own, { method: 'POST', path: '/api/v1/consents', body: next.value })
     process.stdout.write(`${(JSON.parse(answer.toString()) as { id: string }).id}\n`)
   }
   await client.close()

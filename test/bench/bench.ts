@@ -39,12 +39,12 @@ const sizes: Record<'quick' | 'usual' | 'full', Size> = {
   full: { records: 1_200_000, exported: 1_000_000, far: 100_000, imported: 100_000 },
 }
 
-/** In the order in which they run: creates put live records on top of those of the seed. */
+/** In the order in which they run: creates put records on top of those of the seed, shorter ones than a page is compared with. */
 const groups: Record<string, (bench: Bench) => AsyncGenerator<Row>> = {
   start,
   rows,
-  server,
   pages,
+  server,
   export: exports,
   import: imports,
   memory,

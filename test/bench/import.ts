@@ -15,8 +15,8 @@ export async function* imports({ stage: open, pairs, size, bundles }: Bench): As
   const lines = size.imported
   const file = writeLines(stage, lines)
   const bundle = join(bundles, 'bare-create.js')
-  const bare = async () => {
-    const args = [stage.ours.url, stage.account.api_key, file, String(atOnce)]
+  const bare = (more: string[]) => async () => {
+    const args = [stage.ours.url, stage.account.api_key, file, String(atOnce), ...more]
     return (lines * 1000) / (await runBare(stage, bundle, args, { lines })).milliseconds
   }
   const ours = (more: string[]) => async () => {
@@ -25,10 +25,12 @@ export async function* imports({ stage: open, pairs, size, bundles }: Bench): As
   }
   const { stdout } = await runProgram([process.execPath, binary, 'create', '--help'], { env: stage.env })
   const hasBatches = stdout.includes('--no-batch')
-  const single = await alternate(pairs, ours(hasBatches ? ['--no-batch'] : []), bare)
+  const single = await alternate(pairs, ours(hasBatches ? ['--no-batch'] : []), bare([]))
   yield { group: 'import', name: `${lines} lines`, unit: '/s', ...single, bound: { least: 0.9 } }
+  const keyed = await alternate(pairs, ours(hasBatches ? ['--no-batch'] : []), bare(['keys']))
+  yield { group: 'import', name: `${lines} lines, the loop's with keys too`, unit: '/s', ...keyed }
   if (!hasBatches) return
-  const batches = await alternate(pairs, ours([]), bare)
+  const batches = await alternate(pairs, ours([]), bare([]))
   yield { group: 'import', name: `${lines} lines in batches`, unit: '/s', ...batches, bound: { least: 5 } }
 }
 

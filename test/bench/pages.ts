@@ -22,7 +22,7 @@ export async function* pages({ stage: open, pairs, isQuick }: Bench): AsyncGener
     const page = await ask(client, stage.headers, { method: 'GET', path })
     return JSON.parse(page.toString()) as { data: { id: string }[] }
   }
-  const requests = isQuick ? 8 : 15
+  const requests = isQuick ? 8 : 50
   const latency = (query: Query) => async () => {
     const path = `/api/v1/consents?${new URLSearchParams(query)}`
     const times: number[] = []

@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { listConsents } from '../../../server/consents/queries.ts'
+import { showPage } from '../../../server/consents/queries.ts'
 import type { ListFilters } from '../../../server/consents/rows.ts'
 import { firstIdAt, lastIdAt } from '../../../server/ids.ts'
 import { walkLive } from '../../../server/purge/retention-queries.ts'
@@ -51,7 +51,7 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
     const read = await planning(mode, async tx => {
       const numbers: [name: string, rows: number][] = []
       for (const [name, some] of combined()) {
-        const query = listConsents(tx, accountId, { includeDeleted: false, ...some }, limit + 1)
+        const query = showPage(tx, accountId, { includeDeleted: false, ...some }, limit)
         numbers.push([name, await rowsRead(tx, query)])
       }
       return numbers
