@@ -1,5 +1,6 @@
 // The barest program that does the work of the service: a route each for create, get and list, with the same tables, pool
-// and answers, the same statement for a create, and no credential, quota, validation, hash, metric or log.
+// and answers, a statement for each request that does what the service's does for one, and no credential, quota, validation,
+// hash, metric or log.
 import { fastify } from 'fastify'
 import type { JSONValue } from 'postgres'
 import { v7 } from 'uuid'
