@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { banner } from '../../src/contract/index.ts'
 import type { Config } from '../config.ts'
-import type { Deps } from '../consents/service.ts'
+import type { Deps } from '../consents/deps.ts'
 import { type Limit, limiter, networkKey } from '../http/limits.ts'
 import { inTime, route } from '../http/route.ts'
 import { type Connection, type ConnectionConfig, readConnection } from './connection.ts'

@@ -1,6 +1,6 @@
 import type { BannerConsent, BannerDraft, Consent } from '../../src/contract/index.ts'
 import { createConsent } from '../consents/create.ts'
-import type { Deps } from '../consents/service.ts'
+import type { Deps } from '../consents/deps.ts'
 import type { Connection } from './connection.ts'
 import type { Visitor } from './visitor.ts'
 

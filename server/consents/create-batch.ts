@@ -2,10 +2,11 @@ import { BatchRow } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import { Failure } from '../failure.ts'
 import { toFailure } from '../http/failures.ts'
-import { createConsents, type Draft, type Made, sitesOf } from './create-many.ts'
+import { createConsents, sitesOf } from './create-many.ts'
+import type { Deps } from './deps.ts'
 import { claimOf } from './idempotency.ts'
 import { creationOf, type Outcome, refusalOf } from './outcome.ts'
-import type { Deps } from './service.ts'
+import type { Draft, Made } from './rows.ts'
 import { inTurns } from './turns.ts'
 
 /**

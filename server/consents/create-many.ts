@@ -1,24 +1,11 @@
-import type { ConsentDraft } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import { Failure, unavailable } from '../failure.ts'
-import type { Place } from '../geo/lookup.ts'
 import { findFirstAnswers, insertConsents } from './create-queries.ts'
+import type { Deps } from './deps.ts'
 import { replayOf, validity } from './idempotency.ts'
 import { type NewRecord, newRecord } from './record.ts'
-import type { Claim, Creation, FirstAnswer, Shown } from './rows.ts'
-import type { Deps } from './service.ts'
+import type { Creation, Draft, FirstAnswer, Made, Shown } from './rows.ts'
 import { inTurns } from './turns.ts'
-
-/** A record to be made. */
-export interface Draft {
-  readonly draft: ConsentDraft
-  readonly claim: Claim | null
-  /** Where it is from, if that is known better than by its address. */
-  readonly place?: Place | undefined
-}
-
-/** What became of a draft. */
-export type Made = Creation | Error
 
 /** A draft and the record that is to be written of it: null where an earlier one of the same statement has its key. */
 interface Row {

@@ -21,18 +21,6 @@ export interface Batch {
   readonly freeBefore: Date
 }
 
-/** The present policy versions of those of some sites that the account has. */
-export async function findPolicyVersions(
-  sql: Sql,
-  accountId: string,
-  siteIds: readonly string[],
-): Promise<Map<string, number>> {
-  const rows = await sql<{ id: string; policy_version: number }[]>`
-    select id, policy_version from sites
-    where account_id = ${accountId} and id = any (${arrayOf(siteIds)}::uuid[])`
-  return new Map(rows.map(row => [row.id, row.policy_version]))
-}
-
 /**
  * Writes records, their first audit entries and the claims to their Idempotency-Keys in one statement, and resolves to
  * those that are written: a record is not whose key is taken, or whose site has another policy than the one that it was

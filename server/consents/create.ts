@@ -2,9 +2,9 @@ import type { ConsentDraft } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Place } from '../geo/lookup.ts'
 import { createConsents } from './create-many.ts'
+import type { Deps } from './deps.ts'
 import { claimOf } from './idempotency.ts'
 import type { Creation } from './rows.ts'
-import type { Deps } from './service.ts'
 
 /**
  * Creates a record, in one statement with the others that the caller creates at this moment. With a key that was used in

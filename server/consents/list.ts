@@ -4,9 +4,9 @@ import type { Caller } from '../auth/caller.ts'
 import { leastAge, type Replicas } from '../db/replicas.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from '../http/cursor.ts'
 import { firstIdAt, lastIdAt } from '../ids.ts'
+import type { Deps } from './deps.ts'
 import { showPage } from './queries.ts'
 import type { ListFilters } from './rows.ts'
-import type { Deps } from './service.ts'
 
 const defaultLimit = 50
 

@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { findPolicyVersions } from './create-queries.ts'
+import { findPolicyVersions } from './queries.ts'
 
 const capacity = 10_000
 

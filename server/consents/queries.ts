@@ -10,6 +10,18 @@ interface RecordKey {
   readonly id: string
 }
 
+/** The present policy versions of those of some sites that the account has. */
+export async function findPolicyVersions(
+  sql: Sql,
+  accountId: string,
+  siteIds: readonly string[],
+): Promise<Map<string, number>> {
+  const rows = await sql<{ id: string; policy_version: number }[]>`
+    select id, policy_version from sites
+    where account_id = ${accountId} and id = any (${arrayOf(siteIds)}::uuid[])`
+  return new Map(rows.map(row => [row.id, row.policy_version]))
+}
+
 /**
  * Records by their ids, live or, when asked for, deleted too; nothing of those that the account has not. The array is behind
  * a select of its own: where the planner sees its length it makes a plan for each call, which takes longer than to read.

@@ -11,7 +11,7 @@ import {
 import { nowhere, type Place } from '../geo/lookup.ts'
 import { instantOf, newId } from '../ids.ts'
 import { networkOf } from './address.ts'
-import type { Deps } from './service.ts'
+import type { Deps } from './deps.ts'
 
 /** A record as it begins, with its first entry's link in the hash chain. */
 export interface NewRecord extends Identity, State {

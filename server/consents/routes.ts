@@ -9,6 +9,7 @@ import { withUnits } from '../http/units.ts'
 import type { Quota } from '../quota/quota.ts'
 import { createConsent } from './create.ts'
 import { createEach } from './create-batch.ts'
+import type { Deps } from './deps.ts'
 import { readIdempotencyKey } from './idempotency.ts'
 import { getPage } from './list.ts'
 import { refusalOf } from './outcome.ts'
@@ -20,7 +21,7 @@ const unknown = 'There is no such consent.'
 /** The six routes of the service specification's section 4, the batch and the receipt. */
 export function consentRoutes(
   app: FastifyInstance,
-  deps: service.Deps & {
+  deps: Deps & {
     readonly cursorSecret: Buffer
     readonly signer: Signer
     readonly replicas?: Replicas | undefined

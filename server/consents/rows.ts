@@ -1,4 +1,6 @@
+import type { ConsentDraft } from '../../src/contract/index.ts'
 import type { Action, Actor, Link, State } from '../../src/evidence/chain.ts'
+import type { Place } from '../geo/lookup.ts'
 
 /** A record as the API shows it (service specification section 2.1). */
 export interface Shown {
@@ -88,3 +90,14 @@ export interface Claim {
   readonly key: string
   readonly bodyHash: Buffer
 }
+
+/** A record to be made. */
+export interface Draft {
+  readonly draft: ConsentDraft
+  readonly claim: Claim | null
+  /** Where it is from, if that is known better than by its address. */
+  readonly place?: Place | undefined
+}
+
+/** What became of a draft. */
+export type Made = Creation | Error

@@ -1,17 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Sql } from 'postgres'
 import type { AuditEntry, ConsentChange } from '../../src/contract/index.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
 import { type Action, linkOf, type State } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
-import type { Config } from '../config.ts'
-import type { Together } from '../db/together.ts'
 import { Failure, unavailable } from '../failure.ts'
-import type { Geo } from '../geo/lookup.ts'
-import type { Draft, Made } from './create-many.ts'
-import type { Policies } from './policies.ts'
+import type { Deps } from './deps.ts'
 import * as queries from './queries.ts'
-import type { Shown, StateRow } from './rows.ts'
+import type { StateRow } from './rows.ts'
 import { toAuditEntry } from './view.ts'
 
 /** How often a change is tried anew when another one of the same record was faster. */
@@ -19,16 +14,6 @@ const attempts = 100
 
 /** How long after a change was asked for it may still be made, in milliseconds. */
 const patience = 5000
-
-export interface Deps {
-  readonly sql: Sql
-  readonly config: Pick<Config, 'ipStorage'>
-  readonly geo: Geo
-  readonly policies: Policies
-  /** What is asked for at one moment, to be read and written together. */
-  readonly reads: Together<string, Shown | undefined>
-  readonly creates: Together<Draft, Made>
-}
 
 /** The JSON of a record. Throws `not_found` for one that is deleted, somebody else's, or unknown. */
 export async function getConsent(
