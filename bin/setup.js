@@ -34,4 +34,6 @@ if (changedAt('node_modules/.package-lock.json') < changedAt('package-lock.json'
     '--update-notifier=false',
   ])
 }
+if (changedAt('dist/client/main.cjs') === 0)
+  process.stderr.write('Building (some seconds, the first time) …\n')
 run(process.execPath, ['bin/build.js'])

@@ -56,7 +56,7 @@ export async function startEmbedded(
     if (closing) return
     await start().catch((error: Error) => restart(error, Math.min(wait * 2, restartDelay.longest)))
   }
-  onWait?.('opening the embedded database (the first time takes some seconds)')
+  onWait?.('opening the embedded database')
   try {
     await start()
   } catch (cause) {
