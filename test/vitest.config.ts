@@ -57,6 +57,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'end to end',
+          isolate: true, // much of it measures time, which nobody else in the process must take
           include: ['test/e2e/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 60_000,
