@@ -81,7 +81,10 @@ function answersOf(rows: readonly (Row | Failure)[], written: ReadonlyMap<string
   return answers
 }
 
-/** What was not written: its key was used before, or else its site is not there or has another policy by now, or its key has just ended. */
+/**
+ * What became of what was not written: its key was used before, or else its site is not there or has another policy by now,
+ * or its key has just ended.
+ */
 async function settle(
   deps: Deps,
   caller: Caller,

@@ -93,9 +93,10 @@ async function initialize(data: string, fresh: URL): Promise<void> {
   const folders = [unfinished]
   for (const { name, type, data: bytes } of await parseTarGzip(readFileSync(fresh))) {
     const path = join(unfinished, name)
-    if (type === 'directory') folders.push(path)
-    if (type === 'directory') mkdirSync(path)
-    else writeFileSync(path, bytes ?? '', { mode: 0o600, flush: true })
+    if (type === 'directory') {
+      mkdirSync(path)
+      folders.push(path)
+    } else writeFileSync(path, bytes ?? '', { mode: 0o600, flush: true })
   }
   for (const folder of folders) flushFolder(folder)
   renameSync(unfinished, data)

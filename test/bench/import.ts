@@ -25,9 +25,10 @@ export async function* imports({ stage: open, pairs, size, bundles }: Bench): As
   }
   const { stdout } = await runProgram([process.execPath, binary, 'create', '--help'], { env: stage.env })
   const hasBatches = stdout.includes('--no-batch')
-  const single = await alternate(pairs, ours(hasBatches ? ['--no-batch'] : []), bare([]))
+  const lineByLine = ours(hasBatches ? ['--no-batch'] : [])
+  const single = await alternate(pairs, lineByLine, bare([]))
   yield { group: 'import', name: `${lines} lines`, unit: '/s', ...single, bound: { least: 0.9 } }
-  const keyed = await alternate(pairs, ours(hasBatches ? ['--no-batch'] : []), bare(['keys']))
+  const keyed = await alternate(pairs, lineByLine, bare(['keys']))
   yield { group: 'import', name: `${lines} lines, the loop's with keys too`, unit: '/s', ...keyed }
   if (!hasBatches) return
   const batches = await alternate(pairs, ours([]), bare([]))
