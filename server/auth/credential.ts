@@ -1,5 +1,6 @@
-import { hash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import { sha256 } from '../../src/evidence/hash.ts'
 import { idBytes, idOf } from '../../src/evidence/uuid.ts'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -41,7 +42,7 @@ export function hintOf(text: string): string {
 
 /** What the database keeps of a key or token: its SHA-256. */
 export function hashOf(text: string): Buffer {
-  return hash('sha256', text, 'buffer')
+  return sha256(text)
 }
 
 /** The ids in a credential, if it is well-formed and its checksum is right. */

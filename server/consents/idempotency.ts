@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Sql } from 'postgres'
 import { canonical } from '../../src/evidence/canonical.ts'
+import { sha256 } from '../../src/evidence/hash.ts'
 import { Failure } from '../failure.ts'
 import { findOldestKey, forgetKeys } from './queries.ts'
 import type { Claim, Creation, FirstAnswer } from './rows.ts'
@@ -55,5 +56,5 @@ export function hashKey(key: string): string {
 
 /** What tells one body from another, however it was written. */
 export function hashBody(body: object): Buffer {
-  return hash('sha256', canonical(body), 'buffer')
+  return sha256(canonical(body))
 }

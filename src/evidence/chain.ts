@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto'
 import { canonical, jcs } from './canonical.ts'
+import { sha256 } from './hash.ts'
 import { pooledBytes } from './random.ts'
 import { idBytes, idOf } from './uuid.ts'
 
@@ -62,7 +62,8 @@ const domain = {
   history: Buffer.of(0x03),
 } as const
 
-const saltBytes = 16
+/** In the place of what is missing. */
+const none = { hash: Buffer.alloc(32), id: Buffer.alloc(16) } as const
 
 /**
  * `SHA-256(0x02 || salt || JCS(identity))` (JCS: RFC 8785). The salt is that of the entry it goes into: once that is
@@ -71,7 +72,7 @@ const saltBytes = 16
 export function hashRecord(identity: Identity, salt: Buffer): Buffer {
   const { consent_id, country, ip_network, region, site_id, subject_id, user_agent } = identity
   const sorted = { consent_id, country, ip_network, region, site_id, subject_id, user_agent }
-  return sha256(domain.record, salt, Buffer.from(JSON.stringify(sorted))) // which is JCS for names in order and flat values
+  return sha256Of(domain.record, salt, Buffer.from(JSON.stringify(sorted))) // which is JCS for names in order and flat values
 }
 
 /**
@@ -80,7 +81,7 @@ export function hashRecord(identity: Identity, salt: Buffer): Buffer {
  */
 export function hashHistory(entries: readonly Pick<State, 'accepted' | 'policy_version'>[]): Buffer {
   const left = entries.map(({ accepted, policy_version }) => [accepted, policy_version])
-  return sha256(domain.history, jcs(left))
+  return sha256Of(domain.history, jcs(left))
 }
 
 /**
@@ -96,7 +97,7 @@ export function hashPayload(
   const history = historyHash ? `,"history_hash":"${historyHash.toString('hex')}"` : ''
   const record = recordHash ? `,"record_hash":"${recordHash.toString('hex')}"` : ''
   const payload = `{"accepted":${accepted}${history},"policy_version":${policy_version},"preferences":${canonical(preferences)}${record}}`
-  return sha256(domain.payload, salt, Buffer.from(payload))
+  return sha256Of(domain.payload, salt, Buffer.from(payload))
 }
 
 /**
@@ -105,25 +106,25 @@ export function hashPayload(
  * byte before them; a missing hash or id is zeros.
  */
 export function hashEntry(event: Omit<Event, 'state'>, payloadHash: Buffer): Buffer {
-  const version = Buffer.alloc(4)
+  const version = Buffer.allocUnsafe(4)
   version.writeUInt32BE(event.version)
-  const time = Buffer.alloc(8)
+  const time = Buffer.allocUnsafe(8)
   time.writeBigInt64BE(BigInt(event.at.getTime()))
-  return sha256(
+  return sha256Of(
     domain.entry,
-    event.previous ?? Buffer.alloc(32),
+    event.previous ?? none.hash,
     idBytes(event.id),
     version,
     prefixed(event.action),
     prefixed(event.actor.kind),
-    event.actor.id === null ? Buffer.alloc(16) : idBytes(event.actor.id),
+    event.actor.id === null ? none.id : idBytes(event.actor.id),
     time,
     payloadHash,
   )
 }
 
 export function newSalt(): Buffer {
-  return pooledBytes(saltBytes)
+  return pooledBytes(16)
 }
 
 /** The link for an event, with a salt of its own unless one is given. */
@@ -144,6 +145,6 @@ function prefixed(text: string): Buffer {
   return Buffer.concat([Buffer.of(text.length), Buffer.from(text)])
 }
 
-function sha256(...parts: Buffer[]): Buffer {
-  return hash('sha256', Buffer.concat(parts), 'buffer')
+function sha256Of(...parts: Buffer[]): Buffer {
+  return sha256(Buffer.concat(parts))
 }

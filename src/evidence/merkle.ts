@@ -1,12 +1,15 @@
-import { createHash } from 'node:crypto'
+import { sha256 } from './hash.ts'
+
+/** What sets the hashes of leaves and of nodes apart. */
+const [leaf, node] = [Buffer.of(0), Buffer.of(1)]
 
 /** The hash of a leaf: `SHA-256(0x00 || data)` (RFC 9162 section 2.1.1). */
 export function leafHash(data: Buffer): Buffer {
-  return createHash('sha256').update(Buffer.of(0)).update(data).digest()
+  return sha256(Buffer.concat([leaf, data]))
 }
 
 function nodeHash(left: Buffer, right: Buffer): Buffer {
-  return createHash('sha256').update(Buffer.of(1)).update(left).update(right).digest()
+  return sha256(Buffer.concat([node, left, right]))
 }
 
 const hashBytes = 32
@@ -47,7 +50,7 @@ export class MerkleTree {
   /** The root of all leaves; of none, the SHA-256 of nothing. */
   get root(): Buffer {
     const last = this.#roots.at(-1)
-    if (!last) return createHash('sha256').digest()
+    if (!last) return sha256('')
     return this.#roots.slice(0, -1).reduceRight((right, left) => nodeHash(left, right), last)
   }
 
