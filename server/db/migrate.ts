@@ -5,6 +5,7 @@ import idempotency from './migrations/0002_idempotency.sql'
 import service from './migrations/0003_service.sql'
 import evidence from './migrations/0004_evidence.sql'
 import lists from './migrations/0005_lists.sql'
+import keys from './migrations/0006_keys.sql'
 
 /** Every change of the schema, in order; a file that was ever released is never edited. */
 const migrations: readonly (readonly [name: string, statements: string])[] = [
@@ -13,6 +14,7 @@ const migrations: readonly (readonly [name: string, statements: string])[] = [
   ['0003_service', service],
   ['0004_evidence', evidence],
   ['0005_lists', lists],
+  ['0006_keys', keys],
 ]
 
 /** What the schema of this version is called. */
