@@ -4,6 +4,7 @@ import { Failure } from '../failure.ts'
 import { toFailure } from '../http/failures.ts'
 import { createConsents, sitesOf } from './create-many.ts'
 import type { Deps } from './deps.ts'
+import type { View } from './fragments.ts'
 import { claimOf } from './idempotency.ts'
 import { creationOf, type Outcome, refusalOf } from './outcome.ts'
 import type { Draft, Made } from './rows.ts'
@@ -17,13 +18,13 @@ export async function createEach(
   deps: Deps,
   caller: Caller,
   rows: readonly unknown[],
-  note: (failure: Failure) => void,
+  { view, note }: { readonly view: View; readonly note: (failure: Failure) => void },
 ): Promise<Outcome[]> {
   const drafts = await inTurns(rows, readRow)
   const taken = drafts.filter((one): one is Draft => !(one instanceof Failure))
   // What the sites are now: rows that were made again for an old guess would be out of order.
   if (taken.length > 0) await deps.policies.read(deps.sql, caller.accountId, sitesOf(taken))
-  const made = (await createConsents(deps, caller, taken)).values()
+  const made = (await createConsents(deps, caller, taken, { view })).values()
   return drafts.map(one => {
     const outcome = one instanceof Failure ? one : (made.next().value as Made)
     if (!(outcome instanceof Error)) return creationOf(outcome)

@@ -2,6 +2,7 @@ import type { Caller } from '../auth/caller.ts'
 import { Failure, unavailable } from '../failure.ts'
 import { findFirstAnswers, insertConsents } from './create-queries.ts'
 import type { Deps } from './deps.ts'
+import type { View } from './fragments.ts'
 import { replayOf, validity } from './idempotency.ts'
 import { type NewRecord, newRecord } from './record.ts'
 import type { Creation, Draft, FirstAnswer, Made, Shown } from './rows.ts'
@@ -16,6 +17,12 @@ interface Row {
 /** How often records are made anew because a site's policy was another one than this node knew, or a key had just ended. */
 const attempts = 3
 
+/** How much is told of each record, and how often what was not written is tried. */
+interface Options {
+  readonly view?: View
+  readonly left?: number
+}
+
 /**
  * Creates records, all in one statement; resolves to what became of each draft, in their order. Throws where none is
  * written; once one is, trouble is what became of the others, for what is tried again must not be written twice.
@@ -24,17 +31,17 @@ export async function createConsents(
   deps: Deps,
   caller: Caller,
   items: readonly Draft[],
-  left = attempts,
+  { view = 'whole', left = attempts }: Options = {},
 ): Promise<Made[]> {
   if (items.length === 0) return []
   const undecided = items.filter(({ draft }) => draft.policy_version === undefined)
   const policies = await deps.policies.guess(deps.sql, caller.accountId, sitesOf(undecided))
   const rows = await inTurns(items, beginning(deps, caller, policies))
-  const written = await write(deps, caller, rows)
+  const written = await write(deps, caller, rows, view)
   const made = rows.map(row => (row instanceof Failure ? row : creationOf(row, written)))
   const open = items.filter((_, index) => made[index] === null)
   const own = answersOf(rows, written)
-  const others = settle(deps, caller, open, own, left)
+  const others = settle(deps, caller, open, own, { view, left })
   return fill(made, await (written.size === 0 ? others : others.catch(error => open.map(() => error))))
 }
 
@@ -52,14 +59,13 @@ function beginning(deps: Deps, caller: Caller, policies: ReadonlyMap<string, num
 }
 
 /** Writes what can be written; resolves to that by its id. */
-async function write({ sql }: Deps, caller: Caller, begun: readonly (Row | Failure)[]) {
+async function write({ sql }: Deps, caller: Caller, begun: readonly (Row | Failure)[], view: View) {
   const rows = begun.flatMap(row => {
     if (row instanceof Failure || !row.record) return []
     const { draft, claim } = row.item
     return { record: row.record, isSitesPolicy: draft.policy_version === undefined, claim }
   })
-  const freeBefore = new Date(Date.now() - validity)
-  const batch = { rows, actor: caller, freeBefore }
+  const batch = { rows, actor: caller, freeBefore: new Date(Date.now() - validity), view }
   const written = rows.length > 0 ? await insertConsents(sql, caller.accountId, batch) : []
   return new Map(written.map(row => [row.id, row]))
 }
@@ -90,11 +96,11 @@ async function settle(
   caller: Caller,
   open: readonly Draft[],
   own: ReadonlyMap<string, FirstAnswer>,
-  left: number,
+  options: Required<Options>,
 ): Promise<Made[]> {
   const { accountId } = caller
   const keys = open.flatMap(({ claim }) => (claim && !own.has(claim.key) ? claim.key : []))
-  const found = keys.length > 0 ? await findFirstAnswers(deps.sql, accountId, keys) : []
+  const found = keys.length > 0 ? await findFirstAnswers(deps.sql, accountId, keys, options.view) : []
   const answers = new Map([...own, ...found.map(first => [first.key, first] as const)])
   const replayed = open.map(({ claim }) => {
     const first = claim && answers.get(claim.key)
@@ -104,18 +110,24 @@ async function settle(
     deps,
     caller,
     open.filter((_, index) => replayed[index] === null),
-    left,
+    options,
   )
   return fill(replayed, await others)
 }
 
 /** Creates what was not written for its site's sake, with what the sites are now. */
-async function again(deps: Deps, caller: Caller, open: readonly Draft[], left: number): Promise<Made[]> {
+async function again(
+  deps: Deps,
+  caller: Caller,
+  open: readonly Draft[],
+  { view, left }: Required<Options>,
+): Promise<Made[]> {
   if (open.length === 0) return []
   const present = await deps.policies.read(deps.sql, caller.accountId, sitesOf(open))
   const made = open.map(({ draft }) => (present.has(draft.site_id) ? null : noSite()))
   const others = open.filter((_, index) => made[index] === null)
-  return fill(made, left > 1 ? await createConsents(deps, caller, others, left - 1) : others.map(changed))
+  const options = { view, left: left - 1 }
+  return fill(made, left > 1 ? await createConsents(deps, caller, others, options) : others.map(changed))
 }
 
 /** Puts what became of the others where nothing is known yet. */

@@ -1,7 +1,7 @@
 import type { Fragment, Sql } from 'postgres'
 import type { Actor } from '../../src/evidence/chain.ts'
 import { arrayOf } from '../db/array.ts'
-import { constant, insertEntries, nothing, shown } from './fragments.ts'
+import { constant, intoHistory, intoLog, nothing, type View, viewed } from './fragments.ts'
 import type { NewRecord } from './record.ts'
 import type { Claim, FirstAnswer, Shown } from './rows.ts'
 
@@ -19,6 +19,7 @@ export interface Batch {
   readonly actor: Actor
   /** A use of a key before this instant no longer counts. */
   readonly freeBefore: Date
+  readonly view: View
 }
 
 /**
@@ -30,7 +31,7 @@ export interface Batch {
 export function insertConsents(
   sql: Sql,
   accountId: string,
-  { rows, actor, freeBefore }: Batch,
+  { rows, actor, freeBefore, view }: Batch,
 ): Promise<(Shown & { id: string })[]> {
   const hasKeys = rows.some(({ claim }) => claim)
   const site = siteOf(sql, accountId, rows)
@@ -44,8 +45,8 @@ export function insertConsents(
         e.ip_network, e.accepted, e.preferences, e.policy_version, 1, e.record_hash, e.hash, e.at, e.at
       from e join sites s on ${site} ${hasKeys ? isClaimed(sql) : nothing(sql)}
       returning *
-    ), ${insertEntries(sql, accountId, { action: 'created', actor })}
-    select id, ${shown(sql)} from c`
+    ), ${firstEntries(sql, accountId, actor)}
+    select id, ${viewed(sql, view)} from c`
 }
 
 /**
@@ -59,6 +60,27 @@ function siteOf(sql: Sql, accountId: string, rows: readonly NewRow[]) {
 }
 
 const isClaimed = constant(sql => sql`where e.key is null or e.id in (select consent_id from k)`)
+
+/**
+ * The CTEs `h` and `l`: the first audit entries of what the CTE `c` has written, and their places in the log that checkpoints
+ * are made of. They are not joined to it: a planner that thinks that there are few of them would compare each with each.
+ * The account's own row is, as in `insertEntries`.
+ */
+function firstEntries(sql: Sql, accountId: string, { kind, id }: Actor) {
+  return sql`h as (
+      ${intoHistory(sql)}
+      select a.account_id, e.id, 1, 'created', e.accepted, e.preferences, e.policy_version, ${kind}, ${id}::uuid,
+        e.at, e.salt, e.payload_hash, e.hash
+      from e join accounts a on a.account_id = ${accountId} ${isWritten(sql)}
+    ), l as (
+      ${intoLog(sql)}
+      select a.account_id, e.id, 1, e.hash
+      from e join accounts a on a.account_id = ${accountId} ${isWritten(sql)}
+    )`
+}
+
+/** As a value, for PostgreSQL makes a join of a condition. */
+const isWritten = constant(sql => sql`where (e.id in (select id from c)) is true`)
 
 /** The CTE `k`: the rows whose key is new, or older than it is kept. */
 function claimKeys(sql: Sql, site: Fragment, freeBefore: Date) {
@@ -78,9 +100,10 @@ export function findFirstAnswers(
   sql: Sql,
   accountId: string,
   keys: readonly string[],
+  view: View,
 ): Promise<FirstAnswer[]> {
   return sql<FirstAnswer[]>`
-    select key, body_hash, ${shown(sql)} from (
+    select key, body_hash, ${viewed(sql, view)} from (
       select k.key, k.body_hash, c.id, c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent,
         h.accepted, h.preferences, c.policy_version, c.created_at, c.created_at as updated_at,
         null::timestamptz as deleted_at

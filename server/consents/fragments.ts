@@ -21,18 +21,36 @@ export const nothing = constant(sql => sql``)
 /** The condition that a record is not deleted. */
 export const live = constant(sql => sql`and deleted_at is null`)
 
+const plain = constant(
+  sql =>
+    sql`id, site_id, consent_id, subject_id, country, region, user_agent, accepted, preferences, policy_version`,
+)
+
+/** The columns that `shown` is made of. */
+export const shownColumns = constant(sql => sql`${plain(sql)}, created_at, updated_at, deleted_at`)
+
 /**
  * A record as the API shows it (service specification section 2.1), as the text of its JSON: without its address, chain and
  * version. PostgreSQL writes it in less time than it takes to read its columns and write them anew.
  */
 export const shown = constant(
   sql => sql`row_to_json((select r from (
-    select id, site_id, consent_id, subject_id, country, region, user_agent, accepted, preferences, policy_version,
+    select ${plain(sql)},
       to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at,
       to_char(updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as updated_at,
       to_char(deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as deleted_at
   ) r))::text as shown`,
 )
+
+/** What an answer tells of a record: all, or its id alone where the client prefers that. */
+export type View = 'whole' | 'minimal'
+
+const shownId = constant(sql => sql`'{"id":"' || id || '"}' as shown`)
+
+/** A record as an answer tells of it, as the text of its JSON. */
+export function viewed(sql: Sql, view: View): Fragment {
+  return view === 'minimal' ? shownId(sql) : shown(sql)
+}
 
 /** The CTE `e`: the link of the one entry that a statement writes. */
 export function oneLink(sql: Sql, id: string, { at, link }: Entry) {
@@ -41,6 +59,14 @@ export function oneLink(sql: Sql, id: string, { at, link }: Entry) {
         ${link.payloadHash}::bytea as payload_hash, ${link.hash}::bytea as hash
     )`
 }
+
+export const intoHistory = constant(
+  sql => sql`insert into consent_history (
+    account_id, consent_id, version, action, accepted, preferences, policy_version, changed_by, actor_id,
+    created_at, salt, payload_hash, hash)`,
+)
+
+export const intoLog = constant(sql => sql`insert into log_entries (account_id, consent_id, version, hash)`)
 
 /**
  * The CTEs `h` and `l`: the audit entries of the records that the CTE `c` has written, which are their states after the
@@ -53,14 +79,12 @@ export function insertEntries(
   { action, actor }: Pick<Entry, 'action' | 'actor'>,
 ) {
   return sql`h as (
-      insert into consent_history (
-        account_id, consent_id, version, action, accepted, preferences, policy_version, changed_by, actor_id,
-        created_at, salt, payload_hash, hash)
+      ${intoHistory(sql)}
       select a.account_id, c.id, c.version, ${action}, c.accepted, c.preferences, c.policy_version, ${actor.kind},
         ${actor.id}::uuid, e.at, e.salt, e.payload_hash, e.hash
       from c join e on e.id = c.id join accounts a on a.account_id = ${accountId}
     ), l as (
-      insert into log_entries (account_id, consent_id, version, hash)
+      ${intoLog(sql)}
       select a.account_id, c.id, c.version, e.hash
       from c join e on e.id = c.id join accounts a on a.account_id = ${accountId}
     )`

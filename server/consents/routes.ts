@@ -4,6 +4,7 @@ import type { Replicas } from '../db/replicas.ts'
 import type { Signer } from '../evidence/signer.ts'
 import type { Failure } from '../failure.ts'
 import { notesOf } from '../http/outcome.ts'
+import { prefersMinimal } from '../http/prefer.ts'
 import { pathId, route, Verbatim } from '../http/route.ts'
 import { withUnits } from '../http/units.ts'
 import type { Quota } from '../quota/quota.ts'
@@ -45,8 +46,10 @@ export function consentRoutes(
       const note = (failure: Failure) => {
         notesOf(exchange.request).failure = failure
       }
-      const work = (paid: readonly unknown[]) => createEach(deps, exchange.caller, paid, note)
+      const view = prefersMinimal(exchange.header('prefer')) ? 'minimal' : 'whole'
+      const work = (paid: readonly unknown[]) => createEach(deps, exchange.caller, paid, { view, note })
       const outcomes = await withUnits(deps.quota, exchange, { rows, work, refuse: refusalOf })
+      if (view === 'minimal') exchange.setHeader('preference-applied', 'return=minimal')
       return new Verbatim(`{"results":[${outcomes.map(({ text }) => text).join()}]}`)
     },
     {

@@ -56,6 +56,11 @@ export const headers = {
     schema: { type: 'string', const: 'true' },
     example: 'true',
   },
+  'Preference-Applied': {
+    description: 'Of the records there are the ids alone, as it was preferred (RFC 7240 section 3).',
+    schema: { type: 'string', const: 'return=minimal' },
+    example: 'return=minimal',
+  },
 } as const
 
 export type HeaderName = keyof typeof headers

@@ -23,6 +23,15 @@ const idempotencyKey = {
   example: '0b0c7a52-61f4-4bb1-a1f9-0b6a6b1a2c4e',
 }
 
+const prefer = {
+  name: 'Prefer',
+  in: 'header',
+  description: 'With `return=minimal` the answer has of each record that was made its id alone (RFC 7240).',
+  required: false,
+  schema: { type: 'string' },
+  example: 'return=minimal',
+}
+
 const table = new Map<Endpoint, Notes>([
   [
     api.consents.create,
@@ -40,6 +49,8 @@ const table = new Map<Endpoint, Notes>([
       description:
         'Each row fares as a single create would: one that is wrong stops no other, and its `idempotency_key` is what the header Idempotency-Key is there. Rows are made in their order. A body that is not as described, or no JSON that says one thing alone, is refused whole. Each row takes a unit of the quota; where fewer are left the first rows take them, and the others are refused with 429.',
       answer: 'What became of each row, in their order. It is 200 even where every row was refused.',
+      parameters: [prefer],
+      headers: ['Preference-Applied'],
     },
   ],
   [

@@ -81,6 +81,7 @@ async function sendOnce({ send }: Sending, records: readonly BatchRow[]): Promis
   const response = idsOf(records.length)
   const body = await send({ ...createBatch, response } as Endpoint, {
     body: { records },
+    prefer: 'return=minimal',
     isRepeatable: true,
     onAnswer: answer => {
       answered = answer

@@ -19,6 +19,8 @@ export interface Input {
   readonly body?: unknown
   /** What makes a create that is sent twice happen once, where the instance honours it. */
   readonly idempotencyKey?: string | undefined
+  /** What is preferred of the answer (RFC 7240); an instance may pass over it. */
+  readonly prefer?: 'return=minimal'
   /** Whether a success is wanted as the text that it came as. */
   readonly asText?: boolean
   /** Told of every answer to the call that came whole, whatever it says. */
@@ -132,6 +134,7 @@ function opened(
       ...common,
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...(input.idempotencyKey !== undefined && { 'idempotency-key': input.idempotencyKey }),
+      ...(input.prefer !== undefined && { prefer: input.prefer }),
     }
     const closing = endpoint.method === 'GET' ? ends.reading : ends.changing
     const limits = { whole: connection.timeout, closing }

@@ -27,9 +27,11 @@ export const ConsentBatch = z.strictObject({
 })
 export type ConsentBatch = z.output<typeof ConsentBatch>
 
+const RecordId = Consent.pick({ id: true })
+
 const RowMade = z.object({
   status: z.literal(201),
-  consent: Consent,
+  consent: z.union([Consent, RecordId]).describe('The record, or with `Prefer: return=minimal` its id.'),
   replayed: z
     .boolean()
     .default(false)
@@ -56,9 +58,13 @@ export type RowOutcome = z.output<typeof RowOutcome>
 export const BatchOutcome = z.object({ results: z.array(RowOutcome) })
 export type BatchOutcome = z.output<typeof BatchOutcome>
 
-const RowId = RowMade.pick({ status: true }).extend({ consent: Consent.pick({ id: true }) })
+/** A row that was made, by what is asked of it by whoever sends many: a schema of each field would take most of their time. */
+const RowId = z.custom<{ readonly status: 201; readonly consent: z.output<typeof RecordId> }>(row => {
+  const { status, consent } = Object(row)
+  return status === 201 && typeof Object(consent).id === 'string'
+})
 
-/** The same of just so many rows, and of their records the ids alone: whoever sends many needs no more. */
+/** The same of just so many rows, and of their records the ids alone. */
 export function idsOf(rows: number) {
   return z.object({ results: z.array(z.union([RowId, RowRefused])).length(rows) })
 }

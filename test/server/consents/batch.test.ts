@@ -119,6 +119,48 @@ describe('200', () => {
   })
 })
 
+describe('Prefer: return=minimal', () => {
+  const prefer = async (value: string, records: readonly unknown[]) => {
+    const answer = await service.call('POST', path, {
+      key: owner.key,
+      headers: { prefer: value },
+      body: { records },
+    })
+    return { applied: answer.headers['preference-applied'], results: answer.body.results as Outcome[] }
+  }
+
+  it('has of a record that was made, then or before, its id alone, and of the others what they are told', async () => {
+    const [made, refused] = [row({ idempotency_key: 'minimal' }), row({ site_id: unknownId })]
+    const { applied, results } = await prefer('return=minimal', [made, refused, made])
+    const [{ consent }] = results as [Outcome]
+    const { id } = consent
+    expect(applied).toBe('return=minimal')
+    expect(results[0]).toEqual({ status: 201, consent: { id }, replayed: false })
+    expect(results[1]).toMatchObject({ status: 404, error: { error: 'not_found' } })
+    expect(results[2]).toEqual({ status: 201, consent: { id }, replayed: true })
+    expect((await batch([made])).results[0]).toMatchObject({
+      consent: (await owner.get(id)).body,
+      replayed: true,
+    })
+    expect((await prefer('return=minimal', [made])).results).toEqual([results[2]])
+  })
+
+  it.each([
+    ['return="minimal"', true],
+    ['respond-async, Return = Minimal; x=y', true],
+    ['return=representation', false],
+    ['return=minimalist', false],
+    ['return=representation, return=minimal', false],
+    ['return=minimal, return=representation', true],
+    ['minimal', false],
+    ['x="return=minimal"', false],
+  ])('%s: %s', async (value, isMinimal) => {
+    const { applied, results } = await prefer(value, [row()])
+    expect(applied).toBe(isMinimal ? 'return=minimal' : undefined)
+    expect(Object.keys(results[0]?.consent ?? {}).sort()).toEqual(isMinimal ? ['id'] : recordKeys)
+  })
+})
+
 describe('an idempotency_key', () => {
   it('has the first answer again, of a batch or of a single create, however often it comes', async () => {
     const [one, two] = [row({ subject_id: 'one' }), row({ subject_id: 'two' })]

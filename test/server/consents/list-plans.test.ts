@@ -7,6 +7,7 @@ import { walkLive } from '../../../server/purge/retention-queries.ts'
 import { type Seeded, seed } from '../../bench/seed.ts'
 import { skippedOnCitus, useDatabase } from '../../support/database.ts'
 import { newAccount } from '../../support/service.ts'
+import { explained, type PlanNode, planning } from './plans.ts'
 
 const database = useDatabase()
 const records = 20_000
@@ -48,7 +49,7 @@ const hasPlansElsewhere = skippedOnCitus('plans, which are those of other nodes'
 
 describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_plan'])('with %s', mode => {
   it('reads hardly a row in vain for page 1, for each filter, and for each pair of them', async () => {
-    const read = await planning(mode, async tx => {
+    const read = await planning(database.sql, mode, async tx => {
       const numbers: [name: string, rows: number][] = []
       for (const [name, some] of combined()) {
         const query = showPage(tx, accountId, { includeDeleted: false, ...some }, limit)
@@ -61,7 +62,7 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
   })
 
   it('reads hardly a row in vain for a step of the walk over what a site keeps', async () => {
-    const read = await planning(mode, async tx => {
+    const read = await planning(database.sql, mode, async tx => {
       await tx`update sites set retention_days = 1 where account_id = ${accountId}`
       const place = { after: firstIdAt(0), last: lastIdAt(Date.now()) }
       return rowsRead(tx, walkLive(tx, { account_id: accountId, id: seeded.site }, place, limit))
@@ -85,34 +86,9 @@ function combined(): [name: string, Partial<ListFilters>][] {
   return [['none', {}], ...single, ...pairs]
 }
 
-/** Works on one connection that makes its plans so. */
-function planning<T>(mode: string, work: (tx: Sql) => Promise<T>): Promise<Awaited<T>> {
-  return database.sql.begin(async tx => {
-    await tx.unsafe(`set local plan_cache_mode = ${mode}`)
-    return work(tx as unknown as Sql)
-  }) as Promise<Awaited<T>>
-}
-
 /** How many rows of tables a statement looks at, those that it then leaves out among them. */
 async function rowsRead(tx: Sql, query: Promise<unknown>): Promise<number> {
-  await query
-  // The driver keeps with a query what it has sent.
-  const { string, parameters } = query as unknown as { string: string; parameters: unknown[] }
-  const texts = parameters.map(value => `'${value}'`)
-  await tx.unsafe(`prepare plan as ${string}`)
-  const [row] = await tx.unsafe<{ 'QUERY PLAN': [{ Plan: PlanNode }] }[]>(
-    `explain (analyze, format json) execute plan (${texts.join(', ')})`,
-  )
-  await tx.unsafe('deallocate plan')
-  return row ? rowsOf(row['QUERY PLAN'][0].Plan) : Number.NaN
-}
-
-interface PlanNode {
-  readonly 'Node Type': string
-  readonly 'Actual Rows': number
-  readonly 'Actual Loops': number
-  readonly 'Rows Removed by Filter'?: number
-  readonly Plans?: readonly PlanNode[]
+  return rowsOf(await explained(tx, query))
 }
 
 function rowsOf(node: PlanNode): number {

@@ -1,0 +1,53 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { insertConsents } from '../../../server/consents/create-queries.ts'
+import { claimOf } from '../../../server/consents/idempotency.ts'
+import { newRecord } from '../../../server/consents/record.ts'
+import type { ConsentDraft } from '../../../src/contract/index.ts'
+import { skippedOnCitus, useDatabase } from '../../support/database.ts'
+import { newAccount, type TestAccount } from '../../support/service.ts'
+import { explained, type PlanNode, planning } from './plans.ts'
+
+const database = useDatabase()
+const rows = 500
+let account: TestAccount
+beforeAll(async () => {
+  account = await newAccount(database.sql)
+})
+
+/** Records that nobody has written yet, each with a key. */
+function batch() {
+  const { accountId, siteId, keyId: id } = account
+  const actor = { kind: 'api_key', id } as const
+  const draft = { site_id: siteId, subject_id: 'somebody' } as ConsentDraft
+  const own = Array.from({ length: rows }, (_, index) => ({
+    record: newRecord({ config: { ipStorage: 'drop' }, geo: { lookup: () => never() } }, actor, draft, 1),
+    isSitesPolicy: true,
+    claim: claimOf(`key ${index}`, draft),
+  }))
+  return { accountId, batch: { rows: own, actor, freeBefore: new Date(0), view: 'minimal' } as const }
+}
+
+function never(): never {
+  throw new Error('nobody asked for a place')
+}
+
+const hasPlansElsewhere = skippedOnCitus('plans, which are those of other nodes')
+
+describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_plan'])('with %s', mode => {
+  it('looks at each row of a batch some times, and never compares each with each', async () => {
+    const plan = await planning(database.sql, mode, async tx => {
+      await tx`set local enable_hashjoin = off` // as where the planner thinks that there are few rows
+      await tx`set local enable_mergejoin = off`
+      const { accountId, batch: own } = batch()
+      return explained(tx, insertConsents(tx, accountId, own))
+    })
+    expect(plan['Actual Rows']).toBe(rows)
+    expect(looksOf(plan)).toBeLessThan(30 * rows)
+  })
+})
+
+/** How many rows all steps of a plan have had before them. */
+function looksOf(node: PlanNode): number {
+  const own = (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
+  return (node.Plans ?? []).map(looksOf).reduce((sum, looks) => sum + looks, own)
+}
