@@ -39,7 +39,9 @@ function findProblem(root: object): string | null {
     }
     for (const child of Object.values(value)) queue.push({ value: child, depth: depth + 1 })
   }
-  const bytes = new TextEncoder().encode(JSON.stringify(root)).length + zeros
+  const text = JSON.stringify(root)
+  if (3 * text.length + zeros <= preferenceLimits.bytes) return null // no code unit takes more in UTF-8
+  const bytes = new TextEncoder().encode(text).length + zeros
   return bytes > preferenceLimits.bytes ? `must be at most ${preferenceLimits.bytes} bytes of JSON` : null
 }
 

@@ -9,10 +9,10 @@ export function text(min: number, max: number) {
     .string('must be text')
     .refine(storable, 'must be well-formed Unicode without NUL')
     .refine(
-      value => characters(value) >= min,
+      value => value.length >= 2 * min || characters(value) >= min,
       min === 1 ? 'must not be empty' : `must have ${min} characters or more`,
     )
-    .refine(value => characters(value) <= max, `must have at most ${max} characters`)
+    .refine(value => value.length <= max || characters(value) <= max, `must have at most ${max} characters`)
     .meta({ minLength: min, maxLength: max, pattern: '^[^\\u0000]*$' })
 }
 
@@ -21,6 +21,7 @@ export function storable(value: string): boolean {
   return value.isWellFormed() && !value.includes('\0')
 }
 
+/** Each has one code unit or two. */
 function characters(value: string): number {
   let count = 0
   for (const _ of value) count += 1

@@ -4,7 +4,7 @@ export interface Room {
   readonly bytes: number
 }
 
-/** Milliseconds after which a group that is not full goes without what is still to come. */
+/** Milliseconds from its beginning after which a group that is not full goes without what is still to come. */
 const patience = 50
 
 /**
@@ -12,51 +12,65 @@ const patience = 50
  * comes slowly nothing is held back for long. When the items end by an error, those before it come first.
  */
 export async function* inGroups<Item>(
-  items: AsyncIterable<Item>,
+  source: AsyncIterable<readonly Item[]>,
   bytesOf: (item: Item) => number,
   room: () => Promise<Room>,
 ): AsyncGenerator<readonly Item[]> {
-  const source = items[Symbol.asyncIterator]()
-  let next: Promise<IteratorResult<Item>> | undefined
+  const arriving = source[Symbol.asyncIterator]()
+  let present: readonly Item[] = []
+  let at = 0
+  let coming: Promise<IteratorResult<readonly Item[]>> | undefined
+  const take = (items: readonly Item[]) => {
+    coming = undefined
+    present = items
+    at = 0
+  }
   try {
     for (;;) {
-      next ??= source.next()
-      const first = await next
-      if (first.done) return
-      next = undefined
+      while (at === present.length) {
+        coming ??= arriving.next()
+        const { done, value } = await coming
+        if (done) return
+        take(value)
+      }
       const most = await room()
-      const group = [first.value]
-      if (most.items > 1) next = (await fill(group, most, source, bytesOf)).next
+      const group: Item[] = []
+      let bytes = 0
+      const fill = () => {
+        for (; at < present.length && group.length < most.items; at += 1) {
+          const item = present[at] as Item
+          bytes += bytesOf(item)
+          if (bytes > most.bytes && group.length > 0) return
+          group.push(item)
+        }
+      }
+      fill()
+      const end = performance.now() + patience
+      while (at === present.length && group.length < most.items) {
+        coming ??= arriving.next()
+        const next = await inTime(coming, end - performance.now())
+        if (next === null) break
+        take(next)
+        fill()
+      }
       yield group
     }
   } finally {
-    await source.return?.()
+    await arriving.return?.()
   }
 }
 
-/** Adds to a group what comes in time and fits; returns what comes after it, if that is on its way. */
-async function fill<Item>(
-  group: Item[],
-  most: Room,
-  source: AsyncIterator<Item>,
-  bytesOf: (item: Item) => number,
-): Promise<{ readonly next?: Promise<IteratorResult<Item>> }> {
-  let bytes = bytesOf(group[0] as Item)
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<null>(resolve => {
-    timer = setTimeout(resolve, patience, null)
+/**
+ * What comes within so many milliseconds; null where that is nothing. Whoever asks for it again hears that it is the end, or
+ * an error.
+ */
+function inTime<Item>(
+  coming: Promise<IteratorResult<readonly Item[]>>,
+  milliseconds: number,
+): Promise<readonly Item[] | null> {
+  return new Promise(resolve => {
+    const giveUp = () => resolve(null)
+    const timer = setTimeout(giveUp, Math.max(0, milliseconds))
+    coming.then(({ done, value }) => resolve(done ? null : value), giveUp).finally(() => clearTimeout(timer))
   })
-  try {
-    while (group.length < most.items) {
-      const next = source.next()
-      const result = await Promise.race([next, late]).catch(() => null) // whoever asks for it again hears of it
-      if (result === null || result.done) return { next }
-      bytes += bytesOf(result.value)
-      if (bytes > most.bytes) return { next }
-      group.push(result.value)
-    }
-    return {}
-  } finally {
-    clearTimeout(timer)
-  }
 }

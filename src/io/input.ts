@@ -9,9 +9,14 @@ export const longestLine = 1024 * 1024
 export interface Line {
   readonly number: number
   /** As they came, without the line's end. */
-  readonly bytes: Uint8Array
-  /** The same with the line's end, where it has one. */
-  readonly raw: Uint8Array
+  readonly bytes: Buffer
+  /** How many bytes its end has, behind those. */
+  readonly end: number
+}
+
+/** A line with its end, where it has one. */
+export function rawOf({ bytes, end }: Line): Uint8Array {
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length + end)
 }
 
 /** The lines of a file, or of stdin for `-`, as `splitLines` makes them. */
@@ -27,8 +32,17 @@ export function readLines(io: Io, source: string): AsyncGenerator<Line> {
 export async function* splitLines(
   chunks: AsyncIterable<Buffer>,
   name: string,
-  { quoted = false } = {},
+  options?: { readonly quoted: boolean },
 ): AsyncGenerator<Line> {
+  for await (const lines of splitTogether(chunks, name, options)) for (const line of lines) yield line
+}
+
+/** The same, with all lines together that are there at once; never none. */
+export async function* splitTogether(
+  chunks: AsyncIterable<Buffer>,
+  name: string,
+  { quoted } = { quoted: false },
+): AsyncGenerator<readonly Line[]> {
   let number = 1
   let rest: Buffer = Buffer.alloc(0)
   let ends = 0 // within the present line, for quotation marks were open
@@ -37,23 +51,27 @@ export async function* splitLines(
   for await (const chunk of chunks) {
     const bytes: Buffer = rest.length ? Buffer.concat([rest, chunk]) : chunk
     let start = 0
+    const lines: Line[] = []
     for (let end = bytes.indexOf(10, scanned); end !== -1; end = bytes.indexOf(10, scanned)) {
       if (quoted && hasOddQuotes(bytes.subarray(scanned, end))) isOpen = !isOpen
       scanned = end + 1
       ends += 1
       if (isOpen) continue
-      const line = toLine(bytes.subarray(start, scanned), number, name)
-      if (line.bytes.length > 0) yield line
+      const line = toLine(bytes, start, scanned, number)
+      if (isTooLong(line.bytes)) break
+      if (line.bytes.length > 0) lines.push(line)
       number += ends
       ends = 0
       start = scanned
     }
+    if (lines.length > 0) yield lines
     rest = bytes.subarray(start)
     scanned -= start
     if (rest.length > longestLine + 1) throw tooLong(number, name)
   }
-  const last = toLine(rest, number, name)
-  if (last.bytes.length > 0) yield last
+  const last = toLine(rest, 0, rest.length, number)
+  if (isTooLong(last.bytes)) throw tooLong(number, name)
+  if (last.bytes.length > 0) yield [last]
 }
 
 function hasOddQuotes(bytes: Buffer): boolean {
@@ -79,10 +97,12 @@ export async function readBytes(io: Io, source: string, most: number): Promise<B
   return Buffer.concat(chunks)
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
 /** UTF-8 as text, without a byte order mark; anything else is an error rather than U+FFFD in the records. */
 export function decode(bytes: Uint8Array, name: string): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return utf8.decode(bytes)
   } catch {
     throw dataError(`${name} is not valid UTF-8`)
   }
@@ -110,12 +130,15 @@ export function unreadable(source: string, error: unknown): CliError {
   )
 }
 
-/** A line without its end, if it is not too long. */
-function toLine(raw: Buffer, number: number, name: string): Line {
-  const whole = raw.at(-1) === 10 ? raw.subarray(0, -1) : raw
-  const bytes = whole.at(-1) === 13 ? whole.subarray(0, -1) : whole
-  if (bytes.length > longestLine) throw tooLong(number, name)
-  return { number, bytes, raw }
+function toLine(chunk: Buffer, start: number, stop: number, number: number): Line {
+  let last = stop
+  if (last > start && chunk[last - 1] === 10) last -= 1
+  if (last > start && chunk[last - 1] === 13) last -= 1
+  return { number, bytes: chunk.subarray(start, last), end: stop - last }
+}
+
+function isTooLong({ length }: Buffer): boolean {
+  return length > longestLine
 }
 
 function tooLong(number: number, name: string): CliError {

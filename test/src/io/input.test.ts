@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { decode, readLines, readText, splitLines } from '../../../src/io/input.ts'
+import { decode, rawOf, readLines, readText, splitLines } from '../../../src/io/input.ts'
 import type { Io } from '../../../src/io/io.ts'
 import { useFolder } from '../../support/cli.ts'
 
@@ -53,8 +53,8 @@ it('quoted lines go on while a quotation mark is open, however the bytes arrive'
     const chunks = text.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? []
     const lines: [number, string][] = []
     const stream = Readable.from(chunks.map(chunk => Buffer.from(chunk)))
-    for await (const { number, raw } of splitLines(stream, 'x', { quoted: true }))
-      lines.push([number, Buffer.from(raw).toString()])
+    for await (const line of splitLines(stream, 'x', { quoted: true }))
+      lines.push([line.number, Buffer.from(rawOf(line)).toString()])
     expect(lines).toEqual(expected)
   }
 })

@@ -121,7 +121,7 @@ describe('a list is written as it comes', () => {
   it('of 50,000 records never more than a page is held', async () => {
     cli.instance.use(listOf(50_000))
     const { writes, stdout } = slow()
-    const { code, stderr } = await cli.run(['list', '-o', 'ndjson'], { stdout })
+    const { code, stderr } = await cli.run(['list', '-o', 'ndjson', '--concurrency', '1'], { stdout })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(writes).toHaveLength(500)
     expect(writes[0]?.requests).toBe(1)

@@ -4,7 +4,7 @@ import { explain } from '../../../errors/explain.ts'
 import type { Room } from '../../../io/groups.ts'
 import { linesAtOnce } from './flags.ts'
 import type { BulkOptions, Job } from './job.ts'
-import { type Answer, honoursKey, type Item, keyOf, postOne } from './send.ts'
+import { type Answer, honoursKey, type Item, postOne } from './send.ts'
 import type { Tally } from './tally.ts'
 
 /** How the lines of a run are sent: many with one request, where the instance takes that. */
@@ -122,6 +122,6 @@ function isForAll(answer: Answer): boolean {
 }
 
 function rowOf({ journal }: Job, { entry }: Item): BatchRow {
-  const key = journal ? keyOf(journal, entry) : crypto.randomUUID()
+  const key = journal ? journal.keyOf(entry.line.number) : crypto.randomUUID()
   return { ...(entry.body as BatchRow), idempotency_key: key }
 }

@@ -20,11 +20,13 @@ export async function validate(
   signal: AbortSignal,
 ): Promise<Extent> {
   let [lines, wrong] = [0, 0]
-  for await (const { line, error } of source.entries()) {
-    lines += 1
-    if (error !== null) {
+  for await (const entries of source.entries()) {
+    for (const { line, error } of entries) {
+      lines += 1
+      if (error === null) continue
       wrong += 1
       await report(ctx, error, `line ${line.number}`)
+      if (wrong >= maxErrors || signal.aborted) break
     }
     if (wrong >= maxErrors || signal.aborted) break
   }

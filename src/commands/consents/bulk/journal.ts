@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { parse, v5 } from 'uuid'
 import * as z from 'zod'
 import type { Context } from '../../../context.ts'
 import { type Journals, journalsOf, type Journal as Log } from '../../../journal/journals.ts'
@@ -39,6 +40,10 @@ export type BulkJournals = Journals<Header, Event>
 /** A job's journal, open for one run of it. */
 export interface Journal {
   readonly header: Header
+  /** The Idempotency-Key of a line: the same in every run of the job. */
+  keyOf(line: number): string
+  /** Whether there were earlier runs. */
+  readonly isResumed: boolean
   /** What earlier runs know of a line; to be asked for in the order of the lines. */
   past(line: number): Promise<Known | null>
   /** Resolves when it is on the disk that the lines are about to be sent. */
@@ -86,9 +91,12 @@ function toJournal(journals: BulkJournals, log: Log<Header, Event>): Journal {
   const { header, run, write, hold, close } = log
   const before = settled(journals.before(run))
   const unsent = new Set<number>()
+  const namespace = parse(header.job)
   let next: IteratorResult<Known> | undefined
   return {
     header,
+    isResumed: run.run > 1,
+    keyOf: line => v5(String(line), namespace),
     past: async line => {
       next ??= await before.next()
       while (!next.done && next.value.line < line) next = await before.next()

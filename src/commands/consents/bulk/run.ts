@@ -3,6 +3,7 @@ import { explain } from '../../../errors/explain.ts'
 import { report } from '../../../errors/report.ts'
 import { inOrderTogether } from '../../../io/concurrency.ts'
 import { inGroups } from '../../../io/groups.ts'
+import { rawOf } from '../../../io/input.ts'
 import type { LineResult } from '../../../views/bulk.ts'
 import { counted, instanceOf } from '../../instance.ts'
 import { quoted } from '../resume.ts'
@@ -76,7 +77,7 @@ async function* results(
       // A record that is made is told, whatever cannot be.
       await count(ctx, tally, outcome, options.maxErrors).catch(problem => stop(tally, problem))
       if (result === 'failed') {
-        await failedOut?.add(entry.line.raw, job.source.header()).catch(problem => stop(tally, problem))
+        await failedOut?.add(rawOf(entry.line), job.source.header()).catch(problem => stop(tally, problem))
       }
       results.push({
         line: entry.line.number,

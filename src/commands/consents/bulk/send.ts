@@ -1,4 +1,3 @@
-import { v5 } from 'uuid'
 import type { Context } from '../../../context.ts'
 import type { ConsentDraft } from '../../../contract/consent.ts'
 import { consents } from '../../../contract/consents.ts'
@@ -7,11 +6,12 @@ import { exit } from '../../../errors/exit.ts'
 import { explain } from '../../../errors/explain.ts'
 import type { LineResult } from '../../../views/bulk.ts'
 import type { Sender } from './batch.ts'
+import type { Entry } from './entry.ts'
 import type { Job } from './job.ts'
-import type { Event, Journal } from './journal.ts'
+import type { Event } from './journal.ts'
 import type { Known } from './known.ts'
 import type { Noted } from './noted.ts'
-import { changedError, type Entry } from './source.ts'
+import { changedError } from './source.ts'
 
 /** A line, and what is known of it from earlier runs of its job. */
 export interface Item {
@@ -32,12 +32,24 @@ export interface Outcome {
 /** Instances keep an Idempotency-Key for 24 hours, by their own clock; an hour is for the difference of the clocks. */
 const keyLife = 23 * 60 * 60 * 1000
 
-/** The lines of a job. Throws at the end where the file is not what was validated. */
-export async function* itemsOf(ctx: Context, { source, extent, journal }: Job): AsyncGenerator<Item> {
-  for await (const entry of source.entries()) {
-    const past = (await journal?.past(entry.line.number)) ?? null
-    const isOpen = past !== null && past.id === null
-    yield { entry, past, maySend: !isOpen || (isFresh(past) && (await honoursKey(ctx))) }
+/** The lines of a job, all together that are there at once. Throws at the end where the file is not what was validated. */
+export async function* itemsOf(
+  ctx: Context,
+  { source, extent, journal }: Job,
+): AsyncGenerator<readonly Item[]> {
+  for await (const entries of source.entries(extent !== null)) {
+    const items: Item[] = []
+    try {
+      for (const entry of entries) {
+        const past = journal?.isResumed ? await journal.past(entry.line.number) : null
+        const isOpen = past !== null && past.id === null
+        items.push({ entry, past, maySend: !isOpen || (isFresh(past) && (await honoursKey(ctx))) })
+      }
+    } catch (error) {
+      yield items // those before it
+      throw error
+    }
+    yield items
   }
   if (extent && source.digest() !== extent.sha256) throw changedError(source.path ?? '')
 }
@@ -105,17 +117,12 @@ function outcomeOf(note: (event: Event) => void, { entry, past }: Item, answer: 
 /** Sends a line with a request of its own. Never rejects. */
 export async function postOne(ctx: Context, { journal }: Job, { entry }: Item): Promise<Answer> {
   try {
-    const key = journal ? { idempotencyKey: keyOf(journal, entry) } : {}
+    const key = journal ? { idempotencyKey: journal.keyOf(entry.line.number) } : {}
     const { id } = await ctx.api.consents.create({ body: entry.body as ConsentDraft, ...key })
     return { id }
   } catch (error) {
     return { error }
   }
-}
-
-/** The Idempotency-Key of a line: the same in every run of its job. */
-export function keyOf({ header }: Journal, { line }: Entry): string {
-  return v5(String(line.number), header.job)
 }
 
 function lostError(): CliError {
