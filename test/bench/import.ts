@@ -9,30 +9,46 @@ import { binary, type Stage } from './stage.ts'
 /** Requests under way at once, on both sides. */
 const atOnce = 8
 
+interface Job {
+  readonly lines: number
+  readonly file: string
+}
+
 /** An import of a file against a bare loop over its lines: a request for each line, and many lines in a request. */
 export async function* imports({ stage: open, pairs, size, bundles }: Bench): AsyncGenerator<Row> {
   const stage = await open()
-  const lines = size.imported
-  const file = writeLines(stage, lines)
   const bundle = join(bundles, 'bare-create.js')
-  const bare = (more: string[]) => async () => {
-    const args = [stage.ours.url, stage.account.api_key, file, String(atOnce), ...more]
-    return (lines * 1000) / (await runBare(stage, bundle, args, { lines })).milliseconds
-  }
-  const ours = (more: string[]) => async () => {
-    const args = ['create', '--file', file, '--concurrency', String(atOnce), '-o', 'ndjson', ...more]
-    return (lines * 1000) / (await runOurs(stage, args, { lines })).milliseconds
-  }
+  const ofLines = (lines: number) => ({ lines, file: writeLines(stage, lines) })
+  const bare =
+    ({ lines, file }: Job, more: string[]) =>
+    async () => {
+      const args = [stage.ours.url, stage.account.api_key, file, String(atOnce), ...more]
+      return (lines * 1000) / (await runBare(stage, bundle, args, { lines })).milliseconds
+    }
+  const ours =
+    ({ lines, file }: Job, more: string[]) =>
+    async () => {
+      const args = ['create', '--file', file, '--concurrency', String(atOnce), '-o', 'ndjson', ...more]
+      return (lines * 1000) / (await runOurs(stage, args, { lines })).milliseconds
+    }
   const { stdout } = await runProgram([process.execPath, binary, 'create', '--help'], { env: stage.env })
   const hasBatches = stdout.includes('--no-batch')
-  const lineByLine = ours(hasBatches ? ['--no-batch'] : [])
-  const single = await alternate(pairs, lineByLine, bare([]))
-  yield { group: 'import', name: `${lines} lines`, unit: '/s', ...single, bound: { least: 0.9 } }
-  const keyed = await alternate(pairs, lineByLine, bare(['keys']))
-  yield { group: 'import', name: `${lines} lines, the loop's with keys too`, unit: '/s', ...keyed }
+  const few = ofLines(size.imported)
+  const lineByLine = ours(few, hasBatches ? ['--no-batch'] : [])
+  const single = await alternate(pairs, lineByLine, bare(few, []))
+  yield { group: 'import', name: `${few.lines} lines`, unit: '/s', ...single, bound: { least: 0.9 } }
+  const keyed = await alternate(pairs, lineByLine, bare(few, ['keys']))
+  yield { group: 'import', name: `${few.lines} lines, the loop's with keys too`, unit: '/s', ...keyed }
   if (!hasBatches) return
-  const batches = await alternate(pairs, ours([]), bare([]))
-  yield { group: 'import', name: `${lines} lines in batches`, unit: '/s', ...batches, bound: { least: 5 } }
+  const many = ofLines(size.batched)
+  const batches = await alternate(pairs, ours(many, []), bare(many, []))
+  yield {
+    group: 'import',
+    name: `${many.lines} lines in batches`,
+    unit: '/s',
+    ...batches,
+    bound: { least: 5 },
+  }
 }
 
 /** A file of so many creates, one a line. */
