@@ -14,15 +14,26 @@ const sqlText = {
 /** What is about the embedded database alone. */
 const aboutPGlite = ['test/server/db/{shared,restart}.test.ts']
 
+/** What asks no database, or starts its own: once is enough. */
+const aboutNone = [
+  'test/server/{config,ids,jobs}.test.ts',
+  'test/server/auth/{password,remember}.test.ts',
+  'test/server/db/{hosts,lock,retry,together}.test.ts',
+  'test/server/geo/lookup.test.ts',
+  'test/server/http/{cursor,json,limits,query}.test.ts',
+  'test/server/openapi/{answers,document,requests}.test.ts',
+]
+
 const server = { include: ['test/server/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000 }
 
 /** The server's tests run on the embedded database for everyone, and on a real PostgreSQL wherever one is found. */
 function engines() {
   const embedded = {
     extends: true as const,
-    test: { ...server, name: 'server on PGlite', env: { TEST_ENGINE: 'embedded' } },
+    test: { ...server, name: 'server on PGlite', env: { TEST_ENGINE: 'embedded' }, exclude: [] as string[] },
   }
   if (whereIsPostgres()) {
+    embedded.test.exclude = aboutNone
     const postgres = {
       name: 'server on PostgreSQL',
       env: { TEST_ENGINE: 'postgres' },
