@@ -95,7 +95,10 @@ function claimKeys(sql: Sql, site: Fragment, freeBefore: Date) {
     ),`
 }
 
-/** The records that some keys made, as they were then; none for a key that made none. */
+/**
+ * The records that some keys made, as they were then; none for a key that made none. Each is looked up by itself, which `offset
+ * 0` sees to: a planner that knows little of the tables would else go through all that the account has, once for each key.
+ */
 export function findFirstAnswers(
   sql: Sql,
   accountId: string,
@@ -107,10 +110,17 @@ export function findFirstAnswers(
       select k.key, k.body_hash, c.id, c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent,
         h.accepted, h.preferences, c.policy_version, c.created_at, c.created_at as updated_at,
         null::timestamptz as deleted_at
-      from idempotency_keys k
-      join consents c on c.account_id = k.account_id and c.id = k.consent_id
-      join consent_history h on h.account_id = c.account_id and h.consent_id = c.id and h.version = 1
-      where k.account_id = ${accountId} and k.key = any (${arrayOf(keys)}::text[])
+      from (
+        select key, body_hash, consent_id from idempotency_keys
+        where account_id = ${accountId} and key = any (${arrayOf(keys)}::text[]) offset 0
+      ) k
+      cross join lateral (
+        select * from consents where account_id = ${accountId} and id = k.consent_id offset 0
+      ) c
+      cross join lateral (
+        select accepted, preferences from consent_history
+        where account_id = ${accountId} and consent_id = k.consent_id and version = 1 offset 0
+      ) h
     ) as first`
 }
 

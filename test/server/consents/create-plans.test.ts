@@ -1,5 +1,6 @@
+import type { Sql } from 'postgres'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { insertConsents } from '../../../server/consents/create-queries.ts'
+import { findFirstAnswers, insertConsents } from '../../../server/consents/create-queries.ts'
 import { claimOf } from '../../../server/consents/idempotency.ts'
 import { newRecord } from '../../../server/consents/record.ts'
 import type { ConsentDraft } from '../../../src/contract/index.ts'
@@ -36,8 +37,7 @@ const hasPlansElsewhere = skippedOnCitus('plans, which are those of other nodes'
 describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_plan'])('with %s', mode => {
   it('looks at each row of a batch some times, and never compares each with each', async () => {
     const plan = await planning(database.sql, mode, async tx => {
-      await tx`set local enable_hashjoin = off` // as where the planner thinks that there are few rows
-      await tx`set local enable_mergejoin = off`
+      await thinkLittle(tx)
       const { accountId, batch: own } = batch()
       return explained(tx, insertConsents(tx, accountId, own))
     })
@@ -45,6 +45,29 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
     expect(looksOf(plan)).toBeLessThan(30 * rows)
   })
 })
+
+describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_plan'])('with %s', mode => {
+  it('looks up what some keys made by itself, however many records there are', async () => {
+    const asked = 50
+    const plan = await planning(database.sql, mode, async tx => {
+      await thinkLittle(tx)
+      const { accountId, batch: own } = batch()
+      await insertConsents(tx, accountId, own)
+      const keys = own.rows.slice(0, asked).map(({ claim }) => claim.key)
+      const found = await explained(tx, findFirstAnswers(tx, accountId, keys, 'whole'))
+      await tx`delete from idempotency_keys`
+      return found
+    })
+    expect(plan['Actual Rows']).toBe(asked)
+    expect(looksOf(plan)).toBeLessThan(30 * asked)
+  })
+})
+
+/** Has joins chosen as where the planner thinks that there are few rows. */
+async function thinkLittle(tx: Sql): Promise<void> {
+  await tx`set local enable_hashjoin = off`
+  await tx`set local enable_mergejoin = off`
+}
 
 /** How many rows all steps of a plan have had before them. */
 function looksOf(node: PlanNode): number {
