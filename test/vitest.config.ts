@@ -14,6 +14,9 @@ const sqlText = {
 /** What is about the embedded database alone. */
 const aboutPGlite = ['test/server/db/{shared,restart}.test.ts']
 
+/** What has every answer come in time: it runs after all others and by itself, for two of them share the machine's processors. */
+const timed = ['test/e2e/{failover,faults,outage}.test.ts']
+
 /** What asks no database, or starts its own: once is enough. */
 const aboutNone = [
   'test/server/{config,ids,jobs}.test.ts',
@@ -70,6 +73,19 @@ export default defineConfig({
           name: 'end to end',
           isolate: true, // much of it measures time, which nobody else in the process must take
           include: ['test/e2e/**/*.test.ts'],
+          exclude: timed,
+          testTimeout: 120_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'end to end, timed',
+          isolate: true,
+          include: timed,
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
           testTimeout: 120_000,
           hookTimeout: 60_000,
         },
