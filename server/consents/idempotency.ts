@@ -20,6 +20,15 @@ export function readIdempotencyKey(header: (name: string) => string | undefined)
   )
 }
 
+/** Throws `invalid_request` for the Idempotency-Key of a whole batch: whoever sends it believes that it may be sent again. */
+export function refuseIdempotencyKey(header: (name: string) => string | undefined): void {
+  if (header('idempotency-key') === undefined) return
+  throw new Failure(
+    'invalid_request',
+    'Idempotency-Key: must not be given with a batch, each row of which has its own idempotency_key',
+  )
+}
+
 /** Milliseconds of uses that are forgotten in one statement, so that none takes long. */
 const slice = 60_000
 

@@ -11,7 +11,7 @@ import type { Quota } from '../quota/quota.ts'
 import { createConsent } from './create.ts'
 import { createEach } from './create-batch.ts'
 import type { Deps } from './deps.ts'
-import { readIdempotencyKey } from './idempotency.ts'
+import { readIdempotencyKey, refuseIdempotencyKey } from './idempotency.ts'
 import { getPage } from './list.ts'
 import { refusalOf } from './outcome.ts'
 import { issueReceipt } from './receipt.ts'
@@ -43,6 +43,7 @@ export function consentRoutes(
     app,
     createBatch,
     async ({ body: { records: rows } }, exchange) => {
+      refuseIdempotencyKey(exchange.header)
       const note = (failure: Failure) => {
         notesOf(exchange.request).failure = failure
       }

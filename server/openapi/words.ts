@@ -47,7 +47,7 @@ const table = new Map<Endpoint, Notes>([
     api.consents.createBatch,
     {
       description:
-        'Each row fares as a single create would: one that is wrong stops no other, and its `idempotency_key` is what the header Idempotency-Key is there. Rows are made in their order. A body that is not as described, or no JSON that says one thing alone, is refused whole. Each row takes a unit of the quota; where fewer are left the first rows take them, and the others are refused with 429.',
+        'Each row fares as a single create would: one that is wrong stops no other, and its `idempotency_key` is what the header Idempotency-Key is there; a batch with that header is refused with 400. Rows are made in their order. A body that is not as described, or no JSON that says one thing alone, is refused whole. Each row takes a unit of the quota; where fewer are left the first rows take them, and the others are refused with 429.',
       answer: 'What became of each row, in their order. It is 200 even where every row was refused.',
       parameters: [prefer],
       headers: ['Preference-Applied'],

@@ -228,6 +228,17 @@ describe('400', () => {
     expectRefused(await service.call('POST', path, { key: owner.key, body }))
     expect(await countOf(owner)).toBe(before)
   })
+
+  it.each(['k', ''])('refuses an Idempotency-Key of the whole (%j): each row has its own', async key => {
+    const before = await countOf(owner)
+    const answer = await service.call('POST', path, {
+      key: owner.key,
+      headers: { 'idempotency-key': key },
+      body: { records: [row({ idempotency_key: 'of the row' })] },
+    })
+    expectRefused(answer, 'each row of which has its own idempotency_key')
+    expect(await countOf(owner)).toBe(before)
+  })
 })
 
 describe('413', () => {
