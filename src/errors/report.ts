@@ -9,14 +9,16 @@ const isOwn = new Set(['usage', 'settings', 'declined', 'interrupted', 'no_key',
 
 /**
  * Tells an error on stderr: to people in at most four lines, to machines in one, whichever the reader of stdout seems to
- * be. `subject` is what it is about.
+ * be. `subject` is what it is about; what to do about it is left out where it is told otherwise.
  */
 export async function report(
   ctx: Pick<Context, 'io' | 'globals' | 'host'>,
   error: unknown,
   subject?: string,
+  { isHinted = true } = {},
 ): Promise<void> {
-  const told = explain(error)
+  const explained = explain(error)
+  const told = isHinted ? explained : { ...explained, hint: undefined }
   const isSaid = subject && (told.message.startsWith(subject) || told.message.endsWith(` ${subject}`))
   const message = subject && !isSaid ? `${subject}: ${told.message}` : told.message
   const { err } = ctx.io

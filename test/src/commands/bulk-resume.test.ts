@@ -154,6 +154,32 @@ describe('a job that was stopped', () => {
     expect(posts()).toEqual([])
   })
 
+  it('tells once what to do about lines whose answers are lost: --resume while that finds out, and then to look', async () => {
+    serve({ a: [503, 'unavailable'], b: [503, 'unavailable'] })
+    const advice = (stderr: string) => stderr.match(/consentctl (list|create .*--resume)/g)
+    const ran = await create('--file', write(text('a', 'b')), '--site', site)
+    expect(advice(ran.stderr)).toEqual([expect.stringContaining('--resume')])
+    expect(ran.stderr).toContain('to try again what is not created')
+    rewrite(line => line.replace(/^(\["s",\d+,)\d+\]$/, `$1${Date.now() - 24 * 3600 * 1000}]`))
+    const late = await create('--resume', 'last')
+    expect([late.code, advice(late.stderr)]).toEqual([11, ['consentctl list']])
+    expect(late.stderr).toContain('2 lines may have been made or not')
+  })
+
+  it.each([
+    ['of an instance that honours no key', false],
+    ['of standard input', true],
+  ])('tells once to look after the lines %s whose answers are lost', async (_, honours) => {
+    serve({ a: [503, 'unavailable'], b: [503, 'unavailable'] }, honours)
+    const stdin = text('a', 'b')
+    const args = ['create', '--site', site, '--file', honours ? '-' : write(stdin)]
+    const { code, stderr } = await cli.run(args, { stdin, env: impatient })
+    expect([code, stderr.match(/consentctl \w+/g)]).toEqual([11, ['consentctl list']])
+    expect(stderr).toContain(
+      '2 lines may have been made or not: consentctl list, before you create them again',
+    )
+  })
+
   it('keeps a line unknown that may be made and is now refused', async () => {
     serve({ a: [503, 'unavailable'] })
     await create('--file', write(text('a')), '--site', site)

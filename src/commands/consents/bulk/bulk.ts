@@ -7,8 +7,9 @@ import { counted, instanceOf } from '../../instance.ts'
 import { many, type Output } from '../../output.ts'
 import { validate } from './check.ts'
 import { type BulkOptions, type Job, openJob } from './job.ts'
-import { resumption, send } from './run.ts'
+import { send } from './run.ts'
 import { exitOf, newTally, type Tally } from './tally.ts'
+import { resumption } from './tell.ts'
 
 /**
  * Creates a record for each line, and yields a result for each, in the order of the lines. A file is read through

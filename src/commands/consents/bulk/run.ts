@@ -1,12 +1,9 @@
 import type { Context } from '../../../context.ts'
 import { explain } from '../../../errors/explain.ts'
-import { report } from '../../../errors/report.ts'
 import { inOrderTogether } from '../../../io/concurrency.ts'
 import { inGroups } from '../../../io/groups.ts'
 import { rawOf } from '../../../io/input.ts'
 import type { LineResult } from '../../../views/bulk.ts'
-import { counted, instanceOf } from '../../instance.ts'
-import { quoted } from '../resume.ts'
 import { bytesOf, senderOf } from './batch.ts'
 import { type FailedOut, openFailedOut } from './failed.ts'
 import { linesAtOnce } from './flags.ts'
@@ -15,6 +12,7 @@ import { type Noted, noting } from './noted.ts'
 import { type Progress, showProgress } from './progress.ts'
 import { create, honoursKey, itemsOf } from './send.ts'
 import { count, heed, type Tally, until } from './tally.ts'
+import { tell } from './tell.ts'
 
 /** Lines noted before their turn, for each request that may be under way. */
 const notedAhead = 8
@@ -105,33 +103,9 @@ function stop(tally: Tally, error: unknown): void {
 async function finish({ ctx, job, tally }: Run, failedOut: FailedOut | null): Promise<boolean> {
   const mayBeFound = async () => tally.unknown > 0 && (await honoursKey(ctx).catch(() => true))
   const isResumable = job.journal !== null && (tally.stop !== null || (await mayBeFound()))
+  if (!isResumable) tally.lost = tally.unknown
   await failedOut?.close(!isResumable)
   return !isResumable && (tally.failed > 0 ? failedOut !== null : tally.unknown === 0)
-}
-
-async function tell({ ctx, options, job, tally }: Run, isOver: boolean): Promise<void> {
-  const { created, failed, unknown, last, broken, stop: why } = tally
-  if (broken !== null) {
-    await report(ctx, broken, `after line ${last}`)
-    await ctx.warn('stopped: the lines that follow were not sent')
-  } else if (tally.interruption.signal.aborted) {
-    await ctx.warn(`interrupted after line ${last}: the lines that follow were not sent`)
-  } else if (why !== null) await ctx.warn(`stopped after line ${last}: ${why}`)
-  const before = job.before > 0 ? `, ${job.before} of them in earlier runs` : ''
-  const rest = `${failed} failed${unknown > 0 ? `, ${unknown} unknown` : ''}`
-  await ctx.say(`created ${counted(created)} on ${instanceOf(ctx)}${before}, ${rest}`)
-  if (failed > 0 && isOver && options.failedOut !== undefined)
-    await ctx.say(`the lines that failed are in ${options.failedOut}`)
-  const command = resumption(ctx, options, job)
-  const end = why === null && broken === null ? 'to try again what is not created' : 'to go on'
-  if (command && !isOver) await ctx.warn(`${end}: ${command}`)
-}
-
-/** The command that goes on with a job; null where none can. */
-export function resumption({ host }: Context, { resume }: BulkOptions, { journal }: Job): string | null {
-  if (!journal) return null
-  const more = resume === undefined ? ['--resume', journal.header.job] : []
-  return ['consentctl', ...host.argv.slice(2), ...more].map(quoted).join(' ')
 }
 
 function progressOf({ job, tally }: Run) {

@@ -130,8 +130,5 @@ function lostError(): CliError {
     'lost',
     exit.unknown,
     'it was sent before, and the answer was lost: it may be made or not',
-    {
-      hint: 'consentctl list shows it, if it is made',
-    },
   )
 }

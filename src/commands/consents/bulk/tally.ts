@@ -10,6 +10,8 @@ export interface Tally {
   created: number
   failed: number
   unknown: number
+  /** How many of those no run sends again. */
+  lost: number
   /** The last line whose result is known; 0 before the first. */
   last: number
   /** Why it stops before the end: a sentence without its beginning; null while it does not. */
@@ -30,7 +32,7 @@ export interface Tally {
 
 export function newTally(): Tally {
   const [interruption, first] = [new AbortController(), exit.done]
-  const counts = { created: 0, failed: 0, unknown: 0, last: 0, seen: 0 }
+  const counts = { created: 0, failed: 0, unknown: 0, lost: 0, last: 0, seen: 0 }
   return {
     ...counts,
     stop: null,
@@ -63,9 +65,12 @@ export async function count(
   if (result === 'unknown') tally.unknown += 1
   if (result === 'failed') tally.failed += 1
   if (error === null) return
-  const code = explain(error).exit
+  const { code: reason, exit: code } = explain(error)
+  if (reason === 'lost') tally.lost += 1
   if (tally.first === exit.done) tally.first = code
-  if (tally.stop === null || !isHopeless(code)) await report(ctx, error, `line ${entry.line.number}`)
+  const isHinted = code !== exit.unknown // what to do about a lost answer is told at the end
+  if (tally.stop === null || !isHopeless(code))
+    await report(ctx, error, `line ${entry.line.number}`, { isHinted })
   if (isHopeless(code)) tally.stop ??= 'the lines that follow would fail alike'
   if (tally.failed >= maxErrors) tally.stop ??= `${tally.failed} failed, and no more may`
 }
