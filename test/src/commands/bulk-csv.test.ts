@@ -47,6 +47,7 @@ describe('a line of CSV', () => {
   it.each([
     ['CRLF and a byte order mark', '\ufeffsubject_id\r\na\r\nb\r\n', ['a', 'b'], [2, 3]],
     ['blank lines', 'subject_id\n\na\n\n\nb\n', ['a', 'b'], [3, 6]],
+    ['lines of blanks alone', ' \nsubject_id\n \t\r\na\n" "\n  ', ['a', ' '], [4, 5]],
     ['a cell of several lines', 'subject_id\n"a\r\n\nb"\nc\n', ['a\r\n\nb', 'c'], [2, 5]],
     ['no end of the last line', 'subject_id\na', ['a'], [2]],
     ['a header alone', 'subject_id\n', [], []],

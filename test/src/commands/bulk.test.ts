@@ -92,6 +92,14 @@ describe('one result per line, in the order of the lines', () => {
       ],
     ],
     [
+      'lines of blanks alone',
+      ` \n${line('a')}\n\t \r\n\r\r\n ${line('b')} \n  `,
+      [
+        [2, 'a'],
+        [5, 'b'],
+      ],
+    ],
+    [
       'a last line without its end',
       `${line('a')}\n${line('b')}`,
       [

@@ -47,16 +47,17 @@ export async function openSource(ctx: Context, options: SourceOptions, signal: A
     let fieldsOf: (line: Line) => object = areChecked ? jsonFieldsAgain : jsonFields
     let isHead = options.format === 'csv'
     const toBody = areChecked ? uncheckedBodyOf : bodyOf
-    for await (const lines of chunks) {
-      const [head] = lines
-      if (isHead && head) {
+    for await (const chunk of chunks) {
+      const lines = chunk.filter(hasText)
+      if (isHead) {
+        const head = lines.shift()
+        if (!head) continue
         const { csvReader } = await import('./csv.ts')
         fieldsOf = await csvReader(head, options.unguard)
         header = rawOf(head)
+        isHead = false
       }
-      const own = isHead ? lines.slice(1) : lines
-      isHead = false
-      yield own.map(line => entryOf(line, fieldsOf, options.site, toBody))
+      yield lines.map(line => entryOf(line, fieldsOf, options.site, toBody))
     }
   }
   return {
@@ -66,6 +67,11 @@ export async function openSource(ctx: Context, options: SourceOptions, signal: A
     header: () => header,
     close: async () => handle?.close(),
   }
+}
+
+/** Whether a line is more than blanks, which stand between lines; in CSV a cell of blanks alone has quotation marks. */
+function hasText({ bytes }: Line): boolean {
+  return bytes.some(byte => byte !== 32 && byte !== 9 && byte !== 13)
 }
 
 function refuse(file: string): (error: unknown) => never {
