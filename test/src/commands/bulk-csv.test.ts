@@ -1,8 +1,12 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
+import { useFolder } from '../../support/cli.ts'
 import { consent, consentsPath, site, useCli, uuid } from '../support.ts'
 
 const cli = useCli()
+const folder = useFolder()
 
 async function feed(csv: string | Uint8Array, ...flags: string[]) {
   cli.instance.use(http.post(consentsPath, () => HttpResponse.json(consent(), { status: 201 })))
@@ -105,6 +109,34 @@ describe('a line of CSV', () => {
     expect(stderr).toContain(problem)
     expect(cli.sent()).toEqual([])
   })
+
+  it.each([['subject_id,accepted'], ['\ufeff"subject_id"'], ['id,site_id,created_at'], ['pref.a , x\r']])(
+    'that is read as NDJSON (%s) is told once, with the flag that it lacks',
+    async header => {
+      const csv = `\n${header}\n${'a,true\n'.repeat(300)}`
+      const file = join(folder.path, 'records.txt')
+      writeFileSync(file, csv)
+      for (const source of ['-', file]) {
+        const { code, stdout, stderr } = await cli.run(['create', '--file', source, '--site', site], {
+          stdin: csv,
+        })
+        expect([code, stdout, stderr.match(/line \d+/g)]).toEqual([2, '', ['line 2']])
+        expect(stderr).toContain('reads like the header of a CSV, so nothing was sent')
+        expect(stderr).toContain('--format csv')
+      }
+      expect(cli.sent()).toEqual([])
+    },
+  )
+
+  it.each(['a,b', '{"subject_id":"a"', '["accepted"]', '{"x":1,"accepted":true}'])(
+    'is nothing that a line of NDJSON is taken for: %s',
+    async bad => {
+      const { code, stderr } = await cli.run(['create', '--file', '-', '--site', site], {
+        stdin: `${bad}\n${bad}\n`,
+      })
+      expect([code, stderr.match(/line \d+/g)]).toEqual([5, ['line 1', 'line 2']])
+    },
+  )
 
   it('keeps the guard of spreadsheets as text, and --csv-unguard takes it away', async () => {
     expect((await feed("subject_id\n'=1+1\n")).bodies[0]?.['subject_id']).toBe("'=1+1")

@@ -47,6 +47,12 @@ export async function csvReader(header: Line, unguard: boolean): Promise<(line: 
   }
 }
 
+/** Whether a line that is no JSON reads like a header: it names a column that there is. */
+export function isHeader({ bytes }: Line): boolean {
+  const names = bytes.toString().split(',')
+  return names.some(name => isColumn(name.trim().replace(/^"(.*)"$/, '$1')))
+}
+
 const columns: Record<string, Column> = {
   accepted: (cell, place, fields) => {
     if (!/^(true|false)$/i.test(cell)) throw dataError(`${place} must be true or false`)
@@ -68,14 +74,24 @@ function columnOf(name: string): Column {
       fields[name] = cell
     }
   }
-  const preference = /^pref(?:erences)?\.(.+)$/s.exec(name)?.[1]
-  if (preference === undefined || preference === '__proto__') {
+  const preference = preferenceOf(name)
+  if (preference === undefined) {
     const known = Object.keys(ConsentDraft.shape).join(', ')
     throw usageError(`the header's "${name}" is no field of a new record`, `there are: ${known}, pref.NAME`)
   }
   return (cell, place, _, single) => {
     single[preference] = typed(cell, place)
   }
+}
+
+function isColumn(name: string): boolean {
+  return Object.hasOwn(ConsentDraft.shape, name) || preferenceOf(name) !== undefined
+}
+
+/** The preference that a column is of; undefined for another column. */
+function preferenceOf(name: string): string | undefined {
+  const preference = /^pref(?:erences)?\.(.+)$/s.exec(name)?.[1]
+  return preference === '__proto__' ? undefined : preference
 }
 
 function quoteProblem(code: unknown): string {

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Context } from '../../../context.ts'
-import { CliError } from '../../../errors/errors.ts'
+import { CliError, usageError } from '../../../errors/errors.ts'
 import { exit } from '../../../errors/exit.ts'
 import { type Line, nameOf, rawOf, readChunks, splitTogether, unreadable } from '../../../io/input.ts'
 import { bodyOf, type Entry, entryOf, jsonFields, jsonFieldsAgain, uncheckedBodyOf } from './entry.ts'
@@ -46,6 +46,7 @@ export async function openSource(ctx: Context, options: SourceOptions, signal: A
     const chunks = splitTogether(hashed(read(), hash), nameOf(file), { quoted: options.format === 'csv' })
     let fieldsOf: (line: Line) => object = areChecked ? jsonFieldsAgain : jsonFields
     let isHead = options.format === 'csv'
+    let isFirst = !isHead && !areChecked
     const toBody = areChecked ? uncheckedBodyOf : bodyOf
     for await (const chunk of chunks) {
       const lines = chunk.filter(hasText)
@@ -57,7 +58,12 @@ export async function openSource(ctx: Context, options: SourceOptions, signal: A
         header = rawOf(head)
         isHead = false
       }
-      yield lines.map(line => entryOf(line, fieldsOf, options.site, toBody))
+      const made = lines.map(line => entryOf(line, fieldsOf, options.site, toBody))
+      if (isFirst && made[0]) {
+        if (made[0].error !== null) await requireNoCsv(made[0].line, nameOf(file))
+        isFirst = false
+      }
+      yield made
     }
   }
   return {
@@ -72,6 +78,16 @@ export async function openSource(ctx: Context, options: SourceOptions, signal: A
 /** Whether a line is more than blanks, which stand between lines; in CSV a cell of blanks alone has quotation marks. */
 function hasText({ bytes }: Line): boolean {
   return bytes.some(byte => byte !== 32 && byte !== 9 && byte !== 13)
+}
+
+/** Throws a usage error where the first line that is no record reads like a header: all others would fail for that alone. */
+async function requireNoCsv(line: Line, name: string): Promise<void> {
+  const { isHeader } = await import('./csv.ts')
+  if (!isHeader(line)) return
+  throw usageError(
+    `line ${line.number} of ${name} is no JSON, and reads like the header of a CSV, so nothing was sent`,
+    'read it as CSV: --format csv',
+  )
 }
 
 function refuse(file: string): (error: unknown) => never {
