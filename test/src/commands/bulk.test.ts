@@ -318,6 +318,24 @@ describe('a file', () => {
     expect(stderr).toContain('2 lines of 4 cannot be sent, so nothing was')
   })
 
+  it.each([
+    ['a line longer than 1 MiB', `"${'x'.repeat(2_000_000)}"\n`, [], 'is longer than 1 MiB'],
+    [
+      'a header in UTF-16',
+      Buffer.from('\ufeffsubject_id\na\n', 'utf16le'),
+      ['--format', 'csv'],
+      'is not valid UTF-8',
+    ],
+  ])(
+    'and a stream that begins with %s: the error says that nothing was sent',
+    async (_, bytes, flags, what) => {
+      const told = expect.stringMatching(new RegExp(`line 1.* ${what}, so nothing was sent`))
+      expect(await inFile(bytes, ...flags)).toMatchObject({ code: 5, stdout: '', stderr: told })
+      expect(await bulk(bytes, ...flags)).toMatchObject({ code: 5, stdout: '', stderr: told })
+      expect(cli.sent()).toEqual([])
+    },
+  )
+
   it('is told of no further than --max-errors', async () => {
     const { stderr } = await inFile('[]\n'.repeat(9), '--max-errors', '2')
     expect(stderr.match(/is no JSON object/g)).toHaveLength(2)

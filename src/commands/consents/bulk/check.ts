@@ -20,18 +20,28 @@ export async function validate(
   signal: AbortSignal,
 ): Promise<Extent> {
   let [lines, wrong] = [0, 0]
-  for await (const entries of source.entries()) {
-    for (const { line, error } of entries) {
-      lines += 1
-      if (error === null) continue
-      wrong += 1
-      await report(ctx, error, `line ${line.number}`)
+  try {
+    for await (const entries of source.entries()) {
+      for (const { line, error } of entries) {
+        lines += 1
+        if (error === null) continue
+        wrong += 1
+        await report(ctx, error, `line ${line.number}`)
+        if (wrong >= maxErrors || signal.aborted) break
+      }
       if (wrong >= maxErrors || signal.aborted) break
     }
-    if (wrong >= maxErrors || signal.aborted) break
+  } catch (error) {
+    throw nothingSent(error)
   }
   if (wrong === 0) return { lines, sha256: source.digest() }
   throw dataError(`${counted(wrong, 'line')} of ${lines} cannot be sent, so nothing was`, 'mend the file')
+}
+
+/** An error that came before anything was sent; one in the data says so. */
+export function nothingSent(error: unknown): unknown {
+  if (!(error instanceof CliError) || error.code !== 'invalid_data') return error
+  return dataError(`${error.message}, so nothing was sent`, error.hint)
 }
 
 /** Fewer lines are just tried: to ask costs a request of the quota itself. */

@@ -5,6 +5,7 @@ import { inGroups } from '../../../io/groups.ts'
 import { rawOf } from '../../../io/input.ts'
 import type { LineResult } from '../../../views/bulk.ts'
 import { bytesOf, senderOf } from './batch.ts'
+import { nothingSent } from './check.ts'
 import { type FailedOut, openFailedOut } from './failed.ts'
 import { linesAtOnce } from './flags.ts'
 import type { BulkOptions, Job } from './job.ts'
@@ -39,7 +40,7 @@ export async function* send(run: Run): AsyncGenerator<readonly LineResult[]> {
   } catch (error) {
     tally.broken = error
     isOver = tally.last === 0 && options.resume === undefined
-    if (tally.last === 0) throw error
+    if (tally.last === 0) throw nothingSent(error)
   } finally {
     if (!isThrough) tally.stop ??= 'its result cannot be written' // or what broke it, which is told instead
     await progress.end()
