@@ -115,6 +115,21 @@ describe('one result per line, in the order of the lines', () => {
     expect(ids(rows)).toEqual(expected)
   })
 
+  it.each([
+    ['nothing', '', [], 'has no line'],
+    ['blank lines', '\n  \n', [], 'has no line'],
+    ['a header', 'subject_id\n', ['--format', 'csv'], 'has no line but its header'],
+  ])('and where there is %s alone says that there is none', async (_, text, flags, told) => {
+    const file = join(folder.path, 'empty')
+    writeFileSync(file, text)
+    const args = ['create', '--site', site, '-q', ...flags, '--file']
+    expect(await cli.run([...args, file])).toEqual({ code: 0, stdout: '', stderr: `${file} ${told}\n` })
+    const piped = await cli.run([...args, '-'], { stdin: text })
+    expect(piped).toEqual({ code: 0, stdout: '', stderr: `standard input ${told}\n` })
+    const dry = await cli.run([...args, '-', '--dry-run'], { stdin: text })
+    expect(dry.stderr).toMatch(new RegExp(`^standard input ${told}\\nwould create 0 records`))
+  })
+
   it('of a file, whose records carry --site unless they name their own', async () => {
     creating()
     const file = join(folder.path, 'two.ndjson')

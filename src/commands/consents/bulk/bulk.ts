@@ -9,7 +9,7 @@ import { validate } from './check.ts'
 import { type BulkOptions, type Job, openJob } from './job.ts'
 import { send } from './run.ts'
 import { exitOf, newTally, type Tally } from './tally.ts'
-import { resumption } from './tell.ts'
+import { resumption, tellEmpty } from './tell.ts'
 
 /**
  * Creates a record for each line, and yields a result for each, in the order of the lines. A file is read through
@@ -60,6 +60,7 @@ function heedSignals({ interruption, warn }: Context, tally: Tally, command: () 
 /** Tells what would be sent, after every line was checked. */
 async function preview(ctx: Context, job: Job, options: BulkOptions, signal: AbortSignal): Promise<void> {
   const { lines } = job.extent ?? (await validate(ctx, job.source, options.maxErrors, signal))
+  if (lines === 0) await tellEmpty(ctx, job)
   const rest = lines - job.before
   await ctx.warn(`would create ${counted(rest)} on ${instanceOf(ctx)}; nothing was sent`)
 }

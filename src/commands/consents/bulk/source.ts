@@ -11,6 +11,8 @@ export type InputFormat = 'ndjson' | 'csv'
 
 /** Where the lines of a bulk create come from. */
 export interface Source {
+  /** What it is called in messages: the file as it was given, or standard input. */
+  readonly name: string
   /** The file's absolute path, where it can be read twice; null for a stream. */
   readonly path: string | null
   /**
@@ -36,6 +38,7 @@ export interface SourceOptions {
 /** Opens a file, or stdin for `-`; the signal ends a stream that may never end by itself. Throws a usage error where it cannot be read. */
 export async function openSource(ctx: Context, options: SourceOptions, signal: AbortSignal): Promise<Source> {
   const { file } = options
+  const name = nameOf(file)
   const isFile = file !== '-' && (await stat(file).catch(refuse(file))).isFile()
   const handle = isFile ? await open(file).catch(refuse(file)) : null
   const read = handle ? await unchanging(handle, file) : () => readChunks(ctx.io, file, signal)
@@ -43,7 +46,7 @@ export async function openSource(ctx: Context, options: SourceOptions, signal: A
   let header: Uint8Array | null = null
   async function* entries(areChecked = false): AsyncGenerator<readonly Entry[]> {
     hash = createHash('sha256')
-    const chunks = splitTogether(hashed(read(), hash), nameOf(file), { quoted: options.format === 'csv' })
+    const chunks = splitTogether(hashed(read(), hash), name, { quoted: options.format === 'csv' })
     let fieldsOf: (line: Line) => object = areChecked ? jsonFieldsAgain : jsonFields
     let isHead = options.format === 'csv'
     let isFirst = !isHead && !areChecked
@@ -60,13 +63,14 @@ export async function openSource(ctx: Context, options: SourceOptions, signal: A
       }
       const made = lines.map(line => entryOf(line, fieldsOf, options.site, toBody))
       if (isFirst && made[0]) {
-        if (made[0].error !== null) await requireNoCsv(made[0].line, nameOf(file))
+        if (made[0].error !== null) await requireNoCsv(made[0].line, name)
         isFirst = false
       }
       yield made
     }
   }
   return {
+    name,
     path: handle ? resolve(file) : null,
     entries,
     digest: () => hash.copy().digest('hex'),

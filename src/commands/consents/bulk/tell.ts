@@ -14,6 +14,7 @@ export async function tell({ ctx, options, job, tally }: Run, isOver: boolean): 
   } else if (tally.interruption.signal.aborted) {
     await ctx.warn(`interrupted after line ${last}: the lines that follow were not sent`)
   } else if (why !== null) await ctx.warn(`stopped after line ${last}: ${why}`)
+  if (last === 0 && why === null) await tellEmpty(ctx, job)
   const before = job.before > 0 ? `, ${job.before} of them in earlier runs` : ''
   const others = `${failed} failed${unknown > 0 ? `, ${unknown} unknown` : ''}`
   await ctx.say(`created ${counted(created)} on ${instanceOf(ctx)}${before}, ${others}`)
@@ -32,6 +33,11 @@ export async function tell({ ctx, options, job, tally }: Run, isOver: boolean): 
   const rest = lost > 0 ? 'the others' : 'what is not created'
   if (command && !isOver && isOpen)
     await ctx.warn(`${isStopped ? 'to go on' : `to try again ${rest}`}: ${command}`)
+}
+
+/** Tells that there is no line: most often what was to write them has failed. */
+export async function tellEmpty({ warn }: Context, { source }: Pick<Job, 'source'>): Promise<void> {
+  await warn(`${source.name} has no line${source.header() ? ' but its header' : ''}`)
 }
 
 /** The command that goes on with a job; null where none can. */
