@@ -6,9 +6,10 @@ import { exit } from '../errors/exit.ts'
 import type { Host } from '../io/io.ts'
 import { beginRun } from './begin.ts'
 import { groupCommit } from './commit.ts'
+import { findRun } from './find.ts'
 import { type Holder, holderOf, isAtWork } from './holder.ts'
 import { busy, encode, events, isEnded, type Log, mark, readHeader } from './log.ts'
-import { findRun, pathOf, type Run, removeBefore } from './runs.ts'
+import { pathOf, type Run, removeBefore } from './runs.ts'
 
 /** What the header of every job tells, beside what its kind does. */
 export interface JobHeader {
@@ -24,13 +25,15 @@ export interface Kind<Header extends JobHeader> {
   readonly folder: string
   readonly header: z.ZodType<Header>
   readonly host: Pick<Host, 'pid' | 'kill'>
+  /** The command that goes on with a job of another profile or instance; null for a job of those in use. */
+  elsewhere(header: Header): string | null
   /** What to do where a journal is damaged, and where none can be written. */
   readonly hints: { readonly damaged: string; readonly unwritable: string }
 }
 
 /** The journals of one kind of job. An event is any JSON but `["r"]`. */
 export interface Journals<Header, Event> {
-  /** The last run of a job, by the job's id or `last`. Throws a usage error where there is none. */
+  /** The last run of a job by its id, or with `last` of the last job here. Throws a usage error where there is none. */
   find(wanted: string): Promise<Run>
   /** The header of a run that no process works on. Throws where one does. */
   readIdle(run: Run): Promise<Header>
@@ -77,7 +80,7 @@ export function journalsOf<Header extends JobHeader, Event>(kind: Kind<Header>):
     yield* since(run)
   }
   return {
-    find: wanted => findRun(kind.folder, wanted),
+    find: wanted => findRun(kind, wanted),
     readIdle,
     before,
     since,

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Context } from '../context.ts'
 import { type Journals, journalsOf } from '../journal/journals.ts'
 import type { Run } from '../journal/runs.ts'
+import { elsewhere } from '../settings/begun.ts'
 import { apply } from './apply.ts'
 import { type Event, Header, type Job, newJob } from './job.ts'
 
@@ -14,11 +15,17 @@ export function eraseJournals({
     folder: join(settings.stateFolder, 'erasures'),
     header: Header,
     host,
+    elsewhere: header => elsewhere(settings, header, commandOf(header)),
     hints: {
       damaged: 'consentctl subject find shows what is left; consentctl subject erase erases it',
       unwritable: 'CONSENTCTL_STATE_DIR names a folder that can be written',
     },
   })
+}
+
+/** The command that goes on with a job, where it was begun. */
+export function commandOf({ job }: Header): string {
+  return `consentctl subject resume ${job}`
 }
 
 /** Milliseconds after which nobody is still about to begin a job. */

@@ -1,11 +1,10 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Context } from '../../context.ts'
-import { CliError, usageError } from '../../errors/errors.ts'
+import { CliError } from '../../errors/errors.ts'
 import { exit } from '../../errors/exit.ts'
-import { requireBaseUrl } from '../../settings/settings.ts'
-import type { Header } from '../../subject/job.ts'
-import { eraseJournals, readJob } from '../../subject/journals.ts'
+import { requireHere } from '../../settings/begun.ts'
+import { commandOf, eraseJournals, readJob } from '../../subject/journals.ts'
 import { probeReceipts, receiptOfJob, receiptsFolder, type StoredReceipt } from '../../subject/receipts.ts'
 import { erasureView } from '../../views/subject.ts'
 import { action, given } from '../action.ts'
@@ -22,8 +21,9 @@ export function resume(command: Command, ctx: Context): void {
       'after',
       `
 Deletes what is left of the plan that was confirmed, verifies, and makes the receipt. It can be killed at
-any step and resumed again: nothing is deleted twice, and a job has one receipt. Jobs that are not over
-are in the folder of the state, with the data subject in clear, for you alone.
+any step and resumed again: nothing is deleted twice, and a job has one receipt. The last job is that of
+the profile and instance in use. Jobs that are not over are in the folder of the state, with the data
+subject in clear, for you alone.
 
 Examples:
   $ consentctl subject resume last
@@ -40,7 +40,7 @@ Examples:
         })
         if ('receipt' in run) return await over(ctx, run)
         const job = await readJob(journals, run)
-        requireSame(ctx, job.header)
+        requireHere(ctx.settings, job.header, commandOf(job.header))
         const made = await receiptOfJob(folder, run.job)
         if (!made && job.isPlanned) await probeReceipts(ctx)
         const journal = await journals.resume(run)
@@ -56,16 +56,6 @@ Examples:
 async function over(ctx: Context, made: StoredReceipt): Promise<Output<unknown>> {
   const code = await tellReceipt(ctx, made)
   return many(erasureView, pagesOf(made.receipt.records), { exit: () => code }) as Output<unknown>
-}
-
-/** A job goes on where it began: what it deleted elsewhere is not there. */
-function requireSame({ settings }: Context, { job, profile, base_url }: Header): void {
-  const now = { profile: settings.profile.value, base_url: requireBaseUrl(settings) }
-  if (now.base_url === base_url && now.profile === profile) return
-  throw usageError(
-    `the job was begun with the profile ${profile} at ${base_url}, and now it is ${now.profile} at ${now.base_url}`,
-    `consentctl subject resume ${job} -p ${profile} --base-url ${base_url}`,
-  )
 }
 
 function notBegun(job: string): CliError {

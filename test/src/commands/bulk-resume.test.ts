@@ -214,6 +214,23 @@ describe('a job that was stopped', () => {
     expect(posts()).toEqual([])
   })
 
+  it('is the last one of the profile and instance in use, though another began a later one', async () => {
+    const job = await stopped()
+    const begun = ['create', '--concurrency', '1', '--site', site, '--file', write(text('b', 'c'))]
+    const later = await cli.run(begun, { env: { CONSENTCTL_PROFILE: 'other' } })
+    expect([later.code, readdirSync(jobs()).length]).toEqual([6, 2])
+    serve()
+    write(text('a', 'b', 'c', 'd'))
+    const { code, stderr } = await create('--resume', 'last')
+    expect([code, stderr]).toEqual([0, expect.stringContaining('created 4 records on default@')])
+    const none = await create('--resume', 'last')
+    expect(none.code).toBe(2)
+    expect(none.stderr).toContain('no job of this profile and instance')
+    const [other = ''] = readdirSync(jobs()).map(name => name.slice(0, 36))
+    expect(none.stderr).toContain(`create --resume ${other} -p other --base-url ${cli.instance.url}`)
+    expect(other).not.toBe(job)
+  })
+
   it('that is not there is a usage error', async () => {
     expect(await create('--resume', 'last')).toMatchObject({ code: 2 })
     expect(await create('--resume', '../../etc')).toMatchObject({ code: 2 })

@@ -8,11 +8,16 @@ export type Header = z.output<typeof Header>
 export type Counted = readonly ['n', number]
 
 /** Journals of jobs that count. */
-export function counting(folder: string, host: Kind<Header>['host'] = process): Journals<Header, Counted> {
+export function counting(
+  folder: string,
+  host: Kind<Header>['host'] = process,
+  elsewhere: Kind<Header>['elsewhere'] = () => null,
+): Journals<Header, Counted> {
   return journalsOf<Header, Counted>({
     folder,
     header: Header,
     host,
+    elsewhere,
     hints: { damaged: 'count again', unwritable: 'count elsewhere' },
   })
 }

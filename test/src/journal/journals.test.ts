@@ -81,6 +81,22 @@ describe('a job that was stopped', () => {
     expect(await numbersOf(journals.before(first))).toEqual([])
   })
 
+  it('is the last of those that are here; one that is elsewhere is found by its id, and told of where there is no other', async () => {
+    const folder = fresh()
+    const here = await left(counting(folder), 1)
+    const there = await left(counting(folder), 2)
+    utimesSync(pathOf(here), 1, 1)
+    const commandOf = ({ job }: Header) => `count on with ${job}`
+    const journals = counting(folder, process, header => (header.job === here.job ? null : commandOf(header)))
+    expect(await journals.find('last')).toMatchObject(here)
+    expect(await journals.find(there.job)).toMatchObject(there)
+    const nowhere = counting(folder, process, commandOf)
+    const hint = expect.stringContaining(commandOf({ ...there, pid: 1, note: '' }))
+    await expect(nowhere.find('last')).rejects.toMatchObject({ exit: 2, hint })
+    writeFileSync(pathOf(there), '')
+    expect(await nowhere.find('last')).toMatchObject(there) // whose it is nobody can tell
+  })
+
   it('goes on in a run of its own, which has all of the earlier ones and takes their place', async () => {
     const folder = fresh()
     const journals = counting(folder)

@@ -14,13 +14,14 @@ async function killedAfter(
   at: ReturnType<typeof place>,
   job: string,
   events: readonly Event[],
+  profile = 'default',
 ): Promise<void> {
   const host = { pid: 2 ** 22 + 1, kill: () => {} }
   const journals = eraseJournals({ settings: { stateFolder: at.state }, host } as unknown as Context)
   const header: Header = {
     version: 1,
     job,
-    profile: 'default',
+    profile,
     base_url: cli.instance.url,
     subjects: [maria],
     ticket: 'T',
@@ -68,6 +69,18 @@ it('does not know who deleted a record that is gone, and was about to be deleted
     'deleted',
   ])
   expect(started_at).toBe('2026-11-21T00:00:00.000Z')
+})
+
+it('of the last job goes on with that of the profile in use, and says where the last one of another is', async () => {
+  const instance = holds(cli, 3)
+  const at = place(cli)
+  await killedAfter(at, uuid(77), [...planned, ['P']])
+  await killedAfter(at, uuid(78), [...planned, ['P']], 'other')
+  expect(await at.run('resume', 'last')).toMatchObject({ code: 0 })
+  expect([instance.deletions.length, at.journals()]).toEqual([3, [`${uuid(78)}.1`]])
+  const { code, stderr } = await at.run('resume', 'last')
+  expect(code).toBe(2)
+  expect(stderr).toContain(`consentctl subject resume ${uuid(78)} -p other --base-url ${cli.instance.url}`)
 })
 
 it('makes no second receipt for a job that was killed after its first', async () => {

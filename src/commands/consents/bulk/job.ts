@@ -3,11 +3,13 @@ import type { Context } from '../../../context.ts'
 import { CliError, usageError } from '../../../errors/errors.ts'
 import { exit } from '../../../errors/exit.ts'
 import type { Run } from '../../../journal/runs.ts'
+import { requireHere } from '../../../settings/begun.ts'
 import { requireBaseUrl } from '../../../settings/settings.ts'
 import { type Extent, requireQuota, validate } from './check.ts'
 import {
   type BulkJournals,
   bulkJournals,
+  commandOf,
   createJournal,
   type Header,
   type Journal,
@@ -103,16 +105,9 @@ function headerOf(ctx: Context, file: string, { lines, sha256 }: Extent, options
   }
 }
 
-/** A job goes on where it began: what it sent elsewhere is not there. */
+/** Throws a usage error where a job was begun elsewhere, or otherwise. */
 function requireSame({ settings }: Context, header: Header, options: BulkOptions): void {
-  const now = { profile: settings.profile.value, base_url: requireBaseUrl(settings) }
-  for (const name of ['base_url', 'profile'] as const) {
-    if (now[name] === header[name]) continue
-    throw usageError(
-      `the job was begun with ${name} ${header[name]}, and now it is ${now[name]}`,
-      `consentctl create --resume ${header.job} -p ${header.profile} --base-url ${header.base_url}`,
-    )
-  }
+  requireHere(settings, header, commandOf(header))
   const { siteFlag, format } = options
   if (siteFlag !== undefined && siteFlag !== header.site) throw usageError('the job has another --site')
   if (format && format !== header.format) throw usageError(`the job's file is read as ${header.format}`)

@@ -4,6 +4,7 @@ import * as z from 'zod'
 import type { Context } from '../../../context.ts'
 import { type Journals, journalsOf, type Journal as Log } from '../../../journal/journals.ts'
 import type { Run } from '../../../journal/runs.ts'
+import { elsewhere } from '../../../settings/begun.ts'
 import { type Known, known, settled } from './known.ts'
 
 /** What a job is about. No key and nothing of the records is in a journal. */
@@ -64,11 +65,17 @@ export function bulkJournals({ settings, host }: Context): BulkJournals {
     },
     header: Header,
     host,
+    elsewhere: header => elsewhere(settings, header, commandOf(header)),
     hints: {
       damaged: 'consentctl list shows which records were made',
       unwritable: 'CONSENTCTL_STATE_DIR names a folder that can be written; --file - needs none',
     },
   })
+}
+
+/** The command that goes on with a job, where it was begun. */
+export function commandOf({ job }: Header): string {
+  return `consentctl create --resume ${job}`
 }
 
 export async function createJournal(journals: BulkJournals, header: Header): Promise<Journal> {
