@@ -64,7 +64,7 @@ async function migrated(
     return { sql, publicSql, replicas: replicas.length > 0 ? new Replicas(replicas) : undefined, close }
   } catch (cause) {
     await close()
-    throw unusable(cause)
+    throw unusable(cause, connection)
   }
 }
 
@@ -79,18 +79,22 @@ const hints: readonly (readonly [codes: RegExp, hint: string])[] = [
   [/^42501$/, 'its user must be allowed to create tables: alter database … owner to …'],
 ]
 
-function unusable(cause: unknown): OperatorError {
+/** What to check where the code says no more: of a database that does not answer, and of another. */
+const checks = {
+  url: ['check that PostgreSQL runs, and the host and port of the URL', 'check the database URL'],
+  folder: [
+    'see that nobody holds it up, as psql does with an open transaction, and run it again',
+    'check the data folder',
+  ],
+} as const
+
+function unusable(cause: unknown, { target }: Connection): OperatorError {
   const code = codeOf(cause) ?? ''
   const hint = hints.find(([codes]) => codes.test(code))?.[1]
   const isAway = hint === undefined && ['lost', 'unavailable'].includes(troubleOf(cause) ?? '')
+  const [ifAway, ifThere] = checks['url' in target ? 'url' : 'folder']
   return new OperatorError(
     `the database cannot be used: ${(cause as Error).message || code || String(cause)}`,
-    {
-      obstacle: isAway ? 'unavailable' : 'settings',
-      hint:
-        hint ??
-        (isAway ? 'check that PostgreSQL runs, and the host and port of the URL' : 'check the database URL'),
-      cause,
-    },
+    { obstacle: isAway ? 'unavailable' : 'settings', hint: hint ?? (isAway ? ifAway : ifThere), cause },
   )
 }

@@ -1,4 +1,6 @@
-import { existsSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, mkdirSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { runBinary, useFolder } from '../support/cli.ts'
@@ -44,6 +46,19 @@ it('a PostgreSQL that does not answer is temporary, and says what to check', asy
   expect(code).toBe(7)
   expect(stderr).toContain('check that PostgreSQL runs')
   expect(stderr).not.toContain('secret-of-mine')
+})
+
+it('an embedded database that does not answer is temporary, and has no URL to check', async () => {
+  const data = join(folder.path, 'held')
+  mkdirSync(data)
+  const busy = createServer(() => {}).listen(join(data, '.s.PGSQL.5432'))
+  await once(busy, 'listening')
+  const { code, stderr } = await runBinary([...account, 'a@example.com', '--data-dir', data], { env: env() })
+  busy.close()
+  expect(code, stderr).toBe(7)
+  expect(stderr).toContain('CONNECT_TIMEOUT')
+  expect(stderr).toContain('psql does with an open transaction')
+  expect(stderr).not.toContain('URL')
 })
 
 it('a folder that no file system would make is an error, not a wait for ever', async () => {
