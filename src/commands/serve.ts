@@ -44,8 +44,8 @@ Examples:
         const { serve } = await ctx.loadServer()
         const server = await serve(options, serverHost(ctx))
         try {
-          if (!stop.isAsked()) await ctx.io.out.write(`consentctl is serving on ${server.url}\n`)
-          if (folder && !stop.isAsked()) await welcome(ctx, server, folder)
+          const hints = folder && !stop.isAsked() ? await welcome(ctx, server, folder) : ''
+          if (!stop.isAsked()) await ctx.io.out.write(`consentctl is serving on ${server.url}\n${hints}`)
           await stop.asked
           stop.onInsistence(() => server.hurry())
         } finally {
@@ -79,15 +79,15 @@ function stopSignal({ host }: Context) {
   }
 }
 
-/** On the very first start an account and a profile for it; always what to try next. */
-async function welcome(ctx: Context, server: RunningServer, folder: string): Promise<void> {
+/** On the very first start makes an account and a profile for it; resolves to what to try next. */
+async function welcome(ctx: Context, server: RunningServer, folder: string): Promise<string> {
   const { out } = ctx.io
   if (!server.isEmpty) {
     const profile = profileFor(folder, server.url)
     const hint = profile
       ? commandFor(ctx, profile, 'list')
       : `npx consentctl auth login -p NAME --base-url ${server.url}`
-    return await out.write(`In another terminal, try: ${hint}\n`)
+    return `In another terminal, try: ${hint}\n`
   }
   const account = await server.createAccount({ email: 'owner@localhost', site: 'My first site' })
   // Before anything else can fail: nothing but hashes of these is kept.
@@ -99,18 +99,19 @@ This is the first start, so there is an account for you now. Its secrets are sho
   site        ${account.site.id} (${account.site.name})
   site token  ${account.site.token}
   API key     ${account.api_key}
+
 `)
   const profile = freeProfile(folder, 'local')
   const { site, user, api_key } = account
   await saveProfile(folder, profile, { base_url: server.url, site: site.id, email: user.email }, api_key)
-  await out.write(`
+  return `
 The key is stored in the profile "${profile}" (${folder}). In another terminal, try:
 
   ${commandFor(ctx, profile, 'create --subject maria@example.com --accepted --pref marketing=true')}
   ${commandFor(ctx, profile, 'list')}
   npx consentctl --help
 
-`)
+`
 }
 
 /** A command as it must be typed to reach a profile: by its name, unless that is what applies anyway. */

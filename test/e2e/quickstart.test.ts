@@ -33,6 +33,14 @@ it('overwrites no profile and no key, and names its own in the commands to try',
   expect(await server.end('SIGTERM')).toBe(0)
 })
 
+it('says that it serves once the account and the key are there: whoever waits for that line can use it', async () => {
+  const server = await startServer(['--quickstart', '--port', '0'], env)
+  const { api_key } = stored('credentials.json').local
+  expect(server.output()).toContain(api_key)
+  expect(await runBinary(['list'], { env })).toMatchObject({ code: 0 })
+  expect(await server.end('SIGTERM')).toBe(0)
+})
+
 it('makes nothing when its settings are wrong', async () => {
   const ran = await runBinary(['serve', '--quickstart', '--port', '0'], {
     env: { ...env, CONSENTCTL_PROFILE: 'nope', NODE_DISABLE_COMPILE_CACHE: '1' },
