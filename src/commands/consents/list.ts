@@ -54,7 +54,7 @@ export function list(command: Command, ctx: Context): void {
     .option('--all', 'every record, on a terminal too')
     .option('--cursor <cursor>', 'go on where an earlier list ended')
     .option('--max-requests <n>', 'send at most so many requests')
-    .option('--concurrency <n>', 'how many requests of a long list are under way at once, to 64 (8)')
+    .option('--concurrency <n>', 'how many requests of a long list at once, from 1 to 64; 8 if not given')
     .addHelpText(
       'after',
       `

@@ -32,7 +32,7 @@ export function bulkFlags(command: Command): Command {
     .option('--file <path|->', 'create a record for each line of a file, or of standard input')
     .option('--format <ndjson|csv>', 'what the lines are; else by the file’s name: .csv, or else NDJSON')
     .option('--csv-unguard', "take away the ' that guards cells beginning with = + - @ in CSV")
-    .option('--concurrency <n>', 'how many requests are under way at once, from 1 to 64 (8)')
+    .option('--concurrency <n>', 'how many requests are under way at once, from 1 to 64; 8 if not given')
     .option('--max-errors <n>', 'stop when so many lines failed')
     .option('--fail-fast', 'stop at the first line that fails')
     .option('--failed-out <path>', 'a new file for the lines that failed, as they came')
