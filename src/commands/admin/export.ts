@@ -30,8 +30,9 @@ The file holds every table as it is at one moment, and whatever the service keep
 hashes of keys, what sessions and documents are signed with. Only its owner can read it; keep it as safe as the
 database. "admin import" makes another database of it: the embedded one, or one of any version of PostgreSQL.
 
-It works beside a running server, but what that writes afterwards is not in the file: stop it first where the
-service is to move. The embedded database serves nobody else meanwhile.
+It works beside a running server: on PostgreSQL one read-only transaction (repeatable read) sees every table as
+it was when it began. What is written afterwards is not in the file, so stop the server first where the service
+is to move, and on a Citus cluster always. The embedded database serves nobody else meanwhile.
 
 Examples:
   $ consentctl admin export consents.ndjson

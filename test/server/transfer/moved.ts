@@ -6,10 +6,12 @@ import { tableNames } from '../../../server/transfer/tables.ts'
 /** Never aborted. */
 const { signal } = new AbortController()
 
-export async function exportText(sql: Sql): Promise<string> {
+/** The text of an export; `meanwhile` is done at each piece of it. */
+export async function exportText(sql: Sql, meanwhile = async () => {}): Promise<string> {
   let text = ''
   const write = async (piece: string) => {
     text += piece
+    await meanwhile()
   }
   await exportAll(sql, { write, signal }, { rows: 0, records: 0 })
   return text
