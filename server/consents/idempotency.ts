@@ -25,7 +25,7 @@ export function refuseIdempotencyKey(header: (name: string) => string | undefine
   if (header('idempotency-key') === undefined) return
   throw new Failure(
     'invalid_request',
-    'Idempotency-Key: must not be given with a batch, each row of which has its own idempotency_key',
+    'Idempotency-Key: must not be given with a batch, each row of which may have its own idempotency_key',
   )
 }
 

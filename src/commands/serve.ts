@@ -45,7 +45,8 @@ Examples:
         const server = await serve(options, serverHost(ctx))
         try {
           const hints = folder && !stop.isAsked() ? await welcome(ctx, server, folder) : ''
-          if (!stop.isAsked()) await ctx.io.out.write(`consentctl is serving on ${server.url}\n${hints}`)
+          const serving = stop.isAsked() ? '' : `consentctl is serving on ${server.url}\n`
+          await ctx.io.out.write(serving + hints)
           await stop.asked
           stop.onInsistence(() => server.hurry())
         } finally {
@@ -89,11 +90,13 @@ async function welcome(ctx: Context, server: RunningServer, folder: string): Pro
       : `npx consentctl auth login -p NAME --base-url ${server.url}`
     return `In another terminal, try: ${hint}\n`
   }
+  // Where this cannot be written no account is made, whose secrets nobody would see.
+  await out.write(
+    '\nThis is the first start, so an account is made for you. Its secrets are shown this once:\n\n',
+  )
   const account = await server.createAccount({ email: 'owner@localhost', site: 'My first site' })
   // Before anything else can fail: nothing but hashes of these is kept.
-  await out.write(`
-This is the first start, so there is an account for you now. Its secrets are shown this once:
-
+  await out.write(`\
   e-mail      ${account.user.email}
   password    ${account.user.password}
   site        ${account.site.id} (${account.site.name})

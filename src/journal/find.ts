@@ -8,10 +8,10 @@ import { pathOf, type Run, runsIn } from './runs.ts'
  * error where there is none, which tells of the last one elsewhere.
  */
 export async function findRun<Header extends JobHeader>(kind: Kind<Header>, wanted: string): Promise<Run> {
-  const isAny = wanted !== 'last'
+  const isNamed = wanted !== 'last'
   let other: string | null = null
-  for (const run of await runsIn(kind.folder, isAny ? wanted : undefined)) {
-    const command = isAny ? null : await elsewhere(kind, run)
+  for (const run of await runsIn(kind.folder, isNamed ? wanted : undefined)) {
+    const command = isNamed ? null : await elsewhere(kind, run)
     if (command === null) return run
     other ??= command
   }
@@ -22,7 +22,7 @@ export async function findRun<Header extends JobHeader>(kind: Kind<Header>, want
     )
   }
   throw usageError(
-    `there is no job ${isAny ? `${wanted} ` : ''}to go on with`,
+    `there is no job ${isNamed ? `${wanted} ` : ''}to go on with`,
     `jobs that are not over are in ${kind.folder}`,
   )
 }

@@ -1,7 +1,19 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, it } from 'vitest'
-import { runBinary, useFolder } from '../support/cli.ts'
+import { binary, runBinary, useFolder } from '../support/cli.ts'
 import { startServer } from '../support/server.ts'
 
 const folder = useFolder()
@@ -58,6 +70,17 @@ it('has shown the secrets when the profile cannot be stored, and stops with an e
   expect(ran.stderr).toMatch(/^error: /m)
   const wasMade = readdirSync(home).includes('.local')
   expect(/sk-\w{60}/.test(ran.stdout)).toBe(wasMade)
+})
+
+it.skipIf(!existsSync('/dev/full'))('makes no account whose secrets cannot be written', async () => {
+  const full = openSync('/dev/full', 'w')
+  const words = [binary, 'serve', '--quickstart', '--port', '0']
+  const child = spawn(process.execPath, words, { env, stdio: ['ignore', full, 'ignore'] })
+  expect(await once(child, 'exit')).not.toEqual([0, null])
+  closeSync(full)
+  const server = await startServer(['--quickstart', '--port', '0'], env)
+  expect(server.output()).toMatch(/sk-\w{60}/)
+  expect(await server.end('SIGTERM')).toBe(0)
 })
 
 it('keeps its database from others, in a folder that was open to them', async () => {

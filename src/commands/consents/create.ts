@@ -37,8 +37,9 @@ given. What list prints has more fields, such as id: choose the ones above befor
 
 A file is checked whole before anything is sent. Each line has a result, in the order of the lines. A
 file's job that was stopped, even killed, goes on with --resume, and no line is created twice: lines that
-failed are tried again. The last job is that of the profile and instance in use. Standard input cannot be
-resumed. Exit code 8: some lines are created and some not; 11: none failed, but of some the answer was lost.
+failed are tried again. "--resume last" is the last job of the profile and instance in use. Standard input
+cannot be resumed. Exit code 8: some lines are created and some not; 11: none failed, but of some the
+answer was lost.
 
 Examples:
   $ consentctl create --site 0190… --subject maria@example.com --accepted --pref marketing=true

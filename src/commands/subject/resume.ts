@@ -21,7 +21,7 @@ export function resume(command: Command, ctx: Context): void {
       'after',
       `
 Deletes what is left of the plan that was confirmed, verifies, and makes the receipt. It can be killed at
-any step and resumed again: nothing is deleted twice, and a job has one receipt. The last job is that of
+any step and resumed again: nothing is deleted twice, and a job has one receipt. "last" is the last job of
 the profile and instance in use. Jobs that are not over are in the folder of the state, with the data
 subject in clear, for you alone.
 

@@ -236,7 +236,7 @@ describe('400', () => {
       headers: { 'idempotency-key': key },
       body: { records: [row({ idempotency_key: 'of the row' })] },
     })
-    expectRefused(answer, 'each row of which has its own idempotency_key')
+    expectRefused(answer, 'each row of which may have its own idempotency_key')
     expect(await countOf(owner)).toBe(before)
   })
 })

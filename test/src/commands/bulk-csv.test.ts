@@ -128,15 +128,19 @@ describe('a line of CSV', () => {
     },
   )
 
-  it.each(['a,b', '{"subject_id":"a"', '["accepted"]', '{"x":1,"accepted":true}'])(
-    'is nothing that a line of NDJSON is taken for: %s',
-    async bad => {
-      const { code, stderr } = await cli.run(['create', '--file', '-', '--site', site], {
-        stdin: `${bad}\n${bad}\n`,
-      })
-      expect([code, stderr.match(/line \d+/g)]).toEqual([5, ['line 1', 'line 2']])
-    },
-  )
+  it.each([
+    'a,b',
+    '{"subject_id":"a"',
+    '{"a":1, accepted, "b":2}',
+    ' {"note":"x,accepted,y"}',
+    '["a","accepted","b"]',
+    '{"x":1,"accepted":true}',
+  ])('is nothing that a line of NDJSON is taken for: %s', async bad => {
+    const { code, stderr } = await cli.run(['create', '--file', '-', '--site', site], {
+      stdin: `${bad}\n${bad}\n`,
+    })
+    expect([code, stderr.match(/line \d+/g)]).toEqual([5, ['line 1', 'line 2']])
+  })
 
   it('keeps the guard of spreadsheets as text, and --csv-unguard takes it away', async () => {
     expect((await feed("subject_id\n'=1+1\n")).bodies[0]?.['subject_id']).toBe("'=1+1")

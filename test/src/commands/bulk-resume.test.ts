@@ -166,6 +166,31 @@ describe('a job that was stopped', () => {
     expect(late.stderr).toContain('2 lines may have been made or not')
   })
 
+  it('hands out what was rejected though lines are lost for good: no other run would', async () => {
+    serve({ a: [503, 'unavailable'] })
+    await create('--file', write(text('a', 'b')), '--site', site)
+    rewrite(line => line.replace(/^(\["[sd]",)2,.*$/, '["f",2,"x"]').replace(/^(\["s",1,)\d+\]$/, '$10]'))
+    serve({ b: [400, 'invalid_request'] })
+    const ran = await create('--resume', 'last')
+    expect([ran.code, ran.rows.map(row => row.result)]).toEqual([8, ['unknown', 'failed']])
+    expect(ran.stderr).toContain(
+      '1 line may have been made or not: consentctl list, before you create it again',
+    )
+    expect(ran.stderr).toContain('to try again the others: consentctl create')
+    const last = await create('--resume', 'last', '--failed-out', failedOut())
+    expect([last.code, readFileSync(failedOut(), 'utf8')]).toEqual([8, text('b')])
+    expect(last.stderr).not.toContain('--resume')
+    expect(readdirSync(jobs())).toEqual([])
+  })
+
+  it('is not gone on with by a CSV: that is another file, and no format makes it the same', async () => {
+    const job = await stopped()
+    write('subject_id,accepted\nb,true\n')
+    const { code, stderr } = await create('--resume', job)
+    expect([code, stderr.includes('--format csv')]).toEqual([5, false])
+    expect(posts()).toEqual([])
+  })
+
   it.each([
     ['of an instance that honours no key', false],
     ['of standard input', true],

@@ -47,9 +47,11 @@ export async function csvReader(header: Line, unguard: boolean): Promise<(line: 
   }
 }
 
-/** Whether a line that is no JSON reads like a header: it names a column that there is. */
+/** Whether a line reads like a header, and not like JSON: it names a column that there is. */
 export function isHeader({ bytes }: Line): boolean {
-  const names = bytes.toString().split(',')
+  const text = bytes.toString()
+  if (/^\s*[{[]/.test(text)) return false
+  const names = text.split(',')
   return names.some(name => isColumn(name.trim().replace(/^"(.*)"$/, '$1')))
 }
 

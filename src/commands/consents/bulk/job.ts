@@ -65,7 +65,7 @@ export async function openJob(ctx: Context, options: BulkOptions, signal: AbortS
       return { source, extent: null, journal: null, before: 0 }
     }
     const extent = await validate(ctx, source, options.maxErrors, signal)
-    if (header && header.sha256 !== extent.sha256) throw otherFile(source.path, header)
+    if (header && !signal.aborted && header.sha256 !== extent.sha256) throw otherFile(source.path, header)
     const before = run ? await countDone(journals, run) : 0
     if (options.dryRun || signal.aborted) return { source, extent, journal: null, before }
     if (!options.ignoreQuota) await requireQuota(ctx, extent.lines - before)
@@ -82,8 +82,8 @@ export async function openJob(ctx: Context, options: BulkOptions, signal: AbortS
 function sourceOptions(options: BulkOptions, header: Header | null) {
   const file = options.file ?? header?.file ?? '-'
   const format = options.format ?? (/\.csv$/i.test(file) ? 'csv' : 'ndjson')
-  if (!header) return { file, format, site: options.site, unguard: options.csvUnguard }
-  return { file, format: header.format, site: header.site, unguard: header.unguard }
+  if (!header) return { file, format, site: options.site, unguard: options.csvUnguard, isResumed: false }
+  return { file, format: header.format, site: header.site, unguard: header.unguard, isResumed: true }
 }
 
 function headerOf(ctx: Context, file: string, { lines, sha256 }: Extent, options: BulkOptions): Header {

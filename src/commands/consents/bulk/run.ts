@@ -102,7 +102,7 @@ function stop(tally: Tally, error: unknown): void {
  * sent twice.
  */
 async function finish({ ctx, job, tally }: Run, failedOut: FailedOut | null): Promise<boolean> {
-  const mayBeFound = async () => tally.unknown > 0 && (await honoursKey(ctx).catch(() => true))
+  const mayBeFound = async () => tally.unknown > tally.lost && (await honoursKey(ctx).catch(() => true))
   const isResumable = job.journal !== null && (tally.stop !== null || (await mayBeFound()))
   if (!isResumable) tally.lost = tally.unknown
   await failedOut?.close(!isResumable)

@@ -33,6 +33,8 @@ export interface SourceOptions {
   /** The site of lines that name none. */
   readonly site: string | undefined
   readonly unguard: boolean
+  /** Whether an earlier run has read it. */
+  readonly isResumed: boolean
 }
 
 /** Opens a file, or stdin for `-`; the signal ends a stream that may never end by itself. Throws a usage error where it cannot be read. */
@@ -49,7 +51,7 @@ export async function openSource(ctx: Context, options: SourceOptions, signal: A
     const chunks = splitTogether(hashed(read(), hash), name, { quoted: options.format === 'csv' })
     let fieldsOf: (line: Line) => object = areChecked ? jsonFieldsAgain : jsonFields
     let isHead = options.format === 'csv'
-    let isFirst = !isHead && !areChecked
+    let isFirst = !isHead && !options.isResumed && !areChecked
     const toBody = areChecked ? uncheckedBodyOf : bodyOf
     for await (const chunk of chunks) {
       const lines = chunk.filter(hasText)
@@ -79,7 +81,7 @@ export async function openSource(ctx: Context, options: SourceOptions, signal: A
   }
 }
 
-/** Whether a line is more than blanks, which stand between lines; in CSV a cell of blanks alone has quotation marks. */
+/** Whether a line is more than blanks, which stand between lines; in CSV a cell of blanks alone must have quotation marks. */
 function hasText({ bytes }: Line): boolean {
   return bytes.some(byte => byte !== 32 && byte !== 9 && byte !== 13)
 }
@@ -89,7 +91,7 @@ async function requireNoCsv(line: Line, name: string): Promise<void> {
   const { isHeader } = await import('./csv.ts')
   if (!isHeader(line)) return
   throw usageError(
-    `line ${line.number} of ${name} is no JSON, and reads like the header of a CSV, so nothing was sent`,
+    `line ${line.number} of ${name} is no record, and reads like the header of a CSV, so nothing was sent`,
     'read it as CSV: --format csv',
   )
 }

@@ -36,7 +36,7 @@ export async function tell({ ctx, options, job, tally }: Run, isOver: boolean): 
 }
 
 /** Tells that there is no line: most often what was to write them has failed. */
-export async function tellEmpty({ warn }: Context, { source }: Pick<Job, 'source'>): Promise<void> {
+export async function tellEmpty({ warn }: Context, { source }: Job): Promise<void> {
   await warn(`${source.name} has no line${source.header() ? ' but its header' : ''}`)
 }
 
