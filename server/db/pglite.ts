@@ -11,10 +11,15 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
 import { PGlite } from '@electric-sql/pglite'
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
 import { parseTarGzip } from 'nanotar'
 import { filesName, socketName } from './connect.ts'
+
+// V8 compiles a function of WebAssembly again, slowly, to run faster, once about so many bytes of its code have run. With its own
+// 1.8 million (13 since Node.js 22) half of a start goes into functions that run for a moment; busy ones come to it all the same.
+setFlagsFromString('--wasm-tiering-budget=100000000')
 
 type StreamOptions = Parameters<PGlite['execProtocolRawStream']>[1]
 
