@@ -74,6 +74,8 @@ export default defineConfig({
           isolate: true, // much of it measures time, which nobody else in the process must take
           include: ['test/e2e/**/*.test.ts'],
           exclude: timed,
+          maxWorkers: 3, // half of it waits: for processes to start, to be killed, and to end
+          sequence: { groupOrder: 1 },
           testTimeout: 120_000,
           hookTimeout: 60_000,
         },
@@ -85,7 +87,7 @@ export default defineConfig({
           isolate: true,
           include: timed,
           maxWorkers: 1,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
           testTimeout: 120_000,
           hookTimeout: 60_000,
         },

@@ -128,7 +128,7 @@ async function allRecords(url: string, key: string): Promise<{ id: string; conse
 }
 
 it('never makes two records of a line on an instance that knows no Idempotency-Key, and tells of each that may be made', async () => {
-  Object.assign(records, { wait: 2, loss: 0.01, honours: false })
+  Object.assign(records, { wait: 20, loss: 0.01, honours: false }) // slow enough that no run ends before it is killed
   const { file, state } = prepare('fake')
   const env = {
     HOME: folder.path,
