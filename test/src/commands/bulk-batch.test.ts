@@ -66,8 +66,7 @@ const text = (names: readonly string[]) =>
   names.map(subject_id => `${JSON.stringify({ subject_id })}\n`).join('')
 
 async function create(...args: string[]) {
-  const eight = args.includes('--concurrency') ? [] : ['--concurrency', '8'] // and so batches of 250 lines
-  const ran = await cli.run(['create', '-o', 'ndjson', '--site', site, '--ignore-quota', ...eight, ...args])
+  const ran = await cli.run(['create', '-o', 'ndjson', '--site', site, '--ignore-quota', ...args])
   const rows = ran.stdout.split('\n').filter(Boolean)
   return { ...ran, rows: rows.map(row => JSON.parse(row) as Record<string, unknown>) }
 }
@@ -92,12 +91,12 @@ const once = (names: readonly string[]) => new Map(names.map(name => [name, 1]))
 describe('an instance that takes batches', () => {
   it('is sent many lines with one request, and every line has its result, in their order', async () => {
     const made = serve()
-    const { code, rows, stderr } = await create('--file', inFile(subjects(600)))
-    expect({ code, rows }, stderr).toEqual({ code: 0, rows: created(subjects(600)) })
-    expect(made).toEqual(once(subjects(600)))
+    const { code, rows, stderr } = await create('--file', inFile(subjects(2500)))
+    expect({ code, rows }, stderr).toEqual({ code: 0, rows: created(subjects(2500)) })
+    expect(made).toEqual(once(subjects(2500)))
     expect(paths()).toEqual(['GET openapi.json', ...Array(3).fill('POST consents/batch')])
     const keys = batches().flatMap(records => records.map(record => record.idempotency_key))
-    expect(new Set(keys).size).toBe(600)
+    expect(new Set(keys).size).toBe(2500)
     for (const key of keys) expect(key).toMatch(/^[\da-f]{8}-[\da-f]{4}-5/)
     expect(readdirSync(jobs())).toEqual([])
   })
@@ -162,19 +161,19 @@ describe('rows that are refused', () => {
   it('fail alone, with the code and the exit of a single create, and are in --failed-out', async () => {
     const bad: Record<string, [number, string]> = {
       s7: [400, 'invalid_request'],
-      s260: [404, 'not_found'],
-      s300: [409, 'conflict'],
+      s1260: [404, 'not_found'],
+      s1300: [409, 'conflict'],
     }
     const made = serve(({ subject_id }) => bad[subject_id])
-    const { code, rows, stderr } = await create('--file', inFile(subjects(300)), '--failed-out', failedOut())
+    const { code, rows, stderr } = await create('--file', inFile(subjects(1300)), '--failed-out', failedOut())
     expect(code).toBe(8)
     expect(rows.filter(row => row['result'] !== 'created')).toEqual(
-      [7, 260, 300].map(line => ({ line, result: 'failed', id: null, error_code: bad[`s${line}`]?.[1] })),
+      [7, 1260, 1300].map(line => ({ line, result: 'failed', id: null, error_code: bad[`s${line}`]?.[1] })),
     )
-    expect(made.size).toBe(297)
-    expect(readFileSync(failedOut(), 'utf8')).toBe(text(['s7', 's260', 's300']))
-    expect(stderr.match(/line (7|260|300): /g)).toHaveLength(3)
-    expect(stderr).toContain('created 297 records')
+    expect(made.size).toBe(1297)
+    expect(readFileSync(failedOut(), 'utf8')).toBe(text(['s7', 's1260', 's1300']))
+    expect(stderr.match(/line (7|1260|1300): /g)).toHaveLength(3)
+    expect(stderr).toContain('created 1297 records')
   })
 
   it.each([

@@ -2,7 +2,6 @@ import type { Context } from '../../../context.ts'
 import type { BatchRow } from '../../../contract/batch.ts'
 import { explain } from '../../../errors/explain.ts'
 import type { Room } from '../../../io/groups.ts'
-import { linesAtOnce } from './flags.ts'
 import type { BulkOptions, Job } from './job.ts'
 import { type Answer, honoursKey, type Item, postOne } from './send.ts'
 import type { Tally } from './tally.ts'
@@ -23,7 +22,7 @@ const worthAsking = 100
 /** Bytes of the lines of one request. An instance takes 1 MiB and 1,000 rows, or says that it is too much. */
 const mostBytes = 900_000
 
-/** Rows of one request, which an instance takes as well. */
+/** Rows of one request, which an instance takes as well: fewer cost it more for each, and the client too. */
 const mostRows = 1000
 
 /** What a row has around its line: its key and its site. */
@@ -45,8 +44,7 @@ export function senderOf(ctx: Context, options: BulkOptions, job: Job, tally: Ta
     room: async () => {
       taken += 1
       if (!(await ask()).batches) return { items: 1, bytes: 0 }
-      const rows = Math.min(mostRows, Math.floor(linesAtOnce / options.concurrency))
-      return { items: Math.max(1, Math.min(rows, options.maxErrors - tally.failed)), bytes: mostBytes }
+      return { items: Math.max(1, Math.min(mostRows, options.maxErrors - tally.failed)), bytes: mostBytes }
     },
     isRepeatable: () => offered?.keys ?? false,
     post: items =>

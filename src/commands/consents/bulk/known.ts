@@ -1,4 +1,5 @@
 import type { Run } from '../../../journal/runs.ts'
+import { linesAtOnce } from './flags.ts'
 import type { BulkJournals, Event } from './journal.ts'
 
 /** A line of the file that was sent: its record's id, or since when it is unknown whether there is one. */
@@ -32,8 +33,8 @@ function later(older: Known, newer: Known): Known {
   return newer.id === null ? { ...newer, since: Math.min(older.since, newer.since) } : newer
 }
 
-/** No more lines than these are noted and not settled at once: more than are ever sent at once, and noted before it. */
-const mostOpen = 4000
+/** No more lines than these are noted and not settled at once: those under way, and a request or two noted before its turn. */
+const mostOpen = 2 * linesAtOnce
 
 /** Events as what they come to. Lines are noted in their order, and each is settled before so many after it are noted. */
 export async function* settled(log: AsyncIterable<Event>): AsyncGenerator<Known> {
