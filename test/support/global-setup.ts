@@ -1,5 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { ProvidedContext } from 'vitest'
 import type { TestProject } from 'vitest/node'
 import { connect } from '../../server/db/connect.ts'
 import { migrate } from '../../server/db/migrate.ts'
@@ -20,18 +21,42 @@ declare module 'vitest' {
 
 export const templateName = 'consentctl_test_template'
 
-/** Makes once what every test file copies: a migrated database on each engine. */
+/** What every test file copies: a migrated database on each engine. */
+interface Made extends ProvidedContext {
+  remove(): Promise<void>
+}
+
+/** Each project of a run sets up by a copy of this module, and the first one makes it for all. */
+const run = globalThis as { consentctlTests?: { made: Promise<Made>; users: number } | undefined }
+
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  run.consentctlTests ??= { made: make(), users: 0 }
+  const shared = run.consentctlTests
+  shared.users += 1
+  const { remove, ...made } = await shared.made
+  for (const name of Object.keys(made) as (keyof typeof made)[]) project.provide(name, made[name])
+  return async () => {
+    shared.users -= 1
+    if (shared.users > 0) return
+    run.consentctlTests = undefined
+    await remove()
+  }
+}
+
+async function make(): Promise<Made> {
   const folder = mkdtempSync('/tmp/consentctl-test-')
-  project.provide('embeddedTemplate', await makeEmbeddedTemplate(folder))
+  const embeddedTemplate = await makeEmbeddedTemplate(folder)
   const cluster = whereIsPostgres() ? await startCluster() : null
   if (cluster) await makeTemplate(cluster.url)
-  project.provide('clusterUrl', cluster?.url ?? null)
-  project.provide('isCitus', cluster !== null && (await isCitus(cluster.url)))
-  return async () => {
-    if (cluster) await dropDatabase(cluster.url, templateName)
-    await cluster?.stop()
-    rmSync(folder, { recursive: true, force: true })
+  return {
+    embeddedTemplate,
+    clusterUrl: cluster?.url ?? null,
+    isCitus: cluster !== null && (await isCitus(cluster.url)),
+    remove: async () => {
+      if (cluster) await dropDatabase(cluster.url, templateName)
+      await cluster?.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
   }
 }
 
