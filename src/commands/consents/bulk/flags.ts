@@ -7,9 +7,6 @@ import type { BulkOptions } from './job.ts'
 /** No more requests than these are under way at once. */
 const mostAtOnce = 64
 
-/** No more lines than these are under way at once: so much must be held of them, and of a journal to put it in order. */
-export const linesAtOnce = 4000
-
 /** The flags of a create from a file. */
 export const bulkFlagOptions = {
   file: given.optional(),

@@ -1,5 +1,4 @@
 import type { Run } from '../../../journal/runs.ts'
-import { linesAtOnce } from './flags.ts'
 import type { BulkJournals, Event } from './journal.ts'
 
 /** A line of the file that was sent: its record's id, or since when it is unknown whether there is one. */
@@ -32,6 +31,9 @@ export async function* known(journals: BulkJournals, run: Run): AsyncGenerator<K
 function later(older: Known, newer: Known): Known {
   return newer.id === null ? { ...newer, since: Math.min(older.since, newer.since) } : newer
 }
+
+/** No more lines than these are under way at once: so much must be held of them, and of a journal to put it in order. */
+export const linesAtOnce = 4000
 
 /** No more lines than these are noted and not settled at once: those under way, and a request or two noted before its turn. */
 const mostOpen = 2 * linesAtOnce

@@ -51,7 +51,7 @@ export async function openSource(ctx: Context, options: SourceOptions, signal: A
     const chunks = splitTogether(hashed(read(), hash), name, { quoted: options.format === 'csv' })
     let fieldsOf: (line: Line) => object = areChecked ? jsonFieldsAgain : jsonFields
     let isHead = options.format === 'csv'
-    let isFirst = !isHead && !options.isResumed && !areChecked
+    let isFirst = !isHead && !options.isResumed
     const toBody = areChecked ? uncheckedBodyOf : bodyOf
     for await (const chunk of chunks) {
       const lines = chunk.filter(hasText)
