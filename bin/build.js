@@ -56,7 +56,7 @@ writeFileSync(new URL('../dist/server/db/embedded.tar.gz', import.meta.url), awa
 // What is made from the tree of commands and the contract: the manual now, the committed files by generate.js.
 await build({
   ...client,
-  entryPoints: ['src/reference/files.ts'],
+  entryPoints: ['src/docs/generate.ts'],
   outfile: 'dist/reference.cjs',
   minify: false,
 })

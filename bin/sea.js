@@ -1,6 +1,5 @@
 // The single executable's main script: the client alone. The server's database is WebAssembly and data beside its code.
-import { CliError } from '../src/errors/errors.ts'
-import { exit } from '../src/errors/exit.ts'
+import { CliError, exit } from '../src/errors/errors.ts'
 import { main } from '../src/main.ts'
 
 process.exitCode = exit.failure // unless it comes to an end

@@ -1,9 +1,107 @@
 import type { KeyObject } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import type * as z from 'zod'
+import ipaddr from 'ipaddr.js'
+import * as z from 'zod'
 import { OperatorError, type ServeOptions } from '../src/contract/index.ts'
-import { Environment } from './environment.ts'
+import { readSigningKey } from '../src/evidence/keys.ts'
+
+const portRange = 'must be a number from 0 to 65535'
+
+/** Up to a week. */
+const minutesRange = 'must be a whole number of minutes from 1 to 10080'
+
+/** 0 lets the system choose a free one. */
+const Port = z.coerce
+  .string()
+  .regex(/^\d{1,5}$/, portRange)
+  .transform(Number)
+  .pipe(z.number().max(65_535, portRange))
+
+/** Requests a minute. */
+const Rate = z
+  .string()
+  .regex(/^[1-9]\d{0,8}$/, 'must be a whole number from 1 to 999999999')
+  .transform(Number)
+
+const DatabaseUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres:// or postgresql://')
+
+/** The name of a header (RFC 9110 section 5.1), in lower case as Node has it. */
+const HeaderName = z
+  .string()
+  .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'must be the name of one header')
+  .toLowerCase()
+
+/** Addresses and networks, such as `10.0.0.0/8,::1`. */
+const Networks = z
+  .string()
+  .transform(text => text.split(',').map(part => part.trim()))
+  .pipe(
+    z.array(
+      z.string().refine(isNetwork, {
+        error: ({ input }) =>
+          `${JSON.stringify(input)} is neither an address nor a network such as 10.0.0.0/8`,
+      }),
+    ),
+  )
+
+function oneOf<const Names extends readonly [string, ...string[]]>(names: Names) {
+  return z.enum(names, `must be one of ${names.join(', ')}`)
+}
+
+/** The variables that the server reads, as they are written. */
+const Environment = z.object({
+  HOST: z.string().default('127.0.0.1'),
+  PORT: Port.default(8787),
+  DATABASE_URL: DatabaseUrl.nullable().default(null),
+  READ_DATABASE_URL: DatabaseUrl.nullable().default(null),
+  CONSENTCTL_DATA_DIR: z.string().min(1).optional(),
+  LOG_LEVEL: oneOf(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
+  IP_STORAGE: oneOf(['truncated', 'raw', 'drop']).default('truncated'),
+  GEOIP_DB: z.string().optional(),
+  TRUST_PROXY: Networks.default([]),
+  EDGE_COUNTRY_HEADER: HeaderName.nullable().default(null),
+  EDGE_REGION_HEADER: HeaderName.nullable().default(null),
+  SESSION_SECRET: z
+    .string()
+    .refine(secret => Buffer.byteLength(secret) >= 32, 'must have at least 32 bytes')
+    .nullable()
+    .default(null),
+  SIGNING_KEY_FILE: z.string().transform(readKeyFile).nullable().default(null),
+  PURGE_AFTER_DAYS: z
+    .string()
+    .regex(/^(\d{1,5}|never)$/, 'must be a number of days, or never')
+    .transform(days => (days === 'never' ? null : Number(days)))
+    .default(30),
+  CHECKPOINT_MINUTES: z
+    .string()
+    .regex(/^[1-9]\d{0,4}$/, minutesRange)
+    .transform(Number)
+    .pipe(z.number().max(10_080, minutesRange))
+    .default(60),
+  METRICS_PORT: Port.nullable().default(null),
+  PUBLIC_RATE_PER_ADDRESS: Rate.default(60),
+  PUBLIC_RATE_PER_SITE: Rate.default(6000),
+})
+
+/** Whether a text is an address in full, or a network; one of every address there is would trust anybody. */
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/')
+  if (isIP(address) === 0 || rest.length > 0) return false
+  return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && ipaddr.isValidCIDR(text))
+}
+
+/** The key in a file; what is wrong with it never repeats what is in it. */
+function readKeyFile(path: string, { issues, value }: z.RefinementCtx<string>): KeyObject {
+  try {
+    return readSigningKey(readFileSync(path, 'utf8'))
+  } catch {
+    issues.push({ code: 'custom', input: value, message: `${path} is no Ed25519 private key in PEM` })
+    return z.NEVER
+  }
+}
 
 export interface Config {
   readonly host: string

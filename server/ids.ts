@@ -1,6 +1,5 @@
 import { v7 } from 'uuid'
-import { pooledBytes } from '../src/evidence/random.ts'
-import { idOf } from '../src/evidence/uuid.ts'
+import { idOf, pooledBytes } from '../src/evidence/bytes.ts'
 
 /** The last id's millisecond since 1970, and its place within that (RFC 9562 section 6.2, method 1). */
 let [msecs, seq] = [0, 0]

@@ -6,6 +6,7 @@ import { hasAccounts } from './accounts/queries.ts'
 import { createAccount } from './accounts/service.ts'
 import { keepToOneself, workerFile } from './admin.ts'
 import { createApp } from './app.ts'
+import { startJobs } from './background-jobs.ts'
 import { limitsOf } from './banner/routes.ts'
 import { type Config, readConfig } from './config.ts'
 import { sweepKeys } from './consents/idempotency.ts'
@@ -13,14 +14,12 @@ import { type Database, openDatabase } from './db/open.ts'
 import { sharedSecret } from './db/secrets.ts'
 import { coverAll } from './evidence/log.ts'
 import { openSigner } from './evidence/signer.ts'
-import { openGeo } from './geo/lookup.ts'
-import { listen } from './http/listening.ts'
 import { createLogger } from './http/logging.ts'
 import { withinDeadline } from './http/route.ts'
-import { drain } from './http/wire.ts'
-import { startJobs } from './jobs.ts'
-import type { MetricsServer } from './metrics/server.ts'
-import { purgeJob } from './purge/job.ts'
+import { drain, listen } from './http/wire.ts'
+import type { MetricsServer } from './metrics/metrics.ts'
+import { openGeo } from './net/geo.ts'
+import { purgeJob } from './purge/service.ts'
 import { Quota } from './quota/quota.ts'
 
 export { createAccount, purge, resetPassword } from './admin.ts'
@@ -106,6 +105,6 @@ async function findSecrets(sql: Sql, { sessionSecret, signingKey }: Config) {
 /** Where nobody asks for metrics, nothing of them is loaded. */
 async function openMetrics({ metricsPort }: Config): Promise<MetricsServer | null> {
   if (metricsPort === null) return null
-  const { startMetrics } = await import('./metrics/server.ts')
+  const { startMetrics } = await import('./metrics/metrics.ts')
   return await startMetrics(metricsPort)
 }

@@ -1,6 +1,6 @@
 import { type Client, createClient } from './client/client.ts'
 import type { ServerModule } from './contract/server.ts'
-import { type Exit, exit } from './errors/exit.ts'
+import { type Exit, exit } from './errors/errors.ts'
 import { onInterruption } from './io/interrupt.ts'
 import type { ColorChoice, Host, Io } from './io/io.ts'
 import { type FormatName, visible } from './output/index.ts'

@@ -3,8 +3,7 @@ import packageJson from '../package.json' with { type: 'json' }
 import type { Context, Globals } from './context.ts'
 import type { ServerModule } from './contract/server.ts'
 import { type Host, openIo } from './io/io.ts'
-import { refuseKeys } from './program/argv.ts'
-import { buildProgram } from './program/program.ts'
+import { buildProgram, refuseKeys } from './program.ts'
 
 /** Runs the command line and resolves to the exit code. The only place where every error ends. */
 export async function main(host: Host, loadServer: () => Promise<ServerModule>): Promise<number> {

@@ -21,7 +21,7 @@ function all(text: string, pattern: RegExp): string[] {
 
 /** The variables that the server reads, from the schema they are read by. */
 const settings = all(
-  read('server/environment.ts').split('z.object({')[1]?.split('\n})')[0] ?? '',
+  read('server/config.ts').split('z.object({')[1]?.split('\n})')[0] ?? '',
   /^ {2}([A-Z_]+):/gm,
 )
 

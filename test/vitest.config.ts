@@ -19,10 +19,11 @@ const timed = ['test/e2e/{failover,faults,outage}.test.ts']
 
 /** What asks no database, or starts its own: once is enough. */
 const aboutNone = [
-  'test/server/{config,ids,jobs}.test.ts',
-  'test/server/auth/{password,remember}.test.ts',
-  'test/server/db/{hosts,lock,retry,together}.test.ts',
-  'test/server/geo/lookup.test.ts',
+  'test/server/{background-jobs,config,ids}.test.ts',
+  'test/server/auth/{password,ttl-cache}.test.ts',
+  'test/server/db/{batching,lock,retry}.test.ts',
+  'test/server/db/postgres-pool/hosts.test.ts',
+  'test/server/net/geo.test.ts',
   'test/server/http/{cursor,json,limits,query}.test.ts',
   'test/server/openapi/{answers,document,requests}.test.ts',
 ]

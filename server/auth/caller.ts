@@ -6,8 +6,8 @@ import type { Admission } from '../http/admission.ts'
 import { countHeader } from '../http/plain.ts'
 import { accountOfApiKey, hashOf } from './credential.ts'
 import { findKey, findSessionVersion, type KeyRow, noteUse } from './queries.ts'
-import type { Remembered } from './remember.ts'
 import { readSession, sessionToken } from './session.ts'
+import type { Remembered } from './ttl-cache.ts'
 
 /** Who sent a request. */
 export interface Caller {

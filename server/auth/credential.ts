@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { sha256 } from '../../src/evidence/hash.ts'
-import { idBytes, idOf } from '../../src/evidence/uuid.ts'
+import { idBytes, idOf, sha256 } from '../../src/evidence/bytes.ts'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import { storable } from '../../src/contract/index.ts'
 import type { Config } from '../config.ts'
-import type { Place } from '../geo/lookup.ts'
 import { clientAddress } from '../http/limits.ts'
+import type { Place } from '../net/geo.ts'
 
 /** Characters of a user agent that are kept. */
 const longestUserAgent = 1024

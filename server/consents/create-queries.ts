@@ -1,8 +1,8 @@
 import type { Fragment, Sql } from 'postgres'
 import type { Actor } from '../../src/evidence/chain.ts'
 import { arrayOf } from '../db/array.ts'
-import { constant, intoHistory, intoLog, nothing, type View, viewed } from './fragments.ts'
-import type { NewRecord } from './record.ts'
+import type { NewRecord } from './create.ts'
+import { constant, intoHistory, intoLog, nothing, type View, viewed } from './queries.ts'
 import type { Claim, FirstAnswer, Shown } from './rows.ts'
 
 /** A record to be written, and the claim to its Idempotency-Key. */

@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import type { Config } from '../config.ts'
-import type { Together } from '../db/together.ts'
-import type { Geo } from '../geo/lookup.ts'
+import type { Together } from '../db/batching.ts'
+import type { Geo } from '../net/geo.ts'
 import type { Policies } from './policies.ts'
 import type { Draft, Made, Shown } from './rows.ts'
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Sql } from 'postgres'
+import { sha256 } from '../../src/evidence/bytes.ts'
 import { canonical } from '../../src/evidence/canonical.ts'
-import { sha256 } from '../../src/evidence/hash.ts'
 import { Failure } from '../failure.ts'
 import { findOldestKey, forgetKeys } from './queries.ts'
 import type { Claim, Creation, FirstAnswer } from './rows.ts'

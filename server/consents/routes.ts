@@ -3,17 +3,15 @@ import { batchLimits, type ConsentBatch, consents, createBatch } from '../../src
 import type { Replicas } from '../db/replicas.ts'
 import type { Signer } from '../evidence/signer.ts'
 import type { Failure } from '../failure.ts'
+import { withUnits } from '../http/gate.ts'
 import { notesOf } from '../http/outcome.ts'
-import { prefersMinimal } from '../http/prefer.ts'
+import { prefersMinimal } from '../http/parsers.ts'
 import { pathId, route, Verbatim } from '../http/route.ts'
-import { withUnits } from '../http/units.ts'
 import type { Quota } from '../quota/quota.ts'
-import { createConsent } from './create.ts'
-import { createEach } from './create-batch.ts'
+import { createConsent, createEach, failed } from './create.ts'
 import type { Deps } from './deps.ts'
 import { readIdempotencyKey, refuseIdempotencyKey } from './idempotency.ts'
 import { getPage } from './list.ts'
-import { refusalOf } from './outcome.ts'
 import { issueReceipt } from './receipt.ts'
 import * as service from './service.ts'
 
@@ -49,7 +47,7 @@ export function consentRoutes(
       }
       const view = prefersMinimal(exchange.header('prefer')) ? 'minimal' : 'whole'
       const work = (paid: readonly unknown[]) => createEach(deps, exchange.caller, paid, { view, note })
-      const outcomes = await withUnits(deps.quota, exchange, { rows, work, refuse: refusalOf })
+      const outcomes = await withUnits(deps.quota, exchange, { rows, work, refuse: failed })
       if (view === 'minimal') exchange.setHeader('preference-applied', 'return=minimal')
       return new Verbatim(`{"results":[${outcomes.map(({ text }) => text).join()}]}`)
     },

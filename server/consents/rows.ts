@@ -1,6 +1,6 @@
 import type { ConsentDraft } from '../../src/contract/index.ts'
 import type { Action, Actor, Link, State } from '../../src/evidence/chain.ts'
-import type { Place } from '../geo/lookup.ts'
+import type { Place } from '../net/geo.ts'
 
 /** A record as the API shows it (service specification section 2.1). */
 export interface Shown {

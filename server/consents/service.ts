@@ -1,13 +1,42 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Sql } from 'postgres'
 import type { AuditEntry, ConsentChange } from '../../src/contract/index.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
-import { type Action, linkOf, type State } from '../../src/evidence/chain.ts'
+import {
+  type Action,
+  type Actor,
+  type Event,
+  entryId,
+  linkOf,
+  newSalt,
+  type State,
+} from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
 import { Failure, unavailable } from '../failure.ts'
 import type { Deps } from './deps.ts'
 import * as queries from './queries.ts'
-import type { StateRow } from './rows.ts'
-import { toAuditEntry } from './view.ts'
+import { removeRecords, type SiteRecords } from './queries.ts'
+import type { BatchLink, ChainRow, EntryRow, StateRow } from './rows.ts'
+
+/** An audit entry as the API shows it (service specification section 2.2), with its link in the chain. */
+function toAuditEntry(row: EntryRow): AuditEntry {
+  return {
+    id: entryId(row.hash),
+    consent_id: row.consent_id,
+    action: row.action,
+    accepted: row.accepted,
+    preferences: row.preferences,
+    policy_version: row.policy_version,
+    changed_by: row.changed_by,
+    actor_id: row.actor_id,
+    created_at: row.created_at.toISOString(),
+    version: row.version,
+    salt: row.salt?.toString('hex') ?? null,
+    record_hash: row.record_hash?.toString('hex') ?? null,
+    payload_hash: row.payload_hash.toString('hex'),
+    hash: row.hash.toString('hex'),
+  }
+}
 
 /** How often a change is tried anew when another one of the same record was faster. */
 const attempts = 100
@@ -95,4 +124,30 @@ async function applyEvent(
 
 export function noConsent(): Failure {
   return new Failure('not_found', 'There is no such consent.')
+}
+
+/** What happens to each record of a batch. */
+type Happening = Pick<Event, 'action' | 'state'> & Pick<Event, 'recordHash' | 'historyHash'>
+
+/** The next link of a record's chain. */
+export function nextLink(row: ChainRow, actor: Actor, happening: Happening, salt = newSalt()): BatchLink {
+  const { id, version, chain_head: previous } = row
+  const at = new Date(Math.max(Date.now(), row.updated_at.getTime())) // a clock set back must not reorder history
+  const link = linkOf({ ...happening, id, version: version + 1, actor, at, previous }, salt)
+  return { ...link, id, version, at }
+}
+
+/** The links of a batch that deletes records as they were read. */
+export function removalLinks(rows: readonly StateRow[], actor: Actor): BatchLink[] {
+  return rows.map(row => nextLink(row, actor, { action: 'deleted', state: row }))
+}
+
+/** Deletes records that are still as they were read, in one statement; resolves to how many that was of each site. */
+export function removeBatch(
+  sql: Sql,
+  accountId: string,
+  rows: readonly StateRow[],
+  actor: Actor,
+): Promise<SiteRecords[]> {
+  return removeRecords(sql, accountId, removalLinks(rows, actor), actor)
 }

@@ -1,9 +1,8 @@
 import type { Sql } from 'postgres'
-import { readCheckpoint } from '../../src/evidence/checkpoint.ts'
 import { MerkleTree } from '../../src/evidence/merkle.ts'
-import { type CheckpointRow, findRoot } from './log-queries.ts'
-import { readKeys } from './published.ts'
-import type { Signer } from './signer.ts'
+import { readCheckpoint } from '../../src/evidence/signed.ts'
+import { type CheckpointRow, findRoot } from './queries.ts'
+import { readKeys, type Signer } from './signer.ts'
 
 export const advice = 'see consentctl admin verify'
 

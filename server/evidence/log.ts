@@ -10,7 +10,7 @@ import {
   insertCheckpoint,
   listNewEntries,
   type NewEntry,
-} from './log-queries.ts'
+} from './queries.ts'
 import type { Signer } from './signer.ts'
 
 /** Entries that the log takes in one statement, which then ends with a checkpoint. */

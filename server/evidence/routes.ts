@@ -3,9 +3,8 @@ import type { Sql } from 'postgres'
 import { signingKeys } from '../../src/contract/index.ts'
 import { publicBytes, publicPem } from '../../src/evidence/keys.ts'
 import { route } from '../http/route.ts'
-import { publishedKey } from './published.ts'
 import { listSigningKeys, type SigningKey } from './queries.ts'
-import type { Signer } from './signer.ts'
+import { publishedKey, type Signer } from './signer.ts'
 
 /** The keys that documents of this service are verified with, for anyone. */
 export function signingKeyRoutes(

@@ -1,10 +1,10 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import type { Sql } from 'postgres'
 import { OperatorError } from '../../src/contract/index.ts'
-import { keyIdOf, publicBytes, signingKeyOf } from '../../src/evidence/keys.ts'
+import { keyIdOf, publicBytes, publicKeyOf, signingKeyOf } from '../../src/evidence/keys.ts'
 import { type SignedFields, signDocument } from '../../src/evidence/signed.ts'
 import { sharedSecret } from '../db/secrets.ts'
-import { insertSigningKey, isKeyElsewhere } from './queries.ts'
+import { insertSigningKey, isKeyElsewhere, listSigningKeys, type SigningKey } from './queries.ts'
 
 /** What the service signs its documents with; the same key on every node. */
 export interface Signer {
@@ -39,4 +39,32 @@ export function signerOf(key: KeyObject): Signer {
     publicKey: createPublicKey(key),
     sign: document => signDocument({ ...document, key_id: keyId }, key),
   }
+}
+
+/** Keys by their thumbprints. */
+export type Keys = ReadonlyMap<string, KeyObject>
+
+interface Published {
+  readonly keys: Keys
+  /** The names of rows that are no key, or another one. */
+  readonly unreadable: readonly string[]
+}
+
+/** The keys that the service publishes. */
+export async function readKeys(sql: Sql): Promise<Published> {
+  const keys = new Map<string, KeyObject>()
+  const unreadable: string[] = []
+  for (const row of await listSigningKeys(sql)) {
+    const key = publishedKey(row)
+    if (key) keys.set(row.keyId, key)
+    else unreadable.push(row.keyId)
+  }
+  return { keys, unreadable }
+}
+
+/** The key of a row; null where that has none, or another one than its name says. */
+export function publishedKey({ keyId, publicKey }: SigningKey): KeyObject | null {
+  if (publicKey?.length !== 32) return null
+  const key = publicKeyOf(publicKey)
+  return keyIdOf(key) === keyId ? key : null
 }

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import canonicalize from 'canonicalize'
-import { idBytes, idOf } from '../../src/evidence/uuid.ts'
+import { idBytes, idOf } from '../../src/evidence/bytes.ts'
 import { Failure } from '../failure.ts'
 
 const version = 1

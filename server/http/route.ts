@@ -2,11 +2,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptio
 import type * as z from 'zod'
 import { type Endpoint, Uuid } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
-import { type RetryOptions, retried } from '../db/retry.ts'
+import { type RetryOptions, retried } from '../db/errors.ts'
 import { Failure, unavailable } from '../failure.ts'
 import { notesOf } from './outcome.ts'
+import { parseQuery } from './parsers.ts'
 import { headerOf } from './plain.ts'
-import { parseQuery } from './query.ts'
 
 /** How long a request may wait for the database, in milliseconds. */
 export const deadline = 5000

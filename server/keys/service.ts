@@ -3,7 +3,7 @@ import { type ApiKey, type KeyDraft, type NewApiKey, parseInstant, scopes } from
 import type { Caller } from '../auth/caller.ts'
 import { hashOf, hintOf, newApiKey } from '../auth/credential.ts'
 import type { KeyRow } from '../auth/queries.ts'
-import type { Remembered } from '../auth/remember.ts'
+import type { Remembered } from '../auth/ttl-cache.ts'
 import { Failure } from '../failure.ts'
 import { instantOf, newId } from '../ids.ts'
 import { type ApiKeyRow, insertKey, listKeys, revokeKey as revoke } from './queries.ts'

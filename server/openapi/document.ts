@@ -1,11 +1,195 @@
+import type * as z from 'zod'
 import packageJson from '../../package.json' with { type: 'json' }
 import { api, type Endpoint } from '../../src/contract/index.ts'
-import { headers } from './headers.ts'
-import { introduction, tags } from './introduction.ts'
-import { describeOperation, type Operation } from './operation.ts'
-import { describeRefusals } from './responses.ts'
-import { describeInput, describeOutput } from './schemas.ts'
-import { securitySchemes } from './security.ts'
+import { exampleOf } from './examples.ts'
+import { describeHeaders, type HeaderName, headers, quotaHeaders } from './headers.ts'
+import { nameOf, type RefusalName, refusals, statusOf } from './refusals.ts'
+import {
+  describeInput,
+  describeOutput,
+  describeParameters,
+  type JsonSchema,
+  refTo,
+  type Schemas,
+} from './schemas.ts'
+import { notesOn } from './words.ts'
+
+/** What holds for the whole API. */
+const introduction = `\
+Proof of consent: who accepted or refused what, when, under which policy.
+
+**Errors.** Every answer that is no success is \`{"error", "message"}\`: a code for programs and a sentence for people.
+They are looked for in this order: the credential (401), the route (404), the quota (429), what the credential may do
+(403), the request (400), the record (404). What belongs to others is answered exactly like what does not exist. A path
+that exists answers 405 with \`Allow\` to a method it does not have.
+
+**Requests.** Bodies are JSON in UTF-8. Nothing is guessed: an unknown field or parameter, a value of another type, null,
+an empty or repeated parameter, a key given twice, a number that a double cannot hold are refused with 400. Text is
+well-formed Unicode without NUL, counted in code points, and kept exactly as it was sent.
+
+**Answers.** Every field is there, null where it has no value. Timestamps are RFC 3339 in UTC with milliseconds. Every
+answer has an \`X-Request-Id\` and is for no cache to keep.
+
+**Quota.** A calendar month in UTC; an API key takes one unit a request, whatever comes of it but 401, 429 and 5xx. The
+erasure of a subject is never refused for want of one: where none is left it takes none.`
+
+/** What each resource is. */
+const tags: Readonly<Record<keyof typeof api, string>> = {
+  consents: 'Consent records and their audit trail.',
+  banner: 'The public flow of browsers, with the token of a site.',
+  session: 'Signing in and out.',
+  keys: 'API keys, for users who signed in.',
+  sites: 'Sites and their tokens, for users who signed in.',
+  subjects: 'What an account holds on one person.',
+  usage: 'The monthly quota.',
+  signingKeys: 'What signed documents of the service are verified with.',
+  health: 'For load balancers and supervisors.',
+  description: 'This document.',
+}
+
+/** Each refusal as a response, by its name: two fields, and the code that comes with that status. */
+function describeRefusals(): Record<string, object> {
+  const responses = Object.entries(refusals).map(([name, { code, description, message, headers }]) => {
+    const schema = { ...refTo('schemas', 'ErrorBody'), properties: { error: { const: code } } }
+    const content = { 'application/json': { schema, example: { error: code, message } } }
+    return [name, { description, headers: describeHeaders(headers), content }]
+  })
+  return Object.fromEntries(responses)
+}
+
+/** What answers without the database, and so whatever state it is in. */
+const withoutDatabase: readonly Endpoint[] = [api.health.live, api.description.get]
+
+/** What an endpoint may refuse, as references by status. */
+function refusalsOf(endpoint: Endpoint): Record<number, { $ref: string }> {
+  const { access, neverRefused, params, body, errors = [] } = endpoint
+  const isPrivate = access === 'account' || access === 'session'
+  const names: RefusalName[] = [
+    'BadRequest',
+    ...(access === 'anyone' ? [] : (['Unauthorized'] as const)),
+    ...(isPrivate ? (['Forbidden'] as const) : []),
+    ...(isPrivate && !neverRefused ? (['QuotaExceeded'] as const) : []),
+    ...(params ? (['NotFound', 'UriTooLong'] as const) : []),
+    ...(body ? (['PayloadTooLarge', 'UnsupportedMediaType'] as const) : []),
+    ...errors.map(nameOf),
+    'RequestTimeout',
+    'HeadersTooLarge',
+    'InternalError',
+    ...(withoutDatabase.includes(endpoint) ? [] : (['Unavailable'] as const)),
+  ]
+  return Object.fromEntries(names.map(name => [statusOf(refusals[name]), refTo('responses', name)]))
+}
+
+/** The ways to say who one is. */
+const securitySchemes = {
+  apiKey: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'sk-…',
+    description:
+      'An API key, for programs. It takes a unit of the monthly quota a request, and needs the scope that the operation ' +
+      'names. An Authorization header decides alone, even where its key is a bad one.',
+  },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: '__Host-consent_session',
+    description:
+      'The session of a user who signed in, for 8 hours. It takes nothing of the quota and has every scope. What is not ' +
+      'a GET must come from a page of the service itself, by its Origin or its Sec-Fetch-Site: same-origin.',
+  },
+  sessionOnLocalhost: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'consent_session',
+    description: 'The same, where the service is on localhost without TLS.',
+  },
+  siteToken: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Site-Token',
+    description:
+      'The token of a site, `st-…`, which its pages carry; it can write consents and read nothing.',
+  },
+} as const
+
+/** Which of them an endpoint takes; a key with the scope that it needs. */
+function securityOf({ access, scope }: Endpoint): Partial<Record<keyof typeof securitySchemes, string[]>>[] {
+  const sessions = [{ session: [] }, { sessionOnLocalhost: [] }]
+  switch (access) {
+    case 'anyone':
+      return []
+    case 'account':
+      return [{ apiKey: scope ? [scope] : [] }, ...sessions]
+    case 'session':
+      return sessions
+    case 'site_token':
+      return [{ siteToken: [] }]
+  }
+}
+
+/** An endpoint with the resource it is of and its name there, such as `consents` and `create`. */
+interface Operation {
+  readonly resource: string
+  readonly name: string
+  readonly endpoint: Endpoint
+}
+
+interface Context {
+  readonly input: Schemas
+  readonly output: Schemas
+}
+
+/** An endpoint of the contract as an Operation Object of OpenAPI. */
+function describeOperation({ resource, name, endpoint }: Operation, context: Context): object {
+  const { summary, params, query, body } = endpoint
+  const { description, parameters: more = [] } = notesOn(endpoint)
+  const parameters = [...parametersIn('path', params), ...parametersIn('query', query), ...more]
+  return {
+    operationId: `${resource}.${name}`,
+    tags: [resource],
+    summary,
+    ...(description && { description }),
+    security: securityOf(endpoint),
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && { requestBody: { required: true, content: json(context.input, body) } }),
+    responses: { [endpoint.status]: success(endpoint, context), ...refusalsOf(endpoint) },
+  }
+}
+
+function success(endpoint: Endpoint, { output }: Context): object {
+  const { access, status, response } = endpoint
+  const { answer, headers = [], example } = notesOn(endpoint)
+  const names: HeaderName[] = [...(access === 'account' ? quotaHeaders : []), ...headers]
+  return {
+    description: answer ?? (status === 201 ? 'Made.' : 'Done.'),
+    headers: describeHeaders(names),
+    ...(status !== 204 && { content: json(output, response, example) }),
+  }
+}
+
+function json(schemas: Schemas, of: z.ZodType, more: object = {}): object {
+  const schema = schemas.of(of)
+  const example = { ...(exampleOf(schema, schemas.named) as object), ...more }
+  return { 'application/json': { schema, example } }
+}
+
+function parametersIn(place: 'path' | 'query', schema: z.ZodType | undefined): object[] {
+  if (!schema) return []
+  const { properties = {}, required = [] } = describeParameters(schema)
+  return Object.entries(properties).map(([name, property]) => {
+    const { description, ...rest } = property as JsonSchema
+    const example = exampleOf(rest, {}, name)
+    return {
+      name,
+      in: place,
+      ...(description && { description }),
+      required: required.includes(name),
+      schema: rest,
+      example,
+    }
+  })
+}
 
 /** The API as an OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.1), made of the contract. */
 export function describeApi(): object {

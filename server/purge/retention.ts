@@ -1,11 +1,11 @@
 import type { Sql } from 'postgres'
 import { system } from '../../src/evidence/chain.ts'
-import { removeBatch } from '../consents/batch.ts'
 import type { StateRow } from '../consents/rows.ts'
+import { removeBatch } from '../consents/service.ts'
 import { lastIdAt } from '../ids.ts'
 import { day, noId, type Pace, rest } from './pace.ts'
 import { Failures, piecewise } from './piecewise.ts'
-import { findExpired, findSites, type RetentionSite, walkLive } from './retention-queries.ts'
+import { findExpired, findSites, type RetentionSite, walkLive } from './queries.ts'
 
 const sitesAtOnce = 100
 const recordsAtOnce = 200

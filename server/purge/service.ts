@@ -1,14 +1,80 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import type { AccountPurge } from '../../src/contract/index.ts'
-import { purgeBatch } from './batch.ts'
-import { checkClock } from './clock.ts'
+import { type AccountPurge, OperatorError } from '../../src/contract/index.ts'
+import { hashHistory, hashRecord, newSalt, system } from '../../src/evidence/chain.ts'
+import type { Job } from '../background-jobs.ts'
+import type { Config } from '../config.ts'
+import { nextLink } from '../consents/service.ts'
 import { day, noId, type Pace, rest } from './pace.ts'
 import { Failures, piecewise } from './piecewise.ts'
+import type { DueRow, LeftRow, PurgeLink } from './queries.ts'
 import * as queries from './queries.ts'
 import { countExpired, expire } from './retention.ts'
 
-export { entriesAtOnce } from './batch.ts'
+/** Audit entries that one statement strips, of all its records: each may hold 16 KiB of preferences. */
+export const entriesAtOnce = 2000
+
+/** One batch of what is due, as far as one statement takes it. */
+async function purgeBatch(sql: Sql, accountId: string, due: readonly DueRow[]) {
+  const begun = due.find(row => row.is_begun)
+  if (begun) {
+    await queries.purgeMore(sql, accountId, begun, entriesAtOnce)
+    return { purged: 0, isIdle: false }
+  }
+  const links = linksOf(sql, accountId, withinReach(due))
+  const purged = await queries.purgeRecords(sql, accountId, await links, entriesAtOnce)
+  return { purged, isIdle: purged === 0 }
+}
+
+/** The first of them, up to as many audit entries as one statement strips; a longer history comes alone. */
+function withinReach(due: readonly DueRow[]): DueRow[] {
+  let entries = 0
+  return due.filter((row, index) => {
+    entries += row.version
+    return index === 0 || entries <= entriesAtOnce
+  })
+}
+
+async function linksOf(sql: Sql, accountId: string, due: readonly DueRow[]): Promise<PurgeLink[]> {
+  const histories = new Map<string, LeftRow[]>(due.map(({ id }) => [id, []]))
+  for (const entry of await queries.findLeft(sql, accountId, [...histories.keys()]))
+    histories.get(entry.consent_id)?.push(entry)
+  return due.map(row => purgeLink(row, histories.get(row.id) ?? []))
+}
+
+/** What is left of the record and of its history goes into the entry, for nothing else can vouch for it any more. */
+function purgeLink(row: DueRow, history: readonly LeftRow[]): PurgeLink {
+  const { site_id, country, region, accepted, policy_version } = row
+  const gone = { consent_id: null, subject_id: null, user_agent: null, ip_network: null }
+  const salt = newSalt()
+  const recordHash = hashRecord({ site_id, country, region, ...gone }, salt)
+  const state = { accepted, policy_version, preferences: {} }
+  const historyHash = hashHistory(history)
+  return {
+    ...nextLink(row, system, { action: 'purged', state, recordHash, historyHash }, salt),
+    recordHash,
+    createdAt: row.created_at,
+  }
+}
+
+const minute = 60_000
+
+/** How far the clocks of a node and of its database may be apart, in milliseconds. */
+const tolerance = 5 * minute
+
+/**
+ * Throws an OperatorError where this node's clock and the database's are far apart: by the wrong one of them, what is to be
+ * kept would go for good.
+ */
+export async function checkClock(sql: Sql): Promise<void> {
+  const [row] = await sql<{ now: Date }[]>`select now() as now`
+  const apart = Math.abs(Date.now() - (row?.now.getTime() ?? 0))
+  if (apart <= tolerance) return
+  const minutes = Math.round(apart / minute)
+  throw new OperatorError(`the clocks of this machine and of the database are ${minutes} minutes apart`, {
+    hint: 'set them right: by a wrong clock, records would be deleted and purged too early',
+  })
+}
 
 const accountsAtOnce = 100
 const recordsAtOnce = 200
@@ -113,4 +179,21 @@ async function purgeAccount(
     failures.note(`the account ${accountId}`, error)
   }
   return purged
+}
+
+/**
+ * Deletes what sites do not keep any longer, and purges what was deleted so many days ago: within a minute where that is
+ * to be at once, and nothing where it is never to be.
+ */
+export function purgeJob(sql: Sql, { purgeAfterDays: days }: Pick<Config, 'purgeAfterDays'>): Job {
+  const run = async (signal: AbortSignal) => {
+    const done = { deleted: 0, purged: 0 }
+    const before = days === null ? null : purgeBefore(days)
+    for await (const { expired, purged } of purge(sql, { before, signal, isModest: true })) {
+      done.deleted += expired
+      done.purged += purged
+    }
+    return done.deleted + done.purged > 0 ? done : null
+  }
+  return { name: 'purging', every: days === 0 ? minute : 60 * minute, run }
 }

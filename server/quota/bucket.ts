@@ -1,8 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { wasNotDone } from '../db/errors.ts'
-import { largestLease, leaseTime, pauses, returnTime } from './lease.ts'
 import { findUsage, type Period, settleLease, takeLease } from './queries.ts'
+
+// What a lease of units may be.
+
+/** How long a node holds a lease, in milliseconds; what it has not spent by then goes back. */
+export const leaseTime = 1000
+/** For others to wait for it: giving it back takes a while too. */
+const returnTime = 2 * leaseTime
+/** Units of a lease at most. */
+export const largestLease = 1000
+/** Of a node that found nothing, in milliseconds: how often it looks again meanwhile, and how long it then says so. */
+const pauses = { look: 50, refusal: 200 } as const
 
 /**
  * What a node may spend of an account's quota in one month without asking. It takes leases from the account's row, larger

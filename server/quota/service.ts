@@ -1,9 +1,8 @@
 import type { Sql } from 'postgres'
 import type { Usage } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
-import { monthOf, resetOf } from './month.ts'
 import { findUsage } from './queries.ts'
-import type { Quota } from './quota.ts'
+import { monthOf, type Quota, resetOf } from './quota.ts'
 
 /** What the caller's account has used this month; what other nodes hold for the moment counts as used. */
 export async function getUsage(

@@ -9,7 +9,7 @@ import type {
 } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import { hashOf, newSiteToken } from '../auth/credential.ts'
-import type { Remembered } from '../auth/remember.ts'
+import type { Remembered } from '../auth/ttl-cache.ts'
 import type { TokenSite } from '../banner/queries.ts'
 import { Failure } from '../failure.ts'
 import { instantOf, newId } from '../ids.ts'

@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import type { SiteRecords } from '../consents/batch-queries.ts'
+import type { SiteRecords } from '../consents/queries.ts'
 import type { BatchLink, StateRow } from '../consents/rows.ts'
 import { arrayOf } from '../db/array.ts'
 

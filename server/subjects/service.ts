@@ -1,16 +1,62 @@
 import { createHmac } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
+import type { ErasureCertificate } from '../../src/contract/documents/erasure-certificate.ts'
 import type { SubjectErased, SubjectErasure } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
-import { removalLinks } from '../consents/batch.ts'
-import { removeRecords, type SiteRecords } from '../consents/batch-queries.ts'
+import { removeRecords, type SiteRecords } from '../consents/queries.ts'
 import type { BatchLink, StateRow } from '../consents/rows.ts'
+import { removalLinks } from '../consents/service.ts'
 import type { Signer } from '../evidence/signer.ts'
+import { instantOf, newId } from '../ids.ts'
 import { piecewise } from '../purge/piecewise.ts'
-import { certificateOf } from './certificate.ts'
 import { countBySite, countWritten, findLive, type SiteCount } from './queries.ts'
+
+/** An erasure as it was done. */
+interface Done {
+  readonly caller: Caller
+  readonly erasure: SubjectErasure
+  /** Records that were deleted, by site. */
+  readonly erased: ReadonlyMap<string, number>
+  /** What the sites have of the subject since. */
+  readonly counts: readonly SiteCount[]
+  readonly subjectHmac: string
+}
+
+/** Of a site whose records were purged as soon as they were deleted. */
+const nothing = { deleted: 0, remaining: 0 }
+
+/** The text of a signed certificate. */
+function certificateOf(
+  { caller, erasure, erased, counts, subjectHmac }: Done,
+  { signer, config }: { readonly signer: Signer; readonly config: Pick<Config, 'purgeAfterDays'> },
+): string {
+  const sites = new Map([...erased].map(([site_id, erased]) => [site_id, { site_id, erased, ...nothing }]))
+  for (const { site_id, live, deleted } of counts)
+    sites.set(site_id, { site_id, erased: erased.get(site_id) ?? 0, deleted, remaining: live })
+  const total = (of: 'erased' | 'deleted' | 'remaining') =>
+    [...sites.values()].reduce((sum, site) => sum + site[of], 0)
+  const id = newId()
+  const certificate: Omit<ErasureCertificate, 'key_id'> = {
+    type: 'erasure_certificate',
+    version: 1,
+    certificate_id: id,
+    issued_at: instantOf(id).toISOString(),
+    statement: 'logically deleted, audit trail kept',
+    account_id: caller.accountId,
+    subject_hmac: subjectHmac,
+    erased_by: { kind: caller.kind === 'user' ? 'user' : 'api_key', id: caller.id },
+    ticket: erasure.ticket ?? null,
+    reason: erasure.reason ?? null,
+    erased: total('erased'),
+    deleted: total('deleted'),
+    remaining: total('remaining'),
+    sites: [...sites.values()],
+    purge_after_days: config.purgeAfterDays,
+  }
+  return signer.sign(certificate)
+}
 
 export interface Deps {
   readonly sql: Sql

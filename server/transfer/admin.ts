@@ -7,9 +7,8 @@ import {
   type ServerHost,
   type Transferred,
 } from '../../src/contract/index.ts'
-import { openShared } from '../admin.ts'
+import { openShared, tellProgress } from '../admin.ts'
 import { troubleOf } from '../db/errors.ts'
-import { tellProgress } from '../progress.ts'
 import { exportAll } from './export.ts'
 import { importAll } from './import.ts'
 import { findLaterSchema } from './queries.ts'

@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Sql } from 'postgres'
 import type { ExportOrder, Transferred } from '../../src/contract/index.ts'
 import { schemaVersion } from '../db/migrate.ts'
-import { endLine, headerLine, rowLine } from './format.ts'
+import { endLine, headerLine, rowLine, tableNames } from './format.ts'
 import { listColumns, readRows, settle } from './queries.ts'
-import { tableNames } from './tables.ts'
 
 /** Writes a database as it is at one moment, page by page: the memory that takes does not grow with it. */
 export async function exportAll(sql: Sql, { write, signal }: ExportOrder, done: Transferred): Promise<void> {

@@ -1,7 +1,37 @@
 // An export is lines of JSON in UTF-8: a header, a row in each line after it, and an end that counts and hashes what came
 // before. Rows are as PostgreSQL writes them in JSON, and never read here: no number or time is changed on its way.
+
+import type { Fragment, ISql } from 'postgres'
 import * as z from 'zod'
-import { isTable, type TableName } from './tables.ts'
+
+/**
+ * Every table but that of the migrations, each after those that it refers to, and the order of its rows: that of its primary
+ * key, and the same in every database, whatever its collation. A test compares them with the schema.
+ */
+export const tables = {
+  secrets: sql => sql`name collate "C"`,
+  signing_keys: sql => sql`key_id collate "C"`,
+  logins: sql => sql`email collate "C"`,
+  accounts: sql => sql`account_id`,
+  users: sql => sql`account_id, id`,
+  sites: sql => sql`account_id, id`,
+  site_tokens: sql => sql`account_id, site_id, token_hash`,
+  api_keys: sql => sql`account_id, id`,
+  usage: sql => sql`account_id, month`,
+  idempotency_keys: sql => sql`account_id, key collate "C"`,
+  consents: sql => sql`account_id, id`,
+  consent_history: sql => sql`account_id, consent_id, version`,
+  log_entries: sql => sql`account_id, consent_id, version`,
+  checkpoints: sql => sql`account_id, tree_size`,
+} as const satisfies Record<string, (sql: ISql) => Fragment>
+
+export type TableName = keyof typeof tables
+
+export const tableNames = Object.keys(tables) as TableName[]
+
+function isTable(name: string): name is TableName {
+  return Object.hasOwn(tables, name)
+}
 
 /** Raised with every change of the format. */
 export const formatVersion = 1
@@ -61,4 +91,36 @@ function parse(line: string): unknown {
   } catch {
     return undefined
   }
+}
+
+/** The longest line of an export, in bytes: far over any row, far under what would fill the memory. */
+const longestLine = 4 * 1024 * 1024
+
+export interface Line {
+  /** From 1. */
+  readonly number: number
+  /** With the line's end, where it has one. */
+  readonly bytes: Buffer
+}
+
+/** The lines of a stream, every byte of it in one of them. Throws a RangeError at one that is too long, for it may never end. */
+export async function* linesOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
+  let number = 0
+  let rest: Buffer[] = []
+  let length = 0
+  for await (const chunk of source) {
+    const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+    let start = 0
+    for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, start)) {
+      const piece = bytes.subarray(start, end + 1)
+      yield { number: ++number, bytes: rest.length > 0 ? Buffer.concat([...rest, piece]) : piece }
+      rest = []
+      length = 0
+      start = end + 1
+    }
+    if (start < bytes.length) rest.push(bytes.subarray(start))
+    length += bytes.length - start
+    if (length > longestLine) throw new RangeError(`line ${number + 1} is longer than any row`)
+  }
+  if (length > 0) yield { number: number + 1, bytes: Buffer.concat(rest) }
 }

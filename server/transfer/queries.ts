@@ -1,6 +1,6 @@
 import type { ISql } from 'postgres'
 import { schemaVersion } from '../db/migrate.ts'
-import { type TableName, tableNames, tables } from './tables.ts'
+import { type TableName, tableNames, tables } from './format.ts'
 
 /** Lets a transaction take as long as it takes, and has every value written in one way whatever the database's settings. */
 export async function settle(tx: ISql): Promise<void> {

@@ -7,13 +7,12 @@ import type {
   TakenCheckpoints,
   Verification,
 } from '../../src/contract/index.ts'
-import { readCheckpoint } from '../../src/evidence/checkpoint.ts'
-import { openShared } from '../admin.ts'
+import { readCheckpoint } from '../../src/evidence/signed.ts'
+import { openShared, tellProgress } from '../admin.ts'
 import { troubleOf } from '../db/errors.ts'
 import { coverAccount, type Log } from '../evidence/log.ts'
-import { findLastCheckpoint } from '../evidence/log-queries.ts'
+import { findLastCheckpoint } from '../evidence/queries.ts'
 import { openSigner } from '../evidence/signer.ts'
-import { tellProgress } from '../progress.ts'
 import { accountsOf, verifyAll } from './verify.ts'
 
 /** Verifies a database while its findings are read. */

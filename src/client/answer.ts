@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import { ConsentPage } from '../contract/consent.ts'
+import { ConsentPage } from '../contract/consents.ts'
 import { ErrorBody } from '../contract/errors.ts'
 import type { Endpoint } from '../contract/index.ts'
 import { isOwnPage } from '../contract/own-page.ts'

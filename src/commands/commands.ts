@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action } from '../cli/action.ts'
+import { many, pagesOf } from '../cli/output.ts'
 import type { Context } from '../context.ts'
-import { type CommandInfo, flatten, usageOf } from '../reference/describe.ts'
-import { describeTree } from '../reference/tree.ts'
-import { type CommandRow, commandView } from '../views/command.ts'
-import { action } from './action.ts'
-import { many, pagesOf } from './output.ts'
+import { type CommandInfo, flatten, usageOf } from '../docs/describe.ts'
+import { describeTree } from '../docs/tree.ts'
+import { type CommandRow, commandView } from '../views/program.ts'
 
 /** `commands`: the tree of commands, for programs that drive this one. */
 export function commands(command: Command, ctx: Context): void {

@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action } from '../cli/action.ts'
+import { databaseFlags, databaseOptions, serverHost } from '../cli/database.ts'
 import type { Context } from '../context.ts'
 import type { RunningServer } from '../contract/server.ts'
 import { resolveSettings } from '../settings/settings.ts'
 import { freeProfile, profileFor } from '../settings/store.ts'
 import { saveProfile } from '../settings/store-write.ts'
-import { action } from './action.ts'
-import { databaseFlags, databaseOptions, serverHost } from './server-options.ts'
 
 const Options = z.strictObject({
   ...databaseOptions,

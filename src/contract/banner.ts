@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import { Consent, ConsentDraft } from './consent.ts'
+import { Consent, ConsentDraft } from './consents.ts'
 import { endpoint, NoQuery } from './endpoint.ts'
 
 /** What a banner may say: the site comes from its token, the address and the user agent from the connection. */

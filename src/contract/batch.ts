@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { Consent, ConsentDraft } from './consent.ts'
+import { Consent, ConsentDraft } from './consents.ts'
 import { endpoint, NoQuery } from './endpoint.ts'
 import { ErrorBody } from './errors.ts'
 

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import { safeJson, visible } from '../output/index.ts'
 import { maskKey } from '../settings/key.ts'
-import { exit } from './exit.ts'
+import { exit } from './errors.ts'
 import { explain } from './explain.ts'
 
 /** Codes that add nothing to their message, for people. */
@@ -23,7 +23,7 @@ export async function report(
   const message = subject && !isSaid ? `${subject}: ${told.message}` : told.message
   const { err } = ctx.io
   if (ctx.globals.debug) {
-    const { stackLines } = await import('../trace/stack.ts')
+    const { stackLines } = await import('../logging/stack.ts')
     await err.write(
       stackLines(error)
         .map(line => `${masked(visible(line))}\n`)

@@ -1,7 +1,72 @@
-import type { Problem } from '../contract/index.ts'
-import { hashHistory, hashRecord, type Identity } from './chain.ts'
-import { type ChainEntry, hashOf, originOf, payloadOf } from './entry.ts'
-import { ofActions, ofOrder } from './order.ts'
+import type { AuditEntry, Problem } from '../contract/index.ts'
+import {
+  type ChainEntry,
+  entryId,
+  hashHistory,
+  hashOf,
+  hashRecord,
+  type Identity,
+  originOf,
+  payloadOf,
+} from './chain.ts'
+
+/** Versions are gapless from 1, each behind the one before. */
+function ofOrder(entries: readonly ChainEntry[]): Finding[] {
+  const findings: Finding[] = []
+  let expected = 1
+  for (const { version } of entries) {
+    if (version > expected) {
+      const gap = version - expected > 1 ? `${expected} to ${version - 1} are` : `${expected} is`
+      findings.push({ version: expected, problem: 'lost', detail: `version ${gap} missing` })
+    } else if (version < expected) {
+      findings.push({ version, problem: 'reordered', detail: 'stands behind a later version' })
+    }
+    expected = version + 1
+  }
+  return findings
+}
+
+/**
+ * A history begins with the creation, ends with the deletion, and after that there can be the purge alone. The service itself
+ * has no id, and all others have: the hash is the same for none and for one of zeros.
+ */
+function ofActions({ id }: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
+  const findings: Finding[] = []
+  for (const [index, { version, action, actor, at }] of entries.entries()) {
+    const before = entries[index - 1]
+    const isFirst = version === 1
+    const may = isFirst ? action === 'created' : followers[before?.action ?? '']?.includes(action)
+    const isAfterGap = before ? before.version !== version - 1 : !isFirst
+    if (!isAfterGap && !may) {
+      findings.push({
+        version,
+        problem: 'forged',
+        detail: `${action} cannot follow ${before?.action ?? 'nothing'}`,
+      })
+    }
+    if ((actor.kind === 'system') !== (actor.id === null)) {
+      findings.push({ version, problem: 'changed', detail: 'its actor is of another kind than its id' })
+    }
+    if (before && at.getTime() < before.at.getTime()) {
+      findings.push({ version, problem: 'changed', detail: 'is older than the version before it' })
+    }
+    if (isFirst && at.getTime() !== millisecondOf(id)) {
+      findings.push({ version, problem: 'changed', detail: 'is of another time than the record’s id' })
+    }
+  }
+  return findings
+}
+
+const followers: Readonly<Record<string, readonly string[]>> = {
+  created: ['updated', 'deleted'],
+  updated: ['updated', 'deleted'],
+  deleted: ['purged'],
+}
+
+/** The time in a UUID version 7 (RFC 9562 section 5.7), in milliseconds. */
+function millisecondOf(id: string): number {
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
+}
 
 export interface Finding {
   /** The version of the entry; null where it is about the record. */
@@ -12,7 +77,7 @@ export interface Finding {
 }
 
 /** What is known of the record beside its history. */
-export interface ChainRecord {
+interface ChainRecord {
   readonly id: string
   readonly recordHash: Buffer | null
   /** The fields that the record's hash covers, where they are known. */
@@ -103,4 +168,60 @@ function detailOf(entry: ChainEntry, { isStripped, isLinked, payload, computed }
   return isPayloadHash
     ? 'its payload hash is not what was recorded'
     : 'hardly anything of it is what was recorded'
+}
+
+export interface Verified {
+  /** `unverifiable` is for the history of an instance that offers no chain: nothing can be said of it. */
+  readonly result: 'ok' | 'not_valid' | 'unverifiable'
+  /** What was found, or why nothing can be; null where all is well. */
+  readonly detail: string | null
+}
+
+/** Verifies the history of a record as an instance answers it, from that alone; its ids are in lower case. */
+export function verifyAudit(id: string, entries: readonly AuditEntry[]): Verified {
+  if (entries.length === 0) return { result: 'unverifiable', detail: 'the history is empty' }
+  if (entries.every(({ hash, payload_hash, version }) => !hash && !payload_hash && !version)) {
+    return { result: 'unverifiable', detail: 'the instance’s history has no hashes: it offers no chain' }
+  }
+  const anchor = entries.find(({ action }) => action === 'purged') ?? entries[0]
+  const recordHash = hexBytes(anchor?.record_hash)
+  const found = [
+    ...entries.flatMap(entry => ofText(id, entry).map(detail => ({ version: entry.version, detail }))),
+    ...verifyHistory({ id, recordHash }, entries.map(chainEntryOf)),
+  ]
+  if (found.length === 0) return { result: 'ok', detail: null }
+  const sentences = found.map(({ version, detail }) =>
+    version === null ? detail : `version ${version}: ${detail}`,
+  )
+  return { result: 'not_valid', detail: sentences.join('; ') }
+}
+
+/** What is in an answer beside the chain, and must agree with it. */
+function ofText(id: string, entry: AuditEntry): string[] {
+  const [hash, at] = [hexBytes(entry.hash), new Date(entry.created_at)]
+  const found: string[] = []
+  if (!hash || entry.id !== entryId(hash)) found.push('its id is not that of its hash')
+  if (entry.consent_id !== id) found.push('it is of another record')
+  if (Number.isNaN(at.getTime()) || at.toISOString() !== entry.created_at) found.push('its time is none')
+  return found
+}
+
+function chainEntryOf(entry: AuditEntry): ChainEntry {
+  return {
+    version: entry.version ?? 0,
+    action: entry.action ?? '',
+    actor: { kind: entry.changed_by ?? '', id: entry.actor_id },
+    at: new Date(entry.created_at),
+    salt: hexBytes(entry.salt),
+    accepted: entry.accepted as boolean,
+    preferences: entry.preferences as Record<string, unknown>,
+    policy_version: entry.policy_version as number,
+    payloadHash: hexBytes(entry.payload_hash) ?? Buffer.alloc(0),
+    hash: hexBytes(entry.hash) ?? Buffer.alloc(0),
+  }
+}
+
+/** Bytes from their hexadecimal digits, in the one way they are written; null for anything else. */
+function hexBytes(text: string | null | undefined): Buffer | null {
+  return text && /^([\da-f]{2})+$/.test(text) ? Buffer.from(text, 'hex') : null
 }

@@ -1,4 +1,4 @@
-import { sha256 } from './hash.ts'
+import { sha256 } from './bytes.ts'
 
 /** What sets the hashes of leaves and of nodes apart. */
 const [leaf, node] = [Buffer.of(0), Buffer.of(1)]

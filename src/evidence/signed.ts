@@ -1,4 +1,5 @@
 import { type KeyObject, sign, verify } from 'node:crypto'
+import { Checkpoint } from '../contract/documents/checkpoint.ts'
 import { parseExactJson } from '../contract/json.ts'
 
 /** The last line of a signed document: 64 bytes in base64, in the one way there is to write them. */
@@ -53,4 +54,23 @@ const lastLineLength = '"signature":""}\n'.length + 88
 
 function escaped(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
+}
+
+export interface SignedCheckpoint extends Pick<Claimed, 'isSignedBy'> {
+  readonly checkpoint: Checkpoint
+  /** As it was signed. */
+  readonly text: string
+}
+
+/** Reads a checkpoint; its signature is not looked at yet. Throws a SyntaxError for what is none. */
+export function readCheckpoint(text: string): SignedCheckpoint {
+  const { document, isSignedBy } = readSigned(Buffer.from(text))
+  const parsed = Checkpoint.safeParse(document)
+  if (!parsed.success) throw new SyntaxError('is no checkpoint')
+  return { checkpoint: parsed.data, text, isSignedBy }
+}
+
+/** The documents of a file that holds signed ones, one after the other: each ends with the line of its signature. */
+export function splitDocuments(text: string): string[] {
+  return text.split(/(?<=\n"signature":"[^"\n]*"\}\n)/).filter(piece => piece !== '')
 }

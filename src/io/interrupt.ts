@@ -1,5 +1,4 @@
-import { CliError } from '../errors/errors.ts'
-import { type Exit, exit } from '../errors/exit.ts'
+import { CliError, type Exit, exit } from '../errors/errors.ts'
 import type { Host, Stop } from './io.ts'
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const satisfies readonly Stop[]

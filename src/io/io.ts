@@ -1,6 +1,5 @@
 import type { ReadStream, WriteStream } from 'node:tty'
-import { CliError } from '../errors/errors.ts'
-import { exit } from '../errors/exit.ts'
+import { CliError, exit } from '../errors/errors.ts'
 
 /** The process as the command line sees it; only the executable touches the real one. */
 export interface Host {

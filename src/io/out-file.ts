@@ -1,7 +1,6 @@
 import { lstat, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { CliError, usageError } from '../errors/errors.ts'
-import { exit } from '../errors/exit.ts'
+import { CliError, exit, usageError } from '../errors/errors.ts'
 import { type Draft, openDraft, partOf, syncFolder } from './draft.ts'
 
 /** A file that gets its name when it is whole. */

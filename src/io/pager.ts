@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { CliError } from '../errors/errors.ts'
-import { exit } from '../errors/exit.ts'
+import { CliError, exit } from '../errors/errors.ts'
 import type { Host } from './io.ts'
 
 /** A pager on the terminal; it may be left before everything is written. */

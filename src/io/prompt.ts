@@ -1,6 +1,5 @@
 import { createInterface } from 'node:readline/promises'
-import { CliError } from '../errors/errors.ts'
-import { exit } from '../errors/exit.ts'
+import { CliError, exit } from '../errors/errors.ts'
 import { interruptedError } from './interrupt.ts'
 import type { Host, Io } from './io.ts'
 

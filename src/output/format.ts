@@ -63,3 +63,8 @@ export function plain(value: Cell): string {
   if (value === null) return ''
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
+
+/** The formats that rows can be printed in. */
+export const formatNames = ['table', 'tsv', 'json', 'ndjson', 'csv', 'yaml', 'id'] as const
+
+export type FormatName = (typeof formatNames)[number]

@@ -1,5 +1,4 @@
-import type { Format } from './format.ts'
-import type { FormatName } from './names.ts'
+import type { Format, FormatName } from './format.ts'
 
 /** Every format by its name, for a single row or a list; each loads what it needs when it is chosen. */
 export const formats: Record<FormatName, (single: boolean) => Promise<Format>> = {
@@ -14,5 +13,5 @@ export const formats: Record<FormatName, (single: boolean) => Promise<Format>> =
 }
 
 export type { Cell, Column, Format, Renderer, RenderOptions, View } from './format.ts'
-export { type FormatName, formatNames } from './names.ts'
+export { type FormatName, formatNames } from './format.ts'
 export { fromTsv, safeJson, visible } from './safe.ts'

@@ -47,7 +47,7 @@ export async function connectionOf(
     trace: io.err.isTerminal && !globals.quiet ? teller(io) : null,
   }
   if (!globals.verbose && !globals.debug) return connection
-  const { openTrace } = await import('../trace/trace.ts')
+  const { openTrace } = await import('../logging/trace.ts')
   return { ...connection, trace: openTrace(connection, { settings, globals, io, caFile }) }
 }
 

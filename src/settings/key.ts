@@ -1,5 +1,4 @@
-import { CliError, settingsError } from '../errors/errors.ts'
-import { exit } from '../errors/exit.ts'
+import { CliError, exit, settingsError } from '../errors/errors.ts'
 import type { Warn } from './store.ts'
 
 /** A key as text, and where it came from. */

@@ -1,8 +1,7 @@
 import { closeSync, openSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { CliError } from '../errors/errors.ts'
-import { exit } from '../errors/exit.ts'
+import { CliError, exit } from '../errors/errors.ts'
 
 /** Milliseconds. What is done under the lock takes a few: whoever holds it longer was killed. */
 const [staleAfter, patience] = [10_000, 30_000]

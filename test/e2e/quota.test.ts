@@ -1,7 +1,7 @@
 import postgres, { type Sql } from 'postgres'
 import { Agent, request } from 'undici'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { largestLease } from '../../server/quota/lease.ts'
+import { largestLease } from '../../server/quota/bucket.ts'
 import { useFolder } from '../support/cli.ts'
 import { newAccount, type TestAccount } from '../support/service.ts'
 import { type Nodes, startNodes } from './nodes.ts'

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { formatNames } from '../../src/output/names.ts'
+import { formatNames } from '../../src/output/format.ts'
 import { binary } from '../support/cli.ts'
 import { recordText, useEndless } from '../support/endless.ts'
 

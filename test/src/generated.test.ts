@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { flatten } from '../../src/reference/describe.ts'
-import { generate } from '../../src/reference/files.ts'
-import { describeTree } from '../../src/reference/tree.ts'
+import { flatten } from '../../src/docs/describe.ts'
+import { generate } from '../../src/docs/generate.ts'
+import { describeTree } from '../../src/docs/tree.ts'
 import { run } from '../support/cli.ts'
 
 const root = new URL('../../', import.meta.url)

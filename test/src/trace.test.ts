@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { redactBody, redactUrl } from '../../src/trace/redact.ts'
+import { redactBody, redactUrl } from '../../src/logging/redact.ts'
 import { binary } from '../support/cli.ts'
 import { answers, apiKey, byId, consent, consentsPath, entry, fails, site, useCli, uuid } from './support.ts'
 

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
+import { type Group, tree } from '../../src/command-tree.ts'
 import type { Context } from '../../src/context.ts'
-import { buildProgram } from '../../src/program/program.ts'
-import { type Group, tree } from '../../src/program/tree.ts'
+import { buildProgram } from '../../src/program.ts'
 import { run } from '../support/cli.ts'
 import { words } from './support.ts'
 

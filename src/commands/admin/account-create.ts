@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action, given } from '../../cli/action.ts'
+import { databaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
+import { one } from '../../cli/output.ts'
+import { readPassword } from '../../cli/sign-in.ts'
 import type { Context } from '../../context.ts'
 import { type NewAccount, plans } from '../../contract/server.ts'
 import type { View } from '../../output/index.ts'
-import { action, given } from '../action.ts'
-import { one } from '../output.ts'
-import { readPassword } from '../password.ts'
-import { databaseFlags, databaseOptions, serverHost } from '../server-options.ts'
 
 const Options = z.strictObject({
   ...databaseOptions,

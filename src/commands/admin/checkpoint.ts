@@ -1,13 +1,12 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action, given } from '../../cli/action.ts'
+import { databaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
+import { many, pagesOf, tellInvalid } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { Uuid } from '../../contract/values.ts'
-import { exit } from '../../errors/exit.ts'
-import { type CheckpointRow, checkpointView } from '../../views/checkpoint.ts'
-import { action, given } from '../action.ts'
-import { many, pagesOf } from '../output.ts'
-import { databaseFlags, databaseOptions, serverHost } from '../server-options.ts'
-import { tellInvalid } from '../verdict.ts'
+import { exit } from '../../errors/errors.ts'
+import { type CheckpointRow, checkpointView } from '../../views/verification.ts'
 
 const Options = z.strictObject({ ...databaseOptions, account: Uuid.optional(), file: given })
 
@@ -31,7 +30,7 @@ Examples:
     .action(
       action(ctx, Options, checkpointView, async (_, { account, file, ...options }) => {
         const { addKept, readKept } = await import('./kept.ts')
-        const { readCheckpoint } = await import('../../evidence/checkpoint.ts')
+        const { readCheckpoint } = await import('../../evidence/signed.ts')
         const before = readKept(file)
         const { takeCheckpoints } = await ctx.loadServer()
         const kept = before.checkpoints.map(({ text }) => text)

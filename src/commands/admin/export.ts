@@ -1,12 +1,11 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action, given } from '../../cli/action.ts'
+import { databaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
+import { counted } from '../../cli/instance.ts'
 import type { Context } from '../../context.ts'
-import type { Transferred } from '../../contract/transfer.ts'
-import { CliError, usageError } from '../../errors/errors.ts'
-import { exit } from '../../errors/exit.ts'
-import { action, given } from '../action.ts'
-import { counted } from '../instance.ts'
-import { databaseFlags, databaseOptions, serverHost } from '../server-options.ts'
+import type { Transferred } from '../../contract/server.ts'
+import { CliError, exit, usageError } from '../../errors/errors.ts'
 
 const Options = z.strictObject({
   ...databaseOptions,

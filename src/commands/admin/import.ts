@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action, given } from '../../cli/action.ts'
+import { databaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
 import type { Context } from '../../context.ts'
 import { nameOf, readChunks } from '../../io/input.ts'
-import { action, given } from '../action.ts'
-import { databaseFlags, databaseOptions, serverHost } from '../server-options.ts'
 import { extent } from './export.ts'
 
 const Options = z.strictObject({ ...databaseOptions, operands: z.array(given).length(1) })

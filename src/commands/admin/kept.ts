@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { open, rename, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { CliError, dataError } from '../../errors/errors.ts'
-import { exit } from '../../errors/exit.ts'
-import { readCheckpoint, type SignedCheckpoint, splitDocuments } from '../../evidence/checkpoint.ts'
+import { CliError, dataError, exit } from '../../errors/errors.ts'
+import { readCheckpoint, type SignedCheckpoint, splitDocuments } from '../../evidence/signed.ts'
 import { syncFolder } from '../../io/draft.ts'
 import { unreadable } from '../../io/input.ts'
 

@@ -1,16 +1,14 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action } from '../../cli/action.ts'
+import { checkCount, confirm, isToAsk, sureFlags, sureOptions } from '../../cli/confirm.ts'
+import { databaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
+import { counted } from '../../cli/instance.ts'
+import { many } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import type { AccountPurge } from '../../contract/server.ts'
-import type { CliError } from '../../errors/errors.ts'
-import { exit } from '../../errors/exit.ts'
+import { type CliError, exit } from '../../errors/errors.ts'
 import type { View } from '../../output/index.ts'
-import { action } from '../action.ts'
-import { confirm } from '../confirm.ts'
-import { counted } from '../instance.ts'
-import { many } from '../output.ts'
-import { databaseFlags, databaseOptions, serverHost } from '../server-options.ts'
-import { checkCount, isToAsk, sureFlags, sureOptions } from '../sure.ts'
 
 const Options = z.strictObject({
   ...databaseOptions,

@@ -1,16 +1,14 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action, given } from '../../cli/action.ts'
+import { databaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
+import { counted } from '../../cli/instance.ts'
+import { many, tellInvalid } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
-import type { Inspected } from '../../contract/inspection.ts'
+import type { Inspected } from '../../contract/server.ts'
 import { Uuid } from '../../contract/values.ts'
-import { dataError } from '../../errors/errors.ts'
-import { exit } from '../../errors/exit.ts'
-import { findingView } from '../../views/finding.ts'
-import { action, given } from '../action.ts'
-import { counted } from '../instance.ts'
-import { many } from '../output.ts'
-import { databaseFlags, databaseOptions, serverHost } from '../server-options.ts'
-import { tellInvalid } from '../verdict.ts'
+import { dataError, exit } from '../../errors/errors.ts'
+import { findingView } from '../../views/verification.ts'
 
 const Options = z.strictObject({
   ...databaseOptions,

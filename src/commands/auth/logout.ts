@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
 import { removeKey } from '../../settings/store-write.ts'
-import { action } from '../action.ts'
 
 /** `auth logout`: forgets a stored key; the key itself stays valid until it is revoked. */
 export function logout(command: Command, ctx: Context): void {

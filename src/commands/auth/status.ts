@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action } from '../../cli/action.ts'
+import { many, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { maskKey } from '../../settings/key.ts'
 import { requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
-import { settingView } from '../../views/setting.ts'
-import { action } from '../action.ts'
-import { many, pagesOf } from '../output.ts'
+import { settingView } from '../../views/config.ts'
 
 /** `auth status`: which key would be sent where, and whether the instance accepts it. */
 export function status(command: Command, ctx: Context): void {

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action } from '../../cli/action.ts'
+import { one } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
-import { tokenView } from '../../views/token.ts'
-import { action } from '../action.ts'
-import { one } from '../output.ts'
+import { tokenView } from '../../views/config.ts'
 
 /** `auth token`: the key itself, for the programs that need it. */
 export function token(command: Command, ctx: Context): void {

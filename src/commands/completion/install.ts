@@ -2,13 +2,13 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Argument, type Command } from 'commander'
 import * as z from 'zod'
-import { type ShellName, shellNames } from '../../completion/names.ts'
-import { scripts } from '../../completion/scripts.ts'
+import { action } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
+import { scripts } from '../../docs/completion/scripts.ts'
+import { type ShellName, shellNames } from '../../docs/completion/shells.ts'
+import { describeTree } from '../../docs/tree.ts'
 import { settingsError, usageError } from '../../errors/errors.ts'
 import { ask, canAsk, declinedError } from '../../io/prompt.ts'
-import { describeTree } from '../../reference/tree.ts'
-import { action } from '../action.ts'
 
 const Options = z.strictObject({
   operands: z.tuple([z.enum(shellNames)]).optional(),

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import type { ShellName } from '../../completion/names.ts'
-import { scripts } from '../../completion/scripts.ts'
+import { action } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
-import { describeTree } from '../../reference/tree.ts'
-import { action } from '../action.ts'
+import { scripts } from '../../docs/completion/scripts.ts'
+import type { ShellName } from '../../docs/completion/shells.ts'
+import { describeTree } from '../../docs/tree.ts'
 
 /** How each shell reads them for one session, and the file where it looks for them in every one. */
 const uses: Record<ShellName, readonly [once: string, file: string]> = {

@@ -1,10 +1,10 @@
 import { Argument, type Command } from 'commander'
 import * as z from 'zod'
+import { action } from '../../cli/action.ts'
+import { many, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import type { View } from '../../output/index.ts'
 import { readConfig } from '../../settings/store.ts'
-import { action } from '../action.ts'
-import { many, pagesOf } from '../output.ts'
 
 const kinds = ['profiles', 'sites'] as const
 

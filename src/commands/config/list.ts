@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action } from '../../cli/action.ts'
+import { many, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
-import { settingView } from '../../views/setting.ts'
-import { action } from '../action.ts'
-import { many, pagesOf } from '../output.ts'
+import { settingView } from '../../views/config.ts'
 import { settingRows } from './rows.ts'
 
 /** `config list`: every setting with its source; a key by its last characters. */

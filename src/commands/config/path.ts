@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action } from '../../cli/action.ts'
+import { many, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { configFile, credentialsFile } from '../../settings/store.ts'
-import { pathView } from '../../views/path.ts'
-import { action } from '../action.ts'
-import { many, pagesOf } from '../output.ts'
+import { pathView } from '../../views/config.ts'
 
 /** `config path`: where the files are, whether they exist or not. */
 export function path(command: Command, ctx: Context): void {

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action } from '../../cli/action.ts'
+import { countedRows } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { locate, requireFolder } from '../../settings/place.ts'
 import { type Credentials, own, type Profile, readCredentials } from '../../settings/store.ts'
-import { profileView } from '../../views/profile.ts'
-import { action } from '../action.ts'
-import { countedRows } from '../output.ts'
+import { profileView } from '../../views/config.ts'
 
 /** `config profiles`: every stored instance, and whether there is a key for it. */
 export function profiles(command: Command, ctx: Context): void {

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action, given } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
 import { usageError } from '../../errors/errors.ts'
 import { locate, requireFolder, unknownProfile } from '../../settings/place.ts'
 import { own } from '../../settings/store.ts'
 import { removeProfile } from '../../settings/store-write.ts'
-import { action, given } from '../action.ts'
 
 const Options = z.strictObject({ operands: z.tuple([given]) })
 

@@ -1,10 +1,10 @@
+import { formatOf } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
 import { configFolder, type Folder, stateFolder } from '../../settings/folders.ts'
 import { maskKey } from '../../settings/key.ts'
 import { locate, type Sourced, sourced } from '../../settings/place.ts'
 import { own } from '../../settings/store.ts'
-import type { SettingRow } from '../../views/setting.ts'
-import { formatOf } from '../action.ts'
+import type { SettingRow } from '../../views/config.ts'
 
 /** Every setting, its value and where that comes from; a key by its last characters. */
 export function settingRows(ctx: Context): SettingRow[] {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action, given } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
 import { usageError } from '../../errors/errors.ts'
 import { originOf } from '../../settings/address.ts'
@@ -13,7 +14,6 @@ import {
 } from '../../settings/place.ts'
 import { type Config, own, type Profile, readCredentials } from '../../settings/store.ts'
 import { changeConfig } from '../../settings/store-write.ts'
-import { action, given } from '../action.ts'
 import { keyNamed, type ProfileKey, profileKeys } from './keys.ts'
 
 const Options = z.strictObject({ operands: z.tuple([given, given]) })

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action, given } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
 import { isNamed, locate, requireFolder, type Sourced, unknownProfile } from '../../settings/place.ts'
 import { type Config, own, type Profile } from '../../settings/store.ts'
 import { changeConfig } from '../../settings/store-write.ts'
-import { action, given } from '../action.ts'
 import { keyNamed, type ProfileKey } from './keys.ts'
 
 const Options = z.strictObject({ operands: z.tuple([given]) })

@@ -1,16 +1,16 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action, given } from '../../cli/action.ts'
+import { rehearsed, unlessDry } from '../../cli/dry-run.ts'
+import { instanceOf } from '../../cli/instance.ts'
+import { one } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { consents } from '../../contract/consents.ts'
 import { usageError } from '../../errors/errors.ts'
-import { bulkView } from '../../views/bulk.ts'
 import { consentView } from '../../views/consent.ts'
-import { action, given } from '../action.ts'
-import { rehearsed, unlessDry } from '../dry-run.ts'
-import { instanceOf } from '../instance.ts'
-import { one } from '../output.ts'
-import { bulkFlagOptions, bulkFlags, bulkOptions } from './bulk/flags.ts'
+import { bulkView } from '../../views/import.ts'
 import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
+import { bulkFlagOptions, bulkFlags, bulkOptions } from './import/flags.ts'
 
 const Options = z.strictObject({
   ...acceptance,
@@ -64,7 +64,7 @@ export function create(command: Command, ctx: Context): void {
       action(ctx, Options, viewOf, async (_, options) => {
         const bulk = bulkOptions(options, ctx.settings.site?.value)
         if (bulk) {
-          const { bulkCreate } = await import('./bulk/bulk.ts')
+          const { bulkCreate } = await import('./import/bulk.ts')
           return bulkCreate(ctx, bulk)
         }
         const { site = ctx.settings.site?.value, ...fields } = options

@@ -1,11 +1,10 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { parseExactJson } from '../../contract/json.ts'
-import { Preferences } from '../../contract/preferences.ts'
+import { collect, given } from '../../cli/action.ts'
+import { Preferences, parseExactJson } from '../../contract/json.ts'
 import { dataError, usageError } from '../../errors/errors.ts'
 import { nameOf, readText } from '../../io/input.ts'
 import type { Io } from '../../io/io.ts'
-import { collect, given } from '../action.ts'
 
 type JsonObject = Record<string, unknown>
 

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action, given, Ids } from '../../cli/action.ts'
+import { expandIds, forEach } from '../../cli/ids.ts'
+import { many } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { consentView } from '../../views/consent.ts'
-import { action, given, Ids } from '../action.ts'
-import { expandIds, forEach } from '../each.ts'
-import { many } from '../output.ts'
-import { atOf } from './at/flag.ts'
+import { atOf } from './at.ts'
 
 const Options = z.strictObject({
   operands: Ids,
@@ -41,6 +41,6 @@ Examples:
 
 async function momentReader(ctx: Context, flag: string, includeDeleted: boolean | undefined) {
   const at = await atOf(ctx, flag, includeDeleted)
-  const { getAt } = await import('./at/read.ts')
+  const { getAt } = await import('./at.ts')
   return (id: string) => getAt(ctx, id, at)
 }

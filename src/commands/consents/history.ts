@@ -1,13 +1,12 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action, Ids } from '../../cli/action.ts'
+import { expandIds, forEach } from '../../cli/ids.ts'
+import { many, type Output, tellInvalid } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
-import { exit } from '../../errors/exit.ts'
+import { exit } from '../../errors/errors.ts'
 import { auditView } from '../../views/consent.ts'
 import { type VerificationRow, verificationView } from '../../views/verification.ts'
-import { action, Ids } from '../action.ts'
-import { expandIds, forEach } from '../each.ts'
-import { many, type Output } from '../output.ts'
-import { tellInvalid } from '../verdict.ts'
 
 const Options = z.strictObject({ operands: Ids, verify: z.literal(true).optional() })
 
@@ -49,7 +48,7 @@ async function historyOf(ctx: Context, id: string) {
 }
 
 async function verified(ctx: Context, ids: readonly string[]): Promise<Output<VerificationRow>> {
-  const { verifyAudit } = await import('../../evidence/audit.ts')
+  const { verifyAudit } = await import('../../evidence/history.ts')
   let wrong = 0
   const { pages, exit: exitOf } = forEach(ctx, ids, async id => {
     const entries = await historyOf(ctx, id)

@@ -1,19 +1,17 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action, Count, formatOf, given } from '../../cli/action.ts'
+import { resumeCommand } from '../../cli/command-line.ts'
+import { counted } from '../../cli/instance.ts'
+import { many, type Output } from '../../cli/output.ts'
+import { firstInstant, lastInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import type { ConsentQuery } from '../../contract/index.ts'
-import { Resumable, usageError } from '../../errors/errors.ts'
-import { exit } from '../../errors/exit.ts'
+import { exit, Resumable, usageError } from '../../errors/errors.ts'
 import type { View } from '../../output/index.ts'
 import { type ConsentRow, consentView, consentViewWithDeleted } from '../../views/consent.ts'
-import { action, Count, formatOf, given } from '../action.ts'
-import { counted } from '../instance.ts'
-import { many, type Output } from '../output.ts'
-import { firstInstant, lastInstant } from '../times.ts'
-import { atOf } from './at/flag.ts'
-import type { At } from './at/moment.ts'
+import { type At, atOf } from './at.ts'
 import { acceptedOf } from './fields.ts'
-import { resumeCommand } from './resume.ts'
 
 /** How many requests of a long list are under way at once, unless that is said, and at most. */
 const [usuallyAtOnce, mostAtOnce] = [8, 64]
@@ -77,7 +75,7 @@ Examples:
         const query = queryOf(options, new Date())
         const at = options.at === undefined ? null : await askedAt(ctx, options, options.at)
         const walk = at
-          ? (await import('./at/list.ts')).pagesAt(ctx, query, at, { limit, maxRequests })
+          ? (await import('./at.ts')).pagesAt(ctx, query, at, { limit, maxRequests })
           : ctx.api.pages(query, { limit, maxRequests, concurrency })
         return records(ctx, view, walk, (cursor, to = query.to) =>
           resumeCommand(ctx.host.argv, { from: query.from, to, at: at?.text }, cursor),

@@ -1,13 +1,11 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { Ids, textAction } from '../../cli/action.ts'
+import { instanceOf, offered } from '../../cli/instance.ts'
 import type { Context } from '../../context.ts'
 import { consents } from '../../contract/consents.ts'
-import { CliError } from '../../errors/errors.ts'
-import { exit } from '../../errors/exit.ts'
+import { CliError, exit } from '../../errors/errors.ts'
 import { readSigned } from '../../evidence/signed.ts'
-import { Ids, textAction } from '../action.ts'
-import { instanceOf } from '../instance.ts'
-import { offered } from '../offered.ts'
 
 const Options = z.strictObject({ operands: Ids })
 

@@ -1,4 +1,4 @@
-import { type Exit, exit } from '../../errors/exit.ts'
+import { type Exit, exit } from '../../errors/errors.ts'
 import { explain } from '../../errors/explain.ts'
 import type { CheckRow } from '../../views/check.ts'
 

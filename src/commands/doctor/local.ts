@@ -1,11 +1,11 @@
 import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import packageJson from '../../../package.json' with { type: 'json' }
+import { counted } from '../../cli/instance.ts'
 import type { Context } from '../../context.ts'
-import { exit } from '../../errors/exit.ts'
+import { exit } from '../../errors/errors.ts'
 import { configFolder, stateFolder } from '../../settings/folders.ts'
 import { configFile, credentialsFile, isOpen, readConfig, readCredentials } from '../../settings/store.ts'
-import { counted } from '../instance.ts'
 import { type Checked, fail, ok, skip, tried, warn } from './check.ts'
 
 /** What can be said without the instance. The permissions come first: reading the keys mends them. */

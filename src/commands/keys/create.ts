@@ -1,15 +1,14 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action, given } from '../../cli/action.ts'
+import { dryRunFlag, dryRunOption, rehearsed, unlessDry } from '../../cli/dry-run.ts'
+import { instanceOf } from '../../cli/instance.ts'
+import { one } from '../../cli/output.ts'
+import { aboutSignIn, scopeFlag, signIn, signInFlags, signInOptions } from '../../cli/sign-in.ts'
+import { comingInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { KeyDraft, keys } from '../../contract/keys.ts'
-import { newKeyView } from '../../views/key.ts'
-import { action, given } from '../action.ts'
-import { dryRunFlag, dryRunOption, rehearsed, unlessDry } from '../dry-run.ts'
-import { instanceOf } from '../instance.ts'
-import { one } from '../output.ts'
-import { aboutSignIn, signIn, signInFlags, signInOptions } from '../sign-in.ts'
-import { comingInstant } from '../times.ts'
-import { scopeFlag } from './scopes.ts'
+import { newKeyView } from '../../views/account.ts'
 
 const Options = z.strictObject({
   ...signInOptions,

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action } from '../../cli/action.ts'
+import { countedRows } from '../../cli/output.ts'
+import { aboutSignIn, signIn, signInFlags, signInOptions } from '../../cli/sign-in.ts'
 import type { Context } from '../../context.ts'
 import { keys } from '../../contract/keys.ts'
-import { keyView } from '../../views/key.ts'
-import { action } from '../action.ts'
-import { countedRows } from '../output.ts'
-import { aboutSignIn, signIn, signInFlags, signInOptions } from '../sign-in.ts'
+import { keyView } from '../../views/account.ts'
 
 /** `keys list`: the API keys of the account, revoked ones too. */
 export function list(command: Command, ctx: Context): void {

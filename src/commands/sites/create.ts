@@ -1,14 +1,14 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action, Count, collect } from '../../cli/action.ts'
+import { dryRunFlag, dryRunOption, rehearsed, unlessDry } from '../../cli/dry-run.ts'
+import { instanceOf } from '../../cli/instance.ts'
+import { one } from '../../cli/output.ts'
+import { aboutSignIn, signIn, signInFlags, signInOptions } from '../../cli/sign-in.ts'
 import type { Context } from '../../context.ts'
 import { RetentionDays, SiteDraft, sites } from '../../contract/sites.ts'
 import { PolicyVersion } from '../../contract/values.ts'
-import { newSiteView } from '../../views/site.ts'
-import { action, Count, collect } from '../action.ts'
-import { dryRunFlag, dryRunOption, rehearsed, unlessDry } from '../dry-run.ts'
-import { instanceOf } from '../instance.ts'
-import { one } from '../output.ts'
-import { aboutSignIn, signIn, signInFlags, signInOptions } from '../sign-in.ts'
+import { newSiteView } from '../../views/account.ts'
 
 const Options = z.strictObject({
   ...signInOptions,

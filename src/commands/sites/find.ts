@@ -1,7 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import { type Site, sites } from '../../contract/sites.ts'
-import { CliError } from '../../errors/errors.ts'
-import { exit } from '../../errors/exit.ts'
+import { CliError, exit } from '../../errors/errors.ts'
 
 /** A site of the account by its id. Throws where there is none. */
 export async function findSite(api: Client, id: string): Promise<Site> {

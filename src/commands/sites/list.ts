@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action } from '../../cli/action.ts'
+import { countedRows } from '../../cli/output.ts'
+import { aboutSignIn, signIn, signInFlags, signInOptions } from '../../cli/sign-in.ts'
 import type { Context } from '../../context.ts'
 import { sites } from '../../contract/sites.ts'
-import { siteView } from '../../views/site.ts'
-import { action } from '../action.ts'
-import { countedRows } from '../output.ts'
-import { aboutSignIn, signIn, signInFlags, signInOptions } from '../sign-in.ts'
+import { siteView } from '../../views/account.ts'
 
 /** `sites list`: the sites of the account. */
 export function list(command: Command, ctx: Context): void {

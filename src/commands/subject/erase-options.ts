@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { given } from '../../cli/action.ts'
+import { sureFlags, sureOfAnyOptions } from '../../cli/confirm.ts'
+import { firstInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
 import { usageError } from '../../errors/errors.ts'
-import { given } from '../action.ts'
-import { sureFlags, sureOfAnyOptions } from '../sure.ts'
-import { firstInstant } from '../times.ts'
 import { alsoFlag, alsoOption, Subject, subjectsOf } from './subjects.ts'
 
 export const EraseOptions = z.strictObject({

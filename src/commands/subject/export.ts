@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { fileAction } from '../../cli/action.ts'
+import { counted, instanceOf } from '../../cli/instance.ts'
 import type { Context } from '../../context.ts'
-import { openExport, writeExport } from '../../subject/export.ts'
-import { recordsOf, showsDeleted } from '../../subject/found.ts'
-import { fileAction } from '../action.ts'
-import { counted, instanceOf } from '../instance.ts'
+import { openExport, writeExport } from '../../erasure/export.ts'
+import { recordsOf, showsDeleted } from '../../erasure/found.ts'
 import { alsoFlag, alsoOption, Subject, subjectsOf } from './subjects.ts'
 
 const Options = z.strictObject({ ...alsoOption, operands: z.tuple([Subject]) })

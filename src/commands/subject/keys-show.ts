@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { action } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
+import { keyFile, openReceiptKey } from '../../erasure/keys.ts'
 import { publicPem } from '../../evidence/keys.ts'
-import { keyFile, openReceiptKey } from '../../subject/keys.ts'
-import { action } from '../action.ts'
 
 /** `subject keys show`: what others need to verify the receipts of a profile. */
 export function keysShow(command: Command, ctx: Context): void {

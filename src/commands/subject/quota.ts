@@ -1,5 +1,4 @@
-import { CliError } from '../../errors/errors.ts'
-import { exit } from '../../errors/exit.ts'
+import { CliError, exit } from '../../errors/errors.ts'
 
 /** What is told where the quota is used up, and the service cannot or may not erase the rest itself. */
 export function quotaError(cause: unknown): CliError {

@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
+import { collect } from '../../cli/action.ts'
+import { counted } from '../../cli/instance.ts'
 import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
 import { dataError } from '../../errors/errors.ts'
 import { decode, readLines } from '../../io/input.ts'
 import { visible } from '../../output/index.ts'
-import { collect } from '../action.ts'
-import { counted } from '../instance.ts'
 
 /** An identifier of a data subject, as the service takes it. */
 export const Subject = text(1, 255)

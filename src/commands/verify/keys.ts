@@ -1,14 +1,14 @@
 import type { KeyObject } from 'node:crypto'
 import * as z from 'zod'
+import { offered } from '../../cli/instance.ts'
 import type { Context } from '../../context.ts'
 import type { DocumentKind } from '../../contract/documents/index.ts'
 import { parseExactJson } from '../../contract/json.ts'
 import { signingKeys } from '../../contract/signing-keys.ts'
+import { ownKeys } from '../../erasure/keys.ts'
 import { dataError, usageError } from '../../errors/errors.ts'
 import { keyIdOf, publicKeyOf, publicPem, readPublicKey } from '../../evidence/keys.ts'
 import { readText } from '../../io/input.ts'
-import { ownKeys } from '../../subject/keys.ts'
-import { offered } from '../offered.ts'
 
 /** Public keys by their ids. */
 export interface Keys {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { accountOfApiKey, hashOf, newApiKey, newSiteToken } from '../../../server/auth/credential.ts'
 import { newId } from '../../../server/ids.ts'
-import { idOf } from '../../../src/evidence/uuid.ts'
+import { idOf } from '../../../src/evidence/bytes.ts'
 import { useService } from '../../support/service.ts'
 
 const base62 = [...'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz']

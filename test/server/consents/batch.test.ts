@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { coverAll } from '../../../server/evidence/log.ts'
 import { openSigner } from '../../../server/evidence/signer.ts'
-import { monthOf } from '../../../server/quota/month.ts'
+import { monthOf } from '../../../server/quota/quota.ts'
 import type { Consent } from '../../../src/contract/index.ts'
 import { type TestAccount, useService } from '../../support/service.ts'
 import { verified } from '../verify/verified.ts'

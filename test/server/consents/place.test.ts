@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Geo, openGeo } from '../../../server/geo/lookup.ts'
+import { type Geo, openGeo } from '../../../server/net/geo.ts'
 import { useFolder } from '../../support/cli.ts'
 import { mmdb } from '../../support/mmdb.ts'
 import { useService } from '../../support/service.ts'

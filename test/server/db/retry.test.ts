@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { classOf, codeOf, troubleOf } from '../../../server/db/errors.ts'
-import { type RetryOptions, retried } from '../../../server/db/retry.ts'
+import { classOf, codeOf, type RetryOptions, retried, troubleOf } from '../../../server/db/errors.ts'
 
 const usual: RetryOptions = { isRepeatable: true, patience: 5000, onRetry: () => {} }
 

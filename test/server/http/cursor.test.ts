@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Failure } from '../../../server/failure.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from '../../../server/http/cursor.ts'
 import { newId } from '../../../server/ids.ts'
-import { idOf } from '../../../src/evidence/uuid.ts'
+import { idOf } from '../../../src/evidence/bytes.ts'
 
 const scope: CursorScope = {
   secret: Buffer.alloc(32, 1),

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { purgeJob } from '../../../server/purge/job.ts'
-import { countPurge, purge, purgeBefore } from '../../../server/purge/service.ts'
+import { countPurge, purge, purgeBefore, purgeJob } from '../../../server/purge/service.ts'
 import { contradictions } from '../../e2e/check.ts'
 import { newLedger, type Target, write } from '../../e2e/ledger.ts'
 import { useService } from '../../support/service.ts'

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { purgeJob } from '../../../server/purge/job.ts'
-import { countPurge, purge, purgeBefore } from '../../../server/purge/service.ts'
+import { countPurge, purge, purgeBefore, purgeJob } from '../../../server/purge/service.ts'
 import type { AccountPurge } from '../../../src/contract/index.ts'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner } from '../consents/records.ts'

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { monthOf, resetOf } from '../../../server/quota/month.ts'
+import { monthOf, resetOf } from '../../../server/quota/quota.ts'
 import { type Answer, type TestAccount, useService } from '../../support/service.ts'
 
 const service = useService()

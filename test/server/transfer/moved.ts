@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import { exportAll } from '../../../server/transfer/export.ts'
+import { tableNames } from '../../../server/transfer/format.ts'
 import { importAll } from '../../../server/transfer/import.ts'
-import { tableNames } from '../../../server/transfer/tables.ts'
 
 /** Never aborted. */
 const { signal } = new AbortController()

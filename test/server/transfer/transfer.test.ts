@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { schemaVersion } from '../../../server/db/migrate.ts'
-import { tableNames, tables } from '../../../server/transfer/tables.ts'
+import { tableNames, tables } from '../../../server/transfer/format.ts'
 import { skippedOnCitus, useDatabase } from '../../support/database.ts'
 import { someChanges } from '../../support/readme.ts'
 import { type TestAccount, useService } from '../../support/service.ts'

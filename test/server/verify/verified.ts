@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import { verifyAll } from '../../../server/verify/verify.ts'
 import type { DatabaseFinding, Inspected } from '../../../src/contract/index.ts'
-import { readCheckpoint } from '../../../src/evidence/checkpoint.ts'
+import { readCheckpoint } from '../../../src/evidence/signed.ts'
 
 /** What is found in a database, with checkpoints that were kept of it, and how much was looked at. */
 export async function verified(sql: Sql, { kept = [], account }: { kept?: string[]; account?: string } = {}) {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { Consent, ConsentPage } from '../../../src/contract/consent.ts'
+import { Consent, ConsentPage } from '../../../src/contract/consents.ts'
 import { isOwnPage } from '../../../src/contract/own-page.ts'
 import { consent } from '../support.ts'
 

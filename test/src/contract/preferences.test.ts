@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Preferences, preferenceLimits } from '../../../src/contract/preferences.ts'
+import { Preferences, preferenceLimits } from '../../../src/contract/json.ts'
 
 const problem = (value: unknown) => {
   const parsed = Preferences.safeParse(value)

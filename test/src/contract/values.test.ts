@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ConsentDraft, ConsentQuery } from '../../../src/contract/consent.ts'
+import { ConsentDraft, ConsentQuery } from '../../../src/contract/consents.ts'
 import {
   Instant,
   PolicyVersion,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../../src/contract/index.ts'
-import { verifyAudit } from '../../../src/evidence/audit.ts'
+import { verifyAudit } from '../../../src/evidence/history.ts'
 import { historyOf, id } from './chains.ts'
 
 const histories = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { type Group, tree } from '../../../src/command-tree.ts'
 import { type FormatName, formatNames } from '../../../src/output/index.ts'
-import { type Group, tree } from '../../../src/program/tree.ts'
 import { dangerous, useCli } from '../support.ts'
 import { type Case, cases } from './cases.ts'
 import { linesOf, readCsv, readers, readTsv } from './parse.ts'

@@ -1,0 +1,40 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import type { Context } from '../context.ts'
+import { type Endpoint, pathOf } from '../contract/endpoint.ts'
+import type { View } from '../output/index.ts'
+import { requireBaseUrl } from '../settings/settings.ts'
+import { requestView } from '../views/program.ts'
+import { many, type Output, pagesOf } from './output.ts'
+
+export const dryRunOption = { dryRun: z.literal(true).optional() }
+
+export function dryRunFlag(command: Command): Command {
+  return command.option(
+    '--dry-run',
+    'print the method, URL and body of what would be sent, and change nothing',
+  )
+}
+
+/** A change that is not made: an endpoint and what it would be called with. */
+interface Planned {
+  readonly endpoint: Endpoint
+  readonly params?: Readonly<Record<string, string>>
+  readonly body?: object
+}
+
+/** The view of a command that may only rehearse. */
+export function unlessDry<Row>(view: View<Row>): (options: { dryRun?: true | undefined }) => View<never> {
+  return ({ dryRun }) => (dryRun ? requestView : view)
+}
+
+/** The requests that a command would send, in order, instead of sending them. */
+export function rehearsed(ctx: Context, planned: readonly Planned[]): Output<unknown> {
+  const base = requireBaseUrl(ctx.settings)
+  const rows = planned.map(({ endpoint, params, body }) => ({
+    method: endpoint.method,
+    url: base + pathOf(endpoint, params),
+    body: body === undefined ? null : JSON.parse(JSON.stringify(body)), // what is not given is not sent
+  }))
+  return many(requestView, pagesOf(rows), { single: rows.length === 1 }) as Output<unknown>
+}

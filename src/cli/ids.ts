@@ -1,0 +1,88 @@
+import type { Context } from '../context.ts'
+import { dataError, type Exit, exit } from '../errors/errors.ts'
+import { exitOf } from '../errors/explain.ts'
+import { report } from '../errors/report.ts'
+import { decode, readLines } from '../io/input.ts'
+import { fromTsv } from '../output/index.ts'
+import { isId } from './action.ts'
+
+/** What became of several ids. */
+interface Outcome<Row> {
+  readonly pages: AsyncIterable<readonly Row[]>
+  readonly exit: () => Exit
+}
+
+/**
+ * Does the same for each id, in order, and yields what comes of it. An id that fails is reported and the others go on,
+ * except where no other can fare better: without a valid key, or without quota. With some done and some not, the exit
+ * code is that of a partial success. `finish` is told how many were done, at the end.
+ */
+export function forEach<Row>(
+  ctx: Context,
+  ids: readonly string[],
+  run: (id: string) => Promise<readonly Row[]>,
+  finish: (done: number) => Promise<void> = async () => {},
+): Outcome<Row> {
+  const failures: Exit[] = []
+  let done = 0
+  async function* pages(): AsyncGenerator<readonly Row[]> {
+    for (const [index, id] of ids.entries()) {
+      let rows: readonly Row[]
+      try {
+        rows = await run(id)
+      } catch (error) {
+        const code = exitOf(error)
+        if (ids.length === 1 || (isHopeless(code) && done === 0)) throw error
+        await report(ctx, error, id)
+        failures.push(code)
+        if (isHopeless(code)) {
+          const left = ids.length - index
+          await ctx.warn(
+            `stopped: ${left} of ${ids.length} ids ${left === 1 ? 'was' : 'were'} not done, from ${id} on`,
+          )
+          break
+        }
+        continue
+      }
+      if (rows.length > 0) done += 1
+      yield rows
+    }
+    await finish(done)
+  }
+  return { pages: pages(), exit: () => overall(done, failures) }
+}
+
+/** Whether nothing else can fare better after such a failure: without a valid key, or without quota. */
+export function isHopeless(code: Exit): boolean {
+  return code === exit.auth || code === exit.quota || isInterrupted(code)
+}
+
+function isInterrupted(code: Exit): boolean {
+  return code === exit.interrupted || code === exit.terminated
+}
+
+/** The exit code of work on several things. */
+export function overall(done: number, failures: readonly Exit[]): Exit {
+  const [first] = failures
+  const told = failures.find(isInterrupted)
+  if (told) return told
+  if (first === undefined) return exit.done
+  return done === 0 ? first : exit.partial
+}
+
+/** Ids as given, each once, `-` standing for the lines of stdin as `-q` writes them. */
+export async function expandIds(ctx: Context, operands: readonly string[]): Promise<string[]> {
+  const ids = new Set<string>()
+  for (const operand of operands) {
+    if (operand !== '-') {
+      ids.add(operand)
+      continue
+    }
+    for await (const { number, bytes } of readLines(ctx.io, '-')) {
+      const id = fromTsv(decode(bytes, `line ${number}`).trim())
+      if (!isId(id)) throw dataError(`line ${number} of standard input is no id`)
+      ids.add(id)
+    }
+  }
+  return [...ids]
+}

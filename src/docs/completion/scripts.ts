@@ -1,0 +1,17 @@
+import type { CommandInfo } from '../describe.ts'
+import { bash } from './bash.ts'
+import { fish } from './fish.ts'
+import { powershell } from './powershell.ts'
+import type { ShellName } from './shells.ts'
+import { zsh } from './zsh.ts'
+
+/** The script for each shell, made from the tree of commands. */
+export const scripts: Record<ShellName, (tree: CommandInfo) => string> = { bash, zsh, fish, powershell }
+
+/** What each script's file is called, in the package and where a shell looks for it. */
+export const fileNames: Record<ShellName, string> = {
+  bash: 'consentctl.bash',
+  zsh: '_consentctl',
+  fish: 'consentctl.fish',
+  powershell: 'consentctl.ps1',
+}

@@ -1,0 +1,63 @@
+import type { ApiKey, NewApiKey, NewSite, NewToken, Site, Usage } from '../contract/index.ts'
+import type { Column, View } from '../output/index.ts'
+import { field, minute } from './field.ts'
+
+const keyColumns: readonly Column<ApiKey>[] = [
+  field('id', { whole: true, rank: 1 }),
+  field('name', { rank: 2 }),
+  field('hint', { text: row => (row.hint === null ? '' : `sk-…${row.hint}`), whole: true, rank: 3 }),
+  field('scopes', { text: row => row.scopes.join(','), rank: 4 }),
+  field('created_at', { text: row => minute(row.created_at), rank: 8 }),
+  field('expires_at', { text: row => minute(row.expires_at), rank: 5 }),
+  field('last_used_on', { rank: 7 }),
+  field('revoked_at', { text: row => minute(row.revoked_at), rank: 6 }),
+]
+
+/** An API key, as far as it is known after it was made. */
+export const keyView: View<ApiKey> = { id: row => row.id, columns: keyColumns }
+
+/** The same when it is made: with its text, which is shown this once and must not be broken by a line's end. */
+export const newKeyView: View<NewApiKey> = {
+  id: row => row.id,
+  columns: [...keyColumns, field('key', { whole: true, once: true, rank: 0 })],
+}
+
+const siteColumns: readonly Column<Site>[] = [
+  field('id', { whole: true, rank: 1 }),
+  field('name', { rank: 2 }),
+  field('policy_version', { title: 'policy', rank: 3 }),
+  field('allowed_origins', { text: row => row.allowed_origins.join(' '), rank: 4 }),
+  field('created_at', { text: row => minute(row.created_at), rank: 6 }),
+  field('updated_at', { text: row => minute(row.updated_at), rank: 7 }),
+  field('retention_days', { title: 'retention', rank: 5 }),
+]
+
+export const siteView: View<Site> = { id: row => row.id, columns: siteColumns }
+
+/** A site when it is made: with its token, which is shown this once. */
+export const newSiteView: View<NewSite> = {
+  id: row => row.id,
+  columns: [...siteColumns, field('token', { whole: true, once: true, rank: 0 })],
+}
+
+/** A new token of a site, which is shown this once. */
+export const newTokenView: View<NewToken> = {
+  id: row => row.site_id,
+  columns: [
+    field('site_id', { whole: true, rank: 1 }),
+    field('token', { whole: true, once: true, rank: 0 }),
+    field('previous_valid_until', { whole: true, rank: 2 }),
+  ],
+}
+
+/** What is used of a month's quota. */
+export const usageView: View<Usage> = {
+  id: row => row.month,
+  columns: [
+    field('month', { whole: true, rank: 1 }),
+    field('used', { whole: true, rank: 2 }),
+    field('limit', { whole: true, rank: 3 }),
+    field('remaining', { whole: true, rank: 4 }),
+    field('resets_at', { whole: true, rank: 5 }),
+  ],
+}

@@ -1,0 +1,77 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, it, vi } from 'vitest'
+import { startJobs } from '../../server/background-jobs.ts'
+
+/** What a job tells, by level. */
+function listening() {
+  const told: unknown[] = []
+  const log = (level: string) => (fields: object, message: string) => void told.push([level, fields, message])
+  return { told, logger: { info: log('info'), error: log('error') } as never }
+}
+
+it('runs again and again, tells what was done, and nothing where that was nothing', async () => {
+  const { told, logger } = listening()
+  let runs = 0
+  const job = { name: 'counting', every: 5, run: async () => (++runs % 2 === 0 ? { runs } : null) }
+  const jobs = startJobs([job], logger)
+  await vi.waitFor(() => expect(runs).toBeGreaterThan(4))
+  await jobs.stop()
+  expect(told.slice(0, 2)).toEqual([
+    ['info', { runs: 2 }, 'counting'],
+    ['info', { runs: 4 }, 'counting'],
+  ])
+  const last = runs
+  await delay(30)
+  expect(runs).toBe(last)
+})
+
+it('goes on after a failure, of which a database’s own words are not told', async () => {
+  const { told, logger } = listening()
+  const failures = [
+    Object.assign(new Error('Key (subject_id)=(maria) exists'), { code: '23505' }),
+    new Error('its own words'),
+  ]
+  const run = async () => {
+    const failure = failures.shift()
+    if (failure) throw failure
+    return { done: true }
+  }
+  const jobs = startJobs([{ name: 'failing', every: 1, run }], logger)
+  await vi.waitFor(() => expect(told.length).toBeGreaterThan(2))
+  await jobs.stop()
+  expect(told.slice(0, 3)).toEqual([
+    ['error', { code: '23505' }, 'failing failed'],
+    ['error', { cause: 'its own words' }, 'failing failed'],
+    ['info', { done: true }, 'failing'],
+  ])
+})
+
+it('is stopped when its run has ended, which is told to end', async () => {
+  const { logger } = listening()
+  let hasEnded = false
+  const run = async (signal: AbortSignal) => {
+    await new Promise(resolve => signal.addEventListener('abort', resolve))
+    await delay(20)
+    hasEnded = true
+    return null
+  }
+  const jobs = startJobs([{ name: 'waiting', every: 1, run }], logger)
+  await delay(30)
+  await jobs.stop()
+  expect(hasEnded).toBe(true)
+})
+
+it('does not begin once it is stopped', async () => {
+  const { logger } = listening()
+  const run = vi.fn(async () => null)
+  await startJobs([{ name: 'late', every: 60_000, run }], logger).stop()
+  expect(run).not.toHaveBeenCalled()
+})
+
+it('does not run again and again where its time is longer than a timer takes', async () => {
+  const run = vi.fn(async () => null)
+  const jobs = startJobs([{ name: 'rare', every: 2 ** 32, run }], listening().logger)
+  await delay(50)
+  await jobs.stop()
+  expect(run).not.toHaveBeenCalled()
+})

@@ -1,0 +1,57 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Server } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, describe, expect, inject, it } from 'vitest'
+import { connect } from '../../../../server/db/connect.ts'
+
+const servers: Server[] = []
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close()
+})
+
+/** A host that takes connections and does something else than a database would; how often it was asked. */
+async function startHost(onConnection: 'refuse' | 'be silent') {
+  const host = { asked: 0, address: '' }
+  const server = createServer(socket => {
+    host.asked += 1
+    socket.on('error', () => {})
+    server.once('close', () => socket.destroy())
+    if (onConnection === 'refuse') socket.resetAndDestroy()
+  }).listen(0, '127.0.0.1')
+  servers.push(server)
+  await once(server, 'listening')
+  host.address = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  return host
+}
+
+const urlOf = (...hosts: string[]) => `postgres://postgres:a%40b@${hosts.join(',')}/postgres`
+
+describe('a URL with several hosts', () => {
+  it('asks each of them once for a statement, and none of them afterwards, where none serves', async () => {
+    const [one, other] = [await startHost('refuse'), await startHost('refuse')]
+    const sql = connect({ target: { url: urlOf(one.address, other.address) }, max: 2 })
+    await expect(sql`select 1`).rejects.toMatchObject({ code: expect.any(String) })
+    await expect(sql.begin(tx => tx`select 1`)).rejects.toMatchObject({ code: expect.any(String) })
+    expect([one.asked, other.asked]).toEqual([2, 2])
+    await sql.end()
+    await delay(200)
+    expect([one.asked, other.asked]).toEqual([2, 2])
+  })
+
+  it.runIf(inject('clusterUrl'))(
+    'goes to the one that serves, and to that one first from then on',
+    async () => {
+      const [closed, silent] = [await startHost('refuse'), await startHost('be silent')]
+      const there = new URL(inject('clusterUrl') ?? '').host
+      const url = urlOf(closed.address, silent.address, there)
+      const sql = connect({ target: { url }, max: 3 })
+      const began = performance.now()
+      expect(await sql`select 1 as one`).toEqual([{ one: 1 }])
+      expect(performance.now() - began).toBeLessThan(4000)
+      await Promise.all([1, 2, 3].map(() => sql`select pg_sleep(0.1)`))
+      expect(await sql.begin(tx => tx`select 1 as one`)).toEqual([{ one: 1 }])
+      expect([closed.asked, silent.asked]).toEqual([1, 1])
+      await sql.end()
+    },
+  )
+})

@@ -1,0 +1,161 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { Context } from '../../../src/context.ts'
+import { keepHead } from '../../../src/erasure/head.ts'
+import { appendReceipt } from '../../../src/erasure/receipts.ts'
+import { readSigningKey } from '../../../src/evidence/keys.ts'
+import { signDocument } from '../../../src/evidence/signed.ts'
+import { useCli, uuid } from '../support.ts'
+import { holds, maria, place } from './instance.ts'
+
+const cli = useCli()
+let at: ReturnType<typeof place>
+beforeEach(() => {
+  at = place(cli)
+})
+
+/** So many receipts in a chain. */
+async function chain(length: number) {
+  for (let number = 1; number <= length; number += 1) {
+    holds(cli, 2)
+    expect(await at.run('erase', maria, '--yes', '--ticket', `T-${number}`)).toMatchObject({ code: 0 })
+  }
+}
+
+const deletions = () => cli.sent().filter(({ method }) => method === 'DELETE').length
+
+const failed = async (wanted: string) => {
+  const { code, stdout } = await at.run('verify', wanted, '-o', 'json')
+  const rows = JSON.parse(stdout) as { check: string; result: string; detail: string }[]
+  const details = rows.filter(row => row.result === 'fail').map(({ check, detail }) => `${check}: ${detail}`)
+  return { code, failed: details }
+}
+
+it('nothing is deleted where no receipt could be written', async () => {
+  await chain(1)
+  const before = deletions()
+  rmSync(join(at.state, 'receipts'), { recursive: true })
+  rmSync(join(at.config, 'receipt-keys', 'default.head'))
+  writeFileSync(join(at.state, 'receipts'), '')
+  holds(cli, 2)
+  const { code, stderr } = await at.run('erase', maria, '--yes', '--ticket', 'T')
+  expect(code).toBe(1)
+  expect(stderr).toContain('receipts/default cannot be written')
+  expect([deletions() - before, at.journals()]).toEqual([0, []])
+})
+
+describe('a receipt that is not as its schema says', () => {
+  it('is never put into the chain', async () => {
+    await chain(1)
+    const { signature: _, ...first } = JSON.parse(readFileSync(at.receipt(1), 'utf8'))
+    const key = readSigningKey(readFileSync(join(at.config, 'receipt-keys', 'default.pem'), 'utf8'))
+    const settings = { folder: at.config, stateFolder: at.state, profile: { value: 'default' } }
+    const append = (more: object) =>
+      appendReceipt({ settings, warn: async () => {} } as unknown as Context, uuid(7), (number, previous) =>
+        signDocument({ ...first, job: uuid(7), number, previous, ...more }, key),
+      )
+    const counts = { deleted: -1, already_gone: 0, deleted_in_bulk: 0 }
+    await expect(append({ counts })).rejects.toMatchObject({
+      exit: 5,
+      message: expect.stringContaining('counts.deleted'),
+    })
+    expect(at.receipts()).toEqual(['000001.json'])
+    expect(await failed('last')).toEqual({ code: 0, failed: [] })
+  })
+
+  it('is told by the list, which goes on, and keeps resume from making another', async () => {
+    await chain(3)
+    const { job } = JSON.parse(readFileSync(at.receipt(2), 'utf8'))
+    writeFileSync(at.receipt(2), 'no receipt')
+    const listed = await at.run('receipts', '-o', 'id')
+    expect(listed).toMatchObject({ code: 8, stdout: '3\n1\n' })
+    expect(listed.stderr).toContain('000002.json')
+    expect(await at.run('resume', job)).toMatchObject({ code: 5, stderr: expect.stringContaining('000002') })
+    expect(at.receipts()).toHaveLength(3)
+  })
+})
+
+it('the list for a subject tells of receipts that it cannot judge, for another key signed them', async () => {
+  await chain(2)
+  rmSync(join(at.config, 'receipt-keys', 'default.pem'))
+  await chain(1)
+  const listed = await at.run('receipts', '--subject', maria, '-o', 'id')
+  expect(listed).toMatchObject({ code: 8, stdout: '3\n' })
+  expect(listed.stderr).toContain('2 receipts are signed by another key')
+  const all = await at.run('receipts', '-o', 'id')
+  expect(all).toMatchObject({ code: 0, stdout: '3\n2\n1\n' })
+  expect(all.stderr).toContain('2 receipts are signed by another key')
+  expect(await at.run('receipts', '1', '--format', 'md')).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('its signature was not checked'),
+  })
+})
+
+it('a receipt that was changed is shown by no list and as no page, and its bytes not without a word', async () => {
+  await chain(2)
+  writeFileSync(at.receipt(1), readFileSync(at.receipt(1), 'utf8').replace('T-1', 'T-9'))
+  const listed = await at.run('receipts', '-o', 'id')
+  expect(listed).toMatchObject({ code: 8, stdout: '2\n' })
+  expect(listed.stderr).toContain('the signature of receipt 1 is not valid')
+  expect(await at.run('receipts', '1', '--format', 'md')).toMatchObject({ code: 5, stdout: '' })
+  expect(await at.run('receipts', '1')).toMatchObject({
+    code: 5,
+    stdout: expect.stringContaining('T-9'),
+    stderr: expect.stringContaining('the signature of receipt 1 is not valid'),
+  })
+  expect(await at.run('receipts', '2')).toMatchObject({ code: 0, stderr: '' })
+})
+
+describe('the newest receipt', () => {
+  const head = () => join(at.config, 'receipt-keys', 'default.head')
+  const erase = () => {
+    holds(cli, 1)
+    return at.run('erase', maria, '--yes', '--ticket', 'T')
+  }
+
+  it('is missed where it was removed, and its number is not given to another', async () => {
+    await chain(3)
+    const before = deletions()
+    const third = readFileSync(at.receipt(3))
+    rmSync(at.receipt(3))
+    for (const wanted of ['last', '1'])
+      expect(await failed(wanted)).toEqual({ code: 5, failed: ['chain: receipt 3 is missing'] })
+    expect(await erase()).toMatchObject({ code: 5, stderr: expect.stringContaining('receipt 3 is missing') })
+    expect(at.receipts()).toEqual(['000001.json', '000002.json'])
+    expect([deletions() - before, at.journals()]).toEqual([0, []])
+    writeFileSync(at.receipt(3), third)
+    expect(await failed('last')).toEqual({ code: 0, failed: [] })
+  })
+
+  it('is missed where all were removed, for its key is that of the profile', async () => {
+    await chain(1)
+    const kept = join(at.state, 'kept.json')
+    writeFileSync(kept, readFileSync(at.receipt(1)))
+    rmSync(dirname(at.receipt(1)), { recursive: true })
+    expect((await failed(kept)).code).toBe(5)
+    rmSync(head())
+    expect((await failed(kept)).failed).toEqual(['chain: receipt 1 is not in the chain'])
+  })
+
+  it('may be one that was made by a process that was killed right after', async () => {
+    await chain(1)
+    const before = readFileSync(head())
+    await chain(1)
+    writeFileSync(head(), before)
+    expect(await failed('last')).toEqual({ code: 0, failed: [] })
+    expect(await erase()).toMatchObject({ code: 0 })
+    expect(JSON.parse(readFileSync(head(), 'utf8'))).toMatchObject({ number: 3 })
+    rmSync(head())
+    expect(await erase()).toMatchObject({ code: 0 })
+    expect(await failed('last')).toEqual({ code: 0, failed: [] })
+  })
+
+  it('is there though nothing can be kept of it, which is told', async () => {
+    const said: string[] = []
+    const settings = { folder: join(at.config, 'gone'), profile: { value: 'default' } }
+    const warn = async (line: string) => void said.push(line)
+    await keepHead({ settings, warn } as unknown as Context, { number: 7, sha256: '0'.repeat(64) })
+    expect(said).toEqual([expect.stringContaining('nobody would notice if receipt 7 were lost')])
+  })
+})

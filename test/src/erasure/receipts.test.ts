@@ -1,0 +1,205 @@
+import { spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { dueAfter } from '../../../src/erasure/due.ts'
+import { fileNameOf } from '../../../src/erasure/place.ts'
+import { readSigningKey } from '../../../src/evidence/keys.ts'
+import { signDocument } from '../../../src/evidence/signed.ts'
+import { schemaProblems } from '../../support/schemas.ts'
+import { hostileCases, useCli } from '../support.ts'
+import { holds, lastReceipt, maria, place } from './instance.ts'
+
+const cli = useCli()
+let at: ReturnType<typeof place>
+
+const erase = (...more: string[]) => at.run('erase', maria, '--yes', ...more)
+const keyFile = () => join(at.config, 'receipt-keys', 'default.pem')
+const sums = async (wanted: string, ...more: string[]) => {
+  const { code, stdout } = await at.run('verify', wanted, ...more, '-o', 'json')
+  const rows = JSON.parse(stdout) as { check: string; result: string; detail: string }[]
+  return {
+    code,
+    failed: rows.filter(row => row.result === 'fail').map(({ check, detail }) => `${check}: ${detail}`),
+  }
+}
+
+beforeEach(() => {
+  at = place(cli)
+})
+
+/** Three receipts in a chain. */
+async function three() {
+  for (const ticket of ['T-1', 'T-2', 'T-3']) {
+    holds(cli, 2)
+    expect(await erase('--ticket', ticket)).toMatchObject({ code: 0 })
+  }
+}
+
+describe('a chain of receipts', () => {
+  it('verifies from any of its receipts, which are as the published schema says', async () => {
+    await three()
+    for (const wanted of ['1', '2', 'last']) expect(await sums(wanted)).toEqual({ code: 0, failed: [] })
+    const { job } = await lastReceipt(at)
+    expect(await sums(job)).toEqual({ code: 0, failed: [] })
+    for (const number of [1, 2, 3])
+      expect(schemaProblems(readFileSync(at.receipt(number), 'utf8'))).toEqual([])
+    expect(await sums(at.receipt(3), '--subject', maria)).toEqual({ code: 0, failed: [] })
+    expect(await sums('1', '--subject', 'somebody else')).toMatchObject({ code: 5 })
+  })
+
+  it('does not verify where one byte of any of its receipts was flipped', async () => {
+    await three()
+    const file = at.receipt(2)
+    const bytes = readFileSync(file)
+    for (let index = 0; index < bytes.length; index += 97) {
+      const flipped = Buffer.from(bytes)
+      flipped[index] = (flipped[index] ?? 0) ^ 1
+      writeFileSync(file, flipped)
+      expect((await sums('last')).code, `byte ${index}`).toBe(5)
+      expect((await at.run('verify', '2')).code).toBe(5)
+    }
+    writeFileSync(file, bytes)
+    expect(await sums('last')).toEqual({ code: 0, failed: [] })
+  })
+
+  it('names a receipt that is missing, and one that was exchanged for another', async () => {
+    await three()
+    const [second, third] = [readFileSync(at.receipt(2)), readFileSync(at.receipt(3))]
+    rmSync(at.receipt(2))
+    expect(await sums('3')).toEqual({ code: 5, failed: ['chain: receipt 2 is missing'] })
+    writeFileSync(at.receipt(2), third)
+    expect(await sums('1')).toEqual({ code: 5, failed: ['chain: the file of receipt 2 holds receipt 3'] })
+    writeFileSync(at.receipt(2), second)
+    rmSync(at.receipt(3))
+    writeFileSync(join(at.state, 'kept.json'), third)
+    expect(await sums(join(at.state, 'kept.json'))).toEqual({
+      code: 5,
+      failed: ['chain: receipt 3 is missing'],
+    })
+  })
+
+  it('names a fork, though it is signed with the key itself', async () => {
+    await three()
+    const kept = join(at.state, 'kept.json')
+    writeFileSync(kept, readFileSync(at.receipt(2)))
+    const { signature: _, ...receipt } = JSON.parse(readFileSync(kept, 'utf8'))
+    const key = readSigningKey(readFileSync(keyFile(), 'utf8'))
+    writeFileSync(at.receipt(2), signDocument({ ...receipt, ticket: 'T-9' }, key))
+    expect((await sums('3')).failed).toEqual([
+      'chain: receipt 3 does not follow the one before it as that is now',
+    ])
+    expect((await sums(kept)).failed).toEqual(['chain: there is another receipt 2 in the chain'])
+  })
+
+  it('has no gap and no fork when many are made at once', async () => {
+    holds(cli, 0)
+    const all = await Promise.all(Array.from({ length: 12 }, (_, index) => erase('--ticket', `T-${index}`)))
+    expect(all.map(({ code }) => code)).toEqual(all.map(() => 0))
+    expect(at.receipts()).toHaveLength(12)
+    expect(await sums('12')).toEqual({ code: 0, failed: [] })
+    expect(readdirSync(join(at.config, 'receipt-keys'))).toEqual(['default.head', 'default.pem'])
+  })
+})
+
+describe('the key of a profile', () => {
+  it('is made at first use, for its owner alone, and its public half is shown', async () => {
+    const first = await at.run('keys', 'show')
+    expect(first).toMatchObject({ code: 0, stdout: expect.stringMatching(/^-----BEGIN PUBLIC KEY-----\n/) })
+    expect(statSync(keyFile()).mode & 0o777).toBe(0o600)
+    expect(statSync(dirname(keyFile())).mode & 0o777).toBe(0o700)
+    chmodSync(keyFile(), 0o644)
+    expect(await at.run('keys', 'show')).toMatchObject({
+      stdout: first.stdout,
+      stderr: expect.stringContaining('open to others'),
+    })
+    expect(statSync(keyFile()).mode & 0o777).toBe(0o600)
+    writeFileSync(keyFile(), 'no key')
+    expect(await at.run('keys', 'show')).toMatchObject({ code: 2 })
+  })
+
+  it.each(['../../x', '.', '..', '', '.hidden', 'a/b', 'a\\b', 'C:x', 'a\0b', 'ü'.repeat(150)])(
+    'stays in its folder whatever the profile is called: %j',
+    name => expect(fileNameOf(name)).toMatch(/^~[\da-f]{64}$/),
+  )
+
+  it('verifies a receipt with openssl alone', async () => {
+    await three()
+    const [folder, file] = [at.state, at.receipt(3)]
+    writeFileSync(join(folder, 'key.pem'), (await at.run('keys', 'show')).stdout)
+    const script = `sed '$d' ${file} > lines; tail -n 1 ${file} | cut -d '"' -f 4 | base64 -d > signature
+      openssl pkeyutl -verify -pubin -inkey key.pem -rawin -in lines -sigfile signature`
+    expect(spawnSync('sh', ['-c', script], { cwd: folder, encoding: 'utf8' }).stdout).toContain(
+      'Verified Successfully',
+    )
+    writeFileSync(file, readFileSync(file, 'utf8').replace('T-3', 'T-4'))
+    expect(spawnSync('sh', ['-c', script], { cwd: folder }).status).not.toBe(0)
+  })
+
+  it('of another machine is named with --public-key, and the chain is not looked for there', async () => {
+    await three()
+    const pem = join(at.state, 'key.pem')
+    writeFileSync(pem, (await at.run('keys', 'show')).stdout)
+    const [file, theirs] = [at.receipt(3), at]
+    at = place(cli)
+    mkdirSync(at.state)
+    expect((await sums(file)).failed[0]).toContain('signature: it is signed by another key')
+    expect(await sums(file, '--public-key', pem)).toEqual({ code: 0, failed: [] })
+    expect(existsSync(theirs.receipt(3))).toBe(true)
+  })
+})
+
+describe('receipts', () => {
+  it('are listed, newest first, and for a subject', async () => {
+    await three()
+    const { stdout } = await at.run('receipts', '-o', 'json')
+    expect(JSON.parse(stdout)).toMatchObject([
+      { number: 3, ticket: 'T-3', deleted: 2 },
+      { number: 2 },
+      { number: 1 },
+    ])
+    expect((await at.run('receipts', '--subject', maria, '-o', 'id')).stdout).toBe('3\n2\n1\n')
+    expect((await at.run('receipts', '--subject', 'other', '-o', 'id')).stdout).toBe('')
+    expect((await at.run('receipts', '2')).stdout).toBe(readFileSync(at.receipt(2), 'latin1'))
+    expect(await at.run('receipts', '4')).toMatchObject({ code: 3 })
+    expect(await at.run('receipts', '../x')).toMatchObject({ code: 2 })
+  })
+
+  it('do not hold the subject unless that was asked for', async () => {
+    holds(cli, 1)
+    await erase('--ticket', 'T')
+    const printed = `${readFileSync(at.receipt(1))}${(await at.run('receipts', '1', '--format', 'md')).stdout}`
+    expect(printed).not.toContain('maria')
+  })
+
+  it.each(hostileCases)('are a page on which hostile text is text and nothing else: %s', async (_, text) => {
+    if (!text.isWellFormed() || text.includes('\0')) return
+    holds(cli, 1)
+    const mark = `${text} | <b> [x](https://evil.example) \`a\` **b** @team #1 `
+    expect(await erase('--ticket', mark.slice(0, 99), '--reason', mark)).toMatchObject({ code: 0 })
+    const { stdout } = await at.run('receipts', '1', '--format', 'md')
+    const lines = stdout.split('\n')
+    expect(lines.filter(line => line.startsWith('#'))).toHaveLength(5)
+    const [reason = ''] = lines.filter(line => line.startsWith('| Reason'))
+    expect(reason.split('|')).toHaveLength(4)
+    expect(stdout).not.toMatch(/<b>|\]\(|https:\/\/evil|@team|\*\*b|[^\P{Cc}\n]/u)
+  })
+})
+
+it.each([
+  ['2026-01-31', '2026-02-28'],
+  ['2028-01-31', '2028-02-29'],
+  ['2026-02-28', '2026-03-28'],
+  ['2026-12-31', '2027-01-31'],
+  ['2026-08-31', '2026-09-30'],
+  ['2026-05-01', '2026-06-01'],
+])('a request received on %s is due on %s', (received, due) => expect(dueAfter(received)).toBe(due))

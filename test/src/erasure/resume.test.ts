@@ -1,0 +1,124 @@
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import type { Context } from '../../../src/context.ts'
+import type { Event, Header } from '../../../src/erasure/job.ts'
+import { eraseJournals } from '../../../src/erasure/journals.ts'
+import { useCli, uuid } from '../support.ts'
+import { holds, lastReceipt, maria, place } from './instance.ts'
+
+const cli = useCli()
+
+/** Leaves a journal as a process does that is killed after these events. */
+async function killedAfter(
+  at: ReturnType<typeof place>,
+  job: string,
+  events: readonly Event[],
+  profile = 'default',
+): Promise<void> {
+  const host = { pid: 2 ** 22 + 1, kill: () => {} }
+  const journals = eraseJournals({ settings: { stateFolder: at.state }, host } as unknown as Context)
+  const header: Header = {
+    version: 1,
+    job,
+    profile,
+    base_url: cli.instance.url,
+    subjects: [maria],
+    ticket: 'T',
+    reason: null,
+    received_at: null,
+    shows_subject: false,
+    started_at: '2026-11-21T00:00:00.000Z',
+    who: 'me',
+    host: 'here',
+    planned_by: null,
+    plan_sha256: '0'.repeat(64),
+    export_sha256: null,
+    is_exact: false,
+    counted: null,
+    pid: host.pid,
+  }
+  const journal = await journals.create(header)
+  for (const event of events) await journal.write(event)
+  await journal.close(false)
+}
+
+const planned: Event[] = [1, 2, 3].map(index => ['p', { id: uuid(index), site_id: uuid(900) }])
+
+it('of a job whose plan is not whole does nothing, and forgets it', async () => {
+  const instance = holds(cli, 3)
+  const at = place(cli)
+  await killedAfter(at, uuid(77), planned)
+  const { code, stderr } = await at.run('resume', 'last')
+  expect(code).toBe(7)
+  expect(stderr).toContain('killed before anything was deleted')
+  expect([at.journals(), at.receipts(), instance.deletions]).toEqual([[], [], []])
+})
+
+it('does not know who deleted a record that is gone, and was about to be deleted when the process was killed', async () => {
+  const instance = holds(cli, 3)
+  const at = place(cli)
+  instance.records.delete(uuid(1))
+  instance.records.delete(uuid(2))
+  await killedAfter(at, uuid(77), [...planned, ['P'], ['s', uuid(1)]])
+  expect(await at.run('resume', uuid(77))).toMatchObject({ code: 0 })
+  const { records, started_at } = await lastReceipt(at)
+  expect(records.map(({ result }: { result: string }) => result)).toEqual([
+    'unknown',
+    'already_gone',
+    'deleted',
+  ])
+  expect(started_at).toBe('2026-11-21T00:00:00.000Z')
+})
+
+it('of the last job goes on with that of the profile in use, and says where the last one of another is', async () => {
+  const instance = holds(cli, 3)
+  const at = place(cli)
+  await killedAfter(at, uuid(77), [...planned, ['P']])
+  await killedAfter(at, uuid(78), [...planned, ['P']], 'other')
+  expect(await at.run('resume', 'last')).toMatchObject({ code: 0 })
+  expect([instance.deletions.length, at.journals()]).toEqual([3, [`${uuid(78)}.1`]])
+  const { code, stderr } = await at.run('resume', 'last')
+  expect(code).toBe(2)
+  expect(stderr).toContain(`consentctl subject resume ${uuid(78)} -p other --base-url ${cli.instance.url}`)
+})
+
+it('makes no second receipt for a job that was killed after its first', async () => {
+  holds(cli, 3)
+  const at = place(cli)
+  await killedAfter(at, uuid(77), [...planned, ['P']])
+  expect(await at.run('resume', 'last')).toMatchObject({ code: 0 })
+  await killedAfter(at, uuid(77), [...planned, ['P']])
+  const before = cli.sent().length
+  expect(await at.run('resume', 'last')).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('receipt 1'),
+  })
+  expect(cli.sent()).toHaveLength(before)
+  expect([at.journals(), at.receipts()]).toEqual([[], ['000001.json']])
+})
+
+it('leaves nothing of a process that was killed as it began', async () => {
+  holds(cli, 1)
+  const at = place(cli)
+  const left = join(at.state, 'erasures', `${uuid(5)}.1.abcd.part`)
+  mkdirSync(join(at.state, 'erasures'), { recursive: true })
+  writeFileSync(left, maria)
+  utimesSync(left, 1, 1)
+  expect(await at.run('erase', maria, '--ticket', 'T', '--yes')).toMatchObject({ code: 0 })
+  expect(at.journals()).toEqual([])
+})
+
+it('a run stops, and makes no receipt, once another process has gone on with its job', async () => {
+  const instance = holds(cli, 40)
+  const at = place(cli)
+  instance.beforeDelete = () => {
+    for (const name of at.journals()) rmSync(join(at.state, 'erasures', name))
+    return undefined
+  }
+  const { code, stderr } = await at.run('erase', maria, '--ticket', 'T', '--yes')
+  expect(code).toBe(7)
+  expect(stderr.match(/works on the job/g)).toHaveLength(1)
+  expect(instance.deletions.length).toBeLessThanOrEqual(16)
+  expect(at.receipts()).toEqual([])
+})
