@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { ErasedRecord } from '../contract/documents/erasure-receipt.ts'
-import type { Journal } from '../jobs/journals.ts'
+import type { HeldJob } from '../jobs/jobs.ts'
 
 /** What a job is about: all that its receipt says, but for what became of the records. It is for its owner alone. */
 export const Header = z.object({
@@ -23,7 +23,6 @@ export const Header = z.object({
   is_exact: z.boolean(),
   /** What the service itself counted, where there is no plan. */
   counted: z.array(z.object({ site_id: z.string().nullable(), records: z.number() })).nullable(),
-  pid: z.number(),
 })
 export type Header = z.output<typeof Header>
 
@@ -54,7 +53,7 @@ export type Event =
   | readonly ['e']
   | readonly ['c', seconds: number]
 
-export type EraseJournal = Journal<Header, Event>
+export type EraseJournal = HeldJob<Header, Event>
 
 /** What a job has come to. */
 export interface Job {

@@ -10,6 +10,6 @@ export interface OpenJob {
 }
 
 export async function note({ job, journal }: Pick<OpenJob, 'job' | 'journal'>, event: Event): Promise<void> {
-  await journal.write(event)
+  await journal.append(event)
   apply(job, event)
 }

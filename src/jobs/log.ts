@@ -1,80 +1,100 @@
 import { createReadStream } from 'node:fs'
 import { crc32 } from 'node:zlib'
-import type * as z from 'zod'
 import { CliError, dataError, exit } from '../errors/errors.ts'
-import { longestLine, splitLines } from '../io/input.ts'
-import { type Holder, readHolder } from './holder.ts'
+import { longestLine, splitTogether } from '../io/input.ts'
+import type { ProcessIdentity } from './process.ts'
 
 /**
- * The line below which a run tells what it came to know itself; above it is what earlier runs came to know. A run that
- * ended of itself, and was not killed, has it once more as its last.
+ * The file of a job, which is only ever appended to. A line is the CRC-32 of its JSON in eight hexadecimal digits, a
+ * space, and the JSON. The first entry is the job's header. Of the others an array is an event of the job, and an object
+ * is of the log itself: a process claims the job, or closes it.
  */
-export const mark = ['r'] as const
-
-/** A journal to read, and what its reader is told to do where it is damaged. */
 export interface Log {
   readonly path: string
+  /** The hint of the error that tells that the file is damaged. */
   readonly ifDamaged: string
 }
 
 /**
- * An entry as a line of a journal: the CRC-32 of its JSON in eight digits, a space, the JSON. Throws a data error for what
- * no journal could be read with again.
+ * A process takes a job over. Of claims after the same owner the first in the file counts: appends are atomic, so all
+ * readers agree on it, and no lock file can be left behind or stolen.
  */
+export interface Claim extends ProcessIdentity {
+  /** Unique. */
+  readonly claim: string
+  /** The owner that it replaces, or null if there was none. */
+  readonly after: string | null
+  /** The last line before it that can be read; what lies between was being written when its process was killed. */
+  readonly read: number
+}
+
+export interface Close {
+  /** The claim that ends here. */
+  readonly closed: string
+}
+
+/** @throws CliError invalid_data if the line would be too long to be read again. */
 export function encode(entry: unknown): string {
-  const text = JSON.stringify(entry)
-  if (Buffer.byteLength(text) > longestLine - 9) throw dataError('a journal cannot hold a line so long')
-  return `${checksum(text)} ${text}\n`
+  const json = JSON.stringify(entry)
+  if (Buffer.byteLength(json) > longestLine - 9) throw dataError('a job cannot hold so long a line')
+  return `${crc32(json).toString(16).padStart(8, '0')} ${json}\n`
 }
 
-/** The first entry, and who wrote it. Throws a CliError where the file is no journal of that kind. */
-export async function readHeader<Header extends { readonly pid: number }>(
-  log: Log,
-  schema: z.ZodType<Header>,
-): Promise<{ header: Header; holder: Holder | null }> {
-  for await (const entry of entries(log)) {
-    const { data } = schema.safeParse(entry)
-    if (data) return { header: data, holder: readHolder(entry, data.pid) }
-    break
-  }
-  throw corrupt(log, 1)
-}
-
-/** The entries from the header on, in two parts: what earlier runs came to know, or what the last one did. */
-export async function* events(log: Log, part: 'before' | 'since'): AsyncGenerator<unknown> {
-  let [isHeader, isBegun] = [true, false]
-  for await (const entry of entries(log)) {
-    if (isMark(entry) && part === 'before') return
-    if (!isHeader && !isMark(entry) && isBegun === (part === 'since')) yield entry
-    isHeader = false
-    isBegun ||= isMark(entry)
+/**
+ * Yields every entry in order. A line that cannot be read is skipped only at the end of the file, or where a claim tells
+ * that it was the end once.
+ *
+ * @throws CliError io if the file is damaged anywhere else; busy if it is gone, because another process has done the job
+ */
+export async function* readEntries(log: Log): AsyncGenerator<unknown> {
+  let unreadable = 0
+  for await (const lines of linesOf(log)) {
+    for (const { number, json } of lines) {
+      if (json === null) {
+        unreadable ||= number
+        continue
+      }
+      const entry: unknown = JSON.parse(json)
+      if (unreadable > 0 && !(isClaim(entry) && entry.read < unreadable)) throw damaged(log, unreadable)
+      unreadable = 0
+      yield entry
+    }
   }
 }
 
-/** Whether the last run has ended of itself. */
-export async function isEnded(log: Log): Promise<boolean> {
-  let [marks, isLast] = [0, false]
-  for await (const entry of entries(log)) {
-    isLast = isMark(entry)
-    if (isLast) marks += 1
-  }
-  return marks > 1 && isLast
+/** Who holds the job, as far as the file was read. */
+export interface Ownership {
+  /** Null if nobody has claimed it since it was closed. */
+  readonly owner: Claim | null
+  /** The last line that can be read. */
+  readonly read: number
 }
 
-function isMark(entry: unknown): boolean {
-  return Array.isArray(entry) && entry.length === 1 && entry[0] === mark[0]
+/** Damage elsewhere in the file is not looked for. */
+export async function readOwnership(log: Log): Promise<Ownership> {
+  let owner: Claim | null = null
+  let read = 0
+  for await (const lines of linesOf(log)) {
+    for (const { number, json } of lines) {
+      if (json === null) continue
+      read = number
+      if (!json.startsWith('{')) continue
+      const entry: unknown = JSON.parse(json)
+      if (isClaim(entry) && entry.after === (owner?.claim ?? null)) owner = entry
+      else if (owner && (entry as Partial<Close>).closed === owner.claim) owner = null
+    }
+  }
+  return { owner, read }
 }
 
-/** All entries. What cannot be read at the very end was being written when the process was killed. */
-async function* entries(log: Log): AsyncGenerator<unknown> {
-  let bad = 0
-  for await (const { number, bytes } of splitLines(chunksOf(log.path), log.path)) {
-    const text = Buffer.from(bytes).toString()
-    const isWhole = text.slice(0, 9) === `${checksum(text.slice(9))} `
-    if (isWhole && bad > 0) throw corrupt(log, bad)
-    if (isWhole) yield JSON.parse(text.slice(9))
-    else bad ||= number
-  }
+function isClaim(entry: unknown): entry is Claim {
+  return typeof (entry as Partial<Claim> | null)?.claim === 'string'
+}
+
+/** JSON is null in a line that cannot be read. */
+async function* linesOf({ path }: Log): AsyncGenerator<{ number: number; json: string | null }[]> {
+  for await (const lines of splitTogether(chunksOf(path), path))
+    yield lines.map(({ number, bytes }) => ({ number, json: decode(bytes) }))
 }
 
 async function* chunksOf(path: string): AsyncGenerator<Buffer> {
@@ -85,16 +105,16 @@ async function* chunksOf(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-/** A run has the next one's journal in place of its own as soon as that begins. */
-export function busy(who = 'another consentctl', hint = 'wait for its end, or end it'): CliError {
-  return new CliError('busy', exit.temporary, `${who} works on the job`, { hint })
+function decode(bytes: Buffer): string | null {
+  const checksum = crc32(bytes.subarray(9)).toString(16).padStart(8, '0')
+  return bytes.toString('latin1', 0, 9) === `${checksum} ` ? bytes.toString('utf8', 9) : null
 }
 
-function checksum(text: string): string {
-  return crc32(text).toString(16).padStart(8, '0')
+export function busy(owner = 'another consentctl', hint = 'wait for it to end, or end it'): CliError {
+  return new CliError('busy', exit.temporary, `${owner} works on the job`, { hint })
 }
 
-function corrupt({ path, ifDamaged }: Log, line: number): CliError {
+export function damaged({ path, ifDamaged }: Log, line: number): CliError {
   return new CliError('io', exit.failure, `the journal ${path} is damaged at line ${line}`, {
     hint: ifDamaged,
   })

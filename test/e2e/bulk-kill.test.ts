@@ -60,7 +60,7 @@ const jobs = (env: Env) => join(String(env['CONSENTCTL_STATE_DIR']), 'jobs')
 
 function readdirJobs(env: Env): string[] {
   try {
-    return readdirSync(jobs(env)).filter(name => !name.endsWith('.draft'))
+    return readdirSync(jobs(env)).filter(name => name.endsWith('.job'))
   } catch {
     return []
   }

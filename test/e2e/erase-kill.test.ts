@@ -71,7 +71,7 @@ const namesIn = (...path: string[]) => {
     return []
   }
 }
-const journals = () => namesIn('erasures').filter(name => /^[\da-f-]{36}\.\d+$/.test(name))
+const journals = () => namesIn('erasures').filter(name => /^[\da-f-]{36}\.job$/.test(name))
 const receipts = () => namesIn('receipts', 'default').filter(name => name.endsWith('.json'))
 
 /** Changes as soon as a run writes its journal, or a receipt is there. */

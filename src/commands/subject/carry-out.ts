@@ -45,7 +45,7 @@ async function* run(open: OpenJob, course: Course): AsyncGenerator<readonly Eras
     if (course.failures.length === 0) {
       ctx.interruption.throwIfAborted()
       const verification = await verifyGone(ctx, job.header.subjects)
-      await journal.check()
+      await journal.requireHeld()
       stored = await receiptFor(ctx, job, verification)
     } else course.exit = overall(job.done.size, course.failures)
   } catch (error) {

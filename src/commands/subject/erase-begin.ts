@@ -3,7 +3,7 @@ import { many, type Output, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { receiptFor, verifyGone } from '../../erasure/finish.ts'
 import { type Header, newJob } from '../../erasure/job.ts'
-import { eraseJournals, sweep } from '../../erasure/journals.ts'
+import { eraseJournals } from '../../erasure/journals.ts'
 import { openReceiptKey } from '../../erasure/keys.ts'
 import { note } from '../../erasure/open.ts'
 import type { KnownPlan } from '../../erasure/plan.ts'
@@ -47,7 +47,6 @@ export function headerOf(
     export_sha256: exported,
     is_exact: given !== null || options.confirm !== undefined,
     counted: found.records ? null : [...found.counts].map(([site_id, records]) => ({ site_id, records })),
-    pid: ctx.host.pid,
   }
 }
 
@@ -64,7 +63,6 @@ export async function begin(
     const code = await tellReceipt(ctx, await receiptFor(ctx, job, await verifyGone(ctx, header.subjects)))
     return many(erasureView, pagesOf([]), { exit: () => code }) as Output<unknown>
   }
-  await sweep(ctx)
   const journal = await eraseJournals(ctx).create(header)
   const open = { ctx, job, journal }
   try {

@@ -32,20 +32,21 @@ Examples:
       action(ctx, Options, erasureView, async (_, { operands: [wanted] }) => {
         const journals = eraseJournals(ctx)
         const folder = receiptsFolder(ctx)
-        const run = await journals.find(wanted).catch(async (error: unknown) => {
+        const found = await journals.find(wanted).catch(async (error: unknown) => {
           const made = await receiptOfJob(folder, wanted)
           if (made) return made
           throw error
         })
-        if ('receipt' in run) return await over(ctx, run)
-        const job = await readJob(journals, run)
-        requireHere(ctx.settings, job.header, commandOf(job.header))
-        const made = await receiptOfJob(folder, run.job)
-        if (!made && job.isPlanned) await probeReceipts(ctx)
-        const journal = await journals.resume(run)
-        if (made || !job.isPlanned) await journal.close(true)
+        if (typeof found !== 'string') return await over(ctx, found)
+        const header = await journals.readHeader(found)
+        requireHere(ctx.settings, header, commandOf(header))
+        const made = await receiptOfJob(folder, found)
+        if (!made) await probeReceipts(ctx)
+        const journal = await journals.resume(found)
+        const job = made ? null : await readJob(journal)
+        if (!job?.isPlanned) await journal.close(true)
         if (made) return await over(ctx, made)
-        if (!job.isPlanned) throw notBegun(run.job)
+        if (!job?.isPlanned) throw notBegun(found)
         return carryOut({ ctx, job, journal })
       }),
     )

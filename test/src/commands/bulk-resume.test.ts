@@ -263,7 +263,10 @@ describe('a job that was stopped', () => {
 
   it('is refused while another process works on it', async () => {
     const job = await stopped()
-    rewrite(line => line.replace(/"pid":\d+/, '"pid":1').replace(/"started":"[^"]*"/, '"started":null'))
+    rewrite(line => {
+      if (line.startsWith('{"closed"')) return null
+      return line.replace(/"pid":\d+/, '"pid":1').replace(/"started":"[^"]*"/, '"started":null')
+    })
     const { code, stderr } = await create('--resume', job)
     expect(code).toBe(7)
     expect(stderr).toContain('pid 1 works on the job')
@@ -271,10 +274,13 @@ describe('a job that was stopped', () => {
   })
 })
 
-/** Changes a journal's lines, with their checksums. */
-function rewrite(change: (json: string) => string): void {
-  const lines = readFileSync(journal(), 'utf8').trimEnd().split('\n')
-  writeFileSync(journal(), lines.map(line => encode(change(line.slice(9)))).join(''))
+/** Changes the lines of a job's file, with their checksums; those for which `change` returns null are left out. */
+function rewrite(change: (json: string) => string | null): void {
+  const entries = readFileSync(journal(), 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .flatMap(line => change(line.slice(9)) ?? [])
+  writeFileSync(journal(), entries.map(encode).join(''))
 }
 
 function encode(json: string): string {

@@ -36,10 +36,9 @@ async function killedAfter(
     export_sha256: null,
     is_exact: false,
     counted: null,
-    pid: host.pid,
   }
   const journal = await journals.create(header)
-  for (const event of events) await journal.write(event)
+  for (const event of events) await journal.append(event)
   await journal.close(false)
 }
 
@@ -77,7 +76,7 @@ it('of the last job goes on with that of the profile in use, and says where the 
   await killedAfter(at, uuid(77), [...planned, ['P']])
   await killedAfter(at, uuid(78), [...planned, ['P']], 'other')
   expect(await at.run('resume', 'last')).toMatchObject({ code: 0 })
-  expect([instance.deletions.length, at.journals()]).toEqual([3, [`${uuid(78)}.1`]])
+  expect([instance.deletions.length, at.journals()]).toEqual([3, [`${uuid(78)}.job`]])
   const { code, stderr } = await at.run('resume', 'last')
   expect(code).toBe(2)
   expect(stderr).toContain(`consentctl subject resume ${uuid(78)} -p other --base-url ${cli.instance.url}`)

@@ -1,17 +1,12 @@
-import { counting } from './counting.ts'
+import { countingJobs } from './counting.ts'
 
-/** Counts on in a journal until it is killed, several at once, and prints each number that is on the disk. */
+/** Counts on in a job until it is killed, eight events at once, and prints each number that is on the disk. */
 const [, , folder = '', job = ''] = process.argv
-const journals = counting(folder)
+const jobs = countingJobs(folder)
+const found = await jobs.find(job).catch(() => null)
+const held = found ? await jobs.resume(found) : await jobs.create({ job, note: 'counts' })
 let last = 0
-const run = await journals.find(job).catch(() => null)
-if (run) {
-  for await (const [, number] of journals.before(run)) last = number
-  for await (const [, number] of journals.since(run)) last = number
-}
-const journal = run
-  ? await journals.resume(run)
-  : await journals.create({ job, pid: process.pid, note: 'counts' })
+for await (const [, number] of held.earlierEvents()) last = number
 for (;;) {
   const numbers = Array.from({ length: 8 }, () => {
     last += 1
@@ -19,7 +14,7 @@ for (;;) {
   })
   await Promise.all(
     numbers.map(async number => {
-      await journal.write(['n', number])
+      await held.append(['n', number])
       process.stdout.write(`${number}\n`)
     }),
   )

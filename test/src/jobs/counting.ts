@@ -1,19 +1,19 @@
 import * as z from 'zod'
-import { type Journals, journalsOf, type Kind } from '../../../src/jobs/journals.ts'
+import { type JobKind, type Jobs, jobsOf } from '../../../src/jobs/jobs.ts'
 
-const Header = z.object({ job: z.string(), pid: z.number(), note: z.string() })
+const Header = z.object({ job: z.string(), note: z.string() })
 export type Header = z.output<typeof Header>
 
-/** A job that counts: an event is the next number. */
+/** An event is the next number. */
 export type Counted = readonly ['n', number]
 
-/** Journals of jobs that count. */
-export function counting(
+/** Jobs that count. */
+export function countingJobs(
   folder: string,
-  host: Kind<Header>['host'] = process,
-  elsewhere: Kind<Header>['elsewhere'] = () => null,
-): Journals<Header, Counted> {
-  return journalsOf<Header, Counted>({
+  host: JobKind<Header>['host'] = process,
+  elsewhere: JobKind<Header>['elsewhere'] = () => null,
+): Jobs<Header, Counted> {
+  return jobsOf<Header, Counted>({
     folder,
     header: Header,
     host,

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Context } from '../../../context.ts'
 import { CliError, exit, usageError } from '../../../errors/errors.ts'
-import type { Run } from '../../../jobs/runs.ts'
 import { requireHere } from '../../../settings/begun.ts'
 import { requireBaseUrl } from '../../../settings/settings.ts'
 import { type Extent, requireQuota, validate } from './check.ts'
@@ -9,12 +8,10 @@ import {
   type BulkJournals,
   bulkJournals,
   commandOf,
-  createJournal,
   type Header,
   type Journal,
-  resumeJournal,
+  toJournal,
 } from './journal.ts'
-import { known } from './known.ts'
 import { type InputFormat, openSource, type Source } from './source.ts'
 
 export interface BulkOptions {
@@ -54,8 +51,8 @@ export interface Job {
  */
 export async function openJob(ctx: Context, options: BulkOptions, signal: AbortSignal): Promise<Job> {
   const journals = bulkJournals(ctx)
-  const run = options.resume === undefined ? null : await journals.find(options.resume)
-  const header = run && (await journals.readIdle(run))
+  const header =
+    options.resume === undefined ? null : await journals.readHeader(await journals.find(options.resume))
   if (header) requireSame(ctx, header, options)
   const source = await openSource(ctx, sourceOptions(options, header), signal)
   try {
@@ -65,13 +62,13 @@ export async function openJob(ctx: Context, options: BulkOptions, signal: AbortS
     }
     const extent = await validate(ctx, source, options.maxErrors, signal)
     if (header && !signal.aborted && header.sha256 !== extent.sha256) throw otherFile(source.path, header)
-    const before = run ? await countDone(journals, run) : 0
+    const before = header ? await countDone(journals, header.job) : 0
     if (options.dryRun || signal.aborted) return { source, extent, journal: null, before }
     if (!options.ignoreQuota) await requireQuota(ctx, extent.lines - before)
-    const journal = run
-      ? await resumeJournal(journals, run)
-      : await createJournal(journals, headerOf(ctx, source.path, extent, options))
-    return { source, extent, journal, before }
+    const held = header
+      ? await journals.resume(header.job)
+      : await journals.create(headerOf(ctx, source.path, extent, options))
+    return { source, extent, journal: toJournal(held), before }
   } catch (error) {
     await source.close()
     throw error
@@ -86,7 +83,7 @@ function sourceOptions(options: BulkOptions, header: Header | null) {
 }
 
 function headerOf(ctx: Context, file: string, { lines, sha256 }: Extent, options: BulkOptions): Header {
-  const { settings, host } = ctx
+  const { settings } = ctx
   const { format, unguard } = sourceOptions(options, null)
   return {
     version: 1,
@@ -100,7 +97,6 @@ function headerOf(ctx: Context, file: string, { lines, sha256 }: Extent, options
     base_url: requireBaseUrl(settings),
     site: options.site,
     created_at: new Date().toISOString(),
-    pid: host.pid,
   }
 }
 
@@ -118,8 +114,9 @@ function otherFile(path: string, { sha256 }: Header): CliError {
   })
 }
 
-async function countDone(journals: BulkJournals, run: Run): Promise<number> {
+/** A line whose record is made is not sent again, so it has one event that says so. */
+async function countDone(journals: BulkJournals, job: string): Promise<number> {
   let done = 0
-  for await (const { id } of known(journals, run)) if (id !== null) done += 1
+  for await (const [kind] of journals.events(job)) if (kind === 'd') done += 1
   return done
 }

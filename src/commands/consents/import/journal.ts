@@ -2,10 +2,10 @@ import { join } from 'node:path'
 import { parse, v5 } from 'uuid'
 import * as z from 'zod'
 import type { Context } from '../../../context.ts'
-import { type Journals, journalsOf, type Journal as Log } from '../../../jobs/journals.ts'
-import type { Run } from '../../../jobs/runs.ts'
+import { type HeldJob, type Jobs, jobsOf } from '../../../jobs/jobs.ts'
 import { elsewhere } from '../../../settings/begun.ts'
-import { type Known, known, settled } from './known.ts'
+import { type Known, readEarlierRuns } from './known.ts'
+import type { Item } from './send.ts'
 
 /** What a job is about. No key and nothing of the records is in a journal. */
 const Header = z.object({
@@ -21,8 +21,6 @@ const Header = z.object({
   base_url: z.string(),
   site: z.string().optional(),
   created_at: z.string(),
-  /** The process that works on it. */
-  pid: z.number(),
 })
 export type Header = z.output<typeof Header>
 
@@ -36,7 +34,7 @@ export type Event =
   | readonly ['f', line: number, code: string]
   | readonly ['u', line: number]
 
-export type BulkJournals = Journals<Header, Event>
+export type BulkJournals = Jobs<Header, Event>
 
 /** A job's journal, open for one run of it. */
 export interface Journal {
@@ -48,7 +46,7 @@ export interface Journal {
   /** What earlier runs know of a line; to be asked for in the order of the lines. */
   past(line: number): Promise<Known | null>
   /** Resolves when it is on the disk that the lines are about to be sent. */
-  noted(lines: readonly number[]): Promise<void>
+  noted(items: readonly Item[]): Promise<void>
   /** That lines that were noted are sent now. Those that never are count as not noted when the run is closed. */
   sent(lines: readonly number[]): void
   /** What became of a line that was sent; with `isRepeatable` it does no harm to send it again if this is lost. */
@@ -59,7 +57,7 @@ export interface Journal {
 
 /** The journals of files whose records are not all created. */
 export function bulkJournals({ settings, host }: Context): BulkJournals {
-  return journalsOf<Header, Event>({
+  return jobsOf<Header, Event>({
     get folder() {
       return join(settings.stateFolder, 'jobs') // which a stream does without, where there is no place for it
     },
@@ -78,52 +76,37 @@ export function commandOf({ job }: Header): string {
   return `consentctl create --resume ${job}`
 }
 
-export async function createJournal(journals: BulkJournals, header: Header): Promise<Journal> {
-  return toJournal(journals, await journals.create(header))
-}
-
-/** Goes on where a run ended. Throws where another process does. */
-export async function resumeJournal(journals: BulkJournals, after: Run): Promise<Journal> {
-  return toJournal(journals, await journals.resume(after, carried(journals, after)))
-}
-
-/** What is known of each line, as the events that come to that. */
-async function* carried(journals: BulkJournals, run: Run): AsyncGenerator<Event> {
-  for await (const { line, id, since } of known(journals, run)) {
-    yield id === null ? ['s', line, since] : ['d', line, id]
-  }
-}
-
-function toJournal(journals: BulkJournals, log: Log<Header, Event>): Journal {
-  const { header, run, write, hold, close } = log
-  const before = settled(journals.before(run))
+export function toJournal({
+  header,
+  isResumed,
+  earlierEvents,
+  append,
+  appendSoon,
+  close,
+}: HeldJob<Header, Event>): Journal {
+  const earlier = readEarlierRuns(earlierEvents)
   const unsent = new Set<number>()
   const namespace = parse(header.job)
-  let next: IteratorResult<Known> | undefined
   return {
     header,
-    isResumed: run.run > 1,
     keyOf: line => v5(String(line), namespace),
-    past: async line => {
-      next ??= await before.next()
-      while (!next.done && next.value.line < line) next = await before.next()
-      return next.done || next.value.line !== line ? null : next.value
-    },
-    noted: async lines => {
+    isResumed,
+    past: line => earlier.past(line),
+    noted: async items => {
       const at = Date.now()
-      for (const line of lines) unsent.add(line)
-      await write(...lines.map(line => ['s', line, at] as const))
+      for (const { entry, past } of items) if (!past) unsent.add(entry.line.number) // else it is unknown already
+      await append(...items.map(({ entry }) => ['s', entry.line.number, at] as const))
     },
     sent: lines => {
       for (const line of lines) unsent.delete(line)
     },
     ended: (event, isRepeatable) => {
-      if (isRepeatable) hold(event)
-      else void write(event).catch(() => {}) // the next line's note fails alike
+      if (isRepeatable) appendSoon(event)
+      else void append(event).catch(() => {}) // the next line's note fails alike
     },
     close: async isOver => {
-      await before.return(undefined)
-      for (const line of unsent) hold(['f', line, 'unsent'])
+      await earlier.close()
+      for (const line of unsent) appendSoon(['f', line, 'unsent'])
       await close(isOver)
     },
   }

@@ -68,8 +68,8 @@ function openReader(journal: Journal | null, source: AsyncIterator<readonly Item
 }
 
 function note(journal: Journal | null, items: readonly Item[]): Noted {
-  const lines = items.filter(isToSend).map(({ entry }) => entry.line.number)
-  const noted = journal && lines.length > 0 ? journal.noted(lines) : Promise.resolve()
+  const left = items.filter(isToSend)
+  const noted = journal && left.length > 0 ? journal.noted(left) : Promise.resolve()
   noted.catch(() => {}) // it may fail before anybody waits for it
   return { items, noted }
 }

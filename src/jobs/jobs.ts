@@ -1,0 +1,287 @@
+import { randomUUID } from 'node:crypto'
+import { constants, type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import type * as z from 'zod'
+import { CliError, exit, usageError } from '../errors/errors.ts'
+import { openDraft, partOf } from '../io/draft.ts'
+import type { Host } from '../io/io.ts'
+import { groupCommit, writeAll } from './group-commit.ts'
+import { busy, type Claim, type Close, damaged, encode, type Log, readEntries, readOwnership } from './log.ts'
+import { identify, isRunning } from './process.ts'
+
+export interface JobHeader {
+  /** The job's UUID. */
+  readonly job: string
+}
+
+/** A kind of job that can be resumed after it was stopped or killed. */
+export interface JobKind<Header extends JobHeader> {
+  /** Of this kind alone. Read only when it is needed. */
+  readonly folder: string
+  readonly header: z.ZodType<Header>
+  readonly host: Pick<Host, 'pid' | 'kill'>
+  /** Returns the command that resumes a job of another profile or instance; null for a job of those in use. */
+  elsewhere(header: Header): string | null
+  readonly hints: { readonly damaged: string; readonly unwritable: string }
+}
+
+/** The jobs of one kind. An event is a JSON array. */
+export interface Jobs<Header, Event> {
+  /**
+   * Returns the id of a stored job: `wanted` itself, or with `last` that of the job written last of this profile and
+   * instance.
+   *
+   * @throws CliError usage (exit 2) if there is none; io (exit 1) if an earlier version of this program began it
+   */
+  find(wanted: string): Promise<string>
+  /** Returns the ids of all jobs, the one written last first. */
+  list(): Promise<string[]>
+  /** @throws CliError busy (exit 7) while another process holds the job; io (exit 1) if its file is damaged */
+  readHeader(job: string): Promise<Header>
+  /** Yields the events of all runs in the order written. @throws CliError io (exit 1) if the file is damaged */
+  events(job: string): AsyncGenerator<Event>
+  create(header: Header): Promise<HeldJob<Header, Event>>
+  /** Takes a job over. @throws CliError busy (exit 7) while another process holds it, or if another comes first */
+  resume(job: string): Promise<HeldJob<Header, Event>>
+}
+
+/** A job that this process holds. */
+export interface HeldJob<Header, Event> {
+  readonly header: Header
+  readonly isResumed: boolean
+  /** Yields the events of the runs before this one in the order written. @throws CliError io (exit 1) if damaged */
+  earlierEvents(): AsyncGenerator<Event>
+  /** Resolves when the events, and all given before them, are on the disk. After a failed one every later one fails. */
+  append(...events: readonly Event[]): Promise<void>
+  /** Appends the event with the next ones, or within 100 ms. It is lost if the process is killed before. */
+  appendSoon(event: Event): void
+  /** @throws CliError busy (exit 7) if another process has taken the job over, as `append` does */
+  requireHeld(): Promise<void>
+  /** Ends this run; with `isDone` the job is removed. */
+  close(isDone: boolean): Promise<void>
+}
+
+/** The claims of this process: its own pid in a file that it does not hold is a leftover of an earlier process. */
+const heldClaims = new Set<string>()
+
+export function jobsOf<Header extends JobHeader, Event extends readonly unknown[]>(
+  kind: JobKind<Header>,
+): Jobs<Header, Event> {
+  const logOf = (job: string): Log => ({
+    path: join(kind.folder, `${job}.job`),
+    ifDamaged: kind.hints.damaged,
+  })
+  const explained = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work
+    } catch (error) {
+      if (error instanceof CliError) throw error
+      const message = `the journal cannot be written: ${(error as Error).message}`
+      throw new CliError('io', exit.failure, message, { cause: error, hint: kind.hints.unwritable })
+    }
+  }
+  const readHeader = async (job: string) => {
+    const header = await parseHeader(logOf(job), kind.header)
+    await requireIdle(logOf(job), (await readOwnership(logOf(job))).owner, kind.host)
+    return header
+  }
+  const hold = (file: FileHandle, claim: Claim, size: number, header: Header): HeldJob<Header, Event> => {
+    const log = logOf(header.job)
+    const { append, appendSoon } = groupCommit(file, async bytes => {
+      size = await requireOwned(log, claim, size + bytes)
+    })
+    return {
+      header,
+      isResumed: claim.read > 1,
+      earlierEvents: () => eventsOf(log, claim.claim),
+      append: (...events) => explained(append(events.map(encode).join(''))),
+      appendSoon: event => appendSoon(encode(event)),
+      requireHeld: () => explained(append('')),
+      close: async isDone => {
+        const close: Close = { closed: claim.claim }
+        await append(isDone ? '' : encode(close)).catch(() => {})
+        try {
+          if (isDone && (await isOwned(log, claim))) await rm(log.path, { force: true })
+        } finally {
+          heldClaims.delete(claim.claim)
+          await file.close()
+        }
+      },
+    }
+  }
+  return {
+    find: wanted => findJob(kind, wanted, job => parseHeader(logOf(job), kind.header)),
+    list: async () =>
+      (await storedJobs(kind.folder)).flatMap(({ job, isOutdated }) => (isOutdated ? [] : job)),
+    readHeader,
+    events: job => eventsOf(logOf(job)),
+    create: async header => {
+      const claim = await makeClaim(kind.host, null, 1)
+      const content = Buffer.from(encode(header) + encode(claim))
+      const file = await explained(createLog(logOf(header.job), kind.folder, content))
+      heldClaims.add(claim.claim)
+      return hold(file, claim, content.length, header)
+    },
+    resume: async job => {
+      const header = await parseHeader(logOf(job), kind.header)
+      const { file, claim, size } = await explained(takeOver(logOf(job), kind.host))
+      return hold(file, claim, size, header)
+    },
+  }
+}
+
+async function* eventsOf<Event extends readonly unknown[]>(
+  log: Log,
+  untilClaim?: string,
+): AsyncGenerator<Event> {
+  for await (const entry of readEntries(log)) {
+    if (Array.isArray(entry)) yield entry as readonly unknown[] as Event
+    else if (untilClaim !== undefined && (entry as Partial<Claim>).claim === untilClaim) return
+  }
+}
+
+async function parseHeader<Header>(log: Log, schema: z.ZodType<Header>): Promise<Header> {
+  for await (const entry of readEntries(log)) {
+    const { data } = schema.safeParse(entry)
+    if (data) return data
+    break
+  }
+  throw damaged(log, 1)
+}
+
+/** Creates a file that has its whole header as soon as it has its name. */
+async function createLog({ path }: Log, folder: string, content: Buffer): Promise<FileHandle> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await removeStaleDrafts(folder)
+  const draft = await openDraft(partOf(path))
+  try {
+    await writeAll(draft.file, content)
+    await draft.take(path)
+    return draft.file
+  } catch (error) {
+    await draft.file.close()
+    await draft.remove()
+    throw error
+  }
+}
+
+const staleDraftMs = 60_000
+
+/** Drafts of processes that were killed while they began a job may hold personal data. */
+async function removeStaleDrafts(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (!name.endsWith('.part')) continue
+    const changedAt = (await stat(join(folder, name)).catch(() => null))?.mtimeMs ?? 0
+    if (Date.now() - changedAt > staleDraftMs) await rm(join(folder, name), { force: true })
+  }
+}
+
+async function makeClaim(host: Pick<Host, 'pid'>, after: string | null, read: number): Promise<Claim> {
+  return { claim: randomUUID(), after, read, ...(await identify(host.pid)) }
+}
+
+/** @throws CliError busy (exit 7) if another process holds the job, or claims it at the same time and comes first */
+async function takeOver(log: Log, host: Pick<Host, 'pid' | 'kill'>) {
+  const { owner, read } = await readOwnership(log)
+  await requireIdle(log, owner, host)
+  const claim = await makeClaim(host, owner?.claim ?? null, read)
+  const file = await open(log.path, constants.O_WRONLY | constants.O_APPEND).catch(rethrow)
+  heldClaims.add(claim.claim)
+  try {
+    await writeAll(file, Buffer.from(`\n${encode(claim)}`)) // what was being written before ends where this begins
+    await file.datasync()
+    return { file, claim, size: await requireOwned(log, claim, null) }
+  } catch (error) {
+    heldClaims.delete(claim.claim)
+    await file.close()
+    throw error
+  }
+}
+
+/** Returns the size of the file. If it has not the expected one, another process has written to it, at least a claim. */
+async function requireOwned(log: Log, claim: Claim, expectedSize: number | null): Promise<number> {
+  const { size } = await stat(log.path).catch(rethrow)
+  if (size === expectedSize) return size
+  if ((await readOwnership(log)).owner?.claim !== claim.claim) throw busy()
+  return size
+}
+
+async function isOwned(log: Log, claim: Claim): Promise<boolean> {
+  return await requireOwned(log, claim, null).then(
+    () => true,
+    () => false,
+  )
+}
+
+function rethrow(error: NodeJS.ErrnoException): never {
+  throw error.code === 'ENOENT' ? busy() : error
+}
+
+/** A process of another machine cannot be asked for: one that has written nothing for so long is taken for dead. */
+const longestSilenceMs = 600_000
+
+/** @throws CliError busy (exit 7) while the owner is at work */
+async function requireIdle(log: Log, owner: Claim | null, host: Pick<Host, 'pid' | 'kill'>): Promise<void> {
+  if (owner === null) return
+  if (owner.host !== hostname()) {
+    const { mtimeMs } = await stat(log.path).catch(rethrow)
+    if (Date.now() - mtimeMs > longestSilenceMs) return
+    throw busy(
+      `another consentctl on ${owner.host}`,
+      'wait for it to end; when it has written nothing for ten minutes, it is taken for dead',
+    )
+  }
+  const isAtWork = owner.pid === host.pid ? heldClaims.has(owner.claim) : await isRunning(owner, host)
+  if (isAtWork) throw busy(`pid ${owner.pid}`)
+}
+
+interface StoredJob {
+  readonly job: string
+  /** True for a file of a former version, whose name has a number. */
+  readonly isOutdated: boolean
+}
+
+/** Returns the jobs in a folder, the one written last first. */
+async function storedJobs(folder: string): Promise<StoredJob[]> {
+  const found: (StoredJob & { changedAt: number })[] = []
+  for (const name of await readdir(folder).catch(() => [])) {
+    const [, job, kind] = /^([\da-f-]{36})\.(job|\d+)$/.exec(name) ?? []
+    if (job === undefined) continue
+    const changedAt = (await stat(join(folder, name)).catch(() => null))?.mtimeMs ?? 0
+    found.push({ job, isOutdated: kind !== 'job', changedAt })
+  }
+  return found.sort((a, b) => b.changedAt - a.changedAt)
+}
+
+async function findJob<Header extends JobHeader>(
+  { folder, elsewhere }: JobKind<Header>,
+  wanted: string,
+  readHeader: (job: string) => Promise<Header>,
+): Promise<string> {
+  const isLast = wanted === 'last'
+  let other: string | null = null
+  for (const { job, isOutdated } of await storedJobs(folder)) {
+    if (!isLast && job !== wanted) continue
+    if (isOutdated) throw outdated(folder, job)
+    // A damaged job may be anyone's: it is found, so that its error is told.
+    const command = isLast ? await readHeader(job).then(elsewhere, () => null) : null
+    if (command === null) return job
+    other ??= command
+  }
+  if (other !== null)
+    throw usageError(
+      'there is no job of this profile and instance to resume',
+      `the last one of another: ${other}`,
+    )
+  throw usageError(
+    `there is no job ${isLast ? '' : `${wanted} `}to resume`,
+    `unfinished jobs are in ${folder}`,
+  )
+}
+
+function outdated(folder: string, job: string): CliError {
+  return new CliError('io', exit.failure, `an earlier version of consentctl began the job ${job}`, {
+    hint: `resume it with that version; its files are in ${folder}`,
+  })
+}

@@ -1,0 +1,69 @@
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { promisify } from 'node:util'
+import type { Host } from '../io/io.ts'
+
+/** A process, told apart from a later one with the same pid by its start, and from one of another boot or machine. */
+export interface ProcessIdentity {
+  readonly pid: number
+  readonly host: string
+  /** Of the running system, from Linux; null elsewhere. */
+  readonly boot: string | null
+  /** In a form that only compares equal or not; null where the system does not tell. */
+  readonly started: string | null
+}
+
+export async function identify(pid: number): Promise<ProcessIdentity> {
+  const status = await readStatus(pid)
+  return { pid, host: hostname(), boot: await readBootId(), started: status?.started ?? null }
+}
+
+/** Returns true unless the process, which is of this machine, has certainly ended. A zombie has ended. */
+export async function isRunning(process: ProcessIdentity, { kill }: Pick<Host, 'kill'>): Promise<boolean> {
+  try {
+    kill(process.pid, 0)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false // EPERM: it is another user's
+  }
+  const boot = await readBootId()
+  if (boot !== null && process.boot !== null && boot !== process.boot) return false
+  const status = await readStatus(process.pid)
+  if (status === null) return true
+  if (status.isZombie) return false
+  return process.started === null || process.started === status.started
+}
+
+async function readBootId(): Promise<string | null> {
+  return await readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
+    text => text.trim(),
+    () => null,
+  )
+}
+
+interface Status {
+  readonly started: string
+  readonly isZombie: boolean
+}
+
+/** Linux tells the start in clock ticks since the boot; elsewhere ps(1) tells it to the second. Windows tells neither. */
+async function readStatus(pid: number): Promise<Status | null> {
+  if (process.platform === 'linux') return await statusFromProc(pid).catch(() => null)
+  return process.platform === 'win32' ? null : await statusFromPs(pid).catch(() => null)
+}
+
+/** proc_pid_stat(5): the second field is the name in parentheses, which may itself hold spaces and parentheses. */
+async function statusFromProc(pid: number): Promise<Status | null> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const [state, started] = [fields[0], fields[19]]
+  return started === undefined ? null : { started, isZombie: state === 'Z' || state === 'X' }
+}
+
+/** Exported for its test. */
+export async function statusFromPs(pid: number): Promise<Status | null> {
+  const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' }
+  const { stdout } = await promisify(execFile)('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { env })
+  const [, state, started] = /^\s*(\S+)\s+(.+?)\s*$/.exec(stdout) ?? []
+  return state === undefined || started === undefined ? null : { started, isZombie: state.startsWith('Z') }
+}

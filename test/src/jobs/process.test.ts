@@ -1,0 +1,58 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { describe, expect, it } from 'vitest'
+import { identify, isRunning, statusFromPs } from '../../../src/jobs/process.ts'
+
+const hasPs = spawnSync('ps', ['-o', 'stat=,lstart=', '-p', String(process.pid)]).status === 0
+
+describe('isRunning', () => {
+  it('is true for a process that runs, and false for a later one with its pid', async () => {
+    const identity = await identify(process.pid)
+    expect(await isRunning(identity, process)).toBe(true)
+    if (process.platform === 'win32') return
+    expect(identity.started).not.toBe(null)
+    expect(await isRunning({ ...identity, started: 'another time' }, process)).toBe(false)
+  })
+
+  it.skipIf(process.platform !== 'linux')('is false for a process of an earlier boot', async () => {
+    const identity = await identify(process.pid)
+    expect(identity.boot).toMatch(/^[\da-f-]{36}$/)
+    expect(await isRunning({ ...identity, boot: 'another boot' }, process)).toBe(false)
+  })
+
+  it('is false for a process that has ended', async () => {
+    const child = spawn(process.execPath, ['-e', ''])
+    const identity = await identify(child.pid ?? 0)
+    await once(child, 'exit')
+    expect(await isRunning(identity, process)).toBe(false)
+  })
+
+  it.skipIf(process.platform !== 'linux')('is false for a zombie', async () => {
+    // The shell starts a process and becomes one that never waits for it.
+    const parent = spawn('sh', ['-c', 'sleep 0.05 & echo $!; exec sleep 60'])
+    try {
+      const [printed] = (await once(parent.stdout, 'data')) as [Buffer]
+      const identity = await identify(Number(String(printed)))
+      await expect.poll(() => statusFromPs(identity.pid), { timeout: 5000 }).toMatchObject({ isZombie: true })
+      expect(() => process.kill(identity.pid, 0)).not.toThrow()
+      expect(await isRunning(identity, process)).toBe(false)
+    } finally {
+      parent.kill('SIGKILL')
+    }
+  })
+})
+
+describe.skipIf(!hasPs)('statusFromPs', () => {
+  it('tells the same start each time, and another for another process', async () => {
+    const [first, second] = [await statusFromPs(process.pid), await statusFromPs(process.pid)]
+    expect(first).toMatchObject({ started: expect.stringMatching(/\d\d:\d\d:\d\d \d{4}$/), isZombie: false })
+    expect(second).toEqual(first)
+    expect((await statusFromPs(1))?.started).not.toBe(first?.started)
+  })
+
+  it('rejects for a process that has ended', async () => {
+    const child = spawn(process.execPath, ['-e', ''])
+    await once(child, 'exit')
+    await expect(statusFromPs(child.pid ?? 0)).rejects.toThrow()
+  })
+})
