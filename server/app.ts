@@ -3,13 +3,13 @@ import rateLimit from '@fastify/rate-limit'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Sql } from 'postgres'
 import type { KeyRow } from './auth/queries.ts'
-import { Remembered } from './auth/ttl-cache.ts'
+import { TtlCache } from './auth/ttl-cache.ts'
 import type { TokenSite } from './banner/queries.ts'
 import { type BannerLimits, usualLimits } from './banner/routes.ts'
 import type { Config } from './config.ts'
 import { Policies } from './consents/policies.ts'
-import type { Draft, Made, Shown } from './consents/rows.ts'
-import { Together } from './db/batching.ts'
+import type { ConsentJson, Created, Draft } from './consents/rows.ts'
+import { Batcher } from './db/batching.ts'
 import type { Replicas } from './db/replicas.ts'
 import type { Signer } from './evidence/signer.ts'
 import { Admission } from './http/admission.ts'
@@ -68,11 +68,11 @@ export function createApp(options: AppOptions): FastifyInstance {
     bannerLimits: usualLimits,
     publicSql: sql,
     ...options,
-    keys: new Remembered<KeyRow>(),
-    tokens: new Remembered<TokenSite>(),
+    keys: new TtlCache<KeyRow>(),
+    tokens: new TtlCache<TokenSite>(),
     policies: new Policies(),
-    reads: new Together<string, Shown | undefined>(),
-    creates: new Together<Draft, Made>(),
+    reads: new Batcher<string, ConsentJson | undefined>(),
+    creates: new Batcher<Draft, Created>(),
     admission: new Admission(inFlight.private),
     publicAdmission: new Admission(inFlight.public),
     lookUps: new Admission(inFlight.lookUps),

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { codeOf } from './db/errors.ts'
+import { dbErrorCode } from './db/errors.ts'
 
 /** Work that a node does by itself, again and again, beside others that do the same. */
 export interface Job {
@@ -46,7 +46,7 @@ async function repeat(
 
 /** The database's own words quote rows, so of its errors only the code is told. */
 function tellable(error: unknown): object {
-  const code = codeOf(error)
+  const code = dbErrorCode(error)
   return code === null ? { cause: (error as Error).message } : { code }
 }
 

@@ -25,7 +25,7 @@ export function newId(): string {
 }
 
 /** The instant in a UUID version 7. */
-export function instantOf(id: string): Date {
+export function readInstant(id: string): Date {
   return new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
 }
 

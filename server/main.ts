@@ -9,7 +9,7 @@ import { createApp } from './app.ts'
 import { startJobs } from './background-jobs.ts'
 import { limitsOf } from './banner/routes.ts'
 import { type Config, readConfig } from './config.ts'
-import { sweepKeys } from './consents/idempotency.ts'
+import { deleteExpiredKeys } from './consents/idempotency.ts'
 import { type Database, openDatabase } from './db/open.ts'
 import { sharedSecret } from './db/secrets.ts'
 import { coverAll } from './evidence/log.ts'
@@ -61,7 +61,7 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
     const url = await listen(app, config)
     logger.info({ url, metrics: metrics?.url, key_id: secrets.signer.keyId }, 'listening')
     const cover = (signal: AbortSignal) => coverAll({ sql, signer: secrets.signer, signal })
-    const sweeping = { name: 'sweeping keys', every: 60 * minute, run: () => sweepKeys(sql) }
+    const sweeping = { name: 'sweeping keys', every: 60 * minute, run: () => deleteExpiredKeys(sql) }
     const covering = { name: 'checkpoints', every: config.checkpointMinutes * minute, run: cover }
     const jobs = startJobs([sweeping, covering, purgeJob(sql, config)], logger)
     return {

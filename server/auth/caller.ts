@@ -7,7 +7,7 @@ import { countHeader } from '../http/plain.ts'
 import { accountOfApiKey, hashOf } from './credential.ts'
 import { findKey, findSessionVersion, type KeyRow, noteUse } from './queries.ts'
 import { readSession, sessionToken } from './session.ts'
-import type { Remembered } from './ttl-cache.ts'
+import type { TtlCache } from './ttl-cache.ts'
 
 /** Who sent a request. */
 export interface Caller {
@@ -31,7 +31,7 @@ export interface AuthDeps {
   readonly sql: Sql
   readonly sessionSecret: Uint8Array
   /** API keys by the hash of their text. */
-  readonly keys: Remembered<KeyRow>
+  readonly keys: TtlCache<KeyRow>
   /** Who a key belongs to is asked by strangers too: keys can be made up at will. */
   readonly lookUps: Admission
 }
@@ -60,7 +60,7 @@ export function recallCaller(deps: AuthDeps, request: FastifyRequest): KeyCaller
   const { authorization } = request.headers
   if (authorization === undefined || countHeader(request.raw, 'authorization') > 1) return null
   const key = keyOf(authorization)
-  return key ? toCaller(deps.sql, deps.keys.recall(key.hash.toString('base64'))) : null
+  return key ? toCaller(deps.sql, deps.keys.peek(key.hash.toString('base64'))) : null
 }
 
 async function findKeyCaller(

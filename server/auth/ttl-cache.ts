@@ -1,55 +1,49 @@
-/** How long what a look-up found is believed, in milliseconds: a revoked credential stops within this on every node. */
-const validity = 1000
+import { LRUCache } from 'lru-cache'
 
-const capacity = 10_000
+/** A revoked credential stops working within this on every node. lru-cache expires an entry only after its TTL has passed. */
+const ttlMs = 999
 
-interface LookUp<T> {
-  readonly found: Promise<T | undefined>
-  /** What was found, once it is. */
+const maxEntries = 10_000
+
+interface Lookup<T> {
+  readonly promise: Promise<T | undefined>
+  /** Set when the lookup has resolved. */
   value: T | undefined
-  readonly until: number
 }
 
 /**
- * What look-ups found, for at most a second from when they began. Look-ups of one key within that time are one; what was
- * not found, and what failed, is not remembered.
+ * TTL cache (1 s, 10,000 entries) with in-flight de-duplication. Misses and errors are not cached. An entry's age counts from
+ * the start of its lookup, because what the lookup read may be that old.
  */
-export class Remembered<T> {
-  readonly #lookUps = new Map<string, LookUp<T>>()
+export class TtlCache<T> {
+  readonly #lookups = new LRUCache<string, Lookup<T>>({
+    max: maxEntries,
+    ttl: ttlMs,
+    ttlResolution: 0, // otherwise ages are up to 1 ms too small
+    perf: { now: () => performance.now() },
+  })
 
-  /** What the last look-up found, if it is over and still believed. */
-  recall(key: string): T | undefined {
-    const known = this.#lookUps.get(key)
-    return known && known.until > performance.now() ? known.value : undefined
+  /** Returns the cached value; undefined while its lookup runs. */
+  peek(key: string): T | undefined {
+    return this.#lookups.get(key)?.value
   }
 
   async get(key: string, load: () => Promise<T | undefined>): Promise<T | undefined> {
-    const now = performance.now()
-    const known = this.#lookUps.get(key)
-    if (known && known.until > now) return await known.found
-    const begun: LookUp<T> = { found: load(), value: undefined, until: now + validity }
-    this.#keep(key, begun)
-    let value: T | undefined
+    const known = this.#lookups.get(key)
+    if (known) return known.promise
+    const lookup: Lookup<T> = { promise: load(), value: undefined }
+    this.#lookups.set(key, lookup)
     try {
-      value = await begun.found
-      begun.value = value
-      return value
+      lookup.value = await lookup.promise
+      return lookup.value
     } finally {
-      if (value === undefined && this.#lookUps.get(key) === begun) this.#lookUps.delete(key)
+      const isCurrent = this.#lookups.peek(key) === lookup
+      if (isCurrent && lookup.value === undefined) this.#lookups.delete(key)
     }
   }
 
-  /** Forgets everything, and look-ups under way too: they may have read what was changed since. */
-  forget(): void {
-    this.#lookUps.clear()
-  }
-
-  #keep(key: string, begun: LookUp<T>): void {
-    this.#lookUps.delete(key)
-    this.#lookUps.set(key, begun)
-    for (const [oldest, { until }] of this.#lookUps) {
-      if (until > performance.now() && this.#lookUps.size <= capacity) break
-      this.#lookUps.delete(oldest)
-    }
+  /** Removes everything. Running lookups are not cached either: they may have read what was changed since. */
+  clear(): void {
+    this.#lookups.clear()
   }
 }

@@ -11,7 +11,7 @@ export async function recordVisit(
   { address, userAgent, place }: Connection,
   draft: BannerDraft,
 ): Promise<BannerConsent> {
-  const { shown } = await createConsent(
+  const { json } = await createConsent(
     deps,
     caller,
     {
@@ -24,6 +24,6 @@ export async function recordVisit(
     null,
     place ?? undefined,
   )
-  const { id, consent_id, accepted, preferences, policy_version, created_at } = JSON.parse(shown) as Consent
+  const { id, consent_id, accepted, preferences, policy_version, created_at } = JSON.parse(json) as Consent
   return { id, consent_id, accepted, preferences, policy_version, created_at }
 }

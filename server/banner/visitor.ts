@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Sql } from 'postgres'
 import { type Caller, unauthorized } from '../auth/caller.ts'
 import { hashOf, siteOfToken } from '../auth/credential.ts'
-import type { Remembered } from '../auth/ttl-cache.ts'
+import type { TtlCache } from '../auth/ttl-cache.ts'
 import { Failure } from '../failure.ts'
 import type { Admission } from '../http/admission.ts'
 import { findTokenSite, type TokenSite } from './queries.ts'
@@ -10,7 +10,7 @@ import { findTokenSite, type TokenSite } from './queries.ts'
 export interface VisitorDeps {
   readonly sql: Sql
   /** Sites by the hash of their token. */
-  readonly tokens: Remembered<TokenSite>
+  readonly tokens: TtlCache<TokenSite>
   /** The public flow's own: a flood of it takes no place of the private API. */
   readonly publicAdmission: Admission
 }

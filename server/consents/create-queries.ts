@@ -1,136 +1,75 @@
 import type { Fragment, Sql } from 'postgres'
 import type { Actor } from '../../src/evidence/chain.ts'
-import { arrayOf } from '../db/array.ts'
-import type { NewRecord } from './create.ts'
-import { constant, intoHistory, intoLog, nothing, type View, viewed } from './queries.ts'
-import type { Claim, FirstAnswer, Shown } from './rows.ts'
+import { empty, staticFragment, toArrayLiteral } from '../db/fragments.ts'
+import { intoHistory, intoLog, type View, viewJson } from './queries.ts'
+import type { Claim, ConsentJson, FirstAnswer, NewRecord } from './rows.ts'
 
-/** A record to be written, and the claim to its Idempotency-Key. */
+/** A row to insert. */
 export interface NewRow {
   readonly record: NewRecord
-  /** Whether its policy is taken from its site, and must be that site's still. */
+  /** True if the policy version is the site's as this node knows it, and must still be the site's. */
   readonly isSitesPolicy: boolean
   readonly claim: Claim | null
 }
 
-/** What is written at once. */
 export interface Batch {
   readonly rows: readonly NewRow[]
   readonly actor: Actor
-  /** A use of a key before this instant no longer counts. */
+  /** Keys used before this instant have expired. */
   readonly freeBefore: Date
   readonly view: View
 }
 
 /**
- * Writes records, their first audit entries and the claims to their Idempotency-Keys in one statement, and resolves to
- * those that are written: a record is not whose key is taken, or whose site has another policy than the one that it was
- * taken from. Keys are claimed in one order by everybody, so that of two statements that share some the second waits for
- * the first, and never each for the other.
+ * Inserts records, their audit and log entries and their Idempotency-Keys, and returns what was inserted. Skipped are records
+ * whose key is in use, whose site does not exist, or whose site has another policy version than the one they were built with.
+ *
+ * One statement, and so one transaction in one round trip, because the driver's transactions are not safe
+ * (db/postgres-pool/README.md). Keys are inserted in their order, so that of two statements with common keys one waits for
+ * the other and never each for the other.
+ *
+ * The planner knows nothing of `drafts` and assumes few rows, so nested loops are cheap for it. Hence the sites are also named
+ * in an array (otherwise all sites of the account are read for each draft), and `audit` and `log` read `drafts` again,
+ * filtered by a hashed set of ids, instead of joining `inserted` (otherwise each draft is compared with each inserted row:
+ * 250,000 comparisons for 500 records). `is true` keeps PostgreSQL from making a join of that filter.
  */
 export function insertConsents(
   sql: Sql,
   accountId: string,
   { rows, actor, freeBefore, view }: Batch,
-): Promise<(Shown & { id: string })[]> {
+): Promise<(ConsentJson & { id: string })[]> {
   const hasKeys = rows.some(({ claim }) => claim)
-  const site = siteOf(sql, accountId, rows)
-  return sql<(Shown & { id: string })[]>`
-    with ${made(sql, rows)}, ${hasKeys ? claimKeys(sql, site, freeBefore) : nothing(sql)}
-    c as (
+  const site = siteOfDraft(sql, accountId, rows)
+  return sql<(ConsentJson & { id: string })[]>`
+    with ${drafts(sql, rows)}, ${hasKeys ? claimedKeys(sql, site, freeBefore) : empty(sql)}
+    inserted as (
       insert into consents as c (
         account_id, id, site_id, consent_id, subject_id, country, region, user_agent, ip_network, accepted,
         preferences, policy_version, version, record_hash, chain_head, created_at, updated_at)
-      select s.account_id, e.id, e.site_id, e.label, e.subject_id, e.country, e.region, e.user_agent,
-        e.ip_network, e.accepted, e.preferences, e.policy_version, 1, e.record_hash, e.hash, e.at, e.at
-      from e join sites s on ${site} ${hasKeys ? isClaimed(sql) : nothing(sql)}
+      select s.account_id, d.id, d.site_id, d.label, d.subject_id, d.country, d.region, d.user_agent,
+        d.ip_network, d.accepted, d.preferences, d.policy_version, 1, d.record_hash, d.hash, d.at, d.at
+      from drafts d join sites s on ${site} ${hasKeys ? whereClaimed(sql) : empty(sql)}
       returning *
-    ), ${firstEntries(sql, accountId, actor)}
-    select id, ${viewed(sql, view)} from c`
-}
-
-/**
- * The condition that `s` is the site of a row `e`, and has the policy that the row took from it. The sites are named, for a
- * planner that knows little of the rows would else read all that the account has.
- */
-function siteOf(sql: Sql, accountId: string, rows: readonly NewRow[]) {
-  const ids = [...new Set(rows.map(({ record }) => record.site_id))]
-  return sql`s.account_id = ${accountId} and s.id = any (${arrayOf(ids)}::uuid[]) and s.id = e.site_id
-    and (e.policy_version = s.policy_version or not e.is_sites_policy)`
-}
-
-const isClaimed = constant(sql => sql`where e.key is null or e.id in (select consent_id from k)`)
-
-/**
- * The CTEs `h` and `l`: the first audit entries of what the CTE `c` has written, and their places in the log that checkpoints
- * are made of. They are not joined to it: a planner that thinks that there are few of them would compare each with each.
- * The account's own row is, as in `insertEntries`.
- */
-function firstEntries(sql: Sql, accountId: string, { kind, id }: Actor) {
-  return sql`h as (
+    ), audit as (
       ${intoHistory(sql)}
-      select a.account_id, e.id, 1, 'created', e.accepted, e.preferences, e.policy_version, ${kind}, ${id}::uuid,
-        e.at, e.salt, e.payload_hash, e.hash
-      from e join accounts a on a.account_id = ${accountId} ${isWritten(sql)}
-    ), l as (
+      select a.account_id, d.id, 1, 'created', d.accepted, d.preferences, d.policy_version, ${actor.kind},
+        ${actor.id}::uuid, d.at, d.salt, d.payload_hash, d.hash
+      from drafts d join accounts a on a.account_id = ${accountId} ${whereInserted(sql)}
+    ), log as (
       ${intoLog(sql)}
-      select a.account_id, e.id, 1, e.hash
-      from e join accounts a on a.account_id = ${accountId} ${isWritten(sql)}
-    )`
+      select a.account_id, d.id, 1, d.hash
+      from drafts d join accounts a on a.account_id = ${accountId} ${whereInserted(sql)}
+    )
+    select id, ${viewJson(sql, view)} from inserted`
 }
 
-/** As a value, for PostgreSQL makes a join of a condition. */
-const isWritten = constant(sql => sql`where (e.id in (select id from c)) is true`)
-
-/** The CTE `k`: the rows whose key is new, or older than it is kept. */
-function claimKeys(sql: Sql, site: Fragment, freeBefore: Date) {
-  return sql`k as (
-      insert into idempotency_keys as i (account_id, key, body_hash, consent_id, created_at)
-      select s.account_id, e.key, e.body_hash, e.id, e.at from e join sites s on ${site}
-      where e.key is not null order by e.key
-      on conflict (account_id, key) do update
-        set body_hash = excluded.body_hash, consent_id = excluded.consent_id, created_at = excluded.created_at
-        where i.created_at < ${freeBefore}
-      returning consent_id
-    ),`
-}
-
-/**
- * The records that some keys made, as they were then; none for a key that made none. Each is looked up by itself, which `offset
- * 0` sees to: a planner that knows little of the tables would else go through all that the account has, once for each key.
- */
-export function findFirstAnswers(
-  sql: Sql,
-  accountId: string,
-  keys: readonly string[],
-  view: View,
-): Promise<FirstAnswer[]> {
-  return sql<FirstAnswer[]>`
-    select key, body_hash, ${viewed(sql, view)} from (
-      select k.key, k.body_hash, c.id, c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent,
-        h.accepted, h.preferences, c.policy_version, c.created_at, c.created_at as updated_at,
-        null::timestamptz as deleted_at
-      from (
-        select key, body_hash, consent_id from idempotency_keys
-        where account_id = ${accountId} and key = any (${arrayOf(keys)}::text[]) offset 0
-      ) k
-      cross join lateral (
-        select * from consents where account_id = ${accountId} and id = k.consent_id offset 0
-      ) c
-      cross join lateral (
-        select accepted, preferences from consent_history
-        where account_id = ${accountId} and consent_id = k.consent_id and version = 1 offset 0
-      ) h
-    ) as first`
-}
-
-/** The CTE `e`: the rows of a batch as they were made. */
-function made(sql: Sql, rows: readonly NewRow[]) {
-  const column = (value: (row: NewRow) => Parameters<typeof arrayOf>[0][number]) => arrayOf(rows.map(value))
+function drafts(sql: Sql, rows: readonly NewRow[]): Fragment {
+  const column = (value: (row: NewRow) => Parameters<typeof toArrayLiteral>[0][number]) =>
+    toArrayLiteral(rows.map(value))
   const field = (name: Exclude<keyof NewRecord, 'preferences' | 'link'>) =>
     column(({ record }) => record[name])
   const link = (name: keyof NewRecord['link']) => column(({ record }) => record.link[name])
-  return sql`e as (
+  return sql`drafts as (
       select * from unnest(
         ${field('id')}::uuid[], ${field('at')}::timestamptz[], ${field('site_id')}::uuid[],
         ${field('consent_id')}::text[], ${field('subject_id')}::text[], ${field('country')}::text[],
@@ -141,7 +80,63 @@ function made(sql: Sql, rows: readonly NewRow[]) {
         ${link('payloadHash')}::bytea[], ${link('hash')}::bytea[],
         ${column(({ claim }) => claim?.key ?? null)}::text[],
         ${column(({ claim }) => claim?.bodyHash ?? null)}::bytea[]
-      ) as e (id, at, site_id, label, subject_id, country, region, user_agent, ip_network, accepted, preferences,
+      ) as drafts (id, at, site_id, label, subject_id, country, region, user_agent, ip_network, accepted, preferences,
         policy_version, is_sites_policy, record_hash, salt, payload_hash, hash, key, body_hash)
     )`
+}
+
+/** The join condition of a draft `d` and its site `s`, which must have the policy version that was taken from it. */
+function siteOfDraft(sql: Sql, accountId: string, rows: readonly NewRow[]): Fragment {
+  const ids = [...new Set(rows.map(({ record }) => record.site_id))]
+  return sql`s.account_id = ${accountId} and s.id = any (${toArrayLiteral(ids)}::uuid[]) and s.id = d.site_id
+    and (d.policy_version = s.policy_version or not d.is_sites_policy)`
+}
+
+/** The CTE `claimed_keys`: ids of the drafts whose key is new or has expired. */
+function claimedKeys(sql: Sql, site: Fragment, freeBefore: Date): Fragment {
+  return sql`claimed_keys as (
+      insert into idempotency_keys as i (account_id, key, body_hash, consent_id, created_at)
+      select s.account_id, d.key, d.body_hash, d.id, d.at from drafts d join sites s on ${site}
+      where d.key is not null order by d.key
+      on conflict (account_id, key) do update
+        set body_hash = excluded.body_hash, consent_id = excluded.consent_id, created_at = excluded.created_at
+        where i.created_at < ${freeBefore}
+      returning consent_id
+    ),`
+}
+
+const whereClaimed = staticFragment(
+  sql => sql`where d.key is null or d.id in (select consent_id from claimed_keys)`,
+)
+
+const whereInserted = staticFragment(sql => sql`where (d.id in (select id from inserted)) is true`)
+
+/**
+ * Returns the records that keys created, in their first state. Nothing is returned for an unused key. `offset 0` keeps
+ * PostgreSQL from merging the subselects, so each record is looked up by its primary key; a planner without statistics would
+ * otherwise read the account's whole table once for each key.
+ */
+export function findFirstAnswers(
+  sql: Sql,
+  accountId: string,
+  keys: readonly string[],
+  view: View,
+): Promise<FirstAnswer[]> {
+  return sql<FirstAnswer[]>`
+    select key, body_hash, ${viewJson(sql, view)} from (
+      select k.key, k.body_hash, c.id, c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent,
+        h.accepted, h.preferences, c.policy_version, c.created_at, c.created_at as updated_at,
+        null::timestamptz as deleted_at
+      from (
+        select key, body_hash, consent_id from idempotency_keys
+        where account_id = ${accountId} and key = any (${toArrayLiteral(keys)}::text[]) offset 0
+      ) k
+      cross join lateral (
+        select * from consents where account_id = ${accountId} and id = k.consent_id offset 0
+      ) c
+      cross join lateral (
+        select accepted, preferences from consent_history
+        where account_id = ${accountId} and consent_id = k.consent_id and version = 1 offset 0
+      ) h
+    ) as first_answers`
 }

@@ -1,17 +1,16 @@
 import type { Sql } from 'postgres'
 import type { Config } from '../config.ts'
-import type { Together } from '../db/batching.ts'
+import type { Batcher } from '../db/batching.ts'
 import type { Geo } from '../net/geo.ts'
 import type { Policies } from './policies.ts'
-import type { Draft, Made, Shown } from './rows.ts'
+import type { ConsentJson, Created, Draft } from './rows.ts'
 
-/** What the work on records needs. */
+/** Dependencies of the consents service. */
 export interface Deps {
   readonly sql: Sql
   readonly config: Pick<Config, 'ipStorage'>
   readonly geo: Geo
   readonly policies: Policies
-  /** What is asked for at one moment, to be read and written together. */
-  readonly reads: Together<string, Shown | undefined>
-  readonly creates: Together<Draft, Made>
+  readonly reads: Batcher<string, ConsentJson | undefined>
+  readonly creates: Batcher<Draft, Created>
 }

@@ -3,14 +3,15 @@ import type { Sql } from 'postgres'
 import { sha256 } from '../../src/evidence/bytes.ts'
 import { canonical } from '../../src/evidence/canonical.ts'
 import { Failure } from '../failure.ts'
-import { findOldestKey, forgetKeys } from './queries.ts'
-import type { Claim, Creation, FirstAnswer } from './rows.ts'
+import { deleteKeys, findOldestKey } from './queries.ts'
+import type { Claim, Created, FirstAnswer } from './rows.ts'
 
-/** How long a key is kept, in milliseconds. */
-export const validity = 24 * 60 * 60 * 1000
+export const keyLifetimeMs = 24 * 60 * 60 * 1000
 
-/** The Idempotency-Key of a request, or null. Throws `invalid_request` for one that is no printable ASCII text. */
-export function readIdempotencyKey(header: (name: string) => string | undefined): string | null {
+type ReadHeader = (name: string) => string | undefined
+
+/** @throws Failure `invalid_request` if the header is not 1 to 255 printable ASCII characters. */
+export function readIdempotencyKey(header: ReadHeader): string | null {
   const key = header('idempotency-key')
   if (key === undefined) return null
   if (/^[\x20-\x7e]{1,255}$/.test(key)) return key
@@ -20,8 +21,8 @@ export function readIdempotencyKey(header: (name: string) => string | undefined)
   )
 }
 
-/** Throws `invalid_request` for the Idempotency-Key of a whole batch: whoever sends it believes that it may be sent again. */
-export function refuseIdempotencyKey(header: (name: string) => string | undefined): void {
+/** @throws Failure `invalid_request` if a batch has the header: its sender would believe that it is safe to retry. */
+export function rejectIdempotencyKey(header: ReadHeader): void {
   if (header('idempotency-key') === undefined) return
   throw new Failure(
     'invalid_request',
@@ -29,41 +30,39 @@ export function refuseIdempotencyKey(header: (name: string) => string | undefine
   )
 }
 
-/** Milliseconds of uses that are forgotten in one statement, so that none takes long. */
-const slice = 60_000
+/** One statement deletes the keys of a minute, so that none takes long. */
+const sliceMs = 60_000
 
-/** Forgets the keys that no longer count. */
-export async function sweepKeys(sql: Sql): Promise<null> {
-  const before = Date.now() - validity
+export async function deleteExpiredKeys(sql: Sql): Promise<null> {
+  const before = Date.now() - keyLifetimeMs
   for (;;) {
     const oldest = await findOldestKey(sql, new Date(before))
     if (!oldest) return null
-    await forgetKeys(sql, new Date(Math.min(before, oldest.getTime() + slice)))
+    await deleteKeys(sql, new Date(Math.min(before, oldest.getTime() + sliceMs)))
   }
 }
 
-/** What a request claims with a key; `draft` is its body. */
-export function claimOf(key: string, draft: object): Claim {
-  return { key: hashKey(key), bodyHash: hashBody(draft) }
+export function claimKey(key: string, body: object): Claim {
+  return { key: hashKey(key), bodyHash: hashBody(body) }
 }
 
-/** The first answer again, where a claim comes with its body; `conflict` elsewhere, and where its record was purged. */
-export function replayOf({ shown, body_hash: bodyHash }: FirstAnswer, claim: Claim): Creation | Failure {
+/** Returns the first answer to a key, or `conflict` if the body is another one or the record was purged. */
+export function replay({ json, body_hash: bodyHash }: FirstAnswer, claim: Claim): Created | Failure {
   if (bodyHash.length === 0) return conflict('The record of this Idempotency-Key was erased.')
   if (!bodyHash.equals(claim.bodyHash)) return conflict('The Idempotency-Key was used with another body.')
-  return { shown, isReplayed: true }
+  return { json, isReplayed: true }
 }
 
 function conflict(message: string): Failure {
   return new Failure('conflict', message)
 }
 
-/** What is kept of a key, which may be anything: that of a purged record must not tell of a person. */
+/** A key outlives the purge of its record, and may contain personal data, so only its hash is stored. */
 export function hashKey(key: string): string {
   return hash('sha256', key)
 }
 
-/** What tells one body from another, however it was written. */
+/** Hashes canonical JSON, so that the order of fields does not matter. */
 export function hashBody(body: object): Buffer {
   return sha256(canonical(body))
 }

@@ -1,11 +1,11 @@
 import type { Sql } from 'postgres'
 import { type ConsentQuery, parseInstant } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
-import { leastAge, type Replicas } from '../db/replicas.ts'
+import { type Replicas, replicaMinAgeMs } from '../db/replicas.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from '../http/cursor.ts'
 import { firstIdAt, lastIdAt } from '../ids.ts'
 import type { Deps } from './deps.ts'
-import { showPage } from './queries.ts'
+import { findPage } from './queries.ts'
 import type { ListFilters } from './rows.ts'
 
 const defaultLimit = 50
@@ -37,9 +37,9 @@ export async function getPage(
     before: cursor === undefined ? undefined : decodeCursor(scope, cursor),
     includeDeleted: query.include_deleted ?? false,
   }
-  const read = (from: Sql) => showPage(from, accountId, filters, limit)
+  const read = (from: Sql) => findPage(from, accountId, filters, limit)
   const [page] = await (replicas && isSettled(filters) ? replicas.read(sql, read) : read(sql))
-  const next = page?.is_cut && page.last ? encodeCursor(scope, page.last) : null
+  const next = page?.has_more && page.last ? encodeCursor(scope, page.last) : null
   return `{"data":[${page?.records}],"limit":${limit},"next_cursor":${JSON.stringify(next)}}`
 }
 
@@ -50,7 +50,7 @@ export async function getPage(
  */
 function isSettled({ subjectId, consentId, accepted, before, lastId }: ListFilters): boolean {
   if (subjectId !== undefined || consentId !== undefined || accepted !== undefined) return false
-  const young = firstIdAt(Date.now() - leastAge)
+  const young = firstIdAt(Date.now() - replicaMinAgeMs)
   return [before, lastId].some(id => id !== undefined && id < young)
 }
 

@@ -1,32 +1,31 @@
+import { LRUCache } from 'lru-cache'
 import type { Sql } from 'postgres'
 import { findPolicyVersions } from './queries.ts'
 
-const capacity = 10_000
+const maxSites = 10_000
 
 /**
- * The current policy versions of sites as this node last read them. A guess, which saves a question for each record: what
- * is written with one must be refused where the site has another by now.
+ * The sites' policy versions as this node last read them. A guess that saves a query for each record: the statement that
+ * writes a record checks it, and skips the record if the site has another policy by then.
  */
 export class Policies {
-  readonly #versions = new Map<string, number>()
+  readonly #versions = new LRUCache<string, number>({ max: maxSites })
 
-  /** By the sites' ids, what the node knows, or else reads; nothing of a site that the account has not. */
+  /** Returns policy versions by site id, from the cache if possible. Sites that the account does not own are left out. */
   async guess(sql: Sql, accountId: string, siteIds: readonly string[]): Promise<Map<string, number>> {
     const guesses = new Map<string, number>()
-    const unknown: string[] = []
     for (const id of siteIds) {
       const version = this.#versions.get(accountId + id)
-      if (version === undefined) unknown.push(id)
-      else guesses.set(id, version)
+      if (version !== undefined) guesses.set(id, version)
     }
+    const unknown = siteIds.filter(id => !guesses.has(id))
     if (unknown.length === 0) return guesses
     return new Map([...guesses, ...(await this.read(sql, accountId, unknown))])
   }
 
-  /** What the sites have now. */
+  /** Returns the sites' current policy versions. */
   async read(sql: Sql, accountId: string, siteIds: readonly string[]): Promise<Map<string, number>> {
     const versions = await findPolicyVersions(sql, accountId, siteIds)
-    if (this.#versions.size >= capacity) this.#versions.clear()
     for (const id of siteIds) this.#versions.delete(accountId + id)
     for (const [id, version] of versions) this.#versions.set(accountId + id, version)
     return versions

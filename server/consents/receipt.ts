@@ -11,7 +11,8 @@ import type { Caller } from '../auth/caller.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { Failure } from '../failure.ts'
 import { newId } from '../ids.ts'
-import { type EventRow, listEvents } from './queries.ts'
+import { findEvents } from './queries.ts'
+import type { EventRow } from './rows.ts'
 import { noConsent } from './service.ts'
 
 /**
@@ -59,7 +60,7 @@ export async function issueReceipt(
   caller: Caller,
   id: string,
 ): Promise<string> {
-  const rows = await listEvents(sql, caller.accountId, id, mostEvents + 1)
+  const rows = await findEvents(sql, caller.accountId, id, mostEvents + 1)
   const last = rows.at(-1)
   if (!last) throw noConsent()
   if (rows.length > mostEvents) throw new Failure('conflict', tooMany)

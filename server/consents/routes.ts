@@ -1,23 +1,32 @@
 import type { FastifyInstance } from 'fastify'
-import { batchLimits, type ConsentBatch, consents, createBatch } from '../../src/contract/index.ts'
+import { ZodError } from 'zod'
+import {
+  batchLimits,
+  type ConsentBatch,
+  consents,
+  createBatch,
+  type RowOutcome,
+} from '../../src/contract/index.ts'
 import type { Replicas } from '../db/replicas.ts'
 import type { Signer } from '../evidence/signer.ts'
-import type { Failure } from '../failure.ts'
+import { Failure } from '../failure.ts'
+import { bodyOf, statusOf, toFailure } from '../http/failures.ts'
 import { withUnits } from '../http/gate.ts'
 import { notesOf } from '../http/outcome.ts'
 import { prefersMinimal } from '../http/parsers.ts'
 import { pathId, route, Verbatim } from '../http/route.ts'
 import type { Quota } from '../quota/quota.ts'
-import { createConsent, createEach, failed } from './create.ts'
+import { createConsent, createRows } from './create.ts'
 import type { Deps } from './deps.ts'
-import { readIdempotencyKey, refuseIdempotencyKey } from './idempotency.ts'
+import { readIdempotencyKey, rejectIdempotencyKey } from './idempotency.ts'
 import { getPage } from './list.ts'
 import { issueReceipt } from './receipt.ts'
+import type { CreateResult } from './rows.ts'
 import * as service from './service.ts'
 
 const unknown = 'There is no such consent.'
 
-/** The six routes of the service specification's section 4, the batch and the receipt. */
+/** Registers the six routes of the service specification (section 4), the batch and the receipt. */
 export function consentRoutes(
   app: FastifyInstance,
   deps: Deps & {
@@ -31,9 +40,9 @@ export function consentRoutes(
     app,
     consents.create,
     async ({ body }, { caller, header, setHeader }) => {
-      const { shown, isReplayed } = await createConsent(deps, caller, body, readIdempotencyKey(header))
+      const { json, isReplayed } = await createConsent(deps, caller, body, readIdempotencyKey(header))
       if (isReplayed) setHeader('idempotent-replayed', 'true')
-      return new Verbatim(shown)
+      return new Verbatim(json)
     },
     { isRepeatable: ({ headers }) => headers['idempotency-key'] !== undefined },
   )
@@ -41,13 +50,16 @@ export function consentRoutes(
     app,
     createBatch,
     async ({ body: { records: rows } }, exchange) => {
-      refuseIdempotencyKey(exchange.header)
-      const note = (failure: Failure) => {
+      rejectIdempotencyKey(exchange.header)
+      const logFailure = (failure: Failure) => {
         notesOf(exchange.request).failure = failure
       }
       const view = prefersMinimal(exchange.header('prefer')) ? 'minimal' : 'whole'
-      const work = (paid: readonly unknown[]) => createEach(deps, exchange.caller, paid, { view, note })
-      const outcomes = await withUnits(deps.quota, exchange, { rows, work, refuse: failed })
+      const work = async (paid: readonly unknown[]) => {
+        const results = await createRows(deps, exchange.caller, paid, view)
+        return results.map(result => toRowOutcome(result, logFailure))
+      }
+      const outcomes = await withUnits(deps.quota, exchange, { rows, work, refuse: failedRow })
       if (view === 'minimal') exchange.setHeader('preference-applied', 'return=minimal')
       return new Verbatim(`{"results":[${outcomes.map(({ text }) => text).join()}]}`)
     },
@@ -82,4 +94,32 @@ export function consentRoutes(
     consents.receipt,
     async ({ params }, { caller }) => new Verbatim(await issueReceipt(deps, caller, pathId(params, unknown))),
   )
+}
+
+/** The outcome of a row of a batch: its status, and the JSON of its `RowOutcome`. */
+interface RowText {
+  readonly status: number
+  readonly text: string
+}
+
+/** Serializes the result of a row. `logFailure` is called with failures that are not the client's. */
+function toRowOutcome(result: CreateResult, logFailure: (failure: Failure) => void): RowText {
+  if (!(result instanceof Error)) {
+    const { json, isReplayed } = result
+    return { status: 201, text: `{"status":201,"consent":${json},"replayed":${isReplayed}}` }
+  }
+  const failure = toFailure(result)
+  if (!(result instanceof Failure || result instanceof ZodError)) logFailure(failure)
+  return failedRow(failure)
+}
+
+function failedRow(failure: Failure): RowText {
+  const status = statusOf(failure)
+  const seconds = failure.headers['retry-after']
+  const outcome: RowOutcome = {
+    status,
+    error: bodyOf(failure),
+    retry_after: seconds === undefined ? null : Number(seconds),
+  }
+  return { status, text: JSON.stringify(outcome) }
 }

@@ -1,27 +1,55 @@
 import type { ConsentDraft } from '../../src/contract/index.ts'
-import type { Action, Actor, Link, State } from '../../src/evidence/chain.ts'
+import type { Action, Actor, Identity, Link, State } from '../../src/evidence/chain.ts'
 import type { Place } from '../net/geo.ts'
 
-/** A record as the API shows it (service specification section 2.1). */
-export interface Shown {
-  /** The text of its JSON. */
-  shown: string
+/** A record as the API returns it (service specification, section 2.1), serialized. */
+export interface ConsentJson {
+  json: string
 }
 
-/** Records of a list. */
-export interface ShownPage {
-  /** The JSON of each, with commas between. */
+export interface PageJson {
+  /** The JSON of each record, joined with commas. */
   records: string
-  /** The id of the last, where there are as many as were asked for. */
+  /** Id of the last record; null if the page is not full. */
   last: string | null
-  /** Whether there are more. */
-  is_cut: boolean
+  has_more: boolean
 }
 
-/** A record that was to be made. */
-export interface Creation extends Readonly<Shown> {
-  /** Whether it was made by an earlier request with the same key. */
+export interface Created extends Readonly<ConsentJson> {
+  /** True if an earlier request with the same Idempotency-Key created the record. */
   readonly isReplayed: boolean
+}
+
+/** Result of one create of a batch. */
+export type CreateResult = Created | Error
+
+/** An Idempotency-Key as it is stored: hashes of the key and of the request's body. */
+export interface Claim {
+  readonly key: string
+  readonly bodyHash: Buffer
+}
+
+/** A record to create. */
+export interface Draft {
+  readonly draft: ConsentDraft
+  readonly claim: Claim | null
+  /** Overrides the place looked up by the draft's IP address. */
+  readonly place?: Place | undefined
+}
+
+/** First state of a record, with its first link in the hash chain. */
+export interface NewRecord extends Identity, State {
+  readonly id: string
+  readonly at: Date
+  readonly recordHash: Buffer
+  readonly link: Link
+}
+
+/** The record that an Idempotency-Key created, in its first state. */
+export interface FirstAnswer extends ConsentJson {
+  key: string
+  /** Empty after a purge of the record, because it is a hash of personal data. */
+  body_hash: Buffer
 }
 
 export interface EntryRow extends State {
@@ -31,15 +59,15 @@ export interface EntryRow extends State {
   changed_by: Actor['kind']
   actor_id: string | null
   created_at: Date
-  /** Null once the entry is purged. */
+  /** Null after a purge. */
   salt: Buffer | null
   payload_hash: Buffer
   hash: Buffer
-  /** The record's, in the entry whose payload it is part of. */
+  /** The record's hash, in the entries whose payload contains it. */
   record_hash: Buffer | null
 }
 
-/** One event of the audit trail as it is written: whose, when, and its link in the chain. */
+/** An audit entry to write. */
 export interface Entry {
   readonly action: Action
   readonly actor: Actor
@@ -47,7 +75,7 @@ export interface Entry {
   readonly link: Link
 }
 
-/** What is read of a record to go on with its chain. */
+/** Columns needed to append to a record's hash chain. */
 export interface ChainRow {
   id: string
   version: number
@@ -55,21 +83,26 @@ export interface ChainRow {
   updated_at: Date
 }
 
-/** What is read of a record to change or delete it. */
+/** Columns needed to change or delete a record. */
 export interface StateRow extends ChainRow, State {}
 
-/** The link that a batch adds to the chain of a record, which must still be at this version. */
+/** A link to append to a record that must still be at `version`. */
 export interface BatchLink extends Link {
   readonly id: string
   readonly version: number
   readonly at: Date
 }
 
-/** The record that an Idempotency-Key made, as it was then. */
-export interface FirstAnswer extends Shown {
-  /** The key's hash, and that of the body it came with, which is empty once the record is purged. */
-  key: string
-  body_hash: Buffer
+export interface SiteRecords {
+  site_id: string
+  records: number
+}
+
+/** An entry of a live record's history, with the record's own columns. */
+export interface EventRow extends Identity, Omit<EntryRow, 'consent_id' | 'record_hash'> {
+  record_version: number
+  record_hash: Buffer
+  chain_head: Buffer
 }
 
 export interface ListFilters {
@@ -77,27 +110,10 @@ export interface ListFilters {
   readonly subjectId?: string | undefined
   readonly consentId?: string | undefined
   readonly accepted?: boolean | undefined
-  /** Bounds on the id, and so on `created_at`: both inclusive but the last, which is the cursor's. */
+  /** Inclusive bounds of the id, and so of `created_at`. */
   readonly firstId?: string | undefined
   readonly lastId?: string | undefined
+  /** Position of the cursor: exclusive upper bound of the id. */
   readonly before?: string | undefined
   readonly includeDeleted: boolean
 }
-
-/** A client's Idempotency-Key for a create. */
-export interface Claim {
-  /** Its hash. */
-  readonly key: string
-  readonly bodyHash: Buffer
-}
-
-/** A record to be made. */
-export interface Draft {
-  readonly draft: ConsentDraft
-  readonly claim: Claim | null
-  /** Where it is from, if that is known better than by its address. */
-  readonly place?: Place | undefined
-}
-
-/** What became of a draft. */
-export type Made = Creation | Error

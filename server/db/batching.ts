@@ -1,50 +1,62 @@
-import { type Trouble, troubleOf } from './errors.ts'
+import DataLoader from 'dataloader'
+import { type DbErrorKind, dbErrorKind } from './errors.ts'
 
-interface Asked<Item, Result> {
-  readonly item: Item
-  readonly resolve: (result: Result) => void
-  readonly reject: (error: unknown) => void
-}
+/** Resolves to a result for each item, in their order. An `Error` among them rejects the call of its item. */
+type Execute<Item, Result> = (items: readonly Item[]) => Promise<readonly (Result | Error)[]>
 
-type Work<Item, Result> = (items: readonly Item[]) => Promise<readonly Result[]>
+/** Errors that a single item can cause; null is an error that is not the database's. */
+const itemErrors = new Set<DbErrorKind | null>([null, 'unstorable', 'conflict', 'missing'])
 
-/** Errors that may be the fault of one item: the others of its group must not fail with it. */
-const ofOne = new Set<Trouble | null>([null, 'unstorable', 'conflict', 'missing'])
-
-/** Milliseconds after which nobody waits for an item any more. */
-const patience = 5000
+/** No caller waits longer than the request deadline, so a batch is not retried after it. */
+const retryBudgetMs = 5000
 
 /**
- * Does together what is asked for one by one: what comes in one turn of the event loop, which is all that the sockets had
- * when it looked. Nothing waits for more to come, and one statement takes the place of many.
+ * Coalesces calls made in the same turn of the event loop into one statement, with DataLoader and without its cache. Nothing
+ * waits for more calls to arrive, or for an earlier batch.
+ *
+ * If a batch fails with an error that one item can cause, each item is retried alone, because the others must not fail with
+ * it. Any other error rejects all of them.
  */
-export class Together<Item, Result> {
-  readonly #groups = new Map<string, Asked<Item, Result>[]>()
+export class Batcher<Item, Result> {
+  readonly #loaders = new Map<string, DataLoader<Item, Result>>()
 
-  /** What the work makes of an item, with the others of its name; it resolves to a result for each item, in their order. */
-  ask(name: string, item: Item, work: Work<Item, Result>): Promise<Result> {
-    return new Promise((resolve, reject) => {
-      const asked = { item, resolve, reject }
-      const group = this.#groups.get(name)
-      if (group) return void group.push(asked)
-      const begun = [asked]
-      this.#groups.set(name, begun)
-      setImmediate(() => {
-        this.#groups.delete(name)
-        run(begun, work)
+  /** Executes `item` in a batch with the others of the same key in this turn. The first call's `execute` is used. */
+  run(key: string, item: Item, execute: Execute<Item, Result>): Promise<Result> {
+    let loader = this.#loaders.get(key)
+    if (!loader) {
+      loader = new DataLoader<Item, Result>(items => executeBatch(items, execute), {
+        cache: false,
+        batchScheduleFn: dispatch =>
+          setImmediate(() => {
+            this.#loaders.delete(key)
+            dispatch()
+          }),
       })
-    })
+      this.#loaders.set(key, loader)
+    }
+    return loader.load(item)
   }
 }
 
-async function run<Item, Result>(group: readonly Asked<Item, Result>[], work: Work<Item, Result>) {
+async function executeBatch<Item, Result>(items: readonly Item[], execute: Execute<Item, Result>) {
   const start = performance.now()
   try {
-    const results = await work(group.map(({ item }) => item))
-    for (const [index, { resolve }] of group.entries()) resolve(results[index] as Result)
+    return await execute(items)
   } catch (error) {
-    const isInTime = performance.now() - start < patience
-    if (group.length > 1 && isInTime && ofOne.has(troubleOf(error))) for (const one of group) run([one], work)
-    else for (const { reject } of group) reject(error)
+    const isInTime = performance.now() - start < retryBudgetMs
+    if (items.length === 1 || !isInTime || !itemErrors.has(dbErrorKind(error))) throw error
+    return Promise.all(items.map(item => executeAlone(item, execute)))
+  }
+}
+
+async function executeAlone<Item, Result>(
+  item: Item,
+  execute: Execute<Item, Result>,
+): Promise<Result | Error> {
+  try {
+    const [result] = await execute([item])
+    return result as Result | Error
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error), { cause: error })
   }
 }

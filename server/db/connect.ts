@@ -37,7 +37,7 @@ const types: Record<string, PostgresType> = {
   },
 }
 
-export interface Connection {
+export interface ConnectOptions {
   /** A PostgreSQL URL, or the folder that holds a server's Unix socket. */
   readonly target: { readonly url: string } | { readonly folder: string }
   /** How many connections the pool opens at most. */
@@ -59,7 +59,7 @@ const statement_timeout = 5000
  * A pool of connections, opened when first used. Trouble shows within seconds: postgres.js by itself waits up to
  * two minutes for a database that is down.
  */
-export function connect({ target, max, isReplica = false }: Connection): Sql {
+export function connect({ target, max, isReplica = false }: ConnectOptions): Sql {
   const options = {
     max,
     connect_timeout: 3,
@@ -82,7 +82,7 @@ export function connect({ target, max, isReplica = false }: Connection): Sql {
       (url: string): Open =>
       own =>
         postgres(url, { ...one, ...own })
-    const [first, ...more] = hostsOf(target.url)
+    const [first, ...more] = splitHosts(target.url)
     return new Pool(new Hosts([open(first), ...more.map(open)]), max).sql
   }
   const path = `${target.folder}/${socketName}`
@@ -101,7 +101,7 @@ function partsOf(url: string): [before: string, hosts: string[], after: string] 
 }
 
 /** The URL of each host of a URL that names several, as libpq has them: `postgres://one:5432,other:5433/name`. */
-export function hostsOf(url: string): [string, ...string[]] {
+export function splitHosts(url: string): [string, ...string[]] {
   const [before, [first = '', ...more], after] = partsOf(url)
   const urlOf = (host: string) => `${before}${host}${after}`
   return [urlOf(first), ...more.map(urlOf)]

@@ -2,9 +2,9 @@ import { join } from 'node:path'
 import type { Sql } from 'postgres'
 import { OperatorError } from '../../src/contract/index.ts'
 import type { Config } from '../config.ts'
-import { type Connection, connect, hostsOf, socketName } from './connect.ts'
+import { type ConnectOptions, connect, socketName, splitHosts } from './connect.ts'
 import { type EmbeddedOptions, startEmbedded } from './embedded.ts'
-import { codeOf, troubleOf } from './errors.ts'
+import { dbErrorCode, dbErrorKind } from './errors.ts'
 import { answers } from './lock.ts'
 import { migrate } from './migrate.ts'
 import { Replicas } from './replicas.ts'
@@ -43,7 +43,7 @@ interface More {
 }
 
 async function migrated(
-  connection: Connection,
+  connection: ConnectOptions,
   { readDatabaseUrl, closeEmbedded = async () => {} }: More = {},
 ): Promise<Database> {
   const pools: Sql[] = []
@@ -51,7 +51,7 @@ async function migrated(
     await Promise.all(pools.map(pool => pool.end({ timeout: 2 })))
     await closeEmbedded()
   }
-  const open = (options: Connection) => {
+  const open = (options: ConnectOptions) => {
     const pool = connect(options)
     pools.push(pool)
     return pool
@@ -60,7 +60,7 @@ async function migrated(
     const sql = open(connection)
     await migrate(sql)
     const publicSql = 'url' in connection.target ? open({ ...connection, max: publicConnections }) : sql
-    const replicas = readDatabaseUrl ? hostsOf(readDatabaseUrl).map(url => open(replicaAt(url))) : []
+    const replicas = readDatabaseUrl ? splitHosts(readDatabaseUrl).map(url => open(replicaAt(url))) : []
     return { sql, publicSql, replicas: replicas.length > 0 ? new Replicas(replicas) : undefined, close }
   } catch (cause) {
     await close()
@@ -68,7 +68,7 @@ async function migrated(
   }
 }
 
-function replicaAt(url: string): Connection {
+function replicaAt(url: string): ConnectOptions {
   return { target: { url }, max: replicaConnections, isReplica: true }
 }
 
@@ -88,10 +88,10 @@ const checks = {
   ],
 } as const
 
-function unusable(cause: unknown, { target }: Connection): OperatorError {
-  const code = codeOf(cause) ?? ''
+function unusable(cause: unknown, { target }: ConnectOptions): OperatorError {
+  const code = dbErrorCode(cause) ?? ''
   const hint = hints.find(([codes]) => codes.test(code))?.[1]
-  const isAway = hint === undefined && ['lost', 'unavailable'].includes(troubleOf(cause) ?? '')
+  const isAway = hint === undefined && ['lost', 'unavailable'].includes(dbErrorKind(cause) ?? '')
   const [ifAway, ifThere] = checks['url' in target ? 'url' : 'folder']
   return new OperatorError(
     `the database cannot be used: ${(cause as Error).message || code || String(cause)}`,

@@ -4,7 +4,7 @@ import type { Sql } from 'postgres'
 const mostBehind = 60_000
 
 /** How old what is read must be, in milliseconds: what a replica may lack, and as much for the clocks of nodes and primary. */
-export const leastAge = 2 * mostBehind
+export const replicaMinAgeMs = 2 * mostBehind
 
 /** How long a replica may take to say how far it is, and to answer, and how long what it has said counts, in milliseconds. */
 const patience = { look: 500, answer: 2000, good: 1000, bad: 5000 } as const

@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import type { Checkpoint } from '../../src/contract/documents/checkpoint.ts'
 import type { MerkleTree } from '../../src/evidence/merkle.ts'
-import { troubleOf } from '../db/errors.ts'
+import { dbErrorKind } from '../db/errors.ts'
 import { advice, remember, treeBefore } from './before.ts'
 import {
   type CheckpointRow,
@@ -44,7 +44,7 @@ export async function coverAll(log: Log): Promise<Covered | null> {
         checkpoints += 1
       }
     } catch (error) {
-      if (['lost', 'unavailable'].includes(troubleOf(error) ?? '')) throw error
+      if (['lost', 'unavailable'].includes(dbErrorKind(error) ?? '')) throw error
       failures.push(new Error(`the log of the account ${account}: ${(error as Error).message}`))
     }
     account = await findAccountWithNews(log.sql, account)
@@ -65,9 +65,9 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
     try {
       await insertCheckpoint(log.sql, signed(log.signer, accountId, tree, last), entries)
     } catch (error) {
-      if (!['conflict', 'undone'].includes(troubleOf(error) ?? '')) throw error
+      if (!['conflict', 'aborted'].includes(dbErrorKind(error) ?? '')) throw error
       const present = await findLastCheckpoint(log.sql, accountId)
-      if (present?.tree_size !== last?.tree_size || troubleOf(error) === 'undone') return // another node is at it
+      if (present?.tree_size !== last?.tree_size || dbErrorKind(error) === 'aborted') return // another node is at it
       throw new Error(`it has places behind its last checkpoint; ${advice}`)
     }
     remember(log.signer, accountId, tree)

@@ -1,7 +1,7 @@
 import type { FastifyInstance, HTTPMethods } from 'fastify'
 import { ZodError } from 'zod'
 import { type Access, type ErrorBody, errorStatus } from '../../src/contract/index.ts'
-import { codeOf, type Trouble, troubleOf } from '../db/errors.ts'
+import { type DbErrorKind, dbErrorCode, dbErrorKind } from '../db/errors.ts'
 import { Failure, unavailable } from '../failure.ts'
 
 /** Fastify's own refusals, by the HTTP status it gives them. */
@@ -23,7 +23,7 @@ export function toFailure(error: unknown): Failure {
       new Failure('invalid_request', 'The request is malformed.', { cause: error })
     )
   }
-  const trouble = troubleOf(error)
+  const trouble = dbErrorKind(error)
   return trouble ? troubles[trouble](error) : internal(error)
 }
 
@@ -59,10 +59,10 @@ function internal(cause: unknown): Failure {
 }
 
 /** What the client is told of trouble with the database. */
-const troubles: Record<Trouble, (cause: unknown) => Failure> = {
+const troubles: Record<DbErrorKind, (cause: unknown) => Failure> = {
   lost: noDatabase,
-  undone: noDatabase,
-  refused: cause => (codeOf(cause) === '0A000' ? internal(cause) : noDatabase(cause)),
+  aborted: noDatabase,
+  rejected: cause => (dbErrorCode(cause) === '0A000' ? internal(cause) : noDatabase(cause)),
   unavailable: noDatabase,
   unstorable: cause => new Failure('invalid_request', 'A value cannot be stored.', { cause }),
   conflict: cause =>

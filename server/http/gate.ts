@@ -9,7 +9,7 @@ import {
   recallCaller,
 } from '../auth/caller.ts'
 import { requireOwnOrigin } from '../auth/session.ts'
-import { retried } from '../db/errors.ts'
+import { withRetry } from '../db/errors.ts'
 import { Failure, unavailable } from '../failure.ts'
 import { type Quota, quotaHeaders, resetOf, type Units } from '../quota/quota.ts'
 import type { Admission } from './admission.ts'
@@ -168,7 +168,7 @@ async function authenticate(deps: GateDeps, request: FastifyRequest): Promise<Ca
 function findInTime(deps: GateDeps, request: FastifyRequest): Promise<Caller> {
   return inTime(
     request,
-    retried(() => findCaller(deps, request), retriesOf(request, true)),
+    withRetry(() => findCaller(deps, request), retriesOf(request, true)),
   )
 }
 
@@ -191,7 +191,7 @@ async function spendInTime(
   take: () => Promise<Units | null>,
   request: FastifyRequest,
 ): Promise<Units | null> {
-  const spending = retried(take, retriesOf(request, true))
+  const spending = withRetry(take, retriesOf(request, true))
   try {
     return await inTime(request, spending)
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ErrorCode } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
-import { codeOf, troubleOf } from '../db/errors.ts'
+import { dbErrorCode, dbErrorKind } from '../db/errors.ts'
 import type { Failure } from '../failure.ts'
 import type { Load } from './admission.ts'
 
@@ -90,13 +90,13 @@ export function onOutcome(
 const ours = new Set<ErrorCode>(['internal_error', 'unavailable'])
 
 function faultOf({ code, message, cause }: Failure): Fault | null {
-  const isBug = troubleOf(cause) === 'unstorable'
+  const isBug = dbErrorKind(cause) === 'unstorable'
   const isShed = code === 'unavailable' && cause === undefined
   if (isShed || (!ours.has(code) && !isBug)) return null
   return {
     message: isBug ? 'a value reached the database that a check before it should have refused' : message,
     cause: cause instanceof Error ? cause.name : null,
-    code: codeOf(cause),
+    code: dbErrorCode(cause),
     stack: framesOf(cause),
   }
 }

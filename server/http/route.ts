@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptio
 import type * as z from 'zod'
 import { type Endpoint, Uuid } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
-import { type RetryOptions, retried } from '../db/errors.ts'
+import { type RetryOptions, withRetry } from '../db/errors.ts'
 import { Failure, unavailable } from '../failure.ts'
 import { notesOf } from './outcome.ts'
 import { parseQuery } from './parsers.ts'
@@ -76,7 +76,7 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
       reply.code(status)
       const exchange = new Exchange(request, reply)
       const work = () => handler(input, exchange)
-      const answer = await inTime(request, retried(work, retriesOf(request, isRepeatable(request))))
+      const answer = await inTime(request, withRetry(work, retriesOf(request, isRepeatable(request))))
       return answer instanceof Verbatim
         ? reply.type('application/json; charset=utf-8').send(answer.text)
         : answer
@@ -131,7 +131,11 @@ export function inTime<T>(request: FastifyRequest, work: Promise<T>): Promise<T>
 /** How a request's work on the database is tried again. */
 export function retriesOf(request: FastifyRequest, isRepeatable: boolean): RetryOptions {
   const { patience = deadline } = request
-  return { isRepeatable, patience, onRetry: code => notesOf(request).retries.push(code) }
+  return {
+    isIdempotent: isRepeatable,
+    budgetMs: patience,
+    onRetry: code => notesOf(request).retries.push(code),
+  }
 }
 
 /**

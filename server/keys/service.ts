@@ -3,15 +3,15 @@ import { type ApiKey, type KeyDraft, type NewApiKey, parseInstant, scopes } from
 import type { Caller } from '../auth/caller.ts'
 import { hashOf, hintOf, newApiKey } from '../auth/credential.ts'
 import type { KeyRow } from '../auth/queries.ts'
-import type { Remembered } from '../auth/ttl-cache.ts'
+import type { TtlCache } from '../auth/ttl-cache.ts'
 import { Failure } from '../failure.ts'
-import { instantOf, newId } from '../ids.ts'
+import { newId, readInstant } from '../ids.ts'
 import { type ApiKeyRow, insertKey, listKeys, revokeKey as revoke } from './queries.ts'
 
 export interface Deps {
   readonly sql: Sql
   /** What this node remembers of keys. */
-  readonly keys: Remembered<KeyRow>
+  readonly keys: TtlCache<KeyRow>
 }
 
 /** The last instant that a timestamp of an answer can tell: the end of the year 9999. */
@@ -39,7 +39,7 @@ export async function createKey(
     keyHash: hashOf(key),
     hint: hintOf(key),
     scopes: scopes.filter(scope => given?.includes(scope) ?? true),
-    createdAt: instantOf(id),
+    createdAt: readInstant(id),
     expiresAt,
   })
   if (!row) throw new Error('the key was not written')
@@ -49,7 +49,7 @@ export async function createKey(
 /** Revokes a key: here at once, on every other node within a second. Throws `not_found`. */
 export async function revokeKey({ sql, keys }: Deps, { accountId }: Caller, id: string): Promise<ApiKey> {
   const row = await revoke(sql, { accountId, id, at: new Date() })
-  keys.forget()
+  keys.clear()
   if (!row) throw new Failure('not_found', 'There is no such API key.')
   return toApiKey(row)
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { classOf } from '../db/errors.ts'
+import { dbErrorClass } from '../db/errors.ts'
 import type { Load } from '../http/admission.ts'
 import type { Observer, Outcome } from '../http/outcome.ts'
 import { explainListen } from '../http/wire.ts'
@@ -67,9 +67,9 @@ function counters(registry: Registry): (outcome: Outcome) => void {
     durations.observe(labels, outcome.milliseconds / 1000)
     if (error === 'quota_exceeded') quota.inc()
     if (error === 'rate_limited') rate.inc()
-    if (fault?.code) failures.inc({ class: classOf(fault.code) })
+    if (fault?.code) failures.inc({ class: dbErrorClass(fault.code) })
     if (fault && error === 'invalid_request') bugs.inc()
-    for (const code of outcome.retries) retries.inc({ class: classOf(code) })
+    for (const code of outcome.retries) retries.inc({ class: dbErrorClass(code) })
   }
 }
 

@@ -1,5 +1,5 @@
 import { OperatorError } from '../../src/contract/index.ts'
-import { codeOf, troubleOf } from '../db/errors.ts'
+import { dbErrorCode, dbErrorKind } from '../db/errors.ts'
 
 /** What could not be done of some work that goes on without it. */
 export class Failures {
@@ -10,7 +10,7 @@ export class Failures {
   note(what: string, error: unknown): void {
     if (isOfAll(error)) throw error
     if (this.#first !== undefined) this.#more += 1
-    else this.#first = `${what}: ${codeOf(error) ?? (error as Error).message}`
+    else this.#first = `${what}: ${dbErrorCode(error) ?? (error as Error).message}`
   }
 
   /** Throws an OperatorError that names the first, and how many more there are. */
@@ -36,7 +36,7 @@ export async function piecewise<Row extends { readonly id: string }, Result>(
   try {
     return [await work(rows)]
   } catch (error) {
-    if (isOfAll(error) || ['undone', 'refused'].includes(troubleOf(error) ?? '')) throw error
+    if (isOfAll(error) || ['aborted', 'rejected'].includes(dbErrorKind(error) ?? '')) throw error
     const half = Math.ceil(rows.length / 2)
     const [former, latter] = [rows.slice(0, half), rows.slice(half)]
     if (latter.length > 0) {
@@ -49,5 +49,5 @@ export async function piecewise<Row extends { readonly id: string }, Result>(
 }
 
 function isOfAll(error: unknown): boolean {
-  return ['lost', 'unavailable'].includes(troubleOf(error) ?? '')
+  return ['lost', 'unavailable'].includes(dbErrorKind(error) ?? '')
 }

@@ -1,8 +1,8 @@
 import type { Fragment, Sql } from 'postgres'
 import { type State, system } from '../../src/evidence/chain.ts'
-import { among, insertEntries, lockBatch } from '../consents/queries.ts'
+import { among, auditAndLog, linksAndLocks } from '../consents/queries.ts'
 import type { BatchLink, ChainRow, StateRow } from '../consents/rows.ts'
-import { arrayOf } from '../db/array.ts'
+import { toArrayLiteral } from '../db/fragments.ts'
 
 /** A deleted record whose personal data is to go. */
 export interface DueRow extends ChainRow, Pick<State, 'accepted' | 'policy_version'> {
@@ -65,7 +65,7 @@ export function findDue(
     from (
       select id, version, chain_head, updated_at, site_id, country, region, accepted, policy_version, created_at
       from consents where account_id = ${accountId} and ${isDue(sql, before)}
-        and id <> all (${arrayOf(passed)}::uuid[])
+        and id <> all (${toArrayLiteral(passed)}::uuid[])
       order by deleted_at, id limit ${limit}
     ) c`
 }
@@ -74,7 +74,7 @@ export function findDue(
 export function findLeft(sql: Sql, accountId: string, ids: readonly string[]): Promise<LeftRow[]> {
   return sql<LeftRow[]>`
     select consent_id, accepted, policy_version from consent_history
-    where account_id = ${accountId} and consent_id = any (${arrayOf(ids)}::uuid[])
+    where account_id = ${accountId} and consent_id = any (${toArrayLiteral(ids)}::uuid[])
     order by consent_id, version`
 }
 
@@ -92,27 +92,28 @@ export async function purgeRecords(
 ): Promise<number> {
   const [ids, hashes] = [links.map(({ id }) => id), links.map(({ recordHash }) => recordHash)]
   const [row] = await sql<{ count: number }[]>`
-    with ${lockBatch(sql, accountId, links, sql`deleted_at is not null and purged_at is null`)},
-    r as (
-      select * from unnest(${arrayOf(ids)}::uuid[], ${arrayOf(hashes)}::bytea[]) as r (id, record_hash)
-    ), c as (
+    with ${linksAndLocks(sql, accountId, links, sql`deleted_at is not null and purged_at is null`)},
+    hashes as (
+      select * from unnest(${toArrayLiteral(ids)}::uuid[], ${toArrayLiteral(hashes)}::bytea[]) as hashes (id, record_hash)
+    ), changed as (
       update consents c set
         consent_id = null, subject_id = null, user_agent = null, ip_network = null, preferences = '{}',
-        version = e.version + 1, record_hash = r.record_hash, chain_head = e.hash, updated_at = e.at,
-        purged_at = case when e.version <= ${reach} then e.at end
-      from due join e on e.id = due.id join r on r.id = due.id
-      where c.account_id = ${accountId} and c.id = due.id and c.version = e.version and ${among(sql, sql`c.id`, links)}
+        version = l.version + 1, record_hash = r.record_hash, chain_head = l.hash, updated_at = l.at,
+        purged_at = case when l.version <= ${reach} then l.at end
+      from locked join links l on l.id = locked.id join hashes r on r.id = locked.id
+      where c.account_id = ${accountId} and c.id = locked.id and c.version = l.version
+        and ${among(sql, sql`c.id`, links)}
       returning c.*
-    ), old as (
+    ), stripped as (
       update consent_history h set salt = null, preferences = '{}'
-      from c where h.account_id = ${accountId} and h.consent_id = c.id and h.version <= ${reach}
+      from changed c where h.account_id = ${accountId} and h.consent_id = c.id and h.version <= ${reach}
         and ${among(sql, sql`h.consent_id`, links)}
-    ), k as (
-      update idempotency_keys k set body_hash = '' from c
+    ), keys as (
+      update idempotency_keys k set body_hash = '' from changed c
       where k.account_id = ${accountId} and k.created_at = c.created_at and k.consent_id = c.id
-        and k.created_at = any (${arrayOf(links.map(link => link.createdAt))}::timestamptz[])
-    ), ${insertEntries(sql, accountId, { action: 'purged', actor: system })}
-    select count(*)::integer as count from c`
+        and k.created_at = any (${toArrayLiteral(links.map(link => link.createdAt))}::timestamptz[])
+    ), ${auditAndLog(sql, accountId, { action: 'purged', actor: system })}
+    select count(*)::integer as count from changed`
   return row?.count ?? 0
 }
 
@@ -199,6 +200,6 @@ export function findExpired(
   return sql<StateRow[]>`
     select c.id, c.version, c.chain_head, c.updated_at, c.accepted, c.preferences, c.policy_version
     from consents c join sites s on s.account_id = c.account_id and s.id = c.site_id
-    where c.account_id = ${account_id} and c.id = any (${arrayOf(ids)}::uuid[]) and c.site_id = ${id}
+    where c.account_id = ${account_id} and c.id = any (${toArrayLiteral(ids)}::uuid[]) and c.site_id = ${id}
       and c.deleted_at is null and c.updated_at <= ${bound(sql)}`
 }

@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import { system } from '../../src/evidence/chain.ts'
 import type { StateRow } from '../consents/rows.ts'
-import { removeBatch } from '../consents/service.ts'
+import { deleteBatch } from '../consents/service.ts'
 import { lastIdAt } from '../ids.ts'
 import { day, noId, type Pace, rest } from './pace.ts'
 import { Failures, piecewise } from './piecewise.ts'
@@ -18,7 +18,7 @@ export async function expire(sql: Sql, pace: Pace, failures: Failures): Promise<
   const remove = ({ account_id }: RetentionSite, rows: readonly StateRow[]) =>
     piecewise(
       rows,
-      part => removeBatch(sql, account_id, part, system),
+      part => deleteBatch(sql, account_id, part, system),
       (id, error) => failures.note(`the record ${id} of the account ${account_id}`, error),
     )
   return await overSites(sql, { signal: pace.signal, failures }, async (site, ids) => {

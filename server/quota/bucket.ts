@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import { wasNotDone } from '../db/errors.ts'
+import { wasNotExecuted } from '../db/errors.ts'
 import { findUsage, type Period, settleLease, takeLease } from './queries.ts'
 
 // What a lease of units may be.
@@ -132,7 +132,7 @@ export class Bucket {
 
   /** What was not written is still to be settled; what may have been is given up, for nothing may be granted twice. */
   #restore(error: unknown, settled: number, unspent: number): never {
-    if (wasNotDone(error)) {
+    if (wasNotExecuted(error)) {
       this.#size += settled
       this.#left += unspent
       this.#used += unspent

@@ -9,16 +9,16 @@ import type {
 } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import { hashOf, newSiteToken } from '../auth/credential.ts'
-import type { Remembered } from '../auth/ttl-cache.ts'
+import type { TtlCache } from '../auth/ttl-cache.ts'
 import type { TokenSite } from '../banner/queries.ts'
 import { Failure } from '../failure.ts'
-import { instantOf, newId } from '../ids.ts'
+import { newId, readInstant } from '../ids.ts'
 import { insertSite, listSites, replaceToken, type SiteRow, updateSite } from './queries.ts'
 
 export interface Deps {
   readonly sql: Sql
   /** What this node remembers of site tokens. */
-  readonly tokens: Remembered<TokenSite>
+  readonly tokens: TtlCache<TokenSite>
 }
 
 /** How long the tokens before a new one go on to work, in hours, unless it is said. */
@@ -42,7 +42,7 @@ export async function createSite({ sql }: Deps, { accountId }: Caller, draft: Si
       allowedOrigins: draft.allowed_origins ?? [],
       retentionDays: draft.retention_days ?? null,
       tokenHash: hashOf(token),
-      at: instantOf(id),
+      at: readInstant(id),
     },
   )
   if (!row) throw new Error('the site was not written')
@@ -67,7 +67,7 @@ export async function changeSite(
       at: new Date(),
     },
   )
-  tokens.forget()
+  tokens.clear()
   if (!row) throw noSite()
   return toSite(row)
 }
@@ -83,7 +83,7 @@ export async function rotateToken(
   const at = new Date()
   const until = new Date(at.getTime() + overlap_hours * 60 * 60 * 1000)
   const isWritten = await replaceToken(sql, { accountId, id }, { tokenHash: hashOf(token), at, until })
-  tokens.forget()
+  tokens.clear()
   if (!isWritten) throw noSite()
   return { site_id: id, token, previous_valid_until: until.toISOString() }
 }

@@ -1,7 +1,6 @@
 import type { Sql } from 'postgres'
-import type { SiteRecords } from '../consents/queries.ts'
-import type { BatchLink, StateRow } from '../consents/rows.ts'
-import { arrayOf } from '../db/array.ts'
+import type { BatchLink, SiteRecords, StateRow } from '../consents/rows.ts'
+import { toArrayLiteral } from '../db/fragments.ts'
 
 /** How many records of a subject a site has. */
 export interface SiteCount {
@@ -20,7 +19,7 @@ export function findLive(
   return sql<StateRow[]>`
     select id, version, chain_head, updated_at, accepted, preferences, policy_version from consents
     where account_id = ${accountId} and subject_id = ${subjectId} and deleted_at is null
-      and id <> all (${arrayOf(passed)}::uuid[])
+      and id <> all (${toArrayLiteral(passed)}::uuid[])
     order by id limit ${limit}`
 }
 
@@ -42,7 +41,7 @@ export function countWritten(
   return sql<SiteRecords[]>`
     select c.site_id, count(*)::integer as records
     from consent_history h join consents c on c.account_id = h.account_id and c.id = h.consent_id
-    where h.account_id = ${accountId} and h.consent_id = any (${arrayOf(links.map(({ id }) => id))}::uuid[])
-      and h.hash = any (${arrayOf(links.map(({ hash }) => hash))}::bytea[])
+    where h.account_id = ${accountId} and h.consent_id = any (${toArrayLiteral(links.map(({ id }) => id))}::uuid[])
+      and h.hash = any (${toArrayLiteral(links.map(({ hash }) => hash))}::bytea[])
     group by c.site_id order by c.site_id`
 }

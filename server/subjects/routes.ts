@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { subjects } from '../../src/contract/index.ts'
-import { codeOf } from '../db/errors.ts'
+import { dbErrorCode } from '../db/errors.ts'
 import { notesOf } from '../http/outcome.ts'
 import { route } from '../http/route.ts'
 import { type Deps, eraseSubject, newProgress, type Progress } from './service.ts'
@@ -12,7 +12,7 @@ const progresses = new WeakMap<FastifyRequest, Progress>()
 
 /** How far the tries of a request are. */
 function progressOf(request: FastifyRequest): Progress {
-  const tell = (error: unknown) => void notesOf(request).retries.push(codeOf(error) ?? '')
+  const tell = (error: unknown) => void notesOf(request).retries.push(dbErrorCode(error) ?? '')
   const own = progresses.get(request) ?? newProgress(performance.now() + share * request.patience, tell)
   progresses.set(request, own)
   return own

@@ -5,11 +5,11 @@ import type { ErasureCertificate } from '../../src/contract/documents/erasure-ce
 import type { SubjectErased, SubjectErasure } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
-import { removeRecords, type SiteRecords } from '../consents/queries.ts'
-import type { BatchLink, StateRow } from '../consents/rows.ts'
-import { removalLinks } from '../consents/service.ts'
+import { deleteRecords } from '../consents/queries.ts'
+import type { BatchLink, SiteRecords, StateRow } from '../consents/rows.ts'
+import { deletionLinks } from '../consents/service.ts'
 import type { Signer } from '../evidence/signer.ts'
-import { instantOf, newId } from '../ids.ts'
+import { newId, readInstant } from '../ids.ts'
 import { piecewise } from '../purge/piecewise.ts'
 import { countBySite, countWritten, findLive, type SiteCount } from './queries.ts'
 
@@ -42,7 +42,7 @@ function certificateOf(
     type: 'erasure_certificate',
     version: 1,
     certificate_id: id,
-    issued_at: instantOf(id).toISOString(),
+    issued_at: readInstant(id).toISOString(),
     statement: 'logically deleted, audit trail kept',
     account_id: caller.accountId,
     subject_hmac: subjectHmac,
@@ -112,9 +112,9 @@ export async function eraseSubject(
 async function removeAll(sql: Sql, caller: Caller, subjectId: string, progress: Progress): Promise<void> {
   const { until, erased, unanswered, passed } = progress
   const remove = async (rows: readonly StateRow[]) => {
-    const links = removalLinks(rows, caller)
+    const links = deletionLinks(rows, caller)
     unanswered.add(links)
-    const removed = await removeRecords(sql, caller.accountId, links, caller)
+    const removed = await deleteRecords(sql, caller.accountId, links, caller)
     unanswered.delete(links)
     addTo(erased, removed)
     if (removed.length === 0) await delay(20 * Math.random()) // others are at every one of them

@@ -8,7 +8,7 @@ import {
   type Transferred,
 } from '../../src/contract/index.ts'
 import { openShared, tellProgress } from '../admin.ts'
-import { troubleOf } from '../db/errors.ts'
+import { dbErrorKind } from '../db/errors.ts'
 import { exportAll } from './export.ts'
 import { importAll } from './import.ts'
 import { findLaterSchema } from './queries.ts'
@@ -49,7 +49,7 @@ async function transfer(
     await work(sql, done)
     return done
   } catch (cause) {
-    if (!['lost', 'unavailable', 'refused', 'undone'].includes(troubleOf(cause) ?? '')) throw cause
+    if (!['lost', 'unavailable', 'rejected', 'aborted'].includes(dbErrorKind(cause) ?? '')) throw cause
     throw new OperatorError(`the database did not answer to the end: nothing was ${verb}ed`, {
       obstacle: 'unavailable',
       hint: 'see what PostgreSQL says, and run it again',

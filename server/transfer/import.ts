@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ISql, Sql } from 'postgres'
 import { type ImportOrder, OperatorError, type Transferred } from '../../src/contract/index.ts'
-import { codeOf } from '../db/errors.ts'
+import { dbErrorCode } from '../db/errors.ts'
 import { lockSchema, schemaVersion } from '../db/migrate.ts'
 import {
   type End,
@@ -149,7 +149,7 @@ async function insertBatch(
       batch.map(({ row }) => row),
     )
   } catch (cause) {
-    const code = codeOf(cause) ?? ''
+    const code = dbErrorCode(cause) ?? ''
     // Its own words may hold what is in the rows. A cluster passes on what its nodes say without the code.
     if (!/^((22|23|54)...|XX000)$/.test(code)) throw cause
     throw refused(

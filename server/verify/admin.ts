@@ -9,7 +9,7 @@ import type {
 } from '../../src/contract/index.ts'
 import { readCheckpoint } from '../../src/evidence/signed.ts'
 import { openShared, tellProgress } from '../admin.ts'
-import { troubleOf } from '../db/errors.ts'
+import { dbErrorKind } from '../db/errors.ts'
 import { coverAccount, type Log } from '../evidence/log.ts'
 import { findLastCheckpoint } from '../evidence/queries.ts'
 import { openSigner } from '../evidence/signer.ts'
@@ -76,7 +76,7 @@ async function coverEach(log: Log & { readonly signal: AbortSignal }, only: stri
     try {
       for await (const _ of coverAccount(log, accountId)) signal.throwIfAborted()
     } catch (error) {
-      if (signal.aborted || troubleOf(error) !== null) throw error
+      if (signal.aborted || dbErrorKind(error) !== null) throw error
       findings.push(stopped(accountId, error as Error))
     }
     const last = await findLastCheckpoint(sql, accountId)

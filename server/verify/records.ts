@@ -4,8 +4,8 @@ import { parseExactJson } from '../../src/contract/json.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
 import type { ChainEntry } from '../../src/evidence/chain.ts'
 import { type Finding, verifyHistory } from '../../src/evidence/history.ts'
-import { retried } from '../db/errors.ts'
-import { firstIdAt, instantOf, lastIdAt } from '../ids.ts'
+import { withRetry } from '../db/errors.ts'
+import { firstIdAt, lastIdAt, readInstant } from '../ids.ts'
 import { entriesAtOnce } from '../purge/service.ts'
 import {
   findCut,
@@ -152,7 +152,7 @@ function ofRow(record: StoredRecord, entries: readonly ChainEntry[]): Finding[] 
   if (!isState)
     found('changed', 'its acceptance, preferences or policy version is not that of the last entry')
   const times: [string, Date | null, number | null][] = [
-    ['created_at', record.created_at, instantOf(record.id).getTime()],
+    ['created_at', record.created_at, readInstant(record.id).getTime()],
     ['updated_at', record.updated_at, last.at.getTime()],
     ['deleted_at', record.deleted_at, timeOf('deleted')],
     ['purged_at', record.purged_at, isPurging(record, last) ? null : timeOf('purged')],
@@ -190,7 +190,7 @@ export interface Work {
 
 /** Tries a read again where the database was away for a moment. */
 export function reading<T>(read: () => Promise<T>): Promise<T> {
-  return retried(read, { isRepeatable: true, patience: 10_000, onRetry: () => {} })
+  return withRetry(read, { isIdempotent: true, budgetMs: 10_000, onRetry: () => {} })
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { ReservedSql, Sql } from 'postgres'
-import { codeOf } from '../errors.ts'
+import { dbErrorCode } from '../errors.ts'
 import type { Hosts, Slot } from './hosts.ts'
 
 /** A statement of postgres.js as its pool sees it: it is handed over when somebody first waits for it. */
@@ -28,7 +28,7 @@ function trouble(code: string): Error {
 
 /** Whether the backend knew nothing of a statement that was prepared on its connection (26000). */
 function wasForgotten({ retried }: Statement): boolean {
-  return codeOf(retried) === '26000'
+  return dbErrorCode(retried) === '26000'
 }
 
 /**

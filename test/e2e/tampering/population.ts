@@ -4,7 +4,7 @@ import { createConsent } from '../../../server/consents/create.ts'
 import type { Deps } from '../../../server/consents/deps.ts'
 import { Policies } from '../../../server/consents/policies.ts'
 import { deleteConsent, updateConsent } from '../../../server/consents/service.ts'
-import { Together } from '../../../server/db/batching.ts'
+import { Batcher } from '../../../server/db/batching.ts'
 import { coverAll } from '../../../server/evidence/log.ts'
 import type { Signer } from '../../../server/evidence/signer.ts'
 import { nowhere } from '../../../server/net/geo.ts'
@@ -29,8 +29,8 @@ export async function populate(
     config: { ipStorage: 'truncated' },
     geo: { lookup: () => nowhere } as Deps['geo'],
     policies: new Policies(),
-    reads: new Together(),
-    creates: new Together(),
+    reads: new Batcher(),
+    creates: new Batcher(),
   }
   const callers: (Caller & { siteId: string })[] = []
   for (let index = 0; index < accounts; index += 1) {
@@ -44,7 +44,7 @@ export async function populate(
       10,
       async index => {
         const caller = chance.one(callers)
-        const { shown } = await createConsent(
+        const { json } = await createConsent(
           deps,
           caller,
           {
@@ -57,7 +57,7 @@ export async function populate(
           },
           null,
         )
-        const consent = JSON.parse(shown) as Consent
+        const consent = JSON.parse(json) as Consent
         const changes = chance.below(4)
         for (let n = 0; n < changes; n += 1) {
           await updateConsent(deps, caller, consent.id, { accepted: n % 2 === 0, preferences: { n, index } })

@@ -1,12 +1,15 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { Remembered } from '../../../server/auth/ttl-cache.ts'
+import { TtlCache } from '../../../server/auth/ttl-cache.ts'
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] }))
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] })
+  vi.advanceTimersByTime(1) // lru-cache takes a start of 0 for no start
+})
 afterEach(() => void vi.useRealTimers())
 
-/** A look-up that counts, and that is answered when the test says so. */
-function slowLookUp() {
+/** A lookup that counts its calls and resolves when the test says so. */
+function slowLookup() {
   const waiting: { resolve(value: string | undefined): void; reject(error: Error): void }[] = []
   const load = vi.fn(
     () => new Promise<string | undefined>((resolve, reject) => waiting.push({ resolve, reject })),
@@ -18,142 +21,142 @@ function slowLookUp() {
   }
 }
 
-describe('what a look-up found', () => {
-  it('is believed for a second, and looked up again after it', async () => {
-    const remembered = new Remembered<string>()
+describe('TtlCache › get', () => {
+  it('returns the cached value for less than a second, then looks it up again', async () => {
+    const cache = new TtlCache<string>()
     const load = vi.fn(async () => `found ${load.mock.calls.length}`)
-    expect(await remembered.get('a', load)).toBe('found 1')
+    expect(await cache.get('a', load)).toBe('found 1')
     vi.advanceTimersByTime(999)
-    expect(await remembered.get('a', load)).toBe('found 1')
+    expect(await cache.get('a', load)).toBe('found 1')
     vi.advanceTimersByTime(1)
-    expect(await remembered.get('a', load)).toBe('found 2')
+    expect(await cache.get('a', load)).toBe('found 2')
   })
 
-  it('is believed for a second from when the look-up began: what it read may be that old', async () => {
-    const remembered = new Remembered<string>()
-    const { load, answer } = slowLookUp()
-    const first = remembered.get('a', load)
+  it('counts the age of a value from the start of its lookup, because it may be that old', async () => {
+    const cache = new TtlCache<string>()
+    const { load, answer } = slowLookup()
+    const first = cache.get('a', load)
     vi.advanceTimersByTime(900)
     answer(0, 'old')
     expect(await first).toBe('old')
     vi.advanceTimersByTime(100)
-    const second = remembered.get('a', load)
+    const second = cache.get('a', load)
     answer(1, 'new')
     expect(await second).toBe('new')
   })
 
-  it('is each key’s own', async () => {
-    const remembered = new Remembered<string>()
-    expect(await remembered.get('a', async () => 'one')).toBe('one')
-    expect(await remembered.get('b', async () => 'two')).toBe('two')
-    expect(await remembered.get('a', async () => 'three')).toBe('one')
+  it('keeps the values of different keys apart', async () => {
+    const cache = new TtlCache<string>()
+    expect(await cache.get('a', async () => 'one')).toBe('one')
+    expect(await cache.get('b', async () => 'two')).toBe('two')
+    expect(await cache.get('a', async () => 'three')).toBe('one')
   })
 
-  it('is kept of ten thousand keys, the oldest goes first', async () => {
-    const remembered = new Remembered<number>()
-    for (let index = 0; index <= 10_000; index += 1) await remembered.get(String(index), async () => index)
+  it('evicts the least recently used of more than 10,000 keys', async () => {
+    const cache = new TtlCache<number>()
+    for (let index = 0; index <= 10_000; index += 1) await cache.get(String(index), async () => index)
     const load = vi.fn(async () => -1)
-    expect(await remembered.get('1', load)).toBe(1)
-    expect(await remembered.get('10000', load)).toBe(10_000)
+    expect(await cache.get('1', load)).toBe(1)
+    expect(await cache.get('10000', load)).toBe(10_000)
     expect(load).not.toHaveBeenCalled()
-    expect(await remembered.get('0', load)).toBe(-1)
+    expect(await cache.get('0', load)).toBe(-1)
   })
 })
 
-describe('look-ups at the same time', () => {
-  it('of one key are one', async () => {
-    const remembered = new Remembered<string>()
-    const { load, answer } = slowLookUp()
-    const all = Array.from({ length: 10 }, () => remembered.get('a', load))
+describe('TtlCache › get › concurrent calls for one key', () => {
+  it('share one lookup', async () => {
+    const cache = new TtlCache<string>()
+    const { load, answer } = slowLookup()
+    const all = Array.from({ length: 10 }, () => cache.get('a', load))
     answer(0, 'found')
     expect(new Set(await Promise.all(all))).toEqual(new Set(['found']))
     expect(load).toHaveBeenCalledTimes(1)
   })
 
-  it('are not one where the first began a second ago: its answer may be from before', async () => {
-    const remembered = new Remembered<string>()
-    const { load, answer } = slowLookUp()
-    const early = remembered.get('a', load)
+  it('do not share a lookup that began a second ago, because its answer may be outdated', async () => {
+    const cache = new TtlCache<string>()
+    const { load, answer } = slowLookup()
+    const early = cache.get('a', load)
     vi.advanceTimersByTime(1000)
-    const late = remembered.get('a', load)
+    const late = cache.get('a', load)
     answer(1, 'new')
     expect(await late).toBe('new')
     answer(0, 'old')
     expect(await early).toBe('old')
-    expect(await remembered.get('a', load)).toBe('new')
+    expect(await cache.get('a', load)).toBe('new')
   })
 })
 
-describe('what is not remembered', () => {
-  it('is that nothing was found', async () => {
-    const remembered = new Remembered<string>()
-    expect(await remembered.get('a', async () => undefined)).toBeUndefined()
-    expect(await remembered.get('a', async () => 'made since')).toBe('made since')
+describe('TtlCache › get › what is not cached', () => {
+  it('does not cache a miss', async () => {
+    const cache = new TtlCache<string>()
+    expect(await cache.get('a', async () => undefined)).toBeUndefined()
+    expect(await cache.get('a', async () => 'made since')).toBe('made since')
   })
 
-  it('is a failure, which all who wait for it are told', async () => {
-    const remembered = new Remembered<string>()
-    const { load, waiting } = slowLookUp()
-    const all = Array.from({ length: 3 }, () => remembered.get('a', load))
+  it('does not cache an error, which rejects all calls that wait for it', async () => {
+    const cache = new TtlCache<string>()
+    const { load, waiting } = slowLookup()
+    const all = Array.from({ length: 3 }, () => cache.get('a', load))
     waiting[0]?.reject(new Error('the database is down'))
     const outcomes = await Promise.allSettled(all)
     expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
-    expect(await remembered.get('a', async () => 'up again')).toBe('up again')
+    expect(await cache.get('a', async () => 'up again')).toBe('up again')
   })
 
-  it('is what was found before a failure, once its second is over: no credential outlives its database', async () => {
-    const remembered = new Remembered<string>()
-    await remembered.get('a', async () => 'found')
+  it('rejects when the lookup fails after a second, so that no credential outlives its database', async () => {
+    const cache = new TtlCache<string>()
+    await cache.get('a', async () => 'found')
     vi.advanceTimersByTime(1000)
-    const failed = remembered.get('a', () => Promise.reject(new Error('the database is down')))
+    const failed = cache.get('a', () => Promise.reject(new Error('the database is down')))
     await expect(failed).rejects.toThrow('down')
   })
 })
 
-describe('forget', () => {
-  it('has everything looked up again', async () => {
-    const remembered = new Remembered<string>()
-    for (const key of ['a', 'b']) await remembered.get(key, async () => 'old')
-    remembered.forget()
-    for (const key of ['a', 'b']) expect(await remembered.get(key, async () => 'new')).toBe('new')
+describe('TtlCache › clear', () => {
+  it('has every key looked up again', async () => {
+    const cache = new TtlCache<string>()
+    for (const key of ['a', 'b']) await cache.get(key, async () => 'old')
+    cache.clear()
+    for (const key of ['a', 'b']) expect(await cache.get(key, async () => 'new')).toBe('new')
   })
 
-  it('keeps nothing of a look-up under way, and lets nobody join it', async () => {
-    const remembered = new Remembered<string>()
-    const { load, answer } = slowLookUp()
-    const before = remembered.get('a', load)
-    remembered.forget()
-    const after = remembered.get('a', load)
+  it('neither caches nor shares a lookup that is still running', async () => {
+    const cache = new TtlCache<string>()
+    const { load, answer } = slowLookup()
+    const before = cache.get('a', load)
+    cache.clear()
+    const after = cache.get('a', load)
     answer(0, 'old')
     answer(1, 'new')
     expect([await before, await after]).toEqual(['old', 'new'])
-    expect(await remembered.get('a', load)).toBe('new')
+    expect(await cache.get('a', load)).toBe('new')
     expect(load).toHaveBeenCalledTimes(2)
   })
 
   it.each(['old', undefined])(
-    'keeps what is looked up next, though the one under way ends after it: %s',
+    'keeps the value of the next lookup when the running one ends after it with %s',
     async last => {
-      const remembered = new Remembered<string>()
-      const { load, answer } = slowLookUp()
-      const before = remembered.get('a', load)
-      remembered.forget()
-      const after = remembered.get('a', load)
+      const cache = new TtlCache<string>()
+      const { load, answer } = slowLookup()
+      const before = cache.get('a', load)
+      cache.clear()
+      const after = cache.get('a', load)
       answer(1, 'new')
       expect(await after).toBe('new')
       answer(0, last)
       expect(await before).toBe(last)
-      expect(await remembered.get('a', load)).toBe('new')
+      expect(await cache.get('a', load)).toBe('new')
       expect(load).toHaveBeenCalledTimes(2)
     },
   )
 })
 
-it('never believes what changed over a second ago, nor what was forgotten, however slow the look-ups are', async () => {
+it('TtlCache › never returns what changed more than a second ago or was cleared, however slow the lookups are', async () => {
   const steps = fc.array(
     fc.record({
       pause: fc.nat(600),
-      act: fc.constantFrom('get', 'get', 'get', 'change', 'change and forget'),
+      act: fc.constantFrom('get', 'get', 'get', 'change', 'change and clear'),
       sending: fc.nat(1500),
       answering: fc.nat(1500),
     }),
@@ -161,8 +164,8 @@ it('never believes what changed over a second ago, nor what was forgotten, howev
   )
   await fc.assert(
     fc.asyncProperty(steps, async given => {
-      const remembered = new Remembered<number>()
-      const changes: { at: number; version: number; isForgotten: boolean }[] = []
+      const cache = new TtlCache<number>()
+      const changes: { at: number; version: number; isCleared: boolean }[] = []
       const reads: Promise<{ found: number | undefined; least: number }>[] = []
       let version = 1
       for (const { pause, act, sending, answering } of given) {
@@ -170,13 +173,13 @@ it('never believes what changed over a second ago, nor what was forgotten, howev
         const now = performance.now()
         if (act !== 'get') {
           version += 1
-          changes.push({ at: now, version, isForgotten: act === 'change and forget' })
-          if (act === 'change and forget') remembered.forget()
+          changes.push({ at: now, version, isCleared: act === 'change and clear' })
+          if (act === 'change and clear') cache.clear()
           continue
         }
         const least = Math.max(
           1,
-          ...changes.filter(({ at, isForgotten }) => isForgotten || at <= now - 1000).map(one => one.version),
+          ...changes.filter(({ at, isCleared }) => isCleared || at <= now - 1000).map(one => one.version),
         )
         const look = async () => {
           await later(sending)
@@ -184,7 +187,7 @@ it('never believes what changed over a second ago, nor what was forgotten, howev
           await later(answering)
           return read
         }
-        reads.push(remembered.get('a', look).then(found => ({ found, least })))
+        reads.push(cache.get('a', look).then(found => ({ found, least })))
       }
       await vi.advanceTimersByTimeAsync(5000)
       for (const { found, least } of await Promise.all(reads)) expect(found).toBeGreaterThanOrEqual(least)

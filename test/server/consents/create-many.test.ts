@@ -1,12 +1,12 @@
 import type { Sql } from 'postgres'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createConsent, createConsents } from '../../../server/consents/create.ts'
+import { createConsent, createMany } from '../../../server/consents/create.ts'
 import type { Deps } from '../../../server/consents/deps.ts'
-import { claimOf } from '../../../server/consents/idempotency.ts'
+import { claimKey } from '../../../server/consents/idempotency.ts'
 import { Policies } from '../../../server/consents/policies.ts'
-import type { Made } from '../../../server/consents/rows.ts'
+import type { Created, Draft } from '../../../server/consents/rows.ts'
 import { getConsent } from '../../../server/consents/service.ts'
-import { Together } from '../../../server/db/batching.ts'
+import { Batcher } from '../../../server/db/batching.ts'
 import { nowhere } from '../../../server/net/geo.ts'
 import type { Consent, ConsentDraft } from '../../../src/contract/index.ts'
 import { skippedOnCitus } from '../../support/database.ts'
@@ -20,7 +20,7 @@ beforeAll(async () => {
   owner = await newOwner(service)
 })
 
-/** What a node has; its statements are counted, and one that says so fails in the way of a database that was taken over. */
+/** A node's dependencies. Counts statements; those that contain `failing` are rejected as by a read-only standby (25006). */
 function newDeps(failing = '\0') {
   let statements = 0
   const sql = new Proxy(service.sql, {
@@ -36,23 +36,25 @@ function newDeps(failing = '\0') {
     config: { ipStorage: 'truncated' },
     geo: { lookup: () => nowhere } as unknown as Deps['geo'],
     policies: new Policies(),
-    reads: new Together(),
-    creates: new Together(),
+    reads: new Batcher(),
+    creates: new Batcher(),
   }
   return { deps, statements: () => statements }
 }
 
 const callerOf = ({ accountId, keyId }: Owner) => ({ accountId, kind: 'api_key', id: keyId }) as const
 const draft = (fields: object = {}) => ({ site_id: owner.siteId, ...fields }) as ConsentDraft
-const parsed = (made: Made) => (made instanceof Error ? made : (JSON.parse(made.shown) as Consent))
+const parse = ({ json }: Created) => JSON.parse(json) as Consent
+/** Drafts by their index, as `createMany` takes them. */
+const indexed = (...drafts: Draft[]) => new Map(drafts.entries())
 
-async function countOf(subject: string): Promise<number> {
+async function countRecords(subject: string): Promise<number> {
   const rows =
     await service.sql`select from consents where account_id = ${owner.accountId} and subject_id = ${subject}`
   return rows.length
 }
 
-/** Does work while the database refuses every record of one subject. */
+/** Runs `work` while the database rejects every record of the subject `poison`. */
 async function withPoison(work: () => Promise<void>): Promise<void> {
   const { sql } = service
   await sql`
@@ -69,8 +71,8 @@ async function withPoison(work: () => Promise<void>): Promise<void> {
   }
 }
 
-describe('creates of one moment', () => {
-  it('are one statement, those with a key another, and each is answered as it would be alone', async () => {
+describe('createConsent › calls in one turn of the event loop', () => {
+  it('run as one statement for keyed and one for unkeyed creates, and each gets its own result', async () => {
     const { deps, statements } = newDeps()
     const caller = callerOf(owner)
     const create = (fields: object, key: string | null = null) =>
@@ -88,20 +90,20 @@ describe('creates of one moment', () => {
       create({ subject_id: 'e' }),
     ])
     expect(outcomes).toMatchObject([
-      { value: { isReplayed: false, shown: expect.stringContaining('"policy_version":7') } },
+      { value: { isReplayed: false, json: expect.stringContaining('"policy_version":7') } },
       { value: { isReplayed: false } },
       { value: { isReplayed: true } },
       { reason: { code: 'conflict' } },
       { value: { isReplayed: true } },
       { reason: { code: 'conflict' } },
       { reason: { code: 'not_found' } },
-      { value: { isReplayed: false, shown: expect.stringContaining('"subject_id":"e"') } },
+      { value: { isReplayed: false, json: expect.stringContaining('"subject_id":"e"') } },
     ])
-    expect(statements() - before).toBe(4) // besides those two one for the unknown site, and one for the key that was used
-    expect(await Promise.all(['a', 'b', 'c', 'd', 'e'].map(countOf))).toEqual([1, 1, 0, 0, 1])
+    expect(statements() - before).toBe(4) // two inserts, one read of the unknown site, one of the used key
+    expect(await Promise.all(['a', 'b', 'c', 'd', 'e'].map(countRecords))).toEqual([1, 1, 0, 0, 1])
   })
 
-  it('of two callers are two statements, and each history has its own', async () => {
+  it('run as one statement for each caller, who is named in the history', async () => {
     const { deps, statements } = newDeps()
     await deps.policies.read(deps.sql, owner.accountId, [owner.siteId])
     const before = statements()
@@ -115,12 +117,12 @@ describe('creates of one moment', () => {
       [one, 'api_key'],
       [other, 'user'],
     ] as const) {
-      const history = await owner.history((JSON.parse(made.shown) as Consent).id)
+      const history = await owner.history((JSON.parse(made.json) as Consent).id)
       expect(history.body.data).toMatchObject([{ changed_by: kind }])
     }
   })
 
-  it('are made of the policy that the site has, and not of one that it had', async () => {
+  it('use the current policy version of the site when the cached one is outdated', async () => {
     const other = await newOwner(service)
     const { deps } = newDeps()
     const create = (fields: object = {}, key: string | null = null) =>
@@ -133,68 +135,66 @@ describe('creates of one moment', () => {
       create({}, 'k'),
       create({}, 'k'),
     ])
-    expect(made.map(one => (parsed(one) as Consent).policy_version)).toEqual([2, 1, 2, 2])
+    expect(made.map(one => parse(one).policy_version)).toEqual([2, 1, 2, 2])
     expect(made.map(({ isReplayed }) => isReplayed)).toEqual([false, false, false, true])
     const [found] =
       await service.sql`select count(*)::int as count from consents where account_id = ${other.accountId}`
     expect(found?.['count']).toBe(4)
   })
 
-  it.skipIf(hasNoTriggers)('of which one cannot be stored are made but for that one', async () => {
+  it.skipIf(hasNoTriggers)('all succeed but the one whose record the database rejects', async () => {
     await withPoison(async () => {
       const { deps } = newDeps()
       const subjects = ['good 1', 'poison', 'good 2']
       const create = (subject_id: string) => createConsent(deps, callerOf(owner), draft({ subject_id }), null)
       const outcomes = await Promise.allSettled(subjects.map(create))
       expect(outcomes).toMatchObject([{ value: {} }, { reason: { code: '22003' } }, { value: {} }])
-      expect(await Promise.all(subjects.map(countOf))).toEqual([1, 0, 1])
+      expect(await Promise.all(subjects.map(countRecords))).toEqual([1, 0, 1])
     })
   })
 
-  it.skipIf(hasNoTriggers)('are so too where their site has another policy by now', async () => {
-    const other = await newOwner(service)
-    const { deps } = newDeps()
-    const create = (subject_id: string) =>
-      createConsent(deps, callerOf(other), { site_id: other.siteId, subject_id } as ConsentDraft, null)
-    await create('before')
-    await service.sql`update sites set policy_version = 2 where account_id = ${other.accountId}`
-    await withPoison(async () => {
-      const outcomes = await Promise.allSettled(['good 1', 'poison', 'good 2'].map(create))
-      expect(outcomes).toMatchObject([{ value: {} }, { reason: { code: '22003' } }, { value: {} }])
-    })
-    const rows = await service.sql`select from consents where account_id = ${other.accountId}`
-    expect(rows).toHaveLength(3)
+  it.skipIf(hasNoTriggers)(
+    'all succeed but the rejected one when the cached policy version is outdated, too',
+    async () => {
+      const other = await newOwner(service)
+      const { deps } = newDeps()
+      const create = (subject_id: string) =>
+        createConsent(deps, callerOf(other), { site_id: other.siteId, subject_id } as ConsentDraft, null)
+      await create('before')
+      await service.sql`update sites set policy_version = 2 where account_id = ${other.accountId}`
+      await withPoison(async () => {
+        const outcomes = await Promise.allSettled(['good 1', 'poison', 'good 2'].map(create))
+        expect(outcomes).toMatchObject([{ value: {} }, { reason: { code: '22003' } }, { value: {} }])
+      })
+      const rows = await service.sql`select from consents where account_id = ${other.accountId}`
+      expect(rows).toHaveLength(3)
+    },
+  )
+})
+
+describe('createMany › the first answers to used keys cannot be read', () => {
+  const failing = 'k.body_hash, c.id'
+
+  it('returns the error of the used key alone, and writes nothing twice, when another record was written', async () => {
+    const body = draft({ subject_id: 'used' })
+    const used = { draft: body, claim: claimKey('of trouble', body) }
+    await createMany(newDeps().deps, callerOf(owner), indexed(used))
+    const unkeyed = { draft: draft({ subject_id: 'calm' }), claim: null }
+    const results = await createMany(newDeps(failing).deps, callerOf(owner), indexed(unkeyed, used))
+    expect([results.get(0), results.get(1)]).toMatchObject([{ isReplayed: false }, { code: '25006' }])
+    expect(await countRecords('calm')).toBe(1)
   })
 
-  it('of which some are written are not tried again for the trouble of the others', async () => {
-    const { deps: calm } = newDeps()
-    const used = {
-      draft: draft({ subject_id: 'used' }),
-      claim: claimOf('of trouble', draft({ subject_id: 'used' })),
-    }
-    const caller = callerOf(owner)
-    await createConsents(calm, caller, [used])
-    const { deps } = newDeps('k.body_hash, c.id')
-    const made = await createConsents(deps, caller, [
-      { draft: draft({ subject_id: 'calm' }), claim: null },
-      used,
-    ])
-    expect(made).toMatchObject([{ isReplayed: false }, { code: '25006' }])
-    expect(await countOf('calm')).toBe(1)
+  it('throws when nothing was written, because the batch is safe to retry', async () => {
+    const item = { draft: draft(), claim: claimKey('repeated', draft()) }
+    await createMany(newDeps().deps, callerOf(owner), indexed(item))
+    const created = createMany(newDeps(failing).deps, callerOf(owner), indexed(item, item))
+    await expect(created).rejects.toMatchObject({ code: '25006' })
   })
 })
 
-describe('creates of which none is written', () => {
-  it('fail as a whole where the answers to their keys cannot be read: they may be tried again', async () => {
-    const item = { draft: draft(), claim: claimOf('repeated', draft()) }
-    await createConsents(newDeps().deps, callerOf(owner), [item])
-    const { deps } = newDeps('k.body_hash, c.id')
-    await expect(createConsents(deps, callerOf(owner), [item, item])).rejects.toMatchObject({ code: '25006' })
-  })
-})
-
-describe('reads of one moment', () => {
-  it('are one statement, and each is answered as it would be alone', async () => {
+describe('getConsent › calls in one turn of the event loop', () => {
+  it('run as one statement, and each gets its own result', async () => {
     const { deps, statements } = newDeps()
     const caller = callerOf(owner)
     const [one, gone] = [await owner.create({ subject_id: 'one' }), await owner.create()]
@@ -214,16 +214,16 @@ describe('reads of one moment', () => {
     expect(both).toMatchObject([expect.stringContaining(gone.id), { code: 'not_found' }])
   })
 
-  it('of two tenants are two statements, and none sees what is the other’s', async () => {
+  it('run as one statement for each account, and no account reads the records of another', async () => {
     const { deps, statements } = newDeps()
     const stranger = await newOwner(service)
     const [own, foreign] = [await owner.create(), await stranger.create()]
-    const ask = (who: Owner, id: string) => getConsent(deps, callerOf(who), id, false)
+    const get = (who: Owner, id: string) => getConsent(deps, callerOf(who), id, false)
     const outcomes = await Promise.allSettled([
-      ask(owner, own.id),
-      ask(stranger, own.id),
-      ask(stranger, foreign.id),
-      ask(owner, foreign.id),
+      get(owner, own.id),
+      get(stranger, own.id),
+      get(stranger, foreign.id),
+      get(owner, foreign.id),
     ])
     const missing = { reason: { code: 'not_found' } }
     expect(outcomes).toMatchObject([

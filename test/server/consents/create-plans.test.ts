@@ -1,8 +1,8 @@
 import type { Sql } from 'postgres'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { newRecord } from '../../../server/consents/create.ts'
+import { buildRecord } from '../../../server/consents/create.ts'
 import { findFirstAnswers, insertConsents } from '../../../server/consents/create-queries.ts'
-import { claimOf } from '../../../server/consents/idempotency.ts'
+import { claimKey } from '../../../server/consents/idempotency.ts'
 import type { ConsentDraft } from '../../../src/contract/index.ts'
 import { skippedOnCitus, useDatabase } from '../../support/database.ts'
 import { newAccount, type TestAccount } from '../../support/service.ts'
@@ -21,9 +21,9 @@ function batch() {
   const actor = { kind: 'api_key', id } as const
   const draft = { site_id: siteId, subject_id: 'somebody' } as ConsentDraft
   const own = Array.from({ length: rows }, (_, index) => ({
-    record: newRecord({ config: { ipStorage: 'drop' }, geo: { lookup: () => never() } }, actor, draft, 1),
+    record: buildRecord({ config: { ipStorage: 'drop' }, geo: { lookup: () => never() } }, actor, draft, 1),
     isSitesPolicy: true,
-    claim: claimOf(`key ${index}`, draft),
+    claim: claimKey(`key ${index}`, draft),
   }))
   return { accountId, batch: { rows: own, actor, freeBefore: new Date(0), view: 'minimal' } as const }
 }

@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { showPage } from '../../../server/consents/queries.ts'
+import { findPage } from '../../../server/consents/queries.ts'
 import type { ListFilters } from '../../../server/consents/rows.ts'
 import { firstIdAt, lastIdAt } from '../../../server/ids.ts'
 import { walkLive } from '../../../server/purge/queries.ts'
@@ -52,7 +52,7 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
     const read = await planning(database.sql, mode, async tx => {
       const numbers: [name: string, rows: number][] = []
       for (const [name, some] of combined()) {
-        const query = showPage(tx, accountId, { includeDeleted: false, ...some }, limit)
+        const query = findPage(tx, accountId, { includeDeleted: false, ...some }, limit)
         numbers.push([name, await rowsRead(tx, query)])
       }
       return numbers

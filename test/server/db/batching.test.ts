@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { Together } from '../../../server/db/batching.ts'
+import { Batcher } from '../../../server/db/batching.ts'
 
 const fault = (code: string) => Object.assign(new Error(code), { code })
 
-/** Work that notes what it is called with, and doubles it; an item that is no number fails with an error of that code. */
-function noted() {
+/** An `execute` that records its calls and doubles numbers. A string fails with an error of that code. */
+function recorded() {
   const calls: (readonly (number | string)[])[] = []
   const double = async (items: readonly (number | string)[]) => {
     calls.push(items)
@@ -14,47 +14,47 @@ function noted() {
   return { calls, double }
 }
 
-function ask(together: Together<number | string, number>, items: readonly (number | string)[], name = 'a') {
-  const { calls, double } = noted()
-  const asked = Promise.allSettled(items.map(item => together.ask(name, item, double)))
-  return { calls, asked }
+function runAll(batcher: Batcher<number | string, number>, items: readonly (number | string)[], key = 'a') {
+  const { calls, double } = recorded()
+  const results = Promise.allSettled(items.map(item => batcher.run(key, item, double)))
+  return { calls, results }
 }
 
-describe('what is asked for in one turn of the event loop', () => {
-  it('is one call, and everybody has what is made of his own', async () => {
-    const { calls, asked } = ask(new Together(), [1, 2, 3])
-    expect(await asked).toMatchObject([{ value: 2 }, { value: 4 }, { value: 6 }])
+describe('Batcher › calls in one turn of the event loop', () => {
+  it('run as one batch, and each gets its own result', async () => {
+    const { calls, results } = runAll(new Batcher(), [1, 2, 3])
+    expect(await results).toMatchObject([{ value: 2 }, { value: 4 }, { value: 6 }])
     expect(calls).toEqual([[1, 2, 3]])
   })
 
-  it('is one for each name', async () => {
-    const together = new Together<number | string, number>()
-    const [one, other] = [ask(together, [1], 'a'), ask(together, [2], 'b')]
-    expect(await Promise.all([one.asked, other.asked])).toMatchObject([[{ value: 2 }], [{ value: 4 }]])
+  it('run as one batch for each key', async () => {
+    const batcher = new Batcher<number | string, number>()
+    const [one, other] = [runAll(batcher, [1], 'a'), runAll(batcher, [2], 'b')]
+    expect(await Promise.all([one.results, other.results])).toMatchObject([[{ value: 2 }], [{ value: 4 }]])
     expect([one.calls, other.calls]).toEqual([[[1]], [[2]]])
   })
 
-  it('waits neither for what comes later nor for what was asked before', async () => {
-    const together = new Together<number, number>()
+  it('wait neither for later calls nor for an earlier batch', async () => {
+    const batcher = new Batcher<number, number>()
     const calls: (readonly number[])[] = []
     const never = (items: readonly number[]) => {
       calls.push(items)
       return new Promise<number[]>(() => {})
     }
-    together.ask('a', 1, never)
+    batcher.run('a', 1, never)
     await new Promise(setImmediate)
-    const { calls: later, asked } = ask(together, [2])
-    expect(await asked).toMatchObject([{ value: 4 }])
+    const { calls: later, results } = runAll(batcher, [2])
+    expect(await results).toMatchObject([{ value: 4 }])
     expect([calls, later]).toEqual([[[1]], [[2]]])
   })
 })
 
-describe('an error', () => {
+describe('Batcher › a batch fails', () => {
   it.each(['22003', '54000', '23505', '23503', '42P01', 'of no database'])(
-    'that may be one item’s own (%s) is that item’s alone: each is tried once more by itself',
+    'with %s, which one item can cause: each item is retried alone, and only that one fails',
     async code => {
-      const { calls, asked } = ask(new Together(), [1, code, 3])
-      expect(await asked).toMatchObject([
+      const { calls, results } = runAll(new Batcher(), [1, code, 3])
+      expect(await results).toMatchObject([
         { value: 2 },
         { status: 'rejected', reason: { code } },
         { value: 6 },
@@ -73,15 +73,15 @@ describe('an error', () => {
     '53300',
     '57014',
     'ECONNREFUSED',
-  ])('of the connection or the moment (%s) is everybody’s, and nothing is tried again here', async code => {
-    const { calls, asked } = ask(new Together(), [1, code, 3])
-    expect(await asked).toMatchObject([{ reason: { code } }, { reason: { code } }, { reason: { code } }])
+  ])('with %s, which no single item causes: every item fails, without a retry', async code => {
+    const { calls, results } = runAll(new Batcher(), [1, code, 3])
+    expect(await results).toMatchObject([{ reason: { code } }, { reason: { code } }, { reason: { code } }])
     expect(calls).toEqual([[1, code, 3]])
   })
 
-  it('of a single one is its own at once', async () => {
-    const { calls, asked } = ask(new Together(), ['22003'])
-    expect(await asked).toMatchObject([{ reason: { code: '22003' } }])
+  it('with a single item: it fails at once, without a retry', async () => {
+    const { calls, results } = runAll(new Batcher(), ['22003'])
+    expect(await results).toMatchObject([{ reason: { code: '22003' } }])
     expect(calls).toEqual([['22003']])
   })
 })

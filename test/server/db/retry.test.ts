@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { classOf, codeOf, type RetryOptions, retried, troubleOf } from '../../../server/db/errors.ts'
+import {
+  dbErrorClass,
+  dbErrorCode,
+  dbErrorKind,
+  type RetryOptions,
+  withRetry,
+} from '../../../server/db/errors.ts'
 
-const usual: RetryOptions = { isRepeatable: true, patience: 5000, onRetry: () => {} }
+const usual: RetryOptions = { isIdempotent: true, budgetMs: 5000, onRetry: () => {} }
 
 /** Fails with each code in turn, then resolves. */
 function failing(...codes: string[]) {
@@ -18,30 +24,30 @@ function failing(...codes: string[]) {
 describe('work on the database', () => {
   it('is tried once where it succeeds', async () => {
     const { work, tries } = failing()
-    expect(await retried(work, usual)).toBe('done')
+    expect(await withRetry(work, usual)).toBe('done')
     expect(tries()).toBe(1)
   })
 
   it('tells the code of each error that it was tried again for', async () => {
     const codes: string[] = []
-    await retried(failing('40001', '40P01', '40001').work, { ...usual, onRetry: code => codes.push(code) })
+    await withRetry(failing('40001', '40P01', '40001').work, { ...usual, onRetry: code => codes.push(code) })
     expect(codes).toEqual(['40001', '40P01', '40001'])
   })
 
   it('is believed to have failed as it did at first where it may have been done then', async () => {
-    await expect(retried(failing('ECONNRESET', '22003').work, usual)).rejects.toThrow('ECONNRESET')
-    await expect(retried(failing('40001', 'EPIPE', '40001').work, usual)).rejects.toThrow('EPIPE')
+    await expect(withRetry(failing('ECONNRESET', '22003').work, usual)).rejects.toThrow('ECONNRESET')
+    await expect(withRetry(failing('40001', 'EPIPE', '40001').work, usual)).rejects.toThrow('EPIPE')
   })
 
   it('is not begun again when its patience is at an end', async () => {
     const { work, tries } = failing('40001', '40001')
-    await expect(retried(work, { ...usual, patience: 0 })).rejects.toThrow('40001')
+    await expect(withRetry(work, { ...usual, budgetMs: 0 })).rejects.toThrow('40001')
     expect(tries()).toBe(1)
   })
 
   it('that must not be done twice is not tried again where it may have been done', async () => {
     const { work, tries } = failing('CONNECTION_CLOSED')
-    await expect(retried(work, { ...usual, isRepeatable: false })).rejects.toThrow('CONNECTION_CLOSED')
+    await expect(withRetry(work, { ...usual, isIdempotent: false })).rejects.toThrow('CONNECTION_CLOSED')
     expect(tries()).toBe(1)
   })
 })
@@ -57,13 +63,13 @@ describe('an error', () => {
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'unavailable', 'connection'],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'unavailable', 'connection'],
     ['08P01', 'unavailable', '08'],
-    ['40001', 'undone', '40'],
+    ['40001', 'aborted', '40'],
     ['22P05', 'unstorable', '22'],
     ['42P01', null, '42'],
     ['XX000', null, 'XX'],
   ])('with the code %s is told by it', (code, trouble, itsClass) => {
     const error = Object.assign(new Error('x'), { code })
-    expect([troubleOf(error), codeOf(error), classOf(code)]).toEqual([trouble, code, itsClass])
+    expect([dbErrorKind(error), dbErrorCode(error), dbErrorClass(code)]).toEqual([trouble, code, itsClass])
   })
 
   it.each([
@@ -76,6 +82,6 @@ describe('an error', () => {
     [null],
     [undefined],
   ])('of another kind, such as %s, is none of the database', error => {
-    expect([troubleOf(error), codeOf(error)]).toEqual([null, null])
+    expect([dbErrorKind(error), dbErrorCode(error)]).toEqual([null, null])
   })
 })

@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import { v7 } from 'uuid'
-import { arrayOf } from '../../../server/db/array.ts'
+import { toArrayLiteral } from '../../../server/db/fragments.ts'
 import {
   type Action,
   type Actor,
@@ -44,8 +44,8 @@ export async function insertChains(sql: Sql, account: TestAccount, shape: Shape)
       created_at, updated_at, deleted_at)
     select ${account.accountId}::uuid, id, ${siteId}::uuid, ${subject}, true, ${last}::jsonb, 1, ${shape.entries}, record_hash,
       chain_head, at, at, case when ${isLive} then null else at end
-    from unnest(${arrayOf(chains.map(({ id }) => id))}::uuid[], ${arrayOf(chains.map(({ recordHash }) => recordHash))}::bytea[],
-      ${arrayOf(heads)}::bytea[], ${arrayOf(chains.map(({ at }) => at))}::timestamptz[]) as t (id, record_hash, chain_head, at)`
+    from unnest(${toArrayLiteral(chains.map(({ id }) => id))}::uuid[], ${toArrayLiteral(chains.map(({ recordHash }) => recordHash))}::bytea[],
+      ${toArrayLiteral(heads)}::bytea[], ${toArrayLiteral(chains.map(({ at }) => at))}::timestamptz[]) as t (id, record_hash, chain_head, at)`
   const rows = chains.flatMap(({ id, at, links }) =>
     links.map((link, index) => ({ id, at, version: index + 1, ...link })),
   )
@@ -82,10 +82,10 @@ async function insertEntries(
   await sql`
     with e as (
       select * from unnest(
-        ${arrayOf(rows.map(row => row.id))}::uuid[], ${arrayOf(rows.map(row => row.version))}::integer[],
-        ${arrayOf(rows.map(row => row.action))}::text[], ${arrayOf(rows.map(row => row.at))}::timestamptz[],
-        ${arrayOf(rows.map(row => row.salt))}::bytea[], ${arrayOf(rows.map(row => row.payloadHash))}::bytea[],
-        ${arrayOf(rows.map(row => row.hash))}::bytea[]
+        ${toArrayLiteral(rows.map(row => row.id))}::uuid[], ${toArrayLiteral(rows.map(row => row.version))}::integer[],
+        ${toArrayLiteral(rows.map(row => row.action))}::text[], ${toArrayLiteral(rows.map(row => row.at))}::timestamptz[],
+        ${toArrayLiteral(rows.map(row => row.salt))}::bytea[], ${toArrayLiteral(rows.map(row => row.payloadHash))}::bytea[],
+        ${toArrayLiteral(rows.map(row => row.hash))}::bytea[]
       ) with ordinality as e (id, version, action, at, salt, payload_hash, hash, place)
     ), p as (
       select * from jsonb_array_elements(${texts}::jsonb) with ordinality as p (preferences, place)
