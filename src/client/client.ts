@@ -81,7 +81,11 @@ export function createClient(connect: () => Promise<Connection>): Client {
     text: <E extends Endpoint>(endpoint: E, input: CallInput<E>) =>
       send(endpoint, { ...input, asText: true }) as Promise<string>,
     pages: (query, extent) =>
-      walk(input => send(consents.list, input) as Promise<ConsentPage>, query, extent),
+      walk(
+        async asked => ({ first: (await send(consents.list, { query: asked })) as ConsentPage, rest: null }),
+        query,
+        extent,
+      ),
     probe: async (path, limit) => (await open()).probe(path, limit),
     offers: async (endpoint, parameter) => (await open()).offers(endpoint, parameter),
     close: async () => (await transport?.catch(() => undefined))?.close(),

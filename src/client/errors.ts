@@ -97,15 +97,6 @@ export class EndlessListError extends Error {
   }
 }
 
-/** A list that was read in several places, and is not in the order that this relies on. */
-export class UnorderedListError extends Error {
-  override readonly name = 'UnorderedListError'
-
-  constructor() {
-    super('the list is not in the order in which its records were created: some may be missing')
-  }
-}
-
 /** Any of the first three. */
 export type CallError = ApiError | NetworkError | ContractError
 

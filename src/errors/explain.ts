@@ -1,11 +1,4 @@
-import {
-  ApiError,
-  type Call,
-  ContractError,
-  EndlessListError,
-  NetworkError,
-  UnorderedListError,
-} from '../client/errors.ts'
+import { ApiError, type Call, ContractError, EndlessListError, NetworkError } from '../client/errors.ts'
 import type { ErrorCode } from '../contract/errors.ts'
 import { isOperatorError, type Obstacle } from '../contract/server.ts'
 import { CliError, type Exit, exit, Resumable, usageError } from './errors.ts'
@@ -267,13 +260,6 @@ export function explain(error: unknown): Explanation {
       code: 'endless_list',
       message: error.message,
       hint: 'tell who runs the instance',
-      exit: exit.rejected,
-    }
-  if (error instanceof UnorderedListError)
-    return {
-      code: 'unordered_list',
-      message: error.message,
-      hint: 'the whole list again, with --concurrency 1',
       exit: exit.rejected,
     }
   return { code: 'bug', message: error instanceof Error ? error.message : String(error), exit: exit.failure }

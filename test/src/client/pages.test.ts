@@ -1,90 +1,206 @@
 import fc from 'fast-check'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { walk } from '../../../src/client/pages.ts'
+import {
+  type Call,
+  ContractError,
+  EndlessListError,
+  NetworkError,
+  type Reply,
+} from '../../../src/client/errors.ts'
+import { type Extent, type RequestPages, walk } from '../../../src/client/pages.ts'
 import type { ConsentQuery } from '../../../src/contract/index.ts'
 import { answers, byId, consent, consentsPath, machineError, screen, useCli, uuid } from '../support.ts'
 
 const cli = useCli()
 
-/** A service with `count` records that gives at most `largest` a page. */
-function service(count: number, largest = 100) {
+const unlimited = { limit: Number.POSITIVE_INFINITY, maxRequests: Number.POSITIVE_INFINITY }
+
+interface Behaviour {
+  /** Records a page at most. */
+  readonly largest?: number
+  /** Pages that the next stream carries before its connection is cut; null for an instance that does not stream. */
+  readonly cutAfter?: () => number | null
+  readonly isCleanEnd?: boolean
+}
+
+/** A list of `count` records, as the client's request function. */
+function fakeList(count: number, { largest = 100, cutAfter = () => null, isCleanEnd }: Behaviour = {}) {
   const queries: ConsentQuery[] = []
-  const list = async ({ query }: { query: ConsentQuery }) => {
-    queries.push(query)
-    const start = Number(query.cursor ?? 0)
-    const end = Math.min(count, start + Math.min(largest, query.limit ?? 50))
+  const streamed: boolean[] = []
+  let openStreams = 0
+  const pageAt = ({ cursor, limit = 50 }: ConsentQuery) => {
+    const start = Number(cursor ?? 0)
+    const end = Math.min(count, start + Math.min(largest, limit))
     const data = Array.from({ length: end - start }, (_, index) => consent({ id: String(start + index) }))
     return { data, next_cursor: end < count ? String(end) : null }
   }
-  return { list, queries }
+  async function* streamAfter(query: ConsentQuery, cursor: string | null, pages: number) {
+    openStreams += 1
+    try {
+      for (let left = pages; cursor !== null; left -= 1) {
+        if (left === 0 && isCleanEnd) return
+        if (left === 0) throw new NetworkError({} as Call, { code: 'ECONNRESET' }, true)
+        const page = pageAt({ ...query, cursor })
+        cursor = page.next_cursor
+        yield page
+      }
+    } finally {
+      openStreams -= 1
+    }
+  }
+  const request: RequestPages = async (query, stream) => {
+    queries.push(query)
+    streamed.push(stream)
+    const first = pageAt(query)
+    const pages = stream ? cutAfter() : null
+    return { first, rest: pages === null ? null : streamAfter(query, first.next_cursor, pages) }
+  }
+  return { request, queries, streamed, openStreams: () => openStreams }
 }
 
-async function walked(
-  count: number,
-  limit: number,
-  options: { maxRequests?: number; largest?: number; cursor?: string } = {},
-) {
-  const { maxRequests = Number.POSITIVE_INFINITY, largest = 100, cursor } = options
-  const { list, queries } = service(count, largest)
+/** Reads a list to its end; returns the ids in order and the last cursor. */
+async function read(request: RequestPages, query: ConsentQuery, extent: Extent) {
   const ids: string[] = []
   let next: string | null = null
-  for await (const page of walk(list, { site_id: 's', cursor }, { limit, maxRequests })) {
+  for await (const page of walk(request, query, extent)) {
     ids.push(...page.records.map(({ id }) => id))
     next = page.next
   }
-  return { ids, next, queries }
+  return { ids, next }
 }
 
-it('any limit, request limit and page size give a prefix, and the cursor goes on exactly behind it', async () => {
-  const sizes = fc.record({
-    count: fc.nat(450),
-    limit: fc.integer({ min: 1, max: 460 }),
-    largest: fc.integer({ min: 7, max: 100 }),
-    maxRequests: fc.integer({ min: 1, max: 9 }),
+const numbers = (count: number) => Array.from({ length: count }, (_, index) => String(index))
+
+describe('walk › one request a page', () => {
+  it('any limit, request limit and page size give a prefix, and the cursor continues exactly behind it', async () => {
+    const sizes = fc.record({
+      count: fc.nat(450),
+      limit: fc.integer({ min: 1, max: 460 }),
+      largest: fc.integer({ min: 7, max: 100 }),
+      maxRequests: fc.integer({ min: 1, max: 9 }),
+      readAhead: fc.boolean(),
+    })
+    await fc.assert(
+      fc.asyncProperty(sizes, async ({ count, limit, largest, maxRequests, readAhead }) => {
+        const { request, queries, streamed } = fakeList(count, { largest, cutAfter: () => 100 })
+        const { ids, next } = await read(request, { site_id: 's' }, { limit, maxRequests, readAhead })
+        expect(ids).toEqual(numbers(ids.length))
+        expect(ids.length).toBeLessThanOrEqual(Math.min(count, limit))
+        expect(queries.length).toBeLessThanOrEqual(maxRequests)
+        expect(next).toBe(ids.length < count ? String(ids.length) : null)
+        if (queries.length < maxRequests) expect(ids.length).toBe(Math.min(count, limit))
+        expect(streamed).not.toContain(true) // what a stream sends cannot be limited
+        for (const { site_id, limit: size = 0 } of queries) {
+          expect(site_id).toBe('s')
+          expect(size).toBeGreaterThanOrEqual(1)
+          expect(size).toBeLessThanOrEqual(100)
+        }
+      }),
+    )
   })
-  await fc.assert(
-    fc.asyncProperty(sizes, async ({ count, limit, largest, maxRequests }) => {
-      const { ids, next, queries } = await walked(count, limit, { largest, maxRequests })
-      expect(ids).toEqual(Array.from({ length: ids.length }, (_, index) => String(index)))
-      expect(ids.length).toBeLessThanOrEqual(Math.min(count, limit))
-      expect(queries.length).toBeLessThanOrEqual(maxRequests)
-      expect(next).toBe(ids.length < count ? String(ids.length) : null)
-      if (queries.length < maxRequests) expect(ids.length).toBe(Math.min(count, limit))
-      for (const query of queries)
-        expect(query).toMatchObject({
-          site_id: 's',
-          limit: expect.toSatisfy((n: number) => n >= 1 && n <= 100),
-        })
-    }),
+
+  it('starts at the given cursor', async () => {
+    const { request } = fakeList(250)
+    const { ids } = await read(request, { cursor: '40' }, { limit: 120, maxRequests: 9 })
+    expect([ids[0], ids.at(-1), ids.length]).toEqual(['40', '159', 120])
+  })
+
+  it('without read-ahead, a page is requested only when the one before is used', async () => {
+    const { request, queries } = fakeList(1000)
+    for await (const _ of walk(request, {}, { limit: 1000, maxRequests: 10 })) if (queries.length === 2) break
+    expect(queries).toHaveLength(2)
+  })
+
+  it.each([
+    ['with a limit', { limit: 1000, maxRequests: 10, readAhead: true }],
+    ['without a limit, if the instance does not stream', { ...unlimited, readAhead: true }],
+  ])('with read-ahead, %s, the next page has been requested when one is used', async (_, extent) => {
+    const { request } = fakeList(1000)
+    let sent = 0
+    const sending: RequestPages = async (query, stream) => {
+      await new Promise(process.nextTick) // as Node's HTTP does
+      sent += 1
+      return await request(query, stream)
+    }
+    let used = 0
+    for await (const _ of walk(sending, {}, extent)) {
+      used += 1
+      expect(sent).toBe(used > 1 && used < 10 ? used + 1 : used)
+    }
+    expect([used, sent]).toEqual([10, 10])
+  })
+})
+
+describe('walk › streams', () => {
+  const readAhead = { ...unlimited, readAhead: true }
+
+  it('the second request takes all pages that are left, and the first one never does', async () => {
+    const { request, queries, streamed } = fakeList(2000, { cutAfter: () => 100 })
+    expect((await read(request, {}, readAhead)).ids).toEqual(numbers(2000))
+    expect(streamed).toEqual([false, true])
+    expect(queries[1]).toEqual({ cursor: '100', limit: 100 })
+  })
+
+  it.each([
+    ['is cut', false],
+    ['ends early without an error, as over HTTP/1.0', true],
+  ])(
+    'when a stream %s anywhere, the list continues from its last cursor: no record is lost or repeated',
+    async (_, isCleanEnd) => {
+      const cases = fc.record({
+        count: fc.nat(1500),
+        largest: fc.integer({ min: 7, max: 100 }),
+        cuts: fc.array(fc.nat(6)),
+      })
+      await fc.assert(
+        fc.asyncProperty(cases, async ({ count, largest, cuts }) => {
+          const list = fakeList(count, { largest, isCleanEnd, cutAfter: () => cuts.shift() ?? 1000 })
+          expect(await read(list.request, {}, readAhead)).toEqual({ ids: numbers(count), next: null })
+          expect(list.openStreams()).toBe(0)
+        }),
+      )
+    },
   )
-})
 
-it('begins at the cursor it is given', async () => {
-  const { ids } = await walked(250, 120, { cursor: '40' })
-  expect([ids[0], ids.at(-1), ids.length]).toEqual(['40', '159', 120])
-})
+  it('when reading stops early, the stream is closed', async () => {
+    const { request, openStreams } = fakeList(2000, { cutAfter: () => 100 })
+    let pages = 0
+    for await (const _ of walk(request, {}, readAhead)) {
+      pages += 1
+      if (pages === 5) break
+    }
+    expect([pages, openStreams()]).toEqual([5, 0])
+  })
 
-it('a page is asked for only when the one before is used up', async () => {
-  const { list, queries } = service(1000)
-  for await (const _ of walk(list, {}, { limit: 1000, maxRequests: 10 })) if (queries.length === 2) break
-  expect(queries).toHaveLength(2)
-})
+  it('an error other than a cut ends the list after the pages before it', async () => {
+    const wrong = new ContractError({} as Call, { status: 200 } as Reply, '', 'not a page')
+    const { request } = fakeList(2000)
+    async function* failing() {
+      yield (await request({ cursor: '200', limit: 100 }, false)).first
+      throw wrong
+    }
+    const ids: string[] = []
+    const reading = async () => {
+      const pages = walk(
+        async (query, stream) => ({ ...(await request(query, stream)), rest: stream ? failing() : null }),
+        {},
+        readAhead,
+      )
+      for await (const { records } of pages) ids.push(...records.map(({ id }) => id))
+    }
+    await expect(reading()).rejects.toBe(wrong)
+    expect(ids).toEqual(numbers(300))
+  })
 
-it('a page has been asked for when the one before is used, where two requests may be under way', async () => {
-  const { list, queries } = service(1000)
-  let left = 0
-  const sending = async (input: Parameters<typeof list>[0]) => {
-    await new Promise(process.nextTick) // as Node's HTTP does
-    left += 1
-    return await list(input)
-  }
-  let used = 0
-  for await (const _ of walk(sending, {}, { limit: 1000, maxRequests: 10, concurrency: 2 })) {
-    used += 1
-    expect(left).toBe(used > 1 && used < 10 ? used + 1 : used)
-  }
-  expect(queries).toHaveLength(10)
+  it('cursors that repeat within a stream are an error', async () => {
+    const page = (cursor: string) => ({ data: [consent()], next_cursor: cursor })
+    async function* circle() {
+      for (let index = 0; ; index += 1) yield page(`c${index % 3}`)
+    }
+    const request: RequestPages = async (_, stream) => ({ first: page('a'), rest: stream ? circle() : null })
+    await expect(read(request, {}, readAhead)).rejects.toBeInstanceOf(EndlessListError)
+  })
 })
 
 describe('a list that leads back to where it was', () => {
@@ -103,7 +219,8 @@ describe('a list that leads back to where it was', () => {
   })
 
   it('is none for a list of many pages, each with a cursor of its own', async () => {
-    expect((await walked(3000, 3000, { largest: 7 })).ids).toHaveLength(3000)
+    const { request } = fakeList(3000, { largest: 7 })
+    expect((await read(request, {}, unlimited)).ids).toEqual(numbers(3000))
   })
 })
 

@@ -2,7 +2,7 @@ import { counted, instanceOf } from '../../../cli/instance.ts'
 import { many, type Output } from '../../../cli/output.ts'
 import type { Context } from '../../../context.ts'
 import { exitOf as exitOfError } from '../../../errors/explain.ts'
-import { beThrifty } from '../../../io/thrift.ts'
+import { limitHeapGrowth } from '../../../io/memory.ts'
 import { requireApiKey, requireBaseUrl } from '../../../settings/settings.ts'
 import { bulkView, type LineResult } from '../../../views/import.ts'
 import { validate } from './check.ts'
@@ -19,7 +19,7 @@ import { resumption, tellEmpty } from './tell.ts'
 export function bulkCreate(ctx: Context, options: BulkOptions): Output<LineResult> {
   requireBaseUrl(ctx.settings)
   if (!options.dryRun) requireApiKey(ctx.settings)
-  beThrifty()
+  limitHeapGrowth()
   const tally = newTally()
   return many(bulkView, pages(ctx, options, tally), {
     mutates: true,
