@@ -1,4 +1,5 @@
-import { api, type Endpoint } from '../contract/index.ts'
+import { api } from '../contract/api.ts'
+import type { Endpoint } from '../contract/endpoint.ts'
 import { isCallError } from './errors.ts'
 import type { Input } from './transport.ts'
 
