@@ -2,12 +2,10 @@ import type * as z from 'zod'
 import type { BatchRow } from '../contract/batch.ts'
 import { consents } from '../contract/consents.ts'
 import type { ConsentPage, ConsentQuery, Endpoint } from '../contract/index.ts'
-import type { Connection } from './connection.ts'
-import type { Parameter } from './offers.ts'
+import type { RowAnswer } from './batch.ts'
 import { type Extent, type WalkedPage, walk } from './pages.ts'
-import type { Probed } from './probed.ts'
-import type { RowAnswer } from './rows.ts'
-import type { Input, Transport } from './transport.ts'
+import type { Connection } from './request.ts'
+import type { Input, Parameter, Probed, Transport } from './transport.ts'
 
 type Part<Name extends string, Value> = undefined extends Value
   ? { [K in Name]?: undefined }

@@ -1,17 +1,71 @@
 import { setMaxListeners } from 'node:events'
+import { api } from '../contract/api.ts'
 import type { BatchRow } from '../contract/batch.ts'
 import { consents } from '../contract/consents.ts'
 import type { Endpoint } from '../contract/endpoint.ts'
-import { read, readText } from './answer.ts'
-import { attempt } from './attempt.ts'
-import { callOf, cookiesOf, headersOf, isSignIn } from './call.ts'
-import type { Connection } from './connection.ts'
-import type { CallError } from './errors.ts'
-import { type Carrier, header } from './exchange.ts'
-import type { Parameter } from './offers.ts'
-import type { Probed } from './probed.ts'
+import type { RowAnswer } from './batch.ts'
+import { type CallError, isCallError } from './errors.ts'
+import { attempt, type Carrier, type Headers, header } from './http.ts'
+import { type Connection, callOf, cookiesOf, headersOf, isSignIn } from './request.ts'
+import { read, readText } from './response.ts'
 import { type Persistence, persist } from './retry.ts'
-import type { RowAnswer } from './rows.ts'
+
+/** An instance's description of its API (OpenAPI); null where it has none. Throws where it cannot be asked. */
+export async function readDescription(
+  deliver: (endpoint: Endpoint, input: Input) => Promise<unknown>,
+): Promise<unknown> {
+  try {
+    return await deliver(api.description.get, {})
+  } catch (error) {
+    if (isCallError(error) && 'status' in error && error.status < 500 && error.status !== 429) return null
+    throw error
+  }
+}
+
+/** A parameter as OpenAPI names it. */
+export interface Parameter {
+  readonly in: 'query' | 'header'
+  readonly name: string
+}
+
+/** Whether a description lists an endpoint, and of that a parameter. */
+export function lists(description: unknown, { path, method }: Endpoint, parameter?: Parameter): boolean {
+  const operation = at(description, 'paths', path.replace(/:(\w+)/g, '{$1}'), method.toLowerCase())
+  if (parameter === undefined) return operation !== undefined
+  const parameters = at(operation, 'parameters')
+  return (
+    Array.isArray(parameters) &&
+    parameters.some(one => {
+      const { name, in: place } = Object(one)
+      return place === parameter.in && String(name).toLowerCase() === parameter.name.toLowerCase()
+    })
+  )
+}
+
+function at(value: unknown, ...names: string[]): unknown {
+  return names.reduce((inner, name) => (Object(inner) as Record<string, unknown>)[name], value)
+}
+
+/** An answer as it came, whatever it is. */
+export interface Probed {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+/** Asks once for a path, with so many milliseconds for all of it. Throws a NetworkError or a ContractError. */
+export async function probe(
+  connection: Connection,
+  carrier: Carrier,
+  { path, limit, closing }: { readonly path: string; readonly limit: number; readonly closing: AbortSignal },
+): Promise<Probed> {
+  const { baseUrl, key, proxy } = connection
+  const of = { method: 'GET', path, url: baseUrl + path, id: null, keySource: key?.source ?? null }
+  const call = { ...of, proxy, idempotent: true }
+  const sent = { headers: headersOf(connection), body: undefined }
+  const { reply, headers, text } = await attempt(carrier, call, sent, { whole: limit, closing })
+  return { status: reply.status, headers, text }
+}
 
 export interface Input {
   readonly params?: unknown
@@ -93,7 +147,7 @@ export async function openTransport(connection: Connection): Promise<Transport> 
     return await (endpoint.method === 'DELETE' ? removeAgain : resend)(endpoint, input, deliver)
   }
   const offers = async (endpoint: Endpoint, parameter?: Parameter) => {
-    const { readDescription, lists } = await import('./offers.ts')
+    const { readDescription, lists } = await import('./transport.ts')
     description ??= readDescription(send)
     description.catch(() => {
       description = undefined // it could not be asked, and may be next time
@@ -105,9 +159,9 @@ export async function openTransport(connection: Connection): Promise<Transport> 
     carrier.close()
   }
   const probe = async (path: string, limit: number) =>
-    await (await import('./probed.ts')).probe(connection, carrier, { path, limit, closing: idle.signal })
+    await (await import('./transport.ts')).probe(connection, carrier, { path, limit, closing: idle.signal })
   const sendRows = async (rows: readonly BatchRow[]) => {
-    const { sendRows } = await import('./rows.ts')
+    const { sendRows } = await import('./batch.ts')
     return await sendRows({ ...patience, send, call: callOf(connection, consents.create, {}) }, rows)
   }
   return { send, sendRows, probe, offers, close }
@@ -116,8 +170,8 @@ export async function openTransport(connection: Connection): Promise<Transport> 
 const resend = (endpoint: Endpoint, input: Input, deliver: Deliver) => deliver(endpoint, input)
 
 async function openCarrier({ baseUrl, proxy, ca }: Connection): Promise<Carrier> {
-  if (proxy) return (await import('./proxied.ts')).openProxied(proxy.url, ca)
-  return await (await import('./direct.ts')).openDirect(baseUrl.startsWith('https:'), ca)
+  if (proxy) return (await import('./http.ts')).openProxied(proxy.url, ca)
+  return await (await import('./http.ts')).openDirect(baseUrl.startsWith('https:'), ca)
 }
 
 /** Sends a call once; the cookies of a sign-in go with the calls after it. */

@@ -1,4 +1,4 @@
-import type { Connection, Trace } from '../client/connection.ts'
+import type { Connection, Trace } from '../client/request.ts'
 import type { Context } from '../context.ts'
 import { usageError } from '../errors/errors.ts'
 import type { Io } from '../io/io.ts'

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import type { Probed } from '../../client/probed.ts'
+import type { Probed } from '../../client/transport.ts'
 import type { Context } from '../../context.ts'
 import { exit, settingsError } from '../../errors/errors.ts'
 import { maskKey } from '../../settings/key.ts'

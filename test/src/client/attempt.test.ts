@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { attempt } from '../../../src/client/attempt.ts'
 import type { NetworkError } from '../../../src/client/errors.ts'
-import type { Answer, Exchange } from '../../../src/client/exchange.ts'
+import { type Answer, attempt, type Exchange } from '../../../src/client/http.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

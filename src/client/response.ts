@@ -3,9 +3,8 @@ import { ConsentPage } from '../contract/consents.ts'
 import { ErrorBody } from '../contract/errors.ts'
 import type { Endpoint } from '../contract/index.ts'
 import { isOwnPage } from '../contract/own-page.ts'
-import type { Received } from './attempt.ts'
 import { ApiError, type Call, ContractError } from './errors.ts'
-import { header } from './exchange.ts'
+import { header, type Received } from './http.ts'
 
 /** What an answer says: the endpoint's response. Throws an ApiError, or a ContractError for what is not of the service. */
 export function read(endpoint: Endpoint, call: Call, received: Received): unknown {
