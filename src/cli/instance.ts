@@ -29,7 +29,7 @@ export async function offered<T>(
     return await call()
   } catch (error) {
     const isMissing = explain(error).status === 404
-    if (!isMissing || (await api.offers(endpoint).catch(() => true))) throw error
+    if (!isMissing || (await api.supports(endpoint).catch(() => true))) throw error
     throw new CliError('not_offered', exit.usage, without.message, { hint: without.hint, cause: error })
   }
 }

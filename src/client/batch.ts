@@ -1,103 +1,105 @@
 import { type BatchRow, createBatch, idsOf, type RowRefused } from '../contract/batch.ts'
 import type { Endpoint } from '../contract/index.ts'
 import { ApiError, type Call, type CallError, isCallError } from './errors.ts'
-import { attempts, waitAfter } from './retry.ts'
-import type { Answered, Input } from './transport.ts'
+import type { Input, ResponseInfo } from './request.ts'
+import { type Backoff, backoffSeconds } from './retry.ts'
 
-/** What became of one row: its record's id, or what its own create would have thrown. */
-export type RowAnswer =
+/** The outcome of one row: its record's id, or the error that its own create would have had. */
+export type RowResult =
   | { readonly id: string; readonly error: null }
   | { readonly id: null; readonly error: CallError }
 
-/** How rows are sent. */
-export interface Sending {
+export interface BatchOptions extends Backoff {
   readonly send: (endpoint: Endpoint, input: Input) => Promise<unknown>
-  /** A create of one record, as an error of a row names it. */
+  /** A create of one record, for the errors of rows. */
   readonly call: Call
-  /** Seconds: an instance that asks for a longer wait is not waited for. */
-  readonly maxWait: number
-  readonly pause: (seconds: number) => Promise<void>
-  readonly onWait: (error: CallError, seconds: number, next: number) => void
+}
+
+interface RowState {
+  readonly row: BatchRow
+  /** The first error after which the row may have been created: later ones say nothing about that attempt. */
+  lost: CallError | undefined
+  id: string | null
+  /** The error of the latest attempt. */
+  error: CallError | null
 }
 
 /**
- * Creates the records of rows with one request, and sends those again that are refused for the moment. Each row has a key,
- * so that it happens once however often it is sent. Throws where the first request has no answer, or is refused whole.
+ * Creates the records of rows with one request, and retries rows that failed for the moment. Each row has a key, so it
+ * happens once however often it is sent.
+ *
+ * @throws the error of the first request, if that fails as a whole.
  */
-export async function sendRows(sending: Sending, rows: readonly BatchRow[]): Promise<RowAnswer[]> {
-  const answers: RowAnswer[] = []
-  const lost: CallError[] = []
-  let left = rows.map((_, index) => index)
+export async function createRows(options: BatchOptions, rows: readonly BatchRow[]): Promise<RowResult[]> {
+  const { maxWait, pause, onWait } = options
+  const states = rows.map((row): RowState => ({ row, lost: undefined, id: null, error: null }))
+  let pending = states
   for (let attempt = 1; ; attempt += 1) {
-    const sent = await sendOnce(
-      sending,
-      left.map(index => rows[index] as BatchRow),
-    ).catch(error => {
+    try {
+      await sendRows(options, pending)
+    } catch (error) {
       if (attempt === 1) throw error
-      if (isCallError(error)) for (const index of left) answers[index] = failed(lost[index] ?? error)
-      return null
-    })
-    if (!sent) return answers
-    const again: number[] = []
-    let wait = 0
-    for (const [at, index] of left.entries()) {
-      if (sent.lost) lost[index] ??= sent.lost
-      const outcome = sent.outcomes[at] as Outcome
-      if ('consent' in outcome) {
-        answers[index] = { id: outcome.consent.id, error: null }
-        continue
-      }
-      const error = errorOf(sending.call, outcome, sent.requestId)
-      if (error.maybeDone) lost[index] ??= error
-      answers[index] = failed(lost[index] ?? error)
-      const seconds = attempt < attempts ? waitAfter(error, attempt, sending.maxWait) : null
-      if (seconds === null) continue
-      again.push(index)
-      wait = Math.max(wait, seconds)
+      if (isCallError(error)) for (const state of pending) state.error = error
+      break
     }
-    if (again.length === 0) return answers
-    sending.onWait((answers[again[0] as number] as { error: CallError }).error, wait, attempt + 1)
-    const isOver = await sending.pause(wait).then(
+    const waits = new Map<RowState, number>()
+    for (const state of pending) {
+      const seconds = state.error && backoffSeconds(state.error, attempt, maxWait)
+      if (seconds !== null) waits.set(state, seconds)
+    }
+    pending = [...waits.keys()]
+    const [first] = pending
+    if (!first?.error) break
+    const seconds = Math.max(...waits.values())
+    onWait(first.lost ?? first.error, seconds, attempt + 1)
+    const isInterrupted = await pause(seconds).then(
       () => false,
-      () => true, // told to stop: what is known is told
+      () => true,
     )
-    if (isOver) return answers
-    left = again
+    if (isInterrupted) break
   }
+  return states.map(
+    ({ id, error, lost }) => ({ id, error: id === null ? (lost ?? error) : null }) as RowResult,
+  )
 }
 
 type Outcome = { readonly consent: { readonly id: string } } | RowRefused
 
-interface Sent {
-  readonly outcomes: readonly Outcome[]
-  readonly requestId: string | null
-  /** What was first said of an attempt that may have been carried out without an answer. */
-  readonly lost: CallError | undefined
-}
-
-async function sendOnce({ send }: Sending, records: readonly BatchRow[]): Promise<Sent> {
-  let answered: Answered | undefined
+/** Sends rows once, and notes the outcome of each. */
+async function sendRows({ send, call }: BatchOptions, states: readonly RowState[]): Promise<void> {
+  let info: ResponseInfo | undefined
   let lost: CallError | undefined
-  const response = idsOf(records.length)
+  const response = idsOf(states.length)
   const body = await send({ ...createBatch, response } as Endpoint, {
-    body: { records },
+    body: { records: states.map(({ row }) => row) },
     prefer: 'return=minimal',
-    isRepeatable: true,
-    onAnswer: answer => {
-      answered = answer
+    isIdempotent: true,
+    onResponse: each => {
+      info = each
     },
     onLost: error => {
       lost ??= error
     },
   })
   const { results } = body as { results: readonly Outcome[] }
-  return { outcomes: results, requestId: answered?.requestId ?? null, lost }
+  for (const [index, state] of states.entries()) {
+    const outcome = results[index] as Outcome
+    state.lost ??= lost
+    if ('consent' in outcome) {
+      state.id = outcome.consent.id
+      state.error = null
+      continue
+    }
+    const error = rowError(call, outcome, info?.requestId ?? null)
+    if (error.maybeDone) state.lost ??= error
+    state.error = error
+  }
 }
 
-function failed(error: CallError): RowAnswer {
-  return { id: null, error }
-}
-
-function errorOf(call: Call, { status, error, retry_after }: RowRefused, requestId: string | null): ApiError {
+function rowError(
+  call: Call,
+  { status, error, retry_after }: RowRefused,
+  requestId: string | null,
+): ApiError {
   return new ApiError(call, { status, requestId, retryAfter: retry_after, location: null }, error)
 }

@@ -2,16 +2,16 @@ import type * as z from 'zod'
 import type { BatchRow } from '../contract/batch.ts'
 import { consents } from '../contract/consents.ts'
 import type { ConsentPage, ConsentQuery, Endpoint } from '../contract/index.ts'
-import type { RowAnswer } from './batch.ts'
-import { type Extent, type WalkedPage, walk } from './pages.ts'
-import type { Connection } from './request.ts'
-import type { Input, Parameter, Probed, Transport } from './transport.ts'
+import type { RowResult } from './batch.ts'
+import { type Extent, type PageResponse, type WalkedPage, walk } from './pages.ts'
+import type { Connection, Input } from './request.ts'
+import type { Parameter, RawResponse, Transport } from './transport.ts'
 
 type Part<Name extends string, Value> = undefined extends Value
   ? { [K in Name]?: undefined }
   : { [K in Name]: Value }
 
-/** A method that calls an endpoint: its parameters, query and body in, its response out. */
+/** A method that calls an endpoint: takes its parameters, query and body, and returns its response. */
 export type Method<E> =
   E extends Endpoint<infer P, infer Q, infer B, infer R>
     ? (
@@ -21,41 +21,38 @@ export type Method<E> =
 
 type Methods<Group> = { readonly [Name in keyof Group]: Method<Group[Name]> }
 
-/** What a call is given; `onAnswer` and `onLost` hear of the answers themselves, and of those that were lost. */
-type CallInput<E extends Endpoint> = Parameters<Method<E>>[0] & Pick<Input, 'onAnswer' | 'onLost'>
+type CallInput<E extends Endpoint> = Parameters<Method<E>>[0] & Pick<Input, 'onResponse' | 'onLost'>
 
 type Create = Method<typeof consents.create>
 
+/** The service's API. Every method rejects with a CallError. */
 export interface Client {
   /**
-   * The calls about records. A create goes with an Idempotency-Key, a fresh one unless it is given, so that it can be sent
-   * again when its answer was lost, where the instance honours the key.
+   * The calls about records. A create has an Idempotency-Key, a fresh one unless it is given, so that it can be retried if the
+   * instance supports the key.
    */
   readonly consents: Omit<Methods<typeof consents>, 'create'> & {
     create(input: Parameters<Create>[0] & { idempotencyKey?: string | undefined }): ReturnType<Create>
   }
-  /** Creates records with one request, where the instance offers that; each row has a key, with which it happens once. */
-  createRows(rows: readonly BatchRow[]): Promise<RowAnswer[]>
-  /** Calls any endpoint; the contract of what a command does not use is then not loaded. */
+  /** Creates records with one request, if the instance supports that. Each row has a key, so it happens once. */
+  createRows(rows: readonly BatchRow[]): Promise<RowResult[]>
+  /** Calls any endpoint. The contract is loaded by the commands that use it. */
   call<E extends Endpoint>(endpoint: E, input: CallInput<E>): ReturnType<Method<E>>
-  /** The same of an answer that is signed: its text as it came. That it is JSON is all that is looked at. */
+  /** Calls an endpoint whose response is signed: returns its text unchanged, checked to be JSON and no more. */
   text<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<string>
-  /** The pages of a list of consents, one after the other. */
+  /** Yields the pages of a list of consents. */
   pages(query: ConsentQuery, extent: Extent): AsyncGenerator<WalkedPage>
-  /** The answer to one GET of a path, whatever it is; `limit` in milliseconds. Throws a NetworkError. */
-  probe(path: string, limit: number): Promise<Probed>
-  /**
-   * Whether the instance has an endpoint, and of that a parameter; asked once, of its own
-   * description. Throws where it cannot be asked.
-   */
-  offers(endpoint: Endpoint, parameter?: Parameter): Promise<boolean>
-  /** Drops the connections, and ends what is still under way. */
+  /** Sends one GET without retries, and returns the response whatever it is. */
+  probe(path: string, timeoutMs: number): Promise<RawResponse>
+  /** Resolves to true if the instance's OpenAPI description has an endpoint, and a parameter of it. It is read once. */
+  supports(endpoint: Endpoint, parameter?: Parameter): Promise<boolean>
+  /** Drops the connections, and ends running requests. */
   close(): Promise<void>
 }
 
 /**
- * The service's API as methods, derived from the contract. The connection is asked for, and the HTTP library loaded,
- * with the first call: a command that sends nothing needs no key.
+ * Derives the service's API from the contract. The connection is made and the transport loaded with the first call: a
+ * command that sends nothing needs no key.
  */
 export function createClient(connect: () => Promise<Connection>): Client {
   let transport: Promise<Transport> | undefined
@@ -70,27 +67,25 @@ export function createClient(connect: () => Promise<Connection>): Client {
     const keyed = isCreate ? { ...input, idempotencyKey: input.idempotencyKey ?? crypto.randomUUID() } : input
     return await (await open()).send(endpoint, keyed)
   }
-  const methodsOfConsents = methods(consents, send)
+  const requestPages = async (query: ConsentQuery, stream: boolean) =>
+    stream
+      ? ((await send(consents.list, { query, as: 'pages' })) as PageResponse)
+      : { first: (await send(consents.list, { query })) as ConsentPage, rest: null }
   return {
-    consents: methodsOfConsents,
-    createRows: async rows => (await open()).sendRows(rows),
+    consents: methodsOf(consents, send),
+    createRows: async rows => (await open()).createRows(rows),
     call: <E extends Endpoint>(endpoint: E, input: CallInput<E>) =>
       send(endpoint, input) as ReturnType<Method<E>>,
     text: <E extends Endpoint>(endpoint: E, input: CallInput<E>) =>
-      send(endpoint, { ...input, asText: true }) as Promise<string>,
-    pages: (query, extent) =>
-      walk(
-        async asked => ({ first: (await send(consents.list, { query: asked })) as ConsentPage, rest: null }),
-        query,
-        extent,
-      ),
-    probe: async (path, limit) => (await open()).probe(path, limit),
-    offers: async (endpoint, parameter) => (await open()).offers(endpoint, parameter),
+      send(endpoint, { ...input, as: 'text' }) as Promise<string>,
+    pages: (query, extent) => walk(requestPages, query, extent),
+    probe: async (path, timeoutMs) => (await open()).probe(path, timeoutMs),
+    supports: async (endpoint, parameter) => (await open()).supports(endpoint, parameter),
     close: async () => (await transport?.catch(() => undefined))?.close(),
   }
 }
 
-function methods<Group extends Record<string, Endpoint>>(
+function methodsOf<Group extends Record<string, Endpoint>>(
   group: Group,
   send: (endpoint: Endpoint, input: Input) => Promise<unknown>,
 ): Methods<Group> {

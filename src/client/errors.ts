@@ -1,30 +1,30 @@
-/** The call that failed, as far as an error needs it. */
+/** A request, as far as an error needs it. */
 export interface Call {
   readonly method: string
   /** The path as the contract has it, with `:name` for each parameter. */
   readonly path: string
   readonly url: string
-  /** Whether the same call twice does no more than once (RFC 9110 section 9.2.2). */
+  /** True if sending it twice does no more than once (RFC 9110 section 9.2.2). */
   readonly idempotent: boolean
-  /** The id in its path, where it is about one thing. */
+  /** The id in its path, if it is about one thing. */
   readonly id: string | null
-  /** Where the key came from that was sent with it; null where somebody signs in instead. */
+  /** The source of the key that was sent with it; null if a user signs in instead. */
   readonly keySource: string | null
-  /** The proxy it goes through and who named it, as it may be shown. */
+  /** The proxy it goes through and the variable that names it, both safe to show. */
   readonly proxy: { readonly shown: string; readonly source: string } | null
 }
 
-/** An answer, as far as an error needs it. */
-export interface Reply {
+/** The head of a response, as far as an error needs it. */
+export interface ResponseHead {
   readonly status: number
   readonly requestId: string | null
-  /** After how many seconds to try again, where the instance says so (RFC 9110 section 10.2.3). */
+  /** Seconds to wait before the next attempt, if the instance says so (RFC 9110 section 10.2.3). */
   readonly retryAfter: number | null
-  /** Where a redirect leads to. */
+  /** The target of a redirect. */
   readonly location: string | null
 }
 
-/** The instance answered with an error of the service's own shape. */
+/** The instance responded with an error of the service's own shape. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly call: Call
@@ -32,26 +32,26 @@ export class ApiError extends Error {
   readonly status: number
   readonly requestId: string | null
   readonly retryAfter: number | null
-  /** Whether the call may have been carried out: the instance failed somewhere on the way. */
+  /** True if the call may have been carried out: the instance failed somewhere on the way. */
   readonly maybeDone: boolean
 
-  constructor(call: Call, reply: Reply, body: { error: string; message: string }) {
+  constructor(call: Call, head: ResponseHead, body: { error: string; message: string }) {
     super(body.message)
     this.call = call
     this.code = body.error
-    this.status = reply.status
-    this.requestId = reply.requestId
-    this.retryAfter = reply.retryAfter
-    this.maybeDone = reply.status >= 500
+    this.status = head.status
+    this.requestId = head.requestId
+    this.retryAfter = head.retryAfter
+    this.maybeDone = head.status >= 500
   }
 }
 
-/** No answer came: the instance cannot be reached, the connection broke, or it took too long. */
+/** No complete response: the instance cannot be reached, the connection broke, or a timeout ended it. */
 export class NetworkError extends Error {
   override readonly name = 'NetworkError'
   readonly call: Call
   readonly code: string
-  /** Whether the instance may have received the request, and carried it out. */
+  /** True if the instance may have received the request and carried it out. */
   readonly maybeDone: boolean
 
   constructor(call: Call, cause: unknown, isSent: boolean) {
@@ -63,7 +63,7 @@ export class NetworkError extends Error {
   }
 }
 
-/** An answer came that is none of this service: an HTML page, another JSON, a redirect. */
+/** A response that is not one of this service: an HTML page, other JSON, a redirect. */
 export class ContractError extends Error {
   override readonly name = 'ContractError'
   readonly call: Call
@@ -71,20 +71,20 @@ export class ContractError extends Error {
   readonly requestId: string | null
   readonly retryAfter: number | null
   readonly location: string | null
-  /** The beginning of the body, as it came. */
+  /** The first 200 characters of the body. */
   readonly excerpt: string
-  /** Whether the call may have been carried out: it was, or something failed on the way. */
+  /** True if the call may have been carried out. */
   readonly maybeDone: boolean
 
-  constructor(call: Call, reply: Reply, excerpt: string, problem: string) {
+  constructor(call: Call, head: ResponseHead, excerpt: string, problem: string) {
     super(problem)
     this.call = call
-    this.status = reply.status
-    this.requestId = reply.requestId
-    this.retryAfter = reply.retryAfter
-    this.location = reply.location
+    this.status = head.status
+    this.requestId = head.requestId
+    this.retryAfter = head.retryAfter
+    this.location = head.location
     this.excerpt = excerpt.slice(0, 200)
-    this.maybeDone = reply.status < 300 || reply.status >= 500 || reply.status === 303
+    this.maybeDone = head.status < 300 || head.status >= 500 || head.status === 303
   }
 }
 
@@ -97,14 +97,13 @@ export class EndlessListError extends Error {
   }
 }
 
-/** Any of the first three. */
 export type CallError = ApiError | NetworkError | ContractError
 
 export function isCallError(error: unknown): error is CallError {
   return error instanceof ApiError || error instanceof NetworkError || error instanceof ContractError
 }
 
-/** Node wraps what went wrong with each address of a host in an AggregateError without a message. */
+/** Node wraps the errors of a host's addresses in an AggregateError without a message. */
 function innermost(cause: unknown): { code: string; message: string } {
   const { code, message, errors } = (cause ?? {}) as { code?: unknown; message?: unknown; errors?: unknown[] }
   if (Array.isArray(errors) && errors.length > 0 && !message) return innermost(errors[0])

@@ -1,48 +1,46 @@
 import { isUtf8 } from 'node:buffer'
-import { type Dispatcher, ProxyAgent, request } from 'undici'
-import { type Call, ContractError, NetworkError, type Reply } from './errors.ts'
+import type { Dispatcher } from 'undici'
+import { type Call, ContractError, NetworkError, type ResponseHead } from './errors.ts'
 
-/** A request as it goes over the wire. */
-export interface Exchange {
+export type Headers = Readonly<Record<string, string | string[] | undefined>>
+
+export interface HttpRequest {
   readonly method: string
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
-  /** Ends it, wherever it is. */
+  /** Ends it at any stage. */
   readonly signal: AbortSignal
-  /** Called before the first byte of it can leave: without this call nothing has reached the instance. */
+  /** Called before the first byte can leave: without this call nothing has reached the instance. */
   readonly onSent: () => void
 }
 
-export type Headers = Readonly<Record<string, string | string[] | undefined>>
-
-/** The head of an answer, and its body as it comes. */
-export interface Answer {
+export interface HttpResponse {
   readonly status: number
   readonly headers: Headers
   readonly body: AsyncIterable<Uint8Array>
 }
 
-/** What takes requests to one instance and brings answers back. It follows no redirect and tries nothing twice. */
-export interface Carrier {
-  exchange(request: Exchange): Promise<Answer>
+/** Sends requests to one instance. It follows no redirects and retries nothing. */
+export interface HttpClient {
+  send(request: HttpRequest): Promise<HttpResponse>
   /** Drops every connection. */
   close(): void
 }
 
-/** The first value of a header, in lower case; null where there is none. */
+/** Returns the first value of a header, by its name in lower case; null if there is none. */
 export function header(headers: Headers, name: string): string | null {
   const value = headers[name]
   return (Array.isArray(value) ? value[0] : value) ?? null
 }
 
-/** Node's own HTTP, which costs a process a fraction of what a library does. `ca`: every authority to trust, in PEM. */
-export async function openDirect(isTls: boolean, ca: readonly string[] | null): Promise<Carrier> {
-  const trust = ca ? { ca: [...ca] } : {}
-  const { request, agent } = isTls ? await secure(trust) : await plain()
-  const exchange = ({ method, url, headers, body, signal, onSent }: Exchange) =>
-    new Promise<Answer>((resolve, reject) => {
-      if (url.port === '0') return reject(new Error('no server is at port 0')) // Node would take the usual port
+/** Uses Node's own HTTP, which costs a process a fraction of what a library does. `ca`: every authority to trust, in PEM. */
+export async function openDirect(isTls: boolean, ca: readonly string[] | null): Promise<HttpClient> {
+  const { Agent, request } = isTls ? await import('node:https') : await import('node:http')
+  const agent = new Agent({ keepAlive: true, ...(isTls && ca && { ca: [...ca] }) })
+  const send = ({ method, url, headers, body, signal, onSent }: HttpRequest) =>
+    new Promise<HttpResponse>((resolve, reject) => {
+      if (url.port === '0') return reject(new Error('no server is at port 0')) // Node would use the default port
       if (signal.aborted) return reject(signal.reason)
       const outgoing = request(url, { method, headers: { ...headers }, agent })
       // Given the signal, Node would watch the end of every request for it, at a third of what the request costs.
@@ -51,64 +49,55 @@ export async function openDirect(isTls: boolean, ca: readonly string[] | null): 
         if (outgoing.reusedSocket) onSent()
         else socket.once(isTls ? 'secureConnect' : 'connect', onSent)
       })
-      let isAnswered = false
+      let hasResponse = false
       outgoing.once('response', incoming => {
-        isAnswered = true
+        hasResponse = true
         resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: incoming })
       })
       outgoing.on('error', reject)
       outgoing.once('close', () => {
-        if (!isAnswered) reject(new Error('the connection was closed without an answer'))
+        if (!hasResponse) reject(new Error('the connection was closed without an answer'))
       })
       outgoing.end(body)
     })
-  return { exchange, close: () => agent.destroy() }
+  return { send, close: () => agent.destroy() }
 }
 
-async function plain() {
-  const { Agent, request } = await import('node:http')
-  return { request, agent: new Agent({ keepAlive: true }) }
-}
-
-async function secure(trust: { ca?: string[] }) {
-  const { Agent, request } = await import('node:https')
-  return { request, agent: new Agent({ keepAlive: true, ...trust }) }
-}
-
-/** Requests through a tunnel that a proxy opens. `ca`: every authority to trust, in PEM. */
-export function openProxied(proxy: string, ca: readonly string[] | null): Carrier {
+/** Uses a tunnel through a proxy. undici is loaded here alone: reading it costs a start more than all the rest. */
+export async function openProxied(proxy: string, ca: readonly string[] | null): Promise<HttpClient> {
+  const { ProxyAgent, request } = await import('undici')
   const trust = ca ? { ca: [...ca] } : {}
   const agent = new ProxyAgent({
     uri: proxy,
     requestTls: trust,
     proxyTls: trust,
-    headersTimeout: 0, // whoever sends keeps the time
+    headersTimeout: 0, // the timer of each request covers these
     bodyTimeout: 0,
   })
   return {
     close: () => void agent.destroy().catch(() => {}),
-    exchange: async ({ method, url, headers, body, signal, onSent }) => {
-      const dispatcher = agent.compose(telling(onSent))
-      const answer = await request(url, {
+    send: async ({ method, url, headers, body, signal, onSent }) => {
+      const dispatcher = agent.compose(callOnStart(onSent))
+      const { statusCode, ...response } = await request(url, {
         method: method as Dispatcher.HttpMethod,
         headers,
         signal,
         dispatcher,
         ...(body !== undefined && { body }),
       }).catch(error => {
-        throw ofProxy(error)
+        throw withProxyCode(error)
       })
-      return { status: answer.statusCode, headers: answer.headers, body: answer.body }
+      return { status: statusCode, headers: response.headers, body: response.body }
     },
   }
 }
 
-/** Tells when a request gets its connection, which is right before it is written. */
-function telling(onSent: () => void): Dispatcher.DispatcherComposeInterceptor {
+/** Calls `onStart` when a request gets its connection, which is right before it is written. */
+function callOnStart(onStart: () => void): Dispatcher.DispatcherComposeInterceptor {
   return dispatch => (options, handler) =>
     dispatch(options, {
       onRequestStart: (...args) => {
-        onSent()
+        onStart()
         handler.onRequestStart?.(...args)
       },
       onRequestUpgrade: (...args) => handler.onRequestUpgrade?.(...args),
@@ -119,132 +108,93 @@ function telling(onSent: () => void): Dispatcher.DispatcherComposeInterceptor {
     })
 }
 
-/** The library tells a proxy's refusal in words alone; here it has a code of its own. */
-function ofProxy(error: Error): Error {
+/** undici reports a proxy's refusal in words alone; this adds a code. */
+function withProxyCode(error: Error): Error {
   const status = /^Proxy response \((\d+)\)/.exec(error.message)?.[1]
   if (status === undefined) return error
   return Object.assign(new Error(`the proxy answered ${status}`), { code: `PROXY_${status}` })
 }
 
-/** An answer that came whole. */
+/** A response of which the whole body has arrived, or if it is streamed the first line. */
 export interface Received {
-  readonly reply: Reply
+  readonly head: ResponseHead
   readonly headers: Headers
   readonly text: string
+  /** The lines after the first, if the body is streamed. Fails with a NetworkError or a ContractError. */
+  readonly rest: AsyncGenerator<string> | null
+}
+
+export interface Attempt {
+  readonly headers: Record<string, string>
+  readonly body: string | undefined
+  /** True to read a body of type application/x-ndjson line by line. */
+  readonly asLines?: boolean
 }
 
 export interface Limits {
-  /** Milliseconds from the start of a request to the end of its answer; null for what is usual. */
-  readonly whole: number | null
-  /** Ends every request that is under way. */
+  /** Milliseconds from the start of a request to the end of its response, or of each of its lines; null for the default. */
+  readonly total: number | null
+  /** Ends every request. */
   readonly closing: AbortSignal
 }
 
-/** Milliseconds: to connect, for the head of an answer and between two pieces of it, for all of it. */
-const usual = { connect: 10_000, silence: 30_000, whole: 300_000 }
+const defaultTimeoutsMs = { connect: 10_000, silence: 30_000, total: 300_000 }
 
-/** The largest body that is taken, in bytes: many times what a page of a list can be. */
-const largestBody = 64 * 1024 * 1024
+/** Largest body, or line of one, in bytes: many times the size of a page. */
+const maxBodyBytes = 64 * 1024 * 1024
 
-/** Sends a request once. Throws a NetworkError that knows whether it was sent, or a ContractError. */
+/**
+ * Sends a request once.
+ *
+ * @throws NetworkError, which knows if the request was sent.
+ * @throws ContractError for a body that is encoded, too large or not UTF-8.
+ */
 export async function attempt(
-  carrier: Carrier,
+  http: HttpClient,
   call: Call,
-  { headers, body }: { headers: Record<string, string>; body: string | undefined },
+  { headers, body, asLines = false }: Attempt,
   limits: Limits,
 ): Promise<Received> {
-  const time = openTimer(limits)
+  const timer = startTimer(limits)
   let isSent = false
+  let isStreaming = false
   const onSent = () => {
     isSent = true
-    time.silence('it did not answer')
+    timer.expectData('it did not answer')
+  }
+  const fail = (error: unknown) => {
+    const cause = timer.signal.aborted ? timer.signal.reason : error
+    timer.abort()
+    return error instanceof ContractError ? error : new NetworkError(call, cause, isSent)
   }
   try {
     const { method } = call
-    const exchange = { method, url: new URL(call.url), headers, body, signal: time.signal, onSent }
-    const answer = await time.within(carrier.exchange(exchange))
-    if (answer.status < 200) throw new Error('it changed to another protocol') // 101, unasked
-    const reply = replyOf(answer)
-    const coding = header(answer.headers, 'content-encoding')?.toLowerCase() ?? 'identity'
-    if (coding !== 'identity') {
-      throw new ContractError(call, reply, '', `the answer is encoded (${coding}), unasked`)
+    const request = { method, url: new URL(call.url), headers, body, signal: timer.signal, onSent }
+    const response = await timer.race(http.send(request))
+    if (response.status < 200) throw new Error('it changed to another protocol') // 101, without being asked to
+    const head = readHead(response)
+    const encoding = header(response.headers, 'content-encoding')?.toLowerCase() ?? 'identity'
+    if (encoding !== 'identity')
+      throw new ContractError(call, head, '', `the answer is encoded (${encoding}), unasked`)
+    const incoming = { call, head, timer, data: response.body }
+    isStreaming = asLines && isNdjson(response)
+    if (!isStreaming) {
+      const text = decode(incoming, await timer.race(collect(incoming)))
+      return { head, headers: response.headers, text, rest: null }
     }
-    const bytes = await time.within(collect(call, reply, answer.body, time))
-    return { reply, headers: answer.headers, text: decode(call, reply, bytes) }
+    const rest = readLines(incoming, fail)
+    const first = await timer.race(rest.next())
+    if (first.done) throw new Error('the answer ended before its first line')
+    return { head, headers: response.headers, text: first.value, rest }
   } catch (error) {
-    const cause = time.signal.aborted ? time.signal.reason : error
-    time.drop()
-    throw error instanceof ContractError ? error : new NetworkError(call, cause, isSent)
+    isStreaming = false
+    throw fail(error)
   } finally {
-    time.end()
+    if (!isStreaming) timer.end()
   }
 }
 
-type Timer = ReturnType<typeof openTimer>
-
-/** Keeps the time of one request: connecting, then every silence, and the whole of it. */
-function openTimer({ whole, closing }: Limits) {
-  const own = new AbortController()
-  const { signal } = own
-  let isOver = false
-  // Not AbortSignal.any: what it makes stays in memory as long as the transport, on some versions of Node.
-  const close = () => own.abort(closing.reason)
-  if (closing.aborted) close()
-  closing.addEventListener('abort', close)
-  const after = (milliseconds: number, problem: string) =>
-    setTimeout(() => own.abort(timedOut(problem, milliseconds)), milliseconds)
-  const total = after(whole ?? usual.whole, 'the answer was not complete')
-  let timer = after(Math.min(usual.connect, whole ?? usual.connect), 'no connection')
-  const ended = new Promise<never>((_, reject) => {
-    if (signal.aborted) reject(signal.reason)
-    signal.addEventListener('abort', () => reject(signal.reason))
-  })
-  ended.catch(() => {}) // it may end while nobody waits
-  return {
-    signal,
-    within: <T>(work: Promise<T>) => Promise.race([work, ended]),
-    silence: (problem: string) => {
-      clearTimeout(timer)
-      if (whole === null && !isOver) timer = after(usual.silence, problem)
-    },
-    /** Whatever is left of the request goes away with its connection. */
-    drop: () => own.abort(),
-    end: () => {
-      isOver = true
-      clearTimeout(timer)
-      clearTimeout(total)
-      closing.removeEventListener('abort', close)
-    },
-  }
-}
-
-function timedOut(problem: string, milliseconds: number): Error {
-  return Object.assign(new Error(`${problem} within ${milliseconds / 1000} s`), { code: 'TIMEOUT' })
-}
-
-async function collect(call: Call, reply: Reply, body: Answer['body'], time: Timer): Promise<Buffer> {
-  const pieces: Uint8Array[] = []
-  let size = 0
-  time.silence('its answer stopped')
-  for await (const piece of body) {
-    time.silence('its answer stopped')
-    size += piece.length
-    if (size > largestBody) {
-      throw new ContractError(call, reply, '', `the answer is larger than ${largestBody / 1024 / 1024} MiB`)
-    }
-    pieces.push(piece)
-  }
-  return pieces.length === 1 && Buffer.isBuffer(pieces[0]) ? pieces[0] : Buffer.concat(pieces)
-}
-
-function decode(call: Call, reply: Reply, bytes: Buffer): string {
-  if (!isUtf8(bytes))
-    throw new ContractError(call, reply, bytes.toString('utf8', 0, 800), 'the answer is not text in UTF-8')
-  const text = bytes.toString()
-  return text.startsWith('\ufeff') ? text.slice(1) : text
-}
-
-function replyOf({ status, headers }: Answer): Reply {
+function readHead({ status, headers }: HttpResponse): ResponseHead {
   const wait = header(headers, 'retry-after') ?? ''
   const seconds = /^\d+$/.test(wait) ? Number(wait) : Math.ceil((Date.parse(wait) - Date.now()) / 1000)
   return {
@@ -253,4 +203,131 @@ function replyOf({ status, headers }: Answer): Reply {
     retryAfter: Number.isNaN(seconds) ? null : Math.max(0, seconds),
     location: header(headers, 'location'),
   }
+}
+
+function isNdjson({ status, headers }: HttpResponse): boolean {
+  return status === 200 && /^application\/x-ndjson\b/i.test(header(headers, 'content-type') ?? '')
+}
+
+interface Body {
+  readonly call: Call
+  readonly head: ResponseHead
+  readonly timer: Timer
+  readonly data: HttpResponse['body']
+}
+
+const stopped = 'its answer stopped'
+
+async function collect(body: Body): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  body.timer.expectData(stopped)
+  for await (const chunk of body.data) {
+    body.timer.expectData(stopped)
+    size = requireSize(body, size + chunk.length)
+    chunks.push(chunk)
+  }
+  return join(chunks)
+}
+
+/** Yields the lines of a body. Time that the reader takes between two lines does not count. */
+async function* readLines(body: Body, fail: (error: unknown) => Error): AsyncGenerator<string> {
+  const { timer } = body
+  let chunks: Uint8Array[] = []
+  let size = 0
+  try {
+    timer.expectData(stopped)
+    for await (const chunk of body.data) {
+      timer.expectData(stopped)
+      let start = 0
+      for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
+        chunks.push(chunk.subarray(start, end))
+        timer.pause()
+        yield decode(body, join(chunks))
+        timer.resume(stopped)
+        chunks = []
+        size = 0
+        start = end + 1
+      }
+      if (start === chunk.length) continue
+      chunks.push(chunk.subarray(start))
+      size = requireSize(body, size + chunk.length - start)
+    }
+    if (size > 0) throw new Error(`${stopped} in the middle of a line`)
+  } catch (error) {
+    throw fail(error)
+  } finally {
+    timer.abort()
+    timer.end()
+  }
+}
+
+function requireSize({ call, head }: Body, size: number): number {
+  if (size <= maxBodyBytes) return size
+  throw new ContractError(call, head, '', `the answer is larger than ${maxBodyBytes / 1024 / 1024} MiB`)
+}
+
+function join(chunks: readonly Uint8Array[]): Buffer {
+  const [only] = chunks
+  return chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(chunks)
+}
+
+function decode({ call, head }: Body, bytes: Buffer): string {
+  if (!isUtf8(bytes))
+    throw new ContractError(call, head, bytes.toString('utf8', 0, 800), 'the answer is not text in UTF-8')
+  const text = bytes.toString()
+  return text.startsWith('\ufeff') ? text.slice(1) : text
+}
+
+type Timer = ReturnType<typeof startTimer>
+
+/** Starts the timeouts of one request: to connect, for each silence, and in total. */
+function startTimer({ total, closing }: Limits) {
+  const controller = new AbortController()
+  const { signal } = controller
+  // Not AbortSignal.any: what it makes stays in memory as long as the transport, on some versions of Node.
+  const close = () => controller.abort(closing.reason)
+  if (closing.aborted) close()
+  closing.addEventListener('abort', close)
+  const abortAfter = (ms: number, problem: string) =>
+    setTimeout(() => controller.abort(timeoutError(problem, ms)), ms)
+  const startTotal = () => abortAfter(total ?? defaultTimeoutsMs.total, 'the answer was not complete')
+  let totalTimer = startTotal()
+  let silenceTimer = abortAfter(Math.min(defaultTimeoutsMs.connect, total ?? Infinity), 'no connection')
+  let isOver = false
+  const aborted = new Promise<never>((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    signal.addEventListener('abort', () => reject(signal.reason))
+  })
+  aborted.catch(() => {}) // it may abort while nobody waits
+  const expectData = (problem: string) => {
+    clearTimeout(silenceTimer)
+    if (total === null && !isOver) silenceTimer = abortAfter(defaultTimeoutsMs.silence, problem)
+  }
+  const pause = () => {
+    clearTimeout(silenceTimer)
+    clearTimeout(totalTimer)
+  }
+  return {
+    signal,
+    race: <T>(work: Promise<T>) => Promise.race([work, aborted]),
+    /** Restarts the timeout of a silence. */
+    expectData,
+    pause,
+    resume: (problem: string) => {
+      totalTimer = startTotal()
+      expectData(problem)
+    },
+    /** Drops what is left of the request, with its connection. */
+    abort: () => controller.abort(),
+    end: () => {
+      isOver = true
+      pause()
+      closing.removeEventListener('abort', close)
+    },
+  }
+}
+
+function timeoutError(problem: string, ms: number): Error {
+  return Object.assign(new Error(`${problem} within ${ms / 1000} s`), { code: 'TIMEOUT' })
 }

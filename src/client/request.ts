@@ -1,57 +1,97 @@
 import { type Endpoint, pathOf } from '../contract/endpoint.ts'
 import type { Call, CallError } from './errors.ts'
 import type { Headers, Received } from './http.ts'
-import type { Input } from './transport.ts'
 
-/** Where requests go, who sends them, and how patiently. */
+/** Where requests go, who sends them, and their limits. */
 export interface Connection {
   /** The instance's base address, without a slash at the end. */
   readonly baseUrl: string
   /**
-   * The key that goes with each request, and where it came from, for whoever has to mend it. Without one somebody signs
-   * in first: the cookies that the instance then sets are held in memory, and go with each request after it.
+   * The key that goes with each request, and its source for error messages. Without one a user signs in first: the cookies
+   * that the instance then sets are kept in memory, and go with each request after it.
    */
   readonly key: { readonly value: string; readonly source: string } | null
   readonly userAgent: string
-  /** The proxy to go through, its address as it may be shown, and what names it; null for none. */
+  /** The proxy to go through, its address as it may be shown, and the variable that names it. */
   readonly proxy: { readonly url: string; readonly shown: string; readonly source: string } | null
-  /** Every certificate authority to trust, in PEM; null for the usual ones. */
+  /** Every certificate authority to trust, in PEM; null for Node's own. */
   readonly ca: readonly string[] | null
-  /** Milliseconds that a request may take; null for what is usual. */
+  /** Milliseconds that a request may take; null for the defaults. */
   readonly timeout: number | null
-  /** Seconds that are waited at most before a request is sent again. */
+  /** Seconds to wait at most before a retry. */
   readonly maxWait: number
-  /** Resolves after so many seconds; rejects when the signal comes. */
+  /** Resolves after so many seconds; rejects if the signal aborts. */
   readonly pause: (seconds: number, signal: AbortSignal) => Promise<void>
-  /** Aborted when the user wants to stop: what is being changed is finished, nothing is begun, and nothing waited for. */
+  /** Aborted when the user wants to stop: running changes finish, everything else ends. */
   readonly interruption: AbortSignal
-  /** Who is told what is sent and answered; null for nobody. */
   readonly trace: Trace | null
 }
 
-/** Whoever wants to see the requests. What it tells must hide secrets and personal data: it is given all of them. */
+/** An observer of all requests. It is given secrets and personal data, and must hide them in what it shows. */
 export interface Trace {
-  /** Sends a request once, and tells of it and of what comes of it. */
+  /** Sends a request once by calling `send`, and reports it and its outcome. */
   follow(
     call: Call,
     request: { readonly headers: Readonly<Record<string, string>>; readonly body: string | undefined },
     send: () => Promise<Received>,
   ): Promise<Received>
-  /** Tells why a call is sent again, after so many seconds, for the `next` time. */
+  /** Reports that attempt `next` follows after so many seconds, because of `error`. */
   waits(error: CallError, seconds: number, next: number): void
 }
 
-/** What goes with every request. */
-export function headersOf(connection: Connection): Record<string, string> {
+/** What a request carries. */
+export interface Input {
+  readonly params?: unknown
+  readonly query?: unknown
+  readonly body?: unknown
+  /** Makes a create that is sent twice happen once, if the instance supports it. */
+  readonly idempotencyKey?: string | undefined
+  /** A preference (RFC 7240), which an instance may ignore. */
+  readonly prefer?: 'return=minimal'
+  /** How to read a success: as its text, or as a PageResponse that may be streamed; by the endpoint's schema if not set. */
+  readonly as?: 'text' | 'pages'
+  /** Called for every complete response, whatever its status. */
+  readonly onResponse?: ((response: ResponseInfo) => void) | undefined
+  /** Called for every attempt that failed and may have been carried out. */
+  readonly onLost?: ((error: CallError) => void) | undefined
+  /** True if the body itself makes it idempotent. */
+  readonly isIdempotent?: boolean
+}
+
+export interface ResponseInfo {
+  readonly status: number
+  readonly requestId: string | null
+  /** The instance's clock: milliseconds since 1970. */
+  readonly at: number | null
+}
+
+/** Sends a request once, and reads its response. */
+export type Deliver = (endpoint: Endpoint, input: Input) => Promise<unknown>
+
+/** Pages as lines if the instance has them (Accept, RFC 9110 section 12.5.1): its Content-Type tells. */
+const acceptPages = 'application/x-ndjson, application/json;q=0.9'
+
+/** Returns the headers that go with every request. */
+export function commonHeaders(connection: Connection): Record<string, string> {
   return {
-    ...credentialsOf(connection),
+    ...credentials(connection),
     'user-agent': connection.userAgent,
     accept: 'application/json',
     'accept-encoding': 'identity',
   }
 }
 
-/** What is known of a call before it is sent. To sign in twice makes no more than another session. */
+/** Returns the headers that one request adds. */
+export function ownHeaders({ body, idempotencyKey, prefer, as }: Input): Record<string, string> {
+  return {
+    ...(as === 'pages' && { accept: acceptPages }),
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+    ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+    ...(prefer !== undefined && { prefer }),
+  }
+}
+
+/** Describes a request before it is sent. A sign-in counts as idempotent: twice, it makes one more session. */
 export function callOf(connection: Connection, endpoint: Endpoint, { params, query }: Input): Call {
   const { method, path } = endpoint
   return {
@@ -69,18 +109,17 @@ export function isSignIn({ key }: Connection, { method, access }: Endpoint): boo
   return !key && method === 'POST' && access === 'anyone'
 }
 
-/** A key, or the origin that a session's requests must name: its cookie alone proves nothing (RFC 6454 section 7). */
-function credentialsOf({ key, baseUrl }: Connection): Record<string, string> {
+/** A key, or the origin, which a session's requests must name: its cookie alone proves nothing (RFC 6454 section 7). */
+function credentials({ key, baseUrl }: Connection): Record<string, string> {
   return key ? { authorization: `Bearer ${key.value}` } : { origin: new URL(baseUrl).origin }
 }
 
-/** The names and values of the cookies that an answer sets (RFC 6265 section 5.2), as a request sends them back. */
-export function cookiesOf(header: Headers[string]): { cookie?: string } {
-  const pairs = [header ?? []].flat().map(cookie => cookie.replace(/;.*$/s, '').trim())
+/** Returns the cookies that a response sets (RFC 6265 section 5.2) as the header of the requests after it. */
+export function cookieHeader(setCookie: Headers[string]): { cookie?: string } {
+  const pairs = [setCookie ?? []].flat().map(cookie => cookie.replace(/;.*$/s, '').trim())
   return pairs.length > 0 ? { cookie: pairs.join('; ') } : {}
 }
 
-/** A query string of what is set. */
 function toSearch(query: unknown): string {
   const set = Object.entries(query ?? {}).filter(([, value]) => value !== undefined)
   return set.length === 0

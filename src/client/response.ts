@@ -5,39 +5,49 @@ import type { Endpoint } from '../contract/index.ts'
 import { isOwnPage } from '../contract/own-page.ts'
 import { ApiError, type Call, ContractError } from './errors.ts'
 import { header, type Received } from './http.ts'
+import type { PageResponse } from './pages.ts'
+import type { Input } from './request.ts'
 
-/** What an answer says: the endpoint's response. Throws an ApiError, or a ContractError for what is not of the service. */
-export function read(endpoint: Endpoint, call: Call, received: Received): unknown {
-  return bodyOf(call, received, endpoint.response)
+/**
+ * Reads a response as the endpoint's schema has it, or as the caller wants it.
+ *
+ * @throws ApiError for an error of the service.
+ * @throws ContractError for anything that is not of the service.
+ */
+export function readResponse(endpoint: Endpoint, call: Call, received: Received, as?: Input['as']): unknown {
+  if (as === 'pages') return readPages(call, received)
+  const body = readBody(call, received, as === 'text' ? null : endpoint.response)
+  return as === 'text' ? received.text : body
 }
 
-/** The text of a success that is JSON of any kind; whoever asks for it looks whether it is what it should be. */
-export function readText(_: Endpoint, call: Call, received: Received): string {
-  bodyOf(call, received, null)
-  return received.text
-}
-
-/** The body of a success, as its schema has it where there is one. */
-function bodyOf(call: Call, { reply, headers, text }: Received, schema: z.ZodType | null): unknown {
-  const { status } = reply
-  const refuse = (problem: string) => new ContractError(call, reply, text, problem)
-  const isSuccess = status >= 200 && status < 300
-  if (status >= 300 && status < 400) {
-    throw refuse(reply.location === null ? 'that is no answer to a request' : 'redirects are not followed')
+function readPages(call: Call, received: Received): PageResponse {
+  const { rest } = received
+  const read = (text: string) => readBody(call, { ...received, text }, ConsentPage) as ConsentPage
+  async function* pages(lines: AsyncGenerator<string>) {
+    for await (const line of lines) yield read(line)
   }
+  return { first: read(received.text), rest: rest && pages(rest) }
+}
+
+/** Reads the body of a success by a schema, or as any JSON if there is none. */
+function readBody(call: Call, { head, headers, text, rest }: Received, schema: z.ZodType | null): unknown {
+  const { status } = head
+  const refuse = (problem: string) => new ContractError(call, head, text, problem)
+  const isSuccess = status >= 200 && status < 300
+  if (status >= 300 && status < 400)
+    throw refuse(head.location === null ? 'that is no answer to a request' : 'redirects are not followed')
   const isEmpty = text.trim() === ''
   const type = header(headers, 'content-type')
-  if (!isEmpty && type !== null && !/[/+]json\b/i.test(type)) {
+  if (!isEmpty && !rest && type !== null && !/[/+]json\b/i.test(type))
     throw refuse(`the answer is not JSON (${type})`)
-  }
   const body = isEmpty ? null : parseJson(text)
   if (body === undefined) throw refuse('the answer is not JSON')
   if (isSuccess && (schema === null || (schema === ConsentPage && isOwnPage(body)))) return body
   const parsed = (isSuccess && schema ? schema : ErrorBody).safeParse(body)
   if (parsed.success && isSuccess) return parsed.data
-  if (parsed.success) throw new ApiError(call, reply, parsed.data as ErrorBody)
-  const place = parsed.error.issues[0]?.path.join('.') || 'whole body'
-  throw refuse(`the answer is not of this service (${place})`)
+  if (parsed.success) throw new ApiError(call, head, parsed.data as ErrorBody)
+  const path = parsed.error.issues[0]?.path.join('.') || 'whole body'
+  throw refuse(`the answer is not of this service (${path})`)
 }
 
 function parseJson(text: string): unknown {

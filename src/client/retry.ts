@@ -1,29 +1,38 @@
+import { isDeepStrictEqual } from 'node:util'
+import { consents } from '../contract/consents.ts'
+import type { Endpoint } from '../contract/index.ts'
 import { ApiError, type CallError, isCallError, NetworkError } from './errors.ts'
+import type { Deliver, Input } from './request.ts'
 
-/** How often a call is sent at most. */
-export const attempts = 4
+export const maxAttempts = 4
 
-export interface Persistence {
-  /** Seconds: no wait is longer, and an instance that asks for a longer one is not waited for. */
+/** How retries wait. */
+export interface Backoff {
+  /** Seconds to wait at most. An instance that asks for a longer wait is not waited for. */
   readonly maxWait: number
-  /** Resolves after so many seconds. */
+  /** Resolves after so many seconds; rejects if the user interrupts. */
   readonly pause: (seconds: number) => Promise<void>
-  /** Whether the call may be sent again after one that was perhaps carried out. */
-  readonly mayRepeat: () => Promise<boolean>
-  /** Told of every attempt that was perhaps carried out. */
-  readonly onLost?: ((error: CallError) => void) | undefined
-  /** Told before each wait. */
+  /** Called before each wait. */
   readonly onWait: (error: CallError, seconds: number, next: number) => void
 }
 
+export interface RetryOptions extends Backoff {
+  /** Resolves to true if the call may be sent again after an attempt that may have been carried out. */
+  readonly mayRepeat: () => Promise<boolean>
+  /** Called for every attempt that failed and may have been carried out. */
+  readonly onLost?: ((error: CallError) => void) | undefined
+}
+
 /**
- * Sends a call until it is answered, some times at most, with growing waits. `send` is told whether an earlier attempt
- * was perhaps carried out. Where that may be so of a call that must not be repeated, whatever came later says nothing of
- * the first attempt, and it is the first one's error that is thrown.
+ * Retries with exponential backoff and full jitter, up to `maxAttempts`. `send` is told if an earlier attempt may have been
+ * carried out.
+ *
+ * @throws the error of the first attempt that may have been carried out, if the call must not be repeated: later errors
+ *   say nothing about that attempt. Otherwise the last error.
  */
-export async function persist<T>(
+export async function withRetries<T>(
   send: (isRepeated: boolean) => Promise<T>,
-  { maxWait, pause, mayRepeat, onLost, onWait }: Persistence,
+  { maxWait, pause, mayRepeat, onLost, onWait }: RetryOptions,
 ): Promise<T> {
   let lost: CallError | undefined
   for (let attempt = 1; ; attempt += 1) {
@@ -36,29 +45,83 @@ export async function persist<T>(
         onLost?.(error)
       }
       const final = lost && !lost.call.idempotent ? lost : error
-      const seconds = attempt < attempts ? waitAfter(error, attempt, maxWait) : null
+      const seconds = backoffSeconds(error, attempt, maxWait)
       if (seconds === null || (lost && !(await mayRepeat()))) throw final
       onWait(error, seconds, attempt + 1)
-      await pause(seconds).catch(() => Promise.reject(final)) // told to stop: what is known is told
+      await pause(seconds).catch(() => Promise.reject(final))
     }
   }
 }
 
-/** Seconds to wait before the next attempt: full jitter below a bound that doubles; null where none can fare better. */
-export function waitAfter(error: CallError, attempt: number, maxWait: number): number | null {
-  if (!isTemporary(error)) return null
+/**
+ * Returns the seconds to wait before the attempt after `attempt`: full jitter below a bound that doubles, and no less than
+ * the instance asks for. Null if there is to be none.
+ */
+export function backoffSeconds(error: CallError, attempt: number, maxWait: number): number | null {
+  if (attempt >= maxAttempts || !isTemporary(error)) return null
   const asked = error instanceof NetworkError ? 0 : (error.retryAfter ?? 0)
   if (asked > maxWait) return null
-  const [least, most] = [0.5, Math.min(8, 2 ** attempt)]
+  const least = 0.5
+  const most = Math.min(8, 2 ** attempt)
   return Math.max(asked, Math.min(maxWait, least + Math.random() * (most - least)))
 }
 
 function isTemporary(error: CallError): boolean {
-  if (error instanceof NetworkError) return !lasting.test(error.code)
+  if (error instanceof NetworkError) return !permanent.test(error.code)
   if (error instanceof ApiError && error.code === 'quota_exceeded') return false
   return [408, 429, 500, 502, 503, 504].includes(error.status)
 }
 
-/** What another attempt finds as it was: an unknown name, a certificate, a protocol, a proxy that refuses; an end. */
-const lasting =
+/** Codes of errors that a retry meets again: an unknown name, a certificate, a protocol, a proxy that refuses, an end. */
+const permanent =
   /^(ENOTFOUND|EPROTO|CLOSED|PROXY_4\d\d|ERR_INVALID_\w+)$|CERT|ISSUER|SIGNATURE|HOSTNAME_MISMATCH|TLS|SSL/
+
+/** Sends a call again that may have been carried out. */
+export async function repeat(endpoint: Endpoint, input: Input, deliver: Deliver): Promise<unknown> {
+  if (endpoint.method === 'PUT') return await repeatChange(endpoint, input, deliver)
+  if (endpoint.method === 'DELETE') return await repeatRemoval(endpoint, input, deliver)
+  return await deliver(endpoint, input)
+}
+
+/** Returns the resource if it is already as the change wants it: sending the change again could undo somebody else's. */
+async function repeatChange(endpoint: Endpoint, input: Input, deliver: Deliver): Promise<unknown> {
+  try {
+    const present = await deliver({ ...endpoint, method: 'GET' }, { params: input.params })
+    const wanted = Object.entries(JSON.parse(JSON.stringify(input.body ?? {})))
+    const fields = Object(present)
+    if (wanted.every(([name, value]) => isDeepStrictEqual(fields[name], value))) return present
+  } catch (error) {
+    if (!isCallError(error) || error.maybeDone) throw error
+  }
+  return await deliver(endpoint, input)
+}
+
+/**
+ * Sends a removal again. `not_found` then means that it was carried out, unless the resource can still be read and is not
+ * deleted. Returns what is still known of it.
+ */
+async function repeatRemoval(endpoint: Endpoint, input: Input, deliver: Deliver): Promise<unknown> {
+  try {
+    return await deliver(endpoint, input)
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'not_found') throw error
+    const removed = await readRemoved(endpoint, input, deliver).catch(() => undefined)
+    if (Object(removed).deleted_at === null) throw error
+    if (removed !== undefined) return removed
+    const nothing = endpoint.response.safeParse(null)
+    if (nothing.success) return nothing.data
+    throw error
+  }
+}
+
+async function readRemoved({ path }: Endpoint, { params }: Input, deliver: Deliver): Promise<unknown> {
+  const { id } = (params ?? {}) as { id?: string }
+  if (path === consents.remove.path)
+    return await deliver(consents.get, { params, query: { include_deleted: true } })
+  const { keys } = await import('../contract/keys.ts')
+  if (path !== keys.revoke.path) throw new Error('this resource cannot be read once it is removed')
+  const { data } = (await deliver(keys.list, {})) as { data: { id: string; revoked_at: string | null }[] }
+  const key = data.find(each => each.id === id && each.revoked_at !== null)
+  if (!key) throw new Error('no such key')
+  return key
+}

@@ -1,4 +1,4 @@
-import type { Answered } from '../client/transport.ts'
+import type { ResponseInfo } from '../client/request.ts'
 import type { Context } from '../context.ts'
 import { subjects as endpoints } from '../contract/subjects.ts'
 import { CliError, exit } from '../errors/errors.ts'
@@ -9,7 +9,7 @@ import { boundsOf } from './rest.ts'
 
 /** Whether the service erases a subject itself, which no quota keeps it from. */
 export function erasesItself({ api }: Pick<Context, 'api'>): Promise<boolean> {
-  return api.offers(endpoints.erase)
+  return api.supports(endpoints.erase)
 }
 
 /** How many live records the service holds of data subjects, for each site. */
@@ -64,12 +64,12 @@ function requireReviewed(job: Job, counts: ReadonlyMap<string | null, number>): 
 
 async function eraseBatch(open: OpenJob, subject_id: string): Promise<boolean> {
   const { ticket, reason } = open.job.header
-  let answered: Answered | undefined
+  let answered: ResponseInfo | undefined
   let isLost = false
   await note(open, ['B'])
   const answer = open.ctx.api.call(endpoints.erase, {
     body: { subject_id, ticket, ...(reason !== null && { reason }) },
-    onAnswer: each => {
+    onResponse: each => {
       answered = each
     },
     onLost: () => {

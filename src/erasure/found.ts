@@ -50,7 +50,7 @@ export function showsDeleted(
   { api }: Pick<Context, 'api'>,
   endpoint: typeof consents.get | typeof consents.list = consents.list,
 ): Promise<boolean> {
-  return api.offers(endpoint, { in: 'query', name: 'include_deleted' })
+  return api.supports(endpoint, { in: 'query', name: 'include_deleted' })
 }
 
 /** Whether a record is live. Throws where it is said to have been deleted at what is no time for that. */

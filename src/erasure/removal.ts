@@ -1,4 +1,4 @@
-import type { Answered } from '../client/transport.ts'
+import type { ResponseInfo } from '../client/request.ts'
 import type { Context } from '../context.ts'
 import { consents } from '../contract/consents.ts'
 import type { ErasedRecord } from '../contract/documents/erasure-receipt.ts'
@@ -13,7 +13,7 @@ import { note, type OpenJob } from './open.ts'
 /** What was heard of a deletion. */
 interface Heard {
   /** The last answer. */
-  answered?: Answered
+  answered?: ResponseInfo
   /** Whether it may have been carried out without anybody hearing of it. */
   isLost: boolean
 }
@@ -48,7 +48,7 @@ export async function removal(open: OpenJob, { id, site_id }: Target): Promise<E
 function send({ api }: Context, id: string, heard: Heard): Promise<Consent | null> {
   return api.call(consents.remove, {
     params: { id },
-    onAnswer: answer => {
+    onResponse: answer => {
       heard.answered = answer
     },
     onLost: () => {
@@ -100,7 +100,7 @@ function isBefore({ header, clockOffset }: Job, instant: string): boolean {
 }
 
 /** The Date of an answer has whole seconds, and came some time ago: what is less than a minute off says nothing. */
-async function noteClock(open: OpenJob, answered: Answered | undefined): Promise<void> {
+async function noteClock(open: OpenJob, answered: ResponseInfo | undefined): Promise<void> {
   if (!answered || answered.at === null || open.job.clockOffset !== null) return
   const seconds = Math.round((Date.now() - answered.at) / 1000)
   if (Math.abs(seconds) > tolerance) await note(open, ['c', seconds])

@@ -1,7 +1,7 @@
 import { ApiError, type CallError, ContractError } from '../client/errors.ts'
 import { type Headers, header, type Received } from '../client/http.ts'
 import type { Connection, Trace } from '../client/request.ts'
-import { attempts } from '../client/retry.ts'
+import { maxAttempts } from '../client/retry.ts'
 import type { Context } from '../context.ts'
 import { visible } from '../output/index.ts'
 import { maskKey } from '../settings/key.ts'
@@ -28,7 +28,7 @@ export function openTrace(connection: Connection, { settings, globals, io, caFil
   for (const line of settingsLines(connection, settings, caFile)) tell(`* ${line}`)
   return {
     waits: (error, seconds, next) =>
-      tell(`* again in ${seconds.toFixed(1)} s (attempt ${next} of ${attempts}): ${reasonOf(error)}`),
+      tell(`* again in ${seconds.toFixed(1)} s (attempt ${next} of ${maxAttempts}): ${reasonOf(error)}`),
     follow: async (call, request, send) => {
       const began = performance.now()
       const took = () => `${Math.round(performance.now() - began)} ms`
@@ -36,7 +36,7 @@ export function openTrace(connection: Connection, { settings, globals, io, caFil
       debug('>', request.headers, request.body ?? '')
       try {
         const answer = await send()
-        tell(`< ${answer.reply.status} after ${took()}${aboutAnswer(answer)}`)
+        tell(`< ${answer.head.status} after ${took()}${aboutAnswer(answer)}`)
         debug('<', answer.headers, answer.text)
         return answer
       } catch (error) {
@@ -63,14 +63,14 @@ function settingsLines(
   ]
 }
 
-function aboutAnswer({ reply, headers }: Received): string {
+function aboutAnswer({ head, headers }: Received): string {
   const date = Date.parse(header(headers, 'date') ?? '')
   const ahead = Number.isNaN(date) ? 0 : Math.round((Date.now() - date) / 1000)
   const clock =
     Math.abs(ahead) > tolerance
       ? `; this machine's clock is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead of' : 'behind'} the instance's`
       : ''
-  const { requestId } = reply
+  const { requestId } = head
   return `${requestId === null ? '' : `, request ${redactHeader('x-request-id', requestId, maskKey)}`}${clock}`
 }
 

@@ -157,7 +157,7 @@ it('a stack is shown with --debug alone, and without messages', async () => {
   cli.instance.use(http.get(byId, () => HttpResponse.json({ error: 'not_found', message: secret.subject })))
   expect((await cli.run(['get', id, '--verbose'])).stderr).not.toMatch(/^\s+at /m)
   const { stderr } = await cli.run(['get', id, '--debug'])
-  expect(stderr).toMatch(/^\* thrown: ContractError\n\s+at .*answer\.ts/m)
+  expect(stderr).toMatch(/^\* thrown: ContractError\n\s+at .*response\.ts/m)
 })
 
 describe('what is redacted', () => {

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import type { Probed } from '../../client/transport.ts'
+import type { RawResponse } from '../../client/transport.ts'
 import type { Context } from '../../context.ts'
 import { exit, settingsError } from '../../errors/errors.ts'
 import { maskKey } from '../../settings/key.ts'
@@ -10,11 +10,11 @@ import { type Checked, fail, ok, skip, tried, warn } from './check.ts'
 import { checkAuthorities } from './local.ts'
 
 /** What an answer of `/ready` says, which came after so many milliseconds. */
-function checkAnswer(probed: Probed, took: number, version: string | null): Checked[] {
+function checkAnswer(probed: RawResponse, took: number, version: string | null): Checked[] {
   return [checkService(probed, version), checkClock(probed.headers['date'], took)]
 }
 
-function checkService({ status, text }: Probed, version: string | null): Checked {
+function checkService({ status, text }: RawResponse, version: string | null): Checked {
   const named = version ? `, version ${version}` : ''
   if (status === 200 && /"status"\s*:\s*"ok"/.test(text)) return ok('service', `it is ready${named}`)
   if (status >= 500)
@@ -40,7 +40,7 @@ function checkClock(date: string | string[] | undefined, took: number): Checked 
 
 /** Whether the key is accepted, and what is left of the quota; it takes one request of the quota to know. */
 async function checkKey(ctx: Context, limit: number): Promise<Checked[]> {
-  let probed: Probed | undefined
+  let probed: RawResponse | undefined
   const key = await tried('key', async () => {
     const { value, source } = await requireApiKey(ctx.settings).read()
     probed = await ctx.api.probe('/api/v1/consents?limit=1', limit)
@@ -51,7 +51,7 @@ async function checkKey(ctx: Context, limit: number): Promise<Checked[]> {
   return [key, await tried('quota', () => checkQuota(answer))]
 }
 
-function judged({ status, text }: Probed, key: string, source: string): Checked {
+function judged({ status, text }: RawResponse, key: string, source: string): Checked {
   if (status === 200) return ok('key', `${key} is accepted (this took one request of the quota)`)
   if (isCode(text, 'forbidden'))
     return warn('key', `${key} is accepted, but may not read records`, 'consentctl keys list')
@@ -72,7 +72,7 @@ function remedyFor(source: string): string {
 /** Under this share of the quota it is time to do something. */
 const little = 0.1
 
-function checkQuota({ headers, text }: Probed): Checked {
+function checkQuota({ headers, text }: RawResponse): Checked {
   const number = (name: string) => Number.parseInt(String(headers[name] ?? ''), 10)
   const [most, left, reset] = [number('x-quota-limit'), number('x-quota-remaining'), number('x-quota-reset')]
   const end = reset > 0 && reset < 1e11 ? `, until ${new Date(reset * 1000).toISOString().slice(0, 10)}` : ''
@@ -154,7 +154,7 @@ function checkProxy(proxy: ReturnType<typeof proxyFor>): Checked {
 }
 
 /** The version that the service says it has; null where it does not say. */
-function versionOf({ status, text }: Probed): string | null {
+function versionOf({ status, text }: RawResponse): string | null {
   try {
     const { info } = JSON.parse(status === 200 ? text : '{}') as { info?: { version?: unknown } }
     return typeof info?.version === 'string' ? info.version.slice(0, 40) : null

@@ -6,7 +6,7 @@ import {
   ContractError,
   EndlessListError,
   NetworkError,
-  type Reply,
+  type ResponseHead,
 } from '../../../src/client/errors.ts'
 import { type Extent, type RequestPages, walk } from '../../../src/client/pages.ts'
 import type { ConsentQuery } from '../../../src/contract/index.ts'
@@ -174,7 +174,7 @@ describe('walk › streams', () => {
   })
 
   it('an error other than a cut ends the list after the pages before it', async () => {
-    const wrong = new ContractError({} as Call, { status: 200 } as Reply, '', 'not a page')
+    const wrong = new ContractError({} as Call, { status: 200 } as ResponseHead, '', 'not a page')
     const { request } = fakeList(2000)
     async function* failing() {
       yield (await request({ cursor: '200', limit: 100 }, false)).first

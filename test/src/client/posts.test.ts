@@ -104,17 +104,17 @@ describe('a create', () => {
     serve(document(keyParameter), resets, resets, resets, resets, made, made, made, made)
     await Promise.all([create(), create(), create(), create()])
     expect(faulty.requests.filter(({ url }) => url.endsWith('openapi.json'))).toHaveLength(1)
-    expect(await api.offers(consents.create, { in: 'header', name: 'Idempotency-Key' })).toBe(true)
+    expect(await api.supports(consents.create, { in: 'header', name: 'Idempotency-Key' })).toBe(true)
   })
 
   it('a description that could not be had is asked for anew', async () => {
     faulty.script(resets, resets, resets, resets, document(keyParameter))
     await expect(
-      api.offers(consents.create, { in: 'header', name: 'Idempotency-Key' }),
+      api.supports(consents.create, { in: 'header', name: 'Idempotency-Key' }),
     ).rejects.toMatchObject({
       name: 'NetworkError',
     })
-    expect(await api.offers(consents.create, { in: 'header', name: 'Idempotency-Key' })).toBe(true)
+    expect(await api.supports(consents.create, { in: 'header', name: 'Idempotency-Key' })).toBe(true)
   })
 })
 

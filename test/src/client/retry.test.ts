@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ApiError, ContractError, NetworkError } from '../../../src/client/errors.ts'
-import { waitAfter } from '../../../src/client/retry.ts'
+import { backoffSeconds } from '../../../src/client/retry.ts'
 
 const call = {
   method: 'GET',
@@ -11,16 +11,16 @@ const call = {
   keySource: 'a test',
   proxy: null,
 }
-const reply = (status: number, retryAfter: number | null = null) => ({
+const head = (status: number, retryAfter: number | null = null) => ({
   status,
   retryAfter,
   requestId: null,
   location: null,
 })
 const api = (status: number, error: string, retryAfter: number | null = null) =>
-  new ApiError(call, reply(status, retryAfter), { error, message: '' })
+  new ApiError(call, head(status, retryAfter), { error, message: '' })
 const network = (code: string) => new NetworkError(call, { code, message: 'm' }, true)
-const foreign = (status: number) => new ContractError(call, reply(status), '', 'p')
+const foreign = (status: number) => new ContractError(call, head(status), '', 'p')
 
 describe('the wait before another attempt', () => {
   it.each([
@@ -30,7 +30,10 @@ describe('the wait before another attempt', () => {
   ])(
     'is by chance between half a second and a bound that doubles: after attempt %i, %i s',
     (attempt, most) => {
-      const waits = Array.from({ length: 500 }, () => waitAfter(network('ECONNRESET'), attempt, 60) ?? -1)
+      const waits = Array.from(
+        { length: 500 },
+        () => backoffSeconds(network('ECONNRESET'), attempt, 60) ?? -1,
+      )
       expect(Math.min(...waits)).toBeGreaterThanOrEqual(0.5)
       expect(Math.max(...waits)).toBeLessThanOrEqual(most)
       expect(Math.max(...waits) - Math.min(...waits)).toBeGreaterThan((most - 0.5) * 0.8)
@@ -39,16 +42,16 @@ describe('the wait before another attempt', () => {
 
   it('is never longer than allowed', () => {
     for (let attempt = 1; attempt < 4; attempt += 1) {
-      expect(waitAfter(network('ECONNRESET'), attempt, 0)).toBe(0)
-      expect(waitAfter(network('ECONNRESET'), attempt, 0.6)).toBeLessThanOrEqual(0.6)
+      expect(backoffSeconds(network('ECONNRESET'), attempt, 0)).toBe(0)
+      expect(backoffSeconds(network('ECONNRESET'), attempt, 0.6)).toBeLessThanOrEqual(0.6)
     }
   })
 
   it('is at least what the instance asks for, and there is none where it asks for too much', () => {
-    expect(waitAfter(api(503, 'unavailable', 30), 1, 60)).toBe(30)
-    expect(waitAfter(api(429, 'rate_limited', 60), 1, 60)).toBe(60)
-    expect(waitAfter(api(429, 'rate_limited', 61), 1, 60)).toBeNull()
-    expect(waitAfter(api(429, 'rate_limited', 0), 1, 60)).toBeGreaterThanOrEqual(0.5)
+    expect(backoffSeconds(api(503, 'unavailable', 30), 1, 60)).toBe(30)
+    expect(backoffSeconds(api(429, 'rate_limited', 60), 1, 60)).toBe(60)
+    expect(backoffSeconds(api(429, 'rate_limited', 61), 1, 60)).toBeNull()
+    expect(backoffSeconds(api(429, 'rate_limited', 0), 1, 60)).toBeGreaterThanOrEqual(0.5)
   })
 })
 
@@ -67,7 +70,7 @@ it.each([
   foreign(502),
   foreign(504),
 ])('another attempt may fare better after %s', error => {
-  expect(waitAfter(error, 1, 60)).not.toBeNull()
+  expect(backoffSeconds(error, 1, 60)).not.toBeNull()
 })
 
 it.each([
@@ -92,5 +95,5 @@ it.each([
   foreign(302),
   foreign(404),
 ])('no other attempt is made after %s', error => {
-  expect(waitAfter(error, 1, 60)).toBeNull()
+  expect(backoffSeconds(error, 1, 60)).toBeNull()
 })

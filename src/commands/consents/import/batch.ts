@@ -66,7 +66,7 @@ const nothing: Offered = { batches: false, keys: false }
 async function offersOf(ctx: Context, { batch }: BulkOptions, { journal }: Job): Promise<Offered> {
   const { createBatch } = await import('../../../contract/batch.ts')
   const isOnce = await honoursKey(ctx).catch(() => false) // without which a batch would not be sent again
-  const batches = batch && isOnce && (await ctx.api.offers(createBatch).catch(() => false))
+  const batches = batch && isOnce && (await ctx.api.supports(createBatch).catch(() => false))
   return { batches, keys: journal !== null && isOnce }
 }
 

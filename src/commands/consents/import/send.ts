@@ -54,7 +54,7 @@ export async function* itemsOf(
 
 /** Whether a create that is sent twice with the same key is done once. Throws where the instance cannot be asked. */
 export function honoursKey({ api }: Context): Promise<boolean> {
-  return api.offers(consents.create, { in: 'header', name: 'Idempotency-Key' })
+  return api.supports(consents.create, { in: 'header', name: 'Idempotency-Key' })
 }
 
 function isFresh({ since }: Known): boolean {
