@@ -27,11 +27,9 @@ export function workOf(job: Job, verification: Verification): Work {
   const counts = { ...none }
   for (const site of sites)
     for (const name of Object.keys(none) as (keyof typeof none)[]) counts[name] += site[name]
+  // What the service counted, and did not tell as erased, is in the counts as gone.
   const isNothing =
-    targets.size === 0 &&
-    header.counted === null &&
-    job.lostAnswers === 0 &&
-    Object.values(counts).every(count => count === 0)
+    targets.size === 0 && job.lostAnswers === 0 && Object.values(counts).every(count => count === 0)
   requireConsistent(job, records, sites)
   return {
     result: verification.live > 0 ? 'remaining' : isNothing ? nothingOf(verification) : 'erased',

@@ -63,12 +63,42 @@ it('the receipt of an erasure is verified by the commands of the README, unless 
   }
 })
 
+it('the receipt of an erasure that finds nothing says so, with the quota used up as without', async () => {
+  const erase = async (env: Record<string, string>) => {
+    const command = ['subject', 'erase', 'nobody@example.com', '--ticket', 'T-1', '--yes']
+    const { code, stdout, stderr } = await runBinary(command, { env })
+    const receipt = await runBinary(['subject', 'receipts', 'last', '--format', 'json'], { env })
+    const verified = await runBinary(['subject', 'verify', 'last'], { env })
+    return { code, stdout, stderr, verified, receipt: JSON.parse(receipt.stdout) }
+  }
+  const { server, env } = await serve('nothing')
+  const whole = await erase(env)
+  expect(await server.end('SIGTERM')).toBe(0)
+
+  const limited = await serve('nothing limited', ['--monthly-quota', '1'])
+  expect((await runBinary(['create', '--subject', 'maría', '-q'], { env: limited.env })).code).toBe(0)
+  expect((await runBinary(['list'], { env: limited.env })).code).toBe(6)
+  const without = await erase(limited.env)
+  expect(await limited.server.end('SIGTERM')).toBe(0)
+
+  expect(without.stderr).toContain('quota is used up')
+  expect(without.stderr).toContain('; records deleted before were not shown\n')
+  for (const { code, stdout, stderr, verified, receipt } of [whole, without]) {
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect(stderr).toContain('no data held on ')
+    expect(stderr).not.toContain('erased')
+    expect(verified).toMatchObject({ code: 0 })
+    expect(receipt).toMatchObject({ result: 'no_data_held', sites: [], records: [] })
+    expect(receipt.verification).toMatchObject({ live: 0, remaining: [] })
+  }
+})
+
 /** A service with an account, and the environment of a client of it. */
-async function serve(name: string) {
+async function serve(name: string, account: readonly string[] = []) {
   const data = ['--data-dir', join(folder.path, name)]
   const home = { HOME: folder.path }
   const server = await startServer(['--port', '0', ...data], home)
-  const { api_key, site } = await createAccount(['--email', 'a@example.com', ...data], home)
+  const { api_key, site } = await createAccount(['--email', 'a@example.com', ...account, ...data], home)
   const env = {
     ...home,
     CONSENTCTL_BASE_URL: server.url,

@@ -124,8 +124,9 @@ export async function tellReceipt(ctx: Context, { path, receipt }: StoredReceipt
   const already = counts.already_gone > 0 ? `, ${counts.already_gone} gone already` : ''
   const unknown = counts.unknown > 0 ? `, ${counts.unknown} gone and not known by whom` : ''
   const where = instanceOf(ctx)
+  const unseen = verification.deleted === null ? '; records deleted before were not shown' : ''
   const said: Partial<Record<typeof result, string>> = {
-    no_data_held: `no data held on ${where}`,
+    no_data_held: `no data held on ${where}${unseen}`,
     nothing_live: `nothing live on ${where}; ${counted(verification.deleted ?? 0)} deleted before, and held until the purge`,
   }
   await ctx.say(
