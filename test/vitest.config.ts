@@ -12,7 +12,7 @@ const sqlText = {
 }
 
 /** What is about the embedded database alone. */
-const aboutPGlite = ['test/server/db/{shared,restart}.test.ts']
+const aboutPGlite = ['test/server/db/{power,restart,shared}.test.ts']
 
 /** What has every answer come in time: it runs after all others and by itself, for two of them share the machine's processors. */
 const timed = ['test/e2e/{failover,faults,outage}.test.ts']
