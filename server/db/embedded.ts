@@ -1,8 +1,7 @@
-import { existsSync, mkdirSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { OperatorError } from '../../src/contract/index.ts'
+import { makeFolder } from './flush.ts'
 import { lockFolder } from './lock.ts'
 import type { EmbeddedDatabase } from './pglite.ts'
 
@@ -61,8 +60,11 @@ export async function startEmbedded(
     await start()
   } catch (cause) {
     await unlock()
-    const { message } = cause as Error
-    throw new OperatorError(`the embedded database in ${folder} cannot be opened: ${message}`, { cause })
+    const { message, hint } = cause as Partial<OperatorError> // as it is copied from the thread
+    throw new OperatorError(`the embedded database in ${folder} cannot be opened: ${message}`, {
+      cause,
+      ...(hint !== undefined && { hint }),
+    })
   } finally {
     onWait?.(null)
   }
@@ -89,13 +91,6 @@ function prepareFolder(folder: string): void {
       cause,
     })
   }
-}
-
-/** One level after the other: Node's own recursive way never ends where a file system takes no folder at all (/proc). */
-function makeFolder(folder: string): void {
-  if (existsSync(folder)) return
-  makeFolder(dirname(folder))
-  mkdirSync(folder, { mode: 0o700 })
 }
 
 function ready(worker: Worker): Promise<void> {

@@ -1,10 +1,8 @@
 import {
   chmodSync,
-  closeSync,
   existsSync,
-  fsyncSync,
   mkdirSync,
-  openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -13,9 +11,12 @@ import {
 import { dirname, join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { PGlite } from '@electric-sql/pglite'
+import { NodeFS } from '@electric-sql/pglite/nodefs'
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
 import { parseTarGzip } from 'nanotar'
+import { OperatorError } from '../../src/contract/index.ts'
 import { filesName, socketName } from './connect.ts'
+import { flush, flushFolder } from './flush.ts'
 
 // V8 compiles a function of WebAssembly again, slowly, to run faster, once about so many bytes of its code have run. With its own
 // 1.8 million (13 since Node.js 22) half of a start goes into functions that run for a moment; busy ones come to it all the same.
@@ -71,20 +72,71 @@ export interface EmbeddedDatabase {
 
 /**
  * Opens the embedded database of a folder, or else a fresh one that it unpacks there, and serves it. Each commit is flushed
- * to the disk before it is acknowledged: PGlite runs without fsync by default, and its file layer has none until it is given
- * one.
+ * to the disk before it is acknowledged. The caller holds the folder's lock. Throws an OperatorError where PostgreSQL
+ * refuses the files.
  */
 export async function openPGlite(folder: string, fresh: URL): Promise<EmbeddedDatabase> {
-  const startParams = PGlite.defaultStartParams
-    .filter(flag => flag !== '-F')
-    .concat(['-c', 'wal_sync_method=fsync'])
   const data = join(folder, filesName)
-  if (!existsSync(data)) await initialize(data, fresh)
+  if (isAbsent(data)) await initialize(data, fresh)
   chmodSync(data, 0o700) // the folder may be one that was there before, and open to others
-  const db = new SharedPGlite(data, { startParams })
-  await db.waitReady
-  flushToDisk(db)
-  return serveOnSocket(db, folder)
+  // What a start left that did not end in a stop; empty after a power cut, and PostgreSQL would not start. With the folder's
+  // lock held, nobody runs whom it could name.
+  rmSync(join(data, 'postmaster.pid'), { force: true })
+  return serveOnSocket(await open(data), folder)
+}
+
+function isAbsent(data: string): boolean {
+  if (!existsSync(data) || readdirSync(data).length === 0) return true
+  // PGlite would make a new database over what is left of the old one.
+  if (!existsSync(join(data, 'PG_VERSION'))) throw unusable(data, `${join(data, 'PG_VERSION')} is missing`)
+  return false
+}
+
+async function open(data: string): Promise<SharedPGlite> {
+  const startParams = PGlite.defaultStartParams
+    .filter(flag => flag !== '-F') // PGlite runs without fsync by default
+    .concat(['-c', 'wal_sync_method=fsync']) // Emscripten's fdatasync does nothing
+  let log: string[] | null = []
+  const onStderr = (line: string) => {
+    log?.push(line)
+    return true
+  }
+  const db = new SharedPGlite({ fs: new FlushedFiles(data), startParams, onStderr })
+  try {
+    await db.waitReady
+  } catch (error) {
+    throw unusable(data, reasonIn(log) ?? (error as Error).message)
+  }
+  log = null
+  return db
+}
+
+/** Finds in PostgreSQL's log why it ended, such as `could not read file "global/pg_control": read 0 of 296`. */
+function reasonIn(log: readonly string[]): string | undefined {
+  const said = log.map(line => / (FATAL|PANIC|DETAIL): +(.+)/.exec(line)).filter(found => found !== null)
+  const end = said.findIndex(([, level]) => level !== 'DETAIL')
+  return end < 0
+    ? undefined
+    : said
+        .slice(end, end + 2)
+        .map(([, , text]) => text)
+        .join(': ')
+}
+
+/** What to do about files that PostgreSQL does not open, by what it says. */
+const hints: readonly (readonly [reasons: RegExp, hint: (data: string) => string])[] = [
+  [/permission denied|EACCES|EPERM/i, data => `let the user of this process own everything in ${data}`],
+  [/no space left|ENOSPC|EDQUOT/i, data => `make room on the disk of ${data}`],
+  [
+    /incompatible with server/,
+    data => `open ${data} with the version of consentctl that made it, and move it over: admin export`,
+  ],
+  [/./, data => `put ${data} back from a backup, or move it away to begin with an empty database`],
+]
+
+function unusable(data: string, reason: string): OperatorError {
+  const hint = hints.find(([reasons]) => reasons.test(reason))?.[1](data)
+  return new OperatorError(reason, hint === undefined ? {} : { hint })
 }
 
 /**
@@ -108,14 +160,6 @@ async function initialize(data: string, fresh: URL): Promise<void> {
   flushFolder(dirname(data))
 }
 
-/** Puts the names in a folder on the disk; Windows does that by itself. */
-function flushFolder(folder: string): void {
-  if (process.platform === 'win32') return
-  const descriptor = openSync(folder, 'r')
-  fsyncSync(descriptor)
-  closeSync(descriptor)
-}
-
 /** Serves a database on PostgreSQL's Unix socket in a folder; closing ends both. */
 export async function serveOnSocket(db: SharedPGlite, folder: string): Promise<EmbeddedDatabase> {
   const path = join(folder, socketName)
@@ -135,12 +179,34 @@ interface NodeStream {
   readonly nfd: number
 }
 
-function flushToDisk(db: PGlite): void {
-  const { filesystems } = db.Module.FS as unknown as {
+/**
+ * PGlite's file layer with the fsync that it has none of, there before PostgreSQL writes anything: its start already relies
+ * on pg_control, which says whether the log is to be replayed, being on the disk.
+ */
+class FlushedFiles extends NodeFS {
+  override async init(pg: PGlite, options: Parameters<NodeFS['init']>[1]): ReturnType<NodeFS['init']> {
+    return await super.init(pg, { ...options, preRun: [...(options.preRun ?? []), flushToDisk] })
+  }
+}
+
+function flushToDisk({ FS }: PGlite['Module']): void {
+  const { filesystems } = FS as unknown as {
     filesystems: { NODEFS: { stream_ops: { fsync?: (stream: NodeStream) => number } } }
   }
+  let failure: unknown
   filesystems.NODEFS.stream_ops.fsync = stream => {
-    fsyncSync(stream.nfd)
+    if (failure) throw failure
+    try {
+      flush(stream.nfd)
+    } catch (error) {
+      // What could not be flushed may be flushed "again" with success while it is lost. So nothing is acknowledged any more,
+      // and the thread ends: the next one replays the log from what is on the disk.
+      failure = error
+      setImmediate(() => {
+        throw error
+      })
+      throw error
+    }
     return 0
   }
 }
