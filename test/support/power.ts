@@ -1,7 +1,7 @@
-// A disk that loses power. Nothing is recorded but what is flushed: a flush of a file keeps its content, a flush of a folder the
-// names in it. From that, a power cut makes what a disk may hold afterwards; killing a process shows none of it, because the
-// system still has what was not flushed. Threads record on the same disk, and the file has no imports of the project's own, so
-// that it runs in a thread without the tests' compiler.
+// A disk that loses power. It keeps what is flushed and nothing else: of a file its content, of a folder the names in it. A power
+// cut makes from that what may be found afterwards; killing a process shows none of it, because the system still has what was
+// not flushed. Several threads may record on one disk. The file imports nothing of the project's, so that it runs in a thread
+// without the tests' compiler.
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
@@ -23,33 +23,19 @@ interface Entry {
 
 const original = { openSync: fs.openSync, fsyncSync: fs.fsyncSync, writeFileSync: fs.writeFileSync }
 
-/**
- * Has this thread's flushes below a disk's folder recorded instead of done; `onFlush` is called after each with how many there
- * were. Returns what ends it.
- */
-export function recordFlushes(disk: Disk, onFlush: (count: number) => void = () => {}): () => void {
+/** Has `work` done with the path in the place of each flush of this thread. Returns what ends that. */
+export function interceptFlushes(work: (path: string) => void): () => void {
   const paths = new Map<number, string>()
-  let count = 0
-  const record = (path: string) => {
-    keep(disk, path)
-    count += 1
-    onFlush(count)
-  }
-  const isRecorded = (path: string | undefined): path is string => path?.startsWith(disk.folder) ?? false
   fs.openSync = (path, ...rest) => {
     const descriptor = original.openSync(path, ...rest)
     paths.set(descriptor, String(path))
     return descriptor
   }
-  fs.fsyncSync = descriptor => {
-    const path = paths.get(descriptor)
-    if (isRecorded(path)) record(path)
-    else original.fsyncSync(descriptor)
-  }
+  fs.fsyncSync = descriptor => work(paths.get(descriptor) ?? '')
   fs.writeFileSync = (path, data, options) => {
-    const flush = typeof options === 'object' && options?.flush && isRecorded(String(path))
-    original.writeFileSync(path, data, flush ? { ...options, flush: false } : options)
-    if (flush) record(String(path))
+    const isFlushed = typeof options === 'object' && options?.flush
+    original.writeFileSync(path, data, isFlushed ? { ...options, flush: false } : options)
+    if (isFlushed) work(String(path))
   }
   syncBuiltinESMExports()
   return () => {
@@ -91,7 +77,9 @@ export function cutPower({ folder, flushed }: Disk, names: Names, found: string)
   }
 }
 
-function keep({ flushed }: Disk, path: string): void {
+/** Flushes a file or folder to a disk; without effect on what is elsewhere. */
+export function keep({ folder, flushed }: Disk, path: string): void {
+  if (!path.startsWith(folder)) return
   const stat = fs.statSync(path)
   const record = join(flushed, String(stat.ino))
   if (stat.isDirectory()) original.writeFileSync(`${record}.new`, JSON.stringify(entriesOf(path)))

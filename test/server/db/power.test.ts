@@ -1,12 +1,13 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { transformSync } from 'esbuild'
 import type { Sql } from 'postgres'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { connect } from '../../../server/db/connect.ts'
 import { startEmbedded } from '../../../server/db/embedded.ts'
-import { cutPower, type Disk, type Names, recordFlushes, settle } from '../../support/power.ts'
+import { cutPower, type Disk, interceptFlushes, keep, type Names, settle } from '../../support/power.ts'
 
 const built = new URL('../../../dist/server/db/embedded-worker.js', import.meta.url)
 const rig = transformSync(readFileSync(new URL('../../support/power.ts', import.meta.url)), {
@@ -22,20 +23,23 @@ beforeEach(() => {
   disk = { folder: join(folder, 'disk'), flushed: join(folder, 'flushed') }
   mkdirSync(disk.folder)
   settle(disk)
-  endRecording = recordFlushes(disk)
+  endRecording = interceptFlushes(path => keep(disk, path))
 })
 afterEach(() => {
   endRecording()
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** The database's thread with its flushes recorded; `each` is JavaScript that runs after each, with the `count` of them. */
-function recorded(each = ''): URL {
-  const file = join(folder, 'worker.mjs')
-  const start = `recordFlushes(${JSON.stringify(disk)}, count => { ${each} })\nawait import('${built.href}')`
+/** The database's thread with other JavaScript in the place of its flushes, which has the `disk` and the `path`. */
+function thread(flush: string): URL {
+  const file = join(folder, `${createHash('sha1').update(flush).digest('hex')}.mjs`)
+  const start = `const disk = ${JSON.stringify(disk)}\ninterceptFlushes(path => { ${flush} })\nawait import('${built.href}')`
   writeFileSync(file, `${rig}\n${start}`)
   return pathToFileURL(file)
 }
+
+const recorded = () => thread('keep(disk, path)')
+const unflushed = () => thread('')
 
 /** Runs work on the database of a folder. */
 async function use(data: string, workerFile: URL, work: (sql: Sql) => Promise<void>): Promise<void> {
@@ -60,9 +64,9 @@ function found(names: Names): string {
 }
 
 /** Counts the rows of the database that a power cut leaves. */
-async function rowsFound(names: Names): Promise<number> {
+async function rowsFound(found: string, data = 'data'): Promise<number> {
   let rows = 0
-  await use(join(found(names), 'data'), built, async sql => {
+  await use(join(found, data), unflushed(), async sql => {
     const [row] = await sql<{ count: number }[]>`select count(*)::int as count from rows`
     rows = row?.count ?? 0
   })
@@ -70,29 +74,64 @@ async function rowsFound(names: Names): Promise<number> {
 }
 
 it('a power cut right after the first start of a database loses no acknowledged row', async () => {
-  await use(join(disk.folder, 'data'), recorded(), async sql => {
-    await write(sql, 1, 20)
+  await use(join(disk.folder, 'new', 'data'), recorded(), async sql => {
+    await write(sql, 1, 5)
     for (const names of variants) cutPower(disk, names, found(names))
   })
-  for (const names of variants) expect(await rowsFound(names), names).toBe(20)
+  for (const names of variants) expect(await rowsFound(found(names), 'new/data'), names).toBe(5)
 })
 
 it('a power cut right after a later start loses no acknowledged row', async () => {
-  await use(join(disk.folder, 'data'), built, sql => write(sql, 1, 20))
+  await use(join(disk.folder, 'data'), unflushed(), sql => write(sql, 1, 5))
   settle(disk)
   await use(join(disk.folder, 'data'), recorded(), async sql => {
-    await write(sql, 21, 40)
+    await write(sql, 6, 10)
     for (const names of variants) cutPower(disk, names, found(names))
   })
-  for (const names of variants) expect(await rowsFound(names), names).toBe(40)
+  for (const names of variants) expect(await rowsFound(found(names)), names).toBe(10)
+})
+
+it('a power cut within a start leaves a database that opens, with all its rows', async () => {
+  await use(join(disk.folder, 'data'), unflushed(), sql => write(sql, 1, 5))
+  settle(disk)
+  const isStarted = join(folder, 'started')
+  const cut = `if (!fs.existsSync(${JSON.stringify(isStarted)})) {
+    globalThis.cuts = (globalThis.cuts ?? 0) + 1
+    cutPower(disk, 'all', ${JSON.stringify(join(folder, 'cut-'))} + globalThis.cuts)
+  }`
+  await use(join(disk.folder, 'data'), thread(`${cut}; keep(disk, path)`), async () =>
+    writeFileSync(isStarted, ''),
+  )
+  const cuts = readdirSync(folder).filter(name => name.startsWith('cut-'))
+  expect(cuts.length).toBeGreaterThan(1)
+  for (const name of cuts) expect(await rowsFound(join(folder, name)), name).toBe(5)
+})
+
+it('acknowledges nothing after a flush that failed, and starts again from what is on the disk', async () => {
+  const data = join(disk.folder, 'data')
+  const isBroken = join(folder, 'broken')
+  const flush = `if (fs.existsSync(${JSON.stringify(isBroken)})) throw new Error('EIO: i/o error, fsync'); keep(disk, path)`
+  const onTrouble = vi.fn()
+  const database = await startEmbedded(data, { workerFile: thread(flush), onTrouble })
+  const sql = connect({ target: { folder: data }, max: 1 })
+  await write(sql, 1, 5)
+  writeFileSync(isBroken, '')
+  await expect(sql`insert into rows values (6)`).rejects.toThrow()
+  cutPower(disk, 'all', found('all'))
+  rmSync(isBroken)
+  await vi.waitFor(() => sql`insert into rows values (7)`, { timeout: 20_000, interval: 100 })
+  expect(onTrouble).toHaveBeenCalledWith(expect.objectContaining({ message: 'EIO: i/o error, fsync' }))
+  await sql.end()
+  await database.close()
+  expect(await rowsFound(found('all'))).toBe(5)
 })
 
 it('control: a disk that flushes nothing loses acknowledged rows', async () => {
-  await use(join(disk.folder, 'data'), built, sql => write(sql, 1, 20))
+  await use(join(disk.folder, 'data'), unflushed(), sql => write(sql, 1, 5))
   settle(disk)
-  await use(join(disk.folder, 'data'), built, async sql => {
-    await write(sql, 21, 40)
+  await use(join(disk.folder, 'data'), unflushed(), async sql => {
+    await write(sql, 6, 10)
     for (const names of variants) cutPower(disk, names, found(names))
   })
-  for (const names of variants) expect(await rowsFound(names), names).toBe(20)
+  for (const names of variants) expect(await rowsFound(found(names)), names).toBe(5)
 })

@@ -1,8 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { startEmbedded } from '../../../server/db/embedded.ts'
+import type { OperatorError } from '../../../src/contract/index.ts'
 
 let folder: string
 beforeEach(() => {
@@ -42,6 +43,54 @@ it('says why a database cannot be opened, and gives the folder back', async () =
   expect(onWait).toHaveBeenLastCalledWith(null)
   const again = await startEmbedded(folder, { workerFile: worker(`parentPort.postMessage('ready')`) })
   await again.close()
+})
+
+const built = new URL('../../../dist/server/db/embedded-worker.js', import.meta.url)
+const damages = [
+  {
+    what: 'an empty pg_control',
+    damage: (files: string) => truncateSync(join(files, 'global/pg_control')),
+    message: /cannot be opened: could not read file "global\/pg_control": read 0 of \d+/,
+    hint: /put \S+\/postgresql back from a backup/,
+  },
+  {
+    what: 'the files of another version',
+    damage: (files: string) => writeFileSync(join(files, 'PG_VERSION'), '12\n'),
+    message: /incompatible with server: The data directory was initialized by PostgreSQL version 12/,
+    hint: /open \S+\/postgresql with the version of consentctl that made it/,
+  },
+  {
+    what: 'no PG_VERSION among its files',
+    damage: (files: string) => rmSync(join(files, 'PG_VERSION')),
+    message: /\/postgresql\/PG_VERSION is missing/,
+    hint: /put \S+\/postgresql back from a backup/,
+  },
+]
+
+it.each(damages)(
+  'says which file is wrong, and what to do, with $what',
+  async ({ damage, message, hint }) => {
+    const database = await startEmbedded(folder, { workerFile: built })
+    await database.close()
+    damage(join(folder, 'postgresql'))
+    const error = await startEmbedded(folder, { workerFile: built }).catch((error: OperatorError) => error)
+    expect(error).toMatchObject({
+      message: expect.stringMatching(message),
+      hint: expect.stringMatching(hint),
+    })
+  },
+)
+
+it('opens a database with an empty postmaster.pid, and leaves that of a running one alone', async () => {
+  const pid = join(folder, 'postgresql/postmaster.pid')
+  await (await startEmbedded(folder, { workerFile: built })).close()
+  writeFileSync(pid, '')
+  const database = await startEmbedded(folder, { workerFile: built })
+  const before = readFileSync(pid, 'utf8')
+  expect(before).not.toBe('')
+  await expect(startEmbedded(folder, { workerFile: built })).rejects.toThrow(/in use by another/)
+  expect(readFileSync(pid, 'utf8')).toBe(before)
+  await database.close()
 })
 
 it('refuses a folder whose path is too long for a Unix socket', async () => {
