@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import type { Context } from '../context.ts'
 import { settingsError } from '../errors/errors.ts'
 import { keyIdOf, newSigningKey, privatePem, readSigningKey } from '../evidence/keys.ts'
-import { partOf } from '../io/draft.ts'
+import { makeFolder, partOf } from '../io/draft.ts'
 import { isOpen } from '../settings/store.ts'
-import { fileNameOf, local, makeFile, makeFolder, noneWhereMissing } from './place.ts'
+import { fileNameOf, local, makeFile, noneWhereMissing } from './place.ts'
 
 /** The Ed25519 key that signs a profile's receipts, and makes subjects unreadable in them. */
 export interface ReceiptKey {

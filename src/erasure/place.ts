@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { mkdir } from 'node:fs/promises'
 import { CliError, exit } from '../errors/errors.ts'
 import { isTaken, openDraft } from '../io/draft.ts'
 
@@ -29,11 +28,6 @@ export async function makeFile(path: string, part: string, content: string): Pro
     await draft.file.close()
     await draft.remove()
   }
-}
-
-/** A folder that only its owner can look into, with all above it. */
-export async function makeFolder(path: string): Promise<void> {
-  await mkdir(path, { recursive: true, mode: 0o700 })
 }
 
 /** For what may be missing; throws whatever else is wrong. */

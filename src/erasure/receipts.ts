@@ -5,9 +5,9 @@ import type { Context } from '../context.ts'
 import { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { CliError, dataError, usageError } from '../errors/errors.ts'
 import { type Claimed, readSigned } from '../evidence/signed.ts'
-import { openDraft, partOf, syncFolder } from '../io/draft.ts'
+import { makeFolder, openDraft, partOf, syncFolder } from '../io/draft.ts'
 import { headFault, keepHead, readHead, wayOut } from './head.ts'
-import { fileNameOf, local, makeFile, makeFolder, noneWhereMissing } from './place.ts'
+import { fileNameOf, local, makeFile, noneWhereMissing } from './place.ts'
 
 /** A receipt as it lies on the disk. */
 export interface StoredReceipt {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { type FileHandle, link, open, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { type FileHandle, link, mkdir, open, rm } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 
 /** A new file that only its owner can read, under another name until it is whole. It stays open until its user closes it. */
 export interface Draft {
@@ -54,6 +54,17 @@ export function partOf(path: string): string {
 /** Whether it is why a file cannot have its name that something has that already. */
 export function isTaken(error: unknown): boolean {
   return (error as NodeJS.ErrnoException | null)?.code === 'EEXIST'
+}
+
+/** Makes a folder that only its owner can look into, with all above it; their names outlive a power cut. */
+export async function makeFolder(path: string): Promise<void> {
+  const first = await mkdir(path, { recursive: true, mode: 0o700 })
+  if (first === undefined) return
+  const highest = dirname(resolve(first))
+  for (let folder = resolve(path); folder !== highest; ) {
+    folder = dirname(folder)
+    await syncFolder(folder)
+  }
 }
 
 /** So that a new name outlives a power cut, where a folder can be synchronised: on Windows it cannot. */

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { constants, type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { constants, type FileHandle, open, readdir, rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type * as z from 'zod'
 import { CliError, exit, usageError } from '../errors/errors.ts'
-import { openDraft, partOf } from '../io/draft.ts'
+import { makeFolder, openDraft, partOf } from '../io/draft.ts'
 import type { Host } from '../io/io.ts'
 import { groupCommit, writeAll } from './group-commit.ts'
 import { busy, type Claim, type Close, damaged, encode, type Log, readEntries, readOwnership } from './log.ts'
@@ -152,7 +152,7 @@ async function parseHeader<Header>(log: Log, schema: z.ZodType<Header>): Promise
 
 /** Creates a file that has its whole header as soon as it has its name. */
 async function createLog({ path }: Log, folder: string, content: Buffer): Promise<FileHandle> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeFolder(folder)
   await removeStaleDrafts(folder)
   const draft = await openDraft(partOf(path))
   try {

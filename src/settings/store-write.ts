@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { makeFolder, syncFolder } from '../io/draft.ts'
 import { cannotWrite, withLock } from './lock.ts'
 import { type Config, own, type Profile, readConfig, readCredentials } from './store.ts'
 
@@ -62,8 +62,12 @@ async function change<T>(folder: string, work: (write: Write) => T): Promise<T> 
       const file = new Conf<Record<string, unknown>>({ ...options, configName, configFileMode: 0o600 })
       file.store = { ...content }
     })
-  system(folder, () => mkdirSync(folder, { recursive: true, mode: 0o700 }))
-  return await withLock(folder, () => work(write))
+  await makeFolder(folder).catch(error => {
+    throw cannotWrite(folder, error)
+  })
+  const result = await withLock(folder, () => work(write))
+  await syncFolder(folder) // conf flushes the files it writes, and not the names that it gives them
+  return result
 }
 
 function system(folder: string, work: () => void): void {
