@@ -11,12 +11,12 @@ import {
 import { dirname, join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { PGlite } from '@electric-sql/pglite'
-import { NodeFS } from '@electric-sql/pglite/nodefs'
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
 import { parseTarGzip } from 'nanotar'
-import { OperatorError } from '../../src/contract/index.ts'
 import { filesName, socketName } from './connect.ts'
-import { flush, flushFolder } from './flush.ts'
+import { flushFolder } from './flush.ts'
+import { FlushedFiles } from './flushed-files.ts'
+import { reasonIn, unusable } from './unusable.ts'
 
 // V8 compiles a function of WebAssembly again, slowly, to run faster, once about so many bytes of its code have run. With its own
 // 1.8 million (13 since Node.js 22) half of a start goes into functions that run for a moment; busy ones come to it all the same.
@@ -111,34 +111,6 @@ async function open(data: string): Promise<SharedPGlite> {
   return db
 }
 
-/** Finds in PostgreSQL's log why it ended, such as `could not read file "global/pg_control": read 0 of 296`. */
-function reasonIn(log: readonly string[]): string | undefined {
-  const said = log.map(line => / (FATAL|PANIC|DETAIL): +(.+)/.exec(line)).filter(found => found !== null)
-  const end = said.findIndex(([, level]) => level !== 'DETAIL')
-  return end < 0
-    ? undefined
-    : said
-        .slice(end, end + 2)
-        .map(([, , text]) => text)
-        .join(': ')
-}
-
-/** What to do about files that PostgreSQL does not open, by what it says. */
-const hints: readonly (readonly [reasons: RegExp, hint: (data: string) => string])[] = [
-  [/permission denied|EACCES|EPERM/i, data => `let the user of this process own everything in ${data}`],
-  [/no space left|ENOSPC|EDQUOT/i, data => `make room on the disk of ${data}`],
-  [
-    /incompatible with server/,
-    data => `open ${data} with the version of consentctl that made it, and move it over: admin export`,
-  ],
-  [/./, data => `put ${data} back from a backup, or move it away to begin with an empty database`],
-]
-
-function unusable(data: string, reason: string): OperatorError {
-  const hint = hints.find(([reasons]) => reasons.test(reason))?.[1](data)
-  return new OperatorError(reason, hint === undefined ? {} : { hint })
-}
-
 /**
  * Unpacks an empty database under another name first, all of it on the disk before it has its own: what a first start leaves
  * that is killed is no database.
@@ -171,42 +143,5 @@ export async function serveOnSocket(db: SharedPGlite, folder: string): Promise<E
       await server.stop()
       await db.close()
     },
-  }
-}
-
-/** An open file of Emscripten's NODEFS, with the descriptor of the real file under it. */
-interface NodeStream {
-  readonly nfd: number
-}
-
-/**
- * PGlite's file layer with the fsync that it has none of, there before PostgreSQL writes anything: its start already relies
- * on pg_control, which says whether the log is to be replayed, being on the disk.
- */
-class FlushedFiles extends NodeFS {
-  override async init(pg: PGlite, options: Parameters<NodeFS['init']>[1]): ReturnType<NodeFS['init']> {
-    return await super.init(pg, { ...options, preRun: [...(options.preRun ?? []), flushToDisk] })
-  }
-}
-
-function flushToDisk({ FS }: PGlite['Module']): void {
-  const { filesystems } = FS as unknown as {
-    filesystems: { NODEFS: { stream_ops: { fsync?: (stream: NodeStream) => number } } }
-  }
-  let failure: unknown
-  filesystems.NODEFS.stream_ops.fsync = stream => {
-    if (failure) throw failure
-    try {
-      flush(stream.nfd)
-    } catch (error) {
-      // What could not be flushed may be flushed "again" with success while it is lost. So nothing is acknowledged any more,
-      // and the thread ends: the next one replays the log from what is on the disk.
-      failure = error
-      setImmediate(() => {
-        throw error
-      })
-      throw error
-    }
-    return 0
   }
 }
