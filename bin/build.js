@@ -56,12 +56,19 @@ writeFileSync(new URL('../dist/server/db/embedded.tar.gz', import.meta.url), awa
 // What is made from the tree of commands and the contract: the manual now, the committed files by generate.js.
 await build({
   ...client,
-  entryPoints: ['src/docs/generate.ts'],
+  entryPoints: undefined,
+  stdin: {
+    contents: `
+      import { generate } from './src/docs/generate.ts'
+      import { describeCommands } from './src/program.ts'
+      export const generated = async version => generate(await describeCommands(), version)`,
+    resolveDir: client.absWorkingDir,
+  },
   outfile: 'dist/reference.cjs',
   minify: false,
 })
 const require = createRequire(import.meta.url)
-const { man } = await require('../dist/reference.cjs').generate(require('../package.json').version)
+const { man } = await require('../dist/reference.cjs').generated(require('../package.json').version)
 mkdirSync(new URL('../dist/man', import.meta.url))
 for (const [name, page] of Object.entries(man)) {
   writeFileSync(new URL(`../dist/man/${name}`, import.meta.url), page)

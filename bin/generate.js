@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import reference from '../dist/reference.cjs'
 
-const { completions, readme, schemas } = await reference.generate('')
+const { completions, readme, schemas } = await reference.generated('')
 for (const [name, script] of Object.entries(completions)) {
   writeFileSync(new URL(`../completions/${name}`, import.meta.url), script)
 }

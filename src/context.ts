@@ -1,10 +1,10 @@
 import { type Client, createClient } from './client/client.ts'
 import type { ServerModule } from './contract/server.ts'
+import type { CommandInfo } from './docs/describe.ts'
 import { type Exit, exit } from './errors/errors.ts'
-import { onInterruption } from './io/interrupt.ts'
-import type { ColorChoice, Host, Io } from './io/io.ts'
+import { type ColorChoice, type Host, type Io, listenForInterruption } from './io/io.ts'
 import { type FormatName, visible } from './output/index.ts'
-import { connectionOf } from './settings/connection.ts'
+import { type RequestFlags, resolveConnection } from './settings/connection.ts'
 import {
   type GlobalFlags,
   requireApiKey,
@@ -14,11 +14,10 @@ import {
 } from './settings/settings.ts'
 
 /** The flags that every command understands, before it or after it. */
-export interface Globals extends GlobalFlags {
+export interface Globals extends GlobalFlags, RequestFlags {
   readonly output?: FormatName
   /** Names of fields, or true where all are meant. */
   readonly json?: string | true
-  readonly quiet?: boolean
   readonly header?: boolean
   readonly columns?: string
   readonly truncate?: boolean
@@ -26,10 +25,6 @@ export interface Globals extends GlobalFlags {
   readonly out?: string
   readonly pager?: boolean
   readonly color?: ColorChoice
-  readonly timeout?: string
-  readonly maxWait?: string
-  readonly verbose?: boolean
-  readonly debug?: boolean
 }
 
 /** What a command may use. Nothing of it is read, opened or loaded before it is used. */
@@ -52,6 +47,8 @@ export interface Context {
   withProfile(name: string): Context
   /** The server side, loaded when it is asked for. */
   readonly loadServer: () => Promise<ServerModule>
+  /** Describes every command; injected, because commands cannot import the program that lists them. */
+  readonly describeCommands: () => Promise<CommandInfo>
   /** What the process ends with when nothing is thrown. */
   exit: Exit
   /** Closes the connections to the instance. */
@@ -63,19 +60,31 @@ export interface ContextOptions {
   readonly io: Io
   readonly globals: () => Globals
   readonly loadServer: () => Promise<ServerModule>
+  readonly describeCommands: () => Promise<CommandInfo>
   readonly version: string
 }
 
 /** What the environment says of an instance and its key. */
 const ofInstance = ['CONSENTCTL_BASE_URL', 'CONSENTCTL_API_KEY', 'CONSENTCTL_API_KEY_FILE']
 
-export function createContext({ host, io, globals, loadServer, version }: ContextOptions): Context {
+export function createContext(options: ContextOptions): Context {
+  const { host, io, globals, loadServer, describeCommands, version } = options
   let settings: Settings | undefined
   const warn = (line: string) => io.err.write(`${visible(line)}\n`)
   const clients: Pick<Client, 'close'>[] = []
   let interruption: AbortSignal | undefined
-  const open = (key: () => Promise<Sourced | null>) => {
-    const client = createClient(() => connectionOf(ctx, key, version))
+  const open = (readKey: () => Promise<Sourced | null>) => {
+    const client = createClient(() =>
+      resolveConnection({
+        settings: ctx.settings,
+        host,
+        io,
+        flags: globals(),
+        version,
+        readKey,
+        interruption: () => ctx.interruption,
+      }),
+    )
     clients.push(client)
     return client
   }
@@ -83,13 +92,14 @@ export function createContext({ host, io, globals, loadServer, version }: Contex
     host,
     io,
     loadServer,
+    describeCommands,
     warn,
     say: async line => {
       if (!globals().quiet) await warn(line)
     },
     exit: exit.done,
     get interruption() {
-      interruption ??= onInterruption(host)
+      interruption ??= listenForInterruption(host)
       return interruption
     },
     get globals() {
@@ -109,11 +119,9 @@ export function createContext({ host, io, globals, loadServer, version }: Contex
     withProfile: profile => {
       const env = Object.fromEntries(Object.entries(host.env).filter(([name]) => !ofInstance.includes(name)))
       const other = createContext({
+        ...options,
         host: Object.create(host, { env: { value: env } }),
-        io,
         globals: () => ({ ...globals(), profile, baseUrl: undefined }),
-        loadServer,
-        version,
       })
       Object.defineProperty(other, 'interruption', { get: () => ctx.interruption })
       clients.push(other)

@@ -3,7 +3,7 @@ import packageJson from '../package.json' with { type: 'json' }
 import type { Context, Globals } from './context.ts'
 import type { ServerModule } from './contract/server.ts'
 import { type Host, openIo } from './io/io.ts'
-import { buildProgram, refuseKeys } from './program.ts'
+import { buildProgram, describeCommands, refuseKeys } from './program.ts'
 
 /** Runs the command line and resolves to the exit code. The only place where every error ends. */
 export async function main(host: Host, loadServer: () => Promise<ServerModule>): Promise<number> {
@@ -15,7 +15,7 @@ export async function main(host: Host, loadServer: () => Promise<ServerModule>):
   const io = openIo(host, () => globals().color ?? 'auto')
   const context = async () => {
     const { createContext } = await import('./context.ts')
-    ctx ??= createContext({ host, io, loadServer, version, globals: () => globals() })
+    ctx ??= createContext({ host, io, loadServer, describeCommands, version, globals: () => globals() })
     return ctx
   }
   const print = (text: string) => {

@@ -1,10 +1,11 @@
 import { Command, CommanderError, Option } from 'commander'
 import { type Group, type Leaf, tree } from './command-tree.ts'
 import type { Context } from './context.ts'
+import type { CommandInfo } from './docs/describe.ts'
 import { usageError } from './errors/errors.ts'
 import type { ColorChoice } from './io/io.ts'
 import { formatNames } from './output/format.ts'
-import { parseSeconds } from './settings/seconds.ts'
+import { parseSeconds } from './settings/settings.ts'
 
 /**
  * `--json`, and `--json=fields` in one word. Commander's own optional values would take the word that follows: an id.
@@ -32,6 +33,13 @@ interface Words {
 
 /** What makes every command be loaded. */
 export const everything: Words = { has: () => true }
+
+/** Describes the program, every command and every flag as plain data. Loads every command and runs none. */
+export async function describeCommands(): Promise<CommandInfo> {
+  const { describe } = await import('./docs/describe.ts')
+  const noContext = async () => ({}) as Context // a command uses it only when it runs
+  return describe(await buildProgram(everything, '', () => {}, noContext))
+}
 
 /** The command line as commander has it, with the commands that are wanted. */
 export async function buildProgram(

@@ -3,8 +3,7 @@ import * as z from 'zod'
 import type { Context } from '../context.ts'
 import { usageError } from '../errors/errors.ts'
 import type { FormatName, View } from '../output/index.ts'
-import type { Output } from './output.ts'
-import { printing, printingText, refuseChoice } from './print.ts'
+import { type Output, printOutput, printText, rejectOutputFlags } from './output.ts'
 
 type Run<S extends z.ZodType, Returned> = (ctx: Context, options: z.output<S>) => Promise<Returned>
 
@@ -31,12 +30,12 @@ export function action<S extends z.ZodType>(
     const operands = this.args.length ? { operands: this.args } : {}
     const options = readOptions(schema, { ...this.opts(), ...operands })
     if (rest.length === 1) {
-      refuseChoice(ctx)
+      rejectOutputFlags(ctx)
       return await rest[0](ctx, options)
     }
     const [shown, run] = rest
     const view = typeof shown === 'function' ? shown(options) : shown
-    await printing(ctx, formatOf(ctx), view, () => run(ctx, options))
+    await printOutput(ctx, chooseFormat(ctx), view, () => run(ctx, options))
   }
 }
 
@@ -51,7 +50,7 @@ export function fileAction<S extends z.ZodType>(
     const { out } = ctx.globals
     if (out === undefined)
       throw usageError('say where it is to be written', 'add --out with the name of a new file')
-    refuseChoice(ctx, true)
+    rejectOutputFlags(ctx, true)
     await run(ctx, options, out)
   }
 }
@@ -61,18 +60,18 @@ export function textAction<S extends z.ZodType>(ctx: Context, schema: S, run: Ru
   return async function (this: Command): Promise<void> {
     const operands = this.args.length ? { operands: this.args } : {}
     const options = readOptions(schema, { ...this.opts(), ...operands })
-    refuseChoice(ctx, true)
-    await printingText(ctx, () => run(ctx, options))
+    rejectOutputFlags(ctx, true)
+    await printText(ctx, () => run(ctx, options))
   }
 }
 
 type Action = (this: Command) => Promise<void>
 
 /** A text that a flag must not leave empty: an unset shell variable must never widen a command. */
-export const given = z.string().min(1, 'must not be empty')
+export const nonEmpty = z.string().min(1, 'must not be empty')
 
 /** Ids from the command line. */
-export const Ids = z.array(given.refine(isId, 'is no id')).min(1)
+export const Ids = z.array(nonEmpty.refine(isId, 'is no id')).min(1)
 
 /** Whether a text can stand in a path as an id: `.` and `..` would name another path of the instance. */
 export function isId(text: string): boolean {
@@ -101,7 +100,7 @@ function readOptions<S extends z.ZodType>(schema: S, options: Record<string, unk
 }
 
 /** What was asked for, else a table for people, and TSV for programs and files. */
-export function formatOf({ globals, io }: Pick<Context, 'globals' | 'io'>): FormatName {
+export function chooseFormat({ globals, io }: Pick<Context, 'globals' | 'io'>): FormatName {
   if (globals.quiet) return 'id'
   if (globals.output) return globals.output
   if (globals.json !== undefined) return 'json'

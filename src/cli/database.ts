@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import type { Context } from '../context.ts'
 import type { ServerHost } from '../contract/server.ts'
-import { given } from './action.ts'
+import { nonEmpty } from './action.ts'
 
 /** Where the database is, for commands that work on it. */
-export const databaseOptions = { databaseUrl: given.optional(), dataDir: given.optional() }
+export const databaseOptions = { databaseUrl: nonEmpty.optional(), dataDir: nonEmpty.optional() }
 
-export function databaseFlags(command: Command): Command {
+export function addDatabaseFlags(command: Command): Command {
   return command
     .option('--database-url <url>', 'a PostgreSQL server (DATABASE_URL)')
     .option('--data-dir <folder>', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)')

@@ -9,7 +9,7 @@ import { many, type Output, pagesOf } from './output.ts'
 
 export const dryRunOption = { dryRun: z.literal(true).optional() }
 
-export function dryRunFlag(command: Command): Command {
+export function addDryRunFlag(command: Command): Command {
   return command.option(
     '--dry-run',
     'print the method, URL and body of what would be sent, and change nothing',
@@ -24,12 +24,14 @@ interface Planned {
 }
 
 /** The view of a command that may only rehearse. */
-export function unlessDry<Row>(view: View<Row>): (options: { dryRun?: true | undefined }) => View<never> {
+export function viewUnlessDryRun<Row>(
+  view: View<Row>,
+): (options: { dryRun?: true | undefined }) => View<never> {
   return ({ dryRun }) => (dryRun ? requestView : view)
 }
 
 /** The requests that a command would send, in order, instead of sending them. */
-export function rehearsed(ctx: Context, planned: readonly Planned[]): Output<unknown> {
+export function dryRunOutput(ctx: Context, planned: readonly Planned[]): Output<unknown> {
   const base = requireBaseUrl(ctx.settings)
   const rows = planned.map(({ endpoint, params, body }) => ({
     method: endpoint.method,

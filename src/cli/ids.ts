@@ -17,7 +17,7 @@ interface Outcome<Row> {
  * except where no other can fare better: without a valid key, or without quota. With some done and some not, the exit
  * code is that of a partial success. `finish` is told how many were done, at the end.
  */
-export function forEach<Row>(
+export function runForEach<Row>(
   ctx: Context,
   ids: readonly string[],
   run: (id: string) => Promise<readonly Row[]>,
@@ -32,10 +32,10 @@ export function forEach<Row>(
         rows = await run(id)
       } catch (error) {
         const code = exitOf(error)
-        if (ids.length === 1 || (isHopeless(code) && done === 0)) throw error
+        if (ids.length === 1 || (endsAll(code) && done === 0)) throw error
         await report(ctx, error, id)
         failures.push(code)
-        if (isHopeless(code)) {
+        if (endsAll(code)) {
           const left = ids.length - index
           await ctx.warn(
             `stopped: ${left} of ${ids.length} ids ${left === 1 ? 'was' : 'were'} not done, from ${id} on`,
@@ -49,11 +49,11 @@ export function forEach<Row>(
     }
     await finish(done)
   }
-  return { pages: pages(), exit: () => overall(done, failures) }
+  return { pages: pages(), exit: () => overallExit(done, failures) }
 }
 
 /** Whether nothing else can fare better after such a failure: without a valid key, or without quota. */
-export function isHopeless(code: Exit): boolean {
+export function endsAll(code: Exit): boolean {
   return code === exit.auth || code === exit.quota || isInterrupted(code)
 }
 
@@ -62,7 +62,7 @@ function isInterrupted(code: Exit): boolean {
 }
 
 /** The exit code of work on several things. */
-export function overall(done: number, failures: readonly Exit[]): Exit {
+export function overallExit(done: number, failures: readonly Exit[]): Exit {
   const [first] = failures
   const told = failures.find(isInterrupted)
   if (told) return told

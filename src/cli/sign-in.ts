@@ -6,11 +6,11 @@ import { scopes } from '../contract/endpoint.ts'
 import { session } from '../contract/session.ts'
 import { usageError } from '../errors/errors.ts'
 import { readText } from '../io/input.ts'
-import { askHidden, canAsk } from '../io/prompt.ts'
+import { canPrompt, promptHidden } from '../io/prompt.ts'
 import { visible } from '../output/index.ts'
 import { requireBaseUrl } from '../settings/settings.ts'
-import { given } from './action.ts'
-import { instanceOf } from './instance.ts'
+import { nonEmpty } from './action.ts'
+import { instanceLabel } from './messages.ts'
 
 /** A password from standard input, without the end of its line; on a terminal it would be shown while it is typed. */
 export async function readPassword({ io }: Context): Promise<string> {
@@ -21,18 +21,18 @@ export async function readPassword({ io }: Context): Promise<string> {
 }
 
 /** Who signs in, for what an API key is not allowed to do. */
-export const signInOptions = { email: given.optional(), passwordStdin: z.literal(true).optional() }
+export const signInOptions = { email: nonEmpty.optional(), passwordStdin: z.literal(true).optional() }
 
 export type SignInOptions = z.output<z.ZodObject<typeof signInOptions>>
 
-export function signInFlags(command: Command): Command {
+export function addSignInFlags(command: Command): Command {
   return command
     .option('--email <address>', 'who signs in (CONSENTCTL_EMAIL, or the profile’s)')
     .option('--password-stdin', 'read the password from standard input instead of asking for it')
 }
 
 /** For the help of each of these commands. */
-export const aboutSignIn = `
+export const signInHelp = `
 No API key may do this: you sign in, with a password that is asked for or read with --password-stdin.
 The session stays in memory. It is not signed out, for that would end your other sessions too (those of
 the dashboard); left alone, it ends after some hours.`
@@ -55,13 +55,16 @@ export async function signIn(
 }
 
 async function askForPassword(ctx: Context, email: string): Promise<string> {
-  if (!canAsk(ctx.io))
-    throw usageError('nobody can be asked for the password here', 'pipe it in, with --password-stdin')
-  return await askHidden(ctx.io, `Password of ${visible(email)} on ${instanceOf(ctx)} (not shown): `)
+  if (!canPrompt(ctx.io))
+    throw usageError(
+      'cannot prompt for the password: stdin and stderr must be a terminal',
+      'use --password-stdin',
+    )
+  return await promptHidden(ctx.io, `Password of ${visible(email)} on ${instanceLabel(ctx)} (not shown): `)
 }
 
 /** `--scope`: repeated, or with several at once; `KeyDraft` has what is allowed. */
-export function scopeFlag(command: Command): Command {
+export function addScopeFlag(command: Command): Command {
   return command.option(
     '--scope <scopes>',
     `what the key may do: ${scopes.join(', ')}; all of them if not given`,

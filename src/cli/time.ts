@@ -6,25 +6,25 @@ const units: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, 
 const [startOfDay, endOfDay] = ['T00:00:00.000Z', 'T23:59:59.999Z']
 
 /** A lower bound in time as RFC 3339: as it is, the start of a UTC day, or so long before now. */
-export function firstInstant(text: string, now: Date): string {
+export function startInstant(text: string, now: Date): string {
   return toInstant(text, startOfDay, length => now.getTime() - length)
 }
 
 /** An upper bound: a day is meant to its last millisecond. */
-export function lastInstant(text: string, now: Date): string {
+export function endInstant(text: string, now: Date): string {
   return toInstant(text, endOfDay, length => now.getTime() - length)
 }
 
 /** A time that is over, by this machine's clock: as it is, the end of a UTC day, or so long before now. */
 export function pastInstant(text: string, now: Date): string {
-  const instant = lastInstant(text, now)
+  const instant = endInstant(text, now)
   if ((parseInstant(instant) ?? 0) > now.getTime())
     throw usageError(`${text} is not over yet`, 'for the present state leave it out')
   return instant
 }
 
 /** A time to come: as it is, the end of a UTC day, or so long from now. */
-export function comingInstant(text: string, now: Date): string {
+export function futureInstant(text: string, now: Date): string {
   const instant = toInstant(text, endOfDay, length => now.getTime() + length)
   if ((parseInstant(instant) ?? 0) <= now.getTime()) throw usageError(`${text} is over already`)
   return instant

@@ -4,7 +4,6 @@ import { action } from '../cli/action.ts'
 import { many, pagesOf } from '../cli/output.ts'
 import type { Context } from '../context.ts'
 import { type CommandInfo, flatten, usageOf } from '../docs/describe.ts'
-import { describeTree } from '../docs/tree.ts'
 import { type CommandRow, commandView } from '../views/program.ts'
 
 /** `commands`: the tree of commands, for programs that drive this one. */
@@ -21,7 +20,7 @@ Examples:
     )
     .action(
       action(ctx, z.strictObject({}), commandView, async () => {
-        const rows = flatten(await describeTree())
+        const rows = flatten(await ctx.describeCommands())
           .filter(isCallable)
           .map(rowOf)
         return many(commandView, pagesOf(rows))

@@ -1,12 +1,11 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../cli/action.ts'
-import { databaseFlags, databaseOptions, serverHost } from '../cli/database.ts'
+import { addDatabaseFlags, databaseOptions, serverHost } from '../cli/database.ts'
 import type { Context } from '../context.ts'
 import type { RunningServer } from '../contract/server.ts'
 import { resolveSettings } from '../settings/settings.ts'
-import { freeProfile, profileFor } from '../settings/store.ts'
-import { saveProfile } from '../settings/store-write.ts'
+import { freeProfile, profileFor, saveProfile } from '../settings/store.ts'
 
 const Options = z.strictObject({
   ...databaseOptions,
@@ -21,7 +20,7 @@ const Options = z.strictObject({
 
 /** `serve`: the service, until it is told to stop. */
 export function serve(command: Command, ctx: Context): void {
-  databaseFlags(
+  addDatabaseFlags(
     command
       .option('--host <address>', 'the address to listen on (HOST; 127.0.0.1)')
       .option('--port <port>', 'the port to listen on (PORT; 8787)'),

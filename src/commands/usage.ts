@@ -2,14 +2,14 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../cli/action.ts'
 import { one } from '../cli/output.ts'
-import { signIn, signInFlags, signInOptions } from '../cli/sign-in.ts'
+import { addSignInFlags, signIn, signInOptions } from '../cli/sign-in.ts'
 import type { Context } from '../context.ts'
 import { usage as route } from '../contract/usage.ts'
 import { usageView } from '../views/account.ts'
 
 /** `usage`: what is used of the month's quota. */
 export function usage(command: Command, ctx: Context): void {
-  signInFlags(command)
+  addSignInFlags(command)
     .addHelpText(
       'after',
       `

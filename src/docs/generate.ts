@@ -5,7 +5,6 @@ import { fileNames, scripts } from './completion/scripts.ts'
 import { shellNames } from './completion/shells.ts'
 import { type CommandInfo, type FlagInfo, flatten, placeOf, usageOf } from './describe.ts'
 import { manPages } from './man.ts'
-import { describeTree } from './tree.ts'
 
 /** The README's table of commands, in Markdown: how each is called, what it does, and its own flags. */
 function readmeTable(tree: CommandInfo): string {
@@ -50,8 +49,7 @@ interface Generated {
 }
 
 /** Everything that is generated, for a version of the program. */
-export async function generate(version: string): Promise<Generated> {
-  const tree = await describeTree()
+export function generate(tree: CommandInfo, version: string): Generated {
   return {
     completions: Object.fromEntries(shellNames.map(shell => [fileNames[shell], scripts[shell](tree)])),
     man: manPages(tree, version),

@@ -70,12 +70,12 @@ export function isLive({ id, created_at, deleted_at }: Consent): boolean {
 const longestId = 255
 
 function requireOf(subject: string, { id, subject_id }: Consent): void {
-  const isNamed = id !== '' && !/^\.\.?$/.test(id) && id.isWellFormed() && id.length <= longestId
-  if (isNamed && subject_id === subject) return
+  const isExplicit = id !== '' && !/^\.\.?$/.test(id) && id.isWellFormed() && id.length <= longestId
+  if (isExplicit && subject_id === subject) return
   throw new CliError(
     'wrong_subject',
     exit.rejected,
-    isNamed
+    isExplicit
       ? `the instance lists the record ${id}, which is not of this subject`
       : `the instance lists a record whose id is "${id.toWellFormed().slice(0, longestId)}"`,
     { hint: 'nothing is done with such a list; tell who runs the instance' },

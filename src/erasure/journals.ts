@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Context } from '../context.ts'
 import { type Jobs, jobsOf } from '../jobs/jobs.ts'
-import { elsewhere } from '../settings/begun.ts'
+import { commandForOrigin } from '../settings/job-origin.ts'
 import { apply } from './apply.ts'
 import { type EraseJournal, type Event, Header, type Job, newJob } from './job.ts'
 
@@ -10,7 +10,7 @@ export function eraseJournals({ settings, host }: Pick<Context, 'settings' | 'ho
     folder: join(settings.stateFolder, 'erasures'),
     header: Header,
     host,
-    elsewhere: header => elsewhere(settings, header, commandOf(header)),
+    elsewhere: header => commandForOrigin(settings, header, commandOf(header)),
     hints: {
       damaged: 'consentctl subject find shows what is left; consentctl subject erase erases it',
       unwritable: 'CONSENTCTL_STATE_DIR names a folder that can be written',

@@ -5,7 +5,7 @@ import type { Context } from '../context.ts'
 import { settingsError } from '../errors/errors.ts'
 import { keyIdOf, newSigningKey, privatePem, readSigningKey } from '../evidence/keys.ts'
 import { makeFolder, partOf } from '../io/draft.ts'
-import { isOpen } from '../settings/store.ts'
+import { isOpenToOthers } from '../settings/store.ts'
 import { fileNameOf, local, makeFile, noneWhereMissing } from './place.ts'
 
 /** The Ed25519 key that signs a profile's receipts, and makes subjects unreadable in them. */
@@ -64,7 +64,7 @@ export async function ownKeys(ctx: Context): Promise<readonly KeyObject[]> {
 }
 
 async function keepToOneself(ctx: Context, file: string): Promise<void> {
-  if (!isOpen((await stat(file)).mode)) return
+  if (!isOpenToOthers((await stat(file)).mode)) return
   await chmod(file, 0o600).catch(() => {})
   await ctx.warn(`warning: ${file} was open to others, who may have taken it; it is now for you alone`)
 }

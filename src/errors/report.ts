@@ -23,7 +23,6 @@ export async function report(
   const message = subject && !isSaid ? `${subject}: ${told.message}` : told.message
   const { err } = ctx.io
   if (ctx.globals.debug) {
-    const { stackLines } = await import('../logging/stack.ts')
     await err.write(
       stackLines(error)
         .map(line => `${masked(visible(line))}\n`)
@@ -55,4 +54,17 @@ function wantsJson({ globals, host }: Pick<Context, 'globals' | 'host'>): boolea
 /** An instance may repeat the key that it refuses, or answer with a token where it should not; neither is shown. */
 function masked(text: string): string {
   return text.replace(/\bs[kt]-[^\s"'`<>,;]{8,}/g, maskKey)
+}
+
+/**
+ * Where an error came from and what caused it, for --debug. Names, codes and places only: a message may hold a piece of
+ * an answer or of a file.
+ */
+export function stackLines(error: unknown, depth = 0): string[] {
+  if (!(error instanceof Error) || depth > 5) return []
+  const { name, stack = '', cause } = error
+  const { code } = error as { code?: unknown }
+  const places = stack.split('\n').filter(line => /^\s+at /.test(line))
+  const title = `${depth === 0 ? '* thrown' : '* caused by'}: ${name}${typeof code === 'string' ? ` (${code})` : ''}`
+  return [title, ...places, ...stackLines(cause, depth + 1)]
 }

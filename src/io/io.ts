@@ -1,5 +1,5 @@
 import type { ReadStream, WriteStream } from 'node:tty'
-import { CliError, exit } from '../errors/errors.ts'
+import { CliError, type Exit, exit } from '../errors/errors.ts'
 
 /** The process as the command line sees it; only the executable touches the real one. */
 export interface Host {
@@ -99,4 +99,28 @@ function isClosedPipe(error: unknown): boolean {
 
 function cannotWrite(cause: Error): CliError {
   return new CliError('io', exit.failure, `the output cannot be written: ${cause.message}`, { cause })
+}
+
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const satisfies readonly Stop[]
+
+/**
+ * A signal that is aborted by the first SIGINT, SIGTERM or SIGHUP, with the error that the command then ends with: what is under
+ * way can be finished, and what has come of it told. The next one ends the process as ever.
+ */
+export function listenForInterruption(host: Host): AbortSignal {
+  const controller = new AbortController()
+  const listeners = signals.map(signal => {
+    const listener = () => {
+      for (const [index, each] of signals.entries()) host.off(each, listeners[index] ?? listener)
+      controller.abort(interruptedError(signal === 'SIGINT' ? exit.interrupted : exit.terminated))
+    }
+    host.on(signal, listener)
+    return listener
+  })
+  return controller.signal
+}
+
+/** What a command that was told to stop ends with. */
+export function interruptedError(code: Exit = exit.interrupted, what = ''): CliError {
+  return new CliError('interrupted', code, `interrupted${what}`)
 }

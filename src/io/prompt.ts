@@ -1,15 +1,14 @@
 import { createInterface } from 'node:readline/promises'
 import { CliError, exit } from '../errors/errors.ts'
-import { interruptedError } from './interrupt.ts'
-import type { Host, Io } from './io.ts'
+import { type Host, type Io, interruptedError } from './io.ts'
 
 /** Whether a question can be asked: somebody reads stderr, and answers on stdin. */
-export function canAsk({ stdin, err }: Io): boolean {
+export function canPrompt({ stdin, err }: Io): boolean {
   return stdin.isTTY === true && err.isTerminal
 }
 
 /** The answer to a question asked on stderr. Throws where there is none: at Ctrl-C, and at the end of the input. */
-export async function ask(io: Io, question: string, interruption: AbortSignal): Promise<string> {
+export async function prompt(io: Io, question: string, interruption: AbortSignal): Promise<string> {
   const lines = createInterface({ input: io.stdin, output: io.err.stream })
   try {
     const declined = new Promise<never>((_, reject) => {
@@ -28,7 +27,7 @@ export async function ask(io: Io, question: string, interruption: AbortSignal): 
 }
 
 /** The same without showing what is typed. */
-export async function askHidden(io: Io, question: string): Promise<string> {
+export async function promptHidden(io: Io, question: string): Promise<string> {
   const { stdin } = io
   stdin.setRawMode?.(true) // before the question: whoever pastes at once must not be echoed
   try {

@@ -1,57 +1,73 @@
 import type { Connection, Trace } from '../client/request.ts'
-import type { Context } from '../context.ts'
 import { usageError } from '../errors/errors.ts'
-import type { Io } from '../io/io.ts'
+import type { Host, Io } from '../io/io.ts'
 import { visible } from '../output/index.ts'
 import { proxyFor } from './proxy.ts'
-import { parseSeconds } from './seconds.ts'
-import { requireBaseUrl, type Sourced } from './settings.ts'
+import { parseSeconds, requireBaseUrl, type Settings, type Sourced } from './settings.ts'
 
-/** Seconds that are waited at most before a request is sent again, unless said. */
-const usualMaxWait = 60
+/** Flags that say how requests are sent and what is logged about them. */
+export interface RequestFlags {
+  /** Seconds, as text. */
+  readonly timeout?: string
+  /** Seconds, as text. */
+  readonly maxWait?: string
+  readonly quiet?: boolean
+  readonly verbose?: boolean
+  readonly debug?: boolean
+}
+
+/** The longest wait before a retry, in seconds, unless `--max-wait` is given. */
+const defaultMaxWait = 60
+
+export interface ConnectionOptions {
+  readonly settings: Settings
+  readonly host: Pick<Host, 'env' | 'version'>
+  readonly io: Io
+  readonly flags: RequestFlags
+  /** The version of this program, for the User-Agent. */
+  readonly version: string
+  /** Returns null if requests are sent without a key. */
+  readonly readKey: () => Promise<Sourced | null>
+  readonly interruption: () => AbortSignal
+}
 
 /**
- * Where requests go, with which key, on which way and how patiently. Throws a CliError for a flag, a variable or a file
- * that makes no sense.
+ * Resolves everything a client needs to send requests.
+ * @throws CliError for an unusable flag, variable or file.
  */
-export async function connectionOf(
-  ctx: Pick<Context, 'settings' | 'host' | 'globals' | 'io' | 'interruption'>,
-  readKey: () => Promise<Sourced | null>,
-  version: string,
-): Promise<Connection> {
-  const { settings, host, globals, io } = ctx
+export async function resolveConnection(options: ConnectionOptions): Promise<Connection> {
+  const { settings, host, io, flags, version } = options
   const { env } = host
-  const chosen = (flag: string, value: string | undefined): Sourced | null => {
-    const variable = `CONSENTCTL_${flag.toUpperCase().replace('-', '_')}`
-    const [source, text] = value === undefined ? [variable, env[variable]] : [`--${flag}`, value]
-    if (text === '' && value !== undefined) throw usageError(`${source} must not be empty`)
-    return text ? { value: text, source } : null
-  }
-  const seconds = (setting: Sourced | null, least: number) =>
-    setting && parseSeconds(setting.value, setting.source, least)
   const baseUrl = requireBaseUrl(settings)
-  const key = await readKey()
-  const timeout = seconds(chosen('timeout', globals.timeout), 0.001)
-  const maxWait = seconds(chosen('max-wait', globals.maxWait), 0) ?? usualMaxWait
+  const key = await options.readKey()
+  const timeout = secondsOf('timeout', flags.timeout, env, 0.001)
   const { caFile } = settings
   const connection = {
     baseUrl,
     key,
     userAgent: `consentctl/${version} node/${host.version}`,
     proxy: proxyFor(baseUrl, env),
-    ca: caFile && (await authorities(caFile, env['NODE_EXTRA_CA_CERTS'])),
+    ca: caFile && (await readAuthorities(caFile, env['NODE_EXTRA_CA_CERTS'])),
     timeout: timeout && timeout * 1000,
-    maxWait,
+    maxWait: secondsOf('max-wait', flags.maxWait, env, 0) ?? defaultMaxWait,
     pause,
-    interruption: ctx.interruption, // from now on: while a key is read, a signal ends the process as ever
-    trace: io.err.isTerminal && !globals.quiet ? teller(io) : null,
+    interruption: options.interruption(), // only now: a signal during the reading of the key ends the process at once
+    trace: io.err.isTerminal && !flags.quiet ? waitMessages(io) : null,
   }
-  if (!globals.verbose && !globals.debug) return connection
+  if (!flags.verbose && !flags.debug) return connection
   const { openTrace } = await import('../logging/trace.ts')
-  return { ...connection, trace: openTrace(connection, { settings, globals, io, caFile }) }
+  return { ...connection, trace: openTrace(connection, { settings, isDebug: flags.debug === true, io }) }
 }
 
-async function authorities(file: Sourced, extra: string | undefined): Promise<string[]> {
+/** A number of seconds from a flag or its environment variable; null if neither is set. */
+function secondsOf(flag: string, value: string | undefined, env: Host['env'], least: number): number | null {
+  const variable = `CONSENTCTL_${flag.toUpperCase().replace('-', '_')}`
+  if (value === '') throw usageError(`--${flag} must not be empty`)
+  if (value !== undefined) return parseSeconds(value, `--${flag}`, least)
+  return env[variable] ? parseSeconds(env[variable], variable, least) : null
+}
+
+async function readAuthorities(file: Sourced, extra: string | undefined): Promise<string[]> {
   return (await import('./authorities.ts')).readAuthorities(file, extra)
 }
 
@@ -60,12 +76,12 @@ async function pause(seconds: number, signal: AbortSignal): Promise<void> {
   await setTimeout(seconds * 1000, undefined, { signal })
 }
 
-/** Who watches is told why nothing happens. */
-function teller(io: Io): Trace {
+/** On a terminal: says why the command waits, if it waits for a second or more. */
+function waitMessages(io: Io): Trace {
   return {
     follow: (_call, _request, send) => send(),
     waits: (error, seconds) =>
       seconds >= 1 &&
-      void io.err.write(`${visible(error.message)}; again in ${Math.ceil(seconds)} s\n`).catch(() => {}),
+      void io.err.write(`${visible(error.message)}; retrying in ${Math.ceil(seconds)} s\n`).catch(() => {}),
   }
 }

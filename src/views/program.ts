@@ -42,3 +42,99 @@ export const commandView: View<CommandRow> = {
     field('examples'),
   ],
 }
+
+/** One thing that was looked at. */
+export interface CheckRow {
+  readonly check: string
+  /** `skip` is for what cannot be said, because something else is missing or failed. */
+  readonly result: 'ok' | 'warn' | 'fail' | 'skip'
+  readonly detail: string
+  /** What to do about it; null where nothing is to be done. */
+  readonly remedy: string | null
+}
+
+export const checkView: View<CheckRow> = {
+  id: row => (row.result === 'fail' ? row.check : ''),
+  keepsAll: true,
+  columns: [
+    field('check', { whole: true, rank: 1 }),
+    field('result', { whole: true, rank: 2 }),
+    field('detail', { whole: true, rank: 3 }),
+    field('remedy'), // in tables there is no room for it: it is told below
+  ],
+}
+
+/** A setting, its value, and where that came from. */
+export interface SettingRow {
+  readonly setting: string
+  readonly value: string | null
+  readonly source: string
+}
+
+export const settingView: View<SettingRow> = {
+  id: row => row.setting,
+  columns: [
+    { name: 'setting', value: row => row.setting, whole: true, rank: 1 },
+    { name: 'value', value: row => row.value, whole: true, rank: 2 },
+    { name: 'source', value: row => row.source, rank: 3 },
+  ],
+}
+
+/** The same by its value alone. */
+export const valueView: View<SettingRow> = {
+  id: row => row.value ?? '',
+  columns: [{ name: 'value', value: row => row.value, whole: true, rank: 1 }],
+}
+
+/** A stored instance. */
+interface ProfileRow {
+  readonly name: string
+  /** Whether it is used when none is named. */
+  readonly is_default: boolean
+  readonly base_url: string | null
+  readonly site: string | null
+  readonly email: string | null
+  readonly protected: boolean
+  /** Where its key comes from: `stored`, `key_command`, or null for none. */
+  readonly key: string | null
+}
+
+export const profileView: View<ProfileRow> = {
+  id: row => row.name,
+  columns: [
+    field('name', { whole: true, rank: 1 }),
+    field('is_default', { title: 'default', rank: 4, text: row => (row.is_default ? 'yes' : '') }),
+    field('base_url', { whole: true, rank: 2 }),
+    field('site', { rank: 6 }),
+    field('email', { rank: 7 }),
+    field('protected', { rank: 5, text: row => (row.protected ? 'yes' : '') }),
+    field('key', { rank: 3 }),
+  ],
+}
+
+/** Where a file or folder is, or would be. */
+interface PathRow {
+  readonly name: string
+  readonly path: string
+  readonly exists: boolean
+}
+
+export const pathView: View<PathRow> = {
+  id: row => row.path,
+  columns: [
+    field('name', { whole: true, rank: 1 }),
+    field('path', { whole: true, rank: 2 }),
+    field('exists', { rank: 3 }),
+  ],
+}
+
+/** A key, and where it came from. */
+interface TokenRow {
+  readonly api_key: string
+  readonly source: string
+}
+
+export const tokenView: View<TokenRow> = {
+  id: row => row.api_key,
+  columns: [{ name: 'api_key', value: row => row.api_key, whole: true, rank: 1 }],
+}

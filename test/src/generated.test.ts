@@ -3,11 +3,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { flatten } from '../../src/docs/describe.ts'
 import { generate } from '../../src/docs/generate.ts'
-import { describeTree } from '../../src/docs/tree.ts'
+import { describeCommands } from '../../src/program.ts'
 import { run } from '../support/cli.ts'
 
 const root = new URL('../../', import.meta.url)
-const generated = await generate('1.2.3')
+const generated = generate(await describeCommands(), '1.2.3')
 
 describe('what is made from the tree of commands and the contract is what is committed (npm run generate)', () => {
   it('the completions, and no others', () => {
@@ -49,7 +49,7 @@ describe('commands', () => {
 
 describe('the manual', () => {
   it('has a page for each command and group, with every flag that its help has', async () => {
-    for (const { path, flags } of flatten(await describeTree())) {
+    for (const { path, flags } of flatten(await describeCommands())) {
       const page = generated.man[`${['consentctl', ...path.split(' ')].filter(Boolean).join('-')}.1`] ?? ''
       expect(page).toMatch(/^\.TH "CONSENTCTL/)
       for (const { names } of flags) expect(page).toContain(`.B ${names.join(', ').replaceAll('-', '\\-')}`)

@@ -15,8 +15,13 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { readConfig, readCredentials } from '../../src/settings/store.ts'
-import { changeConfig, removeKey, saveProfile } from '../../src/settings/store-write.ts'
+import {
+  changeConfig,
+  readConfig,
+  readCredentials,
+  removeKey,
+  saveProfile,
+} from '../../src/settings/store.ts'
 import { binary, run, useFolder } from '../support/cli.ts'
 import { apiKey } from './support.ts'
 

@@ -1,8 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { readConfig, readCredentials } from '../../src/settings/store.ts'
-import { removeKey, saveProfile } from '../../src/settings/store-write.ts'
+import { readConfig, readCredentials, removeKey, saveProfile } from '../../src/settings/store.ts'
 import { useFolder } from '../support/cli.ts'
 import { machineError, useCli } from './support.ts'
 

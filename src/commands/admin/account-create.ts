@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, given } from '../../cli/action.ts'
-import { databaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
+import { action, nonEmpty } from '../../cli/action.ts'
+import { addDatabaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
 import { one } from '../../cli/output.ts'
 import { readPassword } from '../../cli/sign-in.ts'
 import type { Context } from '../../context.ts'
@@ -10,8 +10,8 @@ import type { View } from '../../output/index.ts'
 
 const Options = z.strictObject({
   ...databaseOptions,
-  email: given,
-  site: given.optional(),
+  email: nonEmpty,
+  site: nonEmpty.optional(),
   plan: z.enum(plans, `must be one of ${plans.join(', ')}`).optional(),
   monthlyQuota: z
     .string()
@@ -38,7 +38,7 @@ const accountView: View<NewAccount> = {
 
 /** `admin account create`: works on the database itself, beside a running server or without one. */
 export function accountCreate(command: Command, ctx: Context): void {
-  databaseFlags(
+  addDatabaseFlags(
     command
       .requiredOption('--email <address>', 'the e-mail that its owner signs in with')
       .option('--site <name>', 'the name of its first site (default)')

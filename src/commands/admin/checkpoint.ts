@@ -1,18 +1,18 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, given } from '../../cli/action.ts'
-import { databaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
-import { many, pagesOf, tellInvalid } from '../../cli/output.ts'
+import { action, nonEmpty } from '../../cli/action.ts'
+import { addDatabaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
+import { many, pagesOf, reportInvalid } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { Uuid } from '../../contract/values.ts'
 import { exit } from '../../errors/errors.ts'
 import { type CheckpointRow, checkpointView } from '../../views/verification.ts'
 
-const Options = z.strictObject({ ...databaseOptions, account: Uuid.optional(), file: given })
+const Options = z.strictObject({ ...databaseOptions, account: Uuid.optional(), file: nonEmpty })
 
 /** `admin checkpoint`: what the log is now, signed, for a place where nobody who writes the database can write. */
 export function checkpoint(command: Command, ctx: Context): void {
-  databaseFlags(
+  addDatabaseFlags(
     command
       .requiredOption('--file <file>', 'where they are kept; it is made, or added to')
       .option('--account <id>', 'this account alone'),
@@ -47,7 +47,7 @@ Examples:
         if (wrong.length > 0) {
           return many(checkpointView, pagesOf(wrong), {
             exit: () => exit.rejected,
-            footer: () => tellInvalid(ctx, `the log is not what it was; ${file} stays as it is`),
+            footer: () => reportInvalid(ctx, `the log is not what it was; ${file} stays as it is`),
           })
         }
         await addKept(file, before, checkpoints)

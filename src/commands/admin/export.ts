@@ -1,15 +1,15 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, given } from '../../cli/action.ts'
-import { databaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
-import { counted } from '../../cli/instance.ts'
+import { action, nonEmpty } from '../../cli/action.ts'
+import { addDatabaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
+import { formatCount } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import type { Transferred } from '../../contract/server.ts'
 import { CliError, exit, usageError } from '../../errors/errors.ts'
 
 const Options = z.strictObject({
   ...databaseOptions,
-  operands: z.array(given).length(1),
+  operands: z.array(nonEmpty).length(1),
   force: z.literal(true).optional(),
 })
 
@@ -17,7 +17,7 @@ type Write = (text: string) => Promise<void>
 
 /** `admin export`: a whole database as one file, for another place. */
 export function exportDatabase(command: Command, ctx: Context): void {
-  databaseFlags(
+  addDatabaseFlags(
     command
       .argument('<file>', 'a new file; - is standard output')
       .option('--force', 'print it on a terminal all the same'),
@@ -85,5 +85,5 @@ async function toOutput(
 
 /** How much was moved, for people. */
 export function extent({ records, rows }: Transferred): string {
-  return `${counted(records)}, ${rows} ${rows === 1 ? 'row' : 'rows'} in all`
+  return `${formatCount(records)}, ${rows} ${rows === 1 ? 'row' : 'rows'} in all`
 }

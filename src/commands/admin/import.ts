@@ -1,16 +1,16 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, given } from '../../cli/action.ts'
-import { databaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
+import { action, nonEmpty } from '../../cli/action.ts'
+import { addDatabaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
 import type { Context } from '../../context.ts'
 import { nameOf, readChunks } from '../../io/input.ts'
 import { extent } from './export.ts'
 
-const Options = z.strictObject({ ...databaseOptions, operands: z.array(given).length(1) })
+const Options = z.strictObject({ ...databaseOptions, operands: z.array(nonEmpty).length(1) })
 
 /** `admin import`: an empty database becomes what another one was. */
 export function importDatabase(command: Command, ctx: Context): void {
-  databaseFlags(command.argument('<file>', 'what admin export has written; - is standard input'))
+  addDatabaseFlags(command.argument('<file>', 'what admin export has written; - is standard input'))
     .addHelpText(
       'after',
       `

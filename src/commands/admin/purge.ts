@@ -1,9 +1,15 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../../cli/action.ts'
-import { checkCount, confirm, isToAsk, sureFlags, sureOptions } from '../../cli/confirm.ts'
-import { databaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
-import { counted } from '../../cli/instance.ts'
+import {
+  addConfirmFlags,
+  confirmOptions,
+  mustPrompt,
+  promptToConfirm,
+  requireConfirmedCount,
+} from '../../cli/confirm.ts'
+import { addDatabaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
+import { formatCount } from '../../cli/messages.ts'
 import { many } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import type { AccountPurge } from '../../contract/server.ts'
@@ -12,7 +18,7 @@ import type { View } from '../../output/index.ts'
 
 const Options = z.strictObject({
   ...databaseOptions,
-  ...sureOptions,
+  ...confirmOptions,
   olderThan: z
     .string()
     .regex(/^\d{1,5}$/, 'must be a whole number of days')
@@ -34,8 +40,8 @@ const purgeView: View<AccountPurge> = {
 
 /** `admin purge`: what the server does by itself at its times, at once. */
 export function purge(command: Command, ctx: Context): void {
-  sureFlags(
-    databaseFlags(
+  addConfirmFlags(
+    addDatabaseFlags(
       command
         .option('--older-than <days>', 'days since the deletion (PURGE_AFTER_DAYS, or 30 if that is never)')
         .option('--dry-run', 'count what would be purged, and change nothing'),
@@ -71,7 +77,7 @@ async function* purged(
   ctx: Context,
   { databaseUrl, dataDir, olderThan, dryRun, ...sure }: PurgeOptions,
 ): AsyncGenerator<readonly AccountPurge[]> {
-  const asks = !dryRun && isToAsk(ctx, sure, 'purge')
+  const asks = !dryRun && mustPrompt(ctx, sure, { action: 'purge' })
   let rehearsed: readonly AccountPurge[] = []
   const approve = async (found: readonly AccountPurge[], records: number) => {
     if (dryRun) rehearsed = found
@@ -90,11 +96,11 @@ async function* purged(
     yield rehearsed
     const [expired, due] = [sumOf(rehearsed, 'expired'), sumOf(rehearsed, 'purged')]
     return await ctx.say(
-      `${counted(due)} would be purged, and ${counted(expired)} deleted that no site keeps so long`,
+      `${formatCount(due)} would be purged, and ${formatCount(expired)} deleted that no site keeps so long`,
     )
   }
-  if (done.expired > 0) await ctx.say(`deleted ${counted(done.expired)} that no site keeps so long`)
-  await ctx.say(`purged ${counted(done.purged)}`)
+  if (done.expired > 0) await ctx.say(`deleted ${formatCount(done.expired)} that no site keeps so long`)
+  await ctx.say(`purged ${formatCount(done.purged)}`)
   if (ctx.interruption.aborted) await ctx.warn('interrupted; run it again to purge the rest')
 }
 
@@ -105,9 +111,9 @@ async function approved(
   total: number,
   { asks, ...sure }: Pick<PurgeOptions, 'yes' | 'confirm'> & { asks: boolean },
 ): Promise<void> {
-  checkCount(sure, total, 'record', 'purged')
+  requireConfirmedCount(sure, total, 'record', 'purged')
   const question = { action: 'purge', noun: 'record', where: 'this database, for good', total }
-  if (asks && total > 0) await confirm(ctx, purgeView, found, question)
+  if (asks && total > 0) await promptToConfirm(ctx, purgeView, found, question)
 }
 
 function sumOf(accounts: readonly AccountPurge[], what: 'expired' | 'purged'): number {

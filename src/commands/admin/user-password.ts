@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, given } from '../../cli/action.ts'
-import { databaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
+import { action, nonEmpty } from '../../cli/action.ts'
+import { addDatabaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
 import { one } from '../../cli/output.ts'
 import { readPassword } from '../../cli/sign-in.ts'
 import type { Context } from '../../context.ts'
@@ -10,7 +10,7 @@ import type { View } from '../../output/index.ts'
 
 const Options = z.strictObject({
   ...databaseOptions,
-  email: given,
+  email: nonEmpty,
   passwordStdin: z.literal(true).optional(),
 })
 
@@ -25,7 +25,7 @@ const viewOf = (isMade: boolean): View<NewPassword> => ({
 
 /** `admin user password`: for an owner who has lost the old one; works on the database itself. */
 export function userPassword(command: Command, ctx: Context): void {
-  databaseFlags(
+  addDatabaseFlags(
     command
       .requiredOption('--email <address>', 'the e-mail that the user signs in with')
       .option('--password-stdin', 'read the new password from standard input instead of making one'),

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, given } from '../../cli/action.ts'
-import { databaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
-import { counted } from '../../cli/instance.ts'
-import { many, tellInvalid } from '../../cli/output.ts'
+import { action, nonEmpty } from '../../cli/action.ts'
+import { addDatabaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
+import { formatCount } from '../../cli/messages.ts'
+import { many, reportInvalid } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import type { Inspected } from '../../contract/server.ts'
 import { Uuid } from '../../contract/values.ts'
@@ -13,12 +13,12 @@ import { findingView } from '../../views/verification.ts'
 const Options = z.strictObject({
   ...databaseOptions,
   account: Uuid.optional(),
-  checkpoint: given.optional(),
+  checkpoint: nonEmpty.optional(),
 })
 
 /** `admin verify`: every record of the database against its history and the log. */
 export function verify(command: Command, ctx: Context): void {
-  databaseFlags(
+  addDatabaseFlags(
     command
       .option('--account <id>', 'this account alone')
       .option('--checkpoint <file>', 'also compare with the checkpoints that admin checkpoint has kept'),
@@ -52,7 +52,7 @@ Examples:
           footer: async () => {
             if (found === 0) await ctx.say(`verified ${summary(inspected)}`)
             else
-              await tellInvalid(
+              await reportInvalid(
                 ctx,
                 `${found} ${found === 1 ? 'finding' : 'findings'} in ${summary(inspected)}`,
               )
@@ -71,9 +71,9 @@ async function readKeptFile(file: string): Promise<string[]> {
 
 function summary({ accounts, records, entries, checkpoints }: Inspected): string {
   const what = [
-    counted(records),
+    formatCount(records),
     `${entries} ${entries === 1 ? 'entry' : 'entries'}`,
-    counted(checkpoints, 'checkpoint'),
+    formatCount(checkpoints, 'checkpoint'),
   ]
-  return `${what.join(', ')}, of ${counted(accounts, 'account')}`
+  return `${what.join(', ')}, of ${formatCount(accounts, 'account')}`
 }

@@ -1,20 +1,18 @@
 import { hostname } from 'node:os'
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, given } from '../../cli/action.ts'
-import { instanceOf } from '../../cli/instance.ts'
-import { type SignInOptions, scopeFlag, signIn, signInOptions } from '../../cli/sign-in.ts'
+import { action, nonEmpty } from '../../cli/action.ts'
+import { instanceLabel } from '../../cli/messages.ts'
+import { addScopeFlag, type SignInOptions, signIn, signInOptions } from '../../cli/sign-in.ts'
 import type { Client } from '../../client/client.ts'
 import type { Context } from '../../context.ts'
 import { KeyDraft, keys } from '../../contract/keys.ts'
 import { usageError } from '../../errors/errors.ts'
 import { readText } from '../../io/input.ts'
-import { askHidden, canAsk } from '../../io/prompt.ts'
+import { canPrompt, promptHidden } from '../../io/prompt.ts'
 import { isKey, maskKey } from '../../settings/key.ts'
-import { checkProfileName } from '../../settings/place.ts'
-import { requireBaseUrl } from '../../settings/settings.ts'
-import type { Profile } from '../../settings/store.ts'
-import { saveProfile } from '../../settings/store-write.ts'
+import { checkProfileName, requireBaseUrl } from '../../settings/settings.ts'
+import { type Profile, saveProfile } from '../../settings/store.ts'
 
 interface OwnKeyOptions extends SignInOptions {
   readonly keyName: string | undefined
@@ -32,7 +30,7 @@ async function makeOwnKey(
   const name = keyName ?? `consentctl@${hostname()}`.slice(0, 100)
   const api = await signIn(ctx, who)
   const key = await api.call(keys.create, { body: { name, scopes: scope } })
-  await ctx.say(`created key ${key.id} (${name}) on ${instanceOf(ctx)}`)
+  await ctx.say(`created key ${key.id} (${name}) on ${instanceLabel(ctx)}`)
   try {
     await store(key.key, { email })
   } catch (error) {
@@ -58,14 +56,14 @@ async function takeBack(ctx: Context, api: Client, id: string): Promise<void> {
 const Options = z.strictObject({
   ...signInOptions,
   withKey: z.literal(true).optional(),
-  site: given.optional(),
+  site: nonEmpty.optional(),
   keyName: KeyDraft.shape.name.optional(),
   scope: KeyDraft.shape.scopes,
 })
 
 /** `auth login`: stores a key that the instance accepts, with the address it is for. */
 export function login(command: Command, ctx: Context): void {
-  scopeFlag(
+  addScopeFlag(
     command
       .option('--with-key', 'read the key from standard input instead of asking for it')
       .option('--email <address>', 'sign in and make a new key, instead of asking for one')
@@ -125,7 +123,7 @@ async function readKey(ctx: Context, withKey: true | undefined): Promise<string>
 }
 
 async function askForKey(ctx: Context): Promise<string> {
-  if (!canAsk(ctx.io))
-    throw usageError('nobody can be asked for the key here', 'pipe it in: consentctl auth login --with-key')
-  return (await askHidden(ctx.io, 'API key (not shown): ')).trim()
+  if (!canPrompt(ctx.io))
+    throw usageError('cannot prompt for the key: stdin and stderr must be a terminal', 'use --with-key')
+  return (await promptHidden(ctx.io, 'API key (not shown): ')).trim()
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
-import { removeKey } from '../../settings/store-write.ts'
+import { removeKey } from '../../settings/store.ts'
 
 /** `auth logout`: forgets a stored key; the key itself stays valid until it is revoked. */
 export function logout(command: Command, ctx: Context): void {

@@ -5,7 +5,7 @@ import { many, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { maskKey } from '../../settings/key.ts'
 import { requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
-import { settingView } from '../../views/config.ts'
+import { settingView } from '../../views/program.ts'
 
 /** `auth status`: which key would be sent where, and whether the instance accepts it. */
 export function status(command: Command, ctx: Context): void {

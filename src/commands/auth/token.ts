@@ -4,7 +4,7 @@ import { action } from '../../cli/action.ts'
 import { one } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
-import { tokenView } from '../../views/config.ts'
+import { tokenView } from '../../views/program.ts'
 
 /** `auth token`: the key itself, for the programs that need it. */
 export function token(command: Command, ctx: Context): void {

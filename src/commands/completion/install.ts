@@ -6,9 +6,8 @@ import { action } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
 import { scripts } from '../../docs/completion/scripts.ts'
 import { type ShellName, shellNames } from '../../docs/completion/shells.ts'
-import { describeTree } from '../../docs/tree.ts'
 import { settingsError, usageError } from '../../errors/errors.ts'
-import { ask, canAsk, declinedError } from '../../io/prompt.ts'
+import { canPrompt, declinedError, prompt } from '../../io/prompt.ts'
 
 const Options = z.strictObject({
   operands: z.tuple([z.enum(shellNames)]).optional(),
@@ -21,7 +20,7 @@ export function install(command: Command, ctx: Context): void {
     .addArgument(
       new Argument('[shell]', 'the shell; the one that SHELL names if not given').choices([...shellNames]),
     )
-    .option('-y, --yes', 'do not ask; needed where nobody can be asked')
+    .option('-y, --yes', 'skip the confirmation prompt')
     .addHelpText(
       'after',
       `
@@ -36,7 +35,7 @@ Examples:
       action(ctx, Options, async (_, { operands, yes }) => {
         const shell = operands?.[0] ?? shellOf(ctx)
         const { file, hint } = placeOf(ctx, shell)
-        const script = scripts[shell](await describeTree())
+        const script = scripts[shell](await ctx.describeCommands())
         const before = contentOf(file)
         if (before === script) {
           await ctx.say(`${file} is up to date`)
@@ -99,8 +98,7 @@ function contentOf(file: string): string | null {
 }
 
 async function confirmed({ io, interruption }: Context, file: string, isThere: boolean): Promise<void> {
-  if (!canAsk(io))
-    throw usageError('nobody can be asked here whether to write a file', 'add --yes if you are sure')
-  const answer = await ask(io, `${isThere ? 'Replace' : 'Write'} ${file}? [y/N] `, interruption)
+  if (!canPrompt(io)) throw usageError('cannot prompt: stdin and stderr must be a terminal', 'use --yes')
+  const answer = await prompt(io, `${isThere ? 'Replace' : 'Write'} ${file}? [y/N] `, interruption)
   if (!/^y(es)?$/i.test(answer.trim())) throw declinedError()
 }

@@ -4,7 +4,6 @@ import { action } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
 import { scripts } from '../../docs/completion/scripts.ts'
 import type { ShellName } from '../../docs/completion/shells.ts'
-import { describeTree } from '../../docs/tree.ts'
 
 /** How each shell reads them for one session, and the file where it looks for them in every one. */
 const uses: Record<ShellName, readonly [once: string, file: string]> = {
@@ -31,7 +30,7 @@ Examples:
       )
       .action(
         action(ctx, z.strictObject({}), async () => {
-          await ctx.io.out.write(scripts[shell](await describeTree()))
+          await ctx.io.out.write(scripts[shell](await ctx.describeCommands()))
           return undefined
         }),
       )

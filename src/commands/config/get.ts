@@ -1,14 +1,14 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, given } from '../../cli/action.ts'
+import { action, nonEmpty } from '../../cli/action.ts'
 import { one } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { CliError, exit } from '../../errors/errors.ts'
-import { valueView } from '../../views/config.ts'
+import { valueView } from '../../views/program.ts'
 import { unknownKey } from './keys.ts'
 import { settingRows } from './rows.ts'
 
-const Options = z.strictObject({ operands: z.tuple([given]) })
+const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
 
 /** `config get`: the value of one setting alone, for scripts. */
 export function get(command: Command, ctx: Context): void {

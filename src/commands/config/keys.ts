@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type CliError, usageError } from '../../errors/errors.ts'
-import { normalizeUrl } from '../../settings/address.ts'
+import { parseBaseUrl } from '../../settings/settings.ts'
 import type { Profile } from '../../settings/store.ts'
 
 /** The known name that a text was probably meant to be; null where none is near. */
@@ -31,7 +31,7 @@ function editDistance(from: string, to: string): number {
 /** What a profile can hold, and how its text is checked; each throws a usage error. */
 export const profileKeys: { readonly [Key in keyof Profile]-?: (text: string) => NonNullable<Profile[Key]> } =
   {
-    base_url: text => normalizeUrl(text, 'base_url'),
+    base_url: text => parseBaseUrl(text, 'base_url'),
     site: text =>
       matching('site', text, /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i, 'the id of a site: a UUID'),
     email: text => matching('email', text, /^[^\s@]+@[^\s@]+$/, 'an e-mail address'),

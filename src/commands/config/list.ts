@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { action } from '../../cli/action.ts'
 import { many, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
-import { settingView } from '../../views/config.ts'
+import { settingView } from '../../views/program.ts'
 import { settingRows } from './rows.ts'
 
 /** `config list`: every setting with its source; a key by its last characters. */

@@ -5,7 +5,7 @@ import { action } from '../../cli/action.ts'
 import { many, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { configFile, credentialsFile } from '../../settings/store.ts'
-import { pathView } from '../../views/config.ts'
+import { pathView } from '../../views/program.ts'
 
 /** `config path`: where the files are, whether they exist or not. */
 export function path(command: Command, ctx: Context): void {

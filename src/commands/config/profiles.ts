@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../../cli/action.ts'
-import { countedRows } from '../../cli/output.ts'
+import { countedList } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
-import { locate, requireFolder } from '../../settings/place.ts'
+import { readConfiguration, requireConfigFolder } from '../../settings/settings.ts'
 import { type Credentials, own, type Profile, readCredentials } from '../../settings/store.ts'
-import { profileView } from '../../views/config.ts'
+import { profileView } from '../../views/program.ts'
 
 /** `config profiles`: every stored instance, and whether there is a key for it. */
 export function profiles(command: Command, ctx: Context): void {
@@ -19,9 +19,9 @@ Examples:
     )
     .action(
       action(ctx, z.strictObject({}), profileView, async () => {
-        const place = locate(ctx.globals, ctx.host)
+        const place = readConfiguration(ctx.globals, ctx.host)
         const credentials = readCredentials(
-          requireFolder(place),
+          requireConfigFolder(place),
           message => void ctx.warn(`warning: ${message}`),
         )
         const rows = Object.entries(place.config.profiles).map(([name, profile]) => ({
@@ -33,7 +33,7 @@ Examples:
           protected: profile.protected ?? false,
           key: keyOf(profile, own(credentials, name)),
         }))
-        return countedRows(ctx, profileView, rows, 'profile')
+        return countedList(ctx, profileView, rows, 'profile')
       }),
     )
 }

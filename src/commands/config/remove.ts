@@ -1,13 +1,12 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, given } from '../../cli/action.ts'
+import { action, nonEmpty } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
 import { usageError } from '../../errors/errors.ts'
-import { locate, requireFolder, unknownProfile } from '../../settings/place.ts'
-import { own } from '../../settings/store.ts'
-import { removeProfile } from '../../settings/store-write.ts'
+import { readConfiguration, requireConfigFolder, unknownProfile } from '../../settings/settings.ts'
+import { own, removeProfile } from '../../settings/store.ts'
 
-const Options = z.strictObject({ operands: z.tuple([given]) })
+const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
 
 /** `config remove`: forgets a profile and its key; the key itself stays valid until it is revoked. */
 export function remove(command: Command, ctx: Context): void {
@@ -25,8 +24,8 @@ Examples:
     )
     .action(
       action(ctx, Options, async (_, { operands: [name] }) => {
-        const place = locate(ctx.globals, ctx.host)
-        const folder = requireFolder(place)
+        const place = readConfiguration(ctx.globals, ctx.host)
+        const folder = requireConfigFolder(place)
         const profile = own(place.config.profiles, name)
         if (!profile) throw unknownProfile({ value: name, source: 'what was given' }, place.config)
         if (profile.protected)

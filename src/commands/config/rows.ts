@@ -1,15 +1,15 @@
-import { formatOf } from '../../cli/action.ts'
+import { chooseFormat } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
 import { configFolder, type Folder, stateFolder } from '../../settings/folders.ts'
 import { maskKey } from '../../settings/key.ts'
-import { locate, type Sourced, sourced } from '../../settings/place.ts'
+import { readConfiguration, type Sourced, sourced } from '../../settings/settings.ts'
 import { own } from '../../settings/store.ts'
-import type { SettingRow } from '../../views/config.ts'
+import type { SettingRow } from '../../views/program.ts'
 
 /** Every setting, its value and where that comes from; a key by its last characters. */
 export function settingRows(ctx: Context): SettingRow[] {
   const { settings, globals, host } = ctx
-  const { config, profile } = locate(globals, host)
+  const { config, profile } = readConfiguration(globals, host)
   const { isProtected, allowHttp, apiKey } = settings
   const stored = own(config.profiles, profile.value)
   const from = `profile ${profile.value}`
@@ -41,7 +41,7 @@ export function settingRows(ctx: Context): SettingRow[] {
     ),
     row('allow_http', hosts ? { value: hosts, source: 'CONSENTCTL_ALLOW_HTTP' } : null),
     row('error_format', errorFormat ? { value: errorFormat, source: 'CONSENTCTL_ERROR_FORMAT' } : null),
-    row('output', { value: formatOf(ctx), source: asked ? 'flag' : 'default' }),
+    row('output', { value: chooseFormat(ctx), source: asked ? 'flag' : 'default' }),
   ]
 }
 

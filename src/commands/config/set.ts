@@ -1,22 +1,21 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, given } from '../../cli/action.ts'
+import { action, nonEmpty } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
 import { usageError } from '../../errors/errors.ts'
-import { originOf } from '../../settings/address.ts'
 import {
   checkProfileName,
-  isNamed,
-  locate,
-  requireFolder,
+  isExplicit,
+  originOf,
+  readConfiguration,
+  requireConfigFolder,
   type Sourced,
   unknownProfile,
-} from '../../settings/place.ts'
-import { type Config, own, type Profile, readCredentials } from '../../settings/store.ts'
-import { changeConfig } from '../../settings/store-write.ts'
+} from '../../settings/settings.ts'
+import { type Config, changeConfig, own, type Profile, readCredentials } from '../../settings/store.ts'
 import { keyNamed, type ProfileKey, profileKeys } from './keys.ts'
 
-const Options = z.strictObject({ operands: z.tuple([given, given]) })
+const Options = z.strictObject({ operands: z.tuple([nonEmpty, nonEmpty]) })
 
 /** `config set`: one thing that a profile holds, or which profile is the default one. */
 export function set(command: Command, ctx: Context): void {
@@ -42,8 +41,8 @@ Examples:
     .action(
       action(ctx, Options, async (_, { operands: [name, text] }) => {
         const key = keyNamed(name)
-        const place = locate(ctx.globals, ctx.host)
-        const folder = requireFolder(place)
+        const place = readConfiguration(ctx.globals, ctx.host)
+        const folder = requireConfigFolder(place)
         if (key === 'profile') {
           await changeConfig(folder, config => withDefault(config, text))
           await ctx.say(`the default profile is ${text}`)
@@ -66,7 +65,7 @@ function withDefault(config: Config, name: string): Config {
 function withSetting(config: Config, profile: Sourced, key: ProfileKey, value: string | boolean): Config {
   const name = profile.value
   const stored: Profile | undefined = own(config.profiles, name)
-  if (!stored && key !== 'base_url' && isNamed(profile)) throw unknownProfile(profile, config)
+  if (!stored && key !== 'base_url' && isExplicit(profile)) throw unknownProfile(profile, config)
   if (!stored) checkProfileName(name)
   if (key === 'key_command' && !stored?.base_url) {
     throw usageError(

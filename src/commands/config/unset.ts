@@ -1,13 +1,18 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, given } from '../../cli/action.ts'
+import { action, nonEmpty } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
-import { isNamed, locate, requireFolder, type Sourced, unknownProfile } from '../../settings/place.ts'
-import { type Config, own, type Profile } from '../../settings/store.ts'
-import { changeConfig } from '../../settings/store-write.ts'
+import {
+  isExplicit,
+  readConfiguration,
+  requireConfigFolder,
+  type Sourced,
+  unknownProfile,
+} from '../../settings/settings.ts'
+import { type Config, changeConfig, own, type Profile } from '../../settings/store.ts'
 import { keyNamed, type ProfileKey } from './keys.ts'
 
-const Options = z.strictObject({ operands: z.tuple([given]) })
+const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
 
 /** `config unset`: takes one thing out of a profile, or leaves no profile the default one. */
 export function unset(command: Command, ctx: Context): void {
@@ -28,8 +33,8 @@ Examples:
     .action(
       action(ctx, Options, async (_, { operands: [name] }) => {
         const key = keyNamed(name)
-        const place = locate(ctx.globals, ctx.host)
-        await changeConfig(requireFolder(place), config => without(config, place.profile, key))
+        const place = readConfiguration(ctx.globals, ctx.host)
+        await changeConfig(requireConfigFolder(place), config => without(config, place.profile, key))
         await ctx.say(
           key === 'profile'
             ? 'no profile is the default one'
@@ -46,7 +51,7 @@ function without(config: Config, profile: Sourced, key: ProfileKey | 'profile'):
     return rest
   }
   const stored: Profile | undefined = own(config.profiles, profile.value)
-  if (!stored && isNamed(profile)) throw unknownProfile(profile, config)
+  if (!stored && isExplicit(profile)) throw unknownProfile(profile, config)
   if (!stored) return config
   const { [key]: _, ...rest } = stored
   return { ...config, profiles: { ...config.profiles, [profile.value]: rest } }

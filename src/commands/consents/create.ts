@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, given } from '../../cli/action.ts'
-import { rehearsed, unlessDry } from '../../cli/dry-run.ts'
-import { instanceOf } from '../../cli/instance.ts'
+import { action, nonEmpty } from '../../cli/action.ts'
+import { dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
+import { instanceLabel } from '../../cli/messages.ts'
 import { one } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { consents } from '../../contract/consents.ts'
@@ -14,15 +14,15 @@ import { bulkFlagOptions, bulkFlags, bulkOptions } from './import/flags.ts'
 
 const Options = z.strictObject({
   ...acceptance,
-  site: given.optional(),
-  consentId: given.optional(),
-  subject: given.optional(),
+  site: nonEmpty.optional(),
+  consentId: nonEmpty.optional(),
+  subject: nonEmpty.optional(),
   policyVersion: z
     .string()
     .regex(/^\d{1,10}$/, 'must be a whole number')
     .transform(Number)
     .optional(),
-  ipAddress: given.optional(),
+  ipAddress: nonEmpty.optional(),
   userAgent: z.string().optional(),
   ...bulkFlagOptions,
 })
@@ -48,7 +48,7 @@ Examples:
 
 /** A file's lines have their results, one record is shown itself, and one that is not sent, its request. */
 const viewOf = ({ file, resume, dryRun }: z.output<typeof Options>) =>
-  (file ?? resume) !== undefined ? bulkView : unlessDry(consentView)({ dryRun })
+  (file ?? resume) !== undefined ? bulkView : viewUnlessDryRun(consentView)({ dryRun })
 
 /** `create`: one record from flags, or one for each line of a file. */
 export function create(command: Command, ctx: Context): void {
@@ -85,9 +85,9 @@ export function create(command: Command, ctx: Context): void {
         }
         if (body.accepted === undefined && ctx.io.err.isTerminal)
           await ctx.say('note: without --accepted or --refused the record says "not accepted"')
-        if (fields.dryRun) return rehearsed(ctx, [{ endpoint: consents.create, body }])
+        if (fields.dryRun) return dryRunOutput(ctx, [{ endpoint: consents.create, body }])
         const record = await ctx.api.consents.create({ body })
-        await ctx.say(`created 1 record on ${instanceOf(ctx)}`)
+        await ctx.say(`created 1 record on ${instanceLabel(ctx)}`)
         return one(consentView, record, { mutates: true })
       }),
     )

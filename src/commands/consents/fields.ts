@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { collect, given } from '../../cli/action.ts'
+import { collect, nonEmpty } from '../../cli/action.ts'
 import { Preferences, parseExactJson } from '../../contract/json.ts'
 import { dataError, usageError } from '../../errors/errors.ts'
 import { nameOf, readText } from '../../io/input.ts'
@@ -13,7 +13,7 @@ export const acceptance = {
   accepted: z.literal(true).optional(),
   refused: z.literal(true).optional(),
   pref: z.array(z.string()).optional(),
-  preferences: given.optional(),
+  preferences: nonEmpty.optional(),
 }
 
 export interface Acceptance {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, given, Ids } from '../../cli/action.ts'
-import { expandIds, forEach } from '../../cli/ids.ts'
+import { action, Ids, nonEmpty } from '../../cli/action.ts'
+import { expandIds, runForEach } from '../../cli/ids.ts'
 import { many } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { consentView } from '../../views/consent.ts'
@@ -10,7 +10,7 @@ import { atOf } from './at.ts'
 const Options = z.strictObject({
   operands: Ids,
   includeDeleted: z.literal(true).optional(),
-  at: given.optional(),
+  at: nonEmpty.optional(),
 })
 
 /** `get`: records by their ids, as they are or were. */
@@ -33,7 +33,7 @@ Examples:
         const ids = await expandIds(ctx, operands)
         const query = includeDeleted ? { include_deleted: true } : {}
         const read = moment ?? ((id: string) => ctx.api.consents.get({ params: { id }, query }))
-        const { pages, exit } = forEach(ctx, ids, async id => [await read(id)])
+        const { pages, exit } = runForEach(ctx, ids, async id => [await read(id)])
         return many(consentView, pages, { exit, single: operands.length === 1 && operands[0] !== '-' })
       }),
     )

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, Ids } from '../../cli/action.ts'
-import { expandIds, forEach } from '../../cli/ids.ts'
-import { many, type Output, tellInvalid } from '../../cli/output.ts'
+import { expandIds, runForEach } from '../../cli/ids.ts'
+import { many, type Output, reportInvalid } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { exit } from '../../errors/errors.ts'
 import { auditView } from '../../views/consent.ts'
@@ -36,7 +36,7 @@ Examples:
         async (_, { operands, verify }) => {
           const ids = await expandIds(ctx, operands)
           if (verify) return await verified(ctx, ids)
-          const { pages, exit } = forEach(ctx, ids, id => historyOf(ctx, id))
+          const { pages, exit } = runForEach(ctx, ids, id => historyOf(ctx, id))
           return many(auditView, pages, { exit })
         },
       ),
@@ -50,7 +50,7 @@ async function historyOf(ctx: Context, id: string) {
 async function verified(ctx: Context, ids: readonly string[]): Promise<Output<VerificationRow>> {
   const { verifyAudit } = await import('../../evidence/history.ts')
   let wrong = 0
-  const { pages, exit: exitOf } = forEach(ctx, ids, async id => {
+  const { pages, exit: exitOf } = runForEach(ctx, ids, async id => {
     const entries = await historyOf(ctx, id)
     const { result, detail } = verifyAudit(id.toLowerCase(), entries)
     if (result !== 'ok') wrong += 1
@@ -60,7 +60,7 @@ async function verified(ctx: Context, ids: readonly string[]): Promise<Output<Ve
     exit: () => (wrong > 0 ? exit.rejected : exitOf()),
     footer: async () => {
       if (wrong > 0)
-        await tellInvalid(
+        await reportInvalid(
           ctx,
           `${wrong} of ${ids.length} histories ${wrong === 1 ? 'does' : 'do'} not verify`,
         )

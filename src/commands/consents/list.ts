@@ -1,10 +1,9 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, Count, formatOf, given } from '../../cli/action.ts'
-import { resumeCommand } from '../../cli/command-line.ts'
-import { counted } from '../../cli/instance.ts'
+import { action, Count, chooseFormat, nonEmpty } from '../../cli/action.ts'
+import { formatCount, resumeCommand } from '../../cli/messages.ts'
 import { many, type Output } from '../../cli/output.ts'
-import { firstInstant, lastInstant } from '../../cli/time.ts'
+import { endInstant, startInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import type { ConsentQuery } from '../../contract/index.ts'
 import { exit, Resumable, usageError } from '../../errors/errors.ts'
@@ -14,15 +13,15 @@ import { type ConsentRow, consentView, consentViewWithDeleted } from '../../view
 import { acceptedOf } from './fields.ts'
 
 const Options = z.strictObject({
-  site: given.optional(),
-  subject: given.optional(),
-  consentId: given.optional(),
+  site: nonEmpty.optional(),
+  subject: nonEmpty.optional(),
+  consentId: nonEmpty.optional(),
   accepted: z.literal(true).optional(),
   refused: z.literal(true).optional(),
-  from: given.optional(),
-  to: given.optional(),
-  at: given.optional(),
-  cursor: given.optional(),
+  from: nonEmpty.optional(),
+  to: nonEmpty.optional(),
+  at: nonEmpty.optional(),
+  cursor: nonEmpty.optional(),
   includeDeleted: z.literal(true).optional(),
   limit: Count.optional(),
   all: z.literal(true).optional(),
@@ -71,7 +70,7 @@ Examples:
 async function run(ctx: Context, options: ListOptions): Promise<Output<ConsentRow>> {
   const { all, includeDeleted, maxRequests = Number.POSITIVE_INFINITY, concurrency } = options
   if (all && options.limit !== undefined) throw usageError('--all and --limit exclude each other')
-  const isScreen = formatOf(ctx) === 'table' && ctx.io.out.isTerminal && ctx.globals.out === undefined
+  const isScreen = chooseFormat(ctx) === 'table' && ctx.io.out.isTerminal && ctx.globals.out === undefined
   const limit = options.limit ?? (isScreen && !all ? screenful : Number.POSITIVE_INFINITY)
   const now = new Date()
   const query: ConsentQuery = {
@@ -79,8 +78,8 @@ async function run(ctx: Context, options: ListOptions): Promise<Output<ConsentRo
     subject_id: options.subject,
     consent_id: options.consentId,
     accepted: acceptedOf(options),
-    from: options.from && firstInstant(options.from, now),
-    to: options.to && lastInstant(options.to, now),
+    from: options.from && startInstant(options.from, now),
+    to: options.to && endInstant(options.to, now),
     include_deleted: includeDeleted,
     cursor: options.cursor,
   }
@@ -142,8 +141,8 @@ function printPages(
     }
   }
   const footer = async () => {
-    if (next !== null) await ctx.warn(`${counted(shown)}; there are more: ${commandFrom(next)}`)
-    else if (ctx.io.out.isTerminal) await ctx.say(counted(shown))
+    if (next !== null) await ctx.warn(`${formatCount(shown)}; there are more: ${commandFrom(next)}`)
+    else if (ctx.io.out.isTerminal) await ctx.say(formatCount(shown))
   }
   return many(view, rows(), { footer, exit: () => (untold > 0 ? exit.partial : exit.done) })
 }

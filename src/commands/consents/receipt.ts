@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { Ids, textAction } from '../../cli/action.ts'
-import { instanceOf, offered } from '../../cli/instance.ts'
+import { callIfOffered, instanceLabel } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import { consents } from '../../contract/consents.ts'
 import { CliError, exit } from '../../errors/errors.ts'
@@ -26,8 +26,8 @@ Examples:
     .action(
       textAction(ctx, Options, async ({ api }, { operands: [id = ''] }) => {
         const ask = () => api.text(consents.receipt, { params: { id } })
-        const text = await offered(api, consents.receipt, ask, {
-          message: `${instanceOf(ctx)} issues no receipts`,
+        const text = await callIfOffered(api, consents.receipt, ask, {
+          message: `${instanceLabel(ctx)} issues no receipts`,
           hint: 'consentctl history shows what it knows of a record',
         })
         requireReceipt(ctx, text, id)
@@ -46,7 +46,7 @@ function requireReceipt(ctx: Context, text: string, id: string): void {
   throw new CliError(
     'unexpected_answer',
     exit.usage,
-    `the answer of ${instanceOf(ctx)} is no receipt: it ${problem}`,
+    `the answer of ${instanceLabel(ctx)} is no receipt: it ${problem}`,
     {
       hint: 'check the address of the instance: consentctl config list',
     },

@@ -1,10 +1,16 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, Ids } from '../../cli/action.ts'
-import { checkCount, confirm, isToAsk, sureFlags, sureOptions } from '../../cli/confirm.ts'
-import { dryRunFlag, dryRunOption, rehearsed, unlessDry } from '../../cli/dry-run.ts'
-import { expandIds, forEach } from '../../cli/ids.ts'
-import { counted, instanceOf } from '../../cli/instance.ts'
+import {
+  addConfirmFlags,
+  confirmOptions,
+  mustPrompt,
+  promptToConfirm,
+  requireConfirmedCount,
+} from '../../cli/confirm.ts'
+import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
+import { expandIds, runForEach } from '../../cli/ids.ts'
+import { formatCount, instanceLabel } from '../../cli/messages.ts'
 import { many } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { consents } from '../../contract/consents.ts'
@@ -15,15 +21,15 @@ import { type ConsentRow, consentView } from '../../views/consent.ts'
 
 const Options = z.strictObject({
   ...dryRunOption,
-  ...sureOptions,
+  ...confirmOptions,
   operands: Ids,
   ignoreMissing: z.literal(true).optional(),
 })
 
 /** `rm`: deletes records logically, after a look at them. */
 export function rm(command: Command, ctx: Context): void {
-  dryRunFlag(
-    sureFlags(
+  addDryRunFlag(
+    addConfirmFlags(
       command.argument('<id...>', 'ids of records; - reads them from standard input'),
       'record',
     ).option('--ignore-missing', 'pass over ids that no record has, or none any more'),
@@ -45,12 +51,13 @@ Examples:
       action(
         ctx,
         Options,
-        unlessDry(consentView),
+        viewUnlessDryRun(consentView),
         async (_, { operands, ignoreMissing, dryRun, ...sure }) => {
-          const asks = !dryRun && isToAsk(ctx, sure, 'delete', operands.includes('-'))
+          const asks =
+            !dryRun && mustPrompt(ctx, sure, { action: 'delete', stdinInUse: operands.includes('-') })
           const ids = await expandIds(ctx, operands)
           if (dryRun)
-            return rehearsed(
+            return dryRunOutput(
               ctx,
               ids.map(id => ({ endpoint: consents.remove, params: { id } })),
             )
@@ -59,14 +66,14 @@ Examples:
             const there = new Set(found.map(({ id }) => id))
             const missing = ids.filter(id => !there.has(id))
             if (missing.length > 0) await ctx.say(`not there: ${missing.join(', ')}`)
-            checkCount(sure, found.length, 'record', 'deleted')
+            requireConfirmedCount(sure, found.length, 'record', 'deleted')
             if (asks && found.length > 0) await confirmed(ctx, found)
           }
-          const { pages, exit: exitOfAll } = forEach(
+          const { pages, exit: exitOfAll } = runForEach(
             ctx,
             ids,
             id => remove(ctx, id, ignoreMissing),
-            done => ctx.say(`deleted ${counted(done)} on ${instanceOf(ctx)}`),
+            done => ctx.say(`deleted ${formatCount(done)} on ${instanceLabel(ctx)}`),
           )
           return many(consentView, pages, {
             mutates: true,
@@ -106,10 +113,10 @@ async function confirmed(ctx: Context, records: readonly Consent[]): Promise<voi
   const counts = new Map<string, number>()
   for (const { site_id } of records)
     counts.set(site_id ?? '(none)', (counts.get(site_id ?? '(none)') ?? 0) + 1)
-  await confirm(ctx, consentView, records, {
+  await promptToConfirm(ctx, consentView, records, {
     action: 'delete',
     noun: 'record',
-    where: instanceOf(ctx),
+    where: instanceLabel(ctx),
     counts,
   })
 }

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, Ids } from '../../cli/action.ts'
-import { dryRunFlag, dryRunOption, rehearsed, unlessDry } from '../../cli/dry-run.ts'
-import { instanceOf } from '../../cli/instance.ts'
+import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
+import { instanceLabel } from '../../cli/messages.ts'
 import { one } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { consents } from '../../contract/consents.ts'
@@ -23,7 +23,7 @@ type JsonObject = Readonly<Record<string, unknown>>
 
 /** `update`: what a record accepts. Preferences are merged into what is there unless they are to replace it. */
 export function update(command: Command, ctx: Context): void {
-  acceptanceFlags(dryRunFlag(command.argument('<id>', 'the id of the record')))
+  acceptanceFlags(addDryRunFlag(command.argument('<id>', 'the id of the record')))
     .option('--replace-preferences', 'drop the preferences that are not given')
     .addHelpText(
       'after',
@@ -33,7 +33,7 @@ Examples:
   $ consentctl update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --pref marketing=false`,
     )
     .action(
-      action(ctx, Options, unlessDry(consentView), async (_, options) => {
+      action(ctx, Options, viewUnlessDryRun(consentView), async (_, options) => {
         const {
           operands: [id = ''],
           replacePreferences,
@@ -51,12 +51,12 @@ Examples:
         const before = given && !replacePreferences ? await ctx.api.consents.get({ params: { id } }) : null
         const preferences = given && { ...before?.preferences, ...given }
         const body = { accepted, preferences }
-        if (dryRun) return rehearsed(ctx, [{ endpoint: consents.update, params: { id }, body }])
+        if (dryRun) return dryRunOutput(ctx, [{ endpoint: consents.update, params: { id }, body }])
         const record = await ctx.api.consents.update({ params: { id }, body })
         const lines = before && differences(before, record)
         for (const line of lines ?? []) await ctx.say(line)
         await ctx.say(
-          `${lines?.length === 0 ? 'nothing to change in' : 'updated'} 1 record on ${instanceOf(ctx)}`,
+          `${lines?.length === 0 ? 'nothing to change in' : 'updated'} 1 record on ${instanceLabel(ctx)}`,
         )
         return one(consentView, record, { mutates: true })
       }),

@@ -1,6 +1,6 @@
 import { type Exit, exit } from '../../errors/errors.ts'
 import { explain } from '../../errors/explain.ts'
-import type { CheckRow } from '../../views/check.ts'
+import type { CheckRow } from '../../views/program.ts'
 
 /** A check, and the exit code that it ends the command with where it failed. */
 export interface Checked {

@@ -1,11 +1,17 @@
 import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import packageJson from '../../../package.json' with { type: 'json' }
-import { counted } from '../../cli/instance.ts'
+import { formatCount } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import { exit } from '../../errors/errors.ts'
 import { configFolder, stateFolder } from '../../settings/folders.ts'
-import { configFile, credentialsFile, isOpen, readConfig, readCredentials } from '../../settings/store.ts'
+import {
+  configFile,
+  credentialsFile,
+  isOpenToOthers,
+  readConfig,
+  readCredentials,
+} from '../../settings/store.ts'
 import { type Checked, fail, ok, skip, tried, warn } from './check.ts'
 
 /** What can be said without the instance. The permissions come first: reading the keys mends them. */
@@ -29,7 +35,7 @@ function checkConfig(folder: string): Checked {
   const names = Object.keys(readConfig(folder).profiles)
   if (!existsSync(file)) return ok('config', `${file} is not there, and need not be`)
   if (!isWritable(folder)) return warn('config', `${folder} cannot be written`, 'see who owns it')
-  return ok('config', `${file}: ${counted(names.length, 'profile')}`)
+  return ok('config', `${file}: ${formatCount(names.length, 'profile')}`)
 }
 
 function checkCredentials(folder: string): Checked {
@@ -38,13 +44,13 @@ function checkCredentials(folder: string): Checked {
   if (!stats) return ok('credentials', `${file} is not there: no key is stored`)
   let mended = ''
   const count = Object.keys(readCredentials(folder, message => (mended = message))).length
-  if (isOpen(stats.mode) || mended)
+  if (isOpenToOthers(stats.mode) || mended)
     return warn(
       'credentials',
       mended || `${file} was open to others`,
       'revoke keys that others may have read',
     )
-  return ok('credentials', `${file}: ${counted(count, 'key')}, for you alone`)
+  return ok('credentials', `${file}: ${formatCount(count, 'key')}, for you alone`)
 }
 
 function checkState({ host: { env, platform } }: Context): Checked {
@@ -69,7 +75,7 @@ export function checkAuthorities({ settings, host: { env } }: Context): Checked 
   }
   if (file.value === '') return skip('ca_file', 'none but the usual authorities are trusted')
   const count = readPem(file.value)
-  if (count > 0) return ok('ca_file', `${file.value} (${file.source}): ${counted(count, 'certificate')}`)
+  if (count > 0) return ok('ca_file', `${file.value} (${file.source}): ${formatCount(count, 'certificate')}`)
   return fail(
     'ca_file',
     exit.usage,

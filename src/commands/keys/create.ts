@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, given } from '../../cli/action.ts'
-import { dryRunFlag, dryRunOption, rehearsed, unlessDry } from '../../cli/dry-run.ts'
-import { instanceOf } from '../../cli/instance.ts'
+import { action, nonEmpty } from '../../cli/action.ts'
+import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
+import { instanceLabel } from '../../cli/messages.ts'
 import { one } from '../../cli/output.ts'
-import { aboutSignIn, scopeFlag, signIn, signInFlags, signInOptions } from '../../cli/sign-in.ts'
-import { comingInstant } from '../../cli/time.ts'
+import { addScopeFlag, addSignInFlags, signIn, signInHelp, signInOptions } from '../../cli/sign-in.ts'
+import { futureInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { KeyDraft, keys } from '../../contract/keys.ts'
 import { newKeyView } from '../../views/account.ts'
@@ -15,14 +15,14 @@ const Options = z.strictObject({
   ...dryRunOption,
   name: KeyDraft.shape.name,
   scope: KeyDraft.shape.scopes,
-  expires: given.optional(),
+  expires: nonEmpty.optional(),
 })
 
 /** `keys create`: an API key, whose text is printed this once. */
 export function create(command: Command, ctx: Context): void {
-  signInFlags(
-    dryRunFlag(
-      scopeFlag(command.requiredOption('--name <name>', 'what you will know the key by')).option(
+  addSignInFlags(
+    addDryRunFlag(
+      addScopeFlag(command.requiredOption('--name <name>', 'what you will know the key by')).option(
         '--expires <time>',
         'until when it works: 90d from now, 2027-01-31 (to its end, UTC) or RFC 3339; for ever if not given',
       ),
@@ -30,7 +30,7 @@ export function create(command: Command, ctx: Context): void {
   )
     .addHelpText(
       'after',
-      `${aboutSignIn}
+      `${signInHelp}
 
 The key is printed this once: the instance keeps no more than a hash of it.
 
@@ -39,13 +39,18 @@ Examples:
   $ consentctl keys create --email privacy@example.com --name ci --expires 90d --json > key.json`,
     )
     .action(
-      action(ctx, Options, unlessDry(newKeyView), async (_, { name, scope, expires, dryRun, ...who }) => {
-        const body = { name, scopes: scope, expires_at: expires && comingInstant(expires, new Date()) }
-        if (dryRun) return rehearsed(ctx, [{ endpoint: keys.create, body }])
-        const api = await signIn(ctx, who)
-        const key = await api.call(keys.create, { body })
-        await ctx.say(`created key ${key.id} on ${instanceOf(ctx)}`)
-        return one(newKeyView, key, { mutates: true })
-      }),
+      action(
+        ctx,
+        Options,
+        viewUnlessDryRun(newKeyView),
+        async (_, { name, scope, expires, dryRun, ...who }) => {
+          const body = { name, scopes: scope, expires_at: expires && futureInstant(expires, new Date()) }
+          if (dryRun) return dryRunOutput(ctx, [{ endpoint: keys.create, body }])
+          const api = await signIn(ctx, who)
+          const key = await api.call(keys.create, { body })
+          await ctx.say(`created key ${key.id} on ${instanceLabel(ctx)}`)
+          return one(newKeyView, key, { mutates: true })
+        },
+      ),
     )
 }

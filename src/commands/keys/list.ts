@@ -1,18 +1,18 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../../cli/action.ts'
-import { countedRows } from '../../cli/output.ts'
-import { aboutSignIn, signIn, signInFlags, signInOptions } from '../../cli/sign-in.ts'
+import { countedList } from '../../cli/output.ts'
+import { addSignInFlags, signIn, signInHelp, signInOptions } from '../../cli/sign-in.ts'
 import type { Context } from '../../context.ts'
 import { keys } from '../../contract/keys.ts'
 import { keyView } from '../../views/account.ts'
 
 /** `keys list`: the API keys of the account, revoked ones too. */
 export function list(command: Command, ctx: Context): void {
-  signInFlags(command)
+  addSignInFlags(command)
     .addHelpText(
       'after',
-      `${aboutSignIn}
+      `${signInHelp}
 
 Examples:
   $ consentctl keys list --email privacy@example.com
@@ -22,7 +22,7 @@ Examples:
       action(ctx, z.strictObject(signInOptions), keyView, async (_, options) => {
         const api = await signIn(ctx, options)
         const { data } = await api.call(keys.list, {})
-        return countedRows(ctx, keyView, data, 'key')
+        return countedList(ctx, keyView, data, 'key')
       }),
     )
 }

@@ -1,28 +1,36 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, Ids } from '../../cli/action.ts'
-import { confirm as askFirst, checkCount, isToAsk, sureFlags, sureOptions } from '../../cli/confirm.ts'
-import { dryRunFlag, dryRunOption, rehearsed, unlessDry } from '../../cli/dry-run.ts'
-import { forEach } from '../../cli/ids.ts'
-import { counted, instanceOf } from '../../cli/instance.ts'
+import {
+  addConfirmFlags,
+  confirmOptions,
+  mustPrompt,
+  promptToConfirm,
+  requireConfirmedCount,
+} from '../../cli/confirm.ts'
+import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
+import { runForEach } from '../../cli/ids.ts'
+import { formatCount, instanceLabel } from '../../cli/messages.ts'
 import { many } from '../../cli/output.ts'
-import { aboutSignIn, signIn, signInFlags, signInOptions } from '../../cli/sign-in.ts'
+import { addSignInFlags, signIn, signInHelp, signInOptions } from '../../cli/sign-in.ts'
 import type { Client } from '../../client/client.ts'
 import type { Context } from '../../context.ts'
 import { type ApiKey, keys } from '../../contract/keys.ts'
 import { CliError, exit } from '../../errors/errors.ts'
 import { keyView } from '../../views/account.ts'
 
-const Options = z.strictObject({ ...signInOptions, ...dryRunOption, ...sureOptions, operands: Ids })
+const Options = z.strictObject({ ...signInOptions, ...dryRunOption, ...confirmOptions, operands: Ids })
 
 /** `keys revoke`: ends API keys, after a look at them. */
 export function revoke(command: Command, ctx: Context): void {
-  signInFlags(
-    dryRunFlag(sureFlags(command.argument('<id...>', 'ids of keys, as keys list shows them'), 'key')),
+  addSignInFlags(
+    addDryRunFlag(
+      addConfirmFlags(command.argument('<id...>', 'ids of keys, as keys list shows them'), 'key'),
+    ),
   )
     .addHelpText(
       'after',
-      `${aboutSignIn}
+      `${signInHelp}
 
 A revoked key is refused from now on, and for good. Without --yes the keys are shown first, and one is
 asked about with y/N, several by their number.
@@ -32,29 +40,38 @@ Examples:
   $ consentctl keys revoke 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --yes --password-stdin < password.txt`,
     )
     .action(
-      action(ctx, Options, unlessDry(keyView), async (_, { operands, dryRun, yes, confirm, ...who }) => {
-        const ids = [...new Set(operands)]
-        if (dryRun)
-          return rehearsed(
+      action(
+        ctx,
+        Options,
+        viewUnlessDryRun(keyView),
+        async (_, { operands, dryRun, yes, confirm, ...who }) => {
+          const ids = [...new Set(operands)]
+          if (dryRun)
+            return dryRunOutput(
+              ctx,
+              ids.map(id => ({ endpoint: keys.revoke, params: { id } })),
+            )
+          const asks = mustPrompt(ctx, { yes, confirm }, { action: 'revoke' })
+          const api = await signIn(ctx, who)
+          if (asks || confirm !== undefined) {
+            const found = await find(api, ids, !asks)
+            requireConfirmedCount({ confirm }, found.length, 'key', 'revoked')
+            if (asks)
+              await promptToConfirm(ctx, keyView, found, {
+                action: 'revoke',
+                noun: 'key',
+                where: instanceLabel(ctx),
+              })
+          }
+          const { pages, exit } = runForEach(
             ctx,
-            ids.map(id => ({ endpoint: keys.revoke, params: { id } })),
+            ids,
+            async id => [await api.call(keys.revoke, { params: { id } })],
+            done => ctx.say(`revoked ${formatCount(done, 'key')} on ${instanceLabel(ctx)}`),
           )
-        const asks = isToAsk(ctx, { yes, confirm }, 'revoke')
-        const api = await signIn(ctx, who)
-        if (asks || confirm !== undefined) {
-          const found = await find(api, ids, !asks)
-          checkCount({ confirm }, found.length, 'key', 'revoked')
-          if (asks)
-            await askFirst(ctx, keyView, found, { action: 'revoke', noun: 'key', where: instanceOf(ctx) })
-        }
-        const { pages, exit } = forEach(
-          ctx,
-          ids,
-          async id => [await api.call(keys.revoke, { params: { id } })],
-          done => ctx.say(`revoked ${counted(done, 'key')} on ${instanceOf(ctx)}`),
-        )
-        return many(keyView, pages, { mutates: true, exit, single: operands.length === 1 })
-      }),
+          return many(keyView, pages, { mutates: true, exit, single: operands.length === 1 })
+        },
+      ),
     )
 }
 

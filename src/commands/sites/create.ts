@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, Count, collect } from '../../cli/action.ts'
-import { dryRunFlag, dryRunOption, rehearsed, unlessDry } from '../../cli/dry-run.ts'
-import { instanceOf } from '../../cli/instance.ts'
+import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
+import { instanceLabel } from '../../cli/messages.ts'
 import { one } from '../../cli/output.ts'
-import { aboutSignIn, signIn, signInFlags, signInOptions } from '../../cli/sign-in.ts'
+import { addSignInFlags, signIn, signInHelp, signInOptions } from '../../cli/sign-in.ts'
 import type { Context } from '../../context.ts'
 import { RetentionDays, SiteDraft, sites } from '../../contract/sites.ts'
 import { PolicyVersion } from '../../contract/values.ts'
@@ -21,8 +21,8 @@ const Options = z.strictObject({
 
 /** `sites create`: a site, whose token is printed this once. */
 export function create(command: Command, ctx: Context): void {
-  signInFlags(
-    dryRunFlag(command)
+  addSignInFlags(
+    addDryRunFlag(command)
       .requiredOption('--name <name>', 'what people know the site by')
       .option('--policy-version <n>', 'the version of its policy (1)')
       .option('--origin <origin>', 'where its banner may be, such as https://shop.example; repeat', collect)
@@ -30,7 +30,7 @@ export function create(command: Command, ctx: Context): void {
   )
     .addHelpText(
       'after',
-      `${aboutSignIn}
+      `${signInHelp}
 
 The token is what the site's banner sends. It is printed this once: the instance keeps no more than a
 hash of it. A site without origins takes no consent from a page in a browser.
@@ -40,7 +40,7 @@ Examples:
   $ consentctl sites create --email privacy@example.com --name Blog --policy-version 3 --json > site.json`,
     )
     .action(
-      action(ctx, Options, unlessDry(newSiteView), async (_, options) => {
+      action(ctx, Options, viewUnlessDryRun(newSiteView), async (_, options) => {
         const { name, policyVersion, origin, retentionDays, dryRun, ...who } = options
         const body = {
           name,
@@ -48,10 +48,10 @@ Examples:
           allowed_origins: origin,
           retention_days: retentionDays,
         }
-        if (dryRun) return rehearsed(ctx, [{ endpoint: sites.create, body }])
+        if (dryRun) return dryRunOutput(ctx, [{ endpoint: sites.create, body }])
         const api = await signIn(ctx, who)
         const site = await api.call(sites.create, { body })
-        await ctx.say(`created site ${site.id} on ${instanceOf(ctx)}`)
+        await ctx.say(`created site ${site.id} on ${instanceLabel(ctx)}`)
         return one(newSiteView, site, { mutates: true })
       }),
     )

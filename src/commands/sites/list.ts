@@ -1,18 +1,18 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../../cli/action.ts'
-import { countedRows } from '../../cli/output.ts'
-import { aboutSignIn, signIn, signInFlags, signInOptions } from '../../cli/sign-in.ts'
+import { countedList } from '../../cli/output.ts'
+import { addSignInFlags, signIn, signInHelp, signInOptions } from '../../cli/sign-in.ts'
 import type { Context } from '../../context.ts'
 import { sites } from '../../contract/sites.ts'
 import { siteView } from '../../views/account.ts'
 
 /** `sites list`: the sites of the account. */
 export function list(command: Command, ctx: Context): void {
-  signInFlags(command)
+  addSignInFlags(command)
     .addHelpText(
       'after',
-      `${aboutSignIn}
+      `${signInHelp}
 
 Examples:
   $ consentctl sites list --email privacy@example.com
@@ -22,7 +22,7 @@ Examples:
       action(ctx, z.strictObject(signInOptions), siteView, async (_, options) => {
         const api = await signIn(ctx, options)
         const { data } = await api.call(sites.list, {})
-        return countedRows(ctx, siteView, data, 'site')
+        return countedList(ctx, siteView, data, 'site')
       }),
     )
 }

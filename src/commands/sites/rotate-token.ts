@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, Ids } from '../../cli/action.ts'
-import { confirm, isToAsk, sureOptions } from '../../cli/confirm.ts'
-import { dryRunFlag, dryRunOption, rehearsed, unlessDry } from '../../cli/dry-run.ts'
-import { instanceOf } from '../../cli/instance.ts'
+import { confirmOptions, mustPrompt, promptToConfirm } from '../../cli/confirm.ts'
+import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
+import { instanceLabel } from '../../cli/messages.ts'
 import { one } from '../../cli/output.ts'
-import { aboutSignIn, signIn, signInFlags, signInOptions } from '../../cli/sign-in.ts'
+import { addSignInFlags, signIn, signInHelp, signInOptions } from '../../cli/sign-in.ts'
 import type { Context } from '../../context.ts'
 import { sites, TokenRotation } from '../../contract/sites.ts'
 import { newTokenView, siteView } from '../../views/account.ts'
@@ -21,20 +21,20 @@ const Options = z.strictObject({
     .transform(Number)
     .pipe(TokenRotation.shape.overlap_hours.unwrap())
     .optional(),
-  yes: sureOptions.yes,
+  yes: confirmOptions.yes,
 })
 
 /** `sites rotate-token`: a new token for a site's banner; the ones before it end later, or at once after a question. */
 export function rotateToken(command: Command, ctx: Context): void {
-  signInFlags(
-    dryRunFlag(command)
+  addSignInFlags(
+    addDryRunFlag(command)
       .argument('<id>', 'the id of the site')
       .option('--overlap <hours>', 'for how long its tokens so far go on to work (24); 0 ends them at once')
-      .option('-y, --yes', 'do not ask, with --overlap 0; needed where nobody can be asked'),
+      .option('-y, --yes', 'with --overlap 0: skip the confirmation prompt'),
   )
     .addHelpText(
       'after',
-      `${aboutSignIn}
+      `${signInHelp}
 
 The new token is printed this once. Put it in the site's pages before the overlap is over: a page with
 an ended token records no consent. With --overlap 0, for a token that is misused, you are asked first.
@@ -44,7 +44,7 @@ Examples:
   $ consentctl sites rotate-token 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --json > token.json`,
     )
     .action(
-      action(ctx, Options, unlessDry(newTokenView), async (_, options) => {
+      action(ctx, Options, viewUnlessDryRun(newTokenView), async (_, options) => {
         const {
           operands: [id = ''],
           overlap,
@@ -53,15 +53,15 @@ Examples:
           ...who
         } = options
         const body = { overlap_hours: overlap }
-        if (dryRun) return rehearsed(ctx, [{ endpoint: sites.rotateToken, params: { id }, body }])
-        const asks = overlap === 0 && isToAsk(ctx, { yes }, 'end the token at once')
+        if (dryRun) return dryRunOutput(ctx, [{ endpoint: sites.rotateToken, params: { id }, body }])
+        const asks = overlap === 0 && mustPrompt(ctx, { yes }, { action: 'end the token at once' })
         const api = await signIn(ctx, who)
         if (asks) {
-          const question = { action: 'end the token of', noun: 'site', where: instanceOf(ctx) }
-          await confirm(ctx, siteView, [await findSite(api, id)], question)
+          const question = { action: 'end the token of', noun: 'site', where: instanceLabel(ctx) }
+          await promptToConfirm(ctx, siteView, [await findSite(api, id)], question)
         }
         const token = await api.call(sites.rotateToken, { params: { id }, body })
-        await ctx.say(`made a new token for site ${token.site_id} on ${instanceOf(ctx)}`)
+        await ctx.say(`made a new token for site ${token.site_id} on ${instanceLabel(ctx)}`)
         return one(newTokenView, token, { mutates: true })
       }),
     )

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, Count, collect, Ids } from '../../cli/action.ts'
-import { dryRunFlag, dryRunOption, rehearsed, unlessDry } from '../../cli/dry-run.ts'
-import { instanceOf } from '../../cli/instance.ts'
+import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
+import { instanceLabel } from '../../cli/messages.ts'
 import { one } from '../../cli/output.ts'
-import { aboutSignIn, signIn, signInFlags, signInOptions } from '../../cli/sign-in.ts'
+import { addSignInFlags, signIn, signInHelp, signInOptions } from '../../cli/sign-in.ts'
 import type { Client } from '../../client/client.ts'
 import type { Context } from '../../context.ts'
 import { RetentionDays, SiteDraft, sites } from '../../contract/sites.ts'
@@ -35,8 +35,8 @@ const Options = z.strictObject({
 
 /** `sites update`: its name, its policy version, its origins, its retention. */
 export function update(command: Command, ctx: Context): void {
-  signInFlags(
-    dryRunFlag(command)
+  addSignInFlags(
+    addDryRunFlag(command)
       .argument('<id>', 'the id of the site')
       .option('--name <name>', 'what people know it by')
       .option('--policy-version <n>', 'the version that new records refer to')
@@ -49,7 +49,7 @@ export function update(command: Command, ctx: Context): void {
   )
     .addHelpText(
       'after',
-      `${aboutSignIn}
+      `${signInHelp}
 
 Records keep the policy version they were made with; a new one is for those that come.
 
@@ -58,7 +58,7 @@ Examples:
   $ consentctl sites update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --add-origin https://www.shop.example`,
     )
     .action(
-      action(ctx, Options, unlessDry(siteView), async (_, options) => {
+      action(ctx, Options, viewUnlessDryRun(siteView), async (_, options) => {
         const {
           operands: [id = ''],
           email,
@@ -75,9 +75,9 @@ Examples:
           allowed_origins: await originsOf(ctx, api, id, changes),
           retention_days: changes.clearRetention ? null : changes.retentionDays,
         }
-        if (dryRun) return rehearsed(ctx, [{ endpoint: sites.update, params: { id }, body }])
+        if (dryRun) return dryRunOutput(ctx, [{ endpoint: sites.update, params: { id }, body }])
         const site = await api.call(sites.update, { params: { id }, body })
-        await ctx.say(`updated site ${site.id} on ${instanceOf(ctx)}`)
+        await ctx.say(`updated site ${site.id} on ${instanceLabel(ctx)}`)
         return one(siteView, site, { mutates: true })
       }),
     )

@@ -1,6 +1,5 @@
-import { commandLine } from '../../cli/command-line.ts'
-import { isHopeless, overall } from '../../cli/ids.ts'
-import { counted, instanceOf } from '../../cli/instance.ts'
+import { endsAll, overallExit } from '../../cli/ids.ts'
+import { formatCount, instanceLabel, subjectCommand } from '../../cli/messages.ts'
 import { many, type Output } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { eraseInBulk, erasesItself } from '../../erasure/bulk.ts'
@@ -47,7 +46,7 @@ async function* run(open: OpenJob, course: Course): AsyncGenerator<readonly Eras
       const verification = await verifyGone(ctx, job.header.subjects)
       await journal.requireHeld()
       stored = await receiptFor(ctx, job, verification)
-    } else course.exit = overall(job.done.size, course.failures)
+    } else course.exit = overallExit(job.done.size, course.failures)
   } catch (error) {
     course.exit = exitOf(error)
     await report(ctx, error)
@@ -104,7 +103,7 @@ function isBegunInBulk({ answers, lostAnswers }: Job): boolean {
 /** Tells of a failure, unless it is one that all others share: that is told once, at the end. */
 async function isFatal(ctx: Context, course: Course, { target, error }: Outcome): Promise<boolean> {
   const code = exitOf(error)
-  if (isHopeless(code) || code === exit.failure || explain(error).code === 'busy') {
+  if (endsAll(code) || code === exit.failure || explain(error).code === 'busy') {
     course.hopeless ??= error
     return true
   }
@@ -123,29 +122,29 @@ export async function tellReceipt(ctx: Context, { path, receipt }: StoredReceipt
   const erased = counts.deleted + counts.deleted_in_bulk
   const already = counts.already_gone > 0 ? `, ${counts.already_gone} gone already` : ''
   const unknown = counts.unknown > 0 ? `, ${counts.unknown} gone and not known by whom` : ''
-  const where = instanceOf(ctx)
+  const where = instanceLabel(ctx)
   const unseen = verification.deleted === null ? '; records deleted before were not shown' : ''
   const said: Partial<Record<typeof result, string>> = {
     no_data_held: `no data held on ${where}${unseen}`,
-    nothing_live: `nothing live on ${where}; ${counted(verification.deleted ?? 0)} deleted before, and held until the purge`,
+    nothing_live: `nothing live on ${where}; ${formatCount(verification.deleted ?? 0)} deleted before, and held until the purge`,
   }
   await ctx.say(
-    said[result] ?? `erased ${counted(erased)}${already}${unknown} on ${where}: ${receipt.statement}`,
+    said[result] ?? `erased ${formatCount(erased)}${already}${unknown} on ${where}: ${receipt.statement}`,
   )
   await ctx.say(`receipt ${number}: ${path}`)
   if (due_at !== null && due_at < receipt.finished_at.slice(0, 10))
     await ctx.warn(`the request was due on ${due_at}`)
   if (verification.live === 0) return exit.done
   const ids = verification.remaining.slice(0, 3).map(({ id }) => id)
-  await ctx.warn(`${counted(verification.live)} of the subject remained or came anew: ${ids.join(', ')}`)
+  await ctx.warn(`${formatCount(verification.live)} of the subject remained or came anew: ${ids.join(', ')}`)
   await ctx.warn('to erase them too, run the same command once more')
   return exit.partial
 }
 
 async function tellResumption({ ctx, job }: OpenJob): Promise<void> {
   const { targets, done, isErased } = job
-  const left = `${targets.size - done.size} of ${counted(targets.size)}`
+  const left = `${targets.size - done.size} of ${formatCount(targets.size)}`
   const what = !isErased && isBulkJob(job) ? 'the records are not all' : `${left} not`
-  const command = commandLine(ctx, 'resume', job.header.job)
+  const command = subjectCommand(ctx, 'resume', job.header.job)
   await ctx.warn(`${what} erased yet, and there is no receipt; to go on: ${command}`)
 }

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { given } from '../../cli/action.ts'
-import { sureFlags, sureOfAnyOptions } from '../../cli/confirm.ts'
-import { firstInstant } from '../../cli/time.ts'
+import { nonEmpty } from '../../cli/action.ts'
+import { addConfirmFlags, confirmOptionsFromZero } from '../../cli/confirm.ts'
+import { startInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
 import { usageError } from '../../errors/errors.ts'
@@ -10,21 +10,21 @@ import { alsoFlag, alsoOption, Subject, subjectsOf } from './subjects.ts'
 
 export const EraseOptions = z.strictObject({
   ...alsoOption,
-  ...sureOfAnyOptions,
+  ...confirmOptionsFromZero,
   operands: z.array(Subject).max(1).default([]),
   ticket: text(1, 100).optional(),
   reason: text(1, 500).optional(),
-  received: given.optional(),
-  exportFirst: given.optional(),
-  planOut: given.optional(),
-  apply: given.optional(),
+  received: nonEmpty.optional(),
+  exportFirst: nonEmpty.optional(),
+  planOut: nonEmpty.optional(),
+  apply: nonEmpty.optional(),
   dryRun: z.literal(true).optional(),
   showSubject: z.literal(true).optional(),
 })
 export type EraseOptions = z.output<typeof EraseOptions>
 
 export function eraseFlags(command: Command): Command {
-  return sureFlags(
+  return addConfirmFlags(
     alsoFlag(command)
       .option('--ticket <text>', 'the request that this answers; needed to erase')
       .option('--reason <text>', 'why, for the receipt')
@@ -75,7 +75,7 @@ export async function requestOf(ctx: Context, options: EraseOptions): Promise<Re
 
 function dayOf(received: string): string {
   const now = new Date()
-  const day = firstInstant(received, now).slice(0, 10)
+  const day = startInstant(received, now).slice(0, 10)
   if (day > new Date(now.getTime() + 86_400_000).toISOString().slice(0, 10))
     throw usageError(`--received: ${received} is still to come`)
   return day

@@ -1,5 +1,5 @@
-import { checkCount, confirm, type Sure } from '../../cli/confirm.ts'
-import { counted, instanceOf } from '../../cli/instance.ts'
+import { type ConfirmOptions, promptToConfirm, requireConfirmedCount } from '../../cli/confirm.ts'
+import { formatCount, instanceLabel } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import type { Consent } from '../../contract/index.ts'
 import { countInBulk, erasesItself } from '../../erasure/bulk.ts'
@@ -8,7 +8,7 @@ import { type KnownPlan, makePlan, requireAsPlanned } from '../../erasure/plan.t
 import { worker } from '../../erasure/worker.ts'
 import { exit } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
-import { ask, declinedError } from '../../io/prompt.ts'
+import { declinedError, prompt } from '../../io/prompt.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 import { consentView } from '../../views/consent.ts'
 import type { Request } from './erase-options.ts'
@@ -52,24 +52,24 @@ export function planOf(
 export async function review(
   ctx: Context,
   { records, counts, total }: Found,
-  { asks, sure, subjects }: { asks: boolean; sure: Sure; subjects: readonly string[] },
+  { asks, sure, subjects }: { asks: boolean; sure: ConfirmOptions; subjects: readonly string[] },
 ): Promise<void> {
-  checkCount(sure, total, 'record', 'erased')
-  const where = instanceOf(ctx)
+  requireConfirmedCount(sure, total, 'record', 'erased')
+  const where = instanceLabel(ctx)
   if (total === 0) return await tellNothing(ctx, asks)
   if (!asks) return await tellSites(ctx, counts, where)
   if (records === null) {
     await tellSites(ctx, counts, where)
-    const answer = await ask(
+    const answer = await prompt(
       ctx.io,
-      `Type ${total} to erase ${counted(total)} on ${where}: `,
+      `Type ${total} to erase ${formatCount(total)} on ${where}: `,
       ctx.interruption,
     )
     if (answer.trim() !== String(total)) throw declinedError()
     return
   }
   const named = new Map([...counts].map(([site, count]) => [site ?? '(none)', count]))
-  await confirm(ctx, consentView, records, { action: 'erase', noun: 'record', where, counts: named })
+  await promptToConfirm(ctx, consentView, records, { action: 'erase', noun: 'record', where, counts: named })
   requireAsPlanned(makePlanned(ctx, subjects, records), await liveRecords(ctx, subjects))
 }
 
@@ -79,7 +79,7 @@ async function tellNothing(ctx: Context, asks: boolean): Promise<void> {
     'nothing live is found; identifiers are compared exactly: upper and lower case, and blanks, count',
   )
   if (!asks) return
-  const answer = await ask(ctx.io, 'Make a receipt that nothing is held? [y/N] ', ctx.interruption)
+  const answer = await prompt(ctx.io, 'Make a receipt that nothing is held? [y/N] ', ctx.interruption)
   if (!/^y(es)?$/i.test(answer.trim())) throw declinedError()
 }
 

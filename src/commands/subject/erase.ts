@@ -1,9 +1,8 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { action } from '../../cli/action.ts'
-import { commandLine } from '../../cli/command-line.ts'
-import { isToAsk } from '../../cli/confirm.ts'
-import { instanceOf } from '../../cli/instance.ts'
+import { mustPrompt } from '../../cli/confirm.ts'
+import { instanceLabel, subjectCommand } from '../../cli/messages.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { type ExportFiles, openExport, writeExport } from '../../erasure/export.ts'
@@ -27,7 +26,10 @@ export function erase(command: Command, ctx: Context): void {
         requireApart(ctx, options)
         const said = await requestOf(ctx, options)
         const isInputTaken = readsInput(options.operands, options.also)
-        const asks = !options.dryRun && !options.planOut && isToAsk(ctx, options, 'erase', isInputTaken)
+        const asks =
+          !options.dryRun &&
+          !options.planOut &&
+          mustPrompt(ctx, options, { action: 'erase', stdinInUse: isInputTaken })
         const given = options.apply === undefined ? null : await readPlan(options.apply)
         const request = said ?? (given as KnownPlan).plan
         await tellUnfinished(ctx, request.subjects)
@@ -75,7 +77,7 @@ async function tellUnfinished(ctx: Context, subjects: readonly string[]): Promis
   for (const { job, ticket, subjects: others } of await unfinishedJobs(ctx)) {
     if (!others.some(each => subjects.includes(each))) continue
     await ctx.warn(
-      `an erasure of this person (${ticket}) is not finished: ${commandLine(ctx, 'resume', job)}`,
+      `an erasure of this person (${ticket}) is not finished: ${subjectCommand(ctx, 'resume', job)}`,
     )
   }
 }
@@ -104,7 +106,7 @@ async function writePlan(ctx: Context, request: Request, path: string): Promise<
     await file.commit()
     isWhole = true
     const output = await rehearse(ctx, found)
-    const command = commandLine(ctx, 'erase', '--apply', path, '--confirm', String(found.total))
+    const command = subjectCommand(ctx, 'erase', '--apply', path, '--confirm', String(found.total))
     await ctx.say(`wrote ${path}; to carry it out: ${command}`)
     return output
   } finally {
@@ -114,7 +116,7 @@ async function writePlan(ctx: Context, request: Request, path: string): Promise<
 
 /** What would go, as rows. */
 async function rehearse(ctx: Context, { records, counts }: Found): Promise<Output<unknown>> {
-  await tellSites(ctx, counts, instanceOf(ctx))
+  await tellSites(ctx, counts, instanceLabel(ctx))
   await ctx.say('nothing was deleted')
   const rows = (records ?? []).map(({ id, site_id }) => ({ id, site_id, ...planned }))
   return many(erasureView, pagesOf(rows)) as Output<unknown>

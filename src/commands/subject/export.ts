@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { fileAction } from '../../cli/action.ts'
-import { counted, instanceOf } from '../../cli/instance.ts'
+import { formatCount, instanceLabel } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import { openExport, writeExport } from '../../erasure/export.ts'
 import { recordsOf, showsDeleted } from '../../erasure/found.ts'
@@ -34,8 +34,8 @@ Examples:
         }
         deleted.catch(() => {}) // it is thrown where the records are read
         const { records, entries, sites } = await writeExport(ctx, files, subjects, pages())
-        const of = `${counted(records)} of ${counted(sites.length, 'site')} with ${entries} entries of history`
-        await ctx.say(`wrote ${path}: ${of}, from ${instanceOf(ctx)}`)
+        const of = `${formatCount(records)} of ${formatCount(sites.length, 'site')} with ${entries} entries of history`
+        await ctx.say(`wrote ${path}: ${of}, from ${instanceLabel(ctx)}`)
         await ctx.say(`wrote ${path}.manifest.json`)
       }),
     )

@@ -1,15 +1,15 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../../cli/action.ts'
-import { overall } from '../../cli/ids.ts'
-import { counted, instanceOf } from '../../cli/instance.ts'
+import { overallExit } from '../../cli/ids.ts'
+import { formatCount, instanceLabel } from '../../cli/messages.ts'
 import { many } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { recordsOf, showsDeleted } from '../../erasure/found.ts'
 import { type Exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
-import { locate } from '../../settings/place.ts'
+import { readConfiguration } from '../../settings/settings.ts'
 import { type FoundRow, foundView, foundViewOfAll } from '../../views/subject.ts'
 import { alsoFlag, alsoOption, Subject, subjectsOf, tellSites } from './subjects.ts'
 
@@ -61,7 +61,7 @@ async function* held(ctx: Context, subjects: readonly string[]): AsyncGenerator<
     }
     yield page.map(record => ({ ...record, state: record.deleted_at === null ? 'live' : 'deleted' }))
   }
-  await tellSites(ctx, counts, instanceOf(ctx), deletedOnes)
+  await tellSites(ctx, counts, instanceLabel(ctx), deletedOnes)
 }
 
 function profilesOf(ctx: Context): string[] {
@@ -69,7 +69,7 @@ function profilesOf(ctx: Context): string[] {
     throw usageError(
       '--all-profiles asks the stored instances: --base-url and --profile make no sense with it',
     )
-  const names = Object.keys(locate(ctx.globals, ctx.host).config.profiles)
+  const names = Object.keys(readConfiguration(ctx.globals, ctx.host).config.profiles)
   if (names.length > 0) return names
   throw usageError('no instance is stored', 'consentctl auth login --base-url https://…')
 }
@@ -89,8 +89,8 @@ function onAll(ctx: Context, names: readonly string[], subjects: readonly string
     }
     if (failures.length > 0)
       await ctx.warn(
-        `${counted(failures.length, 'instance')} of ${names.length} could not be asked, or not to the end`,
+        `${formatCount(failures.length, 'instance')} of ${names.length} could not be asked, or not to the end`,
       )
   }
-  return { pages: pages(), exit: () => overall(names.length - failures.length, failures) }
+  return { pages: pages(), exit: () => overallExit(names.length - failures.length, failures) }
 }

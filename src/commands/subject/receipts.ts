@@ -1,10 +1,8 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, given } from '../../cli/action.ts'
-import { commandLine } from '../../cli/command-line.ts'
-import { counted } from '../../cli/instance.ts'
-import { countedRows, type Output } from '../../cli/output.ts'
-import { refuseChoice } from '../../cli/print.ts'
+import { action, nonEmpty } from '../../cli/action.ts'
+import { formatCount, subjectCommand } from '../../cli/messages.ts'
+import { countedList, type Output, rejectOutputFlags } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { isAbout, isSigned } from '../../erasure/check.ts'
 import { unfinishedJobs } from '../../erasure/journals.ts'
@@ -18,7 +16,7 @@ import { type ReceiptRow, receiptView } from '../../views/subject.ts'
 import { Subject } from './subjects.ts'
 
 const Options = z.strictObject({
-  operands: z.array(given).max(1).default([]),
+  operands: z.array(nonEmpty).max(1).default([]),
   subject: Subject.optional(),
   format: z.enum(['json', 'md'], 'must be json or md').optional(),
 })
@@ -47,7 +45,7 @@ Examples:
           return await list(ctx, subject)
         }
         if (subject !== undefined) throw usageError('--subject goes with the list')
-        refuseChoice(ctx)
+        rejectOutputFlags(ctx)
         const stored = await storedReceipt(ctx, wanted)
         await print(ctx, stored, format)
         return undefined
@@ -95,15 +93,15 @@ async function list(ctx: Context, subject: string | undefined): Promise<Output<R
     if (about === null) unknown += 1
   }
   if (unchecked > 0) {
-    const are = `${counted(unchecked, 'receipt')} ${unchecked === 1 ? 'is' : 'are'} signed by another key`
+    const are = `${formatCount(unchecked, 'receipt')} ${unchecked === 1 ? 'is' : 'are'} signed by another key`
     const untold =
       unknown > 0 ? `; ${unknown} may be about anybody, and ${unknown === 1 ? 'is' : 'are'} left out` : ''
     await ctx.warn(`${are} than ${keyFile(ctx)}, and not checked${untold}`)
   }
   if (unknown > 0) code = exit.partial
   for (const { job, ticket } of await unfinishedJobs(ctx))
-    await ctx.warn(`${ticket} is not finished and has no receipt: ${commandLine(ctx, 'resume', job)}`)
-  return { ...countedRows(ctx, receiptView, rows, 'receipt'), exit: () => code }
+    await ctx.warn(`${ticket} is not finished and has no receipt: ${subjectCommand(ctx, 'resume', job)}`)
+  return { ...countedList(ctx, receiptView, rows, 'receipt'), exit: () => code }
 }
 
 function rowOf({ receipt }: StoredReceipt): ReceiptRow {

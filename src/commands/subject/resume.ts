@@ -1,16 +1,16 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, given } from '../../cli/action.ts'
+import { action, nonEmpty } from '../../cli/action.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { commandOf, eraseJournals, readJob } from '../../erasure/journals.ts'
 import { probeReceipts, receiptOfJob, receiptsFolder, type StoredReceipt } from '../../erasure/receipts.ts'
 import { CliError, exit } from '../../errors/errors.ts'
-import { requireHere } from '../../settings/begun.ts'
+import { requireSameOrigin } from '../../settings/job-origin.ts'
 import { erasureView } from '../../views/subject.ts'
 import { carryOut, tellReceipt } from './carry-out.ts'
 
-const Options = z.strictObject({ operands: z.tuple([given]) })
+const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
 
 /** `subject resume`: goes on with an erasure that was stopped or killed. */
 export function resume(command: Command, ctx: Context): void {
@@ -39,7 +39,7 @@ Examples:
         })
         if (typeof found !== 'string') return await over(ctx, found)
         const header = await journals.readHeader(found)
-        requireHere(ctx.settings, header, commandOf(header))
+        requireSameOrigin(ctx.settings, header, commandOf(header))
         const made = await receiptOfJob(folder, found)
         if (!made) await probeReceipts(ctx)
         const journal = await journals.resume(found)

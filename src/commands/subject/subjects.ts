@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { collect } from '../../cli/action.ts'
-import { counted } from '../../cli/instance.ts'
+import { formatCount } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
 import { dataError } from '../../errors/errors.ts'
@@ -58,7 +58,7 @@ export async function tellSites(
 ): Promise<void> {
   for (const [site, count] of counts) await ctx.say(`${count} of site ${visible(site ?? '(none)')}`)
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
-  const sites = counts.size > 1 ? ` on ${counted(counts.size, 'site')}` : ''
+  const sites = counts.size > 1 ? ` on ${formatCount(counts.size, 'site')}` : ''
   const state = deleted > 0 ? `, ${total - deleted} live and ${deleted} deleted` : ''
-  await ctx.say(`${counted(total)}${sites} on ${where}${state}`)
+  await ctx.say(`${formatCount(total)}${sites} on ${where}${state}`)
 }

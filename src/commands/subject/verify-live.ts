@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { counted } from '../../cli/instance.ts'
+import { formatCount } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
 import { liveRecords } from '../../erasure/found.ts'
@@ -24,7 +24,7 @@ export async function checkLive(
     return skip('live', 'it lists no records: name the data subject with --subject')
   const listed = subject === undefined ? [] : (await liveRecords(ctx, [subject])).map(({ id }) => id)
   const live = [...new Set([...(await liveOf(ctx, ids)), ...listed])]
-  const records = counted(ids.length)
+  const records = formatCount(ids.length)
   if (live.length === 0)
     return ok(
       'live',
@@ -34,7 +34,7 @@ export async function checkLive(
   return fail(
     'live',
     exit.changed,
-    `${counted(live.length)} live: ${named}`,
+    `${formatCount(live.length)} live: ${named}`,
     'consentctl subject erase once more',
   )
 }
@@ -61,7 +61,7 @@ export async function checkCertificates(ctx: Context, receipt: ErasureReceipt): 
       erased += read.erased
     }
     if (erased !== counts.deleted_in_bulk) {
-      const differ = `they count ${counted(erased)}, and the receipt ${counts.deleted_in_bulk}`
+      const differ = `they count ${formatCount(erased)}, and the receipt ${counts.deleted_in_bulk}`
       return fail('certificates', exit.rejected, differ, null)
     }
     return ok('certificates', `${certificates.length} of the service, each signed by a key that it publishes`)

@@ -1,8 +1,8 @@
 import type { KeyObject } from 'node:crypto'
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, collect, given } from '../../cli/action.ts'
-import { counted } from '../../cli/instance.ts'
+import { action, collect, nonEmpty } from '../../cli/action.ts'
+import { formatCount } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import { chainFault, isAbout, isSigned } from '../../erasure/check.ts'
 import { readHead } from '../../erasure/head.ts'
@@ -12,17 +12,17 @@ import { anyReceipt } from '../../erasure/wanted.ts'
 import { exit, usageError } from '../../errors/errors.ts'
 import { readPublicKey } from '../../evidence/keys.ts'
 import { readText } from '../../io/input.ts'
-import { checkView } from '../../views/check.ts'
+import { checkView } from '../../views/program.ts'
 import { type Checked, fail, ok, skip, tried } from '../doctor/check.ts'
 import { toOutput } from '../doctor/doctor.ts'
 import { Subject } from './subjects.ts'
 import { checkCertificates, checkLive } from './verify-live.ts'
 
 const Options = z.strictObject({
-  operands: z.tuple([given]),
+  operands: z.tuple([nonEmpty]),
   live: z.literal(true).optional(),
   subject: Subject.optional(),
-  publicKey: z.array(given).optional(),
+  publicKey: z.array(nonEmpty).optional(),
 })
 
 /** `subject verify`: whether a receipt is what it says, and the service still as it says. */
@@ -117,7 +117,7 @@ async function checkChain(
   const fault = await chainFault(folder, stored, own ? [...keys, own.key] : keys, head)
   if (fault !== null) return fail('chain', exit.rejected, fault, `see ${folder}, and its backups`)
   const count = (await numbersIn(folder)).length
-  return ok('chain', `${counted(count, 'receipt')}, each signed and following the one before`)
+  return ok('chain', `${formatCount(count, 'receipt')}, each signed and following the one before`)
 }
 
 function checkSubject({ receipt }: StoredReceipt, subject: string, key: ReceiptKey | null): Checked {

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, collect, given } from '../../cli/action.ts'
+import { action, collect, nonEmpty } from '../../cli/action.ts'
 import { many } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { type DocumentKind, documents } from '../../contract/documents/index.ts'
@@ -133,9 +133,9 @@ function damageOf(bytes: Buffer): string | null {
 }
 
 const Options = z.strictObject({
-  operands: z.array(given),
-  keys: z.array(given).default([]),
-  publicKey: z.array(given).default([]),
+  operands: z.array(nonEmpty),
+  keys: z.array(nonEmpty).default([]),
+  publicKey: z.array(nonEmpty).default([]),
 })
 
 /** Far over any signed document, in MiB. */

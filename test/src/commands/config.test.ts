@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { saveProfile } from '../../../src/settings/store-write.ts'
+import { saveProfile } from '../../../src/settings/store.ts'
 import { run } from '../../support/cli.ts'
 import { apiKey, useCli } from '../support.ts'
 

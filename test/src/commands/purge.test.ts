@@ -76,7 +76,7 @@ describe('admin purge', () => {
   })
 
   it.each([
-    [[], 'nobody can be asked'],
+    [[], 'cannot prompt'],
     [['--yes', '--older-than', '-1'], '--older-than'],
     [['--yes', '--older-than', 'a week'], '--older-than must be a whole number of days'],
   ])('refuses %j before the database is opened', async (args, said) => {

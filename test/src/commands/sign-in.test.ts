@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { HttpResponse, http } from 'msw'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { saveProfile } from '../../../src/settings/store-write.ts'
+import { saveProfile } from '../../../src/settings/store.ts'
 import { freePort } from '../../support/cluster.ts'
 import {
   apiKeyOf,

@@ -101,7 +101,7 @@ describe('a protected profile', () => {
     await isProtected()
     const { code, stderr } = await cli.run(['rm', 'a', '--yes', '-p', 'live'])
     expect(code).toBe(2)
-    expect(stderr).toContain('live is protected')
+    expect(stderr).toContain('profile live is protected')
     expect(stderr).toContain('--confirm')
     expect(cli.sent()).toEqual([])
   })

@@ -252,7 +252,7 @@ describe('before any request it is refused', () => {
   it.each([
     [['erase', maria, '--yes'], '--ticket'],
     [['erase', '--ticket', 'T', '--yes'], 'whom'],
-    [erase, 'nobody can be asked'],
+    [erase, 'cannot prompt'],
     [['erase', maria, '--apply', 'p.json', '--yes'], 'makes no sense'],
     [[...erase, '--received', '2126-01-01', '--yes'], 'still to come'],
     [[...erase, '--plan-out', 'p', '--dry-run'], 'makes no sense'],

@@ -1,7 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { expect, it } from 'vitest'
-import { onInterruption } from '../../../src/io/interrupt.ts'
-import type { Host } from '../../../src/io/io.ts'
+import { type Host, listenForInterruption } from '../../../src/io/io.ts'
 
 it.each([
   ['SIGINT', 130],
@@ -9,7 +8,7 @@ it.each([
   ['SIGHUP', 143],
 ] as const)('%s lets what is under way be finished, and the next signal ends the process', (signal, exit) => {
   const host = new EventEmitter()
-  const interruption = onInterruption(host as unknown as Host)
+  const interruption = listenForInterruption(host as unknown as Host)
   host.emit(signal)
   expect(interruption.aborted).toBe(true)
   expect(interruption.reason).toMatchObject({ code: 'interrupted', exit })

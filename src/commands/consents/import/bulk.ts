@@ -1,4 +1,4 @@
-import { counted, instanceOf } from '../../../cli/instance.ts'
+import { formatCount, instanceLabel } from '../../../cli/messages.ts'
 import { many, type Output } from '../../../cli/output.ts'
 import type { Context } from '../../../context.ts'
 import { exitOf as exitOfError } from '../../../errors/explain.ts'
@@ -62,5 +62,5 @@ async function preview(ctx: Context, job: Job, options: BulkOptions, signal: Abo
   const { lines } = job.extent ?? (await validate(ctx, job.source, options.maxErrors, signal))
   if (lines === 0) await tellEmpty(ctx, job)
   const rest = lines - job.before
-  await ctx.warn(`would create ${counted(rest)} on ${instanceOf(ctx)}; nothing was sent`)
+  await ctx.warn(`would create ${formatCount(rest)} on ${instanceLabel(ctx)}; nothing was sent`)
 }

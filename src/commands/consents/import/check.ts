@@ -1,4 +1,4 @@
-import { counted } from '../../../cli/instance.ts'
+import { formatCount } from '../../../cli/messages.ts'
 import type { Context } from '../../../context.ts'
 import { usage } from '../../../contract/usage.ts'
 import { CliError, dataError, exit } from '../../../errors/errors.ts'
@@ -34,7 +34,7 @@ export async function validate(
     throw nothingSent(error)
   }
   if (wrong === 0) return { lines, sha256: source.digest() }
-  throw dataError(`${counted(wrong, 'line')} of ${lines} cannot be sent, so nothing was`, 'mend the file')
+  throw dataError(`${formatCount(wrong, 'line')} of ${lines} cannot be sent, so nothing was`, 'mend the file')
 }
 
 /** An error that came before anything was sent; one in the data says so. */
@@ -54,7 +54,7 @@ export async function requireQuota(ctx: Context, lines: number): Promise<void> {
   throw new CliError(
     'quota_exceeded',
     exit.quota,
-    `${counted(lines, 'line')} would be sent, and ${used.remaining} fit into this month's quota`,
+    `${formatCount(lines, 'line')} would be sent, and ${used.remaining} fit into this month's quota`,
     { hint: `split the file, wait until ${used.resets_at}, or send what fits with --ignore-quota` },
   )
 }

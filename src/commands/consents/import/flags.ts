@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { Count, given } from '../../../cli/action.ts'
+import { Count, nonEmpty } from '../../../cli/action.ts'
 import { usageError } from '../../../errors/errors.ts'
 import type { BulkOptions } from './job.ts'
 
@@ -9,20 +9,20 @@ const mostAtOnce = 64
 
 /** The flags of a create from a file. */
 export const bulkFlagOptions = {
-  file: given.optional(),
+  file: nonEmpty.optional(),
   format: z.enum(['ndjson', 'csv'], 'must be ndjson or csv').optional(),
   csvUnguard: z.literal(true).optional(),
   concurrency: Count.refine(count => count <= mostAtOnce, 'must be from 1 to 64').optional(),
   maxErrors: Count.optional(),
   failFast: z.literal(true).optional(),
-  failedOut: given.optional(),
-  resume: given.optional(),
+  failedOut: nonEmpty.optional(),
+  resume: nonEmpty.optional(),
   ignoreQuota: z.literal(true).optional(),
   batch: z.boolean().optional(),
   dryRun: z.literal(true).optional(),
 }
 
-const Flags = z.object({ site: given.optional(), ...bulkFlagOptions })
+const Flags = z.object({ site: nonEmpty.optional(), ...bulkFlagOptions })
 
 export function bulkFlags(command: Command): Command {
   return command

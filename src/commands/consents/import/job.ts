@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Context } from '../../../context.ts'
 import { CliError, exit, usageError } from '../../../errors/errors.ts'
-import { requireHere } from '../../../settings/begun.ts'
+import { requireSameOrigin } from '../../../settings/job-origin.ts'
 import { requireBaseUrl } from '../../../settings/settings.ts'
 import { type Extent, requireQuota, validate } from './check.ts'
 import {
@@ -102,7 +102,7 @@ function headerOf(ctx: Context, file: string, { lines, sha256 }: Extent, options
 
 /** Throws a usage error where a job was begun elsewhere, or otherwise. */
 function requireSame({ settings }: Context, header: Header, options: BulkOptions): void {
-  requireHere(settings, header, commandOf(header))
+  requireSameOrigin(settings, header, commandOf(header))
   const { siteFlag, format } = options
   if (siteFlag !== undefined && siteFlag !== header.site) throw usageError('the job has another --site')
   if (format && format !== header.format) throw usageError(`the job's file is read as ${header.format}`)

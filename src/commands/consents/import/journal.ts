@@ -3,7 +3,7 @@ import { parse, v5 } from 'uuid'
 import * as z from 'zod'
 import type { Context } from '../../../context.ts'
 import { type HeldJob, type Jobs, jobsOf } from '../../../jobs/jobs.ts'
-import { elsewhere } from '../../../settings/begun.ts'
+import { commandForOrigin } from '../../../settings/job-origin.ts'
 import { type Known, readEarlierRuns } from './known.ts'
 import type { Item } from './send.ts'
 
@@ -63,7 +63,7 @@ export function bulkJournals({ settings, host }: Context): BulkJournals {
     },
     header: Header,
     host,
-    elsewhere: header => elsewhere(settings, header, commandOf(header)),
+    elsewhere: header => commandForOrigin(settings, header, commandOf(header)),
     hints: {
       damaged: 'consentctl list shows which records were made',
       unwritable: 'CONSENTCTL_STATE_DIR names a folder that can be written; --file - needs none',

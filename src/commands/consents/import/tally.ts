@@ -1,4 +1,4 @@
-import { isHopeless } from '../../../cli/ids.ts'
+import { endsAll } from '../../../cli/ids.ts'
 import type { Context } from '../../../context.ts'
 import { type Exit, exit } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
@@ -48,7 +48,7 @@ export function newTally(): Tally {
 export function heed(tally: Tally, outcomes: readonly Outcome[], maxErrors: number): void {
   for (const { result, error } of outcomes) {
     if (result === 'failed') tally.seen += 1
-    if (result === 'unsent' || (error !== null && isHopeless(explain(error).exit))) tally.isEnding = true
+    if (result === 'unsent' || (error !== null && endsAll(explain(error).exit))) tally.isEnding = true
   }
   if (tally.seen >= maxErrors) tally.isEnding = true
 }
@@ -69,9 +69,9 @@ export async function count(
   if (reason === 'lost') tally.lost += 1
   if (tally.first === exit.done) tally.first = code
   const isHinted = code !== exit.unknown // what to do about a lost answer is told at the end
-  if (tally.stop === null || !isHopeless(code))
+  if (tally.stop === null || !endsAll(code))
     await report(ctx, error, `line ${entry.line.number}`, { isHinted })
-  if (isHopeless(code)) tally.stop ??= 'the lines that follow would fail alike'
+  if (endsAll(code)) tally.stop ??= 'the lines that follow would fail alike'
   if (tally.failed >= maxErrors) tally.stop ??= `${tally.failed} failed, and no more may`
 }
 

@@ -1,5 +1,4 @@
-import { quoted } from '../../../cli/command-line.ts'
-import { counted, instanceOf } from '../../../cli/instance.ts'
+import { formatCount, instanceLabel, quoteForShell } from '../../../cli/messages.ts'
 import type { Context } from '../../../context.ts'
 import { report } from '../../../errors/report.ts'
 import type { BulkOptions, Job } from './job.ts'
@@ -17,7 +16,7 @@ export async function tell({ ctx, options, job, tally }: Run, isOver: boolean): 
   if (last === 0 && why === null) await tellEmpty(ctx, job)
   const before = job.before > 0 ? `, ${job.before} of them in earlier runs` : ''
   const others = `${failed} failed${unknown > 0 ? `, ${unknown} unknown` : ''}`
-  await ctx.say(`created ${counted(created)} on ${instanceOf(ctx)}${before}, ${others}`)
+  await ctx.say(`created ${formatCount(created)} on ${instanceLabel(ctx)}${before}, ${others}`)
   if (failed > 0 && isOver && options.failedOut !== undefined)
     await ctx.say(`the lines that failed are in ${options.failedOut}`)
   const isStopped = why !== null || broken !== null
@@ -25,7 +24,7 @@ export async function tell({ ctx, options, job, tally }: Run, isOver: boolean): 
   if (lost > 0) {
     const them = lost === 1 ? 'it' : 'them'
     await ctx.warn(
-      `${counted(lost, 'line')} may have been made or not: consentctl list, before you create ${them} again`,
+      `${formatCount(lost, 'line')} may have been made or not: consentctl list, before you create ${them} again`,
     )
   }
   const command = resumption(ctx, options, job)
@@ -44,5 +43,5 @@ export async function tellEmpty({ warn }: Context, { source }: Job): Promise<voi
 export function resumption({ host }: Context, { resume }: BulkOptions, { journal }: Job): string | null {
   if (!journal) return null
   const more = resume === undefined ? ['--resume', journal.header.job] : []
-  return ['consentctl', ...host.argv.slice(2), ...more].map(quoted).join(' ')
+  return ['consentctl', ...host.argv.slice(2), ...more].map(quoteForShell).join(' ')
 }

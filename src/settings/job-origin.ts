@@ -2,15 +2,15 @@ import { usageError } from '../errors/errors.ts'
 import { requireBaseUrl, type Settings } from './settings.ts'
 
 /** Where a job was begun. */
-export interface Beginning {
+export interface JobOrigin {
   readonly profile: string
   readonly base_url: string
 }
 
 /** The command that goes on with a job, with the flags that lead to where it was begun; null where that is here. */
-export function elsewhere(
+export function commandForOrigin(
   settings: Settings,
-  { profile, base_url }: Beginning,
+  { profile, base_url }: JobOrigin,
   command: string,
 ): string | null {
   if (settings.profile.value === profile && requireBaseUrl(settings) === base_url) return null
@@ -18,8 +18,8 @@ export function elsewhere(
 }
 
 /** A job goes on where it began: what it did elsewhere is not there. Throws a usage error where that is not here. */
-export function requireHere(settings: Settings, begun: Beginning, command: string): void {
-  const hint = elsewhere(settings, begun, command)
+export function requireSameOrigin(settings: Settings, begun: JobOrigin, command: string): void {
+  const hint = commandForOrigin(settings, begun, command)
   if (hint === null) return
   const now = `${settings.profile.value} at ${requireBaseUrl(settings)}`
   throw usageError(

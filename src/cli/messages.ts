@@ -1,0 +1,70 @@
+import type { Client } from '../client/client.ts'
+import type { Context } from '../context.ts'
+import type { ConsentQuery, Endpoint } from '../contract/index.ts'
+import { CliError, exit } from '../errors/errors.ts'
+import { explain } from '../errors/explain.ts'
+
+/** `profile@host`: where a change was made, as mutations tell it. */
+export function instanceLabel({ settings }: Context): string {
+  const host = settings.baseUrl ? new URL(settings.baseUrl.value).host : '?'
+  return `${settings.profile.value}@${host}`
+}
+
+/** A number of things, records unless said, in words that fit it. */
+export function formatCount(count: number, noun = 'record'): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/**
+ * Calls an endpoint that not every instance has. A 404 of an instance whose own description does not list it says that,
+ * whatever its words are; `without` says it to people, with what else they can do.
+ */
+export async function callIfOffered<T>(
+  api: Client,
+  endpoint: Endpoint,
+  call: () => Promise<T>,
+  without: { readonly message: string; readonly hint: string },
+): Promise<T> {
+  try {
+    return await call()
+  } catch (error) {
+    const isMissing = explain(error).status === 404
+    if (!isMissing || (await api.supports(endpoint).catch(() => true))) throw error
+    throw new CliError('not_offered', exit.usage, without.message, { hint: without.hint, cause: error })
+  }
+}
+
+/** The same command from a cursor on; a time that was relative is written out, for the cursor is bound to it. */
+export function resumeCommand(
+  argv: readonly string[],
+  { from, to, at }: Pick<ConsentQuery, 'from' | 'to'> & { readonly at?: string | undefined },
+  cursor: string,
+): string {
+  const now: Record<string, string | undefined> = {
+    '--from': from,
+    '--to': to,
+    '--at': at,
+    '--cursor': undefined,
+    '--out': undefined,
+  }
+  const words: string[] = []
+  for (let index = 2; index < argv.length; index += 1) {
+    const [flag = '', ...value] = (argv[index] ?? '').split('=')
+    if (!Object.hasOwn(now, flag)) words.push(argv[index] ?? '')
+    else if (value.length === 0) index += 1
+  }
+  const given = Object.entries(now).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value]))
+  return ['consentctl', ...words, ...given, '--cursor', cursor].map(quoteForShell).join(' ')
+}
+
+/** A word as a POSIX shell reads it back. */
+export function quoteForShell(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+}
+
+/** A command of `subject` for a shell, with the profile and the address that were given to this one. */
+export function subjectCommand({ globals }: Pick<Context, 'globals'>, ...words: string[]): string {
+  const { profile, baseUrl } = globals
+  const flags = [...(profile ? ['-p', profile] : []), ...(baseUrl ? ['--base-url', baseUrl] : [])]
+  return ['consentctl', 'subject', ...words, ...flags].map(quoteForShell).join(' ')
+}
