@@ -4,12 +4,12 @@ import { empty, staticFragment, toArrayLiteral } from '../db/fragments.ts'
 import type {
   BatchLink,
   ConsentJson,
+  DeletedRow,
   Entry,
   EntryRow,
   EventRow,
   ListFilters,
   PageJson,
-  SiteRecords,
   StateRow,
 } from './rows.ts'
 
@@ -181,15 +181,15 @@ export async function updateConsent(
 /**
  * Deletes live records logically, with their audit and log entries, in one statement: a batch is deleted with its evidence
  * or not at all. Records that have changed since they were read, or that another transaction is writing, are skipped. Returns
- * the number of deleted records of each site.
+ * the deleted ones.
  */
 export function deleteRecords(
   sql: Sql,
   accountId: string,
   links: readonly BatchLink[],
   actor: Actor,
-): Promise<SiteRecords[]> {
-  return sql<SiteRecords[]>`
+): Promise<DeletedRow[]> {
+  return sql<DeletedRow[]>`
     with ${linksAndLocks(sql, accountId, links, sql`deleted_at is null`)},
     changed as (
       update consents c set
@@ -199,7 +199,7 @@ export function deleteRecords(
         and ${among(sql, sql`c.id`, links)}
       returning c.*
     ), ${auditAndLog(sql, accountId, { action: 'deleted', actor })}
-    select site_id, count(*)::integer as records from changed group by site_id order by site_id`
+    select id, site_id, deleted_at from changed`
 }
 
 /**

@@ -93,9 +93,11 @@ export interface BatchLink extends Link {
   readonly at: Date
 }
 
-export interface SiteRecords {
+export interface DeletedRow {
+  id: string
   site_id: string
-  records: number
+  /** Null while it is live. */
+  deleted_at: Date | null
 }
 
 /** An entry of a live record's history, with the record's own columns. */

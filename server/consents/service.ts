@@ -15,7 +15,7 @@ import type { Caller } from '../auth/caller.ts'
 import { Failure, unavailable } from '../failure.ts'
 import type { Deps } from './deps.ts'
 import * as queries from './queries.ts'
-import type { BatchLink, ChainRow, EntryRow, SiteRecords, StateRow } from './rows.ts'
+import type { BatchLink, ChainRow, DeletedRow, EntryRow, StateRow } from './rows.ts'
 
 /** Attempts to change a record that other requests are changing at the same time. */
 const maxAttempts = 100
@@ -143,12 +143,12 @@ export function deletionLinks(rows: readonly StateRow[], actor: Actor): BatchLin
   return rows.map(row => nextLink(row, actor, { action: 'deleted', state: row }))
 }
 
-/** Deletes the records that are still as they were read, and returns the number of them by site. */
+/** Deletes the records that are still as they were read, and returns those. */
 export function deleteBatch(
   sql: Sql,
   accountId: string,
   rows: readonly StateRow[],
   actor: Actor,
-): Promise<SiteRecords[]> {
+): Promise<DeletedRow[]> {
   return queries.deleteRecords(sql, accountId, deletionLinks(rows, actor), actor)
 }

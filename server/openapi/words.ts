@@ -128,7 +128,7 @@ const table = new Map<Endpoint, Notes>([
     api.subjects.erase,
     {
       description:
-        'Deletes the live records of exactly this `subject_id`, batch by batch, and stops by itself before it would take too long: `complete` is then false, and the next call goes on. It may be sent again at any time. What is deleted is in no list any more; its personal data goes when it is purged.',
+        'Deletes the live records of exactly this `subject_id`; with `ids` only those of them that it names, so that nothing is deleted that the caller has not seen. It works batch by batch, and stops after 1000 records or before it would take too long: `complete` is then false, and the next call continues. A call can be repeated at any time: a record that an earlier call with the same `ids` deleted is in `already_deleted`, with the instant. A dry run lists what would be deleted, 1000 records a call: pass the last id as `after` for the next ones. It is never refused for quota. What is deleted is in no list any more; its personal data goes when it is purged.',
       answer:
         'What was deleted, and a certificate: JSON whose last line is the Ed25519 signature of the lines above it. In a dry run what would be deleted, and no certificate.',
       example: { erased: 2, remaining: 0, dry_run: false },

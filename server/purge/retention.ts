@@ -26,7 +26,7 @@ export async function expire(sql: Sql, pace: Pace, failures: Failures): Promise<
     const rows = await findExpired(sql, site, ids)
     const removed = rows.length > 0 ? await remove(site, rows) : []
     await rest(pace, start)
-    return removed.flat().reduce((sum, { records }) => sum + records, 0)
+    return removed.flat().length
   })
 }
 

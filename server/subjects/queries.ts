@@ -1,47 +1,86 @@
-import type { Sql } from 'postgres'
-import type { BatchLink, SiteRecords, StateRow } from '../consents/rows.ts'
+import type { Fragment, Sql } from 'postgres'
+import type { BatchLink, DeletedRow, StateRow } from '../consents/rows.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 
-/** How many records of a subject a site has. */
+/** Records of a subject: all, or those with given ids, or with ids greater than one. */
+export interface Selection {
+  readonly subjectId: string
+  readonly ids: readonly string[] | undefined
+  readonly after: string | undefined
+}
+
+/** Numbers of records of a subject on a site. */
 export interface SiteCount {
   site_id: string
   live: number
+  /** Those of the live ones that are selected. */
+  selected: number
+  /** Deleted, and not purged yet. */
   deleted: number
 }
 
-/** Live records of exactly this subject, but for those that are passed over. */
+function isSelected(sql: Sql, { ids, after }: Selection): Fragment {
+  const isNamed = ids === undefined ? sql`true` : sql`id = any (${toArrayLiteral(ids)}::uuid[])`
+  return after === undefined ? isNamed : sql`(${isNamed} and id > ${after}::uuid)`
+}
+
+/** Returns selected live records but those to skip, oldest first. */
 export function findLive(
   sql: Sql,
   accountId: string,
-  { subjectId, passed }: { readonly subjectId: string; readonly passed: readonly string[] },
-  limit: number,
+  selection: Selection,
+  { skip, limit }: { readonly skip: Iterable<string>; readonly limit: number },
 ): Promise<StateRow[]> {
   return sql<StateRow[]>`
     select id, version, chain_head, updated_at, accepted, preferences, policy_version from consents
-    where account_id = ${accountId} and subject_id = ${subjectId} and deleted_at is null
-      and id <> all (${toArrayLiteral(passed)}::uuid[])
+    where account_id = ${accountId} and subject_id = ${selection.subjectId} and deleted_at is null
+      and ${isSelected(sql, selection)} and id <> all (${toArrayLiteral([...skip])}::uuid[])
     order by id limit ${limit}`
 }
 
-/** What each site has of a subject. */
-export function countBySite(sql: Sql, accountId: string, subjectId: string): Promise<SiteCount[]> {
+/** Returns the ids and sites of selected live records, oldest first. */
+export function listLive(
+  sql: Sql,
+  accountId: string,
+  selection: Selection,
+  limit: number,
+): Promise<DeletedRow[]> {
+  return sql<DeletedRow[]>`
+    select id, site_id, deleted_at from consents
+    where account_id = ${accountId} and subject_id = ${selection.subjectId} and deleted_at is null
+      and ${isSelected(sql, selection)}
+    order by id limit ${limit}`
+}
+
+/** Returns the records with these ids that are deleted, if they are of the subject and not purged yet. */
+export function findDeleted(
+  sql: Sql,
+  accountId: string,
+  subjectId: string,
+  ids: readonly string[],
+): Promise<DeletedRow[]> {
+  return sql<DeletedRow[]>`
+    select id, site_id, deleted_at from consents
+    where account_id = ${accountId} and subject_id = ${subjectId} and deleted_at is not null
+      and id = any (${toArrayLiteral(ids)}::uuid[])
+    order by id`
+}
+
+export function countBySite(sql: Sql, accountId: string, selection: Selection): Promise<SiteCount[]> {
   return sql<SiteCount[]>`
     select site_id, (count(*) filter (where deleted_at is null))::integer as live,
+      (count(*) filter (where deleted_at is null and ${isSelected(sql, selection)}))::integer as selected,
       (count(*) filter (where deleted_at is not null))::integer as deleted
-    from consents where account_id = ${accountId} and subject_id = ${subjectId}
+    from consents where account_id = ${accountId} and subject_id = ${selection.subjectId}
     group by site_id order by site_id`
 }
 
-/** How many entries of a batch were written, by the site of their records. */
-export function countWritten(
-  sql: Sql,
-  accountId: string,
-  links: readonly BatchLink[],
-): Promise<SiteRecords[]> {
-  return sql<SiteRecords[]>`
-    select c.site_id, count(*)::integer as records
+/** Returns the records of a batch whose audit entries were written. A record that was purged since is among them. */
+export function findWritten(sql: Sql, accountId: string, links: readonly BatchLink[]): Promise<DeletedRow[]> {
+  return sql<DeletedRow[]>`
+    select c.id, c.site_id, h.created_at as deleted_at
     from consent_history h join consents c on c.account_id = h.account_id and c.id = h.consent_id
     where h.account_id = ${accountId} and h.consent_id = any (${toArrayLiteral(links.map(({ id }) => id))}::uuid[])
       and h.hash = any (${toArrayLiteral(links.map(({ hash }) => hash))}::bytea[])
-    group by c.site_id order by c.site_id`
+    order by c.id`
 }

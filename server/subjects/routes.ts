@@ -5,17 +5,19 @@ import { notesOf } from '../http/outcome.ts'
 import { route } from '../http/route.ts'
 import { type Deps, eraseSubject, newProgress, type Progress } from './service.ts'
 
-/** The part of a request's patience that deleting may take: the rest is for what is said of it, and for a second try. */
-const share = 0.3
+/** The share of a request's timeout in which it deletes: the rest is for the certificate, and for a retry. */
+const deletionShare = 0.3
 
 const progresses = new WeakMap<FastifyRequest, Progress>()
 
-/** How far the tries of a request are. */
+/** Returns the progress that all attempts of a request share. */
 function progressOf(request: FastifyRequest): Progress {
-  const tell = (error: unknown) => void notesOf(request).retries.push(dbErrorCode(error) ?? '')
-  const own = progresses.get(request) ?? newProgress(performance.now() + share * request.patience, tell)
-  progresses.set(request, own)
-  return own
+  const known = progresses.get(request)
+  if (known) return known
+  const log = (error: unknown) => void notesOf(request).retries.push(dbErrorCode(error) ?? '')
+  const progress = newProgress(performance.now() + deletionShare * request.patience, log)
+  progresses.set(request, progress)
+  return progress
 }
 
 export function subjectRoutes(app: FastifyInstance, deps: Deps): void {

@@ -1,23 +1,57 @@
 import * as z from 'zod'
 import { endpoint, NoQuery } from './endpoint.ts'
-import { ExactCount, Id, text } from './values.ts'
+import { ExactCount, Id, Timestamp, text, Uuid } from './values.ts'
+
+/** The most records that a request names, and that a response does. */
+export const erasedRecordsLimit = 1000
 
 export const SubjectErasure = z.strictObject({
-  subject_id: text(1, 255).describe('Whose records go: of exactly this text.'),
+  subject_id: text(1, 255).describe('Whose records are deleted: those of exactly this text.'),
+  ids: z
+    .array(Uuid, 'must be a list of UUIDs')
+    .min(1, 'must not be empty')
+    .max(erasedRecordsLimit, `must have at most ${erasedRecordsLimit} ids`)
+    .optional()
+    .describe('Only these records of the subject are deleted; without it all.'),
   reason: text(1, 500).optional().describe('Repeated in the certificate.'),
   ticket: text(1, 100).optional().describe('Repeated in the certificate.'),
-  dry_run: z.boolean('must be true or false').optional().describe('Only count; false unless said.'),
+  dry_run: z
+    .boolean('must be true or false')
+    .optional()
+    .describe('Only count and list; false unless set to true.'),
+  after: Uuid.optional().describe(
+    'Only records whose ids come after this one: for the next page of a dry run.',
+  ),
 })
 export type SubjectErasure = z.output<typeof SubjectErasure>
 
+const SubjectRecord = z.object({
+  id: Id,
+  site_id: Id,
+  deleted_at: Timestamp.nullable().describe('Null in a dry run.'),
+})
+
 export const SubjectErased = z.object({
-  erased: ExactCount.describe('Records that this call has deleted; in a dry run, that it would.'),
-  remaining: ExactCount.describe('Live records of the subject that are left.'),
-  complete: z.boolean().describe('Whether none is left; where one is, call again.'),
+  erased: ExactCount.describe(
+    'Number of records that this call has deleted; in a dry run, that it would delete.',
+  ),
+  remaining: ExactCount.describe('Number of live records of the subject that are left.'),
+  deleted: ExactCount.describe('Number of records of the subject that are deleted and not purged yet.'),
+  complete: z
+    .boolean()
+    .describe('True if none of the records that were to be deleted is live. If false, call again.'),
   dry_run: z.boolean(),
   sites: z
     .array(z.object({ site_id: Id, records: ExactCount.meta({ minimum: 1 }) }))
-    .describe('What erased counts, by site.'),
+    .describe('What `erased` counts, by site.'),
+  records: z
+    .array(SubjectRecord)
+    .max(erasedRecordsLimit)
+    .describe('What `erased` counts, by id, oldest first; in a dry run the first of them.'),
+  already_deleted: z
+    .array(SubjectRecord)
+    .max(erasedRecordsLimit)
+    .describe('Those of `ids` that were deleted before this call and are not purged yet.'),
   certificate: z
     .string()
     .nullable()
@@ -26,10 +60,9 @@ export const SubjectErased = z.object({
 })
 export type SubjectErased = z.output<typeof SubjectErased>
 
-/** What an account holds on one person. */
 export const subjects = {
   erase: endpoint({
-    summary: 'Delete all records of a subject, over all sites of the account; their history stays',
+    summary: 'Delete records of a subject, over all sites of the account; their history stays',
     method: 'POST',
     path: '/api/v1/subjects/erase',
     access: 'account',

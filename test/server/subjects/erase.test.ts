@@ -73,9 +73,12 @@ describe('200', () => {
     expect(answer.body).toEqual({
       erased: 2,
       remaining: 0,
+      deleted: 3,
       complete: true,
       dry_run: false,
       sites,
+      records: [first, third].map(({ id, site_id }) => ({ id, site_id, deleted_at: expect.any(String) })),
+      already_deleted: [],
       certificate: expect.any(String),
     })
     const certificate = certified(answer)
@@ -101,6 +104,8 @@ describe('200', () => {
       expect((await own.get(id)).status).toBe(404)
       const last = (await own.history(id)).body.data.at(-1)
       expect(last).toMatchObject({ action: 'deleted', changed_by: 'api_key', actor_id: own.keyId })
+      const told = answer.body.records.find((record: { id: string }) => record.id === id)
+      expect(told.deleted_at).toBe(last.created_at)
     }
     for (const { id } of kept) expect((await own.get(id)).status).toBe(200)
     expect((await owner.get(foreign.id)).status).toBe(200)
@@ -119,7 +124,7 @@ describe('200', () => {
     expect(elsewhere.subject_hmac).not.toBe(certificate.subject_hmac)
   })
 
-  it('only counts in a dry run', async () => {
+  it('only counts and lists in a dry run', async () => {
     const own = await newOwner(service)
     const { id } = await own.create({ subject_id: 'one' })
     const { status, body } = await erase({ subject_id: 'one', dry_run: true }, own)
@@ -128,13 +133,72 @@ describe('200', () => {
       body: {
         erased: 1,
         remaining: 1,
+        deleted: 0,
         complete: false,
         dry_run: true,
         sites: [{ site_id: own.siteId, records: 1 }],
+        records: [{ id, site_id: own.siteId, deleted_at: null }],
+        already_deleted: [],
         certificate: null,
       },
     })
     expect((await own.get(id)).status).toBe(200)
+  })
+
+  it('with ids deletes these alone, and names those of them that were deleted before', async () => {
+    const own = await newOwner(service)
+    const subject_id = 'some'
+    const [one, two] = [await own.create({ subject_id }), await own.create({ subject_id })]
+    const [three, four] = [await own.create({ subject_id }), await own.create({ subject_id })]
+    const other = await own.create({ subject_id: 'another person' })
+    const foreign = await owner.create({ subject_id })
+    await own.remove(two.id)
+    const ids = [one.id, two.id, four.id.toUpperCase(), other.id, foreign.id, own.siteId]
+    const dry = await erase({ subject_id, ids, dry_run: true }, own)
+    expect(dry.body).toMatchObject({
+      erased: 2,
+      remaining: 3,
+      deleted: 1,
+      complete: false,
+      certificate: null,
+    })
+    expect(new Set(dry.body.records.map(({ id }: { id: string }) => id))).toEqual(new Set([one.id, four.id]))
+    const { status, body } = await erase({ subject_id, ids }, own)
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ erased: 2, remaining: 1, deleted: 3, complete: true })
+    const deletion = (await own.history(two.id)).body.data.at(-1)
+    expect(body.already_deleted).toEqual([
+      { id: two.id, site_id: own.siteId, deleted_at: deletion.created_at },
+    ])
+    for (const { id } of [three, other]) expect((await own.get(id)).status).toBe(200)
+    expect((await owner.get(foreign.id)).status).toBe(200)
+    const again = await erase({ subject_id, ids }, own)
+    expect(again.body).toMatchObject({ erased: 0, records: [], complete: true })
+    expect(again.body.already_deleted).toHaveLength(3)
+    expect(again.body.already_deleted).toEqual(expect.arrayContaining(body.records))
+  })
+
+  it('deletes and lists at most 1000 records a call', async () => {
+    const account = await service.newAccount()
+    const shape = { records: 1203, entries: 1, isLive: true, subject: 'pages' }
+    const all = (await insertChains(service.sql, account, shape)).toSorted()
+    const subject_id = 'pages'
+    const first = await erase({ subject_id, dry_run: true }, account)
+    const firstIds = first.body.records.map(({ id }: { id: string }) => id)
+    expect(firstIds).toEqual(all.slice(0, 1000))
+    const after = firstIds.at(-1)
+    const second = await erase({ subject_id, dry_run: true, after }, account)
+    expect(second.body.records.map(({ id }: { id: string }) => id)).toEqual(all.slice(1000))
+    expect([first.body.erased, second.body.erased]).toEqual([1203, 203])
+    expect([first.body.remaining, second.body.remaining]).toEqual([1203, 1203])
+    const erased: string[] = []
+    for (let isComplete = false; !isComplete; ) {
+      const { body } = await erase({ subject_id }, account)
+      expect(body.records.length).toBeLessThanOrEqual(1000)
+      erased.push(...body.records.map(({ id }: { id: string }) => id))
+      isComplete = body.complete
+    }
+    expect(erased.toSorted()).toEqual(all)
   })
 
   it('says who it was where that is a user', async () => {
@@ -174,6 +238,8 @@ describe('200', () => {
       const answer = await node.call('POST', path, { key: account.key, body })
       expect(answer.body).toMatchObject({ erased: 450, remaining: 0, complete: true })
       expect(answer.body.sites).toEqual([{ site_id: account.siteId, records: 450 }])
+      const named = new Set(answer.body.records.map(({ id }: { id: string }) => id))
+      expect(named.size).toBe(450)
       expect(certified(answer)).toMatchObject({ erased: 450, deleted: 450, remaining: 0 })
     },
   )
@@ -248,6 +314,10 @@ describe('400', () => {
     [{ subject_id: 'x', ticket: 'x'.repeat(101) }, 'ticket'],
     [{ subject_id: 'x', dry_run: 'true' }, 'dry_run'],
     [{ subject_id: 'x', site_id: 'y' }, 'site_id'],
+    [{ subject_id: 'x', ids: [] }, 'ids'],
+    [{ subject_id: 'x', ids: ['y'] }, 'ids'],
+    [{ subject_id: 'x', ids: Array.from({ length: 1001 }, () => '0'.repeat(36)) }, 'ids'],
+    [{ subject_id: 'x', after: 'y' }, 'after'],
   ])('refuses %# by its field', async (body, named) => {
     expectRefused(await erase(body), named)
   })
