@@ -5,6 +5,7 @@ import { answers, consent, fails, useCli, uuid } from '../support.ts'
 import { type Holder, holds, lastReceipt, maria, place } from './instance.ts'
 
 const cli = useCli()
+const unnamed = { deleted: 0, records: [], already_deleted: [] }
 let at: ReturnType<typeof place>
 let instance: Holder
 let calls: boolean[]
@@ -27,7 +28,7 @@ beforeEach(() => {
       const sites = [...countSites(all)].map(([site_id, records]) => ({ site_id, records }))
       if (!dry_run) instance.records.clear()
       const counts = { erased: all.length, remaining: instance.records.size, complete: true, sites }
-      return HttpResponse.json({ ...counts, dry_run, certificate: null })
+      return HttpResponse.json({ ...counts, ...unnamed, dry_run, certificate: null })
     }),
   )
 })

@@ -9,6 +9,7 @@ import { answers, apiKey, consent, consentsPath, fails, useCli, uuid } from '../
 import { holds, lastReceipt, maria, place } from './instance.ts'
 
 const cli = useCli()
+const unnamed = { deleted: 0, records: [], already_deleted: [] }
 
 /** What our own service says of itself, as far as it is asked. */
 const described = {
@@ -87,6 +88,7 @@ describe('where the quota is used up, a service that erases subjects itself', ()
         if (calls.length === 4) return fails(502, 'unavailable')
         return HttpResponse.json({
           erased: batch.length,
+          ...unnamed,
           remaining: left,
           complete: left === 0,
           dry_run: body.dry_run ?? false,
@@ -129,7 +131,14 @@ describe('where the quota is used up, a service that erases subjects itself', ()
 
   it.each([-1, 0.5, 2 ** 60])('takes no answer that counts %d records', async records => {
     holds(cli, 2).quota = 0
-    const wrong = { erased: records, remaining: 0, complete: true, dry_run: false, certificate: null }
+    const wrong = {
+      ...unnamed,
+      erased: records,
+      remaining: 0,
+      complete: true,
+      dry_run: false,
+      certificate: null,
+    }
     cli.instance.use(
       description,
       http.post('*/api/v1/subjects/erase', () =>

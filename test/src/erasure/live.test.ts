@@ -6,6 +6,7 @@ import { answers, consent, fails, useCli, uuid } from '../support.ts'
 import { holds, maria, place } from './instance.ts'
 
 const cli = useCli()
+const unnamed = { deleted: 0, records: [], already_deleted: [] }
 const key = newSigningKey()
 const published = { keys: [{ kty: 'OKP', crv: 'Ed25519', x: publicBytes(key).toString('base64url') }] }
 
@@ -26,7 +27,15 @@ async function erasedInBulk(said: object = {}) {
       const erased = instance.records.size
       if (!dry_run) instance.records.clear()
       const sites = erased > 0 ? [{ site_id: uuid(900), records: erased }] : []
-      return HttpResponse.json({ erased, remaining: 0, complete: true, dry_run, sites, certificate })
+      return HttpResponse.json({
+        ...unnamed,
+        erased,
+        remaining: 0,
+        complete: true,
+        dry_run,
+        sites,
+        certificate,
+      })
     }),
   )
   const at = place(cli)
