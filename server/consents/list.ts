@@ -12,15 +12,24 @@ const defaultLimit = 50
 
 type ListDeps = Deps & { readonly cursorSecret: Buffer; readonly replicas?: Replicas | undefined }
 
+export interface Page {
+  /** The JSON of a ConsentPage, on one line. */
+  readonly text: string
+  /** The cursor of the next page; null on the last one. */
+  readonly next: string | null
+}
+
 /**
- * The JSON of one page of the caller's records, newest first. `next_cursor` is null on the last page: one record more than asked
- * for is read, so that a cursor never leads to an empty page. Throws `invalid_request` for a foreign cursor.
+ * Reads one page of the caller's records, newest first. It reads one record more than asked for, so that a cursor never
+ * leads to an empty page.
+ *
+ * @throws Failure `invalid_request` for a cursor of another account or other filters.
  */
 export async function getPage(
   { sql, replicas, cursorSecret }: ListDeps,
   caller: Caller,
   { cursor, limit = defaultLimit, ...query }: ConsentQuery,
-): Promise<string> {
+): Promise<Page> {
   const { accountId } = caller
   const scope: CursorScope = {
     secret: cursorSecret,
@@ -40,7 +49,20 @@ export async function getPage(
   const read = (from: Sql) => findPage(from, accountId, filters, limit)
   const [page] = await (replicas && isSettled(filters) ? replicas.read(sql, read) : read(sql))
   const next = page?.has_more && page.last ? encodeCursor(scope, page.last) : null
-  return `{"data":[${page?.records}],"limit":${limit},"next_cursor":${JSON.stringify(next)}}`
+  const text = `{"data":[${page?.records}],"limit":${limit},"next_cursor":${JSON.stringify(next)}}`
+  return { text, next }
+}
+
+/** Yields the pages after one, each read when it is asked for. */
+export async function* pagesAfter(
+  { next }: Page,
+  read: (cursor: string) => Promise<Page>,
+): AsyncGenerator<string> {
+  for (let cursor = next; cursor !== null; ) {
+    const page = await read(cursor)
+    yield page.text
+    cursor = page.next
+  }
 }
 
 /**

@@ -11,15 +11,16 @@ import type { Replicas } from '../db/replicas.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { Failure } from '../failure.ts'
 import { bodyOf, statusOf, toFailure } from '../http/failures.ts'
-import { withUnits } from '../http/gate.ts'
+import { type GateDeps, passAgain, withUnits } from '../http/gate.ts'
 import { notesOf } from '../http/outcome.ts'
 import { prefersMinimal } from '../http/parsers.ts'
 import { pathId, route, Verbatim } from '../http/route.ts'
+import { Lines, prefersLines } from '../http/stream.ts'
 import type { Quota } from '../quota/quota.ts'
 import { createConsent, createRows } from './create.ts'
 import type { Deps } from './deps.ts'
 import { readIdempotencyKey, rejectIdempotencyKey } from './idempotency.ts'
-import { getPage } from './list.ts'
+import { getPage, pagesAfter } from './list.ts'
 import { issueReceipt } from './receipt.ts'
 import type { CreateResult } from './rows.ts'
 import * as service from './service.ts'
@@ -29,12 +30,13 @@ const unknown = 'There is no such consent.'
 /** Registers the six routes of the service specification (section 4), the batch and the receipt. */
 export function consentRoutes(
   app: FastifyInstance,
-  deps: Deps & {
-    readonly cursorSecret: Buffer
-    readonly signer: Signer
-    readonly replicas?: Replicas | undefined
-    readonly quota: Quota
-  },
+  deps: Deps &
+    GateDeps & {
+      readonly cursorSecret: Buffer
+      readonly signer: Signer
+      readonly replicas?: Replicas | undefined
+      readonly quota: Quota
+    },
 ): void {
   route(
     app,
@@ -69,7 +71,14 @@ export function consentRoutes(
         (body as ConsentBatch).records.every(row => Object(row).idempotency_key !== undefined),
     },
   )
-  route(app, consents.list, async ({ query }, { caller }) => new Verbatim(await getPage(deps, caller, query)))
+  route(app, consents.list, async ({ query }, { caller, request, header, setHeader }) => {
+    setHeader('vary', 'Accept')
+    const first = await getPage(deps, caller, query)
+    if (!prefersLines(header('accept'))) return new Verbatim(first.text)
+    const read = (cursor: string) =>
+      passAgain(deps, request, caller => getPage(deps, caller, { ...query, cursor }))
+    return new Lines(first.text, pagesAfter(first, read))
+  })
   route(app, consents.get, async ({ params, query }, { caller }) => {
     const id = pathId(params, unknown)
     return new Verbatim(await service.getConsent(deps, caller, id, query.include_deleted ?? false))

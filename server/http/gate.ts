@@ -105,7 +105,7 @@ declare module 'fastify' {
   }
 }
 
-interface GateDeps extends AuthDeps {
+export interface GateDeps extends AuthDeps {
   readonly quota: Quota
   readonly admission: Admission
   /** The public flow's own: a flood of it takes no place of the private API. */
@@ -172,26 +172,52 @@ function findInTime(deps: GateDeps, request: FastifyRequest): Promise<Caller> {
   )
 }
 
+/**
+ * Does the work for a further page of a stream as a request of its own would be done: for the caller as known by now, for a
+ * unit of the quota, in its turn and within the deadline. Throws what such a request would be refused with.
+ */
+export async function passAgain<T>(
+  deps: GateDeps,
+  request: FastifyRequest,
+  work: (caller: Caller) => Promise<T>,
+): Promise<T> {
+  request.patience = deadline
+  const caller = await authenticate(deps, request)
+  const unit = isKeyCaller(caller) ? await spendOne(deps.quota, caller, request) : null
+  if (isKeyCaller(caller) && !unit) throw quotaExceeded(caller.monthlyQuota ?? 0, new Date())
+  try {
+    const leave = await deps.admission.enter(caller.accountId, request.patience)
+    const pending = withRetry(() => work(caller), retriesOf(request, true))
+    return await inTime(request, pending).finally(leave)
+  } catch (error) {
+    unit?.giveBack()
+    throw error
+  }
+}
+
 /** Spends a unit, which is given back when the request fails on our side; what is never refused goes without one if need be. */
 async function spend(
   quota: Quota,
-  { accountId, monthlyQuota }: KeyCaller,
+  caller: KeyCaller,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const take = () => quota.spend(accountId, monthlyQuota)
-  const unit = quota.spendHeld(accountId, monthlyQuota) ?? (await spendInTime(take, request))
-  const limit = monthlyQuota ?? 0
+  const unit = await spendOne(quota, caller, request)
+  const limit = caller.monthlyQuota ?? 0
   if (!unit && !request.routeOptions.config.neverRefused) throw quotaExceeded(limit, new Date())
   reply.headers(unit?.headers ?? quotaHeaders(limit, limit, new Date()))
   request.units = unit
 }
 
-async function spendInTime(
-  take: () => Promise<Units | null>,
+/** Resolves to null where no unit is left. */
+async function spendOne(
+  quota: Quota,
+  { accountId, monthlyQuota }: KeyCaller,
   request: FastifyRequest,
 ): Promise<Units | null> {
-  const spending = withRetry(take, retriesOf(request, true))
+  const held = quota.spendHeld(accountId, monthlyQuota)
+  if (held) return held
+  const spending = withRetry(() => quota.spend(accountId, monthlyQuota), retriesOf(request, true))
   try {
     return await inTime(request, spending)
   } catch (error) {

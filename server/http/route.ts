@@ -7,6 +7,7 @@ import { Failure, unavailable } from '../failure.ts'
 import { notesOf } from './outcome.ts'
 import { parseQuery } from './parsers.ts'
 import { headerOf } from './plain.ts'
+import { Lines, sendLines } from './stream.ts'
 
 /** How long a request may wait for the database, in milliseconds. */
 export const deadline = 5000
@@ -58,7 +59,7 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
   handler: (
     input: Input<z.output<P>, z.output<Q>, z.output<B>>,
     exchange: Exchange,
-  ) => Promise<z.input<R> | Verbatim>,
+  ) => Promise<z.input<R> | Verbatim | Lines>,
   { isRepeatable = isHarmlessTwice, ...options }: RouteOptions = {},
 ): void {
   const { method, path: url, access, scope, neverRefused, status } = endpoint
@@ -77,6 +78,7 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
       const exchange = new Exchange(request, reply)
       const work = () => handler(input, exchange)
       const answer = await inTime(request, withRetry(work, retriesOf(request, isRepeatable(request))))
+      if (answer instanceof Lines) return await sendLines(request, reply, answer)
       return answer instanceof Verbatim
         ? reply.type('application/json; charset=utf-8').send(answer.text)
         : answer

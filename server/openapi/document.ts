@@ -158,20 +158,28 @@ function describeOperation({ resource, name, endpoint }: Operation, context: Con
 }
 
 function success(endpoint: Endpoint, { output }: Context): object {
-  const { access, status, response } = endpoint
+  const { access, status, response, streams } = endpoint
   const { answer, headers = [], example } = notesOn(endpoint)
-  const names: HeaderName[] = [...(access === 'account' ? quotaHeaders : []), ...headers]
+  const names: HeaderName[] = [
+    ...(access === 'account' ? quotaHeaders : []),
+    ...(streams ? (['Vary'] as const) : []),
+    ...headers,
+  ]
+  const content = status === 204 ? null : json(output, response, example)
   return {
     description: answer ?? (status === 201 ? 'Made.' : 'Done.'),
     headers: describeHeaders(names),
-    ...(status !== 204 && { content: json(output, response, example) }),
+    ...(content && { content: { ...content, ...(streams && { [ndjson]: content[plainJson] }) } }),
   }
 }
 
-function json(schemas: Schemas, of: z.ZodType, more: object = {}): object {
+const plainJson = 'application/json'
+const ndjson = 'application/x-ndjson'
+
+function json(schemas: Schemas, of: z.ZodType, more: object = {}): { [plainJson]: object } {
   const schema = schemas.of(of)
   const example = { ...(exampleOf(schema, schemas.named) as object), ...more }
-  return { 'application/json': { schema, example } }
+  return { [plainJson]: { schema, example } }
 }
 
 function parametersIn(place: 'path' | 'query', schema: z.ZodType | undefined): object[] {

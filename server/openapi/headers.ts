@@ -37,6 +37,11 @@ export const headers = {
     schema: { type: 'string', const: 'Bearer' },
     example: 'Bearer',
   },
+  Vary: {
+    description: 'The request headers that the form of the answer depends on.',
+    schema: { type: 'string', const: 'Accept' },
+    example: 'Accept',
+  },
   Allow: {
     description: 'The methods that the path has.',
     required: true,

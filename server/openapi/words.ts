@@ -57,8 +57,9 @@ const table = new Map<Endpoint, Notes>([
     api.consents.list,
     {
       description:
-        'Filters narrow; one that names a site of somebody else finds nothing. A cursor goes with the filters it was made with; `limit` may change between pages.',
-      answer: 'A page; `next_cursor` is null on the last one, and never leads to an empty one.',
+        'Filters narrow; one that names a site of somebody else finds nothing. A cursor goes with the filters it was made with; `limit` may change between pages.\n\nWith `Accept: application/x-ndjson` the page and all that follow it come as one response, a page a line. Each of them is treated like a request of its own: it takes a unit of the quota when it is read, and the credential must still be good. **The list is complete only if `next_cursor` of the last line is null.** A stream that ends before, with a cut connection, is continued by a request with the last `next_cursor`; the answer to that says why, if there is something to do about it (the quota is used up, the key is revoked). The service cuts a stream when it stops, after a whole line, and when its reader takes nothing for a minute.',
+      answer:
+        'A page; `next_cursor` is null on the last one, and never leads to an empty one. As a stream, a page a line.',
     },
   ],
   [api.consents.get, { answer: 'The record. A deleted one is a 404 unless `include_deleted` is true.' }],

@@ -159,6 +159,7 @@ export const consents = {
     query: ConsentQuery,
     status: 200,
     response: ConsentPage,
+    streams: true,
   }),
   get: endpoint({
     summary: 'Read one record',

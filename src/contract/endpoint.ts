@@ -34,6 +34,8 @@ export interface Endpoint<
   /** The status of a success. */
   readonly status: 200 | 201 | 204
   readonly response: Response
+  /** True if with `Accept: application/x-ndjson` this response and all that follow it come as lines of one. */
+  readonly streams?: boolean
   /** Error codes beyond those that follow from its access, parameters and body. */
   readonly errors?: readonly ErrorCode[]
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { type TestAccount, useService } from '../../support/service.ts'
+import { seed } from './seed.ts'
 
 const service = useService()
 const root = '/api/v1/consents'
@@ -20,7 +21,7 @@ describe('a walk', () => {
     [100, 2000],
   ])('with pages of %i returns each of %i records once, newest first', async (limit, count) => {
     const account = await service.newAccount()
-    const ids = await seed(account, count)
+    const ids = await seed(service.sql, account, count)
     const pages = await walk(account, () => limit)
     expect(pages.flatMap(({ data }) => data.map(({ id }) => id))).toEqual(ids)
     expect(pages).toHaveLength(Math.ceil(count / limit))
@@ -30,14 +31,14 @@ describe('a walk', () => {
   it('ends with the last record, and never with an empty page', async () => {
     const account = await service.newAccount()
     expect(await walk(account, () => 10)).toEqual([{ data: [], limit: 10, next_cursor: null }])
-    await seed(account, 20)
+    await seed(service.sql, account, 20)
     expect((await walk(account, () => 10)).map(({ data }) => data.length)).toEqual([10, 10])
     expect((await walk(account, () => 20)).map(({ data }) => data.length)).toEqual([20])
   })
 
   it('of 10,000 records, with pages of 1 to 100, returns each exactly once while others write', async () => {
     const account = await service.newAccount()
-    const ids = await seed(account, 10_000)
+    const ids = await seed(service.sql, account, 10_000)
     const writers = startWriters(account, ids)
     const pages = await walk(account, index => (index % 100) + 1).finally(writers.stop)
     const { created, deleted } = writers
@@ -101,25 +102,4 @@ function startWriters({ key, siteId }: TestAccount, ids: readonly string[]) {
     await work
   }
   return { stop, created, deleted }
-}
-
-/** Records with ids of version 7, five in a millisecond and in no order within it; the ids, newest first. */
-async function seed({ accountId, siteId }: TestAccount, count: number): Promise<string[]> {
-  const start = Date.UTC(2026, 0, 31)
-  const rows = await service.sql<{ id: string }[]>`
-    with ids as (
-      select ${start}::bigint + n / 5 as ms, md5(random()::text) as chance from generate_series(1, ${count}) n
-    ), made as (
-      insert into consents (
-        account_id, id, site_id, accepted, preferences, policy_version, version, record_hash, chain_head, created_at,
-        updated_at)
-      select ${accountId}::uuid,
-        (lpad(to_hex(ms), 12, '0') || '7' || left(chance, 3) || 'a' || right(chance, 15))::uuid,
-        ${siteId}::uuid, true, '{}', 1, 1, sha256(''), sha256(''), to_timestamp(ms / 1000.0), to_timestamp(ms / 1000.0)
-      from ids
-      returning id
-    )
-    select id from made order by id desc`
-  expect(rows).toHaveLength(count)
-  return rows.map(({ id }) => id)
 }
