@@ -72,8 +72,8 @@ export function consentRoutes(
     },
   )
   route(app, consents.list, async ({ query }, { caller, request, header, setHeader }) => {
-    setHeader('vary', 'Accept')
     const first = await getPage(deps, caller, query)
+    setHeader('vary', 'Accept')
     if (!prefersLines(header('accept'))) return new Verbatim(first.text)
     const read = (cursor: string) =>
       passAgain(deps, request, caller => getPage(deps, caller, { ...query, cursor }))

@@ -163,6 +163,7 @@ export async function attempt(
     timer.expectData('it did not answer')
   }
   const fail = (error: unknown) => {
+    if (error instanceof NetworkError) return error
     const cause = timer.signal.aborted ? timer.signal.reason : error
     timer.abort()
     return error instanceof ContractError ? error : new NetworkError(call, cause, isSent)
@@ -235,6 +236,7 @@ async function* readLines(body: Body, fail: (error: unknown) => Error): AsyncGen
   const { timer } = body
   let chunks: Uint8Array[] = []
   let size = 0
+  let isComplete = false
   try {
     timer.expectData(stopped)
     for await (const chunk of body.data) {
@@ -254,10 +256,11 @@ async function* readLines(body: Body, fail: (error: unknown) => Error): AsyncGen
       size = requireSize(body, size + chunk.length - start)
     }
     if (size > 0) throw new Error(`${stopped} in the middle of a line`)
+    isComplete = true
   } catch (error) {
     throw fail(error)
   } finally {
-    timer.abort()
+    if (!isComplete) timer.abort()
     timer.end()
   }
 }

@@ -6,6 +6,7 @@ import { describe, expect, it, vi } from 'vitest'
 import type { Load } from '../../../server/http/admission.ts'
 import type { Observer, Outcome } from '../../../server/http/outcome.ts'
 import { drain } from '../../../server/http/wire.ts'
+import { describeApi } from '../../../server/openapi/document.ts'
 import { Quota, type Units } from '../../../server/quota/quota.ts'
 import { type TestAccount, useService } from '../../support/service.ts'
 import { root } from './records.ts'
@@ -108,6 +109,14 @@ describe('GET /api/v1/consents as application/x-ndjson', () => {
       expect(pages).toHaveLength(Math.ceil(150 / limit))
     },
   )
+
+  it('is in the OpenAPI document', () => {
+    const { paths } = describeApi() as {
+      paths: Record<string, { get: { responses: Record<string, { content: object }> } }>
+    }
+    const { content = {} } = paths[root]?.get.responses['200'] ?? {}
+    expect(Object.keys(content)).toEqual(['application/json', 'application/x-ndjson'])
+  })
 
   it('without records, sends one empty page', async () => {
     const { pages, isCut } = await read(await open(await service.newAccount()))

@@ -1,0 +1,146 @@
+import type { Socket } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { run, useFolder } from '../../support/cli.ts'
+import { answer, type Fault, type RawRequest, resets, useFaulty } from '../../support/faulty.ts'
+import { useTunnel } from '../../support/tunnel.ts'
+import { apiKey, consent, machineError, resumption, uuid } from '../support.ts'
+
+const faulty = useFaulty()
+const tunnel = useTunnel(() => faulty.port)
+const folder = useFolder()
+
+/** Ways to the instance: with Node's own HTTP, and with undici through a proxy. */
+const ways = {
+  direct: () => ({ CONSENTCTL_BASE_URL: faulty.url }),
+  'through a proxy': () => ({
+    CONSENTCTL_BASE_URL: `http://instance.test:${faulty.port}`,
+    CONSENTCTL_ALLOW_HTTP: 'instance.test',
+    HTTP_PROXY: tunnel.url,
+  }),
+}
+
+const count = 1000
+const ids = Array.from({ length: count }, (_, index) => uuid(index))
+
+/** The page that a request asks for, of the `count` records. */
+function pageAt(cursor: number, limit = 100): string {
+  const end = Math.min(count, cursor + limit)
+  const data = ids.slice(cursor, end).map(id => consent({ id }))
+  return JSON.stringify({ data, limit: 100, next_cursor: end < count ? String(end) : null })
+}
+
+const queryOf = ({ url }: RawRequest) => new URL(url, 'http://x').searchParams
+const cursorOf = (request: RawRequest) => Number(queryOf(request).get('cursor') ?? 0)
+const accepts = ({ headers }: RawRequest) => headers['accept']
+
+/** Answers with one page of JSON, as an instance without streams does to every request. */
+const single: Fault = (socket, request) =>
+  answer(200, pageAt(cursorOf(request), Number(queryOf(request).get('limit'))))(socket, request)
+
+/** Streams so many pages from where the request asks for, and then ends the connection by `end`. */
+const streams =
+  (pages: number, end: (socket: Socket, next: string) => void): Fault =>
+  (socket, request) => {
+    expect(accepts(request)).toBe('application/x-ndjson, application/json;q=0.9')
+    socket.write(
+      'HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\n',
+    )
+    let cursor = cursorOf(request)
+    for (let page = 0; page < pages && cursor < count; page += 1) {
+      socket.write(chunk(`${pageAt(cursor)}\n`))
+      cursor += 100
+    }
+    end(socket, cursor < count ? pageAt(cursor) : '')
+  }
+const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
+const completes = (socket: Socket) => void socket.write('0\r\n\r\n')
+const cuts: Record<string, (socket: Socket, next: string) => void> = {
+  'closes after a whole line': socket => void socket.end(),
+  'closes in the middle of a line': (socket, next) => void socket.end(chunk(next.slice(0, 500))),
+  'closes in the middle of a chunk': (socket, next) => void socket.end(chunk(next).slice(0, 500)),
+  'ends the body after a whole line': completes,
+  'ends the body in the middle of a line': (socket, next) =>
+    void socket.write(`${chunk(next.slice(0, 500))}0\r\n\r\n`),
+}
+
+describe.each(Object.entries(ways))('list › streams › %s', (_, way) => {
+  const list = async (...args: string[]) => {
+    const { stdout, ...ended } = await run(['list', '-o', 'ndjson', ...args], {
+      env: {
+        CONSENTCTL_API_KEY: apiKey,
+        CONSENTCTL_CONFIG_DIR: folder.path,
+        CONSENTCTL_MAX_WAIT: '0',
+        ...way(),
+      },
+    })
+    const lines = stdout.split('\n').slice(0, -1)
+    return { ...ended, listed: lines.map(line => JSON.parse(line).id) }
+  }
+
+  it('takes one request after the first', async () => {
+    faulty.script(single, streams(10, completes))
+    expect(await list()).toMatchObject({ code: 0, listed: ids, stderr: '' })
+    expect(faulty.requests.map(accepts)).toEqual([
+      'application/json',
+      'application/x-ndjson, application/json;q=0.9',
+    ])
+  })
+
+  it.each(Object.entries(cuts))(
+    'when the instance %s, continues from the last cursor',
+    async (_name, cut) => {
+      faulty.script(single, streams(3, cut), streams(1, cut), resets, streams(2, cut), streams(10, completes))
+      expect(await list()).toMatchObject({ code: 0, listed: ids, stderr: '' })
+      expect(faulty.requests.map(cursorOf)).toEqual([0, 100, 400, 500, 500, 700])
+    },
+  )
+
+  it('when the stream is cut before its first line, retries with backoff, four times in all', async () => {
+    faulty.script(
+      single,
+      streams(0, socket => void socket.end()),
+    )
+    const { code, listed, stderr } = await list()
+    expect([code, listed]).toEqual([7, ids.slice(0, 100)])
+    expect(machineError(stderr)).toMatchObject({
+      code: 'network',
+      hint: 'consentctl list -o ndjson --cursor 100',
+    })
+    expect(faulty.requests).toHaveLength(5)
+  })
+
+  it('when the quota is used up in the middle, ends with 6 and the command that continues', async () => {
+    const refuses = answer(429, { error: 'quota_exceeded', message: 'used up' })
+    faulty.script(single, streams(3, cuts['closes after a whole line'] ?? completes), refuses)
+    const { code, listed, stderr } = await list()
+    expect([code, listed]).toEqual([6, ids.slice(0, 400)])
+    expect(machineError(stderr)).toMatchObject({ code: 'quota_exceeded' })
+    expect(machineError(stderr)['hint']).toBe('consentctl list -o ndjson --cursor 400')
+  })
+
+  it('when a line is not a page, ends with an error after the pages before it', async () => {
+    const wrong = (socket: Socket) => void socket.write(chunk('{"error":"unavailable","message":"x"}\n'))
+    faulty.script(single, streams(2, wrong))
+    const { code, listed, stderr } = await list()
+    expect([code, listed]).toEqual([2, ids.slice(0, 300)])
+    expect(machineError(stderr)).toMatchObject({ code: 'unexpected_answer' })
+  })
+
+  it('when an instance stops streaming, reads on page after page', async () => {
+    faulty.script(single, streams(2, completes), single)
+    expect(await list()).toMatchObject({ code: 0, listed: ids, stderr: '' })
+    expect(faulty.requests.map(cursorOf)).toEqual([0, 100, 300, 400, 500, 600, 700, 800, 900])
+  })
+
+  it.each([
+    ['--limit', '350', 350],
+    ['--max-requests', '3', 300],
+    ['--concurrency', '1', 1000],
+  ])('with %s %s, asks for no stream', async (flag, value, records) => {
+    faulty.script(single)
+    const { code, listed, stderr } = await list(flag, value)
+    expect([code, listed]).toEqual([0, ids.slice(0, records)])
+    expect(new Set(faulty.requests.map(accepts))).toEqual(new Set(['application/json']))
+    if (records < count) expect(resumption(stderr)).toContain('--cursor')
+  })
+})
