@@ -1,13 +1,13 @@
 import { usageError } from '../errors/errors.ts'
 import { requireBaseUrl, type Settings } from './settings.ts'
 
-/** Where a job was begun. */
+/** The profile and the instance that a job was started with. */
 export interface JobOrigin {
   readonly profile: string
   readonly base_url: string
 }
 
-/** The command that goes on with a job, with the flags that lead to where it was begun; null where that is here. */
+/** Adds the flags that lead to the job's instance to `command`; null if the settings lead there already. */
 export function commandForOrigin(
   settings: Settings,
   { profile, base_url }: JobOrigin,
@@ -17,13 +17,13 @@ export function commandForOrigin(
   return `${command} -p ${profile} --base-url ${base_url}`
 }
 
-/** A job goes on where it began: what it did elsewhere is not there. Throws a usage error where that is not here. */
-export function requireSameOrigin(settings: Settings, begun: JobOrigin, command: string): void {
-  const hint = commandForOrigin(settings, begun, command)
+/** @throws CliError (usage) if the settings lead to another instance than the one on which the job was started. */
+export function requireSameOrigin(settings: Settings, origin: JobOrigin, command: string): void {
+  const hint = commandForOrigin(settings, origin, command)
   if (hint === null) return
   const now = `${settings.profile.value} at ${requireBaseUrl(settings)}`
   throw usageError(
-    `the job was begun with the profile ${begun.profile} at ${begun.base_url}, and now it is ${now}`,
+    `the job was started with profile ${origin.profile} at ${origin.base_url}, and this is ${now}`,
     hint,
   )
 }

@@ -1,27 +1,26 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats, statSync } from 'node:fs'
-import { Socket } from 'node:net'
 import { platform, userInfo } from 'node:os'
 import { CliError, exit, settingsError } from '../errors/errors.ts'
 import type { Warn } from './store.ts'
 
-/** A key as text, and where it came from. */
+/** An API key and its source. */
 export interface Key {
   readonly value: string
   readonly source: string
 }
 
-/** Where a key comes from. It is read when a request needs it, and once: a command may ask a person, or cost money. */
+/** A source of a key. It is read when a request needs the key, and once, because a command may prompt a person. */
 export interface KeySource {
   readonly source: string
-  /** The key, where it is at hand already; null where it would have to be read from a file, or from a command. */
+  /** Null if reading it requires a file or a command. */
   readonly atHand: string | null
-  /** Throws a CliError where there is no key, or what is there is none (exit 4). */
+  /** @throws CliError `no_key` (exit 4) */
   read(): Promise<Key>
 }
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** The key of the environment: as text, or as the name of a file. Both at once is an error, for one of them is wrong. */
+/** The key of CONSENTCTL_API_KEY or CONSENTCTL_API_KEY_FILE. Setting both is an error, because one of them is wrong. */
 export function environmentKey(env: Env, warn: Warn): KeySource | null {
   const text = env['CONSENTCTL_API_KEY']?.trim()
   const file = env['CONSENTCTL_API_KEY_FILE']
@@ -32,12 +31,12 @@ export function environmentKey(env: Env, warn: Warn): KeySource | null {
   }
   if (text) return lazyKey('CONSENTCTL_API_KEY', text, async () => text)
   if (!file) return null
-  return lazyKey('CONSENTCTL_API_KEY_FILE', null, async () => readKeyFile(file, warn))
+  return lazyKey('CONSENTCTL_API_KEY_FILE', null, () => readKeyFile(file, warn))
 }
 
-/** A key that a profile's command prints. `configFile` is where the command stands. */
+/** A key that a profile's command prints. `configFile` is the file that holds the command. */
 export function commandKey(command: string, profile: string, configFile: string, env: Env): KeySource {
-  return lazyKey(`profile ${profile}, key_command`, null, async () =>
+  return lazyKey(`profile ${profile}, key_command`, null, () =>
     runKeyCommand(command, { profile, configFile, env }),
   )
 }
@@ -46,29 +45,28 @@ export function storedKey(profile: string, text: string): KeySource {
   return lazyKey(`profile ${profile}, credentials.json`, text, async () => text)
 }
 
-/** A key as it may be shown: its kind and its last four characters. */
+/** Shows the kind of a key and its last four characters. */
 export function maskKey(key: string): string {
   return key.length > 12 ? `${key.slice(0, 3)}…${key.slice(-4)}` : '…'
 }
 
-/** Whether a text has the shape of a key, whatever is in it. */
+/** Returns true if a text has the shape of a key. */
 export function isKey(text: string): boolean {
   return /^sk-[\x21-\x7e]+$/.test(text)
 }
 
-/** There is no key to be had from a source (exit 4). */
+/** No key can be read from its source (exit 4). */
 export function noKeyError(message: string, hint: string): CliError {
   return new CliError('no_key', exit.auth, message, { hint })
 }
 
-function lazyKey(source: string, atHand: string | null, text: () => Promise<string>): KeySource {
+function lazyKey(source: string, atHand: string | null, readText: () => Promise<string>): KeySource {
   let reading: Promise<Key> | undefined
   const read = async () => {
-    const value = (await text()).trim()
-    if (value === '')
-      throw noKeyError(`${source}: there is nothing in it`, 'a key is one line, and begins with sk-')
-    if (!isKey(value))
-      throw noKeyError(`${source} holds no API key`, 'a key is one line, and begins with sk-')
+    const value = (await readText()).trim()
+    const shape = 'a key is one line that begins with sk-'
+    if (value === '') throw noKeyError(`${source} is empty`, shape)
+    if (!isKey(value)) throw noKeyError(`${source} is not an API key`, shape)
     return { value, source }
   }
   return {
@@ -81,42 +79,47 @@ function lazyKey(source: string, atHand: string | null, text: () => Promise<stri
   }
 }
 
-/** Bytes: far over any key, and little enough to read whatever somebody names by mistake. */
+/** A key has about a hundred bytes; nobody's large file is read by mistake. */
 const maxFileBytes = 64 * 1024
 
 /**
- * The text of a key's file, without a byte order mark: a file, or a pipe such as a shell's `<(…)`, which has `limit`
- * milliseconds. A file that others may read or change is used, with a warning: where secrets are mounted, it is often so.
+ * Reads a key's file without a byte order mark: a regular file, or a pipe such as a shell's `<(…)`, within `timeoutMs`.
+ * A file that others may read or change is used with a warning, because mounted secrets often are such files.
  */
-export async function readKeyFile(path: string, warn: Warn, limit = 30_000): Promise<string> {
-  const descriptor = open(path)
+export async function readKeyFile(path: string, warn: Warn, timeoutMs = 30_000): Promise<string> {
+  const descriptor = openWithoutBlocking(path)
   const stats = fstatSync(descriptor)
-  if (stats.isFIFO()) return toText(path, await readPipe(path, descriptor, limit)) // which closes it
+  if (stats.isFIFO()) return decodeKeyFile(path, await readPipe(path, descriptor, timeoutMs)) // which closes it
   try {
-    if (!stats.isFile()) throw unusable(path, stats.isDirectory() ? 'it is a folder' : 'it is no file')
+    if (!stats.isFile())
+      throw unusable(path, stats.isDirectory() ? 'it is a folder' : 'it is not a regular file')
     if (stats.size > maxFileBytes) throw tooLarge(path)
-    if (isOpenToOthers(stats)) warn(`${path} is open to others; chmod 600 keeps the key yours`)
-    return toText(path, readFileSync(descriptor))
+    if (isExposed(stats)) warn(`${path} is readable or writable by others; use chmod 600`)
+    return decodeKeyFile(path, readFileSync(descriptor))
   } finally {
     closeSync(descriptor)
   }
 }
 
-/** Opens without waiting for whoever writes a pipe, which no time limit would end. */
-function open(path: string): number {
+/** Opens without waiting for the writer of a pipe, because no timeout could end that wait. */
+function openWithoutBlocking(path: string): number {
   try {
     return openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    throw unusable(path, code === 'ENOENT' ? 'there is no such file' : message)
+    throw unusable(path, code === 'ENOENT' ? 'no such file' : message)
   }
 }
 
-async function readPipe(path: string, descriptor: number, limit: number): Promise<Buffer> {
+async function readPipe(path: string, descriptor: number, timeoutMs: number): Promise<Buffer> {
+  const { Socket } = await import('node:net')
   const chunks: Buffer[] = []
   let size = 0
   const pipe = new Socket({ fd: descriptor, readable: true, writable: false })
-  const timer = setTimeout(() => pipe.destroy(unusable(path, `it did not end in ${limit / 1000} s`)), limit)
+  const timer = setTimeout(
+    () => pipe.destroy(unusable(path, `it did not end in ${timeoutMs / 1000} s`)),
+    timeoutMs,
+  )
   try {
     for await (const chunk of pipe as AsyncIterable<Buffer>) {
       size += chunk.length
@@ -130,12 +133,12 @@ async function readPipe(path: string, descriptor: number, limit: number): Promis
   }
 }
 
-/** Others may read or change it, or its group may change it; that a group may read it is how services share it. */
-function isOpenToOthers({ mode }: Stats): boolean {
+/** Others may read or change it, or its group may change it. Group read is how services share a secret. */
+function isExposed({ mode }: Stats): boolean {
   return platform() !== 'win32' && (mode & 0o027) !== 0
 }
 
-function toText(path: string, bytes: Buffer): string {
+function decodeKeyFile(path: string, bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
@@ -144,37 +147,33 @@ function toText(path: string, bytes: Buffer): string {
 }
 
 function tooLarge(path: string) {
-  return unusable(path, 'it is larger than 64 KiB, and no key')
+  return unusable(path, 'it is larger than 64 KiB, too large for a key')
 }
 
 function unusable(path: string, reason: string) {
-  return noKeyError(
-    `the key’s file ${path} cannot be used: ${reason}`,
-    'see what CONSENTCTL_API_KEY_FILE names',
-  )
+  return noKeyError(`cannot read the key file ${path}: ${reason}`, 'check CONSENTCTL_API_KEY_FILE')
 }
 
-/** Bytes that a command may print; a key has about a hundred. */
+/** Bytes that a command may print. */
 const maxOutputBytes = 64 * 1024
 
 export interface CommandContext {
-  /** Whose command it is. */
   readonly profile: string
-  /** Where it stands: who may write there may run anything as this user. */
+  /** The file that holds the command. Anyone who can write to it can run any program as this user. */
   readonly configFile: string
-  readonly env: Readonly<Record<string, string | undefined>>
+  readonly env: Env
 }
 
 /**
- * What a profile's key_command prints. The shell runs it, as git's and aws's credential commands; stderr is the user's,
- * so that it can ask; stdin is not, for it may hold records. It has `limit` milliseconds.
+ * Runs a profile's key_command through the shell, as git and aws do with credential helpers, and returns its output.
+ * Its stderr is the terminal, so that it can prompt; its stdin is not, because that may hold records.
  */
 export async function runKeyCommand(
   command: string,
   { profile, configFile, env }: CommandContext,
-  limit = 30_000,
+  timeoutMs = 30_000,
 ): Promise<string> {
-  refuseForeign(configFile)
+  requirePrivate(configFile)
   const { spawn } = await import('node:child_process')
   const fails = (reason: string) =>
     noKeyError(
@@ -187,15 +186,15 @@ export async function runKeyCommand(
     let size = 0
     const stop = (reason: string) => {
       child.kill()
-      child.stdout.destroy() // what the command has started may hold it open
+      child.stdout.destroy() // a process that the command started may hold it open
       child.unref()
       reject(fails(reason))
     }
-    const timer = setTimeout(() => stop(`did not end in ${limit / 1000} s`), limit)
+    const timer = setTimeout(() => stop(`did not end in ${timeoutMs / 1000} s`), timeoutMs)
     child.stdout.on('data', (chunk: Buffer) => {
       size += chunk.length
       chunks.push(chunk)
-      if (size > maxOutputBytes) stop('prints more than any key is long')
+      if (size > maxOutputBytes) stop('prints more than 64 KiB, too much for a key')
     })
     child.once('error', error => stop(`cannot be run: ${error.message}`))
     child.once('close', (code, signal) => {
@@ -206,14 +205,14 @@ export async function runKeyCommand(
   })
 }
 
-/** Refuses a command that somebody else may have written: the file must be one that only its owner and root can change. */
-function refuseForeign(configFile: string): void {
+/** @throws CliError unless only its owner (this user or root) can change the file that holds the command. */
+function requirePrivate(configFile: string): void {
   const { mode, uid } = statSync(configFile)
   const me = userInfo().uid
-  if (me === -1) return // Windows keeps this otherwise
+  if (me === -1) return // Windows has no such bits
   if ((mode & 0o022) === 0 && (uid === me || uid === 0)) return
   throw settingsError(
-    `${configFile} can be changed by others, so that no key_command in it is run`,
-    `see what it holds; then chown it to yourself, and chmod 600 ${configFile}`,
+    `${configFile} can be changed by others, so its key_command is not run`,
+    `check what it holds, then chown it to yourself and chmod 600 ${configFile}`,
   )
 }

@@ -11,24 +11,7 @@ import {
   type Warn,
 } from './store.ts'
 
-/** The scheme, host and port of an address, by which keys are kept apart; null where it is none. */
-export function originOf(address: string): string | null {
-  return URL.canParse(address) ? new URL(address).origin : null
-}
-
-/** Checks an address and takes the slash from its end. Throws a usage error. */
-export function parseBaseUrl(value: string, source: string): string {
-  const url = URL.canParse(value) ? new URL(value) : null
-  if (!url || !/^https?:$/.test(url.protocol)) {
-    const shown = value.includes('@') ? 'that' : `"${value}"` // there may be a password in it
-    throw usageError(`${source}: ${shown} is no address`, 'write it like https://consent.example.com')
-  }
-  if (url.username || url.password) throw usageError(`${source}: an address must not hold credentials`)
-  if (url.search || url.hash) throw usageError(`${source}: an address has no query and no fragment`)
-  return url.origin + url.pathname.replace(/\/+$/, '')
-}
-
-/** A setting and where it came from: a flag, a variable, a profile or the default. */
+/** A setting and its source: a flag, a variable, a profile or the default. */
 export interface Sourced {
   readonly value: string
   readonly source: string
@@ -46,15 +29,15 @@ export interface SettingsHost {
   readonly warn: Warn
 }
 
-/** The files of the configuration, and which profile of theirs is meant. */
+/** The content of config.json, and the profile in use. */
 export interface Configuration {
-  /** Null where there is no home folder to have it in. */
+  /** Null if there is no home folder to keep it in. */
   readonly folder: Folder | null
   readonly config: Config
   readonly profile: Sourced
 }
 
-/** Finds the configuration; unlike resolveSettings also where the profile is unknown, or what it holds makes no sense. */
+/** Reads the configuration. Unlike `resolveSettings` it accepts an unknown profile and unusable values. */
 export function readConfiguration(
   flags: GlobalFlags,
   { env, platform }: Omit<SettingsHost, 'warn'>,
@@ -67,24 +50,24 @@ export function readConfiguration(
   return { folder, config, profile }
 }
 
-/** Throws a CliError where there is nowhere to have a configuration. */
+/** @throws CliError if there is no home folder and CONSENTCTL_CONFIG_DIR is not set. */
 export function requireConfigFolder({ folder }: Pick<Configuration, 'folder'>): string {
   if (folder) return folder.value
-  throw settingsError('there is no home folder to keep the configuration in', 'set CONSENTCTL_CONFIG_DIR')
+  throw settingsError('no home folder to keep the configuration in', 'set CONSENTCTL_CONFIG_DIR')
 }
 
-/** Whether somebody has asked for this profile, rather than the configuration. */
+/** Returns true if the profile was named by a flag or a variable, not by config.json. */
 export function isExplicit({ source }: Sourced): boolean {
   return source === '--profile' || source === 'CONSENTCTL_PROFILE'
 }
 
-/** Refuses a name that a new profile could not be told by. Throws a usage error. */
+/** @throws CliError (usage) for a name that a new profile cannot have. */
 export function checkProfileName(name: string): void {
   if (/^[\p{L}\p{N}][\p{L}\p{M}\p{N}._@-]{0,99}$/u.test(name)) return
-  throw usageError(`a profile cannot be named "${name}"`, 'use letters, digits and hyphens')
+  throw usageError(`invalid profile name "${name}"`, 'use letters, digits and hyphens')
 }
 
-/** A set value with its source; an empty variable counts as unset, an empty flag as an error of its own. */
+/** Null if not set. An empty variable counts as not set; an empty flag is a usage error. */
 export function sourced(value: string | undefined, source: string): Sourced | null {
   if (value === '' && source.startsWith('--')) throw usageError(`${source} must not be empty`)
   return value ? { value, source } : null
@@ -92,47 +75,49 @@ export function sourced(value: string | undefined, source: string): Sourced | nu
 
 export function unknownProfile({ value, source }: Sourced, { profiles }: Config): CliError {
   const known = Object.keys(profiles)
-  const others = known.length ? `there are: ${known.join(', ')}. ` : ''
-  const hint = `${others}To make it: consentctl auth login -p ${value} --base-url https://…`
-  return settingsError(`there is no profile "${value}" (from ${source})`, hint)
+  const others = known.length ? `known profiles: ${known.join(', ')}. ` : ''
+  const hint = `${others}To create it: consentctl auth login -p ${value} --base-url https://…`
+  return settingsError(`no profile "${value}" (from ${source})`, hint)
 }
 
-/** What a command knows of its surroundings, each part by its precedence: flag, environment, profile, default. */
+/** Settings of a command, each by precedence: flag, environment, profile, default. */
 export interface Settings {
-  /** Of the configuration. Reading it throws a CliError where there is no home folder to have it in. */
+  /** The configuration's folder. Reading it throws a CliError if there is no home folder. */
   readonly folder: string
-  /** Of the journals. Reading it throws a CliError likewise. */
+  /** The folder of journals and receipts. Reading it throws a CliError if there is no home folder. */
   readonly stateFolder: string
   readonly profile: Sourced
   readonly baseUrl: Sourced | null
   readonly site: Sourced | null
-  /** Who signs in, where that is needed. */
+  /** Used by commands that sign in. */
   readonly email: Sourced | null
-  /** Whether destructive commands ask for more than --yes here. */
+  /** True if destructive commands require more than --yes. */
   readonly isProtected: boolean
-  /** Certificates of authorities to trust beside the usual ones. */
+  /** A file of certificate authorities to trust in addition to the default ones. */
   readonly caFile: Sourced | null
   readonly apiKey: KeySource | null
-  /** The address that the profile's key is for, where that is another one than the key would now be sent to. */
+  /** The address that the profile's key belongs to, if the key would now be sent to another one. */
   readonly keyIsFor: string | null
-  /** Hosts that plain http is allowed to, by name. */
+  /** Hosts that may be reached by plain http. */
   readonly allowHttp: readonly string[]
 }
 
-/** Resolves the settings. Throws a CliError for a file that cannot be read, or an address that is none. */
-export function resolveSettings(flags: GlobalFlags, surroundings: SettingsHost): Settings {
-  const { env, platform } = surroundings
-  const place = readConfiguration(flags, surroundings)
-  const { config, profile } = place
+/** @throws CliError for an unreadable file, an invalid address or an unknown profile. */
+export function resolveSettings(flags: GlobalFlags, host: SettingsHost): Settings {
+  const { env, platform } = host
+  const configuration = readConfiguration(flags, host)
+  const { config, profile } = configuration
   const stored = own(config.profiles, profile.value)
   const from = `profile ${profile.value}`
   const pick = (variable: string, key: 'base_url' | 'site' | 'email' | 'ca_file') =>
     sourced(env[variable], variable) ?? sourced(stored?.[key], from)
-  const baseUrl = normalized(sourced(flags.baseUrl, '--base-url') ?? pick('CONSENTCTL_BASE_URL', 'base_url'))
+  const baseUrl = parsedAddress(
+    sourced(flags.baseUrl, '--base-url') ?? pick('CONSENTCTL_BASE_URL', 'base_url'),
+  )
   if (isExplicit(profile) && !stored && !baseUrl) throw unknownProfile(profile, config)
   return {
     get folder() {
-      return requireConfigFolder(place)
+      return requireConfigFolder(configuration)
     },
     get stateFolder() {
       return stateFolder(env, platform).value
@@ -141,14 +126,17 @@ export function resolveSettings(flags: GlobalFlags, surroundings: SettingsHost):
     baseUrl,
     site: pick('CONSENTCTL_SITE', 'site'),
     email: pick('CONSENTCTL_EMAIL', 'email'),
-    isProtected: isProtected(place, baseUrl),
+    isProtected: isProtected(configuration, baseUrl),
     caFile: sourced(flags.caFile, '--ca-file') ?? pick('CONSENTCTL_CA_FILE', 'ca_file'),
-    ...findKey(place, stored, baseUrl, surroundings),
-    allowHttp: (env['CONSENTCTL_ALLOW_HTTP'] ?? '').split(',').map(host => host.trim()),
+    ...findKey(configuration, stored, baseUrl, host),
+    allowHttp: (env['CONSENTCTL_ALLOW_HTTP'] ?? '').split(',').map(name => name.trim()),
   }
 }
 
-/** The instance's address. Throws a CliError where none is set, or where a key would travel unencrypted. */
+/**
+ * Returns the instance's address.
+ * @throws CliError if none is set, or if it would send a key over plain http to another machine.
+ */
 export function requireBaseUrl({ baseUrl, allowHttp }: Settings): string {
   if (!baseUrl) {
     throw settingsError(
@@ -159,25 +147,25 @@ export function requireBaseUrl({ baseUrl, allowHttp }: Settings): string {
   const { protocol, hostname } = new URL(baseUrl.value)
   if (protocol === 'http:' && !isLoopback(hostname) && !allowHttp.includes(hostname)) {
     throw settingsError(
-      `${baseUrl.value} (from ${baseUrl.source}) is not encrypted, and no key or password may travel so`,
-      `use https, or allow it by name: CONSENTCTL_ALLOW_HTTP=${hostname}`,
+      `${baseUrl.value} (from ${baseUrl.source}) is not encrypted: keys and passwords are not sent to it`,
+      `use https, or set CONSENTCTL_ALLOW_HTTP=${hostname}`,
     )
   }
   return baseUrl.value
 }
 
-/** Where the key comes from. Throws a CliError where none is set for the instance. */
+/** @throws CliError `no_key` if no key is set for the instance. */
 export function requireApiKey({ apiKey, keyIsFor, baseUrl }: Settings): KeySource {
   if (apiKey) return apiKey
   throw noKeyError(
     keyIsFor
-      ? `the profile’s key is for ${keyIsFor}, and is not sent to ${baseUrl?.value}`
+      ? `the profile’s key belongs to ${keyIsFor} and is not sent to ${baseUrl?.value}`
       : 'no API key is set',
     'consentctl auth login, or set CONSENTCTL_API_KEY',
   )
 }
 
-/** The environment's key goes wherever the address says; a profile's, only to the scheme, host and port it is for. */
+/** A key of the environment goes to any address; a profile's key only to the scheme, host and port it was stored for. */
 function findKey(
   { folder, profile }: Configuration,
   stored: Profile | undefined,
@@ -185,11 +173,11 @@ function findKey(
   { env, warn }: SettingsHost,
 ): Pick<Settings, 'apiKey' | 'keyIsFor'> {
   const credential = folder && own(readCredentials(folder.value, warn), profile.value)
-  const given = environmentKey(env, warn)
+  const fromEnvironment = environmentKey(env, warn)
   const command = folder && stored?.key_command
   const keyIsFor = (command ? stored.base_url : credential?.base_url) ?? null
   const isKeyHere = keyIsFor && baseUrl && originOf(keyIsFor) === originOf(baseUrl.value)
-  if (given || !isKeyHere) return { apiKey: given, keyIsFor: isKeyHere ? null : keyIsFor }
+  if (fromEnvironment || !isKeyHere) return { apiKey: fromEnvironment, keyIsFor: isKeyHere ? null : keyIsFor }
   if (command) {
     const file = configFile(folder.value)
     return { apiKey: commandKey(command, profile.value, file, env), keyIsFor: null }
@@ -197,7 +185,7 @@ function findKey(
   return { apiKey: credential ? storedKey(profile.value, credential.api_key) : null, keyIsFor: null }
 }
 
-/** A profile that is protected protects its instance, under whatever name that is reached. */
+/** A protected profile protects its instance under every name that leads to it. */
 function isProtected({ config, profile }: Configuration, baseUrl: Sourced | null): boolean {
   return Object.entries(config.profiles).some(([name, { protected: isSet, base_url }]) => {
     const isHere = base_url && baseUrl && originOf(base_url) === originOf(baseUrl.value)
@@ -205,16 +193,33 @@ function isProtected({ config, profile }: Configuration, baseUrl: Sourced | null
   })
 }
 
-function normalized(setting: Sourced | null): Sourced | null {
+function parsedAddress(setting: Sourced | null): Sourced | null {
   return setting && { ...setting, value: parseBaseUrl(setting.value, setting.source) }
 }
 
-/** Whether a URL's host is this machine. */
+/** Returns the address without a slash at its end. @throws CliError (usage) */
+export function parseBaseUrl(value: string, source: string): string {
+  const url = URL.canParse(value) ? new URL(value) : null
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    const shown = value.includes('@') ? '' : ` "${value}"` // it may hold a password
+    throw usageError(`${source}: invalid address${shown}`, 'use an address like https://consent.example.com')
+  }
+  if (url.username || url.password) throw usageError(`${source}: an address must not hold credentials`)
+  if (url.search || url.hash) throw usageError(`${source}: an address must not have a query or a fragment`)
+  return url.origin + url.pathname.replace(/\/+$/, '')
+}
+
+/** The scheme, host and port of an address; null if it is invalid. */
+export function originOf(address: string): string | null {
+  return URL.canParse(address) ? new URL(address).origin : null
+}
+
+/** Returns true if a URL's host is this machine. */
 export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }
 
-/** A flag's or a variable's text as seconds, up to a day. Throws a usage error. */
+/** Parses a flag or a variable as seconds, up to a day. @throws CliError (usage) */
 export function parseSeconds(text: string, source: string, least: number): number {
   const seconds = /^\d{1,5}(\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN
   if (seconds >= least && seconds <= 86_400) return seconds
