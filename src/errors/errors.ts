@@ -1,34 +1,34 @@
-/** The exit codes of the command line: a contract with scripts, changed only with a major version. */
+/** Exit codes: a contract with scripts, changed only in a major version. */
 export const exit = {
   done: 0,
   /** A bug, or a local failure such as a full disk. */
   failure: 1,
   usage: 2,
   notFound: 3,
-  /** No key, a bad or revoked one, or one that may not do this. */
+  /** No key, an invalid or revoked key, or one without the scope. */
   auth: 4,
   rejected: 5,
   quota: 6,
-  /** Safe to try again: nothing was applied, or applying it twice is the same. */
+  /** Safe to retry: nothing was applied, or the request is idempotent. */
   temporary: 7,
   partial: 8,
   declined: 9,
-  /** The state is not what it was when the command was planned. */
+  /** The state changed since the command was planned. */
   changed: 10,
-  /** The answer to a call that must not be repeated blindly was lost. */
+  /** The response to a request that is not idempotent was lost. */
   unknown: 11,
-  /** Ctrl-C at a prompt; elsewhere the system gives this for SIGINT. */
+  /** SIGINT, or Ctrl-C at a prompt. */
   interrupted: 130,
-  /** The same of SIGTERM, and of SIGHUP. */
+  /** SIGTERM or SIGHUP. */
   terminated: 143,
 } as const
 
 export type Exit = (typeof exit)[keyof typeof exit]
 
-/** A failure that the command line itself finds: what is wrong, why, what to try, and the exit code it ends with. */
+/** An error of the command line itself. */
 export class CliError extends Error {
   override readonly name = 'CliError'
-  /** For programs, as `error.code` of the machine-readable form. */
+  /** `error.code` of the JSON form. */
   readonly code: string
   readonly exit: Exit
   readonly hint: string | undefined
@@ -46,22 +46,22 @@ export class CliError extends Error {
   }
 }
 
-/** Flags or arguments that make no sense (exit 2). */
+/** Invalid flags or arguments (exit 2). */
 export function usageError(message: string, hint?: string): CliError {
   return new CliError('usage', exit.usage, message, hint === undefined ? {} : { hint })
 }
 
-/** A configuration file or variable that cannot be used (exit 2). */
+/** An unusable configuration file or variable (exit 2). */
 export function settingsError(message: string, hint?: string): CliError {
   return new CliError('settings', exit.usage, message, hint === undefined ? {} : { hint })
 }
 
-/** Data that the command line refuses before it sends it (exit 5). */
+/** Data that is rejected before it is sent (exit 5). */
 export function dataError(message: string, hint?: string): CliError {
   return new CliError('invalid_data', exit.rejected, message, hint === undefined ? {} : { hint })
 }
 
-/** An error, with the command that goes on where it stopped. */
+/** An error with the command that continues where it stopped. */
 export class Resumable extends Error {
   override readonly name = 'Resumable'
   readonly command: string

@@ -3,38 +3,39 @@ import type { ErrorCode } from '../contract/errors.ts'
 import { isOperatorError, type Obstacle } from '../contract/server.ts'
 import { CliError, type Exit, exit, Resumable, usageError } from './errors.ts'
 
-/** What to do about a call without an answer. */
+/** Suggests what to do about a request without a response. */
 function networkHint({ code, call, maybeDone }: NetworkError): string {
   const { proxy } = call
   if (proxy && !maybeDone && !isCertificate(code)) return proxyHint(proxy, code)
-  if (code === 'ECONNREFUSED') return 'check that the instance runs, and its address: consentctl config list'
-  if (/ENOTFOUND|EAI_/.test(code)) return 'check the host’s name: consentctl config list'
+  if (code === 'ECONNREFUSED')
+    return 'check that the instance is running, and its address: consentctl config list'
+  if (/ENOTFOUND|EAI_/.test(code)) return 'check the host name: consentctl config list'
   if (/NOT_YET_VALID|HAS_EXPIRED/.test(code)) {
-    return `check this machine’s clock (it says ${new Date().toISOString()}), and the instance’s certificate`
+    return `check this machine’s clock (${new Date().toISOString()}) and the instance’s certificate`
   }
   if (/ALTNAME|HOSTNAME/.test(code)) return 'check the address: the certificate is for another host'
   if (/^(EPROTO|ERR_SSL)/.test(code)) {
-    return 'check the address: perhaps there is no https there, or only a newer or older TLS'
+    return 'check the address: the port may not speak https, or only another version of TLS'
   }
   if (isCertificate(code)) {
-    return 'check the instance’s certificate; --ca-file adds an authority, as NODE_EXTRA_CA_CERTS does'
+    return 'check the instance’s certificate, or add its authority with --ca-file or NODE_EXTRA_CA_CERTS'
   }
-  if (code === 'TIMEOUT') return 'try again; --timeout gives a request more time'
-  return 'try again; nothing is lost by it'
+  if (code === 'TIMEOUT') return 'try again, or raise --timeout'
+  return 'try again: this is safe'
 }
 
 function proxyHint({ source }: { source: string }, code: string): string {
   if (code === 'PROXY_407') {
-    return `the proxy wants credentials: ${source}=http://user:password@host:port`
+    return `the proxy requires credentials: ${source}=http://user:password@host:port`
   }
-  return `check the proxy that ${source} names; NO_PROXY with the instance’s host goes without one`
+  return `check the proxy in ${source}, or add the instance’s host to NO_PROXY`
 }
 
 function isCertificate(code: string): boolean {
   return /CERT|ISSUER|SIGNATURE|HOSTNAME|TLS|SSL|EPROTO/.test(code)
 }
 
-/** Where a redirect leads, without its query; and the base address that would save it, where it is plain. */
+/** Shows a redirect's target without its query, and the base address that would avoid the redirect if it is clear. */
 function redirectHint({ call, location }: ContractError): { why: string; hint: string } | undefined {
   if (location === null || !URL.canParse(location, call.url)) return undefined
   const { origin, pathname } = new URL(location, call.url)
@@ -42,47 +43,52 @@ function redirectHint({ call, location }: ContractError): { why: string; hint: s
   const base = new RegExp(`^(.*)${wanted}/?$`).exec(pathname)
   const why = `it leads to ${origin}${base ? pathname : ''}`
   return base
-    ? { why, hint: `if that is the instance, set its address: --base-url ${origin}${base[1]}` }
+    ? { why, hint: `if that is the instance, use --base-url ${origin}${base[1]}` }
     : { why, hint: 'check the address of the instance: consentctl config list' }
 }
 
-/** A call that may have been carried out, but whose answer is not known. */
-interface Lost {
+/** A request that may have been applied, but whose response was lost. */
+interface LostResponse {
   readonly outcome: string
   readonly hint: string
 }
 
-/** By the path of a POST whose answer was lost: what may have come of it, and how to find out. */
-const lostCalls: Record<string, Lost> = {
+/** By the path of a POST: the possible outcome if its response is lost, and how to check it. */
+const lostResponses: Record<string, LostResponse> = {
   '/api/v1/consents': {
-    outcome: 'the record may have been made or not',
-    hint: 'consentctl list, before you create it again',
+    outcome: 'the record may or may not have been created',
+    hint: 'run consentctl list before you create it again',
   },
   '/api/v1/consents/batch': {
-    outcome: 'its record may have been made or not',
-    hint: 'consentctl list, before you create it again',
+    outcome: 'the record may or may not have been created',
+    hint: 'run consentctl list before you create it again',
   },
   '/api/v1/keys': {
-    outcome: 'the key may have been made or not',
-    hint: 'consentctl keys list, and revoke it if it is there: its text is lost',
+    outcome: 'the key may or may not have been created',
+    hint: 'run consentctl keys list, and revoke the key if it is there: its text is lost',
   },
   '/api/v1/sites': {
-    outcome: 'the site may have been made or not',
-    hint: 'consentctl sites list; if it is there, give it a new token, for the first one is lost',
+    outcome: 'the site may or may not have been created',
+    hint: 'run consentctl sites list; if the site is there, rotate its token: the first one is lost',
   },
   '/api/v1/sites/:id/token': {
-    outcome: 'the site may have a new token or not',
-    hint: 'consentctl sites rotate-token once more: such a token is lost',
+    outcome: 'the site may or may not have a new token',
+    hint: 'run consentctl sites rotate-token again: the new token is lost',
   },
 }
 
-/** What is unknown of a call that may have been carried out, unless doing it twice is as good as once. */
-function lostIf(isCarriedOut: boolean, { idempotent, path }: Call): Lost | undefined {
-  if (!isCarriedOut || idempotent) return undefined
-  return lostCalls[path] ?? { outcome: 'it may have been done or not', hint: 'look, before you do it again' }
+/** Returns undefined if the request was not applied, or if it is idempotent. */
+function lostResponse(maybeDone: boolean, { idempotent, path }: Call): LostResponse | undefined {
+  if (!maybeDone || idempotent) return undefined
+  return (
+    lostResponses[path] ?? {
+      outcome: 'it may or may not have been applied',
+      hint: 'check before you try again',
+    }
+  )
 }
 
-const exitOfCode: Record<ErrorCode, Exit> = {
+const exitByCode: Record<ErrorCode, Exit> = {
   invalid_request: exit.rejected,
   unauthorized: exit.auth,
   forbidden: exit.auth,
@@ -95,8 +101,8 @@ const exitOfCode: Record<ErrorCode, Exit> = {
   unavailable: exit.temporary,
 }
 
-/** For codes that this service does not have: the nearest meaning of the status. */
-const exitOfStatus: Record<number, Exit> = {
+/** For unknown error codes. */
+const exitByStatus: Record<number, Exit> = {
   401: exit.auth,
   403: exit.auth,
   404: exit.notFound,
@@ -104,37 +110,36 @@ const exitOfStatus: Record<number, Exit> = {
   429: exit.temporary,
 }
 
-/** An answer of something else than the service says nothing of a record: a 404 of a proxy is no "not found". */
-const exitOfForeign: Record<number, Exit> = {
+/** For responses that did not come from the service: a proxy's 404 does not mean that a record is missing. */
+const exitByForeignStatus: Record<number, Exit> = {
   401: exit.auth,
   403: exit.auth,
   408: exit.temporary,
   429: exit.temporary,
 }
 
-/** An error that the instance answered with. */
 function explainApi(error: ApiError): Explanation {
   const { code, status, requestId, call } = error
-  const lost = lostIf(error.maybeDone, call)
-  const known = Object.hasOwn(exitOfCode, code) ? exitOfCode[code as ErrorCode] : undefined
-  const usual = known ?? exitOfStatus[status] ?? (status >= 500 ? exit.temporary : exit.rejected)
+  const lost = lostResponse(error.maybeDone, call)
+  const known = Object.hasOwn(exitByCode, code) ? exitByCode[code as ErrorCode] : undefined
+  const exitCode = known ?? exitByStatus[status] ?? (status >= 500 ? exit.temporary : exit.rejected)
   return {
     code,
     message: messageOf(error),
     why: lost
       ? `the instance failed after it received the request: ${lost.outcome}`
-      : usual === exit.auth
-        ? whyRefused(call)
+      : exitCode === exit.auth
+        ? whyRejected(call)
         : undefined,
-    hint: lost?.hint ?? (usual === exit.auth ? refusedHint(error) : hintOf(error)),
-    exit: lost ? exit.unknown : usual,
+    hint: lost?.hint ?? (exitCode === exit.auth ? rejectedHint(error) : hintOf(error)),
+    exit: lost ? exit.unknown : exitCode,
     status,
     requestId,
   }
 }
 
 function messageOf({ code, call, message }: ApiError): string {
-  if (code === 'unauthorized' && isSignIn(call)) return 'the e-mail or the password is wrong'
+  if (code === 'unauthorized' && isSignIn(call)) return 'wrong email or password'
   if (code !== 'not_found' || call.id === null) return message
   return `no ${/(\w+)s\/:id/.exec(call.path)?.[1]} with id ${call.id}`
 }
@@ -143,69 +148,73 @@ function isSignIn({ path }: Call): boolean {
   return path.endsWith('/session')
 }
 
-function whyRefused(call: Call): string | undefined {
+function whyRejected(call: Call): string | undefined {
   if (call.keySource !== null) return `the key came from ${call.keySource}`
-  return isSignIn(call) ? undefined : 'the instance does not take the session that it gave'
+  return isSignIn(call) ? undefined : 'the instance rejects the session that it created'
 }
 
-/** What to do about a refusal depends on what was refused: a sign-in, its session, what a key may do, or the key. */
-function refusedHint({ call, code }: ApiError): string {
+/** Suggests what to do about a rejected sign-in, session, scope or key. */
+function rejectedHint({ call, code }: ApiError): string {
   const { keySource } = call
   if (keySource === null) {
     return isSignIn(call)
-      ? 'check who signs in, and where: consentctl config list'
-      : 'check its address, and that no proxy on the way takes cookies or the Origin away'
+      ? 'check the email and the instance: consentctl config list'
+      : 'check its address, and that no proxy removes cookies or the Origin header'
   }
-  if (code === 'forbidden') return 'use a key that may do this: consentctl keys list has what each may do'
-  if (keySource.endsWith('key_command')) return 'see what the profile’s key_command prints'
-  if (keySource.endsWith('_FILE')) return 'put a valid key into the file that CONSENTCTL_API_KEY_FILE names'
+  if (code === 'forbidden') return 'use a key with the scope for this: consentctl keys list shows the scopes'
+  if (keySource.endsWith('key_command')) return 'check what the profile’s key_command prints'
+  if (keySource.endsWith('_FILE')) return 'put a valid key into the file of CONSENTCTL_API_KEY_FILE'
   if (keySource.startsWith('CONSENTCTL_')) return `set ${keySource} to a valid key, or unset it`
   return keySource.includes('credentials.json')
     ? 'consentctl auth login with a valid key'
-    : 'the key as it was made, whole'
+    : 'use the whole key, as it was printed'
 }
 
 function hintOf({ code, retryAfter, call }: ApiError): string | undefined {
   if (code === 'quota_exceeded') return 'wait for the next calendar month (UTC), or raise the account’s quota'
-  if (code === 'rate_limited' || code === 'unavailable') return againHint(retryAfter)
+  if (code === 'rate_limited' || code === 'unavailable') return retryHint(retryAfter)
   if (code === 'not_found' && call.path === '/api/v1/consents/:id')
-    return call.method === 'GET' ? 'get --include-deleted, or history, if it was deleted' : undefined
+    return call.method === 'GET'
+      ? 'if it was deleted: consentctl get --include-deleted, or consentctl history'
+      : undefined
   if (code === 'not_found' && call.path.endsWith('/receipt'))
-    return 'a deleted record has none; consentctl history shows what became of it'
+    return 'a deleted record has no receipt: see consentctl history'
   if (code !== 'not_found' || call.path.startsWith('/api/v1/consents')) return undefined
-  if (call.id === null) return 'not every instance has this; check its address: consentctl config list'
+  if (call.id === null)
+    return 'this instance may not have this feature; check its address: consentctl config list'
   return call.path.startsWith('/api/v1/keys')
-    ? 'consentctl keys list; a key that is revoked already counts as none'
+    ? 'consentctl keys list; a revoked key is not found either'
     : 'consentctl sites list'
 }
 
-/** When to try again; an instance may ask for a longer wait than a command makes of itself. */
-function againHint(retryAfter: number | null): string {
-  if (retryAfter === null) return 'again in a while'
+/** An instance may ask for a longer wait than the command's own limit. */
+function retryHint(retryAfter: number | null): string {
+  if (retryAfter === null) return 'try again later'
   const isLong = retryAfter > 60 && retryAfter <= 86_400
-  return `again in ${retryAfter} s${isLong ? `; --max-wait ${retryAfter} waits so long` : ''}`
+  return `try again in ${retryAfter} s${isLong ? `, or use --max-wait ${retryAfter}` : ''}`
 }
 
-/** A call without an answer. */
 function explainNetwork(error: NetworkError): Explanation {
   const { call, message, maybeDone } = error
-  const lost = lostIf(maybeDone, call)
+  const lost = lostResponse(maybeDone, call)
   const host = new URL(call.url).host
   const via = call.proxy ? ` through the proxy ${call.proxy.shown}` : ''
   return {
     code: 'network',
-    message: lost ? `the answer of ${host} was lost: ${message}` : `no answer from ${host}${via}: ${message}`,
+    message: lost
+      ? `the response of ${host} was lost: ${message}`
+      : `no answer from ${host}${via}: ${message}`,
     why: lost && `the request was sent: ${lost.outcome}`,
     hint: lost?.hint ?? networkHint(error),
     exit: lost ? exit.unknown : exit.temporary,
   }
 }
 
-/** A call that something else than the service answered. */
+/** Explains a response that did not come from the service. */
 function explainContract(error: ContractError): Explanation {
   const { call, status, excerpt, message, requestId, retryAfter } = error
-  const lost = lostIf(error.maybeDone, call)
-  const exitCode = status >= 500 ? exit.temporary : (exitOfForeign[status] ?? exit.usage)
+  const lost = lostResponse(error.maybeDone, call)
+  const exitCode = status >= 500 ? exit.temporary : (exitByForeignStatus[status] ?? exit.usage)
   const redirect = redirectHint(error)
   return {
     code: 'unexpected_answer',
@@ -215,7 +224,7 @@ function explainContract(error: ContractError): Explanation {
       lost?.hint ??
       redirect?.hint ??
       (exitCode === exit.temporary
-        ? againHint(retryAfter)
+        ? retryHint(retryAfter)
         : 'check the address of the instance: consentctl config list'),
     exit: lost ? exit.unknown : exitCode,
     status,
@@ -223,7 +232,7 @@ function explainContract(error: ContractError): Explanation {
   }
 }
 
-/** What is told of an error (report.ts tells it). */
+/** An error as it is reported to people and programs. */
 interface Explanation {
   readonly code: string
   readonly message: string
@@ -234,7 +243,7 @@ interface Explanation {
   readonly requestId?: string | null | undefined
 }
 
-const exitOfObstacle: Record<Obstacle, Exit> = {
+const exitByObstacle: Record<Obstacle, Exit> = {
   settings: exit.usage,
   unavailable: exit.temporary,
   invalid: exit.rejected,
@@ -242,7 +251,7 @@ const exitOfObstacle: Record<Obstacle, Exit> = {
   not_found: exit.notFound,
 }
 
-/** Anything thrown, as what is told of it. */
+/** Turns anything thrown into a report: its code, message, hint and exit code. */
 export function explain(error: unknown): Explanation {
   if (error instanceof Resumable) return { ...explain(error.cause), hint: error.command }
   if (error instanceof CliError) {
@@ -250,7 +259,7 @@ export function explain(error: unknown): Explanation {
   }
   if (isOperatorError(error)) {
     const { obstacle, message, hint } = error
-    return { code: obstacle, message, hint, exit: exitOfObstacle[obstacle] }
+    return { code: obstacle, message, hint, exit: exitByObstacle[obstacle] }
   }
   if (error instanceof ApiError) return explainApi(error)
   if (error instanceof NetworkError) return explainNetwork(error)
@@ -259,22 +268,22 @@ export function explain(error: unknown): Explanation {
     return {
       code: 'endless_list',
       message: error.message,
-      hint: 'tell who runs the instance',
+      hint: 'report this to the operator of the instance',
       exit: exit.rejected,
     }
   return { code: 'bug', message: error instanceof Error ? error.message : String(error), exit: exit.failure }
 }
 
-/** What helps with complaints for which commander has no suggestion. */
-const hints: readonly (readonly [complaint: RegExp, hint: string])[] = [
-  [/^unknown command 'help'/, 'consentctl --help, or --help behind any command'],
+/** Hints for errors without a suggestion of commander. */
+const hints: readonly (readonly [pattern: RegExp, hint: string])[] = [
+  [/^unknown command 'help'/, 'use consentctl --help, or --help after any command'],
   [/^too many arguments/, 'names of fields follow an equals sign, as in --json=id; ids come as they are'],
 ]
 
-/** commander's complaint about argv, with its suggestion, as a usage error. */
+/** Turns commander's error and its suggestion into a usage error. */
 export function fromCommander(error: { readonly message: string }): CliError {
   const [message = '', hint] = error.message.replace(/^error: /, '').split('\n')
-  const own = hints.find(([complaint]) => complaint.test(message))?.[1]
+  const own = hints.find(([pattern]) => pattern.test(message))?.[1]
   return usageError(message, own ?? hint?.replace(/^\((.*)\)$/, '$1'))
 }
 

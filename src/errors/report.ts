@@ -1,26 +1,36 @@
-import type { Context } from '../context.ts'
+import type { Host, Io } from '../io/io.ts'
 import { safeJson, visible } from '../output/index.ts'
 import { maskKey } from '../settings/key.ts'
 import { exit } from './errors.ts'
 import { explain } from './explain.ts'
 
-/** Codes that add nothing to their message, for people. */
+interface ReportContext {
+  readonly io: Io
+  readonly host: Pick<Host, 'env'>
+  readonly globals: {
+    readonly json?: string | true
+    readonly output?: string
+    readonly debug?: boolean
+  }
+}
+
+/** Codes that add nothing to their message and are not shown to people. */
 const isOwn = new Set(['usage', 'settings', 'declined', 'interrupted', 'no_key', 'invalid_data'])
 
 /**
- * Tells an error on stderr: to people in at most four lines, to machines in one, whichever the reader of stdout seems to
- * be. `subject` is what it is about; what to do about it is left out where it is told otherwise.
+ * Writes an error to stderr: at most four lines for people, one line of JSON for programs. `subject`, such as an id, is
+ * put before the message. Without `isHinted` the hint is left out.
  */
 export async function report(
-  ctx: Pick<Context, 'io' | 'globals' | 'host'>,
+  ctx: ReportContext,
   error: unknown,
   subject?: string,
   { isHinted = true } = {},
 ): Promise<void> {
   const explained = explain(error)
-  const told = isHinted ? explained : { ...explained, hint: undefined }
-  const isSaid = subject && (told.message.startsWith(subject) || told.message.endsWith(` ${subject}`))
-  const message = subject && !isSaid ? `${subject}: ${told.message}` : told.message
+  const shown = isHinted ? explained : { ...explained, hint: undefined }
+  const isSaid = subject && (shown.message.startsWith(subject) || shown.message.endsWith(` ${subject}`))
+  const message = subject && !isSaid ? `${subject}: ${shown.message}` : shown.message
   const { err } = ctx.io
   if (ctx.globals.debug) {
     await err.write(
@@ -30,7 +40,7 @@ export async function report(
     )
   }
   if (wantsJson(ctx)) {
-    const { code, hint, exit: exitCode, status, requestId } = told
+    const { code, hint, exit: exitCode, status, requestId } = shown
     const body = { code, message, hint, exit: exitCode, status, request_id: requestId ?? undefined }
     return await err.write(
       `${masked(safeJson({ error: { ...body, retryable: exitCode === exit.temporary } }))}\n`,
@@ -38,29 +48,26 @@ export async function report(
   }
   const red = err.color ? (text: string) => `\u001b[31m${text}\u001b[39m` : (text: string) => text
   const lines = [
-    `${red('error:')} ${visible(message)}${isOwn.has(told.code) ? '' : ` (${visible(told.code)})`}`,
+    `${red('error:')} ${visible(message)}${isOwn.has(shown.code) ? '' : ` (${visible(shown.code)})`}`,
   ]
-  if (told.why) lines.push(`why: ${visible(told.why)}`)
-  if (told.hint) lines.push(`try: ${visible(told.hint)}`)
-  if (told.requestId) lines.push(`request: ${visible(told.requestId)}`)
+  if (shown.why) lines.push(`why: ${visible(shown.why)}`)
+  if (shown.hint) lines.push(`try: ${visible(shown.hint)}`)
+  if (shown.requestId) lines.push(`request: ${visible(shown.requestId)}`)
   await err.write(`${masked(lines.join('\n'))}\n`)
 }
 
-function wantsJson({ globals, host }: Pick<Context, 'globals' | 'host'>): boolean {
+function wantsJson({ globals, host }: ReportContext): boolean {
   const format = globals.json === undefined ? globals.output : 'json'
   return format === 'json' || format === 'ndjson' || host.env['CONSENTCTL_ERROR_FORMAT'] === 'json'
 }
 
-/** An instance may repeat the key that it refuses, or answer with a token where it should not; neither is shown. */
+/** Masks keys and tokens, because an instance may repeat the key that it rejects. */
 function masked(text: string): string {
   return text.replace(/\bs[kt]-[^\s"'`<>,;]{8,}/g, maskKey)
 }
 
-/**
- * Where an error came from and what caused it, for --debug. Names, codes and places only: a message may hold a piece of
- * an answer or of a file.
- */
-export function stackLines(error: unknown, depth = 0): string[] {
+/** For --debug: names, codes and locations only, because a message may quote a response or a file. */
+function stackLines(error: unknown, depth = 0): string[] {
   if (!(error instanceof Error) || depth > 5) return []
   const { name, stack = '', cause } = error
   const { code } = error as { code?: unknown }

@@ -6,26 +6,27 @@ import { settingsError } from '../errors/errors.ts'
 const certificate = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
 
 /**
- * The usual certificate authorities and those of a PEM file. `extra` is what NODE_EXTRA_CA_CERTS names, which Node
- * itself forgets where authorities are given. Throws a CliError for a file that cannot be read or holds none.
+ * Reads the default certificate authorities and those of a PEM file. `extra` is the value of NODE_EXTRA_CA_CERTS, which
+ * Node ignores when authorities are given.
+ * @throws CliError (settings) for a file that cannot be read or holds no certificates.
  */
 export async function readAuthorities(
   { value: file, source }: { value: string; source: string },
   extra: string | undefined,
 ): Promise<string[]> {
   const text = await readFile(file, 'latin1').catch((error: NodeJS.ErrnoException) => {
-    throw settingsError(`${source}: ${file} cannot be read (${error.code})`)
+    throw settingsError(`${source}: cannot read ${file} (${error.code})`)
   })
   const own = text.match(certificate) ?? []
   if (own.length === 0 || !own.every(isCertificate)) {
-    throw settingsError(`${source}: ${file} is no file of certificates in PEM`)
+    throw settingsError(`${source}: ${file} does not hold certificates in PEM`)
   }
-  return [...(await usualAuthorities(extra)), ...own]
+  return [...(await defaultAuthorities(extra)), ...own]
 }
 
-async function usualAuthorities(extra: string | undefined): Promise<readonly string[]> {
+async function defaultAuthorities(extra: string | undefined): Promise<readonly string[]> {
   const { getCACertificates, rootCertificates } = tls as typeof tls & {
-    getCACertificates?(type: 'default'): string[] // since Node 22.15, and with NODE_EXTRA_CA_CERTS in it
+    getCACertificates?(type: 'default'): string[] // since Node 22.15; includes NODE_EXTRA_CA_CERTS
   }
   if (getCACertificates) return getCACertificates('default')
   const more = extra ? await readFile(extra, 'latin1').catch(() => '') : ''

@@ -3,16 +3,13 @@ import { settingsError } from '../errors/errors.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** A folder, and the variable that it comes from, or `default`. */
+/** A folder and its source: a variable's name, or `default`. */
 export interface Folder {
   readonly value: string
   readonly source: string
 }
 
-/**
- * Where the configuration is: one place on every Unix, macOS too. Null where there is no home folder to have it in: the
- * environment alone is then enough to go by.
- */
+/** The folder of the configuration, the same on macOS as on Linux. Null without a home folder. */
 export function configFolder(env: Env, platform: string): Folder | null {
   return (
     whole(env, 'CONSENTCTL_CONFIG_DIR') ??
@@ -22,14 +19,14 @@ export function configFolder(env: Env, platform: string): Folder | null {
   )
 }
 
-/** Where the journals of long work are. Throws a CliError where there is no place for them. */
+/** The folder of journals and receipts. @throws CliError (settings) without a home folder */
 export function stateFolder(env: Env, platform: string): Folder {
   const folder =
     whole(env, 'CONSENTCTL_STATE_DIR') ??
     (platform === 'win32' ? below(env, platform, 'LOCALAPPDATA', 'consentctl', 'state') : null) ??
     below(env, platform, 'XDG_STATE_HOME', 'consentctl') ??
     inHome(env, platform, '.local', 'state', 'consentctl')
-  if (!folder) throw settingsError('there is no home folder to keep journals in', 'set CONSENTCTL_STATE_DIR')
+  if (!folder) throw settingsError('no home folder to keep journals in', 'set CONSENTCTL_STATE_DIR')
   return folder
 }
 
@@ -38,7 +35,7 @@ function whole(env: Env, name: string): Folder | null {
   return value ? { value, source: name } : null
 }
 
-/** A folder in one that a variable names; relative paths in such a variable are invalid (XDG Base Directory 0.8). */
+/** A folder below the one that a variable names. A relative path there is invalid (XDG Base Directory 0.8). */
 function below(env: Env, platform: string, name: string, ...parts: string[]): Folder | null {
   const { isAbsolute, join } = platform === 'win32' ? win32 : posix
   const base = env[name]

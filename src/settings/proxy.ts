@@ -2,9 +2,9 @@ import { settingsError } from '../errors/errors.ts'
 import { isLoopback } from './settings.ts'
 
 export interface Proxy {
-  /** Its address, with the credentials for it. */
+  /** With its credentials. */
   readonly url: string
-  /** The same without them. */
+  /** Without its credentials. */
   readonly shown: string
   /** The variable that names it. */
   readonly source: string
@@ -13,12 +13,13 @@ export interface Proxy {
 type Env = Readonly<Record<string, string | undefined>>
 
 /**
- * The proxy that the environment names for an address; null for none. What is on this machine is never asked of one,
- * which would be shown the key. Throws a CliError for a proxy that cannot be used: to pass it by would surprise too.
+ * The proxy that the environment names for an address; null for none. Loopback addresses never use one, because it
+ * would see the key.
+ * @throws CliError (settings) for an unusable proxy, because going without it would be a surprise.
  */
 export function proxyFor(address: string, env: Env): Proxy | null {
   const { protocol, hostname, port } = new URL(address)
-  if (isLoopback(hostname) || isExempt(hostname, port || usualPort(protocol), env)) return null
+  if (isLoopback(hostname) || isExempt(hostname, port || defaultPort(protocol), env)) return null
   const names = [protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY', 'ALL_PROXY']
   const source = names.flatMap(name => [name.toLowerCase(), name]).find(name => env[name])
   if (source === undefined) return null
@@ -27,14 +28,14 @@ export function proxyFor(address: string, env: Env): Proxy | null {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url === null || !/^https?:$/.test(url.protocol) || url.hostname === '') {
     throw settingsError(
-      `the proxy that ${source} names is none that can be used`,
-      `write it like http://proxy.example.com:3128, or set NO_PROXY=${hostname} to go without`,
+      `${source}: invalid proxy address`,
+      `use an address like http://proxy.example.com:3128, or set NO_PROXY=${hostname}`,
     )
   }
   return { url: url.href, shown: url.origin, source }
 }
 
-/** Whether NO_PROXY names a host: `*`, a domain with what is under it, each perhaps with a port. */
+/** True if NO_PROXY lists the host: `*`, or a domain that includes its subdomains, with an optional port. */
 function isExempt(hostname: string, port: string, env: Env): boolean {
   const entries = (env['no_proxy'] || env['NO_PROXY'] || '').toLowerCase().split(/[\s,]+/)
   return entries.filter(Boolean).some(entry => {
@@ -46,6 +47,6 @@ function isExempt(hostname: string, port: string, env: Env): boolean {
   })
 }
 
-function usualPort(protocol: string): string {
+function defaultPort(protocol: string): string {
   return protocol === 'https:' ? '443' : '80'
 }
