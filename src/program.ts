@@ -128,6 +128,7 @@ async function addAll(
 async function define(command: Command, { load }: Leaf, context: () => Promise<Context>): Promise<void> {
   const [build, ctx] = await Promise.all([load(), context()])
   build(command, ctx)
+  command.allowExcessArguments() // action() names the argument that is too many
   refuseRepeats(command)
 }
 

@@ -7,12 +7,12 @@ import { type Output, printOutput, printText, rejectOutputFlags } from './output
 
 type Run<S extends z.ZodType, Returned> = (ctx: Context, options: z.output<S>) => Promise<Returned>
 
-/** What a command prints, or how to tell from its options: known before it does anything, so that a wrong column is. */
+/** A command's view, or a function of its options. Known before the command runs, so that a wrong column stops it. */
 type Shown<S extends z.ZodType> = View<never> | ((options: z.output<S>) => View<never>)
 
 /**
- * The way of every command: argv as commander read it → its schema → its function → the chosen format. Operands come
- * as `operands`. A command that returns nothing has done its own talking; without a view it always does.
+ * Makes a command's action: argv as commander read it → `schema` → `run` → the chosen format. Operands are passed as
+ * `operands`. A command without a view, or that returns nothing, prints no records.
  */
 export function action<S extends z.ZodType>(ctx: Context, schema: S, run: Run<S, undefined>): Action
 export function action<S extends z.ZodType>(
@@ -27,8 +27,7 @@ export function action<S extends z.ZodType>(
   ...rest: [Run<S, undefined>] | [Shown<S>, Run<S, Output<unknown> | undefined>]
 ): Action {
   return async function (this: Command): Promise<void> {
-    const operands = this.args.length ? { operands: this.args } : {}
-    const options = readOptions(schema, { ...this.opts(), ...operands })
+    const options = readOptions(this, schema)
     if (rest.length === 1) {
       rejectOutputFlags(ctx)
       return await rest[0](ctx, options)
@@ -39,27 +38,25 @@ export function action<S extends z.ZodType>(
   }
 }
 
-/** The same of a command whose result is a file of its own form: the one that `--out` names. */
+/** Like `action`, for a command that writes its own kind of file to the path of `--out`. */
 export function fileAction<S extends z.ZodType>(
   ctx: Context,
   schema: S,
   run: (ctx: Context, options: z.output<S>, path: string) => Promise<void>,
 ): Action {
   return async function (this: Command): Promise<void> {
-    const options = readOptions(schema, { ...this.opts(), operands: this.args })
+    const options = readOptions(this, schema)
     const { out } = ctx.globals
-    if (out === undefined)
-      throw usageError('say where it is to be written', 'add --out with the name of a new file')
+    if (out === undefined) throw usageError('--out is missing', 'add --out FILE')
     rejectOutputFlags(ctx, true)
     await run(ctx, options, out)
   }
 }
 
-/** The same for a command whose output is one text that no format may change; `--out` takes it too. */
+/** Like `action`, for a command whose output is one text that no format changes; `--out` works too. */
 export function textAction<S extends z.ZodType>(ctx: Context, schema: S, run: Run<S, string>): Action {
   return async function (this: Command): Promise<void> {
-    const operands = this.args.length ? { operands: this.args } : {}
-    const options = readOptions(schema, { ...this.opts(), ...operands })
+    const options = readOptions(this, schema)
     rejectOutputFlags(ctx, true)
     await printText(ctx, () => run(ctx, options))
   }
@@ -67,29 +64,41 @@ export function textAction<S extends z.ZodType>(ctx: Context, schema: S, run: Ru
 
 type Action = (this: Command) => Promise<void>
 
-/** A text that a flag must not leave empty: an unset shell variable must never widen a command. */
+/** A non-empty value, because an unset shell variable must never widen a command. */
 export const nonEmpty = z.string().min(1, 'must not be empty')
 
 /** Ids from the command line. */
-export const Ids = z.array(nonEmpty.refine(isId, 'is no id')).min(1)
+export const Ids = z.array(nonEmpty.refine(isId, 'is not a valid id')).min(1)
 
-/** Whether a text can stand in a path as an id: `.` and `..` would name another path of the instance. */
+/** `.` and `..` would lead to another path of the instance. */
 export function isId(text: string): boolean {
   return text !== '' && !/^\.\.?$/.test(text)
 }
 
-/** A number of things, from 1. */
+/** A whole number from 1. */
 export const Count = z
   .string()
   .regex(/^[1-9]\d{0,14}$/, 'must be a whole number from 1')
   .transform(Number)
 
-/** Gathers the values of a flag that may be given several times. */
+/** Collects the values of a repeatable flag. */
 export function collect(value: string, before: readonly string[] = []): string[] {
   return [...before, value]
 }
 
-function readOptions<S extends z.ZodType>(schema: S, options: Record<string, unknown>): z.output<S> {
+function readOptions<S extends z.ZodType>(command: Command, schema: S): z.output<S> {
+  const { args, registeredArguments } = command
+  const excess = registeredArguments.some(({ variadic }) => variadic)
+    ? undefined
+    : args[registeredArguments.length]
+  if (excess !== undefined) {
+    const { json } = command.optsWithGlobals()
+    throw usageError(
+      `unexpected argument "${excess}"`,
+      json === true ? `if it names fields: --json=${excess}` : undefined,
+    )
+  }
+  const options = { ...command.opts(), ...(args.length > 0 && { operands: args }) }
   const parsed = schema.safeParse(options)
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]
@@ -99,7 +108,7 @@ function readOptions<S extends z.ZodType>(schema: S, options: Record<string, unk
   throw usageError(`${name ? `${flag} ` : ''}${issue?.message}`)
 }
 
-/** What was asked for, else a table for people, and TSV for programs and files. */
+/** The requested format; by default a table on a terminal, else TSV. */
 export function chooseFormat({ globals, io }: Pick<Context, 'globals' | 'io'>): FormatName {
   if (globals.quiet) return 'id'
   if (globals.output) return globals.output

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import type { ServerHost } from '../contract/server.ts'
 import { nonEmpty } from './action.ts'
 
-/** Where the database is, for commands that work on it. */
+/** Flags of commands that work on the database. */
 export const databaseOptions = { databaseUrl: nonEmpty.optional(), dataDir: nonEmpty.optional() }
 
 export function addDatabaseFlags(command: Command): Command {
@@ -12,12 +12,12 @@ export function addDatabaseFlags(command: Command): Command {
     .option('--data-dir <folder>', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)')
 }
 
-/** The server's surroundings; a spinner on a terminal, a line elsewhere, while it waits for something slow. */
+/** Shows slow waits of the server: a spinner on a terminal, else a line. */
 export function serverHost(ctx: Context): ServerHost {
   let stop: (() => void) | undefined
   const start = async (what: string) => {
     const { isTerminal, stream } = ctx.io.err
-    const isSized = (stream as Partial<NodeJS.WriteStream>).columns !== 0 // some terminals have no width to draw in
+    const isSized = (stream as Partial<NodeJS.WriteStream>).columns !== 0 // some terminals report no width
     if (!isTerminal || !isSized) return ctx.say(`${what} …`)
     const { default: ora } = await import('ora')
     if (stop === undefined) return

@@ -10,33 +10,30 @@ import { many, type Output, pagesOf } from './output.ts'
 export const dryRunOption = { dryRun: z.literal(true).optional() }
 
 export function addDryRunFlag(command: Command): Command {
-  return command.option(
-    '--dry-run',
-    'print the method, URL and body of what would be sent, and change nothing',
-  )
+  return command.option('--dry-run', 'print the method, URL and body of each request instead of sending it')
 }
 
-/** A change that is not made: an endpoint and what it would be called with. */
+/** A request that is shown instead of sent. */
 interface Planned {
   readonly endpoint: Endpoint
   readonly params?: Readonly<Record<string, string>>
   readonly body?: object
 }
 
-/** The view of a command that may only rehearse. */
+/** The view of a command with --dry-run. */
 export function viewUnlessDryRun<Row>(
   view: View<Row>,
 ): (options: { dryRun?: true | undefined }) => View<never> {
   return ({ dryRun }) => (dryRun ? requestView : view)
 }
 
-/** The requests that a command would send, in order, instead of sending them. */
+/** Shows the requests that a command would send, in order. */
 export function dryRunOutput(ctx: Context, planned: readonly Planned[]): Output<unknown> {
   const base = requireBaseUrl(ctx.settings)
   const rows = planned.map(({ endpoint, params, body }) => ({
     method: endpoint.method,
     url: base + pathOf(endpoint, params),
-    body: body === undefined ? null : JSON.parse(JSON.stringify(body)), // what is not given is not sent
+    body: body === undefined ? null : JSON.parse(JSON.stringify(body)), // drops undefined fields, which are not sent
   }))
   return many(requestView, pagesOf(rows), { single: rows.length === 1 }) as Output<unknown>
 }

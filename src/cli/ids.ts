@@ -6,16 +6,15 @@ import { decode, readLines } from '../io/input.ts'
 import { fromTsv } from '../output/index.ts'
 import { isId } from './action.ts'
 
-/** What became of several ids. */
+/** Rows of several ids, and the exit code once they are all read. */
 interface Outcome<Row> {
   readonly pages: AsyncIterable<readonly Row[]>
   readonly exit: () => Exit
 }
 
 /**
- * Does the same for each id, in order, and yields what comes of it. An id that fails is reported and the others go on,
- * except where no other can fare better: without a valid key, or without quota. With some done and some not, the exit
- * code is that of a partial success. `finish` is told how many were done, at the end.
+ * Runs the same work for each id, in order. An error is reported and the next id is tried, unless all others would fail
+ * too: without a valid key or without quota. The exit code is `partial` if some succeeded. `finish` gets their number.
  */
 export function runForEach<Row>(
   ctx: Context,
@@ -38,7 +37,7 @@ export function runForEach<Row>(
         if (endsAll(code)) {
           const left = ids.length - index
           await ctx.warn(
-            `stopped: ${left} of ${ids.length} ids ${left === 1 ? 'was' : 'were'} not done, from ${id} on`,
+            `stopped: ${left} of ${ids.length} ids ${left === 1 ? 'was' : 'were'} not processed, from ${id} on`,
           )
           break
         }
@@ -52,7 +51,7 @@ export function runForEach<Row>(
   return { pages: pages(), exit: () => overallExit(done, failures) }
 }
 
-/** Whether nothing else can fare better after such a failure: without a valid key, or without quota. */
+/** True if all further requests would fail too: without a valid key, without quota, or interrupted. */
 export function endsAll(code: Exit): boolean {
   return code === exit.auth || code === exit.quota || isInterrupted(code)
 }
@@ -61,16 +60,16 @@ function isInterrupted(code: Exit): boolean {
   return code === exit.interrupted || code === exit.terminated
 }
 
-/** The exit code of work on several things. */
+/** The exit code of several pieces of work. */
 export function overallExit(done: number, failures: readonly Exit[]): Exit {
   const [first] = failures
-  const told = failures.find(isInterrupted)
-  if (told) return told
+  const interrupted = failures.find(isInterrupted)
+  if (interrupted) return interrupted
   if (first === undefined) return exit.done
   return done === 0 ? first : exit.partial
 }
 
-/** Ids as given, each once, `-` standing for the lines of stdin as `-q` writes them. */
+/** Returns each id once; `-` stands for the lines of stdin, as `-q` writes them. */
 export async function expandIds(ctx: Context, operands: readonly string[]): Promise<string[]> {
   const ids = new Set<string>()
   for (const operand of operands) {
@@ -80,7 +79,7 @@ export async function expandIds(ctx: Context, operands: readonly string[]): Prom
     }
     for await (const { number, bytes } of readLines(ctx.io, '-')) {
       const id = fromTsv(decode(bytes, `line ${number}`).trim())
-      if (!isId(id)) throw dataError(`line ${number} of standard input is no id`)
+      if (!isId(id)) throw dataError(`line ${number} of standard input is not a valid id`)
       ids.add(id)
     }
   }

@@ -4,22 +4,22 @@ import type { ConsentQuery, Endpoint } from '../contract/index.ts'
 import { CliError, exit } from '../errors/errors.ts'
 import { explain } from '../errors/explain.ts'
 
-/** `profile@host`: where a change was made, as mutations tell it. */
+/** `profile@host`, as shown in messages about changes. */
 export function instanceLabel({ settings }: Context): string {
   const host = settings.baseUrl ? new URL(settings.baseUrl.value).host : '?'
   return `${settings.profile.value}@${host}`
 }
 
-/** A number of things, records unless said, in words that fit it. */
+/** `1 record`, `2 records`. */
 export function formatCount(count: number, noun = 'record'): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
 /**
- * Calls an endpoint that not every instance has. A 404 of an instance whose own description does not list it says that,
- * whatever its words are; `without` says it to people, with what else they can do.
+ * Calls an endpoint that not every instance has.
+ * @throws CliError `not_offered` with the words of `without` for a 404 of an instance whose OpenAPI document lacks it.
  */
-export async function callIfOffered<T>(
+export async function callOptional<T>(
   api: Client,
   endpoint: Endpoint,
   call: () => Promise<T>,
@@ -34,7 +34,7 @@ export async function callIfOffered<T>(
   }
 }
 
-/** The same command from a cursor on; a time that was relative is written out, for the cursor is bound to it. */
+/** The same command from a cursor on. Relative times are replaced by absolute ones, because the cursor is bound to them. */
 export function resumeCommand(
   argv: readonly string[],
   { from, to, at }: Pick<ConsentQuery, 'from' | 'to'> & { readonly at?: string | undefined },
@@ -57,12 +57,12 @@ export function resumeCommand(
   return ['consentctl', ...words, ...given, '--cursor', cursor].map(quoteForShell).join(' ')
 }
 
-/** A word as a POSIX shell reads it back. */
+/** Quotes a word for a POSIX shell, if necessary. */
 export function quoteForShell(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 
-/** A command of `subject` for a shell, with the profile and the address that were given to this one. */
+/** A `subject` command for a shell, with the --profile and --base-url of this one. */
 export function subjectCommand({ globals }: Pick<Context, 'globals'>, ...words: string[]): string {
   const { profile, baseUrl } = globals
   const flags = [...(profile ? ['-p', profile] : []), ...(baseUrl ? ['--base-url', baseUrl] : [])]

@@ -5,25 +5,25 @@ import type { OutFile } from '../io/out-file.ts'
 import { type FormatName, formats, type View } from '../output/index.ts'
 import { formatCount } from './messages.ts'
 
-/** What a command gives back: rows page by page, and how they look. It never prints, and knows no format. */
+/** The result of a command: rows page by page, and their view. A command never prints and knows no format. */
 export interface Output<Row> {
   readonly view: View<Row>
   readonly pages: AsyncIterable<readonly Row[]>
-  /** One record asked for by itself, rather than a list that happens to have one. */
+  /** True for one requested record, false for a list that happens to have one. */
   readonly single: boolean
-  /** Whether to go on when the reader of stdout has gone: work that changes records is finished. */
+  /** True if the command changes records: it then finishes even if the reader of stdout has gone. */
   readonly mutates: boolean
-  /** Whether it can be gone on with, so that it ends where its results cannot be written, and they are not lost. */
+  /** True if the command can be resumed, so that it stops if its results cannot be written. */
   readonly resumes?: boolean
-  /** Told when all is printed, for people. */
+  /** Called when everything is printed. */
   readonly footer?: () => Promise<void>
-  /** Asked when the rows are through: the exit code, where it is not 0. */
+  /** Called after the last row; returns the exit code. */
   readonly exit?: () => Exit
 }
 
 type Extra<Row> = Partial<Pick<Output<Row>, 'mutates' | 'resumes' | 'footer' | 'exit' | 'single'>>
 
-/** Rows as they come. */
+/** Several rows. */
 export function many<Row>(
   view: View<Row>,
   pages: AsyncIterable<readonly Row[]>,
@@ -41,7 +41,7 @@ export async function* pagesOf<Row>(rows: readonly Row[]): AsyncGenerator<readon
   yield rows
 }
 
-/** All rows of something, and on a terminal how many there are. */
+/** A whole list, with its count on a terminal. */
 export function countedList<Row>(
   ctx: Context,
   view: View<Row>,
@@ -54,46 +54,47 @@ export function countedList<Row>(
   return many(view, pagesOf(rows), { footer })
 }
 
-/** Tells that something does not verify, where the rows on stdout say what (exit 5). */
+/** Reports that verification failed; the rows on stdout have the details (exit 5). */
 export async function reportInvalid(ctx: Context, message: string): Promise<void> {
   await report(ctx, new CliError('not_valid', exit.rejected, message))
 }
 
-/** The formats that have a line of cells for each row. */
-const ofCells: readonly FormatName[] = ['table', 'tsv', 'csv']
+/** Formats with a line of cells for each row. */
+const cellFormats: readonly FormatName[] = ['table', 'tsv', 'csv']
 
-/** Flags that not every format understands, and those that do. */
-const understood: readonly [flag: string, isGiven: (globals: Globals) => boolean, readonly FormatName[]][] = [
-  ['--json', ({ json }) => json !== undefined, ['json', 'id']],
-  ['--columns', ({ columns }) => columns !== undefined, ofCells],
-  ['--header', ({ header }) => header === true, [...ofCells, 'id']],
-  ['--no-truncate', ({ truncate }) => truncate === false, ofCells],
-  ['--no-csv-guard', ({ csvGuard }) => csvGuard === false, ['csv']],
-]
+/** Flags that only some formats support. */
+const flagFormats: readonly [flag: string, isGiven: (globals: Globals) => boolean, readonly FormatName[]][] =
+  [
+    ['--json', ({ json }) => json !== undefined, ['json', 'id']],
+    ['--columns', ({ columns }) => columns !== undefined, cellFormats],
+    ['--header', ({ header }) => header === true, [...cellFormats, 'id']],
+    ['--no-truncate', ({ truncate }) => truncate === false, cellFormats],
+    ['--no-csv-guard', ({ csvGuard }) => csvGuard === false, ['csv']],
+  ]
 
 /**
- * The view with the columns that were asked for, in that order, or null where none were. Throws a usage error for flags
- * that make no sense together, for unknown columns, and where a secret that is shown once would be left out.
+ * Returns the view with the requested columns, in that order, or null if none were requested.
+ * @throws CliError (usage) for unsupported flags, unknown columns, and if a secret that is shown once would be left out.
  */
-function chosenView<Row>({ globals }: Context, format: FormatName, view: View<Row>): View<Row> | null {
-  for (const [flag, isGiven, formats] of understood) {
+function selectColumns<Row>({ globals }: Context, format: FormatName, view: View<Row>): View<Row> | null {
+  for (const [flag, isGiven, formats] of flagFormats) {
     if (isGiven(globals) && !formats.includes(format))
-      throw usageError(`${flag} makes no sense with ${globals.quiet ? '-q' : `-o ${format}`}`)
+      throw usageError(`${flag} cannot be combined with ${globals.quiet ? '-q' : `-o ${format}`}`)
   }
   const secret = view.columns.filter(({ once }) => once).map(({ name }) => name)
   if (format === 'id' && secret.length > 0)
-    throw usageError('-q and -o id would lose the secret, which is shown once')
+    throw usageError('-q and -o id would lose the secret, which is shown only once')
   const fields = typeof globals.json === 'string' ? globals.json : undefined
   const [flag, list] = globals.columns === undefined ? ['--json', fields] : ['--columns', globals.columns]
   if (list === undefined) return null
   const columns = list.split(',').map(name => columnOf(view, flag, name.trim()))
-  if (new Set(columns).size < columns.length) throw usageError(`${flag} has a name twice`)
+  if (new Set(columns).size < columns.length) throw usageError(`${flag}: a name is repeated`)
   const lost = secret.find(name => !columns.some(column => column.name === name))
-  if (lost) throw usageError(`${flag} would lose the ${lost}, which is shown once`, `add ${lost}`)
+  if (lost) throw usageError(`${flag} would lose the ${lost}, which is shown only once`, `add ${lost}`)
   return { ...view, columns }
 }
 
-/** Throws where a command that prints no records is told how to print them; `takesOut` where `--out` is another matter. */
+/** @throws CliError (usage) for output flags of a command that prints no records. `takesOut` allows `--out`. */
 export function rejectOutputFlags({ globals }: Context, takesOut = false): void {
   const flags = {
     '--json=': typeof globals.json === 'string',
@@ -102,19 +103,19 @@ export function rejectOutputFlags({ globals }: Context, takesOut = false): void 
   }
   for (const [flag, value] of Object.entries(flags))
     if (value !== undefined && value !== false)
-      throw usageError(`this command prints no records: ${flag} makes no sense`)
+      throw usageError(`this command prints no records: remove ${flag}`)
 }
 
 function columnOf<Row>({ columns }: View<Row>, flag: string, name: string) {
   const column = columns.find(each => each.name === name)
   if (column) return column
-  const wrong = name === '' ? 'has an empty name' : `has "${name}", which is not there`
-  throw usageError(`${flag} ${wrong}; there are: ${columns.map(each => each.name).join(',')}`)
+  const wrong = name === '' ? 'empty name' : `unknown field "${name}"`
+  throw usageError(`${flag}: ${wrong}`, `use ${columns.map(each => each.name).join(',')}`)
 }
 
 /**
- * Prints what a command gives back: on standard output, or into the file of `--out`. All that can be wrong with how it
- * is to be printed is thrown before the command is run; a file gets its name after everything else went well.
+ * Prints the output of a command to stdout or to the file of `--out`. Errors in the output flags are thrown before the
+ * command runs; the file gets its name only when it is complete.
  */
 export async function printOutput(
   ctx: Context,
@@ -122,7 +123,7 @@ export async function printOutput(
   view: View<unknown>,
   run: () => Promise<Output<unknown> | undefined>,
 ): Promise<void> {
-  const chosen = chosenView(ctx, format, view)
+  const chosen = selectColumns(ctx, format, view)
   if (ctx.globals.out === undefined) {
     const output = await run()
     if (output) await show(ctx, format, chosen, output)
@@ -130,25 +131,25 @@ export async function printOutput(
   }
   const { openOutFile } = await import('../io/out-file.ts')
   const file = await openOutFile(ctx.globals.out)
-  let isWhole = false
-  let isPrecious = false
+  let isComplete = false
+  let mutates = false
   try {
     const output = await run()
-    if (!output) return // it has done its own talking, and there is nothing to keep
-    isPrecious = output.mutates
+    if (!output) return
+    mutates = output.mutates
     await print(ctx, format, chosen, output, file)
     await file.commit()
-    isWhole = true
+    isComplete = true
     await ctx.say(`wrote ${ctx.globals.out}`)
   } catch (error) {
-    // To go on where it stopped is of no use without what came before.
+    // Resuming is useless without the part that is thrown away.
     throw error instanceof Resumable ? error.cause : error
   } finally {
-    if (!isWhole) await giveUp(ctx, file, isPrecious)
+    if (!isComplete) await abandonFile(ctx, file, mutates)
   }
 }
 
-/** On standard output; through a pager where that was asked for, and somebody watches. */
+/** Prints to stdout, through a pager if that is requested and stdout is a terminal. */
 async function show(
   ctx: Context,
   format: FormatName,
@@ -165,11 +166,11 @@ async function show(
   }
 }
 
-/** What a change has answered is kept: it may be a secret that is shown once, or the only trace of what was done. */
-async function giveUp(ctx: Context, file: OutFile, isPrecious: boolean): Promise<void> {
-  const isKept = isPrecious && !file.isEmpty
+/** Keeps the result of a change: it may be a secret that is shown only once, or the only trace of the change. */
+async function abandonFile(ctx: Context, file: OutFile, mutates: boolean): Promise<void> {
+  const isKept = mutates && !file.isEmpty
   await file.abandon(isKept)
-  if (isKept) await ctx.warn(`what was done until then is in ${file.part}`)
+  if (isKept) await ctx.warn(`the results until then are in ${file.part}`)
 }
 
 async function print<Row>(
@@ -182,7 +183,7 @@ async function print<Row>(
 ): Promise<void> {
   const { out } = ctx.io
   const { header, color, truncate, csvGuard } = ctx.globals
-  const asked = started(pages) // the first request is on its way while the renderer loads
+  const started = startPages(pages) // the first request is sent while the renderer loads
   const render = await formats[format](single)
   const renderer = render(chosen ?? view, {
     single,
@@ -194,16 +195,16 @@ async function print<Row>(
     unguarded: csvGuard === false,
     isTerminal: isScreen && out.isTerminal,
   })
-  let begin = renderer.begin() // written with the first rows: a command that fails before them prints nothing
+  let begin = renderer.begin() // written with the first rows, so that a command that fails before them prints nothing
   let unwritten: unknown
   const write = async (text: string) => {
     if (unwritten === undefined)
       await target.write(text).catch((error: unknown) => {
         if (!mutates || resumes) throw error
-        unwritten = error // what was asked for is done all the same
+        unwritten = error // the change is finished all the same
       })
   }
-  for await (const rows of asked) {
+  for await (const rows of started) {
     await write(begin + renderer.rows(rows))
     begin = ''
     if (target.closed && !mutates) break
@@ -214,11 +215,11 @@ async function print<Row>(
   ctx.exit = exitOf?.() ?? exit.done
 }
 
-/** The same pages, of which the first is asked for at once. */
-function started<Page>(pages: AsyncIterable<Page>): AsyncIterable<Page> {
+/** Requests the first page at once. */
+function startPages<Page>(pages: AsyncIterable<Page>): AsyncIterable<Page> {
   const source = pages[Symbol.asyncIterator]()
   const first = source.next()
-  first.catch(() => {}) // it is thrown where the pages are read
+  first.catch(() => {}) // thrown again when the pages are read
   return (async function* () {
     try {
       for (let page = await first; !page.done; page = await source.next()) yield page.value
@@ -228,7 +229,7 @@ function started<Page>(pages: AsyncIterable<Page>): AsyncIterable<Page> {
   })()
 }
 
-/** Prints a text as it is: on standard output, or into the file of `--out`, which gets its name when it is whole. */
+/** Prints a text as it is to stdout or to the file of `--out`. */
 export async function printText(ctx: Context, run: () => Promise<string>): Promise<void> {
   const { out } = ctx.globals
   if (out === undefined) return await ctx.io.out.write(await run())

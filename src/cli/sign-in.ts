@@ -12,41 +12,41 @@ import { requireBaseUrl } from '../settings/settings.ts'
 import { nonEmpty } from './action.ts'
 import { instanceLabel } from './messages.ts'
 
-/** A password from standard input, without the end of its line; on a terminal it would be shown while it is typed. */
+/** Reads a password from stdin, which must not be a terminal: that would show it. */
 export async function readPassword({ io }: Context): Promise<string> {
-  if (io.stdin.isTTY) throw usageError('standard input is a terminal', 'leave --password-stdin out')
+  if (io.stdin.isTTY) throw usageError('standard input is a terminal', 'remove --password-stdin')
   const password = (await readText(io, '-')).replace(/\r?\n$/, '')
-  if (password === '') throw usageError('there is no password on standard input')
+  if (password === '') throw usageError('no password on standard input')
   return password
 }
 
-/** Who signs in, for what an API key is not allowed to do. */
+/** Flags of commands that no API key may run. */
 export const signInOptions = { email: nonEmpty.optional(), passwordStdin: z.literal(true).optional() }
 
 export type SignInOptions = z.output<z.ZodObject<typeof signInOptions>>
 
 export function addSignInFlags(command: Command): Command {
   return command
-    .option('--email <address>', 'who signs in (CONSENTCTL_EMAIL, or the profile’s)')
-    .option('--password-stdin', 'read the password from standard input instead of asking for it')
+    .option('--email <address>', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)')
+    .option('--password-stdin', 'read the password from standard input instead of prompting')
 }
 
-/** For the help of each of these commands. */
+/** Help text of each of these commands. */
 export const signInHelp = `
-No API key may do this: you sign in, with a password that is asked for or read with --password-stdin.
-The session stays in memory. It is not signed out, for that would end your other sessions too (those of
-the dashboard); left alone, it ends after some hours.`
+API keys cannot do this: you sign in with your password, at a prompt or with --password-stdin. The
+session is kept in memory only and expires after some hours. It is not signed out, because that would
+end your other sessions too, such as the dashboard's.`
 
 /**
- * Signs in and resolves to the API as that person may use it. Throws a usage error where it is not known who signs in, or
- * where nobody can be asked for the password.
+ * Signs in and resolves to a client with that session.
+ * @throws CliError (usage) without an email, or if the password cannot be prompted for.
  */
 export async function signIn(
   ctx: Context,
   { email = ctx.settings.email?.value, passwordStdin }: SignInOptions,
 ): Promise<Client> {
-  requireBaseUrl(ctx.settings) // what is wrong with the instance shows before a password is asked for
-  if (!email) throw usageError('who signs in? name them with --email', 'or set CONSENTCTL_EMAIL')
+  requireBaseUrl(ctx.settings) // a wrong address is reported before the prompt
+  if (!email) throw usageError('no email to sign in with', 'use --email, or set CONSENTCTL_EMAIL')
   const password = passwordStdin ? await readPassword(ctx) : await askForPassword(ctx, email)
   if (password === '') throw usageError('the password is empty')
   const api = ctx.apiWith(null)
@@ -63,11 +63,11 @@ async function askForPassword(ctx: Context, email: string): Promise<string> {
   return await promptHidden(ctx.io, `Password of ${visible(email)} on ${instanceLabel(ctx)} (not shown): `)
 }
 
-/** `--scope`: repeated, or with several at once; `KeyDraft` has what is allowed. */
+/** `--scope`: repeatable, or several separated by commas; `KeyDraft` validates them. */
 export function addScopeFlag(command: Command): Command {
   return command.option(
     '--scope <scopes>',
-    `what the key may do: ${scopes.join(', ')}; all of them if not given`,
+    `scopes of the key: ${scopes.join(', ')} (all)`,
     (list: string, before: readonly string[] = []) => [...before, ...list.split(',')],
   )
 }

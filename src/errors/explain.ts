@@ -277,7 +277,6 @@ export function explain(error: unknown): Explanation {
 /** Hints for errors without a suggestion of commander. */
 const hints: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [/^unknown command 'help'/, 'use consentctl --help, or --help after any command'],
-  [/^too many arguments/, 'names of fields follow an equals sign, as in --json=id; ids come as they are'],
 ]
 
 /** Turns commander's error and its suggestion into a usage error. */

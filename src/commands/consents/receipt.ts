@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { Ids, textAction } from '../../cli/action.ts'
-import { callIfOffered, instanceLabel } from '../../cli/messages.ts'
+import { callOptional, instanceLabel } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import { consents } from '../../contract/consents.ts'
 import { CliError, exit } from '../../errors/errors.ts'
@@ -26,7 +26,7 @@ Examples:
     .action(
       textAction(ctx, Options, async ({ api }, { operands: [id = ''] }) => {
         const ask = () => api.text(consents.receipt, { params: { id } })
-        const text = await callIfOffered(api, consents.receipt, ask, {
+        const text = await callOptional(api, consents.receipt, ask, {
           message: `${instanceLabel(ctx)} issues no receipts`,
           hint: 'consentctl history shows what it knows of a record',
         })

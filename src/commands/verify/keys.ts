@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import * as z from 'zod'
-import { callIfOffered } from '../../cli/messages.ts'
+import { callOptional } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import type { DocumentKind } from '../../contract/documents/index.ts'
 import { parseExactJson } from '../../contract/json.ts'
@@ -52,7 +52,7 @@ async function publishedKeys(ctx: Context): Promise<Keys> {
   const ways = '--keys or --public-key with a file of keys that you have kept'
   if (!baseUrl) throw usageError('no instance is set whose keys could be asked for', ways)
   const api = ctx.apiWith(null) // what anyone may see needs no key
-  const text = await callIfOffered(api, signingKeys.list, () => api.text(signingKeys.list, {}), {
+  const text = await callOptional(api, signingKeys.list, () => api.text(signingKeys.list, {}), {
     message: `${baseUrl.value} publishes no keys`,
     hint: ways,
   })
