@@ -2,48 +2,47 @@ import type { Command } from 'commander'
 import type { Context } from './context.ts'
 import { shellNames } from './docs/completion/shells.ts'
 
-/** What there is to an account beside its records. */
 const account: Group = {
   sites: {
-    summary: 'Administer the sites of the account',
+    summary: 'Manage sites',
     commands: {
       list: {
         summary: 'List sites, newest first',
         load: async () => (await import('./commands/sites/list.ts')).list,
       },
       create: {
-        summary: 'Make a site, and its token',
+        summary: 'Create a site and its token',
         load: async () => (await import('./commands/sites/create.ts')).create,
       },
       update: {
-        summary: 'Change the name, the policy version or the origins of a site',
+        summary: 'Change the name, policy version, origins or retention of a site',
         load: async () => (await import('./commands/sites/update.ts')).update,
       },
       'rotate-token': {
-        summary: 'Give a site a new token',
+        summary: 'Issue a new token for a site',
         load: async () => (await import('./commands/sites/rotate-token.ts')).rotateToken,
       },
     },
   },
   keys: {
-    summary: 'Administer the API keys of the account',
+    summary: 'Manage API keys',
     commands: {
       list: {
-        summary: 'List keys, newest first',
+        summary: 'List API keys, newest first',
         load: async () => (await import('./commands/keys/list.ts')).list,
       },
       create: {
-        summary: 'Make a key',
+        summary: 'Create an API key',
         load: async () => (await import('./commands/keys/create.ts')).create,
       },
       revoke: {
-        summary: 'End keys for good',
+        summary: 'Revoke API keys',
         load: async () => (await import('./commands/keys/revoke.ts')).revoke,
       },
     },
   },
   usage: {
-    summary: 'Show what is used of the monthly quota',
+    summary: 'Show the usage of the monthly quota',
     load: async () => (await import('./commands/usage.ts')).usage,
   },
 }
@@ -52,40 +51,39 @@ const shells = Object.fromEntries(
   shellNames.map(shell => [
     shell,
     {
-      summary: `Print the completions for ${shell}`,
+      summary: `Print the ${shell} completion script`,
       load: async () => (await import('./commands/completion/print.ts')).printer(shell),
     },
   ]),
 )
 
-/** What there is to the command line itself: its keys, settings and completions on this machine. */
 const local: Group = {
   auth: {
     summary: 'Store, check and remove API keys',
     commands: {
       login: {
-        summary: 'Store an API key in a profile: one you have, or a new one',
+        summary: 'Store an API key in a profile, or create one',
         load: async () => (await import('./commands/auth/login.ts')).login,
       },
       logout: {
-        summary: 'Remove the key of a profile',
+        summary: 'Remove the stored key of a profile',
         load: async () => (await import('./commands/auth/logout.ts')).logout,
       },
       token: {
-        summary: 'Print the key that would be sent, for scripts',
+        summary: 'Print the API key in use, for scripts',
         load: async () => (await import('./commands/auth/token.ts')).token,
       },
       status: {
-        summary: 'Tell which key is used, and whether it is valid',
+        summary: 'Show which key is used and whether it is valid',
         load: async () => (await import('./commands/auth/status.ts')).status,
       },
     },
   },
   config: {
-    summary: 'Show and change the settings',
+    summary: 'Show and change settings',
     commands: {
       list: {
-        summary: 'List every setting and where it comes from',
+        summary: 'List every setting and its source',
         load: async () => (await import('./commands/config/list.ts')).list,
       },
       get: {
@@ -93,85 +91,84 @@ const local: Group = {
         load: async () => (await import('./commands/config/get.ts')).get,
       },
       set: {
-        summary: 'Set what a profile holds',
+        summary: 'Change a setting of a profile',
         load: async () => (await import('./commands/config/set.ts')).set,
       },
       unset: {
-        summary: 'Take something out of a profile',
+        summary: 'Remove a setting from a profile',
         load: async () => (await import('./commands/config/unset.ts')).unset,
       },
       path: {
-        summary: 'Tell where the files are',
+        summary: 'Show where settings and state are stored',
         load: async () => (await import('./commands/config/path.ts')).path,
       },
       profiles: {
-        summary: 'List the stored instances',
+        summary: 'List profiles (stored instances)',
         load: async () => (await import('./commands/config/profiles.ts')).profiles,
       },
       remove: {
-        summary: 'Forget a profile and its key',
+        summary: 'Remove a profile and its key',
         load: async () => (await import('./commands/config/remove.ts')).remove,
       },
     },
   },
   completion: {
-    summary: 'Make the shell complete commands, flags and values',
+    summary: 'Set up shell completion',
     commands: {
       ...shells,
       install: {
-        summary: 'Add the completions to your shell, after a question',
+        summary: 'Install the completion script for your shell',
         load: async () => (await import('./commands/completion/install.ts')).install,
       },
       values: {
-        summary: 'Print what stands in the local files for a kind of value',
+        summary: 'Print known profiles or sites, for the completion scripts',
         load: async () => (await import('./commands/completion/values.ts')).values,
       },
     },
   },
   commands: {
-    summary: 'List every command, its flags and examples',
+    summary: 'List every command, with flags and examples',
     load: async () => (await import('./commands/commands.ts')).commands,
   },
   doctor: {
-    summary: 'Check the settings, the instance and the key',
+    summary: 'Check settings, instance and key, and suggest fixes',
     load: async () => (await import('./commands/doctor/doctor.ts')).doctor,
   },
 }
 
-/** What there is to do about a person: find, hand over, erase, prove. */
 const subject: Group = {
   subject: {
-    summary: 'Find, export and erase what is held on a person, with proof',
+    summary: 'Find, export and erase the data of a person, with proof',
     commands: {
       find: {
-        summary: 'Show everything that is held on a person',
+        summary: 'List all records of a person',
         load: async () => (await import('./commands/subject/find.ts')).find,
       },
       export: {
-        summary: 'Write what is held on a person into a file, with its history',
+        summary: 'Export the records and history of a person to a file',
         load: async () => (await import('./commands/subject/export.ts')).exportSubject,
       },
       erase: {
-        summary: 'Delete everything that is held on a person, and make a receipt',
+        summary: 'Delete all records of a person and sign a receipt',
         load: async () => (await import('./commands/subject/erase.ts')).erase,
       },
       resume: {
-        summary: 'Go on with an erasure that was stopped or killed',
+        summary: 'Resume an interrupted erasure',
         load: async () => (await import('./commands/subject/resume.ts')).resume,
       },
       verify: {
-        summary: 'Check a receipt, its chain, and that the records are gone',
+        summary: 'Verify a receipt, its chain, and that the records are gone',
         load: async () => (await import('./commands/subject/verify.ts')).verify,
       },
       receipts: {
-        summary: 'List the receipts of erasures, or print one',
+        summary: 'List erasure receipts, or print one',
         load: async () => (await import('./commands/subject/receipts.ts')).receipts,
       },
       keys: {
-        summary: 'Show the key that signs the receipts',
+        summary: 'Show the key that signs receipts',
         commands: {
           show: {
-            summary: 'Print the public key that receipts are verified with',
+            summary: 'Print the public key for verifying receipts',
             load: async () => (await import('./commands/subject/keys-show.ts')).keysShow,
           },
         },
@@ -181,10 +178,10 @@ const subject: Group = {
 }
 
 export interface Leaf {
-  /** One line for the help of its group, without a full stop. */
+  /** One line, without a full stop. */
   readonly summary: string
   readonly aliases?: readonly string[]
-  /** Gives the command its flags and its action. */
+  /** Loads the function that adds the flags and the action. */
   readonly load: () => Promise<(command: Command, ctx: Context) => void>
 }
 
@@ -196,7 +193,7 @@ interface Branch {
 
 export type Group = Readonly<Record<string, Leaf | Branch>>
 
-/** Every command there is. A new one is a file, and a line here. */
+/** All commands. A new command is a file and an entry here. */
 export const tree: Group = {
   create: {
     summary: 'Create a consent record, or many from a file',
@@ -208,15 +205,15 @@ export const tree: Group = {
     load: async () => (await import('./commands/consents/list.ts')).list,
   },
   get: {
-    summary: 'Show records by their ids',
+    summary: 'Show records by id',
     load: async () => (await import('./commands/consents/get.ts')).get,
   },
   update: {
-    summary: 'Change what a record accepts',
+    summary: 'Change the acceptance or preferences of a record',
     load: async () => (await import('./commands/consents/update.ts')).update,
   },
   rm: {
-    summary: 'Delete records, keeping their history',
+    summary: 'Delete records and keep their history',
     aliases: ['delete'],
     load: async () => (await import('./commands/consents/rm.ts')).rm,
   },
@@ -230,23 +227,23 @@ export const tree: Group = {
     load: async () => (await import('./commands/consents/receipt.ts')).receipt,
   },
   verify: {
-    summary: 'Verify receipts and other signed documents, offline where their keys are at hand',
+    summary: 'Verify receipts and other signed documents, offline if their keys are given',
     load: async () => (await import('./commands/verify/verify.ts')).verify,
   },
   ...account,
   ...local,
   serve: {
-    summary: 'Run the service',
+    summary: 'Run the server',
     load: async () => (await import('./commands/serve.ts')).serve,
   },
   admin: {
-    summary: 'Administer the database of a service',
+    summary: 'Manage the database of a server',
     commands: {
       account: {
-        summary: 'Administer accounts',
+        summary: 'Manage accounts',
         commands: {
           create: {
-            summary: 'Create an account with its owner, a site and an API key',
+            summary: 'Create an account with an owner, a site and an API key',
             load: async () => (await import('./commands/admin/account-create.ts')).accountCreate,
           },
         },
@@ -256,28 +253,28 @@ export const tree: Group = {
         load: async () => (await import('./commands/admin/verify.ts')).verify,
       },
       checkpoint: {
-        summary: 'Keep a signed checkpoint of the log in a file',
+        summary: 'Write a signed checkpoint of the log to a file',
         load: async () => (await import('./commands/admin/checkpoint.ts')).checkpoint,
       },
       user: {
-        summary: 'Administer users',
+        summary: 'Manage users',
         commands: {
           password: {
-            summary: 'Give a user a new password',
+            summary: 'Reset a user’s password',
             load: async () => (await import('./commands/admin/user-password.ts')).userPassword,
           },
         },
       },
       purge: {
-        summary: 'Take the personal data of deleted records for good',
+        summary: 'Purge personal data of deleted records',
         load: async () => (await import('./commands/admin/purge.ts')).purge,
       },
       export: {
-        summary: 'Write the whole database as one file, for another place',
+        summary: 'Export the whole database to a file',
         load: async () => (await import('./commands/admin/export.ts')).exportDatabase,
       },
       import: {
-        summary: 'Fill an empty database with an export',
+        summary: 'Import an export into an empty database',
         load: async () => (await import('./commands/admin/import.ts')).importDatabase,
       },
     },

@@ -13,10 +13,10 @@ import {
   type Sourced,
 } from './settings/settings.ts'
 
-/** The flags that every command understands, before it or after it. */
+/** Flags of every command, accepted before and after its name. */
 export interface Globals extends GlobalFlags, RequestFlags {
   readonly output?: FormatName
-  /** Names of fields, or true where all are meant. */
+  /** Names of fields, or true for all. */
   readonly json?: string | true
   readonly header?: boolean
   readonly columns?: string
@@ -27,29 +27,29 @@ export interface Globals extends GlobalFlags, RequestFlags {
   readonly color?: ColorChoice
 }
 
-/** What a command may use. Nothing of it is read, opened or loaded before it is used. */
+/** Everything a command may use. Nothing is read, opened or loaded before its first use. */
 export interface Context {
   readonly host: Host
   readonly io: Io
   readonly globals: Globals
   readonly settings: Settings
-  /** The instance and key of the settings. */
+  /** The client for the instance and key of the settings. */
   readonly api: Client
-  /** The same instance with another key, which is not stored; with none, for somebody who signs in. */
+  /** A client with another key, or with none for signing in. */
   apiWith(key: Sourced | null): Client
-  /** Aborted by the first SIGINT, SIGTERM or SIGHUP; the next one ends the process. From when it is first asked for. */
+  /** Aborted by the first SIGINT, SIGTERM or SIGHUP after the first access; the next signal ends the process. */
   readonly interruption: AbortSignal
-  /** A line of talk on stderr for people, which --quiet leaves out. */
+  /** Writes a message to stderr, unless --quiet is set. */
   say(line: string): Promise<void>
-  /** A line on stderr that must not be missed. */
+  /** Writes a message to stderr, even with --quiet. */
   warn(line: string): Promise<void>
-  /** The same surroundings with a stored profile's own instance and key, whatever the environment says of another. */
+  /** A context with the instance and key of a stored profile, ignoring those of the environment. */
   withProfile(name: string): Context
-  /** The server side, loaded when it is asked for. */
+  /** Loads the server. */
   readonly loadServer: () => Promise<ServerModule>
   /** Describes every command; injected, because commands cannot import the program that lists them. */
   readonly describeCommands: () => Promise<CommandInfo>
-  /** What the process ends with when nothing is thrown. */
+  /** The exit code if nothing is thrown. */
   exit: Exit
   /** Closes the connections to the instance. */
   close(): Promise<void>
@@ -64,8 +64,8 @@ export interface ContextOptions {
   readonly version: string
 }
 
-/** What the environment says of an instance and its key. */
-const ofInstance = ['CONSENTCTL_BASE_URL', 'CONSENTCTL_API_KEY', 'CONSENTCTL_API_KEY_FILE']
+/** Variables that name an instance and its key. */
+const instanceVariables = ['CONSENTCTL_BASE_URL', 'CONSENTCTL_API_KEY', 'CONSENTCTL_API_KEY_FILE']
 
 export function createContext(options: ContextOptions): Context {
   const { host, io, globals, loadServer, describeCommands, version } = options
@@ -117,7 +117,9 @@ export function createContext(options: ContextOptions): Context {
     api: open(async () => await requireApiKey(ctx.settings).read()),
     apiWith: key => open(async () => key),
     withProfile: profile => {
-      const env = Object.fromEntries(Object.entries(host.env).filter(([name]) => !ofInstance.includes(name)))
+      const env = Object.fromEntries(
+        Object.entries(host.env).filter(([name]) => !instanceVariables.includes(name)),
+      )
       const other = createContext({
         ...options,
         host: Object.create(host, { env: { value: env } }),

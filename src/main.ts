@@ -3,9 +3,9 @@ import packageJson from '../package.json' with { type: 'json' }
 import type { Context, Globals } from './context.ts'
 import type { ServerModule } from './contract/server.ts'
 import { type Host, openIo } from './io/io.ts'
-import { buildProgram, describeCommands, refuseKeys } from './program.ts'
+import { buildProgram, describeCommands, rejectKeys } from './program.ts'
 
-/** Runs the command line and resolves to the exit code. The only place where every error ends. */
+/** Runs the command line and resolves to the exit code. Every error ends here. */
 export async function main(host: Host, loadServer: () => Promise<ServerModule>): Promise<number> {
   const argv = host.argv.slice(2)
   const { version } = packageJson
@@ -24,7 +24,7 @@ export async function main(host: Host, loadServer: () => Promise<ServerModule>):
   try {
     if (argv.some(word => /^--json(=|$)|^(-o|--output=)?(nd)?json$/.test(word)))
       globals = () => ({ json: true })
-    refuseKeys(argv)
+    rejectKeys(argv)
     const program = await buildProgram(new Set(argv), version, print, context)
     globals = () => program.opts()
     await program.parseAsync(argv, { from: 'user' }).catch(async (error: unknown) => {
@@ -37,16 +37,16 @@ export async function main(host: Host, loadServer: () => Promise<ServerModule>):
       import('./errors/explain.ts'),
       import('./errors/report.ts'),
     ])
-    const told = error instanceof CommanderError ? fromCommander(error) : error
-    // What happened counts more than whether it could be told: stderr may be closed, or full.
-    await report({ io, host, globals: globals() }, told).catch(() => {})
-    return exitOf(told)
+    const reported = error instanceof CommanderError ? fromCommander(error) : error
+    // The exit code must be right even if stderr is closed or full.
+    await report({ io, host, globals: globals() }, reported).catch(() => {})
+    return exitOf(reported)
   } finally {
     await ctx?.close()
   }
 }
 
-/** Help and version that were asked for; a bare group is a way of asking too. */
+/** Requested help and version; a group without a command prints its help too. */
 function isHelp(error: unknown): boolean {
   return error instanceof CommanderError && (error.exitCode === 0 || error.code === 'commander.help')
 }

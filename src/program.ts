@@ -8,12 +8,12 @@ import { formatNames } from './output/format.ts'
 import { parseSeconds } from './settings/settings.ts'
 
 /**
- * `--json`, and `--json=fields` in one word. Commander's own optional values would take the word that follows: an id.
- * It looks for every word among the options, and for one with `=` a second time by the part before that.
+ * `--json`, and `--json=fields` in one word. Commander's own optional values would take the next word, which may be an id.
+ * Commander looks up each word among the options, and a word with `=` a second time by the part before it.
  */
 class JsonOption extends Option {
   constructor() {
-    super('--json', 'the same as -o json; with names of fields, separated by commas, these alone')
+    super('--json', 'same as -o json; with a comma-separated list, only these fields')
     this.flags = '--json[=fields]'
   }
 
@@ -24,14 +24,14 @@ class JsonOption extends Option {
   }
 }
 
-/** The names of the commands to load; of the others the name and the summary are enough for help and suggestions. */
+/** The words of argv: only the commands they name are loaded, because help needs just the names and summaries of others. */
 interface Words {
-  /** 0 where there is no word at all: the help is then short. */
+  /** 0 for a bare `consentctl`, whose help is short. */
   readonly size?: number
   has(word: string): boolean
 }
 
-/** What makes every command be loaded. */
+/** Loads every command. */
 export const everything: Words = { has: () => true }
 
 /** Describes the program, every command and every flag as plain data. Loads every command and runs none. */
@@ -41,7 +41,7 @@ export async function describeCommands(): Promise<CommandInfo> {
   return describe(await buildProgram(everything, '', () => {}, noContext))
 }
 
-/** The command line as commander has it, with the commands that are wanted. */
+/** Builds the commander program with the commands that `words` name. */
 export async function buildProgram(
   words: Words,
   version: string,
@@ -49,7 +49,7 @@ export async function buildProgram(
   context: () => Promise<Context>,
 ): Promise<Command> {
   const program = new Command('consentctl')
-    .description('Administers consent records: who accepted or refused what, when, under which policy.')
+    .description('Administer consent records: who accepted or refused what, when, under which policy.')
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .helpCommand(false)
@@ -57,19 +57,19 @@ export async function buildProgram(
     .exitOverride()
     .configureHelp({ showGlobalOptions: true, ...(words.size === 0 && { visibleOptions: () => [] }) })
     .configureOutput({ writeOut: print, writeErr: print, outputError: () => {} })
-    .addOption(new Option('-o, --output <format>', 'how to print records').choices([...formatNames]))
+    .addOption(new Option('-o, --output <format>', 'output format').choices([...formatNames]))
     .addOption(new JsonOption())
-    .option('-q, --quiet', 'print ids alone, and no talk but warnings')
-    .option('--header', 'begin TSV with the names of its columns')
-    .option('--columns <names>', 'in tables, TSV and CSV: these columns, in this order, separated by commas')
-    .option('--no-truncate', 'do not cut tables to the width of the terminal')
-    .option('--no-csv-guard', 'in CSV: no apostrophe before cells that a spreadsheet takes for a formula')
-    .option('--out <file>', 'print the records into a new file, which only you can read')
-    .option('--pager', 'show the records in your pager (PAGER, else less), on a terminal')
-    .option('-p, --profile <name>', 'the stored instance to use')
-    .option('--base-url <url>', 'the address of the instance')
+    .option('-q, --quiet', 'print only ids, and no messages but warnings')
+    .option('--header', 'start TSV with a header')
+    .option('--columns <names>', 'columns of tables, TSV and CSV, comma-separated')
+    .option('--no-truncate', 'do not cut tables to the terminal width')
+    .option('--no-csv-guard', 'no apostrophe before CSV cells that a spreadsheet takes for a formula')
+    .option('--out <file>', 'write the records to a new file, readable only by you')
+    .option('--pager', 'show the records in a pager (PAGER, else less)')
+    .option('-p, --profile <name>', 'stored instance to use')
+    .option('--base-url <url>', 'address of the instance')
     .addOption(
-      new Option('--color <when>', 'whether to colour').choices([
+      new Option('--color <when>', 'when to use colour').choices([
         'auto',
         'always',
         'never',
@@ -77,26 +77,25 @@ export async function buildProgram(
     )
     .addHelpText(
       'after',
-      `${words.size === 0 ? '\nconsentctl --help has the flags too.\n' : ''}
+      `${words.size === 0 ? '\nFor the flags: consentctl --help\n' : ''}
 Start here:
   $ consentctl auth login --base-url https://consent.example.com
   $ consentctl list
 `,
     )
-  requestFlags(program)
+  addRequestFlags(program)
   await addAll(program, tree, words, context)
-  refuseRepeats(program)
+  rejectRepeatedFlags(program)
   return program
 }
 
-/** How requests are sent, and whether they are told of. */
-function requestFlags(program: Command): void {
+function addRequestFlags(program: Command): void {
   program
-    .option('--timeout <seconds>', 'how long a request may take, to the end of its answer')
-    .option('--max-wait <seconds>', 'how long to wait at most before a request is sent again (60)')
-    .option('--ca-file <path>', 'certificate authorities to trust beside the usual ones, in PEM')
-    .option('--verbose', 'tell on stderr what is decided: settings, requests, waits')
-    .option('--debug', 'tell what is sent and answered too, without secrets and personal data')
+    .option('--timeout <seconds>', 'timeout of each request')
+    .option('--max-wait <seconds>', 'longest wait before a retry (60)')
+    .option('--ca-file <path>', 'additional certificate authorities to trust (PEM)')
+    .option('--verbose', 'log settings, requests and retries to stderr')
+    .option('--debug', 'also log headers and bodies, without secrets and personal data')
     .on('option:timeout', (text: string) => void parseSeconds(text, '--timeout', 0.001))
     .on('option:max-wait', (text: string) => void parseSeconds(text, '--max-wait', 0))
 }
@@ -129,31 +128,31 @@ async function define(command: Command, { load }: Leaf, context: () => Promise<C
   const [build, ctx] = await Promise.all([load(), context()])
   build(command, ctx)
   command.allowExcessArguments() // action() names the argument that is too many
-  refuseRepeats(command)
+  rejectRepeatedFlags(command)
 }
 
-/** A scalar flag given twice is an error: commander would quietly take the last one. */
-function refuseRepeats(command: Command): void {
+/** Rejects a repeated scalar flag, of which commander would silently take the last value. */
+function rejectRepeatedFlags(command: Command): void {
   for (const option of command.options) {
-    if (option.parseArg && !option.argChoices) continue // it collects
+    if (option.parseArg && !option.argChoices) continue // a repeatable flag
     let count = 0
     command.on(`option:${option.name()}`, () => {
       count += 1
       if (count > 1)
-        throw new CommanderError(2, 'consentctl.repeated', `error: option ${option.flags} is given twice`)
+        throw new CommanderError(2, 'consentctl.repeated', `error: option ${option.flags} is repeated`)
     })
   }
 }
 
 /**
- * Refuses a key among the arguments, whatever it is given for: everybody on the machine can read them, and the shell
- * keeps them. The key is not told again. Throws a usage error.
+ * Rejects an API key among the arguments, which every process on the machine can read and the shell records.
+ * @throws CliError (usage) that does not repeat the key.
  */
-export function refuseKeys(argv: readonly string[]): void {
+export function rejectKeys(argv: readonly string[]): void {
   const index = argv.findIndex(word => /(^|[^\w-])sk-[\w-]{16,}/.test(word))
   if (index === -1) return
   throw usageError(
-    `argument ${index + 1} holds an API key, which others can see there: take it as stolen, and revoke it`,
+    `argument ${index + 1} holds an API key, where others can read it: revoke this key`,
     'consentctl auth login, or set CONSENTCTL_API_KEY or CONSENTCTL_API_KEY_FILE',
   )
 }
