@@ -1,12 +1,11 @@
 import type { Argument, Command, Option } from 'commander'
 
-/** A flag, as help, completions and manual pages need it. */
 export interface FlagInfo {
-  /** As it is typed: `--name` first, then `-n` where there is one. */
+  /** `--name` first, then `-n` if there is one. */
   readonly names: readonly string[]
-  /** What stands for its value, such as `<path|->`; null for a switch. */
+  /** The value's placeholder, such as `<path|->`; null for a switch. */
   readonly value: string | null
-  /** The values that it takes, where there is a list of them. */
+  /** Allowed values; empty if any value is allowed. */
   readonly choices: readonly string[]
   readonly required: boolean
   readonly description: string
@@ -20,20 +19,20 @@ interface ArgumentInfo {
 
 /** A command or a group, with everything below it. */
 export interface CommandInfo {
-  /** Its words: `auth login`; empty for the program. */
+  /** Such as `auth login`; empty for the program. */
   readonly path: string
   readonly aliases: readonly string[]
   readonly summary: string
-  /** What its help says between the flags and the examples. */
+  /** The help text between the flags and the examples. */
   readonly notes: string
   readonly examples: readonly string[]
   readonly arguments: readonly ArgumentInfo[]
-  /** Its own flags; those of the program work everywhere. */
+  /** Its own flags, without the global ones. */
   readonly flags: readonly FlagInfo[]
   readonly commands: readonly CommandInfo[]
 }
 
-/** A commander program, whole, as plain data: what everything that is generated is made from. */
+/** Converts a commander program to plain data, from which all generated files are made. */
 export function describe(command: Command, above = ''): CommandInfo {
   const path = command.parent ? `${above} ${command.name()}`.trim() : ''
   const [notes = '', examples = ''] = afterHelp(command).split(/^(?:Examples|Start here):$/m)
@@ -54,18 +53,18 @@ export function flatten(command: CommandInfo): CommandInfo[] {
   return [command, ...command.commands.flatMap(flatten)]
 }
 
-/** How a command is called: its words and its arguments. */
+/** Returns the usage: the command and its arguments. */
 export function usageOf({ path, arguments: operands, commands }: CommandInfo): string {
   const words = ['consentctl', path, ...operands.map(({ name }) => name), commands.length ? '<command>' : '']
   return words.filter(word => word !== '').join(' ')
 }
 
-/** A flag's value as it stands behind its name: an optional one follows a sign, without a space. */
-export function placeOf(value: string | null): string {
+/** Formats a flag's placeholder: an optional value follows without a space. */
+export function valueSuffix(value: string | null): string {
   return value === null ? '' : value.startsWith('[') ? value : ` ${value}`
 }
 
-/** What addHelpText has put behind the help. */
+/** Returns the text that addHelpText added after the help. */
 function afterHelp(command: Command): string {
   let text = ''
   const write = (part: string) => {

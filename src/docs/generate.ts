@@ -3,10 +3,10 @@ import { signed } from '../contract/documents/fields.ts'
 import { documents } from '../contract/documents/index.ts'
 import { fileNames, scripts } from './completion/scripts.ts'
 import { shellNames } from './completion/shells.ts'
-import { type CommandInfo, type FlagInfo, flatten, placeOf, usageOf } from './describe.ts'
+import { type CommandInfo, type FlagInfo, flatten, usageOf, valueSuffix } from './describe.ts'
 import { manPages } from './man.ts'
 
-/** The README's table of commands, in Markdown: how each is called, what it does, and its own flags. */
+/** The README's table of commands in Markdown: usage, summary and flags. */
 function readmeTable(tree: CommandInfo): string {
   const rows = flatten(tree)
     .filter(({ path, commands }) => path !== '' && commands.length === 0)
@@ -19,15 +19,15 @@ function readmeTable(tree: CommandInfo): string {
 }
 
 function flagsOf(flags: readonly FlagInfo[]): string {
-  return flags.map(({ names, value }) => code(`${names.join(' ')}${placeOf(value)}`)).join(', ')
+  return flags.map(({ names, value }) => code(`${names.join(' ')}${valueSuffix(value)}`)).join(', ')
 }
 
-/** Code in a cell of a table, where a bar would end it. */
+/** Inline code in a table cell, in which a bar must be escaped. */
 function code(text: string): string {
   return `\`${text.replaceAll('|', '\\|')}\``
 }
 
-/** The JSON Schema (2020-12) of each kind of signed document, signature and all, by the name of its file. */
+/** JSON Schemas (2020-12) of the signed documents, by file name. */
 function schemaFiles(): Record<string, string> {
   return Object.fromEntries(
     Object.entries(documents).map(([type, { title, version, schema }]) => {
@@ -39,7 +39,7 @@ function schemaFiles(): Record<string, string> {
   )
 }
 
-/** What is made from the tree of commands and from the contract, by its file; `readme` is the part between its two marks. */
+/** Generated files by name; `readme` is the part between its two marks. */
 interface Generated {
   readonly completions: Readonly<Record<string, string>>
   readonly man: Readonly<Record<string, string>>
@@ -48,7 +48,7 @@ interface Generated {
   readonly schemas: Readonly<Record<string, string>>
 }
 
-/** Everything that is generated, for a version of the program. */
+/** Generates everything that is made from the commands and the contract. */
 export function generate(tree: CommandInfo, version: string): Generated {
   return {
     completions: Object.fromEntries(shellNames.map(shell => [fileNames[shell], scripts[shell](tree)])),

@@ -1,6 +1,6 @@
-import { type CommandInfo, type FlagInfo, flatten, placeOf, usageOf } from './describe.ts'
+import { type CommandInfo, type FlagInfo, flatten, usageOf, valueSuffix } from './describe.ts'
 
-/** The manual pages by their files' names, in section 1 (man-pages(7)): the program's and one for each command. */
+/** Manual pages by file name (man-pages(7), section 1): one for the program and one for each command. */
 export function manPages(tree: CommandInfo, version: string): Record<string, string> {
   return Object.fromEntries(
     flatten(tree).map(command => [`${nameOf(command)}.1`, page(command, tree, version)]),
@@ -26,7 +26,7 @@ function page(command: CommandInfo, program: CommandInfo, version: string): stri
   return `${parts.filter(part => part !== '').join('\n')}\n`
 }
 
-/** What stands in a group, or in the program, that can be called. */
+/** True for commands, not groups, below a group or the program. */
 function isBelow(command: CommandInfo, group: CommandInfo): boolean {
   return (
     command !== group &&
@@ -44,7 +44,7 @@ function section(title: string, body: string): string {
 }
 
 function flagEntry({ names, value, description, choices, required }: FlagInfo): string {
-  const term = `${names.join(', ')}${placeOf(value)}`
+  const term = `${names.join(', ')}${valueSuffix(value)}`
   const more = [required ? 'needed' : '', choices.length ? `one of ${choices.join(', ')}` : '']
   return entry(term, [description, ...more.filter(each => each !== '')].join('; '))
 }

@@ -1,7 +1,7 @@
 import type { ReadStream, WriteStream } from 'node:tty'
 import { CliError, type Exit, exit } from '../errors/errors.ts'
 
-/** The process as the command line sees it; only the executable touches the real one. */
+/** The process as the command line uses it; only the executable passes the real one. */
 export interface Host {
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
@@ -13,27 +13,25 @@ export interface Host {
   readonly stdout: Stream
   readonly stderr: Stream
   on(signal: Stop, listener: () => void): unknown
-  /** Throws where there is no such process. */
+  /** @throws if there is no such process */
   kill(pid: number, signal: 0): unknown
   off(signal: Stop, listener: () => void): unknown
 }
 
-/** A signal that asks a process to stop: from the keyboard, from the system, from a terminal that was closed. */
+/** Signals that ask a process to stop: Ctrl-C, the system, a closed terminal. */
 export type Stop = 'SIGINT' | 'SIGTERM' | 'SIGHUP'
 
 export type Stream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'columns'>>
 
-/** One of the output streams. */
 export interface Sink {
   readonly stream: Stream
   readonly isTerminal: boolean
   /** The terminal's width, else COLUMNS, else 80. */
   readonly columns: number
-  /** Whether text on it is coloured. */
   readonly color: boolean
-  /** Whether its reader has gone. */
+  /** True if its reader has gone. */
   readonly closed: boolean
-  /** Resolves when the stream has taken the text; without effect once the reader has gone. */
+  /** Resolves when the stream has accepted the text; does nothing once the reader has gone. */
   write(text: string): Promise<void>
 }
 
@@ -48,7 +46,7 @@ export type ColorChoice = 'auto' | 'always' | 'never'
 export function openIo(host: Host, color: () => ColorChoice): Io {
   return {
     get stdin() {
-      return host.stdin // made by Node when it is first asked for, which costs a start that needs none
+      return host.stdin // Node opens it at the first access, which costs time
     },
     out: openSink(host.stdout, host.env, color),
     err: openSink(host.stderr, host.env, color),
@@ -85,7 +83,7 @@ function openSink(stream: Stream, env: Host['env'], color: () => ColorChoice): S
   }
 }
 
-/** `--color`, then NO_COLOR, then FORCE_COLOR, then TERM=dumb, then whether somebody watches. */
+/** Decides by --color, then NO_COLOR, FORCE_COLOR, TERM=dumb, then whether it is a terminal. */
 function wantsColor(choice: ColorChoice, env: Host['env'], isTerminal: boolean): boolean {
   if (choice !== 'auto') return choice === 'always'
   if (env['NO_COLOR']) return false
@@ -98,14 +96,14 @@ function isClosedPipe(error: unknown): boolean {
 }
 
 function cannotWrite(cause: Error): CliError {
-  return new CliError('io', exit.failure, `the output cannot be written: ${cause.message}`, { cause })
+  return new CliError('io', exit.failure, `cannot write the output: ${cause.message}`, { cause })
 }
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const satisfies readonly Stop[]
 
 /**
- * A signal that is aborted by the first SIGINT, SIGTERM or SIGHUP, with the error that the command then ends with: what is under
- * way can be finished, and what has come of it told. The next one ends the process as ever.
+ * Returns a signal that the first SIGINT, SIGTERM or SIGHUP aborts with the error to exit with, so that running work can
+ * be finished and reported. The next signal ends the process.
  */
 export function listenForInterruption(host: Host): AbortSignal {
   const controller = new AbortController()
@@ -120,7 +118,6 @@ export function listenForInterruption(host: Host): AbortSignal {
   return controller.signal
 }
 
-/** What a command that was told to stop ends with. */
 export function interruptedError(code: Exit = exit.interrupted, what = ''): CliError {
   return new CliError('interrupted', code, `interrupted${what}`)
 }

@@ -3,21 +3,21 @@ import { once } from 'node:events'
 import { CliError, exit } from '../errors/errors.ts'
 import type { Host } from './io.ts'
 
-/** A pager on the terminal; it may be left before everything is written. */
+/** A pager, which its user may quit before everything is written. */
 export interface Pager {
   readonly closed: boolean
   write(text: string): Promise<void>
-  /** Resolves when its user has left it. Throws a CliError where it could not be run. */
+  /** Resolves when its user has quit it. @throws CliError if it cannot be run */
   end(): Promise<void>
 }
 
-/** Starts the user's pager, as other tools do: PAGER through the shell, else less, which ends by itself for a screenful. */
+/** Starts PAGER through the shell, else less, which quits by itself if everything fits on one screen. */
 export function openPager({ env }: Pick<Host, 'env'>): Pager {
   const command = env['PAGER'] || 'less'
   const surroundings = { LESS: 'FRX', ...env }
   const child = spawn(command, { shell: true, stdio: ['pipe', 'inherit', 'inherit'], env: surroundings })
   const ended = once(child, 'close')
-  ended.catch(() => {}) // it is told at the end
+  ended.catch(() => {}) // thrown by end()
   let closed = false
   child.stdin.on('error', () => {
     closed = true

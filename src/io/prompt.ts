@@ -2,12 +2,12 @@ import { createInterface } from 'node:readline/promises'
 import { CliError, exit } from '../errors/errors.ts'
 import { type Host, type Io, interruptedError } from './io.ts'
 
-/** Whether a question can be asked: somebody reads stderr, and answers on stdin. */
+/** True if stdin and stderr are terminals. */
 export function canPrompt({ stdin, err }: Io): boolean {
   return stdin.isTTY === true && err.isTerminal
 }
 
-/** The answer to a question asked on stderr. Throws where there is none: at Ctrl-C, and at the end of the input. */
+/** Asks a question on stderr and returns the answer. @throws CliError at Ctrl-C or the end of the input */
 export async function prompt(io: Io, question: string, interruption: AbortSignal): Promise<string> {
   const lines = createInterface({ input: io.stdin, output: io.err.stream })
   try {
@@ -26,10 +26,10 @@ export async function prompt(io: Io, question: string, interruption: AbortSignal
   }
 }
 
-/** The same without showing what is typed. */
+/** Like `prompt`, without showing the input. */
 export async function promptHidden(io: Io, question: string): Promise<string> {
   const { stdin } = io
-  stdin.setRawMode?.(true) // before the question: whoever pastes at once must not be echoed
+  stdin.setRawMode?.(true) // before the question, so that text pasted early is not echoed
   try {
     await io.err.write(question)
     return await readHidden(stdin)
@@ -60,7 +60,7 @@ async function readHidden(stdin: Host['stdin']): Promise<string> {
   })
 }
 
-/** What ends a command that its user did not confirm, by another answer than the one that was asked for. */
+/** The user declined, or typed another number than the requested one (exit 9). */
 export function declinedError(answer = '', wanted = ''): CliError {
   const said = /^\d+$/.test(answer) ? `${answer} is not ${wanted}` : 'declined'
   return new CliError('declined', exit.declined, `${said}; nothing was done`)

@@ -1,6 +1,6 @@
 /**
- * What a trace may show, by name: everything else stands as `…`. A value is shown only where it also has the form of
- * one that says nothing of a person, for what comes under such a name is written by others.
+ * Fields that a trace may show; everything else is shown as `…`. Their values must also look impersonal, because others
+ * can write anything into them.
  */
 const plainFields = new Set(
   `id site_id accepted policy_version created_at updated_at deleted_at include_deleted from to limit actor_id
@@ -8,7 +8,7 @@ const plainFields = new Set(
   openapi`.split(/\s+/),
 )
 
-/** Fields whose values are words of the service. */
+/** Fields whose values are keywords of the service. */
 const wordFields = new Set(['error', 'action', 'changed_by', 'scopes', 'plan', 'status'])
 
 const plainHeaders = new Set(
@@ -19,27 +19,26 @@ const plainHeaders = new Set(
 
 const hidden = '…'
 
-/** How many entries of a list are shown. */
-const shownEntries = 2
+const maxEntries = 2
 
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 const word = /^[a-z]+(_[a-z]+)*$/
 const plainText = /^(true|false|\d{4}-\d\d-\d\d([T ][\d:.]+(Z|[+-]\d\d:?\d\d)?)?|\d\.\d\.\d|\d{1,4})$/
 
-/** A body of JSON without what must not be seen; another body by its length. */
+/** Redacts a JSON body; shows only the length of any other body. */
 export function redactBody(text: string): string {
   if (text === '') return 'no body'
   try {
     return JSON.stringify(redact(JSON.parse(text)))
   } catch {
-    return `${Buffer.byteLength(text)} bytes that are no JSON`
+    return `${Buffer.byteLength(text)} bytes, not JSON`
   }
 }
 
 function redact(value: unknown, isWord = false): unknown {
   if (Array.isArray(value)) {
-    const rest = value.length - shownEntries
-    const shown = value.slice(0, shownEntries).map(each => redact(each, isWord))
+    const rest = value.length - maxEntries
+    const shown = value.slice(0, maxEntries).map(each => redact(each, isWord))
     return rest > 0 ? [...shown, `${rest} more`] : shown
   }
   if (typeof value === 'string') return isPlain(value) || (isWord && word.test(value)) ? value : hidden
@@ -52,7 +51,7 @@ function redact(value: unknown, isWord = false): unknown {
   )
 }
 
-/** The path and the query of a URL, ids that are no UUID and personal filters left out. */
+/** Returns the path and query of a URL without personal filters and without ids that are not UUIDs. */
 export function redactUrl(url: string, path: string): string {
   const { pathname, searchParams } = new URL(url)
   const ids = pathname.split('/').slice(-path.split('/').length)
@@ -66,7 +65,7 @@ export function redactUrl(url: string, path: string): string {
   return shown + (query.length > 0 ? `?${query.join('&')}` : '')
 }
 
-/** A header's value as it may be shown; a bearer's key by its ends. */
+/** Redacts a header's value; a bearer key is masked. */
 export function redactHeader(name: string, value: string, maskKey: (key: string) => string): string {
   const key = name === 'authorization' ? /^Bearer (.*)$/s.exec(value)?.[1] : undefined
   if (key !== undefined) return `Bearer ${maskKey(key)}`

@@ -2,12 +2,12 @@ import { type Cell, type Format, plain } from './format.ts'
 import { encodable, visible } from './safe.ts'
 
 /**
- * Comma-separated values (RFC 4180): with a header, lines ended by CRLF, cells quoted where they must be. A null is
- * nothing, an empty text is `""`. A cell that a spreadsheet would take for a formula has an apostrophe before it, unless
- * `unguarded`; to undo that, take one apostrophe from the cells that begin with apostrophes and then such a character.
+ * Comma-separated values (RFC 4180) with a header and CRLF. Null is an empty cell, an empty text is `""`. A cell that a
+ * spreadsheet would take for a formula gets an apostrophe before it, unless `unguarded`. To undo that, remove one
+ * apostrophe from cells that begin with apostrophes followed by such a character.
  */
 export const csv: Format = (view, { unguarded, isTerminal }) => {
-  const line = (cells: string[]) => `${cells.join(',') || '""'}\r\n` // an empty line is no row to most readers
+  const line = (cells: string[]) => `${cells.join(',') || '""'}\r\n` // most readers skip an empty line
   const cell = (value: Cell) => {
     if (value === null) return ''
     const text = isTerminal ? visible(plain(value)) : encodable(plain(value))
@@ -21,8 +21,8 @@ export const csv: Format = (view, { unguarded, isTerminal }) => {
 }
 
 /**
- * What spreadsheets take for a formula: by its first character, of full width too, or after white space that they drop.
- * With apostrophes of its own before it, for else an apostrophe of ours could not be told from them.
+ * Cells that spreadsheets take for a formula: by the first character, also in full width, or after white space that they
+ * drop. Leading apostrophes are included, because ours could not be told from them otherwise.
  */
 const formula = /^'*[=+\-@\t\r\n＝＋－＠]/
 

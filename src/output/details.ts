@@ -7,13 +7,13 @@ import { visible } from './safe.ts'
 /** Spaces between names and values. */
 const gap = 2
 
-/** What a value is not wrapped below. */
-const narrowest = 20
+/** Minimum width of a wrapped value. */
+const minWidth = 20
 
-/** Lines in a grid: what cli-table3 takes grows with their square, and more so with lines in one cell. */
-const most = 50
+/** Lines in a grid, because the cost of cli-table3 is quadratic in them. */
+const maxGridLines = 50
 
-/** For people: one row as a list of names and values, none of them cut; what is whole stays on its line, the rest is wrapped. */
+/** Shows one row as a list of names and values. Nothing is cut; values that may be are wrapped. */
 export const details: Format = <Row>(
   view: View<Row>,
   { columns, uncut, color }: RenderOptions,
@@ -23,19 +23,19 @@ export const details: Format = <Row>(
   const room = columns - nameWidth
   const linesOf = (column: Column<Row>, row: Row) => {
     const text = visible(plain(column.value(row)))
-    return column.whole || uncut ? [text] : wrapped(text, Math.max(narrowest, room)).split('\n')
+    return column.whole || uncut ? [text] : wrapped(text, Math.max(minWidth, room)).split('\n')
   }
   const block = (row: Row) => {
     const lines = view.columns.flatMap(column =>
       linesOf(column, row).map((line, index) => [index === 0 ? column.name.toUpperCase() : '', line]),
     )
     let text = ''
-    for (let start = 0; start < lines.length; start += most) {
+    for (let start = 0; start < lines.length; start += maxGridLines) {
       const grid = new Table({ ...borderless, colWidths: [nameWidth] })
-      grid.push(...lines.slice(start, start + most))
+      grid.push(...lines.slice(start, start + maxGridLines))
       text += `${grid.toString()}\n`
     }
-    // Coloured afterwards: cli-table3 knows no escape sequences where it measures.
+    // Coloured afterwards, because cli-table3 would count the escape sequences.
     return text.replace(/ +$/gm, '').replace(/^\S+/gm, name => chalk.bold(name))
   }
   return { begin: () => '', rows: rows => rows.map(block).join('\n'), end: () => '' }

@@ -1,25 +1,24 @@
-/** What a column shows: a value as the API has it. */
+/** A value as the API has it. */
 export type Cell = string | number | boolean | null | object
 
 export interface Column<Row> {
-  /** The field's name, as the API has it. */
   readonly name: string
   value(row: Row): Cell
-  /** In tables: a shorter name. */
+  /** Shorter name in tables. */
   readonly title?: string
-  /** In tables: how to write the value for people, where its plain text is not it. */
+  /** Text in tables, if it is not the plain value. */
   text?(row: Row): string
-  /** In tables: never cut, for it is copied by hand. */
+  /** Never cut in tables, because people copy it. */
   readonly whole?: boolean
-  /** Shown this once and kept nowhere, so that no choice of columns may leave it out. */
+  /** Shown only once, so that no choice of columns may leave it out. */
   readonly once?: boolean
-  /** In tables: which columns stay when the terminal is narrow, lowest first; without a rank it is not in tables. */
+  /** In tables, lower ranks stay when the terminal is narrow; a column without a rank is not shown. */
   readonly rank?: number
 }
 
-/** How a resource looks; columns in the order of the TSV, which scripts rely on. */
+/** The columns of a resource, in the order of the TSV, on which scripts rely. */
 export interface View<Row> {
-  /** In tables: whether every column is shown, though lines then run over. */
+  /** In tables: show every column, even if lines wrap. */
   readonly keepsAll?: true
   readonly columns: readonly Column<Row>[]
   id(row: Row): string
@@ -27,44 +26,42 @@ export interface View<Row> {
 
 export interface Renderer<Row> {
   begin(): string
-  /** Some rows more, as text. */
   rows(rows: readonly Row[]): string
   end(): string
 }
 
 export interface RenderOptions {
-  /** One row by itself rather than a list of one. */
+  /** True for one requested record, false for a list of one. */
   readonly single: boolean
   readonly columns: number
   readonly color: boolean
-  /** A first line with the columns' names, where the format has it by choice. */
+  /** Adds a header if the format has an optional one. */
   readonly header: boolean
-  /** The view's columns were asked for: each is shown, and formats with types show these and nothing else of a row. */
+  /** The view's columns were requested: all are shown, and typed formats show only these. */
   readonly chosen?: boolean
-  /** In tables: nothing is cut, wrapped or left out. */
+  /** Tables: nothing is cut, wrapped or left out. */
   readonly uncut?: boolean
-  /** In CSV: cells that a spreadsheet takes for a formula stay as they are. */
+  /** CSV: cells that a spreadsheet takes for a formula stay as they are. */
   readonly unguarded?: boolean
-  /** Somebody watches: formats that would send a terminal what they were given make it visible. */
+  /** Formats that pass text through must escape it for a terminal. */
   readonly isTerminal?: boolean
 }
 
 export type Format = <Row>(view: View<Row>, options: RenderOptions) => Renderer<Row>
 
-/** A row for formats with types: whole, or the columns asked for in their order. */
+/** Converts a row for typed formats: whole, or only the requested columns in their order. */
 export function typed<Row>({ columns }: View<Row>, { chosen }: RenderOptions): (row: Row) => unknown {
   return chosen
     ? row => Object.fromEntries(columns.map(column => [column.name, column.value(row)]))
     : row => row
 }
 
-/** A value as one line of text, for formats without types. */
+/** Formats a value as one line of text. */
 export function plain(value: Cell): string {
   if (value === null) return ''
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** The formats that rows can be printed in. */
 export const formatNames = ['table', 'tsv', 'json', 'ndjson', 'csv', 'yaml', 'id'] as const
 
 export type FormatName = (typeof formatNames)[number]

@@ -2,16 +2,16 @@ import stringWidth from 'string-width'
 
 const graphemes = new Intl.Segmenter()
 
-/** Letters of which each is a grapheme of its own, one column wide before U+3000 and two from there on. */
+/** Characters that are graphemes of their own: one column wide before U+3000, two from there on. */
 const simple = /^[ -~¡-¬®-ʯΑ-ΡΣ-ωА-ҁҊ-ԯ–—‘’“”…、。ぁ-ゖァ-ヺ㐀-䶿一-鿿가-힣！-～]*$/
 
 const ascii = /^[ -~]*$/
 
-/** How many columns a text takes on a terminal. It must hold no control characters. */
+/** Returns the width of a text in terminal columns. It must hold no control characters. */
 export function widthOf(text: string): number {
   if (ascii.test(text)) return text.length
   if (!simple.test(text)) {
-    // A terminal draws each letter in columns of its own, where Unicode has since made one grapheme of Indic conjuncts.
+    // Terminals draw each letter of an Indic conjunct, which newer Unicode versions make one grapheme.
     return text.split(/(?<=\p{M})(?=\p{L})/u).reduce((sum, part) => sum + stringWidth(part), 0)
   }
   let width = text.length
@@ -19,7 +19,7 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** A text in lines of some width, broken between graphemes. */
+/** Wraps a text between graphemes. */
 export function wrapped(text: string, width: number): string {
   const lines: string[] = []
   for (let rest = text; rest !== ''; ) {
@@ -30,9 +30,9 @@ export function wrapped(text: string, width: number): string {
   return lines.join('\n')
 }
 
-/** As many of a text's graphemes as fit in a width, at least one, and how wide they are. */
+/** Returns the graphemes that fit into a width, at least one, and their width. */
 export function prefix(text: string, width: number): [string, number] {
-  // Of what is around the cut alone: a text may be long, and its first `width` characters decide.
+  // A text may be long, and only its first characters matter.
   const head = text.slice(0, width + 1)
   if (width > 0 && ascii.test(head)) return [text.slice(0, width), Math.min(text.length, width)]
   let end = 0

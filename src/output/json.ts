@@ -1,7 +1,7 @@
 import { type Format, typed } from './format.ts'
 import { safeJson, safeJsonLines } from './safe.ts'
 
-/** One array, written as it grows; one object for a single row. */
+/** One array, streamed; one object for a single row. */
 export const json: Format = (view, options) => {
   const shown = typed(view, options)
   if (options.single) {
@@ -23,7 +23,7 @@ export const json: Format = (view, options) => {
   }
 }
 
-/** A record a line: the format for streams. */
+/** One record a line. */
 export const ndjson: Format = (view, options) => {
   const shown = typed(view, options)
   return {

@@ -1,37 +1,36 @@
 /**
- * Code points that do something to a terminal, or to the eyes of its reader, other than showing a character:
+ * Code points that act on a terminal or deceive its reader:
  * - controls (C0, DEL, C1), line and paragraph separators, bidirectional controls, halves of surrogate pairs;
- * - what is never drawn: zero-width characters and joiners, fillers, tags, annotations, noncharacters; for two ids that
- *   differ must look different. Joiners inside emoji and Indic scripts too: not every terminal joins, and then the width
- *   is wrong;
- * - blanks that are no spaces (U+2800, U+1D159);
- * - variation selectors, but for the one that belongs to an emoji or a keycap: a row of them hides text;
- * - combining marks without a base, and from the ninth on one base, where they flow over the lines around.
+ * - invisible ones: zero-width characters and joiners, fillers, tags, annotations, noncharacters, because two ids that
+ *   differ must look different. This includes joiners in emoji and Indic scripts, because not every terminal joins;
+ * - blanks that are not spaces (U+2800, U+1D159);
+ * - variation selectors that do not belong to an emoji or a keycap, because a row of them can hide text;
+ * - combining marks without a base, and more than eight on one base, which overflow into other lines.
  */
 const unsafe =
   /(?![\ufe0e\ufe0f])[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\ufff9-\ufffb\u{13430}-\u{1343f}\u2800\u{1d159}]|(?<!\p{Extended_Pictographic})[\ufe0e\ufe0f](?!\u20e3)|^\p{M}|(?<=\p{M}{8})\p{M}/gu
 
-/** What most texts are, and what none of the above is in. */
+/** Most texts, none of which needs escaping. */
 const plainAscii = /^[ -~]*$/
 const plainAsciiLines = /^[ -~\n]*$/
 
-/** Text for a terminal: every unsafe code point as a visible `\u{…}`, never dropped and never sent. */
+/** Escapes every unsafe code point as a visible `\u{…}`; nothing is dropped. */
 export function visible(text: string): string {
   if (plainAscii.test(text)) return text
   return text.replace(unsafe, point => `\\u{${(point.codePointAt(0) ?? 0).toString(16)}}`)
 }
 
-/** Text for a file of text that knows no escapes: only halves of surrogate pairs, which no file can hold, are visible. */
+/** Escapes only lone surrogates, which a file cannot hold. */
 export function encodable(text: string): string {
   return text.isWellFormed() ? text : text.replace(/\p{Surrogate}/gu, visible)
 }
 
-/** JSON on one line in which the same code points stand as `\uXXXX`: still valid, still the same value. */
+/** JSON on one line with the unsafe code points as `\uXXXX`, which keeps the value. */
 export function safeJson(value: unknown, indent?: number): string {
   return escapedJson(JSON.stringify(value, null, indent))
 }
 
-/** Values so, each on a line of its own. */
+/** Like `safeJson`, one line for each value. */
 export function safeJsonLines(values: readonly unknown[]): string {
   const lines = values.map(value => `${JSON.stringify(value)}\n`)
   const text = lines.join('')
@@ -43,7 +42,7 @@ function escapedJson(text: string): string {
   return text.replace(unsafe, point => (point === '\n' ? point : escaped(point)))
 }
 
-/** A string as YAML has it in double quotes: as JSON, but what is beyond U+FFFF must be escaped in one piece. */
+/** A double-quoted YAML string: as JSON, but code points beyond U+FFFF are one escape. */
 export function yamlText(text: string): string {
   const quoted = JSON.stringify(text)
   if (plainAscii.test(quoted)) return quoted
@@ -52,14 +51,14 @@ export function yamlText(text: string): string {
   )
 }
 
-/** Text for a TSV cell: tab, line ends and backslash by their usual escapes, the rest of the unsafe as `\uXXXX`. */
+/** A TSV cell: tab, line ends and backslash by their usual escapes, other unsafe code points as `\uXXXX`. */
 export function tsvText(text: string): string {
   const cell = text.includes('\\') ? text.replaceAll('\\', '\\\\') : text
   if (plainAscii.test(cell)) return cell
   return cell.replace(unsafe, point => tsvEscapes[point] ?? escaped(point))
 }
 
-/** What tsvText made, as it was. */
+/** Reverts `tsvText`. */
 export function fromTsv(text: string): string {
   const letters: Record<string, string> = { t: '\t', n: '\n', r: '\r', '\\': '\\' }
   return text.replace(/\\(?:u([\da-f]{4})|([tnr\\]))/g, (_, code: string | undefined, letter: string) =>

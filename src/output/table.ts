@@ -6,8 +6,8 @@ import { visible } from './safe.ts'
 /** Spaces between columns. */
 const gap = '  '
 
-/** What a column is not cut below: rather is one of a higher rank left out. */
-const narrowest = 20
+/** Minimum width of a cut column; a column of a higher rank is left out instead. */
+const minWidth = 20
 
 /**
  * For people: aligned columns cut to the terminal's width. The first rows decide the widths, so that a list of any
@@ -29,7 +29,7 @@ export const table: Format = <Row>(view: View<Row>, options: RenderOptions): Ren
         candidates(view, options, rows),
         rows,
         room,
-        options.chosen || view.keepsAll ? 0 : narrowest,
+        options.chosen || view.keepsAll ? 0 : minWidth,
       )
       let text = isFirst ? `${chalk.bold(lineOf(layout, ({ column }) => title(column)))}\n` : ''
       for (const row of rows) text += `${lineOf(layout, ({ column }) => textOf(column, row))}\n`

@@ -1,7 +1,7 @@
 import { type Format, plain } from './format.ts'
 import { tsvText } from './safe.ts'
 
-/** Tab-separated values of every column, without a header unless asked for, never cut. */
+/** Tab-separated values of every column, never cut. */
 export const tsv: Format = (view, { header }) => ({
   begin: () => (header ? `${view.columns.map(column => column.name).join('\t')}\n` : ''),
   rows: rows =>
@@ -9,7 +9,7 @@ export const tsv: Format = (view, { header }) => ({
   end: () => '',
 })
 
-/** Ids alone, a line each: what `rm -` and `get -` read. */
+/** One id a line, as `rm -` and `get -` read them. */
 export const id: Format = view => ({
   begin: () => '',
   rows: rows =>

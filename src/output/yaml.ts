@@ -1,7 +1,7 @@
 import { type Format, typed } from './format.ts'
 import { yamlText } from './safe.ts'
 
-/** A document for each row (YAML 1.2): a key on each line, whose value is written as in JSON, which YAML reads alike. */
+/** One YAML 1.2 document for each row: a key on each line, its value as JSON. */
 export const yaml: Format = (view, options) => {
   const shown = typed(view, options)
   const field = ([name, value]: [string, unknown]) =>
@@ -17,19 +17,19 @@ export const yaml: Format = (view, options) => {
   }
 }
 
-/** What is a text without quotes too, to every reader. */
+/** Keys that every reader takes for a string without quotes. */
 const bareKey = /^(?!(?:y|n|yes|no|on|off|true|false|null|nan|inf)$)[a-z][a-z_]*$/
 
-/** A value of JSON on one line. */
+/** A JSON value on one line. */
 function flow(value: unknown): string {
   if (typeof value === 'string') return yamlText(value)
   if (Array.isArray(value)) return `[${value.map(flow).join(', ')}]`
   if (typeof value === 'object' && value !== null) return `{${Object.entries(value).map(pair).join(', ')}}`
-  // Readers of YAML 1.1 take 1e+21 for a text.
+  // YAML 1.1 reads 1e+21 as a string.
   return JSON.stringify(value).replace(/^(-?\d+)e/, '$1.0e')
 }
 
-/** A reader need not look further than 1,024 characters for the colon of a key that is not announced. */
+/** An implicit key may have at most 1,024 characters; a longer one needs `? `. */
 function pair([name, value]: [string, unknown]): string {
   const key = yamlText(name)
   return `${key.length > 1000 ? '? ' : ''}${key}: ${flow(value)}`

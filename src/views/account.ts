@@ -13,10 +13,9 @@ const keyColumns: readonly Column<ApiKey>[] = [
   field('revoked_at', { text: row => minute(row.revoked_at), rank: 6 }),
 ]
 
-/** An API key, as far as it is known after it was made. */
 export const keyView: View<ApiKey> = { id: row => row.id, columns: keyColumns }
 
-/** The same when it is made: with its text, which is shown this once and must not be broken by a line's end. */
+/** A new key with its text, which is shown only once. */
 export const newKeyView: View<NewApiKey> = {
   id: row => row.id,
   columns: [...keyColumns, field('key', { whole: true, once: true, rank: 0 })],
@@ -34,13 +33,13 @@ const siteColumns: readonly Column<Site>[] = [
 
 export const siteView: View<Site> = { id: row => row.id, columns: siteColumns }
 
-/** A site when it is made: with its token, which is shown this once. */
+/** A new site with its token, which is shown only once. */
 export const newSiteView: View<NewSite> = {
   id: row => row.id,
   columns: [...siteColumns, field('token', { whole: true, once: true, rank: 0 })],
 }
 
-/** A new token of a site, which is shown this once. */
+/** A new token, which is shown only once. */
 export const newTokenView: View<NewToken> = {
   id: row => row.site_id,
   columns: [
@@ -50,7 +49,6 @@ export const newTokenView: View<NewToken> = {
   ],
 }
 
-/** What is used of a month's quota. */
 export const usageView: View<Usage> = {
   id: row => row.month,
   columns: [

@@ -2,14 +2,14 @@ import type { AuditEntry, Consent } from '../contract/index.ts'
 import type { View } from '../output/index.ts'
 import { field, minute, second } from './field.ts'
 
-/** A record as far as it is known: an instance may delete one without showing it. */
+/** A record, perhaps only its id: an instance may delete one without returning it. */
 export type ConsentRow = { readonly [Name in keyof Consent]?: Consent[Name] | null } & Pick<Consent, 'id'>
 
 function yesNo(value: boolean | null | undefined): string {
   return value === null || value === undefined ? '' : value ? 'yes' : 'no'
 }
 
-/** A record: every field in the specification's order. */
+/** Every field, in the specification's order. */
 export const consentView: View<ConsentRow> = {
   id: row => row.id,
   columns: [
@@ -29,7 +29,7 @@ export const consentView: View<ConsentRow> = {
   ],
 }
 
-/** The same where deleted ones are among them: tables then say which. */
+/** The same with deleted records among them, which tables then show. */
 export const consentViewWithDeleted: View<ConsentRow> = {
   ...consentView,
   columns: consentView.columns.map(column =>

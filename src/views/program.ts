@@ -1,11 +1,10 @@
 import type { View } from '../output/index.ts'
 import { field } from './field.ts'
 
-/** A request that would be sent, without its credentials. */
+/** A request of a dry run, without credentials. */
 interface RequestRow {
   readonly method: string
   readonly url: string
-  /** As it would be sent; null for none. */
   readonly body: object | null
 }
 
@@ -19,7 +18,6 @@ export const requestView: View<RequestRow> = {
   ],
 }
 
-/** A command as `commands` lists it. */
 export interface CommandRow {
   readonly command: string
   readonly summary: string
@@ -43,13 +41,13 @@ export const commandView: View<CommandRow> = {
   ],
 }
 
-/** One thing that was looked at. */
+/** A check of `doctor`. */
 export interface CheckRow {
   readonly check: string
-  /** `skip` is for what cannot be said, because something else is missing or failed. */
+  /** `skip` if the check depends on something that is missing or failed. */
   readonly result: 'ok' | 'warn' | 'fail' | 'skip'
   readonly detail: string
-  /** What to do about it; null where nothing is to be done. */
+  /** A suggested fix; null if none is needed. */
   readonly remedy: string | null
 }
 
@@ -60,11 +58,10 @@ export const checkView: View<CheckRow> = {
     field('check', { whole: true, rank: 1 }),
     field('result', { whole: true, rank: 2 }),
     field('detail', { whole: true, rank: 3 }),
-    field('remedy'), // in tables there is no room for it: it is told below
+    field('remedy'), // printed below the table, which has no room for it
   ],
 }
 
-/** A setting, its value, and where that came from. */
 export interface SettingRow {
   readonly setting: string
   readonly value: string | null
@@ -80,7 +77,7 @@ export const settingView: View<SettingRow> = {
   ],
 }
 
-/** The same by its value alone. */
+/** A setting's value alone. */
 export const valueView: View<SettingRow> = {
   id: row => row.value ?? '',
   columns: [{ name: 'value', value: row => row.value, whole: true, rank: 1 }],
@@ -89,13 +86,12 @@ export const valueView: View<SettingRow> = {
 /** A stored instance. */
 interface ProfileRow {
   readonly name: string
-  /** Whether it is used when none is named. */
   readonly is_default: boolean
   readonly base_url: string | null
   readonly site: string | null
   readonly email: string | null
   readonly protected: boolean
-  /** Where its key comes from: `stored`, `key_command`, or null for none. */
+  /** `stored`, `key_command` or null for none. */
   readonly key: string | null
 }
 
@@ -112,7 +108,6 @@ export const profileView: View<ProfileRow> = {
   ],
 }
 
-/** Where a file or folder is, or would be. */
 interface PathRow {
   readonly name: string
   readonly path: string
@@ -128,7 +123,6 @@ export const pathView: View<PathRow> = {
   ],
 }
 
-/** A key, and where it came from. */
 interface TokenRow {
   readonly api_key: string
   readonly source: string

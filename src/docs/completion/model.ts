@@ -1,6 +1,6 @@
 import { type CommandInfo, type FlagInfo, flatten } from '../describe.ts'
 
-/** What completes a flag's value; `none` where only the user knows it. */
+/** Completion of a flag's value; `none` if only the user knows it. */
 export type Values =
   | { readonly kind: 'choices'; readonly choices: readonly string[] }
   | { readonly kind: 'files' | 'profiles' | 'sites' | 'none' }
@@ -11,14 +11,14 @@ export interface CompletedFlag extends FlagInfo {
 }
 
 export interface CompletedCommand {
-  /** Its words; empty for the program. */
+  /** Such as `auth login`; empty for the program. */
   readonly path: string
-  /** What may follow it, aliases too. */
+  /** Subcommands, including aliases. */
   readonly commands: readonly { readonly name: string; readonly path: string; readonly summary: string }[]
   readonly flags: readonly CompletedFlag[]
 }
 
-/** What the shells' scripts have in common: the program first, whose flags work everywhere, then every command. */
+/** Lists the program, whose flags work everywhere, and then every command, for the scripts of all shells. */
 export function completed(tree: CommandInfo): readonly [CompletedCommand, ...CompletedCommand[]] {
   const [program, ...commands] = flatten(tree).map(info => ({
     path: info.path,
@@ -37,7 +37,7 @@ export function completed(tree: CommandInfo): readonly [CompletedCommand, ...Com
   return [program as CompletedCommand, ...commands]
 }
 
-/** Every way to write a flag that is followed by its value. */
+/** Names of all flags that take a value. */
 export function valuedNames(commands: readonly CompletedCommand[]): string[] {
   const names = commands.flatMap(({ flags }) =>
     flags.filter(({ values }) => values).flatMap(flag => flag.names),
@@ -45,7 +45,7 @@ export function valuedNames(commands: readonly CompletedCommand[]): string[] {
   return [...new Set(names)]
 }
 
-/** The flag that commander adds to each command. */
+/** The flag that commander adds. */
 const help: FlagInfo = {
   names: ['--help', '-h'],
   value: null,
@@ -62,7 +62,7 @@ function valuesOf({ names, value, choices }: FlagInfo): Values | null {
   return { kind: /^<(file|path|folder)\b/.test(value) ? 'files' : 'none' }
 }
 
-/** For POSIX shells: the words of a command and a flag after it, as a pattern; those of the program fit anywhere. */
+/** Patterns for POSIX shells: a command followed by a flag with a value. Flags of the program match anywhere. */
 export function valuePatterns(commands: readonly CompletedCommand[]): [pattern: string, values: Values][] {
   const specificFirst = [...commands].sort((a, b) => Number(a.path === '') - Number(b.path === ''))
   return specificFirst.flatMap(({ path, flags }) =>
@@ -77,7 +77,7 @@ export function valuePatterns(commands: readonly CompletedCommand[]): [pattern: 
   )
 }
 
-/** For POSIX shells: a place and the word after it, as a pattern, and the place that they lead to. */
+/** Patterns for POSIX shells: a command and the next word, and the command they lead to. */
 export function stepPatterns(commands: readonly CompletedCommand[]): [pattern: string, step: string][] {
   return commands.flatMap(command =>
     command.commands.map(({ name, path }): [string, string] => [
@@ -87,7 +87,7 @@ export function stepPatterns(commands: readonly CompletedCommand[]): [pattern: s
   )
 }
 
-/** Lines of a shell's `case`: the patterns that lead to the same, on one line. */
+/** Lines of a shell's `case`; patterns with the same result share a line. */
 export function arms(
   pairs: readonly (readonly [pattern: string, result: string])[],
   arm: (patterns: string[], result: string) => string,

@@ -5,10 +5,10 @@ import { powershell } from './powershell.ts'
 import type { ShellName } from './shells.ts'
 import { zsh } from './zsh.ts'
 
-/** The script for each shell, made from the tree of commands. */
+/** Generators of the script for each shell. */
 export const scripts: Record<ShellName, (tree: CommandInfo) => string> = { bash, zsh, fish, powershell }
 
-/** What each script's file is called, in the package and where a shell looks for it. */
+/** File names of the scripts in the package. */
 export const fileNames: Record<ShellName, string> = {
   bash: 'consentctl.bash',
   zsh: '_consentctl',
