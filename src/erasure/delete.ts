@@ -1,5 +1,5 @@
 import type { ErasedRecord } from '../contract/documents/erasure-receipt.ts'
-import { inOrder } from '../io/concurrency.ts'
+import { mapInOrder } from '../io/concurrency.ts'
 import type { Target } from './job.ts'
 import type { OpenJob } from './open.ts'
 import { removal } from './removal.ts'
@@ -24,7 +24,7 @@ export async function* deleteAll(open: OpenJob, isStopped: () => boolean): Async
       yield target
     }
   }
-  yield* inOrder(items(), concurrency, target => deleteOne(open, target))
+  yield* mapInOrder(items(), { concurrency }, target => deleteOne(open, target))
 }
 
 /** Never rejects: others are under way, and what becomes of them must be told. */

@@ -2,14 +2,11 @@ import type { Context } from '../context.ts'
 import { consents } from '../contract/consents.ts'
 import { exit } from '../errors/errors.ts'
 import { exitOf } from '../errors/explain.ts'
-import { inOrder } from '../io/concurrency.ts'
+import { mapInOrder } from '../io/concurrency.ts'
 import { isLive } from './found.ts'
 
 /** Those of some records that are live. Throws where the instance cannot tell. */
 export async function liveOf({ api }: Pick<Context, 'api'>, ids: readonly string[]): Promise<string[]> {
-  async function* items() {
-    yield* ids
-  }
   const live: string[] = []
   const look = async (id: string) => {
     try {
@@ -18,7 +15,7 @@ export async function liveOf({ api }: Pick<Context, 'api'>, ids: readonly string
       return { id, isLive: false, error: exitOf(error) === exit.notFound ? null : error }
     }
   }
-  for await (const { id, isLive, error } of inOrder(items(), 8, look)) {
+  for await (const { id, isLive, error } of mapInOrder(ids, { concurrency: 8 }, look)) {
     if (error !== null) throw error
     if (isLive) live.push(id)
   }

@@ -9,7 +9,7 @@ export interface OutFile {
   readonly part: string
   /** Whether nothing was written. */
   readonly isEmpty: boolean
-  write(text: string): Promise<void>
+  write(content: string | Uint8Array): Promise<void>
   /** Makes sure of its content and gives it its name. */
   commit(): Promise<void>
   /** Removes it, or with `keep` leaves it under the name it has until then. */
@@ -36,10 +36,10 @@ export async function openOutFile(path: string, flag = '--out'): Promise<OutFile
     get isEmpty() {
       return isEmpty
     },
-    write: async text => {
-      if (text === '') return
+    write: async content => {
+      if (content.length === 0) return
       isEmpty = false
-      await local(draft.file.writeFile(text))
+      await local(draft.file.writeFile(content))
     },
     commit: () => local(take(draft, path)),
     abandon: async keep => {

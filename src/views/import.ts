@@ -9,7 +9,7 @@ export interface LineResult {
   readonly error_code: string | null
 }
 
-export const bulkView: View<LineResult> = {
+export const importView: View<LineResult> = {
   id: row => row.id ?? '',
   columns: [
     { name: 'line', value: row => row.line, rank: 1 },

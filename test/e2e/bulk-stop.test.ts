@@ -51,7 +51,7 @@ describe('a bulk create of a file', () => {
       expect(stopped.stdout.split('\n').filter(Boolean).sort()).toEqual(
         [...records.made.keys()].map(label => `id-${label}`).sort(),
       )
-      const command = /to go on later: consentctl (create .*--resume \S+)/.exec(stopped.stderr)?.[1] ?? ''
+      const command = /to resume: consentctl (create .*--resume \S+)/.exec(stopped.stderr)?.[1] ?? ''
       records.wait = 0
       const resumed = await start(command.split(' '), env()).ended
       expect(resumed).toMatchObject({ code: 0, stdout: labels.map(label => `id-${label}\n`).join('') })
@@ -65,7 +65,7 @@ describe('a bulk create of a file', () => {
     while (readdirJobs().length === 0) await delay(5)
     await delay(200)
     child.kill('SIGINT')
-    while (!stderr().includes('to go on later')) await delay(5)
+    while (!stderr().includes('to resume')) await delay(5)
     const at = Date.now()
     child.kill('SIGINT')
     expect(await ended).toMatchObject({ signal: 'SIGINT' })
@@ -101,7 +101,7 @@ describe('a bulk create of a file', () => {
     const ran = await startInShell('"$@" >/dev/full', command, env()).ended
     expect(ran.code).toBe(1)
     expect(ran.stderr).toContain('ENOSPC')
-    expect(ran.stderr).toContain('to go on: consentctl create')
+    expect(ran.stderr).toContain('to resume: consentctl create')
     expect(await start(['create', '-q', '--resume', 'last'], env()).ended).toMatchObject({ code: 0 })
     expect(records.made).toEqual(once)
   })

@@ -7,7 +7,7 @@ import { showsDeleted } from '../../erasure/found.ts'
 import { CliError, exit } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
-import { inOrder } from '../../io/concurrency.ts'
+import { mapInOrder } from '../../io/concurrency.ts'
 import type { ConsentRow } from '../../views/consent.ts'
 
 /** What a history tells of its record at an instant. */
@@ -254,7 +254,7 @@ async function rowsOf(ctx: Context, records: readonly Consent[], at: At) {
   const rows: ConsentRow[] = []
   let untold = 0
   const read = async (record: Consent) => ({ record, moment: await readMoment(ctx, record.id, record, at) })
-  for await (const { record, moment } of inOrder(each(candidates), atOnce, read)) {
+  for await (const { record, moment } of mapInOrder(candidates, { concurrency: atOnce }, read)) {
     if ('row' in moment) {
       for (const note of moment.notes) await ctx.warn(`warning: ${note}`)
       rows.push(moment.row)
@@ -264,8 +264,4 @@ async function rowsOf(ctx: Context, records: readonly Consent[], at: At) {
     }
   }
   return { rows, histories: candidates.length, untold }
-}
-
-async function* each<Item>(items: readonly Item[]): AsyncGenerator<Item> {
-  yield* items
 }

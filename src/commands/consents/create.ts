@@ -8,9 +8,9 @@ import type { Context } from '../../context.ts'
 import { consents } from '../../contract/consents.ts'
 import { usageError } from '../../errors/errors.ts'
 import { consentView } from '../../views/consent.ts'
-import { bulkView } from '../../views/import.ts'
+import { importView } from '../../views/import.ts'
 import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
-import { bulkFlagOptions, bulkFlags, bulkOptions } from './import/flags.ts'
+import { addImportFlags, importFlagOptions, toImportOptions } from './import/options.ts'
 
 const Options = z.strictObject({
   ...acceptance,
@@ -24,7 +24,7 @@ const Options = z.strictObject({
     .optional(),
   ipAddress: nonEmpty.optional(),
   userAgent: z.string().optional(),
-  ...bulkFlagOptions,
+  ...importFlagOptions,
 })
 
 const help = `
@@ -48,7 +48,7 @@ Examples:
 
 /** A file's lines have their results, one record is shown itself, and one that is not sent, its request. */
 const viewOf = ({ file, resume, dryRun }: z.output<typeof Options>) =>
-  (file ?? resume) !== undefined ? bulkView : viewUnlessDryRun(consentView)({ dryRun })
+  (file ?? resume) !== undefined ? importView : viewUnlessDryRun(consentView)({ dryRun })
 
 /** `create`: one record from flags, or one for each line of a file. */
 export function create(command: Command, ctx: Context): void {
@@ -58,14 +58,14 @@ export function create(command: Command, ctx: Context): void {
     .option('--policy-version <n>', 'the version of the policy; the site’s current one if not given')
     .option('--ip-address <address>', 'the address it came from; never shown again')
     .option('--user-agent <text>', 'the browser it came from')
-  bulkFlags(flags)
+  addImportFlags(flags)
     .addHelpText('after', help)
     .action(
       action(ctx, Options, viewOf, async (_, options) => {
-        const bulk = bulkOptions(options, ctx.settings.site?.value)
-        if (bulk) {
-          const { bulkCreate } = await import('./import/bulk.ts')
-          return bulkCreate(ctx, bulk)
+        const imported = toImportOptions(options, ctx.settings.site?.value)
+        if (imported) {
+          const { importConsents } = await import('./import/import.ts')
+          return importConsents(ctx, imported)
         }
         const { site = ctx.settings.site?.value, ...fields } = options
         if (!site)

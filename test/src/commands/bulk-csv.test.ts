@@ -87,7 +87,7 @@ describe('a line of CSV', () => {
   it('a quotation mark that is never closed is an error of the line that opens it', async () => {
     const { code, stderr } = await feed('subject_id\na\n"b\nc\nd\n')
     expect(code).toBe(8)
-    expect(stderr).toContain('line 3 opens a quotation mark that is never closed')
+    expect(stderr).toContain('line 3 has an opening quotation mark that is never closed')
   })
 
   it('invalid UTF-8 is an error of its line, never repaired', async () => {
@@ -121,7 +121,7 @@ describe('a line of CSV', () => {
           stdin: csv,
         })
         expect([code, stdout, stderr.match(/line \d+/g)]).toEqual([2, '', ['line 2']])
-        expect(stderr).toContain('reads like the header of a CSV, so nothing was sent')
+        expect(stderr).toContain('looks like a CSV header, so nothing was sent')
         expect(stderr).toContain('--format csv')
       }
       expect(cli.sent()).toEqual([])

@@ -159,11 +159,11 @@ describe('a job that was stopped', () => {
     const advice = (stderr: string) => stderr.match(/consentctl (list|create .*--resume)/g)
     const ran = await create('--file', write(text('a', 'b')), '--site', site)
     expect(advice(ran.stderr)).toEqual([expect.stringContaining('--resume')])
-    expect(ran.stderr).toContain('to try again what is not created')
+    expect(ran.stderr).toContain('to retry what was not created')
     rewrite(line => line.replace(/^(\["s",\d+,)\d+\]$/, `$1${Date.now() - 24 * 3600 * 1000}]`))
     const late = await create('--resume', 'last')
     expect([late.code, advice(late.stderr)]).toEqual([11, ['consentctl list']])
-    expect(late.stderr).toContain('2 lines may have been made or not')
+    expect(late.stderr).toContain('2 lines may have been created or not')
   })
 
   it('hands out what was rejected though lines are lost for good: no other run would', async () => {
@@ -174,9 +174,9 @@ describe('a job that was stopped', () => {
     const ran = await create('--resume', 'last')
     expect([ran.code, ran.rows.map(row => row.result)]).toEqual([8, ['unknown', 'failed']])
     expect(ran.stderr).toContain(
-      '1 line may have been made or not: consentctl list, before you create it again',
+      '1 line may have been created or not: check with consentctl list before you create it again',
     )
-    expect(ran.stderr).toContain('to try again the others: consentctl create')
+    expect(ran.stderr).toContain('to retry the others: consentctl create')
     const last = await create('--resume', 'last', '--failed-out', failedOut())
     expect([last.code, readFileSync(failedOut(), 'utf8')]).toEqual([8, text('b')])
     expect(last.stderr).not.toContain('--resume')
@@ -201,7 +201,7 @@ describe('a job that was stopped', () => {
     const { code, stderr } = await cli.run(args, { stdin, env: impatient })
     expect([code, stderr.match(/consentctl \w+/g)]).toEqual([11, ['consentctl list']])
     expect(stderr).toContain(
-      '2 lines may have been made or not: consentctl list, before you create them again',
+      '2 lines may have been created or not: check with consentctl list before you create them again',
     )
   })
 
@@ -365,7 +365,7 @@ describe('--failed-out', () => {
     serve({ b: [400, 'invalid_request'], c: [401, 'unauthorized'] })
     const flags = ['--failed-out', failedOut()]
     const { stderr } = await create('--file', write(text('a', 'b', 'c', 'd')), '--site', site, ...flags)
-    expect(stderr).toMatch(/to go on: consentctl create .*--failed-out .* --resume/)
+    expect(stderr).toMatch(/to resume: consentctl create .*--failed-out .* --resume/)
     expect(readdirSync(folder.path).filter(name => name.startsWith('failed'))).toEqual([])
     serve({ b: [400, 'invalid_request'] })
     expect(await create('--resume', 'last', ...flags)).toMatchObject({ code: 8 })

@@ -373,7 +373,7 @@ describe('a file', () => {
     const ran = await inFile(`${line('a')}\n`.repeat(500), '-q')
     expect(ran.code).toBe(code)
     expect(cli.sent().filter(({ method }) => method === 'POST')).toHaveLength(created)
-    if (code === 6) expect(ran.stderr).toContain('500 lines would be sent, and 499 fit')
+    if (code === 6) expect(ran.stderr).toContain('500 lines would be sent, but only 499 fit')
   })
 
   it('is sent on an instance that tells nothing of its quota, and with --ignore-quota it is not asked', async () => {

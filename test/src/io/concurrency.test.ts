@@ -1,130 +1,140 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { inOrder, inOrderTogether } from '../../../src/io/concurrency.ts'
+import { mapInOrder } from '../../../src/io/concurrency.ts'
 
-async function* from<T>(items: Iterable<T>): AsyncGenerator<T> {
+async function* generate<T>(items: Iterable<T>): AsyncGenerator<T> {
   yield* items
 }
 
-async function collect<T>(results: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = []
-  for await (const result of results) all.push(result)
-  return all
+async function collect<T>(results: AsyncIterable<T>, into: T[] = []): Promise<T[]> {
+  for await (const result of results) into.push(result)
+  return into
 }
 
-it('results come in the order of the items, with never more than the limit under way', async () => {
-  const delays = fc.array(fc.nat(3), { maxLength: 20 })
-  await fc.assert(
-    fc.asyncProperty(delays, fc.integer({ min: 1, max: 9 }), async (items, limit) => {
-      let [running, most] = [0, 0]
-      const work = async (item: number) => {
-        running += 1
-        most = Math.max(most, running)
-        await delay(item)
-        running -= 1
-        return item
-      }
-      expect(await collect(inOrder(from(items), limit, work))).toEqual(items)
-      expect(most).toBeLessThanOrEqual(limit)
-      expect(running).toBe(0)
-    }),
-    { numRuns: 40 },
-  )
-})
+const itself = async <T>(item: T) => item
 
-it('uses the room it has', async () => {
-  let [running, most] = [0, 0]
-  const work = async () => {
-    running += 1
-    most = Math.max(most, running)
-    await delay(5)
-    running -= 1
-  }
-  await collect(inOrder(from(Array(20).keys()), 8, work))
-  expect(most).toBe(8)
-})
-
-it('takes no item before there is room for it, so an endless source is no trouble', async () => {
-  let taken = 0
-  function* endless() {
-    for (;;) {
-      taken += 1
-      yield taken
-    }
-  }
-  for await (const result of inOrder(from(endless()), 4, async item => item)) if (result === 10) break
-  expect(taken).toBeLessThanOrEqual(15)
-})
-
-it('waits for what is under way when its reader stops early', async () => {
-  let finished = 0
-  const work = async (item: number) => {
-    await delay(item * 5)
-    finished += 1
-    return item
-  }
-  let started = 0
-  const counted = (item: number) => {
-    started += 1
-    return work(item)
-  }
-  for await (const _ of inOrder(from([1, 2, 3, 4, 5]), 3, counted)) break
-  expect(finished).toBe(started)
-})
-
-it('the results of all that was begun come before an error of the source', async () => {
-  async function* broken() {
-    yield 1
-    yield 2
-    throw new Error('the disk broke')
-  }
-  const seen: number[] = []
-  const reading = (async () => {
-    for await (const result of inOrder(broken(), 8, async item => item)) seen.push(result)
-  })()
-  await expect(reading).rejects.toThrow('the disk broke')
-  expect(seen).toEqual([1, 2])
-})
-
-describe('of results that are read together', () => {
-  const room = (most: number) => ({ limit: 2, most, sizeOf: () => 1 })
-
-  it('those that wait for a slow one come with it, and others were begun meanwhile', async () => {
-    const work = async (item: number) => {
-      await delay(item === 0 ? 60 : 1)
-      return item
-    }
-    const seen = await collect(inOrderTogether(from(Array(12).keys()), room(6), work))
-    expect(seen.flat()).toEqual([...Array(12).keys()])
-    expect(seen[0]).toEqual([0, 1, 2, 3, 4, 5])
+describe('mapInOrder', () => {
+  it('yields the results in the order of the items, with never more calls in flight than allowed', async () => {
+    const delays = fc.array(fc.nat(3), { maxLength: 20 })
+    await fc.assert(
+      fc.asyncProperty(delays, fc.integer({ min: 1, max: 9 }), async (items, concurrency) => {
+        let [running, most] = [0, 0]
+        const map = async (item: number) => {
+          running += 1
+          most = Math.max(most, running)
+          await delay(item)
+          running -= 1
+          return item
+        }
+        expect(await collect(mapInOrder(generate(items), { concurrency }, map))).toEqual(items)
+        expect(most).toBeLessThanOrEqual(concurrency)
+        expect(running).toBe(0)
+      }),
+      { numRuns: 40 },
+    )
   })
 
-  it('no more are begun than may be held, however slow their reader is', async () => {
-    let begun = 0
-    const work = async (item: number) => {
-      begun += 1
-      return item
+  it('has as many calls in flight as allowed', async () => {
+    let [running, most] = [0, 0]
+    const map = async () => {
+      running += 1
+      most = Math.max(most, running)
+      await delay(5)
+      running -= 1
     }
-    let read = 0
-    for await (const results of inOrderTogether(from(Array(50).keys()), room(6), work)) {
+    await collect(mapInOrder(Array(20).keys(), { concurrency: 8 }, map))
+    expect(most).toBe(8)
+  })
+
+  it('takes items of an endless source only as their results are read', async () => {
+    let taken = 0
+    function* endless() {
+      for (;;) {
+        taken += 1
+        yield taken
+      }
+    }
+    for await (const result of mapInOrder(endless(), { concurrency: 4 }, itself)) if (result === 10) break
+    expect(taken).toBeLessThanOrEqual(15)
+  })
+
+  it('begins others while a slow one holds back the results, up to the maximum size', async () => {
+    let started = 0
+    const map = async (item: number) => {
+      started += 1
+      if (item === 0) await delay(60)
+      return started
+    }
+    const room = { concurrency: 2, maxSize: 60, sizeOf: () => 10 }
+    const [first] = await collect(mapInOrder(Array(12).keys(), room, map))
+    expect(first).toBe(6)
+  })
+
+  it('never holds more than the maximum size and one item, however slow its reader is', async () => {
+    let [taken, read] = [0, 0]
+    const items = function* () {
+      for (let item = 0; item < 50; item += 1) {
+        taken += 1
+        yield item
+      }
+    }
+    for await (const _ of mapInOrder(items(), { concurrency: 2, maxSize: 6 }, itself)) {
       await delay(1)
-      expect(begun - read).toBeLessThanOrEqual(6)
-      read += results.length
+      expect(taken - read).toBeLessThanOrEqual(6)
+      read += 1
     }
     expect(read).toBe(50)
   })
 
-  it('those before one that failed come first', async () => {
-    const work = async (item: number) => {
+  it('yields the results before an error of a call or of the source, then throws it', async () => {
+    async function* broken() {
+      yield 1
+      yield 2
+      throw new Error('the disk broke')
+    }
+    const seen: number[] = []
+    await expect(collect(mapInOrder(broken(), { concurrency: 8 }, itself), seen)).rejects.toThrow(
+      'the disk broke',
+    )
+    expect(seen).toEqual([1, 2])
+    const map = async (item: number) => {
       if (item === 3) throw new Error('no')
       return item
     }
-    const seen: number[] = []
-    const reading = (async () => {
-      for await (const results of inOrderTogether(from(Array(9).keys()), room(6), work)) seen.push(...results)
-    })()
-    await expect(reading).rejects.toThrow('no')
-    expect(seen).toEqual([0, 1, 2])
+    const mapped: number[] = []
+    await expect(collect(mapInOrder(Array(9).keys(), { concurrency: 2 }, map), mapped)).rejects.toThrow('no')
+    expect(mapped).toEqual([0, 1, 2])
+  })
+
+  it('when its reader stops, waits for the calls in flight and for the end of the source', async () => {
+    let [started, ended, isSourceEnded] = [0, 0, false]
+    async function* items() {
+      try {
+        for (let item = 1; ; item += 1) {
+          await delay(1)
+          yield item
+        }
+      } finally {
+        await delay(5)
+        isSourceEnded = true
+      }
+    }
+    const map = async (item: number) => {
+      started += 1
+      await delay(item * 5)
+      ended += 1
+    }
+    for await (const _ of mapInOrder(items(), { concurrency: 3 }, map)) break
+    expect([ended, isSourceEnded]).toEqual([started, true])
+    await delay(30)
+    expect(ended).toBe(started)
+  })
+
+  it('ends when its reader stops while the source waits for room', async () => {
+    for await (const _ of mapInOrder(generate(Array(50).keys()), { concurrency: 4, maxSize: 4 }, itself)) {
+      await delay(10)
+      break
+    }
   })
 })

@@ -1,122 +1,152 @@
 import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import * as z from 'zod'
+import { formatCount } from '../../../cli/messages.ts'
 import type { Context } from '../../../context.ts'
+import { usage } from '../../../contract/usage.ts'
 import { CliError, exit, usageError } from '../../../errors/errors.ts'
-import { requireSameOrigin } from '../../../settings/job-origin.ts'
+import { type Jobs, jobsOf } from '../../../jobs/jobs.ts'
+import { commandForOrigin, requireSameOrigin } from '../../../settings/job-origin.ts'
 import { requireBaseUrl } from '../../../settings/settings.ts'
-import { type Extent, requireQuota, validate } from './check.ts'
-import {
-  type BulkJournals,
-  bulkJournals,
-  commandOf,
-  type Header,
-  type Journal,
-  toJournal,
-} from './journal.ts'
-import { type InputFormat, openSource, type Source } from './source.ts'
+import type { ImportOptions } from './options.ts'
+import { type Extent, openReader, type Reader, type ReaderOptions, validate } from './reader.ts'
+import { type Event, type JobState, openState } from './state.ts'
 
-export interface BulkOptions {
-  /** The file, or `-` for stdin; needs not be given to resume. */
-  readonly file: string | undefined
-  readonly format: InputFormat | undefined
-  readonly csvUnguard: boolean
-  /** The site of lines that name none. */
-  readonly site: string | undefined
-  /** The same where a flag says it. */
-  readonly siteFlag: string | undefined
-  readonly concurrency: number
-  readonly maxErrors: number
-  readonly failedOut: string | undefined
-  /** The job to go on with: its id, or `last`. */
-  readonly resume: string | undefined
-  readonly ignoreQuota: boolean
-  /** Whether many lines may go with one request. */
-  readonly batch: boolean
-  readonly dryRun: boolean
-}
+/** What an import is about. No key and nothing of the records is in the file of a job. */
+const Header = z.object({
+  version: z.literal(1),
+  job: z.string(),
+  /** The absolute path. */
+  file: z.string(),
+  /** Of the bytes of the file. */
+  sha256: z.string(),
+  lines: z.number(),
+  format: z.enum(['ndjson', 'csv']),
+  unguard: z.boolean(),
+  profile: z.string(),
+  base_url: z.string(),
+  site: z.string().optional(),
+  created_at: z.string(),
+})
+type Header = z.output<typeof Header>
 
-/** What is to be done, once nothing speaks against it. */
-export interface Job {
-  readonly source: Source
-  /** How many lines there are, and the file's SHA-256; null for a stream. */
+/** An import that may begin. */
+export interface ImportJob {
+  readonly reader: Reader
+  /** Null for a stream. */
   readonly extent: Extent | null
-  /** Null for a stream, and where nothing will be sent. */
-  readonly journal: Journal | null
-  /** How many lines earlier runs created. */
-  readonly before: number
+  /** Null for a stream, and if nothing will be sent. */
+  readonly state: JobState | null
+  /** The number of lines whose records earlier runs created. */
+  readonly createdBefore: number
 }
 
 /**
- * Reads a file through before anything is sent, and makes its journal, or goes on with it. Throws where a line is no
- * record, the quota cannot suffice, or the job to go on with is another one.
+ * Validates a file before anything is sent, and begins or resumes its job.
+ *
+ * @throws CliError if a line is no record, the quota is too small, or the file or settings are not those of the job
  */
-export async function openJob(ctx: Context, options: BulkOptions, signal: AbortSignal): Promise<Job> {
-  const journals = bulkJournals(ctx)
-  const header =
-    options.resume === undefined ? null : await journals.readHeader(await journals.find(options.resume))
-  if (header) requireSame(ctx, header, options)
-  const source = await openSource(ctx, sourceOptions(options, header), signal)
+export async function openJob(ctx: Context, options: ImportOptions, signal: AbortSignal): Promise<ImportJob> {
+  const jobs = importJobs(ctx)
+  const resumed = options.resume === undefined ? null : await jobs.readHeader(await jobs.find(options.resume))
+  if (resumed) requireSame(ctx, resumed, options)
+  const readerOptions = toReaderOptions(options, resumed)
+  const reader = await openReader(ctx, readerOptions, signal)
   try {
-    if (source.path === null) {
-      if (header) throw usageError('a job goes on with a file only, not with a stream')
-      return { source, extent: null, journal: null, before: 0 }
+    if (reader.path === null) {
+      if (resumed) throw usageError('only the import of a file can be resumed, not of a stream')
+      return { reader, extent: null, state: null, createdBefore: 0 }
     }
-    const extent = await validate(ctx, source, options.maxErrors, signal)
-    if (header && !signal.aborted && header.sha256 !== extent.sha256) throw otherFile(source.path, header)
-    const before = header ? await countDone(journals, header.job) : 0
-    if (options.dryRun || signal.aborted) return { source, extent, journal: null, before }
-    if (!options.ignoreQuota) await requireQuota(ctx, extent.lines - before)
-    const held = header
-      ? await journals.resume(header.job)
-      : await journals.create(headerOf(ctx, source.path, extent, options))
-    return { source, extent, journal: toJournal(held), before }
+    const extent = await validate(ctx, reader, options.maxErrors, signal)
+    if (resumed && !signal.aborted && resumed.sha256 !== extent.sha256)
+      throw otherFileError(reader.path, resumed)
+    const createdBefore = resumed ? await countCreated(jobs, resumed.job) : 0
+    if (options.dryRun || signal.aborted) return { reader, extent, state: null, createdBefore }
+    if (!options.ignoreQuota) await requireQuota(ctx, extent.lines - createdBefore)
+    const job = resumed
+      ? await jobs.resume(resumed.job)
+      : await jobs.create(newHeader(ctx, reader.path, extent, readerOptions))
+    return { reader, extent, state: openState(job), createdBefore }
   } catch (error) {
-    await source.close()
+    await reader.close()
     throw error
   }
 }
 
-function sourceOptions(options: BulkOptions, header: Header | null) {
-  const file = options.file ?? header?.file ?? '-'
-  const format = options.format ?? (/\.csv$/i.test(file) ? 'csv' : 'ndjson')
-  if (!header) return { file, format, site: options.site, unguard: options.csvUnguard, isResumed: false }
-  return { file, format: header.format, site: header.site, unguard: header.unguard, isResumed: true }
+function importJobs({ settings, host }: Context): Jobs<Header, Event> {
+  return jobsOf<Header, Event>({
+    get folder() {
+      return join(settings.stateFolder, 'jobs') // throws if there is none, which a stream does not need
+    },
+    header: Header,
+    host,
+    elsewhere: header => commandForOrigin(settings, header, resumeCommand(header)),
+    hints: {
+      damaged: 'consentctl list shows which records were created',
+      unwritable:
+        'set CONSENTCTL_STATE_DIR to a folder that can be written, or use --file -, which needs none',
+    },
+  })
 }
 
-function headerOf(ctx: Context, file: string, { lines, sha256 }: Extent, options: BulkOptions): Header {
-  const { settings } = ctx
-  const { format, unguard } = sourceOptions(options, null)
-  return {
-    version: 1,
-    job: randomUUID(),
-    file,
-    sha256,
-    lines,
-    format,
-    unguard,
-    profile: settings.profile.value,
-    base_url: requireBaseUrl(settings),
-    site: options.site,
-    created_at: new Date().toISOString(),
+function resumeCommand({ job }: Header): string {
+  return `consentctl create --resume ${job}`
+}
+
+function toReaderOptions(options: ImportOptions, resumed: Header | null): ReaderOptions {
+  const file = options.file ?? resumed?.file ?? '-'
+  if (resumed) {
+    const { format, site, unguard } = resumed
+    return { file, format, site, unguard, isResumed: true }
   }
+  const format = options.format ?? (/\.csv$/i.test(file) ? 'csv' : 'ndjson')
+  return { file, format, site: options.site, unguard: options.csvUnguard, isResumed: false }
 }
 
-/** Throws a usage error where a job was begun elsewhere, or otherwise. */
-function requireSame({ settings }: Context, header: Header, options: BulkOptions): void {
-  requireSameOrigin(settings, header, commandOf(header))
-  const { siteFlag, format } = options
+function newHeader(
+  { settings }: Context,
+  file: string,
+  { lines, sha256 }: Extent,
+  { format, site, unguard }: ReaderOptions,
+): Header {
+  const origin = { profile: settings.profile.value, base_url: requireBaseUrl(settings) }
+  const created_at = new Date().toISOString()
+  return { version: 1, job: randomUUID(), file, sha256, lines, format, unguard, ...origin, site, created_at }
+}
+
+/** @throws UsageError if the job was begun elsewhere, or with other flags */
+function requireSame({ settings }: Context, header: Header, { siteFlag, format }: ImportOptions): void {
+  requireSameOrigin(settings, header, resumeCommand(header))
   if (siteFlag !== undefined && siteFlag !== header.site) throw usageError('the job has another --site')
-  if (format && format !== header.format) throw usageError(`the job's file is read as ${header.format}`)
+  if (format && format !== header.format)
+    throw usageError(`the job has --format ${header.format}, not ${format}`)
 }
 
-function otherFile(path: string, { sha256 }: Header): CliError {
+function otherFileError(path: string, { sha256 }: Header): CliError {
   return new CliError('changed', exit.changed, `${path} is not the file that the job was begun with`, {
     hint: `name that file with --file; its SHA-256 is ${sha256}`,
   })
 }
 
-/** A line whose record is made is not sent again, so it has one event that says so. */
-async function countDone(journals: BulkJournals, job: string): Promise<number> {
-  let done = 0
-  for await (const [kind] of journals.events(job)) if (kind === 'd') done += 1
-  return done
+/** A line whose record is created is not sent again, so it has one such event. */
+async function countCreated(jobs: Jobs<Header, Event>, job: string): Promise<number> {
+  let created = 0
+  for await (const [kind] of jobs.events(job)) if (kind === 'd') created += 1
+  return created
+}
+
+/** For fewer lines the usage is not read, because that itself counts against the quota. */
+const minLinesForQuota = 100
+
+/** @throws CliError quota_exceeded if the monthly quota is too small. Not every instance tells it. */
+async function requireQuota(ctx: Context, lines: number): Promise<void> {
+  if (lines <= minLinesForQuota) return
+  const used = await ctx.api.call(usage.get, {}).catch(() => null)
+  if (!used || used.remaining === null || used.remaining >= lines) return
+  throw new CliError(
+    'quota_exceeded',
+    exit.quota,
+    `${formatCount(lines, 'line')} would be sent, but only ${used.remaining} fit into this month's quota`,
+    { hint: `split the file, wait until ${used.resets_at}, or send what fits with --ignore-quota` },
+  )
 }

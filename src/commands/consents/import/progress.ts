@@ -1,23 +1,76 @@
+import { endsAll } from '../../../cli/ids.ts'
+import { formatCount, instanceLabel, quoteForShell } from '../../../cli/messages.ts'
 import type { Context } from '../../../context.ts'
+import { type Exit, exit } from '../../../errors/errors.ts'
+import { explain } from '../../../errors/explain.ts'
+import { report } from '../../../errors/report.ts'
+import type { ImportJob } from './job.ts'
+import type { ImportOptions } from './options.ts'
+import type { Reader } from './reader.ts'
+import type { Outcome } from './sender.ts'
 
-export interface Counts {
-  /** Lines that were sent in this run, whatever became of them. */
-  readonly sent: number
-  readonly failed: number
-  /** Lines that are still to be sent; null where nobody knows. */
-  readonly left: number | null
+/** Counts of the lines whose outcomes were reported, and why an import stopped before its end. */
+export interface Progress {
+  created: number
+  failed: number
+  unknown: number
+  /** Of the unknown ones, those that no later run sends again. */
+  lost: number
+  /** The last line reported; 0 before the first. */
+  last: number
+  /** Why no more lines are sent, to follow "stopped after line N: "; null while they are. */
+  stop: string | null
+  /** The error that ended it and is not of a line; null if there is none. */
+  broken: unknown
+  /** The exit code of the first line with an error. */
+  firstExit: Exit
+  /** The exit code of the signal that interrupted it; null if none did. */
+  signalExit: Exit | null
 }
 
-/** How far a long piece of work is, told on stderr. */
-export interface Progress {
-  /** Keeps the line off the terminal while something else is written there. */
+export function newProgress(): Progress {
+  const counts = { created: 0, failed: 0, unknown: 0, lost: 0, last: 0 }
+  return { ...counts, stop: null, broken: null, firstExit: exit.done, signalExit: null }
+}
+
+/** Counts a line, and reports its error, unless that only repeats the one that stopped the import. */
+export async function countOutcome(
+  ctx: Context,
+  progress: Progress,
+  { entry, result, error }: Outcome,
+  maxErrors: number,
+): Promise<void> {
+  progress.last = entry.line.number
+  if (result !== 'unsent') progress[result] += 1
+  if (error === null) return
+  const { code, exit: exitCode } = explain(error)
+  if (code === 'lost') progress.lost += 1
+  if (progress.firstExit === exit.done) progress.firstExit = exitCode
+  const isHinted = exitCode !== exit.unknown // the summary tells what to do about lost answers
+  if (progress.stop === null || !endsAll(exitCode))
+    await report(ctx, error, `line ${entry.line.number}`, { isHinted })
+  if (endsAll(exitCode)) progress.stop ??= 'the lines after it would fail for the same reason'
+  if (progress.failed >= maxErrors) progress.stop ??= `${progress.failed} failed, and no more may`
+}
+
+/** Returns 8 if some lines are created and some not, and 11 if none failed but some answers were lost. */
+export function exitOf({ broken, created, failed, unknown, firstExit, signalExit }: Progress): Exit {
+  if (signalExit !== null) return signalExit
+  if (broken !== null) return created + unknown > 0 ? exit.partial : explain(broken).exit
+  if (failed === 0) return unknown > 0 ? exit.unknown : exit.done
+  return created + unknown > 0 ? exit.partial : firstExit
+}
+
+/** Progress on stderr. */
+export interface ProgressLine {
+  /** Keeps the line off the terminal, while something else is written there, until `show`. */
   hide(): Promise<void>
   show(): void
   end(): Promise<void>
 }
 
-/** On a terminal a line that is drawn anew, after 300 ms; elsewhere one every ten seconds; none with --quiet. */
-export function showProgress(ctx: Context, counts: () => Counts): Progress {
+/** A line that is redrawn every 300 ms on a terminal, and a new one every ten seconds elsewhere; none with --quiet. */
+export function showProgress(ctx: Context, progress: Progress, job: ImportJob): ProgressLine {
   const start = Date.now()
   const { err } = ctx.io
   let [isDrawn, isHidden] = [false, false]
@@ -27,7 +80,7 @@ export function showProgress(ctx: Context, counts: () => Counts): Progress {
     isDrawn = false
   }
   const tell = () => {
-    const text = toText(counts(), (Date.now() - start) / 1000)
+    const text = progressText(progress, job, (Date.now() - start) / 1000)
     if (!err.isTerminal) return void ctx.say(text).catch(() => {})
     if (isHidden) return
     isDrawn = true
@@ -46,14 +99,68 @@ export function showProgress(ctx: Context, counts: () => Counts): Progress {
   }
 }
 
-function toText({ sent, failed, left }: Counts, seconds: number): string {
+function progressText(progress: Progress, { extent, createdBefore }: ImportJob, seconds: number): string {
+  const total = progress.created + progress.failed + progress.unknown
+  const sent = Math.max(0, total - createdBefore)
+  const left = extent && Math.max(0, extent.lines - Math.max(total, createdBefore))
   const rate = sent / Math.max(seconds, 0.001)
   const rest = left === null || rate === 0 ? '' : `, about ${duration(left / rate)} left`
   const of = left === null ? '' : ` of ${sent + left}`
-  return `${sent}${of} lines sent, ${failed} failed, ${Math.round(rate)}/s${rest}`
+  return `${sent}${of} lines sent, ${progress.failed} failed, ${Math.round(rate)}/s${rest}`
 }
 
 function duration(seconds: number): string {
   if (seconds < 90) return `${Math.ceil(seconds)} s`
   return seconds < 5400 ? `${Math.ceil(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`
+}
+
+/** Tells how an import went, and how to create what it did not. `isDone`: no run is left that could. */
+export async function tellSummary(
+  ctx: Context,
+  options: ImportOptions,
+  job: ImportJob,
+  progress: Progress,
+  isDone: boolean,
+): Promise<void> {
+  const { created, failed, unknown, last, broken, stop } = progress
+  if (broken !== null) {
+    await report(ctx, broken, `after line ${last}`)
+    await ctx.warn('stopped: the lines that follow were not sent')
+  } else if (progress.signalExit !== null)
+    await ctx.warn(`interrupted after line ${last}: the lines that follow were not sent`)
+  else if (stop !== null) await ctx.warn(`stopped after line ${last}: ${stop}`)
+  if (last === 0 && stop === null) await tellEmpty(ctx, job.reader)
+  const before = job.createdBefore > 0 ? `, ${job.createdBefore} of them in earlier runs` : ''
+  const others = `${failed} failed${unknown > 0 ? `, ${unknown} unknown` : ''}`
+  await ctx.say(`created ${formatCount(created)} on ${instanceLabel(ctx)}${before}, ${others}`)
+  if (failed > 0 && isDone && options.failedOut !== undefined)
+    await ctx.say(`the lines that failed are in ${options.failedOut}`)
+  const isStopped = stop !== null || broken !== null
+  const lost = job.state ? progress.lost : unknown
+  if (lost > 0) {
+    const them = lost === 1 ? 'it' : 'them'
+    await ctx.warn(
+      `${formatCount(lost, 'line')} may have been created or not: check with consentctl list before you create ${them} again`,
+    )
+  }
+  const command = resumeCommand(ctx, options, job)
+  if (!command || isDone || !(isStopped || failed > 0 || unknown > lost)) return
+  const retry = lost > 0 ? 'to retry the others' : 'to retry what was not created'
+  await ctx.warn(`${isStopped ? 'to resume' : retry}: ${command}`)
+}
+
+/** A file without lines is most often the output of a program that failed. */
+export async function tellEmpty({ warn }: Context, { name, header }: Reader): Promise<void> {
+  await warn(`${name} has no line${header() ? ' but its header' : ''}`)
+}
+
+/** Returns null if the import cannot be resumed. */
+export function resumeCommand(
+  { host }: Context,
+  { resume }: ImportOptions,
+  { state }: ImportJob,
+): string | null {
+  if (!state) return null
+  const more = resume === undefined ? ['--resume', state.job] : []
+  return ['consentctl', ...host.argv.slice(2), ...more].map(quoteForShell).join(' ')
 }

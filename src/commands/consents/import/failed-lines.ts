@@ -1,0 +1,34 @@
+import { CliError, exit, usageError } from '../../../errors/errors.ts'
+import { openOutFile } from '../../../io/out-file.ts'
+
+/** The file of `--failed-out`. It gets its name when the import is done: lines that `--resume` retries must not be in it. */
+export interface FailedLines {
+  /** Adds a raw line, after the header of its CSV if it is the first. */
+  add(line: Uint8Array, header: Uint8Array | null): Promise<void>
+  /** Gives the file its name if it is wanted and has a line, and removes it otherwise. */
+  close(isWanted: boolean): Promise<void>
+}
+
+/** @throws UsageError if the file exists, or cannot be created */
+export async function openFailedLines(path: string): Promise<FailedLines> {
+  const file = await openOutFile(path, '--failed-out').catch((error: CliError) => {
+    throw error.code === 'io' ? usageError(`--failed-out: ${error.message}`) : error
+  })
+  let [endsInNewline, isClosed] = [true, false]
+  return {
+    add: async (line, header) => {
+      const before = file.isEmpty && header ? [header] : endsInNewline ? [] : [Buffer.from('\n')]
+      endsInNewline = line.at(-1) === 10
+      await file.write(Buffer.concat([...before, line]))
+    },
+    close: async isWanted => {
+      if (isClosed) return
+      isClosed = true
+      if (!isWanted || file.isEmpty) return await file.abandon(false)
+      await file.commit().catch((error: Error) => {
+        const message = `${error.message}; its lines are in ${file.part}`
+        throw new CliError('io', exit.failure, message, { cause: error })
+      })
+    },
+  }
+}

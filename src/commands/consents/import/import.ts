@@ -1,0 +1,165 @@
+import { formatCount, instanceLabel } from '../../../cli/messages.ts'
+import { many, type Output } from '../../../cli/output.ts'
+import type { Context } from '../../../context.ts'
+import { exitOf as exitOfError, explain } from '../../../errors/explain.ts'
+import { rawOf } from '../../../io/input.ts'
+import { limitHeapGrowth } from '../../../io/memory.ts'
+import { requireApiKey, requireBaseUrl } from '../../../settings/settings.ts'
+import { importView, type LineResult } from '../../../views/import.ts'
+import { type FailedLines, openFailedLines } from './failed-lines.ts'
+import { type ImportJob, openJob } from './job.ts'
+import type { ImportOptions } from './options.ts'
+import {
+  countOutcome,
+  exitOf,
+  newProgress,
+  type Progress,
+  type ProgressLine,
+  resumeCommand,
+  showProgress,
+  tellEmpty,
+  tellSummary,
+} from './progress.ts'
+import { nothingSent, validate } from './reader.ts'
+import { honoursKeys, openSender, type Sender } from './sender.ts'
+
+/**
+ * Creates a record for each line, and yields a result for each, in the order of the lines. A file is validated before
+ * anything is sent. A line that fails is reported, and the others are sent, until an error will meet all of them or too
+ * many failed; `--resume` sends what was not created then.
+ */
+export function importConsents(ctx: Context, options: ImportOptions): Output<LineResult> {
+  requireBaseUrl(ctx.settings)
+  if (!options.dryRun) requireApiKey(ctx.settings)
+  limitHeapGrowth()
+  const progress = newProgress()
+  return many(importView, pages(ctx, options, progress), {
+    mutates: true,
+    resumes: true,
+    exit: () => exitOf(progress),
+  })
+}
+
+/** One run of an import. */
+interface Run {
+  readonly ctx: Context
+  readonly options: ImportOptions
+  readonly job: ImportJob
+  readonly progress: Progress
+  readonly sender: Sender
+}
+
+async function* pages(
+  ctx: Context,
+  options: ImportOptions,
+  progress: Progress,
+): AsyncGenerator<readonly LineResult[]> {
+  const interruption = new AbortController()
+  let run: Run | null = null
+  // What is in flight is finished and reported. A second signal ends the process.
+  ctx.interruption.addEventListener('abort', () => {
+    progress.signalExit = exitOfError(ctx.interruption.reason)
+    progress.stop ??= 'interrupted'
+    run?.sender.stop()
+    interruption.abort()
+    const command = run && resumeCommand(ctx, options, run.job)
+    if (command) void ctx.warn(`finishing what is in flight; to resume: ${command}`).catch(() => {})
+  })
+  const job = await openJob(ctx, options, interruption.signal)
+  try {
+    if (options.dryRun) return await preview(ctx, job, options, interruption.signal)
+    if (interruption.signal.aborted) return await ctx.warn('interrupted: nothing was sent')
+    run = { ctx, options, job, progress, sender: openSender(ctx, options, job) }
+    yield* sendAll(run, interruption.signal)
+  } finally {
+    await job.reader.close()
+  }
+}
+
+/** Tells what would be sent. */
+async function preview(
+  ctx: Context,
+  { reader, extent, createdBefore }: ImportJob,
+  { maxErrors }: ImportOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { lines } = extent ?? (await validate(ctx, reader, maxErrors, signal))
+  if (lines === 0) await tellEmpty(ctx, reader)
+  await ctx.warn(
+    `would create ${formatCount(lines - createdBefore)} on ${instanceLabel(ctx)}; nothing was sent`,
+  )
+}
+
+async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly LineResult[]> {
+  const { ctx, options, job, progress } = run
+  const line = showProgress(ctx, progress, job)
+  let failedLines: FailedLines | null = null
+  let [isThrough, isDone] = [false, false]
+  try {
+    if (options.failedOut !== undefined) failedLines = await openFailedLines(options.failedOut)
+    yield* results(run, failedLines, line, signal)
+    isDone = await finish(run, failedLines)
+    isThrough = true
+  } catch (error) {
+    progress.broken = error
+    isDone = progress.last === 0 && options.resume === undefined
+    if (progress.last === 0) throw nothingSent(error)
+  } finally {
+    if (!isThrough) progress.stop ??= 'its result cannot be written' // or the error, which is told instead
+    await line.end()
+    // Without a job nobody can resume, so these lines are all that is left of the failed ones.
+    await failedLines?.close(job.state === null).catch(() => {})
+    await job.state?.close(isDone)
+    if (progress.last > 0 || progress.broken === null) await tellSummary(ctx, options, job, progress, isDone)
+  }
+}
+
+async function* results(
+  run: Run,
+  failedLines: FailedLines | null,
+  line: ProgressLine,
+  signal: AbortSignal,
+): AsyncGenerator<readonly LineResult[]> {
+  const { ctx, options, job, progress, sender } = run
+  const stop = (error: unknown) => {
+    progress.broken ??= error
+    progress.stop ??= 'broken'
+    sender.stop()
+  }
+  try {
+    for await (const outcomes of sender.outcomes()) {
+      const page: LineResult[] = []
+      for (const outcome of outcomes) {
+        const { entry, result, id, error } = outcome
+        if (result === 'unsent') {
+          stop(error)
+          continue
+        }
+        if (ctx.io.out.isTerminal || error !== null) await line.hide()
+        // If the report of a line cannot be written, the lines in flight are finished and reported all the same.
+        await countOutcome(ctx, progress, outcome, options.maxErrors).catch(stop)
+        if (result === 'failed') await failedLines?.add(rawOf(entry.line), job.reader.header()).catch(stop)
+        const error_code = error === null ? null : explain(error).code
+        page.push({ line: entry.line.number, result, id, error_code })
+      }
+      if (page.length > 0) yield page
+      line.show()
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error // an interrupted stream ends with an error
+  }
+  if (progress.broken !== null) throw progress.broken
+}
+
+/**
+ * Returns true if no run is left to do. Only then are failed lines handed out: those of a job that can be resumed would be
+ * sent twice.
+ */
+async function finish({ ctx, job, progress }: Run, failedLines: FailedLines | null): Promise<boolean> {
+  const canBeFound = async () =>
+    progress.unknown > progress.lost && (await honoursKeys(ctx).catch(() => true))
+  const isResumable = job.state !== null && (progress.stop !== null || (await canBeFound()))
+  if (!isResumable) progress.lost = progress.unknown
+  await failedLines?.close(!isResumable)
+  return !isResumable && (progress.failed > 0 ? failedLines !== null : progress.unknown === 0)
+}

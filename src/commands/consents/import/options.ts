@@ -1,0 +1,96 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import { Count, nonEmpty } from '../../../cli/action.ts'
+import { usageError } from '../../../errors/errors.ts'
+
+export interface ImportOptions {
+  /** The file, or `-` for stdin; undefined if a job is resumed whose header names it. */
+  readonly file: string | undefined
+  readonly format: 'ndjson' | 'csv' | undefined
+  readonly csvUnguard: boolean
+  /** The site of lines that name none: of the flag, else of the settings. */
+  readonly site: string | undefined
+  readonly siteFlag: string | undefined
+  readonly concurrency: number
+  readonly maxErrors: number
+  readonly failedOut: string | undefined
+  /** The id of the job to resume, or `last`. */
+  readonly resume: string | undefined
+  readonly ignoreQuota: boolean
+  /** True if a request may hold many lines. */
+  readonly batch: boolean
+  readonly dryRun: boolean
+}
+
+const maxConcurrency = 64
+
+export const importFlagOptions = {
+  file: nonEmpty.optional(),
+  format: z.enum(['ndjson', 'csv'], 'must be ndjson or csv').optional(),
+  csvUnguard: z.literal(true).optional(),
+  concurrency: Count.refine(count => count <= maxConcurrency, 'must be from 1 to 64').optional(),
+  maxErrors: Count.optional(),
+  failFast: z.literal(true).optional(),
+  failedOut: nonEmpty.optional(),
+  resume: nonEmpty.optional(),
+  ignoreQuota: z.literal(true).optional(),
+  batch: z.boolean().optional(),
+  dryRun: z.literal(true).optional(),
+}
+
+const Flags = z.object({ site: nonEmpty.optional(), ...importFlagOptions })
+
+export function addImportFlags(command: Command): Command {
+  return command
+    .option('--file <path|->', 'create a record for each line of a file, or of standard input')
+    .option('--format <ndjson|csv>', 'format of the lines; default: csv for a file named .csv, else ndjson')
+    .option('--csv-unguard', "remove the ' that guards cells beginning with = + - @ in CSV")
+    .option('--concurrency <n>', 'requests in flight at once, 1 to 64; default 8')
+    .option('--max-errors <n>', 'stop when n lines have failed')
+    .option('--fail-fast', 'stop at the first line that fails')
+    .option('--failed-out <path>', 'write the lines that failed to a new file, unchanged')
+    .option('--resume <job|last>', 'resume an import that was stopped')
+    .option('--no-batch', 'send each line with its own request, even if the instance takes batches')
+    .option('--ignore-quota', 'start even if the monthly quota is too small')
+    .option('--dry-run', 'send nothing: print the request, or check every line of a file')
+}
+
+/**
+ * Returns null if one record is to be created from flags. `defaultSite` is that of the settings.
+ *
+ * @throws UsageError if flags of one record and of an import are mixed
+ */
+export function toImportOptions(
+  options: z.output<typeof Flags>,
+  defaultSite: string | undefined,
+): ImportOptions | null {
+  const { site, file, resume, failFast, maxErrors = Number.POSITIVE_INFINITY } = options
+  const isImport = file !== undefined || resume !== undefined
+  for (const [name, value] of Object.entries(options)) {
+    const isDefault = value === undefined || (name === 'batch' && value === true)
+    if (isDefault || name === 'site' || name === 'dryRun') continue
+    const isImportFlag = Object.hasOwn(importFlagOptions, name)
+    if (isImport && !isImportFlag)
+      throw usageError('with --file the fields come from its lines', 'only --site may be given with it')
+    if (!isImport && isImportFlag) throw usageError(`${flagName(name, value)} needs --file`)
+  }
+  if (!isImport) return null
+  return {
+    file,
+    resume,
+    format: options.format,
+    csvUnguard: options.csvUnguard ?? false,
+    site: site ?? defaultSite,
+    siteFlag: site,
+    concurrency: options.concurrency ?? 8,
+    maxErrors: failFast ? 1 : maxErrors,
+    failedOut: options.failedOut,
+    ignoreQuota: options.ignoreQuota ?? false,
+    batch: options.batch ?? true,
+    dryRun: options.dryRun ?? false,
+  }
+}
+
+function flagName(name: string, value: unknown): string {
+  return `--${value === false ? 'no-' : ''}${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`
+}

@@ -1,0 +1,153 @@
+import { parse, v5 } from 'uuid'
+import type { HeldJob } from '../../../jobs/jobs.ts'
+
+/**
+ * Events of a line of the file, by its number: `s`, it is about to be sent, at an instant in milliseconds since 1970; `d`,
+ * its record is created and has this id; `f`, it failed with this code; `u`, it is unknown whether it was created.
+ */
+export type Event =
+  | readonly ['s', line: number, at: number]
+  | readonly ['d', line: number, id: string]
+  | readonly ['f', line: number, code: string]
+  | readonly ['u', line: number]
+
+/** A line that an earlier run sent. */
+export interface SentLine {
+  readonly line: number
+  /** The id of its record; null if it is unknown whether it was created. */
+  readonly id: string | null
+  /** When it was sent first, in milliseconds since 1970. */
+  readonly sentAt: number
+}
+
+/** The state of a job, which this process holds. */
+export interface JobState {
+  readonly job: string
+  readonly isResumed: boolean
+  /** Returns the Idempotency-Key of a line, the same in every run of the job. */
+  keyOf(line: number): string
+  /** Returns null for a line that was not sent, or has failed. To be called in the order of the lines. */
+  earlier(line: number): Promise<SentLine | null>
+  /** Writes ahead that lines are about to be sent. Resolves when that is on the disk. */
+  writeAhead(lines: readonly { readonly number: number; readonly wasSent: boolean }[]): Promise<void>
+  /** Tells that lines that were written ahead are sent now. The others count as not sent when the run is closed. */
+  sending(lines: readonly number[]): void
+  /** Records the result of a line. With `isRepeatable` it may be lost, because the line can be sent again. */
+  ended(event: Event, isRepeatable: boolean): void
+  /** Ends the run; with `isDone` the job is removed. */
+  close(isDone: boolean): Promise<void>
+}
+
+export function openState(job: HeldJob<{ readonly job: string }, Event>): JobState {
+  const earlier = readEarlierRuns(job.earlierEvents)
+  const unsent = new Set<number>()
+  const namespace = parse(job.header.job)
+  return {
+    job: job.header.job,
+    isResumed: job.isResumed,
+    keyOf: line => v5(String(line), namespace),
+    earlier: line => earlier.find(line),
+    writeAhead: async lines => {
+      const at = Date.now()
+      for (const { number, wasSent } of lines) if (!wasSent) unsent.add(number)
+      await job.append(...lines.map(({ number }) => ['s', number, at] as const))
+    },
+    sending: lines => {
+      for (const line of lines) unsent.delete(line)
+    },
+    ended: (event, isRepeatable) => {
+      if (isRepeatable) job.appendSoon(event)
+      else void job.append(event).catch(() => {}) // the next write-ahead fails with the same error
+    },
+    close: async isDone => {
+      await earlier.close()
+      for (const line of unsent) job.appendSoon(['f', line, 'unsent'])
+      await job.close(isDone)
+    },
+  }
+}
+
+/** Lines read and not yet reported never exceed this, plus one request: the bound of the memory of an import. */
+export const maxLinesInFlight = 4000
+
+/** Lines of one run that are written ahead without a result, at most. */
+const maxOpenLines = 2 * maxLinesInFlight
+
+/** Lines sent again by later runs that are held in memory at once. */
+const maxResentLines = 100_000
+
+/**
+ * A run sends lines in their order, so a line that is not behind the last one sent is sent again by a later run. Those
+ * are held in memory, the next 100,000 at a time. The first sends are read along with the lines of the file. So memory
+ * does not grow with the length of the job.
+ *
+ * `events` reads all events from the beginning at each call.
+ */
+export function readEarlierRuns(events: () => AsyncIterable<Event>) {
+  const first = firstSends(events())
+  let next: IteratorResult<SentLine> | undefined
+  let resent: Resent | null = null
+  return {
+    find: async (line: number): Promise<SentLine | null> => {
+      if (!resent || line > resent.to) resent = await readResent(events(), line)
+      next ??= await first.next()
+      while (!next.done && next.value.line < line) next = await first.next()
+      const older = !next.done && next.value.line === line ? next.value : null
+      const newer = resent.lines.get(line) ?? null
+      return newer?.id ? newer : (older ?? newer)
+    },
+    close: async () => {
+      await first.return(undefined)
+    },
+  }
+}
+
+/** Yields what the first send of each line came to, in the order of the lines. */
+async function* firstSends(events: AsyncIterable<Event>): AsyncGenerator<SentLine> {
+  const open = new Map<number, SentLine>()
+  let last = 0
+  for await (const event of events) {
+    const [kind, line] = event
+    if (kind !== 's') applyResult(open, event)
+    else if (line > last) {
+      last = line
+      open.set(line, { line, id: null, sentAt: event[2] })
+    }
+    if (open.size <= maxOpenLines) continue
+    const [oldest] = open.values()
+    if (!oldest) continue
+    open.delete(oldest.line)
+    yield oldest
+  }
+  yield* open.values()
+}
+
+/** The lines up to `to` that were sent again. */
+interface Resent {
+  readonly lines: ReadonlyMap<number, SentLine>
+  readonly to: number
+}
+
+async function readResent(events: AsyncIterable<Event>, from: number): Promise<Resent> {
+  const lines = new Map<number, SentLine>()
+  let [last, to] = [0, Number.POSITIVE_INFINITY]
+  for await (const event of events) {
+    const [kind, line] = event
+    if (kind !== 's') applyResult(lines, event)
+    else if (line > last) last = line
+    else if (line >= from && line <= to && !lines.has(line))
+      lines.set(line, { line, id: null, sentAt: event[2] })
+    if (lines.size <= 2 * maxResentLines) continue
+    const sorted = [...lines.keys()].sort((a, b) => a - b)
+    for (const beyond of sorted.slice(maxResentLines)) lines.delete(beyond)
+    to = sorted[maxResentLines - 1] ?? to
+  }
+  return { lines, to }
+}
+
+/** Applies the result of a line, if the line is there. */
+function applyResult(lines: Map<number, SentLine>, [kind, line, what]: Event): void {
+  const sent = lines.get(line)
+  if (sent && kind === 'f') lines.delete(line)
+  else if (sent && kind === 'd') lines.set(line, { ...sent, id: what })
+}
