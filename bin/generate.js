@@ -1,16 +1,16 @@
-// Writes what is made from the tree of commands and the contract: the completions, the README's table of commands, and the
+// Writes what is made from the tree of commands and the contract: the completions, the manual's table of commands, and the
 // JSON Schemas of signed documents. A test compares them.
 import { readFileSync, writeFileSync } from 'node:fs'
 import reference from '../dist/reference.cjs'
 
-const { completions, readme, schemas } = await reference.generated('')
+const { completions, manual, schemas } = await reference.generated('')
 for (const [name, script] of Object.entries(completions)) {
   writeFileSync(new URL(`../completions/${name}`, import.meta.url), script)
 }
 for (const [name, schema] of Object.entries(schemas)) {
   writeFileSync(new URL(`../src/contract/documents/schemas/${name}`, import.meta.url), schema)
 }
-const file = new URL('../README.md', import.meta.url)
+const file = new URL('../src/commands/README.md', import.meta.url)
 const parts = readFileSync(file, 'utf8').split(/(?<=<!-- commands -->\n)[\s\S]*(?=<!-- \/commands -->)/)
-if (parts.length !== 2) throw new Error('README.md has no place for the commands')
-writeFileSync(file, parts.join(`${readme}\n`))
+if (parts.length !== 2) throw new Error('the manual has no place for the commands')
+writeFileSync(file, parts.join(`${manual}\n`))

@@ -6,8 +6,8 @@ import { shellNames } from './completion/shells.ts'
 import { type CommandInfo, type FlagInfo, flatten, usageOf, valueSuffix } from './describe.ts'
 import { manPages } from './man.ts'
 
-/** The README's table of commands in Markdown: usage, summary and flags. */
-function readmeTable(tree: CommandInfo): string {
+/** The manual's table of commands in Markdown: usage, summary and flags. */
+function commandTable(tree: CommandInfo): string {
   const rows = flatten(tree)
     .filter(({ path, commands }) => path !== '' && commands.length === 0)
     .map(command => {
@@ -39,11 +39,11 @@ function schemaFiles(): Record<string, string> {
   )
 }
 
-/** Generated files by name; `readme` is the part between its two marks. */
+/** Generated files by name; `manual` is the part of src/commands/README.md between its two marks. */
 interface Generated {
   readonly completions: Readonly<Record<string, string>>
   readonly man: Readonly<Record<string, string>>
-  readonly readme: string
+  readonly manual: string
   /** JSON Schemas of the signed documents. */
   readonly schemas: Readonly<Record<string, string>>
 }
@@ -53,7 +53,7 @@ export function generate(tree: CommandInfo, version: string): Generated {
   return {
     completions: Object.fromEntries(shellNames.map(shell => [fileNames[shell], scripts[shell](tree)])),
     man: manPages(tree, version),
-    readme: readmeTable(tree),
+    manual: commandTable(tree),
     schemas: schemaFiles(),
   }
 }

@@ -1,13 +1,15 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+const documents = ['README.md', 'src/commands/README.md'].map(name =>
+  readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8'),
+)
 
-/** The commands of the README between two marks. */
+/** The commands between two marks of the README or the manual. */
 export function commandsOf(mark: string): string {
   const [, commands] =
-    new RegExp(`<!-- ${mark} -->\n\`\`\`sh\n([^\`]*)\`\`\`\n<!-- /${mark} -->`).exec(readme) ?? []
-  if (commands === undefined) throw new Error(`the README has no commands between the marks ${mark}`)
+    new RegExp(`<!-- ${mark} -->\n\`\`\`sh\n([^\`]*)\`\`\`\n<!-- /${mark} -->`).exec(documents.join('')) ?? []
+  if (commands === undefined) throw new Error(`no document has commands between the marks ${mark}`)
   return commands
 }
 
