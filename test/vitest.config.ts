@@ -22,7 +22,7 @@ const aboutNone = [
   'test/server/{background-jobs,config,ids}.test.ts',
   'test/server/auth/{password,ttl-cache}.test.ts',
   'test/server/db/{batching,lock,retry}.test.ts',
-  'test/server/db/postgres-pool/hosts.test.ts',
+  'test/server/db/postgres-pool/*.test.ts',
   'test/server/net/geo.test.ts',
   'test/server/http/{cursor,json,limits,query}.test.ts',
   'test/server/openapi/{answers,document,requests}.test.ts',

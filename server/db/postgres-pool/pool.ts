@@ -1,91 +1,52 @@
 import type { ReservedSql, Sql } from 'postgres'
-import { dbErrorCode } from '../errors.ts'
-import type { Hosts, Slot } from './hosts.ts'
+import type { Connection, Hosts } from './hosts.ts'
+import { inTransaction } from './transaction.ts'
 
-/** A statement of postgres.js as its pool sees it: it is handed over when somebody first waits for it. */
+/** A statement of the driver. It is passed to its handler, once, when it is first awaited. */
 interface Statement extends Promise<unknown> {
   handler: (statement: Statement) => void
   reject(error: Error): void
-  /** The error after which the driver has prepared it anew and sent it again. */
-  readonly retried?: unknown
-}
-
-/** An error of the connection itself, or the last word of its backend. */
-function endsConnection(error: unknown): boolean {
-  if (error === undefined) return false
-  const { name, severity } = error as { name?: string; severity?: string }
-  return name !== 'PostgresError' || severity === 'FATAL' || severity === 'PANIC'
-}
-
-/** What a driver's pool does with a statement that somebody waits for. */
-function handlerOf(sql: Sql): Statement['handler'] {
-  return (sql`` as unknown as Statement).handler
-}
-
-function trouble(code: string): Error {
-  return Object.assign(new Error('the database did not answer'), { code })
-}
-
-/** Whether the backend knew nothing of a statement that was prepared on its connection (26000). */
-function wasForgotten({ retried }: Statement): boolean {
-  return dbErrorCode(retried) === '26000'
-}
-
-/**
- * Work in one transaction, for what happens before the service listens: a connection that is lost in the middle may take
- * the process with it. It stands in for the driver's own `begin`, which crashes where statements are sent one by one.
- */
-export async function inTransaction<T>(sql: Sql, work: (tx: ReservedSql) => Promise<T>): Promise<T> {
-  await sql`select 1` // the driver never reserves a connection that is only being opened
-  const tx = await sql.reserve()
-  try {
-    await tx`begin`
-    const result = await work(tx)
-    await tx`commit`
-    return result
-  } catch (error) {
-    await tx`rollback`.catch(() => {})
-    throw error
-  } finally {
-    tx.release()
-  }
+  /** The error after which the driver prepared it anew and sent it again. */
+  readonly retried?: { readonly code?: unknown }
 }
 
 interface Waiting {
   readonly statement: Statement
-  readonly until: number
+  /** By `performance.now()`. */
+  readonly deadline: number
 }
 
-/** How long a statement may wait for a connection, and a connection owe its answer, in milliseconds. */
-const patience = { turn: 5000, answer: 5500 } as const
+/** A statement waits for a connection no longer than this. */
+const queueTimeoutMs = 5000
+
+/** A connection that does not answer within this is discarded. The database's own statement timeout is 5 s. */
+const answerTimeoutMs = 5500
 
 /**
- * A pool of connections each of which is thrown away when it closes. postgres.js 3.4.9 keeps part of a connection's state
- * over its end (what was to be written, how many rows had come), so that the next one in its place hangs, or loses rows:
- * a record that is there would be answered with 404. It also waits for ever for a connection that has fallen silent, and
- * runs statements that nobody waits for any more.
+ * A connection pool for the driver, which hands each statement to a free connection and never uses a connection again that
+ * has failed or closed. README.md lists what the driver's own pool gets wrong.
  *
- * Statements are prepared, until one of them is found to be forgotten: then a pooler stands between that has a backend for a
- * transaction only, and each time it finds another one the driver would leave one more copy there.
+ * Statements are prepared, until the database says that it does not know one. Then a pooler stands in between that assigns a
+ * backend per transaction, and the driver would leave one more copy of each statement in each backend.
  */
 export class Pool {
   readonly #hosts: Hosts
   readonly #max: number
-  readonly #slots = new Set<Slot>()
-  readonly #idle: Slot[] = []
-  #waiting: Waiting[] = []
-  #opening = 0
+  readonly #connections = new Set<Connection>()
+  readonly #idle: Connection[] = []
+  readonly #queue: Waiting[] = []
+  #connecting = 0
   #isEnded = false
-  #isForgetful = false
+  #isPrepared = true
 
   constructor(hosts: Hosts, max: number) {
     this.#hosts = hosts
     this.#max = max
   }
 
-  /** The pool in the form of the driver's own, with its transactions and its end. */
+  /** The pool as the driver's `Sql`, of which it replaces the queue, `begin` and `end`. */
   get sql(): Sql {
-    const builder = this.#hosts.idle
+    const builder = this.#hosts.openIdle()
     const own: Record<string, unknown> = {
       begin: (work: (tx: ReservedSql) => Promise<unknown>) => this.#begin(work),
       end: (options?: { timeout?: number }) => this.#end(options),
@@ -93,13 +54,14 @@ export class Pool {
     return new Proxy(builder, {
       apply: (_target, _this, args: Parameters<Sql>) => {
         const built: unknown = builder(...args)
-        if (built instanceof Promise) (built as Statement).handler = statement => this.#dispatch(statement)
+        if (built instanceof Promise) (built as Statement).handler = statement => this.#enqueue(statement)
         return built
       },
       get: (_target, name: string) => own[name] ?? builder[name as keyof Sql],
     })
   }
 
+  /** Uses a connection of its own, which is not counted. */
   async #begin<T>(work: (tx: ReservedSql) => Promise<T>): Promise<T> {
     const { sql } = await this.#connect()
     try {
@@ -111,82 +73,102 @@ export class Pool {
 
   async #end(options?: { timeout?: number }): Promise<void> {
     this.#isEnded = true
-    this.#next()
-    await Promise.all([...this.#slots].map(({ sql }) => sql.end(options)))
+    this.#dispatch()
+    await Promise.all([...this.#connections].map(({ sql }) => sql.end(options)))
   }
 
-  #dispatch(statement: Statement): void {
-    this.#waiting.push({ statement, until: performance.now() + patience.turn })
-    this.#next()
+  #enqueue(statement: Statement): void {
+    this.#queue.push({ statement, deadline: performance.now() + queueTimeoutMs })
+    this.#dispatch()
   }
 
-  #next(): void {
-    while (this.#isEnded || this.#idle.length > 0 || this.#slots.size + this.#opening < this.#max) {
-      const next = this.#waiting.shift()
+  #dispatch(): void {
+    while (this.#isEnded || this.#idle.length > 0 || this.#connections.size + this.#connecting < this.#max) {
+      const next = this.#queue.shift()
       if (!next) return
-      if (this.#isEnded) next.statement.reject(trouble('CONNECTION_ENDED'))
-      else if (next.until < performance.now()) next.statement.reject(trouble('CONNECT_TIMEOUT'))
-      else this.#take(next)
+      if (this.#isEnded) next.statement.reject(connectionError('CONNECTION_ENDED'))
+      else if (next.deadline < performance.now()) next.statement.reject(connectionError('CONNECT_TIMEOUT'))
+      else {
+        const idle = this.#idle.pop()
+        if (idle) void this.#run(idle, next.statement)
+        else void this.#addConnection(next)
+      }
     }
   }
 
-  #take(next: Waiting): void {
-    const idle = this.#idle.pop()
-    if (idle) this.#run(idle, next.statement)
-    else this.#add(next)
+  /** If no connection can be opened, the statement that it was opened for fails. */
+  async #addConnection(waiting: Waiting): Promise<void> {
+    this.#connecting += 1
+    try {
+      const connection = await this.#connect()
+      if (this.#isEnded) this.#discard(connection)
+      if (!connection.isClosed) {
+        this.#connections.add(connection)
+        this.#idle.push(connection)
+      }
+      this.#queue.unshift(waiting)
+    } catch (error) {
+      waiting.statement.reject(error as Error)
+    } finally {
+      this.#connecting -= 1
+      this.#dispatch()
+    }
   }
 
-  /** Opens one more connection, for a statement that there is none for. */
-  #add(waiting: Waiting): void {
-    this.#opening += 1
-    this.#connect().then(
-      slot => {
-        this.#opening -= 1
-        if (this.#isEnded) this.#discard(slot)
-        if (!slot.isGone) this.#keep(slot)
-        this.#waiting.unshift(waiting)
-        this.#next()
-      },
-      error => {
-        this.#opening -= 1
-        waiting.statement.reject(error)
-        this.#next()
-      },
-    )
+  #connect(): Promise<Connection> {
+    return this.#hosts.connect(connection => this.#discard(connection), this.#isPrepared)
   }
 
-  #connect(): Promise<Slot> {
-    return this.#hosts.connect(slot => this.#discard(slot), !this.#isForgetful)
-  }
-
-  #keep(slot: Slot): void {
-    this.#slots.add(slot)
-    this.#idle.push(slot)
-  }
-
-  #run(slot: Slot, statement: Statement): void {
+  async #run(connection: Connection, statement: Statement): Promise<void> {
     const timer = setTimeout(() => {
-      statement.reject(trouble('CONNECTION_CLOSED'))
-      this.#discard(slot)
-    }, patience.answer)
-    const done = (error?: unknown) => {
+      statement.reject(connectionError('CONNECTION_CLOSED'))
+      this.#discard(connection)
+    }, answerTimeoutMs)
+    handlerOf(connection.sql)(statement)
+    try {
+      await statement
+    } catch (error) {
+      if (endsConnection(error)) this.#discard(connection)
+      // The driver counts the rows of a failed statement on in the next one, until a statement completes.
+      else await connection.sql`select 1`.catch(() => this.#discard(connection))
+    } finally {
       clearTimeout(timer)
-      if (wasForgotten(statement)) this.#isForgetful = true
-      if (endsConnection(error) || wasForgotten(statement)) this.#discard(slot)
-      if (!slot.isGone) this.#idle.push(slot)
-      this.#next()
     }
-    statement.then(() => done(), done)
-    handlerOf(slot.sql)(statement)
+    if (wasForgotten(statement)) {
+      this.#isPrepared = false
+      this.#discard(connection)
+    }
+    if (!connection.isClosed) this.#idle.push(connection)
+    this.#dispatch()
   }
 
-  #discard(slot: Slot): void {
-    if (slot.isGone) return
-    slot.isGone = true
-    this.#slots.delete(slot)
-    const index = this.#idle.indexOf(slot)
+  #discard(connection: Connection): void {
+    if (connection.isClosed) return
+    connection.isClosed = true
+    this.#connections.delete(connection)
+    const index = this.#idle.indexOf(connection)
     if (index >= 0) this.#idle.splice(index, 1)
-    slot.sql.end({ timeout: 0 }).catch(() => {})
-    this.#next()
+    connection.sql.end({ timeout: 0 }).catch(() => {})
+    this.#dispatch()
   }
+}
+
+/** Returns the handler that sends a statement on a driver's pool. */
+function handlerOf(sql: Sql): Statement['handler'] {
+  return (sql`` as unknown as Statement).handler
+}
+
+function connectionError(code: string): Error {
+  return Object.assign(new Error('the database did not answer'), { code })
+}
+
+/** Returns true for an error of the connection itself, and for the last message of its backend. */
+function endsConnection(error: unknown): boolean {
+  const { name, severity } = error as { name?: string; severity?: string }
+  return name !== 'PostgresError' || severity === 'FATAL' || severity === 'PANIC'
+}
+
+/** Returns true if the backend did not know the statement, although it was prepared on its connection (26000). */
+function wasForgotten({ retried }: Statement): boolean {
+  return retried?.code === '26000'
 }

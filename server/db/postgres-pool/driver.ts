@@ -1,0 +1,45 @@
+import type { PostgresType } from 'postgres'
+
+/**
+ * Serializers that can be applied twice. The driver does that when it prepares a statement anew, because the schema changed
+ * or a pooler forgot it; its own serializers would then store `true` as false, an object as a string, and bytes as hex.
+ */
+const types: Record<string, PostgresType> = {
+  boolean: {
+    to: 16,
+    from: [16],
+    serialize: (value: unknown) => (value === true || value === 't' ? 't' : 'f'),
+    parse: (text: string) => text === 't',
+  },
+  // A date is its text, `2026-11-20`: the driver would make an instant of it.
+  date: {
+    to: 1082,
+    from: [1082],
+    serialize: (day: string) => day,
+    parse: (text: string) => text,
+  },
+  json: {
+    to: 114,
+    from: [114, 3802],
+    serialize: (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value)),
+    parse: (text: string) => JSON.parse(text),
+  },
+  bytea: {
+    to: 17,
+    from: [17],
+    serialize: (value: unknown) =>
+      typeof value === 'string' ? value : `\\x${Buffer.from(value as Uint8Array).toString('hex')}`,
+    parse: (text: string) => Buffer.from(text.slice(2), 'hex'),
+  },
+}
+
+/** Options of every connection. README.md has the reasons. */
+export const driverOptions = {
+  connect_timeout: 3,
+  /** In seconds. By default a query can wait two minutes for a database that is down. */
+  backoff: (attempt: number) => Math.min(0.1, 0.01 * 2 ** attempt),
+  max_pipeline: 0,
+  fetch_types: false,
+  types,
+  onnotice: () => {},
+}
