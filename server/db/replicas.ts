@@ -1,79 +1,81 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 
-/** How far behind its primary a replica may be that is read from, in milliseconds. */
-const mostBehind = 60_000
+/** A replica that lags further behind its primary is not read from. */
+const maxLagMs = 60_000
 
-/** How old what is read must be, in milliseconds: what a replica may lack, and as much for the clocks of nodes and primary. */
-export const replicaMinAgeMs = 2 * mostBehind
+/** Only records older than this may be read from a replica: the lag, and as much for the clocks of nodes and primary. */
+export const replicaMinAgeMs = 2 * maxLagMs
 
-/** How long a replica may take to say how far it is, and to answer, and how long what it has said counts, in milliseconds. */
-const patience = { look: 500, answer: 2000, good: 1000, bad: 5000 } as const
+const checkTimeoutMs = 500
+const readTimeoutMs = 2000
+
+/** A check counts for this long. */
+const healthyIntervalMs = 1000
+const unhealthyIntervalMs = 5000
 
 interface Replica {
   readonly sql: Sql
-  isGood: Promise<boolean>
-  /** By `performance.now()`. */
-  until: number
+  isHealthy: Promise<boolean>
+  /** Time of the next check, by `performance.now()`. */
+  nextCheck: number
 }
 
-/**
- * Standbys of the primary, each asked by itself whether it has all that was committed until a minute ago: one that has goes
- * on to have it. So a read of what is older than that finds no less there than on the primary.
- */
+/** Replicas of the primary, used in turn, each of which is checked for its lag. */
 export class Replicas {
   readonly #replicas: Replica[]
 
   constructor(pools: readonly Sql[]) {
-    this.#replicas = pools.map(sql => ({ sql, isGood: Promise.resolve(false), until: 0 }))
+    this.#replicas = pools.map(sql => ({ sql, isHealthy: Promise.resolve(false), nextCheck: 0 }))
   }
 
-  /** Reads from one of them in turn, or from the primary where none is good enough or that one fails. */
-  async read<T>(primary: Sql, work: (sql: Sql) => Promise<T>): Promise<T> {
+  /** Reads from the next healthy replica, or from the primary if there is none or the read fails. */
+  async read<T>(primary: Sql, read: (sql: Sql) => Promise<T>): Promise<T> {
     for (const replica of [...this.#replicas]) {
-      if (!(await this.#look(replica))) continue
+      if (!(await this.#check(replica))) continue
       this.#replicas.push(...this.#replicas.splice(this.#replicas.indexOf(replica), 1))
       try {
-        return await within(work(replica.sql), patience.answer)
+        return await withTimeout(read(replica.sql), readTimeoutMs)
       } catch {
-        this.#distrust(replica)
+        replica.isHealthy = Promise.resolve(false)
+        replica.nextCheck = performance.now() + unhealthyIntervalMs
         break
       }
     }
-    return await work(primary)
+    return await read(primary)
   }
 
-  #look(replica: Replica): Promise<boolean> {
-    if (performance.now() < replica.until) return replica.isGood
-    replica.until = Number.POSITIVE_INFINITY // all who come meanwhile wait for the same answer
-    replica.isGood = within(isNear(replica.sql), patience.look).catch(() => false)
-    replica.isGood.then(isGood => {
-      replica.until = performance.now() + (isGood ? patience.good : patience.bad)
+  #check(replica: Replica): Promise<boolean> {
+    if (performance.now() < replica.nextCheck) return replica.isHealthy
+    replica.nextCheck = Number.POSITIVE_INFINITY // concurrent calls share this check
+    replica.isHealthy = withTimeout(isCurrent(replica.sql), checkTimeoutMs).catch(() => false)
+    replica.isHealthy.then(isHealthy => {
+      replica.nextCheck = performance.now() + (isHealthy ? healthyIntervalMs : unhealthyIntervalMs)
     })
-    return replica.isGood
-  }
-
-  #distrust(replica: Replica): void {
-    replica.isGood = Promise.resolve(false)
-    replica.until = performance.now() + patience.bad
+    return replica.isHealthy
   }
 }
 
-/** Where nothing was committed for a minute nobody can tell a replica that is near from one that is cut off. */
-async function isNear(sql: Sql): Promise<boolean> {
-  const since = new Date(Date.now() - mostBehind)
-  const [row] = await sql<{ near: boolean | null }[]>`
-    select pg_is_in_recovery() and pg_last_xact_replay_timestamp() > ${since} as near`
-  return row?.near ?? false
+/**
+ * Returns true if a replica has all that was committed until a minute ago. If nothing was committed for a minute, it cannot be
+ * told from a replica that is cut off, and the primary is read.
+ */
+async function isCurrent(sql: Sql): Promise<boolean> {
+  const since = new Date(Date.now() - maxLagMs)
+  const [row] = await sql<{ is_current: boolean | null }[]>`
+    select pg_is_in_recovery() and pg_last_xact_replay_timestamp() > ${since} as is_current`
+  return row?.is_current ?? false
 }
 
-async function within<T>(work: Promise<T>, milliseconds: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('the replica did not answer in time')), milliseconds)
+async function withTimeout<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
+  const timeout = new AbortController()
+  const late = delay(timeoutMs, null, { signal: timeout.signal }).then(() => {
+    throw new Error('the replica did not answer in time')
   })
   try {
     return await Promise.race([work, late])
   } finally {
-    clearTimeout(timer)
+    late.catch(() => {}) // aborted
+    timeout.abort()
   }
 }
