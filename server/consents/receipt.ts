@@ -15,57 +15,28 @@ import { findEvents } from './queries.ts'
 import type { EventRow } from './rows.ts'
 import { noConsent } from './service.ts'
 
-/**
- * Throws `internal_error` unless record and history are as they were written. Its message is what the log has of it too, and
- * so it names the record.
- */
-function requireWhole(id: string, rows: readonly EventRow[]): void {
-  const problem = problemOf(id, rows)
-  if (problem === null) return
-  const message = `The record ${id} is not what was written: ${problem}. No receipt of it is signed.`
-  throw new Failure('internal_error', message)
-}
+/** All events are hashed and signed at once, and each can have 16 KiB of preferences. */
+const maxEvents = 500
 
-function problemOf(id: string, rows: readonly EventRow[]): string | null {
-  const last = rows.at(-1)
-  if (!last) return 'it has no history'
-  const { record_hash: recordHash, ...identity } = last
-  const [found] = verifyHistory({ id, recordHash, identity }, rows.map(entryOf))
-  if (found) return sentenceOf(found)
-  if (last.record_version !== last.version) return 'its history does not end where it does'
-  return last.chain_head.equals(last.hash) ? null : 'its head is not the hash of its last entry'
-}
-
-function sentenceOf({ version, detail }: Finding): string {
-  return version === null ? detail : `version ${version}: ${detail}`
-}
-
-function entryOf(row: EventRow): ChainEntry {
-  const { changed_by: kind, actor_id: id, created_at: at, payload_hash: payloadHash } = row
-  return { ...row, actor: { kind, id }, at, payloadHash }
-}
-
-/** Each may hold 16 KiB of preferences, and all of them are hashed and signed at once. */
-const mostEvents = 500
-
-const tooMany = `The record has more than ${mostEvents} events, too many for a receipt; its history has them all.`
+const tooManyEvents = `The record has more than ${maxEvents} events, too many for a receipt; its history has them all.`
 
 /**
- * The text of a signed consent receipt. Throws `not_found` as a read does, for a deleted record too;
- * `conflict` for one with more events than a receipt holds; and
- * `internal_error` where the history is not what was written, for a signature would make it look as if it were.
+ * Returns the text of a signed consent receipt.
+ *
+ * @throws Failure `not_found` as a read does, and for a deleted record; `conflict` if there are too many events; and
+ *   `internal_error` if the history does not verify, because a signature would vouch for it.
  */
 export async function issueReceipt(
   { sql, signer }: { readonly sql: Sql; readonly signer: Signer },
   caller: Caller,
   id: string,
 ): Promise<string> {
-  const rows = await findEvents(sql, caller.accountId, id, mostEvents + 1)
+  const rows = await findEvents(sql, caller.accountId, id, maxEvents + 1)
   const last = rows.at(-1)
   if (!last) throw noConsent()
-  if (rows.length > mostEvents) throw new Failure('conflict', tooMany)
-  requireWhole(id, rows)
-  const states = statesOf(rows)
+  if (rows.length > maxEvents) throw new Failure('conflict', tooManyEvents)
+  requireVerified(id, rows)
+  const states = consentStates(rows)
   const receipt: Omit<ConsentReceipt, 'key_id'> = {
     type: 'consent_receipt',
     version: 1,
@@ -96,11 +67,40 @@ export async function issueReceipt(
   return signer.sign(receipt)
 }
 
-/** The state after each event: to take back what was never given is to go on refusing it. */
-function statesOf(rows: readonly EventRow[]): ConsentState[] {
+/** Returns the state after each event. Not accepted means refused, or withdrawn once it had been given. */
+function consentStates(rows: readonly EventRow[]): ConsentState[] {
   let wasGiven = false
   return rows.map(({ accepted }) => {
     wasGiven ||= accepted
     return accepted ? 'dpv:ConsentGiven' : wasGiven ? 'dpv:ConsentWithdrawn' : 'dpv:ConsentRefused'
   })
+}
+
+/** The message names the record, because it is all that the log has of it. */
+function requireVerified(id: string, rows: readonly EventRow[]): void {
+  const problem = findProblem(id, rows)
+  if (problem === null) return
+  throw new Failure(
+    'internal_error',
+    `The record ${id} does not verify: ${problem}. No receipt of it is signed.`,
+  )
+}
+
+function findProblem(id: string, rows: readonly EventRow[]): string | null {
+  const last = rows.at(-1)
+  if (!last) return 'it has no history'
+  const { record_hash: recordHash, ...identity } = last
+  const [finding] = verifyHistory({ id, recordHash, identity }, rows.map(toChainEntry))
+  if (finding) return describeFinding(finding)
+  if (last.record_version !== last.version) return 'its history ends at another version'
+  return last.chain_head.equals(last.hash) ? null : 'its head is not the hash of its last entry'
+}
+
+function describeFinding({ version, detail }: Finding): string {
+  return version === null ? detail : `version ${version}: ${detail}`
+}
+
+function toChainEntry(row: EventRow): ChainEntry {
+  const { changed_by: kind, actor_id: id, created_at: at, payload_hash: payloadHash } = row
+  return { ...row, actor: { kind, id }, at, payloadHash }
 }
