@@ -44,7 +44,7 @@ export async function resetPassword(
 /** Purges every account, once what there is to purge is approved. */
 export async function* purge(
   options: DatabaseOptions,
-  { olderThan, approve, signal }: PurgeOrder,
+  { olderThan, approve, onUnverified, signal }: PurgeOrder,
   host: ServerHost,
 ): AsyncGenerator<AccountPurge> {
   const { sql, config, close } = await openShared(options, host, { mayBeNew: false })
@@ -53,7 +53,8 @@ export async function* purge(
     const before = purges.purgeBefore(days)
     const found = await purges.countPurge(sql, before, signal)
     const records = found.reduce((sum, own) => sum + own.purged + (days === 0 ? 0 : own.expired), 0)
-    if (!signal.aborted && (await approve(found, records))) yield* purges.purge(sql, { before, signal })
+    if (!signal.aborted && (await approve(found, records)))
+      yield* purges.purge(sql, { before, signal, onUnverified })
   } finally {
     await close()
   }

@@ -1,22 +1,13 @@
 import type { Fragment, Sql } from 'postgres'
-import { type State, system } from '../../src/evidence/chain.ts'
+import { system } from '../../src/evidence/chain.ts'
 import { among, auditAndLog, linksAndLocks } from '../consents/queries.ts'
 import type { BatchLink, ChainRow, StateRow } from '../consents/rows.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 
-/** A deleted record whose personal data is to go. */
-export interface DueRow extends ChainRow, Pick<State, 'accepted' | 'policy_version'> {
-  site_id: string
-  country: string | null
-  region: string | null
-  created_at: Date
-  /** Whether its purge is written, and only more of its history than one statement takes is left. */
-  is_begun: boolean
-}
-
-/** What an earlier audit entry keeps. */
-export interface LeftRow extends Pick<State, 'accepted' | 'policy_version'> {
-  consent_id: string
+/** A deleted record whose personal data is to be purged. */
+export interface DueRow extends Pick<ChainRow, 'id' | 'version'> {
+  /** As text, because a Date has fewer digits and no infinity. */
+  deleted_at: string
 }
 
 export interface PurgeLink extends BatchLink {
@@ -50,32 +41,18 @@ export async function countDue(sql: Sql, accountId: string, before: Date): Promi
   return row?.count ?? 0
 }
 
-/** Those that were deleted first, but for those that are passed over. */
+/** Returns the next records to purge, those deleted first. */
 export function findDue(
   sql: Sql,
   accountId: string,
-  { before, passed }: { readonly before: Date; readonly passed: readonly string[] },
+  { before, after }: { readonly before: Date; readonly after: DueRow | null },
   limit: number,
 ): Promise<DueRow[]> {
   return sql<DueRow[]>`
-    select c.*, 'purged' = (
-      select action from consent_history h
-      where h.account_id = ${accountId} and h.consent_id = c.id and h.version = c.version
-    ) as is_begun
-    from (
-      select id, version, chain_head, updated_at, site_id, country, region, accepted, policy_version, created_at
-      from consents where account_id = ${accountId} and ${isDue(sql, before)}
-        and id <> all (${toArrayLiteral(passed)}::uuid[])
-      order by deleted_at, id limit ${limit}
-    ) c`
-}
-
-/** What a purge leaves of the histories of records, each oldest first. */
-export function findLeft(sql: Sql, accountId: string, ids: readonly string[]): Promise<LeftRow[]> {
-  return sql<LeftRow[]>`
-    select consent_id, accepted, policy_version from consent_history
-    where account_id = ${accountId} and consent_id = any (${toArrayLiteral(ids)}::uuid[])
-    order by consent_id, version`
+    select id, version, deleted_at::text as deleted_at from consents
+    where account_id = ${accountId} and ${isDue(sql, before)}
+      ${after ? sql`and (consents.deleted_at, id) > (${after.deleted_at}::text::timestamptz, ${after.id}::uuid)` : sql``}
+    order by consents.deleted_at, id limit ${limit}`
 }
 
 /**
@@ -117,28 +94,32 @@ export async function purgeRecords(
   return row?.count ?? 0
 }
 
-/** Goes on with a history that is longer than `reach` entries, by as many; whether that was the rest. */
-export async function purgeMore(
+/**
+ * Strips the next `reach` entries of a longer history whose purge is written as `version`, and sets the time of the purge if
+ * these were the last. Returns their number.
+ */
+export async function stripMore(
   sql: Sql,
   accountId: string,
-  { id, version }: ChainRow,
+  { id, version }: Pick<ChainRow, 'id' | 'version'>,
   reach: number,
-): Promise<boolean> {
-  const rows = await sql`
-    with more as (
+): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    with remaining as (
       select version from consent_history
       where account_id = ${accountId} and consent_id = ${id} and version < ${version} and salt is not null
       order by version limit ${reach}
-    ), old as (
+    ), stripped as (
       update consent_history set salt = null, preferences = '{}'
       where account_id = ${accountId} and consent_id = ${id}
-        and version between (select min(version) from more) and (select max(version) from more)
+        and version between (select min(version) from remaining) and (select max(version) from remaining)
+    ), done as (
+      update consents set purged_at = updated_at
+      where account_id = ${accountId} and id = ${id} and version = ${version} and purged_at is null
+        and (select count(*) from remaining) < ${reach}
     )
-    update consents set purged_at = updated_at
-    where account_id = ${accountId} and id = ${id} and purged_at is null
-      and (select count(*) from more) < ${reach}
-    returning id`
-  return rows.length > 0
+    select count(*)::integer as count from remaining`
+  return row?.count ?? 0
 }
 
 /** A site that keeps no record longer than so many days after its last change. */

@@ -1,59 +1,97 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import { type AccountPurge, OperatorError } from '../../src/contract/index.ts'
-import { hashHistory, hashRecord, newSalt, system } from '../../src/evidence/chain.ts'
+import { type AccountPurge, type DatabaseFinding, OperatorError } from '../../src/contract/index.ts'
+import { type ChainEntry, hashHistory, hashRecord, newSalt, system } from '../../src/evidence/chain.ts'
 import type { Job } from '../background-jobs.ts'
 import type { Config } from '../config.ts'
 import { nextLink } from '../consents/service.ts'
+import { dbErrorCode } from '../db/errors.ts'
+import type { StoredRecord } from '../verify/queries.ts'
+import { inspectRecords, maxEntriesPerPurge } from '../verify/records.ts'
 import { day, noId, type Pace, rest } from './pace.ts'
 import { Failures, piecewise } from './piecewise.ts'
-import type { DueRow, LeftRow, PurgeLink } from './queries.ts'
+import type { DueRow, PurgeLink } from './queries.ts'
 import * as queries from './queries.ts'
 import { countExpired, expire } from './retention.ts'
 
-/** Audit entries that one statement strips, of all its records: each may hold 16 KiB of preferences. */
-export const entriesAtOnce = 2000
-
-/** One batch of what is due, as far as one statement takes it. */
-async function purgeBatch(sql: Sql, accountId: string, due: readonly DueRow[]) {
-  const begun = due.find(row => row.is_begun)
-  if (begun) {
-    await queries.purgeMore(sql, accountId, begun, entriesAtOnce)
-    return { purged: 0, isIdle: false }
-  }
-  const links = linksOf(sql, accountId, withinReach(due))
-  const purged = await queries.purgeRecords(sql, accountId, await links, entriesAtOnce)
-  return { purged, isIdle: purged === 0 }
+interface Batch {
+  readonly purged: number
+  /** The first finding of each record that was left. */
+  readonly unverified: readonly DatabaseFinding[]
 }
 
-/** The first of them, up to as many audit entries as one statement strips; a longer history comes alone. */
+/**
+ * Purges records whose history verifies; the others are left as they are, because a purge would destroy the evidence. Nothing
+ * is lost if somebody tampers with a record in between: what the purge strips is gone in any case, and what it leaves is
+ * hashed as it was verified.
+ */
+async function purgeBatch(sql: Sql, accountId: string, due: readonly DueRow[], pace: Pace): Promise<Batch> {
+  const versions = new Map(due.map(({ id, version }) => [id, version]))
+  const records: VerifiedRecord[] = []
+  const unverified = new Map<string, DatabaseFinding>()
+  for await (const { verified, findings } of inspectRecords(sql, accountId, { ids: [...versions.keys()] })) {
+    for (const { id, record, entries } of verified)
+      if (record && record.version === versions.get(id)) records.push({ record, entries })
+    for (const finding of findings)
+      if (!unverified.has(finding.consent_id)) unverified.set(finding.consent_id, finding)
+  }
+  return { purged: await purgeVerified(sql, accountId, records, pace), unverified: [...unverified.values()] }
+}
+
+async function purgeVerified(
+  sql: Sql,
+  accountId: string,
+  records: readonly VerifiedRecord[],
+  pace: Pace,
+): Promise<number> {
+  const long = records.find(({ record }) => record.version > maxEntriesPerPurge)
+  if (long) return await purgeLong(sql, accountId, long, pace)
+  if (records.length === 0) return 0
+  return await queries.purgeRecords(sql, accountId, records.map(purgeLink), maxEntriesPerPurge)
+}
+
+/** Purges a record in several statements, or continues such a purge. Returns 1 if it was begun here. */
+async function purgeLong(sql: Sql, accountId: string, long: VerifiedRecord, pace: Pace): Promise<number> {
+  const { id, version } = long.record
+  const isBegun = long.entries.at(-1)?.action === 'purged'
+  const purged = isBegun
+    ? 0
+    : await queries.purgeRecords(sql, accountId, [purgeLink(long)], maxEntriesPerPurge)
+  if (!isBegun && purged === 0) return 0
+  const purge = { id, version: isBegun ? version : version + 1 }
+  for (let count = maxEntriesPerPurge; count === maxEntriesPerPurge && !pace.signal.aborted; ) {
+    const start = performance.now()
+    count = await queries.stripMore(sql, accountId, purge, maxEntriesPerPurge)
+    await rest(pace, start)
+  }
+  return purged
+}
+
+/** Returns the first of the records, up to as many audit entries as one statement strips; a longer history comes alone. */
 function withinReach(due: readonly DueRow[]): DueRow[] {
   let entries = 0
   return due.filter((row, index) => {
     entries += row.version
-    return index === 0 || entries <= entriesAtOnce
+    return index === 0 || entries <= maxEntriesPerPurge
   })
 }
 
-async function linksOf(sql: Sql, accountId: string, due: readonly DueRow[]): Promise<PurgeLink[]> {
-  const histories = new Map<string, LeftRow[]>(due.map(({ id }) => [id, []]))
-  for (const entry of await queries.findLeft(sql, accountId, [...histories.keys()]))
-    histories.get(entry.consent_id)?.push(entry)
-  return due.map(row => purgeLink(row, histories.get(row.id) ?? []))
+interface VerifiedRecord {
+  readonly record: StoredRecord
+  readonly entries: readonly ChainEntry[]
 }
 
-/** What is left of the record and of its history goes into the entry, for nothing else can vouch for it any more. */
-function purgeLink(row: DueRow, history: readonly LeftRow[]): PurgeLink {
-  const { site_id, country, region, accepted, policy_version } = row
+/** The entry of the purge hashes what is left of the record and of its history: nothing else vouches for it from now on. */
+function purgeLink({ record, entries }: VerifiedRecord): PurgeLink {
+  const { site_id, country, region, accepted, policy_version } = record
   const gone = { consent_id: null, subject_id: null, user_agent: null, ip_network: null }
   const salt = newSalt()
   const recordHash = hashRecord({ site_id, country, region, ...gone }, salt)
   const state = { accepted, policy_version, preferences: {} }
-  const historyHash = hashHistory(history)
+  const historyHash = hashHistory(entries)
   return {
-    ...nextLink(row, system, { action: 'purged', state, recordHash, historyHash }, salt),
+    ...nextLink(record, system, { action: 'purged', state, recordHash, historyHash }, salt),
     recordHash,
-    createdAt: row.created_at,
+    createdAt: record.created_at,
   }
 }
 
@@ -79,15 +117,14 @@ export async function checkClock(sql: Sql): Promise<void> {
 const accountsAtOnce = 100
 const recordsAtOnce = 200
 
-/** How often in a row a batch may find all of its records in other hands before they are left to those. */
-const patience = 20
-
-/** How many of an account's records may fail before the rest of them wait for the next run. */
-const most = 1000
+/** Failed records of an account after which the rest of it waits for the next run. */
+const maxFailures = 1000
 
 export interface PurgeOptions extends Pace {
-  /** Records that were deleted later are kept; all of them where null. */
+  /** Records deleted later are kept; all of them if null. */
   readonly before: Date | null
+  /** Called with a finding of each record that is left because its history does not verify. */
+  readonly onUnverified: (finding: DatabaseFinding) => Promise<void> | void
 }
 
 /** Also what another node's clock, which is ahead, has deleted. */
@@ -121,7 +158,8 @@ export async function countPurge(sql: Sql, before: Date, signal: AbortSignal): P
 /**
  * Deletes what sites do not keep any longer, then purges what is due in every account, in batches of one statement each: it
  * can be stopped, or killed, between and inside any two, and several may be at it. Yields what was done account by account.
- * A record for which that fails is passed over, and told in an OperatorError when all else is done.
+ * A record for which that fails is passed over, and told in an OperatorError when all else is done. One whose history does not
+ * verify is left as it is, and `onUnverified` is told.
  */
 export async function* purge(sql: Sql, options: PurgeOptions): AsyncGenerator<AccountPurge> {
   const { before, signal } = options
@@ -150,29 +188,35 @@ async function* dueAccounts(sql: Sql, before: Date | null): AsyncGenerator<strin
   }
 }
 
-/** Purges what is due in an account; resolves to how many records that was. */
+/**
+ * Purges what is due in an account; returns the number of records. Goes through them once: those that fail, or that another
+ * node is purging, are left to that one or to the next run.
+ */
 async function purgeAccount(
   sql: Sql,
   accountId: string,
   before: Date,
-  { failures, ...pace }: Pace & { readonly failures: Failures },
+  { failures, onUnverified, ...pace }: PurgeOptions & { readonly failures: Failures },
 ): Promise<number> {
   let purged = 0
-  const passed: string[] = []
+  let failed = 0
   const onBad = (id: string, error: unknown) => {
     failures.note(`the record ${id} of the account ${accountId}`, error)
-    passed.push(id)
+    failed += 1
   }
   try {
-    for (let idle = 0; idle < patience && passed.length < most && !pace.signal.aborted; ) {
+    for (let after: DueRow | null = null; failed < maxFailures && !pace.signal.aborted; ) {
       const start = performance.now()
-      const due = await queries.findDue(sql, accountId, { before, passed }, recordsAtOnce)
-      if (due.length === 0) break
-      const done = await piecewise(due, rows => purgeBatch(sql, accountId, rows), onBad)
-      purged += done.reduce((sum, batch) => sum + batch.purged, 0)
-      const isIdle = done.every(batch => batch.isIdle)
-      idle = isIdle ? idle + 1 : 0
-      if (isIdle) await delay(50 * Math.random()) // others are at every one of them
+      const due: DueRow[] = withinReach(
+        await queries.findDue(sql, accountId, { before, after }, recordsAtOnce),
+      )
+      after = due.at(-1) ?? null
+      if (!after) break
+      const batches = await piecewise(due, rows => purgeBatch(sql, accountId, rows, pace), onBad)
+      for (const batch of batches) {
+        purged += batch.purged
+        for (const finding of batch.unverified) await onUnverified(finding)
+      }
       await rest(pace, start)
     }
   } catch (error) {
@@ -181,19 +225,38 @@ async function purgeAccount(
   return purged
 }
 
+/** Records that one line of the log names. */
+const maxNamed = 100
+
 /**
- * Deletes what sites do not keep any longer, and purges what was deleted so many days ago: within a minute where that is
- * to be at once, and nothing where it is never to be.
+ * Deletes what sites do not keep any longer, and purges what was deleted `purgeAfterDays` ago: every minute if that is 0,
+ * else hourly; purges nothing if it is null. Throws an OperatorError that names the records whose history does not verify.
  */
 export function purgeJob(sql: Sql, { purgeAfterDays: days }: Pick<Config, 'purgeAfterDays'>): Job {
   const run = async (signal: AbortSignal) => {
     const done = { deleted: 0, purged: 0 }
+    const unverified: (string | null)[] = []
+    const onUnverified = ({ consent_id }: DatabaseFinding) => void unverified.push(consent_id)
     const before = days === null ? null : purgeBefore(days)
-    for await (const { expired, purged } of purge(sql, { before, signal, isModest: true })) {
-      done.deleted += expired
-      done.purged += purged
+    let failure: unknown
+    try {
+      for await (const account of purge(sql, { before, signal, onUnverified, isModest: true })) {
+        done.deleted += account.expired
+        done.purged += account.purged
+      }
+    } catch (error) {
+      failure = error
     }
+    if (unverified.length > 0) throw new OperatorError(unverifiedMessage(unverified, done.purged, failure))
+    if (failure) throw failure
     return done.deleted + done.purged > 0 ? done : null
   }
   return { name: 'purging', every: days === 0 ? minute : 60 * minute, run }
+}
+
+function unverifiedMessage(ids: readonly (string | null)[], purged: number, failure: unknown): string {
+  const more = ids.length > maxNamed ? `, and ${ids.length - maxNamed} more` : ''
+  const named = ids.slice(0, maxNamed).join(', ') + more
+  const also = failure ? `; ${dbErrorCode(failure) ?? (failure as Error).message}` : ''
+  return `purged ${purged} records, and left ${ids.length} whose history does not verify: ${named}${also}`
 }

@@ -1,8 +1,9 @@
 import type { Sql } from 'postgres'
 import type { Identity, State } from '../../src/evidence/chain.ts'
+import { toArrayLiteral } from '../db/fragments.ts'
 import { type CheckpointRow, checkpointColumns } from '../evidence/queries.ts'
 
-/** A record under the names that `listPieces` gives its columns; all of them null where there is none. */
+/** A record under the names that `listVersions` gives its columns; all of them null where there is none. */
 type RecordColumns = {
   [Name in keyof StoredRecord as `r_${Name}`]: StoredRecord[Name] | null
 }
@@ -18,7 +19,7 @@ export interface StoredRecord extends Identity, State {
   readonly updated_at: Date
   readonly deleted_at: Date | null
   readonly purged_at: Date | null
-  /** As in PieceRow. */
+  /** As in VersionRow. */
   readonly digits: string | null
 }
 
@@ -26,7 +27,7 @@ export interface StoredRecord extends Identity, State {
  * One version of a record: its entry, and the hash that the log has of it. Null where they are missing, and in any column of
  * which somebody has taken that none may be null.
  */
-export interface PieceRow extends State, RecordColumns {
+export interface VersionRow extends State, RecordColumns {
   readonly record_id: string | null
   /** Null where the record has neither history nor log. */
   readonly version: number | null
@@ -82,65 +83,88 @@ export async function findNextAccount(sql: Sql, after: string | null): Promise<s
   return row?.account_id
 }
 
-/** The ids of the records that are read together: none of them when it is unbounded. */
-export interface Range {
-  readonly above?: string | null
-  readonly from?: string
-  readonly upTo: string | null
+/** A place in the order of an account's audit entries. */
+export interface Position {
+  readonly id: string
+  readonly version: number
 }
 
-/** Where the records after an id are cut, so that no table has many more than `size` rows of them; null for nowhere. */
-export async function findCut(
+export interface Range {
+  readonly after?: Position | null
+  /** The last record's id; null for all. */
+  readonly upTo?: string | null
+  /** These records alone. */
+  readonly ids?: readonly string[]
+}
+
+/** Position at which the rows after `after` reach `size` in one of the three tables; null if none has so many. */
+export async function findPageEnd(
   sql: Sql,
   accountId: string,
-  above: string | null,
+  range: Range,
   size: number,
-): Promise<string | null> {
-  const [row] = await sql<{ cut: string | null }[]>`
-    select least(
-      (select id from consents where account_id = ${accountId} ${above === null ? sql`` : sql`and id > ${above}`}
-        order by id offset ${size} limit 1),
-      (select consent_id from consent_history
-        where account_id = ${accountId} ${above === null ? sql`` : sql`and consent_id > ${above}`}
-        order by consent_id, version offset ${size} limit 1),
-      (select consent_id from log_entries
-        where account_id = ${accountId} ${above === null ? sql`` : sql`and consent_id > ${above}`}
-        order by consent_id, version offset ${size} limit 1)
-    ) as cut`
-  return row?.cut ?? null
+): Promise<Position | null> {
+  const entries = (table: string) => sql`(
+    select consent_id as id, version from ${sql(table)}
+    where ${within(sql, accountId, range, null)} and version is not null
+    order by consent_id, version offset ${size} limit 1)`
+  const [end] = await sql<Position[]>`
+    select id, version from (
+      (select id, 0 as version from consents where ${recordsWithin(sql, accountId, range, null)}
+        order by id offset ${size} limit 1)
+      union all ${entries('consent_history')} union all ${entries('log_entries')}
+    ) as ends where id is not null order by id, version limit 1`
+  return end ?? null
+}
+
+function recordsWithin(sql: Sql, accountId: string, { after, upTo, ids }: Range, end: Position | null) {
+  return sql`account_id = ${accountId}
+    ${after ? sql`and id >= ${after.id}` : sql``}
+    ${end ? sql`and id <= ${end.id}` : sql``}
+    ${upTo ? sql`and id <= ${upTo}` : sql``}
+    ${ids ? sql`and id = any (${toArrayLiteral(ids)}::uuid[])` : sql``}`
+}
+
+function within(sql: Sql, accountId: string, { after, upTo, ids }: Range, end: Position | null) {
+  return sql`account_id = ${accountId}
+    ${after ? sql`and (consent_id, version) > (${after.id}::uuid, ${after.version}::integer)` : sql``}
+    ${end ? sql`and (consent_id, version) <= (${end.id}::uuid, ${end.version}::integer)` : sql``}
+    ${upTo ? sql`and consent_id <= ${upTo}` : sql``}
+    ${ids ? sql`and consent_id = any (${toArrayLiteral(ids)}::uuid[])` : sql``}`
 }
 
 /**
- * Records with their history and its log: a row for each version of each, in their order, and whichever of the three is
- * missing is null. One statement, and so of one moment.
+ * Returns one page of records with their history and its log: a row for each version, in order; whichever of the three is
+ * missing is null. It is one statement, so all of a page is of the same moment.
  */
-export function listPieces(sql: Sql, accountId: string, range: Range): Promise<PieceRow[]> {
-  const within = (column: 'id' | 'consent_id') => sql`
-    account_id = ${accountId}
-      ${range.above ? sql`and ${sql(column)} > ${range.above}` : sql``}
-      ${range.from ? sql`and ${sql(column)} >= ${range.from}` : sql``}
-      ${range.upTo === null ? sql`` : sql`and ${sql(column)} <= ${range.upTo}`}`
+export function listVersions(
+  sql: Sql,
+  accountId: string,
+  range: Range,
+  end: Position | null,
+): Promise<VersionRow[]> {
+  const entries = within(sql, accountId, range, end)
   const digits = sql`case when preferences::text ~ '[0-9.]{16}' then preferences::text end as digits`
-  return sql<PieceRow[]>`
-    with c as (select *, ${digits} from consents where ${within('id')}),
-      h as (select *, ${digits} from consent_history where ${within('consent_id')}),
-      l as (select consent_id, version, hash from log_entries where ${within('consent_id')}),
-      e as (
+  return sql<VersionRow[]>`
+    with records as (select *, ${digits} from consents where ${recordsWithin(sql, accountId, range, end)}),
+      history as (select *, ${digits} from consent_history where ${entries}),
+      log as (select consent_id, version, hash from log_entries where ${entries}),
+      versions as (
         select coalesce(h.consent_id, l.consent_id) as consent_id, coalesce(h.version, l.version) as version,
           h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id, h.created_at, h.salt,
           h.payload_hash, h.hash, h.digits, l.hash as logged
-        from h full join l on l.consent_id = h.consent_id and l.version = h.version)
-    select coalesce(c.id, e.consent_id) as record_id, e.version, e.action, e.accepted, e.preferences, e.policy_version,
-      e.changed_by, e.actor_id, e.created_at, e.salt, e.payload_hash, e.hash, e.digits, e.logged,
-      c.id as r_id, s.id as r_site, c.site_id as r_site_id, c.consent_id as r_consent_id, c.subject_id as r_subject_id,
-      c.country as r_country, c.region as r_region, c.user_agent as r_user_agent, c.ip_network as r_ip_network,
-      c.accepted as r_accepted, c.preferences as r_preferences, c.policy_version as r_policy_version,
-      c.version as r_version, c.record_hash as r_record_hash, c.chain_head as r_chain_head,
-      c.created_at as r_created_at, c.updated_at as r_updated_at, c.deleted_at as r_deleted_at,
-      c.purged_at as r_purged_at, c.digits as r_digits
-    from c full join e on e.consent_id = c.id
-      left join sites s on s.account_id = ${accountId} and s.id = c.site_id
-    order by record_id, e.version`
+        from history h full join log l on l.consent_id = h.consent_id and l.version = h.version)
+    select coalesce(r.id, v.consent_id) as record_id, v.version, v.action, v.accepted, v.preferences, v.policy_version,
+      v.changed_by, v.actor_id, v.created_at, v.salt, v.payload_hash, v.hash, v.digits, v.logged,
+      r.id as r_id, s.id as r_site, r.site_id as r_site_id, r.consent_id as r_consent_id, r.subject_id as r_subject_id,
+      r.country as r_country, r.region as r_region, r.user_agent as r_user_agent, r.ip_network as r_ip_network,
+      r.accepted as r_accepted, r.preferences as r_preferences, r.policy_version as r_policy_version,
+      r.version as r_version, r.record_hash as r_record_hash, r.chain_head as r_chain_head,
+      r.created_at as r_created_at, r.updated_at as r_updated_at, r.deleted_at as r_deleted_at,
+      r.purged_at as r_purged_at, r.digits as r_digits
+    from records r full join versions v on v.consent_id = r.id
+      left join sites s on s.account_id = ${accountId} and s.id = r.site_id
+    order by record_id, v.version`
 }
 
 /** Leaves of an account's log from a place on, below another one. */

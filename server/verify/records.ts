@@ -2,44 +2,56 @@ import type { Sql } from 'postgres'
 import type { DatabaseFinding, Inspected } from '../../src/contract/index.ts'
 import { parseExactJson } from '../../src/contract/json.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
-import type { ChainEntry } from '../../src/evidence/chain.ts'
+import { type ChainEntry, dropVerified } from '../../src/evidence/chain.ts'
 import { type Finding, verifyHistory } from '../../src/evidence/history.ts'
 import { withRetry } from '../db/errors.ts'
 import { firstIdAt, lastIdAt, readInstant } from '../ids.ts'
-import { entriesAtOnce } from '../purge/service.ts'
 import {
-  findCut,
-  listPieces,
-  type PieceRow,
+  findPageEnd,
+  listVersions,
+  type Position,
   type Range,
   recordColumns,
   type StoredRecord,
+  type VersionRow,
 } from './queries.ts'
 
-/** All that a database holds of one record. */
-interface Stored {
+/**
+ * A purge of a longer history takes several statements: each strips as many entries, which may hold 16 KiB of preferences
+ * each. Its time is set by the last of them.
+ */
+export const maxEntriesPerPurge = 2000
+
+/** Everything that the database holds of one record. */
+export interface Stored {
   readonly id: string
-  readonly record: StoredRecord | null
-  readonly entries: readonly ChainEntry[]
-  /** The hashes that the log has, by their versions. */
-  readonly log: ReadonlyMap<number, Buffer>
-  /** The versions whose preferences have a number that is read as another one; null for those of the record itself. */
-  readonly inexact: readonly (number | null)[]
+  /** As of the last page that was read of it, so that it goes with the last entry. */
+  record: StoredRecord | null
+  /** True if the record was purged when the first page of it was read. */
+  readonly isPurged: boolean
+  /** Oldest first. The preferences of verified ones are dropped, because a history may be longer than memory. */
+  readonly entries: ChainEntry[]
+  /** The hashes that the log has, by version. */
+  readonly log: Map<number, Buffer>
+  /** Versions whose preferences have a number that JavaScript reads as another; null for those of the record itself. */
+  readonly inexact: (number | null)[]
 }
 
-/** Gathers the rows of one record. */
-function storedOf(id: string, pieces: readonly PieceRow[]): Stored {
-  const log = new Map<number, Buffer>()
-  const entries: ChainEntry[] = []
-  const inexact: (number | null)[] = pieces[0] && !isExact(pieces[0].r_digits) ? [null] : []
-  for (const piece of pieces) {
-    if (piece.version === null) continue
-    if (!isExact(piece.digits)) inexact.push(piece.version)
-    if (piece.logged) log.set(piece.version, piece.logged)
-    if (piece.hash) entries.push(entryOf(piece, piece.version, piece.hash))
-  }
-  const [first] = pieces
-  return { id, record: first && first.r_id !== null ? recordOf(first) : null, entries, log, inexact }
+function newStored(row: VersionRow, id: string): Stored {
+  const inexact = isExact(row.r_digits) ? [] : [null]
+  return { id, record: null, isPurged: row.r_purged_at !== null, entries: [], log: new Map(), inexact }
+}
+
+function add(stored: Stored, row: VersionRow): void {
+  if (row.r_id !== null) stored.record = recordOf(row)
+  if (row.version === null) return
+  if (!isExact(row.digits)) stored.inexact.push(row.version)
+  if (row.logged) stored.log.set(row.version, row.logged)
+  if (!row.hash) return
+  const { entries } = stored
+  const previous = entries.at(-1)
+  if (previous && entries.length > 1) entries[entries.length - 1] = dropVerified(previous)
+  entries.push(entryOf(row, row.version, row.hash))
 }
 
 /** Whether JSON is read as it is written: PostgreSQL keeps more digits than JavaScript, which would not see them. */
@@ -54,34 +66,34 @@ function isExact(json: string | null): boolean {
 }
 
 /** An entry, with nothing in place of what may not be missing: that has no hash that fits, and is told for that. */
-function entryOf(piece: PieceRow, version: number, hash: Buffer): ChainEntry {
-  const { accepted, preferences, policy_version, salt } = piece
+function entryOf(row: VersionRow, version: number, hash: Buffer): ChainEntry {
+  const { accepted, preferences, policy_version, salt } = row
   return {
     version,
-    action: piece.action ?? '',
+    action: row.action ?? '',
     accepted,
     preferences,
     policy_version,
-    actor: { kind: piece.changed_by ?? '', id: piece.actor_id },
-    at: piece.created_at ?? new Date(Number.NaN),
+    actor: { kind: row.changed_by ?? '', id: row.actor_id },
+    at: row.created_at ?? new Date(Number.NaN),
     salt,
-    payloadHash: piece.payload_hash ?? Buffer.alloc(0),
+    payloadHash: row.payload_hash ?? Buffer.alloc(0),
     hash,
   }
 }
 
-function recordOf(piece: PieceRow): StoredRecord {
+function recordOf(row: VersionRow): StoredRecord {
   const record: Record<string, unknown> = {}
-  for (const name of recordColumns) record[name] = piece[`r_${name}`]
+  for (const name of recordColumns) record[name] = row[`r_${name}`]
   record['chain_head'] ??= Buffer.alloc(0)
   return record as unknown as StoredRecord
 }
 
 /** Verifies a record against its history, and that against the log; nothing is found where all is as it was written. */
-function verifyStored({ id, record, entries, log, inexact }: Stored): Finding[] {
+function verifyStored({ id, record, isPurged, entries, log, inexact }: Stored): Finding[] {
   if (entries.length === 0 || !record) return [ofAbsence({ record, entries, log })]
   const { record_hash: recordHash, ...identity } = record
-  const chain = verifyHistory({ id, recordHash, identity, isPurged: record.purged_at !== null }, entries)
+  const chain = verifyHistory({ id, recordHash, identity, isPurged }, entries)
   const numbers = inexact.map((version): Finding => ({ version, problem: 'changed', detail: inexactly }))
   const isTold = new Set(chain.map(({ version }) => version))
   const logged = ofLog(entries, log).filter(({ version }) => !isTold.has(version))
@@ -166,7 +178,7 @@ function ofRow(record: StoredRecord, entries: readonly ChainEntry[]): Finding[] 
 
 /** A purge of so many entries is not done in one statement; its time is set when it is through. */
 function isPurging({ purged_at }: StoredRecord, last: ChainEntry): boolean {
-  return last.action === 'purged' && last.version > entriesAtOnce && purged_at === null
+  return last.action === 'purged' && last.version > maxEntriesPerPurge && purged_at === null
 }
 
 /** Two JSON values alike; a number that is none in JSON is like no other. */
@@ -178,81 +190,121 @@ function isSame(one: unknown, other: unknown): boolean {
   }
 }
 
-/** About how many rows of each table are read in one statement. */
-const batch = 1000
+/** Rows of each table that are read in one statement. */
+const rowsPerPage = 1000
 
-/** What both parts of the work are given. */
+/** Input of both halves of the verification. */
 export interface Work {
   readonly sql: Sql
   readonly signal: AbortSignal
   readonly inspected: Inspected
 }
 
-/** Tries a read again where the database was away for a moment. */
+/** Retries a read if the database was unavailable for a moment. */
 export function reading<T>(read: () => Promise<T>): Promise<T> {
   return withRetry(read, { isIdempotent: true, budgetMs: 10_000, onRetry: () => {} })
 }
 
 /**
- * Verifies every record of an account, and yields what is found of a batch of them. Records that are made after its
- * beginning are passed over: it would never end where they are made faster than it reads.
+ * Verifies every record of an account and yields the findings. Records created while it runs are skipped: it would never end
+ * if they were created faster than it reads.
  */
 export async function* verifyRecords(
   { sql, signal, inspected }: Work,
   accountId: string,
-): AsyncGenerator<DatabaseFinding[]> {
-  const beginning = firstIdAt(Date.now())
-  let next = readBatch(sql, accountId, null)
-  for (;;) {
-    const { records, upTo } = await next
-    signal.throwIfAborted()
-    if (upTo !== null)
-      next = readBatch(sql, accountId, upTo > beginning ? later(upTo, lastIdAt(Date.now())) : upTo)
-    next.catch(() => {}) // thrown where it is waited for, if anybody still does
-    const findings: DatabaseFinding[] = []
-    for (const stored of records) {
-      inspected.records += stored.record ? 1 : 0
-      inspected.entries += stored.entries.length
-      if (findingsOf(stored).length > 0) findings.push(...(await accuse(sql, accountId, stored.id)))
+): AsyncGenerator<readonly DatabaseFinding[]> {
+  async function* verifyRange(range: Range) {
+    for await (const { records, findings } of inspectRecords(sql, accountId, range)) {
+      signal.throwIfAborted()
+      for (const { record, entries } of records) {
+        inspected.records += record ? 1 : 0
+        inspected.entries += entries.length
+      }
+      if (findings.length > 0) yield findings
     }
-    if (findings.length > 0) yield findings
-    if (upTo === null) return
+  }
+  yield* verifyRange({ upTo: firstIdAt(Date.now()) })
+  yield* verifyRange({ after: { id: lastIdAt(Date.now()), version: maxVersion } }) // ids of the future
+}
+
+/** PostgreSQL's largest integer. */
+const maxVersion = 2 ** 31 - 1
+
+interface InspectedPage {
+  readonly records: readonly Stored[]
+  /** Those of which nothing was found. */
+  readonly verified: readonly Stored[]
+  readonly findings: readonly RecordFinding[]
+}
+
+interface RecordFinding extends DatabaseFinding {
+  readonly consent_id: string
+}
+
+/**
+ * Verifies records page by page. A record is read again before anything is said of it, because it may have been written
+ * between two pages.
+ */
+export async function* inspectRecords(
+  sql: Sql,
+  accountId: string,
+  range: Range,
+): AsyncGenerator<InspectedPage> {
+  for await (const records of readRecords(sql, accountId, range)) {
+    const verified = records.filter(stored => inspect(stored).length === 0)
+    const findings: RecordFinding[] = []
+    if (verified.length < records.length) {
+      const isVerified = new Set(verified)
+      const ids = records.filter(stored => !isVerified.has(stored)).map(({ id }) => id)
+      for await (const again of readRecords(sql, accountId, { ids })) {
+        for (const stored of again) {
+          for (const finding of inspect(stored))
+            findings.push({ account_id: accountId, consent_id: stored.id, ...finding })
+        }
+      }
+    }
+    yield { records, verified, findings }
   }
 }
 
-function later(one: string, other: string): string {
-  return one > other ? one : other
-}
-
-async function readBatch(sql: Sql, accountId: string, above: string | null) {
-  const upTo = await reading(() => findCut(sql, accountId, above, batch))
-  return { upTo, records: await readRecords(sql, accountId, { above, upTo }) }
-}
-
-/** Reads a record once more before anything is said of it. */
-async function accuse(sql: Sql, accountId: string, id: string): Promise<DatabaseFinding[]> {
-  const [stored] = await readRecords(sql, accountId, { from: id, upTo: id })
-  const findings = stored ? findingsOf(stored) : []
-  return findings.map(finding => ({ account_id: accountId, consent_id: id, ...finding }))
-}
-
-/** What is found of a record. Whatever somebody has put into it, the ones behind it are looked at too. */
-function findingsOf(stored: Stored): Finding[] {
+/** Whatever somebody has written into a record, the ones after it are verified too. */
+function inspect(stored: Stored): Finding[] {
   try {
     return verifyStored(stored)
   } catch {
-    return [{ version: null, problem: 'changed', detail: 'it has values that the service writes nowhere' }]
+    return [{ version: null, problem: 'changed', detail: 'it has values that the service never writes' }]
   }
 }
 
-async function readRecords(sql: Sql, accountId: string, range: Range): Promise<Stored[]> {
-  const pieces = await reading(() => listPieces(sql, accountId, range))
-  const groups = new Map<string, PieceRow[]>()
-  for (const piece of pieces) {
-    if (piece.record_id === null) continue // of no record; where it was taken from one, that one is told
-    const group = groups.get(piece.record_id)
-    if (group) group.push(piece)
-    else groups.set(piece.record_id, [piece])
+/** Reads records in the order of their ids, one page ahead of the consumer. A record comes with the page that completes it. */
+async function* readRecords(sql: Sql, accountId: string, range: Range): AsyncGenerator<Stored[]> {
+  let page = readPage(sql, accountId, range)
+  let records: Stored[] = []
+  for (;;) {
+    const { rows, end } = await page
+    if (end) page = readPage(sql, accountId, { ...range, after: end })
+    page.catch(() => {}) // thrown when it is awaited
+    for (const row of rows) {
+      if (row.record_id === null) continue // belongs to no record; the record that it was taken from is reported
+      let stored = records.at(-1)
+      if (stored?.id !== row.record_id) {
+        stored = newStored(row, row.record_id)
+        records.push(stored)
+      }
+      add(stored, row)
+    }
+    const incomplete = end ? records.splice(-1) : []
+    if (records.length > 0) yield records
+    if (!end) return
+    records = incomplete
   }
-  return [...groups].map(([id, group]) => storedOf(id, group))
+}
+
+async function readPage(
+  sql: Sql,
+  accountId: string,
+  range: Range,
+): Promise<{ rows: VersionRow[]; end: Position | null }> {
+  const end = await reading(() => findPageEnd(sql, accountId, range, rowsPerPage))
+  return { end, rows: await reading(() => listVersions(sql, accountId, range, end)) }
 }

@@ -19,7 +19,7 @@ export interface Scope {
 export async function* verifyAll(
   work: Work,
   { account, kept, records }: Scope,
-): AsyncGenerator<DatabaseFinding[]> {
+): AsyncGenerator<readonly DatabaseFinding[]> {
   const { keys, unreadable } = await reading(() => readKeys(work.sql))
   if (records && account === undefined && unreadable.length > 0) yield unreadable.map(ofKey)
   const left = keptByAccount(kept, account)

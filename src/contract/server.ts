@@ -123,6 +123,8 @@ export interface PurgeOrder {
   readonly olderThan?: number | undefined
   /** Told what there is to do, and to how many records, before anything is done; nothing is where it says no. */
   readonly approve: (found: readonly AccountPurge[], records: number) => Promise<boolean>
+  /** Called with a finding of each record that is left because its history does not verify. */
+  readonly onUnverified: (finding: DatabaseFinding) => Promise<void>
   /** Ends it after the batch it is at. */
   readonly signal: AbortSignal
 }

@@ -157,6 +157,17 @@ export interface ChainEntry extends State {
   readonly salt: Buffer | null
   readonly payloadHash: Buffer
   readonly hash: Buffer
+  /** True if the payload hash was verified, and the preferences dropped since. */
+  readonly isPayloadVerified?: boolean
+}
+
+/**
+ * Drops the preferences of an entry that fits its payload hash. Only for entries whose payload is the state alone: neither the
+ * first nor that of a purge.
+ */
+export function dropVerified(entry: ChainEntry): ChainEntry {
+  if (entry.action === 'purged' || !payloadOf(entry)?.equals(entry.payloadHash)) return entry
+  return { ...entry, preferences: {}, isPayloadVerified: true }
 }
 
 /** The hash that an entry should have behind another one; empty where its time or version can have none. */
@@ -170,11 +181,11 @@ export function hashOf(id: string, entry: ChainEntry, previous: Buffer | null, p
 /** The hash that its payload should have; null where it cannot be worked out. */
 export function payloadOf(
   entry: ChainEntry,
-  extra: { recordHash: Buffer | undefined; historyHash: Buffer | undefined },
+  { recordHash, historyHash }: { recordHash?: Buffer | undefined; historyHash?: Buffer | undefined } = {},
 ): Buffer | null {
   if (entry.salt === null) return null
+  if (entry.isPayloadVerified) return entry.payloadHash
   try {
-    const { recordHash, historyHash } = extra
     return hashPayload(entry, entry.salt, {
       ...(recordHash && { recordHash }),
       ...(historyHash && { historyHash }),

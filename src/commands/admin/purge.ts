@@ -12,7 +12,7 @@ import { addDatabaseFlags, databaseOptions, serverHost } from '../../cli/databas
 import { formatCount } from '../../cli/messages.ts'
 import { many } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
-import type { AccountPurge } from '../../contract/server.ts'
+import type { AccountPurge, DatabaseFinding } from '../../contract/server.ts'
 import { type CliError, exit } from '../../errors/errors.ts'
 import type { View } from '../../output/index.ts'
 
@@ -56,6 +56,9 @@ Then, of every record that was deleted so long ago, in all accounts, the subject
 agent and the preferences go for good, from the record and from its history. What stays is what was accepted,
 when and by whom, and an entry that says it was purged; the chain of the history is still whole.
 
+A record whose history does not verify is left as it is and named on stderr, because a purge would destroy the
+evidence; the exit code is then 8. See consentctl admin verify. --dry-run and --confirm count such records too.
+
 It works beside a running server and other purges. Ctrl-C ends it after the records it is at; run it again to
 go on. With --older-than 0 everything goes that is deleted.
 
@@ -64,18 +67,21 @@ Examples:
   $ consentctl admin purge --older-than 7 --yes`,
     )
     .action(
-      action(ctx, Options, purgeView, async (_, options) =>
-        many(purgeView, purged(ctx, options), {
+      action(ctx, Options, purgeView, async (_, options) => {
+        const unverified = { records: 0 }
+        const code = () => (unverified.records > 0 ? exit.partial : exit.done)
+        return many(purgeView, purged(ctx, options, unverified), {
           mutates: true,
-          exit: () => (ctx.interruption.aborted ? (ctx.interruption.reason as CliError).exit : exit.done),
-        }),
-      ),
+          exit: () => (ctx.interruption.aborted ? (ctx.interruption.reason as CliError).exit : code()),
+        })
+      }),
     )
 }
 
 async function* purged(
   ctx: Context,
   { databaseUrl, dataDir, olderThan, dryRun, ...sure }: PurgeOptions,
+  unverified: { records: number },
 ): AsyncGenerator<readonly AccountPurge[]> {
   const asks = !dryRun && mustPrompt(ctx, sure, { action: 'purge' })
   let rehearsed: readonly AccountPurge[] = []
@@ -85,7 +91,11 @@ async function* purged(
     return !dryRun
   }
   const { purge } = await ctx.loadServer()
-  const order = { olderThan, approve, signal: ctx.interruption }
+  const onUnverified = async ({ account_id, consent_id, detail }: DatabaseFinding) => {
+    unverified.records += 1
+    await ctx.warn(`left the record ${consent_id} of the account ${account_id}: ${detail}`)
+  }
+  const order = { olderThan, approve, onUnverified, signal: ctx.interruption }
   const done = { expired: 0, purged: 0 }
   for await (const account of purge({ databaseUrl, dataDir }, order, serverHost(ctx))) {
     done.expired += account.expired
@@ -101,6 +111,10 @@ async function* purged(
   }
   if (done.expired > 0) await ctx.say(`deleted ${formatCount(done.expired)} that no site keeps so long`)
   await ctx.say(`purged ${formatCount(done.purged)}`)
+  if (unverified.records > 0)
+    await ctx.warn(
+      `left ${formatCount(unverified.records)} whose history does not verify: see consentctl admin verify`,
+    )
   if (ctx.interruption.aborted) await ctx.warn('interrupted; run it again to purge the rest')
 }
 

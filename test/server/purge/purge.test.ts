@@ -161,14 +161,16 @@ describe('a purge', () => {
     await insertChains(service.sql, other, { records: 2, entries: 2 })
     await service.sql`update sites set retention_days = 10 where id = ${one.siteId}`
     const bad = [ids[150] ?? '', ids[303] ?? '']
-    for (const id of bad) {
-      await service.sql`
-        insert into log_entries (account_id, consent_id, version, hash)
-        values (${one.accountId}, ${id}, 3, ${Buffer.alloc(32)})`
-    }
+    const [unpurgeable, undeletable] = bad
+    await service.sql`
+      insert into log_entries (account_id, consent_id, version, hash)
+      values (${one.accountId}, ${undeletable ?? ''}, 3, ${Buffer.alloc(32)})`
+    await service.sql.unsafe(`alter table consents add constraint unpurgeable
+      check (purged_at is null or id <> '${unpurgeable}')`)
     const done: unknown[] = []
+    const options = { before: purgeBefore(0), signal: never, onUnverified: () => expect.unreachable() }
     const run = async () => {
-      for await (const own of purge(service.sql, { before: purgeBefore(0), signal: never })) done.push(own)
+      for await (const own of purge(service.sql, options)) done.push(own)
     }
     await expect(run()).rejects.toThrow(
       `the record ${bad[1]} of the account ${one.accountId}: 23505; and 1 more`,
@@ -180,6 +182,7 @@ describe('a purge', () => {
     const left = await service.sql<{ id: string }[]>`
       select id from consents where account_id = ${one.accountId} and purged_at is null order by id`
     expect(left.map(({ id }) => id).sort()).toEqual([...bad].sort())
+    await service.sql`alter table consents drop constraint unpurgeable`
     await service.sql`delete from log_entries where account_id = ${one.accountId} and version = 3 and hash = ${Buffer.alloc(32)}`
     expect(await purgeNow(service.sql)).toEqual(new Map([[one.accountId, 2]]))
     expect(await brokenChains(service.sql, one.accountId)).toEqual([])
@@ -194,8 +197,12 @@ describe('a purge', () => {
       stop.abort()
     })()
     const counts: number[] = []
-    for await (const { purged } of purge(service.sql, { before: purgeBefore(0), signal: stop.signal }))
-      counts.push(purged)
+    const options = {
+      before: purgeBefore(0),
+      signal: stop.signal,
+      onUnverified: () => expect.unreachable(),
+    }
+    for await (const { purged } of purge(service.sql, options)) counts.push(purged)
     await watching
     expect(counts).toEqual([expect.any(Number)])
     const [first = 0] = counts

@@ -1,15 +1,26 @@
 import type { Sql } from 'postgres'
+import { expect } from 'vitest'
 import type { EntryRow } from '../../../server/consents/rows.ts'
 import { purge, purgeBefore } from '../../../server/purge/service.ts'
+import type { DatabaseFinding } from '../../../src/contract/index.ts'
 import { ofChain, type Stored } from '../../e2e/check.ts'
 import { groupBy } from '../../e2e/reading.ts'
 
-/** Purges whatever was deleted so many days ago; resolves to how many records that was, by account. */
+/** Purges what was deleted so many days ago, and expects every history to verify. Returns the records by account. */
 export async function purgeNow(sql: Sql, days = 0): Promise<Map<string, number>> {
-  const counts = new Map<string, number>()
-  const options = { before: purgeBefore(days), signal: new AbortController().signal }
-  for await (const { account_id, purged } of purge(sql, options)) counts.set(account_id, purged)
+  const { counts, unverified } = await purgeVerified(sql, days)
+  expect(unverified).toEqual([])
   return counts
+}
+
+/** Purges, and also returns the findings of the records that were left. */
+export async function purgeVerified(sql: Sql, days = 0) {
+  const counts = new Map<string, number>()
+  const unverified: DatabaseFinding[] = []
+  const onUnverified = (finding: DatabaseFinding) => void unverified.push(finding)
+  const options = { before: purgeBefore(days), signal: new AbortController().signal, onUnverified }
+  for await (const { account_id, purged } of purge(sql, options)) counts.set(account_id, purged)
+  return { counts, unverified }
 }
 
 /** What is wrong with the chains of an account, a sentence each. */

@@ -26,6 +26,7 @@ async function run(days: number | null, sql = service.sql): Promise<AccountPurge
   for await (const account of purge(sql, {
     before: days === null ? null : purgeBefore(days),
     signal,
+    onUnverified: () => expect.unreachable(),
   }))
     if (account.account_id === owner.accountId) done.push(account)
   return done

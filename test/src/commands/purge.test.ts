@@ -87,6 +87,22 @@ describe('admin purge', () => {
     expect(loadServer).not.toHaveBeenCalled()
   })
 
+  it('names the records that are left because their history does not verify, and ends with 8', async () => {
+    const purge = async function* (_: DatabaseOptions, { approve, onUnverified }: PurgeOrder) {
+      await approve(accounts, 6)
+      const finding = { version: null, problem: 'lost', detail: 'its history is missing' } as const
+      await onUnverified({ account_id: uuid(1), consent_id: uuid(9), ...finding })
+      yield* accounts
+    }
+    const loadServer = async () => ({ purge }) as unknown as ServerModule
+    const { code, stdout, stderr } = await run(['admin', 'purge', '--yes', '-q'], { loadServer })
+    expect({ code, stdout }).toEqual({ code: 8, stdout: `${uuid(1)}\n${uuid(2)}\n` })
+    expect(stderr).toBe(
+      `left the record ${uuid(9)} of the account ${uuid(1)}: its history is missing\n` +
+        'left 1 record whose history does not verify: see consentctl admin verify\n',
+    )
+  })
+
   it('asks nothing where there is nothing to purge', async () => {
     const { command } = setup([])
     const { code, stderr } = await command([], { tty: terminal, stdin: '' })
