@@ -1,0 +1,58 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** An HTTP proxy before an instance that can keep a client from ever ending: it holds its requests. */
+export interface HoldingProxy {
+  readonly url: string
+  /**
+   * Lets so many POST requests through, and holds all after them until `release`; resolves when it holds one. With
+   * `isAnswerLost` the instance gets those that are held, and only the answers are held.
+   */
+  hold(after: number, isAnswerLost: boolean): Promise<void>
+  /** Drops what is held, and lets everything through. */
+  release(): void
+  close(): void
+}
+
+export async function startHoldingProxy(instance: string): Promise<HoldingProxy> {
+  let [left, isAnswerLost, onHeld] = [Number.POSITIVE_INFINITY, false, () => {}]
+  const held = new Set<IncomingMessage>()
+  const forward = (incoming: IncomingMessage, answer: (response: IncomingMessage) => void) => {
+    const { method, url, headers } = incoming
+    const outgoing = request(new URL(url ?? '/', instance), { method, headers }, answer)
+    outgoing.on('error', () => incoming.socket.destroy())
+    incoming.pipe(outgoing)
+  }
+  const answerWith = (response: ServerResponse) => (answer: IncomingMessage) => {
+    response.writeHead(answer.statusCode ?? 502, answer.headers)
+    answer.on('error', () => response.destroy()).pipe(response)
+  }
+  const server = createServer((incoming, response) => {
+    if (incoming.method === 'POST') left -= 1
+    if (incoming.method !== 'POST' || left >= 0) return forward(incoming, answerWith(response))
+    held.add(incoming)
+    if (!isAnswerLost) return onHeld()
+    forward(incoming, answer => answer.on('end', () => onHeld()).resume())
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    hold: (after, isLost) => {
+      left = after
+      isAnswerLost = isLost
+      return new Promise(resolve => {
+        onHeld = resolve
+      })
+    },
+    release: () => {
+      left = Number.POSITIVE_INFINITY
+      for (const incoming of held) incoming.socket.destroy()
+      held.clear()
+    },
+    close: () => {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
