@@ -1,7 +1,7 @@
 import type { Context, Globals } from '../context.ts'
 import { CliError, type Exit, exit, Resumable, usageError } from '../errors/errors.ts'
 import { report } from '../errors/report.ts'
-import type { OutFile } from '../io/out-file.ts'
+import type { OutFile } from '../io/new-file.ts'
 import { type FormatName, formats, type View } from '../output/index.ts'
 import { formatCount } from './messages.ts'
 
@@ -129,7 +129,7 @@ export async function printOutput(
     if (output) await show(ctx, format, chosen, output)
     return
   }
-  const { openOutFile } = await import('../io/out-file.ts')
+  const { openOutFile } = await import('../io/new-file.ts')
   const file = await openOutFile(ctx.globals.out)
   let isComplete = false
   let mutates = false
@@ -233,7 +233,7 @@ function startPages<Page>(pages: AsyncIterable<Page>): AsyncIterable<Page> {
 export async function printText(ctx: Context, run: () => Promise<string>): Promise<void> {
   const { out } = ctx.globals
   if (out === undefined) return await ctx.io.out.write(await run())
-  const { openOutFile } = await import('../io/out-file.ts')
+  const { openOutFile } = await import('../io/new-file.ts')
   const file = await openOutFile(out)
   try {
     await file.write(await run())

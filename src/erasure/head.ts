@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import * as z from 'zod'
 import type { Context } from '../context.ts'
 import { dataError } from '../errors/errors.ts'
-import { partOf, syncFolder } from '../io/draft.ts'
+import { partOf, syncFolder } from '../io/new-file.ts'
 import { keyFile } from './keys.ts'
 import { local, noneWhereMissing } from './place.ts'
 

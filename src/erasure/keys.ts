@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Context } from '../context.ts'
 import { settingsError } from '../errors/errors.ts'
 import { keyIdOf, newSigningKey, privatePem, readSigningKey } from '../evidence/keys.ts'
-import { makeFolder, partOf } from '../io/draft.ts'
+import { makeFolder, partOf } from '../io/new-file.ts'
 import { isOpenToOthers } from '../settings/store.ts'
 import { fileNameOf, local, makeFile, noneWhereMissing } from './place.ts'
 

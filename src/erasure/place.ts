@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { CliError, exit } from '../errors/errors.ts'
-import { isTaken, openDraft } from '../io/draft.ts'
+import { isTaken, openDraft } from '../io/new-file.ts'
 
 /**
  * A profile's name as one of a file: never one that leads out of its folder, and never longer than a file's name may be.

@@ -5,7 +5,7 @@ import type { Context } from '../context.ts'
 import { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { CliError, dataError, usageError } from '../errors/errors.ts'
 import { type Claimed, readSigned } from '../evidence/signed.ts'
-import { makeFolder, openDraft, partOf, syncFolder } from '../io/draft.ts'
+import { makeFolder, openDraft, partOf, syncFolder } from '../io/new-file.ts'
 import { headFault, keepHead, readHead, wayOut } from './head.ts'
 import { fileNameOf, local, makeFile, noneWhereMissing } from './place.ts'
 

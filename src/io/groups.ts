@@ -1,22 +1,22 @@
-/** How large a group may become. */
-export interface Room {
+/** The size of a group, at most. A single item may be larger. */
+export interface GroupSize {
   readonly items: number
   readonly bytes: number
 }
 
-/** Milliseconds from its beginning after which a group that is not full goes without what is still to come. */
-const patience = 50
+/** After this time from its first item a group that is not full is yielded, because more items may come slowly. */
+const maxWaitMs = 50
 
 /**
- * Puts items together in their order, as many at once as there is room for; `room` is asked before each group. Of what
- * comes slowly nothing is held back for long. When the items end by an error, those before it come first.
+ * Yields items in groups, in their order. `sizeOfNext` is called before each group. An error of the source is thrown after
+ * the items before it.
  */
 export async function* inGroups<Item>(
   source: AsyncIterable<readonly Item[]>,
   bytesOf: (item: Item) => number,
-  room: () => Promise<Room>,
+  sizeOfNext: () => Promise<GroupSize>,
 ): AsyncGenerator<readonly Item[]> {
-  const arriving = source[Symbol.asyncIterator]()
+  const iterator = source[Symbol.asyncIterator]()
   let present: readonly Item[] = []
   let at = 0
   let coming: Promise<IteratorResult<readonly Item[]>> | undefined
@@ -28,12 +28,12 @@ export async function* inGroups<Item>(
   try {
     for (;;) {
       while (at === present.length) {
-        coming ??= arriving.next()
+        coming ??= iterator.next()
         const { done, value } = await coming
         if (done) return
         take(value)
       }
-      const most = await room()
+      const most = await sizeOfNext()
       const group: Item[] = []
       let bytes = 0
       const fill = () => {
@@ -45,10 +45,10 @@ export async function* inGroups<Item>(
         }
       }
       fill()
-      const end = performance.now() + patience
+      const end = performance.now() + maxWaitMs
       while (at === present.length && group.length < most.items) {
-        coming ??= arriving.next()
-        const next = await inTime(coming, end - performance.now())
+        coming ??= iterator.next()
+        const next = await withTimeout(coming, end - performance.now())
         if (next === null) break
         take(next)
         fill()
@@ -56,21 +56,18 @@ export async function* inGroups<Item>(
       yield group
     }
   } finally {
-    await arriving.return?.()
+    await iterator.return?.()
   }
 }
 
-/**
- * What comes within so many milliseconds; null where that is nothing. Whoever asks for it again hears that it is the end, or
- * an error.
- */
-function inTime<Item>(
+/** Returns null after that time, at the end and for an error: whoever awaits `coming` again gets these. */
+function withTimeout<Item>(
   coming: Promise<IteratorResult<readonly Item[]>>,
-  milliseconds: number,
+  timeoutMs: number,
 ): Promise<readonly Item[] | null> {
   return new Promise(resolve => {
     const giveUp = () => resolve(null)
-    const timer = setTimeout(giveUp, Math.max(0, milliseconds))
+    const timer = setTimeout(giveUp, Math.max(0, timeoutMs))
     coming.then(({ done, value }) => resolve(done ? null : value), giveUp).finally(() => clearTimeout(timer))
   })
 }

@@ -2,32 +2,33 @@ import { createReadStream } from 'node:fs'
 import { type CliError, dataError, usageError } from '../errors/errors.ts'
 import type { Io } from './io.ts'
 
-/** The longest line that is read, in bytes: far over any record, far under what would fill the memory. */
+/** Bytes. Far above any record, and far below what would fill the memory. */
 export const longestLine = 1024 * 1024
 
-/** A line and its number, from 1. */
+/** A line with its number, from 1. */
 export interface Line {
   readonly number: number
-  /** As they came, without the line's end. */
+  /** Without the line terminator. */
   readonly bytes: Buffer
-  /** How many bytes its end has, behind those. */
+  /** Bytes of the terminator, which follow those in memory. */
   readonly end: number
 }
 
-/** A line with its end, where it has one. */
+/** Returns a line with its terminator. */
 export function rawOf({ bytes, end }: Line): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length + end)
 }
 
-/** The lines of a file, or of stdin for `-`, as `splitLines` makes them. */
+/** Yields the lines of a file, or of stdin for `-`, as `splitLines` does. */
 export function readLines(io: Io, source: string): AsyncGenerator<Line> {
   return splitLines(readChunks(io, source), nameOf(source))
 }
 
 /**
- * The lines of a stream; CRLF ends a line too, and blank lines are passed over. With `quoted` a line goes on while a
- * quotation mark is open, as records of CSV do (RFC 4180 section 2). Throws a data error at a line that is too long, for
- * it may never end.
+ * Yields the lines of a stream, which end in LF or CRLF. Empty lines are skipped. With `quoted` a line does not end within
+ * quotation marks, as in CSV (RFC 4180 section 2).
+ *
+ * @throws CliError invalid_data at a line that is longer than 1 MiB, because it may never end
  */
 export async function* splitLines(
   chunks: AsyncIterable<Buffer>,
@@ -37,7 +38,7 @@ export async function* splitLines(
   for await (const lines of splitTogether(chunks, name, options)) for (const line of lines) yield line
 }
 
-/** The same, with all lines together that are there at once; never none. */
+/** Yields the same lines in arrays, which are never empty, one for each chunk that ends a line. */
 export async function* splitTogether(
   chunks: AsyncIterable<Buffer>,
   name: string,
@@ -45,7 +46,7 @@ export async function* splitTogether(
 ): AsyncGenerator<readonly Line[]> {
   let number = 1
   let rest: Buffer = Buffer.alloc(0)
-  let ends = 0 // within the present line, for quotation marks were open
+  let ends = 0 // terminators within the present line, because of open quotation marks
   let scanned = 0 // bytes of the present line up to the last of those
   let isOpen = false
   for await (const chunk of chunks) {
@@ -80,12 +81,12 @@ function hasOddQuotes(bytes: Buffer): boolean {
   return isOdd
 }
 
-/** A whole file, or stdin for `-`, as UTF-8 text of at most 1 MiB. */
+/** Reads a whole file, or stdin for `-`, as UTF-8 of at most 1 MiB. */
 export async function readText(io: Io, source: string): Promise<string> {
   return decode(await readBytes(io, source, 1), nameOf(source))
 }
 
-/** A whole file, or stdin for `-`, of at most so many MiB. */
+/** Reads a whole file, or stdin for `-`, of at most `most` MiB. */
 export async function readBytes(io: Io, source: string, most: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
@@ -99,7 +100,7 @@ export async function readBytes(io: Io, source: string, most: number): Promise<B
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** UTF-8 as text, without a byte order mark; anything else is an error rather than U+FFFD in the records. */
+/** Removes a byte order mark. @throws CliError invalid_data for what is not UTF-8, rather than U+FFFD in the records */
 export function decode(bytes: Uint8Array, name: string): string {
   try {
     return utf8.decode(bytes)
@@ -112,7 +113,7 @@ export function nameOf(source: string): string {
   return source === '-' ? 'standard input' : source
 }
 
-/** The bytes of a file, or of stdin for `-`. Throws a usage error where they cannot be read, or when the signal says so. */
+/** Yields the bytes of a file, or of stdin for `-`. @throws UsageError if they cannot be read, or once `signal` is aborted */
 export async function* readChunks(io: Io, source: string, signal?: AbortSignal): AsyncGenerator<Buffer> {
   const stream = source === '-' ? io.stdin : createReadStream(source)
   signal?.addEventListener('abort', () => stream.destroy?.(), { once: true })

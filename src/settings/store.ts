@@ -210,7 +210,7 @@ async function update<T>(folder: string, work: (write: Write) => T): Promise<T> 
       throw cannotWrite(folder, error)
     }
   }
-  const { makeFolder, syncFolder } = await import('../io/draft.ts')
+  const { makeFolder, syncFolder } = await import('../io/new-file.ts')
   await makeFolder(folder).catch(error => {
     throw cannotWrite(folder, error)
   })

@@ -54,7 +54,7 @@ async function toFile(
   path: string,
   run: (write: Write) => Promise<Transferred>,
 ): Promise<void> {
-  const { openOutFile } = await import('../../io/out-file.ts')
+  const { openOutFile } = await import('../../io/new-file.ts')
   const file = await openOutFile(path, 'export')
   try {
     const done = await run(text => file.write(text))

@@ -3,8 +3,8 @@ import { open, rename, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { CliError, dataError, exit } from '../../errors/errors.ts'
 import { readCheckpoint, type SignedCheckpoint, splitDocuments } from '../../evidence/signed.ts'
-import { syncFolder } from '../../io/draft.ts'
 import { unreadable } from '../../io/input.ts'
+import { syncFolder } from '../../io/new-file.ts'
 
 /** A file of signed checkpoints, one after the other as they were signed. */
 export interface Kept {

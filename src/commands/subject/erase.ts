@@ -9,7 +9,7 @@ import { type ExportFiles, openExport, writeExport } from '../../erasure/export.
 import { unfinishedJobs } from '../../erasure/journals.ts'
 import { type KnownPlan, readPlan, requireAsPlanned } from '../../erasure/plan.ts'
 import { usageError } from '../../errors/errors.ts'
-import { openOutFile } from '../../io/out-file.ts'
+import { openOutFile } from '../../io/new-file.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 import { erasureView } from '../../views/subject.ts'
 import { begin, headerOf } from './erase-begin.ts'

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { inGroups } from '../../../src/io/groups.ts'
 
-const room = (items: number, bytes = Number.POSITIVE_INFINITY) => ({ items, bytes })
+const size = (items: number, bytes = Number.POSITIVE_INFINITY) => ({ items, bytes })
 
 async function collect<T>(groups: AsyncIterable<readonly T[]>): Promise<(readonly T[])[]> {
   const all: (readonly T[])[] = []
@@ -48,7 +48,7 @@ it('a group waits for what is still to come from its beginning on, not from each
     inGroups(
       slow(),
       () => 1,
-      async () => room(1000),
+      async () => size(1000),
     ),
   )
   expect(groups.flat()).toHaveLength(30)
@@ -66,7 +66,7 @@ it('when the items end by an error, those before it come first', async () => {
     for await (const group of inGroups(
       broken(),
       () => 1,
-      async () => room(2),
+      async () => size(2),
     ))
       seen.push(...group)
   }
@@ -87,7 +87,7 @@ it('room is asked for before each group, and whoever stops ends what the items c
   for await (const { length } of inGroups(
     endless(),
     () => 1,
-    async () => room(lengths.length + 1),
+    async () => size(lengths.length + 1),
   )) {
     lengths.push(length)
     if (lengths.length === 4) break

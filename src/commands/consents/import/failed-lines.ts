@@ -1,5 +1,5 @@
 import { CliError, exit, usageError } from '../../../errors/errors.ts'
-import { openOutFile } from '../../../io/out-file.ts'
+import { openOutFile } from '../../../io/new-file.ts'
 
 /** The file of `--failed-out`. It gets its name when the import is done: lines that `--resume` retries must not be in it. */
 export interface FailedLines {

@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto'
+import { type FileHandle, link, lstat, mkdir, open, rename, rm } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { CliError, exit, usageError } from '../errors/errors.ts'
+
+/** A new file, private to its owner, that has a temporary name until it is whole. Whoever opens it closes `file`. */
+export interface Draft {
+  readonly file: FileHandle
+  /** The temporary path. */
+  readonly part: string
+  /**
+   * Flushes the content and gives the file its name, which then survives a power cut.
+   *
+   * @throws the system's error; `isTaken` tells if the path exists, and the file keeps its temporary name
+   */
+  take(path: string): Promise<void>
+  /** Removes the file under its temporary name. */
+  remove(): Promise<void>
+}
+
+/** Replaces a file of that temporary name which a killed process left. @throws the system's error */
+export async function openDraft(part: string): Promise<Draft> {
+  await rm(part, { force: true })
+  const file = await open(part, 'ax', 0o600)
+  const remove = () => rm(part, { force: true })
+  return {
+    file,
+    part,
+    take: async path => {
+      await file.sync()
+      await giveName(part, path)
+      await remove()
+      await syncFolder(dirname(path))
+    },
+    remove,
+  }
+}
+
+/** A link never replaces another file. Where the file system has none, only this check prevents that. */
+async function giveName(part: string, path: string): Promise<void> {
+  try {
+    await link(part, path)
+  } catch (error) {
+    if (isTaken(error) || (await exists(path))) throw error
+    await rename(part, path)
+  }
+}
+
+/** Returns a temporary name that no other process chooses. */
+export function partOf(path: string): string {
+  return `${path}.${randomBytes(4).toString('hex')}.part`
+}
+
+/** Returns true if an error of the system says that the path exists. */
+export function isTaken(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException | null)?.code === 'EEXIST'
+}
+
+/** Makes a folder, with all above it, that only its owner can read. Their names survive a power cut. */
+export async function makeFolder(path: string): Promise<void> {
+  const first = await mkdir(path, { recursive: true, mode: 0o700 })
+  if (first === undefined) return
+  const highest = dirname(resolve(first))
+  for (let folder = resolve(path); folder !== highest; ) {
+    folder = dirname(folder)
+    await syncFolder(folder)
+  }
+}
+
+/** Flushes the names in a folder, without effect on Windows, which cannot. */
+export async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder).catch(() => null)
+  await handle?.sync().catch(() => {})
+  await handle?.close()
+}
+
+/** A file that a flag names for output. It gets its name when it is whole. */
+export interface OutFile {
+  /** The temporary path. */
+  readonly part: string
+  readonly isEmpty: boolean
+  write(content: string | Uint8Array): Promise<void>
+  /** Flushes the content and gives the file its name. */
+  commit(): Promise<void>
+  /** Removes the file, or with `keep` leaves it under its temporary name. */
+  abandon(keep: boolean): Promise<void>
+}
+
+/** @throws UsageError if the path exists; CliError io (exit 1) if no file can be created */
+export async function openOutFile(path: string, flag = '--out'): Promise<OutFile> {
+  if (path === '' || path === '-')
+    throw usageError(`${flag} needs the name of a file`, 'for standard output leave it out')
+  if (await exists(path))
+    throw usageError(`${flag}: ${path} exists already`, 'choose another name, or remove it')
+  const local = async <T>(work: Promise<T>) =>
+    work.catch((cause: Error) => {
+      throw new CliError('io', exit.failure, `${path} cannot be written: ${cause.message}`, { cause })
+    })
+  const draft = await local(openDraft(partOf(path)))
+  let isEmpty = true
+  return {
+    part: draft.part,
+    get isEmpty() {
+      return isEmpty
+    },
+    write: async content => {
+      if (content.length === 0) return
+      isEmpty = false
+      await local(draft.file.writeFile(content))
+    },
+    commit: async () => {
+      await local(draft.take(path))
+      await draft.file.close()
+    },
+    abandon: async keep => {
+      await draft.file.close().catch(() => {})
+      if (!keep) await draft.remove().catch(() => {})
+    },
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return await lstat(path).then(
+    () => true,
+    () => false,
+  )
+}
