@@ -36,7 +36,7 @@ interface Size {
 
 const sizes: Record<'quick' | 'usual' | 'full', Size> = {
   quick: { records: 50_000, exported: 10_000, far: 5000, imported: 2000, batched: 10_000 },
-  usual: { records: 1_000_200, exported: 100_000, far: 50_000, imported: 10_000, batched: 100_000 },
+  usual: { records: 1_000_200, exported: 100_000, far: 100_000, imported: 10_000, batched: 100_000 },
   full: { records: 1_200_000, exported: 1_000_000, far: 100_000, imported: 100_000, batched: 100_000 },
 }
 

@@ -33,7 +33,7 @@ export async function* exports({ stage: open, pairs, size, bundles }: Bench): As
     name: `${near.lines} records`,
     unit: '/s',
     ...(await measure(near, url)),
-    bound: { least: 0.9 },
+    bound: { least: 1 },
   }
   const copied = await alternate(
     Math.min(pairs, 2),
@@ -46,7 +46,7 @@ export async function* exports({ stage: open, pairs, size, bundles }: Bench): As
     const range = await rangeOf(stage, size.far)
     const times = await measure(range, `http://127.0.0.1:${proxy.port}`)
     const name = `${range.lines} records, ${far} ms away`
-    yield { group: 'export', name, unit: '/s', ...times, bound: { least: 5 } }
+    yield { group: 'export', name, unit: '/s', ...times, bound: { least: 15 } }
   } finally {
     await proxy.close()
   }
