@@ -28,10 +28,11 @@ export interface Batch {
  * (db/postgres-pool/README.md). Keys are inserted in their order, so that of two statements with common keys one waits for
  * the other and never each for the other.
  *
- * The planner knows nothing of `drafts` and assumes few rows, so nested loops are cheap for it. Hence the sites are also named
- * in an array (otherwise all sites of the account are read for each draft), and `audit` and `log` read `drafts` again,
- * filtered by a hashed set of ids, instead of joining `inserted` (otherwise each draft is compared with each inserted row:
- * 250,000 comparisons for 500 records). `is true` keeps PostgreSQL from making a join of that filter.
+ * The planner knows nothing of `drafts` and may take it for a few rows. `audit` and `log` therefore read `drafts` again,
+ * filtered by a hashed set of ids, and do not join `inserted`: in nested loops the join compares each draft with each inserted
+ * row (500 records: a million rows looked at instead of 8,500, 126 ms instead of 40). `is true` keeps PostgreSQL from turning
+ * the filter into that join. The sites are named in an array, because otherwise all sites of the account are read (5,000
+ * sites: 38,500 rows instead of 8,500).
  */
 export function insertConsents(
   sql: Sql,
@@ -113,8 +114,8 @@ const whereInserted = staticFragment(sql => sql`where (d.id in (select id from i
 
 /**
  * Returns the records that keys created, in their first state. Nothing is returned for an unused key. `offset 0` keeps
- * PostgreSQL from merging the subselects, so each record is looked up by its primary key; a planner without statistics would
- * otherwise read the account's whole table once for each key.
+ * PostgreSQL from merging the subselects, so each record is looked up by its primary key. Otherwise a planner without
+ * statistics reads the account's whole table once for each key (50 keys among 5,000 records: 20 s instead of 2 ms).
  */
 export function findFirstAnswers(
   sql: Sql,

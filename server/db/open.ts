@@ -11,40 +11,42 @@ import { Replicas } from './replicas.ts'
 
 export interface Database {
   readonly sql: Sql
-  /** For the public flow: on a PostgreSQL server a pool of its own, so that none of its statements is in the others' way. */
+  /** The public flow's own pool, so that it cannot block the private API; the same pool on the embedded database. */
   readonly publicSql: Sql
-  /** What lists may be read from instead. */
+  /** For lists of old records. */
   readonly replicas: Replicas | undefined
   close(): Promise<void>
 }
 
 export interface OpenOptions extends EmbeddedOptions {
-  /** Use the embedded database of a running server instead of starting it. */
+  /** True to use the embedded database of a running server, if there is one. */
   readonly share?: boolean
 }
 
-/** How many connections of a node are the public flow's at most, and how many there are to each replica. */
-const [publicConnections, replicaConnections] = [4, 5]
+/** Connections of a node. */
+const maxConnections = 10
+const maxPublicConnections = 4
+const maxReplicaConnections = 5
 
-/** Opens the database that the configuration names, and migrates it. Throws an OperatorError where it cannot. */
+/** Opens and migrates the configured database. @throws OperatorError with a hint if that fails. */
 export async function openDatabase(config: Config, options: OpenOptions): Promise<Database> {
   const { databaseUrl: url, readDatabaseUrl, dataDir: folder } = config
-  if (url) return migrated({ target: { url }, max: 10 }, { readDatabaseUrl })
-  // One backend serves all: a second connection would wait for the first.
+  if (url) return openMigrated({ target: { url }, max: maxConnections }, { readDatabaseUrl })
+  // The embedded database has one backend: a second connection would wait for the first.
   const connection = { target: { folder }, max: 1 }
-  if (options.share && (await answers(join(folder, socketName)))) return migrated(connection)
+  if (options.share && (await answers(join(folder, socketName)))) return openMigrated(connection)
   const embedded = await startEmbedded(folder, options)
-  return await migrated(connection, { closeEmbedded: () => embedded.close() })
+  return await openMigrated(connection, { closeEmbedded: () => embedded.close() })
 }
 
-interface More {
+interface OpenMore {
   readonly readDatabaseUrl?: string | null
   readonly closeEmbedded?: () => Promise<void>
 }
 
-async function migrated(
+async function openMigrated(
   connection: ConnectOptions,
-  { readDatabaseUrl, closeEmbedded = async () => {} }: More = {},
+  { readDatabaseUrl, closeEmbedded = async () => {} }: OpenMore = {},
 ): Promise<Database> {
   const pools: Sql[] = []
   const close = async () => {
@@ -56,45 +58,50 @@ async function migrated(
     pools.push(pool)
     return pool
   }
+  const openReplica = (url: string) => open({ target: { url }, max: maxReplicaConnections, isReplica: true })
   try {
     const sql = open(connection)
     await migrate(sql)
-    const publicSql = 'url' in connection.target ? open({ ...connection, max: publicConnections }) : sql
-    const replicas = readDatabaseUrl ? splitHosts(readDatabaseUrl).map(url => open(replicaAt(url))) : []
+    const publicSql = 'url' in connection.target ? open({ ...connection, max: maxPublicConnections }) : sql
+    const replicas = readDatabaseUrl ? splitHosts(readDatabaseUrl).map(openReplica) : []
     return { sql, publicSql, replicas: replicas.length > 0 ? new Replicas(replicas) : undefined, close }
   } catch (cause) {
     await close()
-    throw unusable(cause, connection)
+    throw toOperatorError(cause, connection)
   }
 }
 
-function replicaAt(url: string): ConnectOptions {
-  return { target: { url }, max: replicaConnections, isReplica: true }
-}
-
-/** What to do about a database that cannot be opened, by the SQLSTATE of its answer (PostgreSQL's appendix A). */
+/** By the SQLSTATE of the error (PostgreSQL manual, appendix A). */
 const hints: readonly (readonly [codes: RegExp, hint: string])[] = [
   [/^28/, 'check the user and the password in the database URL'],
-  [/^3D/, 'make it first: createdb'],
-  [/^42501$/, 'its user must be allowed to create tables: alter database … owner to …'],
+  [/^3D/, 'create it first: createdb'],
+  [/^42501$/, 'allow its user to create tables: alter database … owner to …'],
 ]
 
-/** What to check where the code says no more: of a database that does not answer, and of another. */
-const checks = {
-  url: ['check that PostgreSQL runs, and the host and port of the URL', 'check the database URL'],
-  folder: [
-    'see that nobody holds it up, as psql does with an open transaction, and run it again',
-    'check the data folder',
-  ],
+/** For any other error, depending on whether the database answered. */
+const otherHints = {
+  url: {
+    unavailable: 'check that PostgreSQL runs, and the host and port of the URL',
+    other: 'check the database URL',
+  },
+  folder: {
+    unavailable: 'close clients that block it, such as psql with an open transaction, and run it again',
+    other: 'check the data folder',
+  },
 } as const
 
-function unusable(cause: unknown, { target }: ConnectOptions): OperatorError {
+function toOperatorError(cause: unknown, { target }: ConnectOptions): OperatorError {
   const code = dbErrorCode(cause) ?? ''
   const hint = hints.find(([codes]) => codes.test(code))?.[1]
-  const isAway = hint === undefined && ['lost', 'unavailable'].includes(dbErrorKind(cause) ?? '')
-  const [ifAway, ifThere] = checks['url' in target ? 'url' : 'folder']
+  const kind = dbErrorKind(cause)
+  const isUnavailable = hint === undefined && (kind === 'lost' || kind === 'unavailable')
+  const others = otherHints['url' in target ? 'url' : 'folder']
   return new OperatorError(
     `the database cannot be used: ${(cause as Error).message || code || String(cause)}`,
-    { obstacle: isAway ? 'unavailable' : 'settings', hint: hint ?? (isAway ? ifAway : ifThere), cause },
+    {
+      obstacle: isUnavailable ? 'unavailable' : 'settings',
+      hint: hint ?? (isUnavailable ? others.unavailable : others.other),
+      cause,
+    },
   )
 }
