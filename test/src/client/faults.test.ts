@@ -29,7 +29,7 @@ const calls = {
 type Method = keyof typeof calls
 const methods = Object.keys(calls) as Method[]
 
-/** The ways to the server: as node goes itself, and through a proxy that the environment names. */
+/** Ways to the instance: with Node's own HTTP, and with undici through a proxy. */
 const ways = {
   direct: () => ({ CONSENTCTL_BASE_URL: faulty.url }),
   'through a proxy': () => ({
@@ -46,7 +46,7 @@ const json = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n'
 const record = JSON.stringify(consent({ id }))
 const half = record.slice(0, 40)
 
-/** Answers the question after idempotency, and does the rest by `others`. */
+/** Answers for the description, with Idempotency-Key or without, and for the rest in the order of `others`. */
 const described = (honours: boolean, ...others: Fault[]): Fault => {
   const parameters = honours ? [{ name: 'Idempotency-Key', in: 'header' }] : []
   const document = answer(200, { paths: { '/api/v1/consents': { post: { parameters } } } })
@@ -57,7 +57,7 @@ const described = (honours: boolean, ...others: Fault[]): Fault => {
   }
 }
 
-describe.each(Object.entries(ways))('%s', (_, way) => {
+describe.each(Object.entries(ways))('client › faults › %s', (_, way) => {
   const send = (method: Method, ...more: string[]) =>
     run([...calls[method], '-o', 'json', ...more], {
       env: {
@@ -67,7 +67,7 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
         ...way(),
       },
     })
-  /** How often each method was sent; what was asked about idempotency apart. */
+  /** Returns how often a method was sent, without requests for the description. */
   const sent = (method: Method) =>
     faulty.requests.filter(request => request.method === method && !request.url.includes('openapi')).length
   const keys = () =>
@@ -77,7 +77,7 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
         .map(({ headers }) => headers['idempotency-key'] ?? 'none'),
     )
 
-  /** After each of these the server may have done what it was asked, and another attempt may fare better. */
+  /** After each of these the request may have been carried out, and a retry may succeed. */
   const losses: [name: string, fault: Fault, code: string][] = [
     ['a reset', resets, 'network'],
     ['a connection closed without a word', closes, 'network'],
@@ -104,7 +104,7 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
   ]
 
   it.each(losses)(
-    '%s: four attempts, but one for a create that the instance would do twice',
+    'after %s, makes four attempts, but one for a create that the instance would repeat',
     async (_, fault, code) => {
       faulty.script(described(false, fault))
       for (const method of methods) {
@@ -118,7 +118,7 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
     },
   )
 
-  it.each(losses)('%s, and then an answer: done, and done once', async (_, fault) => {
+  it.each(losses)('after %s, when the retry is answered, succeeds, and creates once', async (_, fault) => {
     faulty.script(fault, ok())
     expect(await send('GET')).toMatchObject({ code: 0, stderr: '' })
     faulty.script(described(true, fault, answer(201, consent({ id }))))
@@ -126,25 +126,25 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
     expect([sent('GET'), sent('POST'), keys().size]).toEqual([2, 2, 1])
   })
 
-  it('a change whose answer was lost is not sent again where it was made', async () => {
+  it('when the response to a change is lost and it was made, is not sent again', async () => {
     faulty.script(resets, ok({ accepted: false }))
     const { code, stdout } = await send('PUT')
     expect({ code, accepted: JSON.parse(stdout).accepted }).toEqual({ code: 0, accepted: false })
     expect([sent('PUT'), sent('GET')]).toEqual([1, 1])
   })
 
-  it('a change whose answer was lost is sent again where it was not made', async () => {
+  it('when the response to a change is lost and it was not made, is sent again', async () => {
     faulty.script(resets, ok({ accepted: true }), ok({ accepted: false }))
     expect(await send('PUT')).toMatchObject({ code: 0 })
     expect(faulty.requests.map(({ method }) => method)).toEqual(['PUT', 'GET', 'PUT'])
   })
 
-  it('a change with a key that may not read is sent again', async () => {
+  it('when the response to a change is lost and the key may not read, is sent again', async () => {
     faulty.script(resets, error(403, 'forbidden'), ok({ accepted: false }))
     expect(await send('PUT')).toMatchObject({ code: 0 })
   })
 
-  it('a removal whose answer was lost is done where there is nothing any more', async () => {
+  it('when the response to a removal is lost and the record is gone, succeeds', async () => {
     const deleted = { deleted_at: '2026-02-01T00:00:00.000Z' }
     faulty.script(resets, error(404, 'not_found'), ok(deleted))
     const ran = await send('DELETE')
@@ -152,12 +152,12 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
     expect(faulty.requests.at(-1)?.url).toBe(`/api/v1/consents/${id}?include_deleted=true`)
   })
 
-  it('a removal is done too where the instance shows no deleted record', async () => {
+  it('when the response to a removal is lost and the instance shows no deleted records, succeeds', async () => {
     faulty.script(resets, error(404, 'not_found'))
     expect(await send('DELETE')).toMatchObject({ code: 0, stdout: expect.stringContaining(id) })
   })
 
-  it('a removal that was not lost is not found where there is nothing', async () => {
+  it('when a removal is answered with 404 at once, ends with not found', async () => {
     faulty.script(error(404, 'not_found'))
     expect(await send('DELETE')).toMatchObject({ code: 3 })
     expect(faulty.requests).toHaveLength(1)
@@ -167,20 +167,20 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
     ['a refused key', error(401, 'unauthorized')],
     ['no quota', error(429, 'quota_exceeded')],
     ['a conflict', error(409, 'conflict')],
-  ])('%s after a lost answer leaves the outcome of a create unknown', async (_, later) => {
+  ])('%s after a lost response leaves the outcome of a create unknown', async (_, later) => {
     faulty.script(described(true, resets, later))
     expect(await send('POST')).toMatchObject({ code: 11, stdout: '' })
     expect([sent('POST'), keys().size]).toEqual([2, 1])
   })
 
-  it('nobody is asked about idempotency before an answer was lost', async () => {
+  it('reads the description only after a lost response', async () => {
     faulty.script(error(429, 'rate_limited'), answer(201, consent({ id })))
     expect(await send('POST')).toMatchObject({ code: 0 })
     expect(faulty.requests.map(({ url }) => url)).toEqual(['/api/v1/consents', '/api/v1/consents'])
     expect([...keys()]).toEqual([expect.stringMatching(/^[\da-f-]{36}$/)])
   })
 
-  it('a quota that is used up is not tried again', async () => {
+  it('when the quota is used up, does not retry', async () => {
     faulty.script(error(429, 'quota_exceeded', { 'retry-after': '0' }))
     for (const method of methods) expect(await send(method)).toMatchObject({ code: 6 })
     expect(faulty.requests).toHaveLength(methods.length)
@@ -191,7 +191,7 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
     ['90', /^again in 90 s; --max-wait 90 waits so long$/],
     [new Date(Date.now() + 3_600_000).toUTCString(), /^again in 3[56]\d\d s; --max-wait 3[56]\d\d /],
     ['99999999999999999999', /^again in 1\d+ s$/],
-  ])('an instance that asks for a longer wait than was allowed is not waited for: %s', async (wait, hint) => {
+  ])('when Retry-After is longer than --max-wait, does not retry: %s', async (wait, hint) => {
     faulty.script(error(429, 'rate_limited', { 'retry-after': wait }))
     const { code, stderr } = await send('GET', '--max-wait', '1')
     expect(code).toBe(7)
@@ -199,14 +199,14 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
     expect(sent('GET')).toBe(1)
   })
 
-  it('an instance that asks for a wait is given it', async () => {
+  it('when Retry-After is within --max-wait, waits that long', async () => {
     faulty.script(error(429, 'rate_limited', { 'retry-after': '1' }), ok())
     const began = performance.now()
     expect(await send('GET', '--max-wait', '1')).toMatchObject({ code: 0 })
     expect(performance.now() - began).toBeGreaterThan(990)
   })
 
-  /** None of these can fare better, and a create may have been carried out. */
+  /** A retry would meet each of these again, and a create may have been carried out. */
   const nonsense: [name: string, fault: Fault, said: RegExp][] = [
     ['JSON of another kind', answer(200, { status: 'ok' }), /not of this service/],
     ['a page', answer(200, '<h1>hi</h1>', { 'content-type': 'text/html' }), /not JSON \(text\/html\)/],
@@ -222,7 +222,7 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
     ['gzip, unasked', answer(200, gzipSync(record), { 'content-encoding': 'gzip' }), /encoded \(gzip\)/],
   ]
 
-  it.each(nonsense)('%s: refused at once, and never a success', async (_, fault, said) => {
+  it.each(nonsense)('%s is an error at once, and never a success', async (_, fault, said) => {
     faulty.script(described(false, fault))
     for (const method of ['GET', 'POST', 'PUT'] as const) {
       const { code, stdout, stderr } = await send(method)
@@ -244,18 +244,18 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
       drips(`${json}content-length: ${record.length}\r\n\r\n`, [half, record.slice(40)], 20),
     ],
     ['a byte order mark', answer(200, `\ufeff${record}`)],
-  ])('%s: a record is a record', async (_, fault) => {
+  ])('with %s, reads the record', async (_, fault) => {
     faulty.script(fault)
     const { code, stdout } = await send('GET')
     expect({ code, id: JSON.parse(stdout).id }).toEqual({ code: 0, id })
   })
 
-  it('a 204 with a body is a removal without a record, and its body is no answer to what follows', async () => {
+  it('when a 204 has a body, the body is not taken for the next response', async () => {
     faulty.script(says(`HTTP/1.1 204 No Content\r\ncontent-length: ${record.length}\r\n\r\n${record}`), ok())
     expect(await send('DELETE')).toMatchObject({ code: 0, stdout: expect.stringContaining(id) })
   })
 
-  it('a redirect is explained and not followed', async () => {
+  it('a redirect is not followed, and the error says where it leads', async () => {
     const location = `https://new.example/tenant/api/v1/consents/${id}?subject_id=maria`
     faulty.script(answer(308, '', { location }))
     const { code, stderr } = await send('GET')
@@ -270,7 +270,7 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
     ['stops in the head', says('HTTP/1.1 200 OK\r\nx: ')],
     ['stops in the body', says(`${json}content-length: 99\r\n\r\n{`)],
     ['sends a byte now and then', drips(`${json}\r\n`, [...record], 50)],
-  ])('an instance that %s is given up after --timeout', async (_, fault) => {
+  ])('when the instance %s, ends after --timeout', async (_, fault) => {
     faulty.script(described(false, fault))
     const began = performance.now()
     const { code, stderr } = await send('POST', '--timeout', '0.3')
@@ -279,7 +279,7 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
     expect(performance.now() - began).toBeLessThan(5000)
   })
 
-  it('an answer that never ends is refused before it fills the memory', async () => {
+  it('when a body never ends, is an error before it fills the memory', async () => {
     const piece = Buffer.alloc(1024 * 1024, ' ')
     faulty.script(socket => {
       socket.write(`${json}\r\n`)

@@ -203,8 +203,8 @@ describe('walk › streams', () => {
   })
 })
 
-describe('a list that leads back to where it was', () => {
-  it.each([1, 2, 3, 7])('is an error where its cursors come again after %d pages', async period => {
+describe('list › endless', () => {
+  it.each([1, 2, 3, 7])('when cursors repeat after %d pages, is an error', async period => {
     let pages = 0
     cli.instance.use(
       http.get(consentsPath, () => {
@@ -218,13 +218,13 @@ describe('a list that leads back to where it was', () => {
     expect(pages).toBeLessThan(5 * period + 2)
   })
 
-  it('is none for a list of many pages, each with a cursor of its own', async () => {
+  it('when each page has a cursor of its own, is none', async () => {
     const { request } = fakeList(3000, { largest: 7 })
     expect((await read(request, {}, unlimited)).ids).toEqual(numbers(3000))
   })
 })
 
-it('a data subject’s list that brings nothing new, page after page, is an error', async () => {
+it('subject find › when pages bring nothing new, one after another, is an error', async () => {
   let pages = 0
   cli.instance.use(
     answers('get', '*/api/v1/openapi.json', { openapi: '3.1.1', paths: {} }),
@@ -238,7 +238,7 @@ it('a data subject’s list that brings nothing new, page after page, is an erro
   expect(machineError(stderr)).toMatchObject({ code: 'endless_list' })
 }, 60_000)
 
-describe('an instance that follows the specification in its own way', () => {
+describe('client › other instances of the specification', () => {
   const record = {
     id: 'rec_7',
     site_id: 'shop',
@@ -261,7 +261,7 @@ describe('an instance that follows the specification in its own way', () => {
       'unset fields as null',
       { data: [{ ...record, subject_id: null, preferences: null, country: null }], next_cursor: null },
     ],
-  ])('%s', async (_, page) => {
+  ])('with %s, the list is read', async (_, page) => {
     cli.instance.use(answers('get', consentsPath, page))
     const { code, stdout, stderr } = await cli.run(['list', '--json'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -269,7 +269,7 @@ describe('an instance that follows the specification in its own way', () => {
     expect(cli.sent()).toHaveLength(1)
   })
 
-  it('a page that is empty, with more behind it', async () => {
+  it('when a page is empty and has a cursor, the list continues', async () => {
     cli.instance.use(
       http.get(consentsPath, ({ request }) =>
         request.url.includes('cursor=')
@@ -282,7 +282,7 @@ describe('an instance that follows the specification in its own way', () => {
   })
 
   it.each(['1769851800', '2026-01-31T09:30:00.123456+02:00', 'Sat, 31 Jan 2026 09:30:00 GMT'])(
-    'a time like %s is shown as it is',
+    'a time like %s is shown unchanged',
     async created_at => {
       cli.instance.use(answers('get', byId, { ...record, created_at }))
       expect((await cli.run(['get', 'rec_7', '-o', 'tsv'])).stdout).toContain(created_at)
@@ -294,7 +294,7 @@ describe('an instance that follows the specification in its own way', () => {
     },
   )
 
-  it('a history without actions, and with other fields', async () => {
+  it('a history without actions and with other fields is shown', async () => {
     const entry = {
       id: 'h1',
       consent_id: 'rec_7',
@@ -312,7 +312,7 @@ describe('an instance that follows the specification in its own way', () => {
     for (const shown of ['Ann', 'Ann', 'yesterday']) expect(stdout).toContain(shown)
   })
 
-  it('a create answered with 200, a base address with a path', async () => {
+  it('a create answered with 200 at a base address with a path succeeds', async () => {
     cli.instance.use(answers('post', '*/tenant/api/v1/consents', record, 200))
     const env = { CONSENTCTL_BASE_URL: `${cli.instance.url}/tenant/` }
     expect(await cli.run(['create', '--site', uuid(1), '-q'], { env })).toMatchObject({

@@ -38,7 +38,7 @@ const made = answer(201, consent({ id: uuid(1) }))
 const posts = () => faulty.requests.filter(({ method }) => method === 'POST')
 const exitOf = async (call: Promise<unknown>) => explain(await call.catch(cause => cause)).exit
 
-/** The instance's description by `describes`, and everything else in the order of `faults`. */
+/** Answers for the instance's description by `describes`, and for everything else in the order of `faults`. */
 function serve(describes: Fault, ...faults: Fault[]) {
   faulty.script((socket, request) => {
     const fault = request.url.endsWith('/openapi.json') ? describes : faults.shift()
@@ -50,30 +50,30 @@ describe.each([
   ['a key', () => api.call(keys.create, { body: { name: 'x' } })],
   ['a site', () => api.call(sites.create, { body: { name: 'x' } })],
   ['a token', () => api.call(sites.rotateToken, { params: { id: site }, body: {} })],
-])('%s that is made', (_, make) => {
+])('client › POST › creating %s', (_, make) => {
   it.each([
     ['a lost answer', resets],
     ['an empty one', closes],
     ['a 503, which may come after the work', error(503, 'unavailable', { 'retry-after': '1' })],
-  ])('is not asked for again after %s, and has no Idempotency-Key', async (_name, fault) => {
+  ])('after %s, is not retried, and has no Idempotency-Key', async (_name, fault) => {
     faulty.script(fault)
     expect(await exitOf(make())).toBe(11)
     expect(faulty.requests).toHaveLength(1)
     expect(faulty.requests[0]?.headers).not.toHaveProperty('idempotency-key')
   })
 
-  it('is asked for again after a 429, which comes before the work', async () => {
+  it('after a 429, which comes before the work, is retried', async () => {
     faulty.script(error(429, 'rate_limited', { 'retry-after': '7' }), error(400, 'invalid_request'))
     expect(await exitOf(make())).toBe(5)
     expect([faulty.requests.length, waits]).toEqual([2, [7]])
   })
 })
 
-describe('a create', () => {
+describe('client › POST › creating a record', () => {
   const create = (idempotencyKey?: string) =>
     api.consents.create({ body: { site_id: site }, ...(idempotencyKey && { idempotencyKey }) })
 
-  it('goes with the key it is given, in every attempt', async () => {
+  it('sends the given Idempotency-Key with every attempt', async () => {
     serve(document(keyParameter), resets, error(503, 'unavailable'), resets, made)
     expect(await create('my-key')).toMatchObject({ id: uuid(1) })
     expect(posts().map(({ headers }) => headers['idempotency-key'])).toEqual(Array(4).fill('my-key'))
@@ -81,7 +81,7 @@ describe('a create', () => {
     expect(waits).toHaveLength(3)
   })
 
-  it('has a fresh key each time', async () => {
+  it('without a key, sends a fresh one with each call', async () => {
     serve(document(), made, made)
     await create()
     await create()
@@ -94,20 +94,20 @@ describe('a create', () => {
     ['is not there', error(404, 'not_found')],
     ['is a page', answer(200, '<html>', { 'content-type': 'text/html' })],
     ['cannot be had', resets],
-  ])('is not sent twice where the description %s', async (_, describes) => {
+  ])('when the response is lost and the description %s, is not retried', async (_, describes) => {
     serve(describes, resets, made)
     expect(await exitOf(create())).toBe(11)
     expect(posts()).toHaveLength(1)
   })
 
-  it('the description is asked for once, however many answers are lost', async () => {
+  it('however many responses are lost, reads the description once', async () => {
     serve(document(keyParameter), resets, resets, resets, resets, made, made, made, made)
     await Promise.all([create(), create(), create(), create()])
     expect(faulty.requests.filter(({ url }) => url.endsWith('openapi.json'))).toHaveLength(1)
     expect(await api.supports(consents.create, { in: 'header', name: 'Idempotency-Key' })).toBe(true)
   })
 
-  it('a description that could not be had is asked for anew', async () => {
+  it('when the description could not be read, reads it again for the next call', async () => {
     faulty.script(resets, resets, resets, resets, document(keyParameter))
     await expect(
       api.supports(consents.create, { in: 'header', name: 'Idempotency-Key' }),
@@ -118,7 +118,7 @@ describe('a create', () => {
   })
 })
 
-it('a connection that was used before, and breaks, may have carried the request', async () => {
+it('client › POST › when a reused connection breaks, counts the request as sent', async () => {
   const sockets = new Set<unknown>()
   const one = answer(200, { data: [] })
   faulty.script((socket, request) => {
@@ -132,7 +132,7 @@ it('a connection that was used before, and breaks, may have carried the request'
   expect([faulty.requests.length, sockets.size]).toEqual([2, 1])
 })
 
-it('a sign-in is sent again: another session does no harm', async () => {
+it('client › POST › signing in is retried, because another session does no harm', async () => {
   const signIn = createClient(async () => ({
     baseUrl: faulty.url,
     key: null,
@@ -152,7 +152,7 @@ it('a sign-in is sent again: another session does no harm', async () => {
   await signIn.close()
 })
 
-it('a key whose revocation was lost is looked for in the list', async () => {
+it('client › DELETE › when the response to a revocation is lost, finds the key in the list', async () => {
   const key = {
     id: uuid(5),
     name: 'n',
@@ -170,7 +170,7 @@ it('a key whose revocation was lost is looked for in the list', async () => {
   expect(await exitOf(revoke())).toBe(3)
 })
 
-it('what is under way ends when the client is closed, and is not sent again', async () => {
+it('client › close › ends running requests, which are not retried', async () => {
   faulty.script(() => void api.close())
   await expect(api.consents.get({ params: { id: '7' } })).rejects.toMatchObject({ code: 'CLOSED' })
   expect(faulty.requests).toHaveLength(1)

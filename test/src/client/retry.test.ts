@@ -22,32 +22,26 @@ const api = (status: number, error: string, retryAfter: number | null = null) =>
 const network = (code: string) => new NetworkError(call, { code, message: 'm' }, true)
 const foreign = (status: number) => new ContractError(call, head(status), '', 'p')
 
-describe('the wait before another attempt', () => {
+describe('backoffSeconds', () => {
   it.each([
     [1, 2],
     [2, 4],
     [3, 8],
-  ])(
-    'is by chance between half a second and a bound that doubles: after attempt %i, %i s',
-    (attempt, most) => {
-      const waits = Array.from(
-        { length: 500 },
-        () => backoffSeconds(network('ECONNRESET'), attempt, 60) ?? -1,
-      )
-      expect(Math.min(...waits)).toBeGreaterThanOrEqual(0.5)
-      expect(Math.max(...waits)).toBeLessThanOrEqual(most)
-      expect(Math.max(...waits) - Math.min(...waits)).toBeGreaterThan((most - 0.5) * 0.8)
-    },
-  )
+  ])('is random between 0.5 s and a bound that doubles: after attempt %i, %i s', (attempt, most) => {
+    const waits = Array.from({ length: 500 }, () => backoffSeconds(network('ECONNRESET'), attempt, 60) ?? -1)
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(0.5)
+    expect(Math.max(...waits)).toBeLessThanOrEqual(most)
+    expect(Math.max(...waits) - Math.min(...waits)).toBeGreaterThan((most - 0.5) * 0.8)
+  })
 
-  it('is never longer than allowed', () => {
+  it('is never longer than --max-wait', () => {
     for (let attempt = 1; attempt < 4; attempt += 1) {
       expect(backoffSeconds(network('ECONNRESET'), attempt, 0)).toBe(0)
       expect(backoffSeconds(network('ECONNRESET'), attempt, 0.6)).toBeLessThanOrEqual(0.6)
     }
   })
 
-  it('is at least what the instance asks for, and there is none where it asks for too much', () => {
+  it('is at least what Retry-After asks for, and null if that is longer than --max-wait', () => {
     expect(backoffSeconds(api(503, 'unavailable', 30), 1, 60)).toBe(30)
     expect(backoffSeconds(api(429, 'rate_limited', 60), 1, 60)).toBe(60)
     expect(backoffSeconds(api(429, 'rate_limited', 61), 1, 60)).toBeNull()
@@ -69,7 +63,7 @@ it.each([
   foreign(429),
   foreign(502),
   foreign(504),
-])('another attempt may fare better after %s', error => {
+])('backoffSeconds › after %s, is a number', error => {
   expect(backoffSeconds(error, 1, 60)).not.toBeNull()
 })
 
@@ -94,6 +88,6 @@ it.each([
   foreign(200),
   foreign(302),
   foreign(404),
-])('no other attempt is made after %s', error => {
+])('backoffSeconds › after %s, is null', error => {
   expect(backoffSeconds(error, 1, 60)).toBeNull()
 })

@@ -32,8 +32,8 @@ const list = (faulty: Faulty, args: string[], more: Record<string, string> = {})
   return run(['list', '--json', ...args], { env: env({ CONSENTCTL_BASE_URL: faulty.url, ...more }) })
 }
 
-describe('an authority of one’s own', () => {
-  it('is trusted where a flag or the environment names its file, and not otherwise', async () => {
+describe('client › TLS › own authority', () => {
+  it('is trusted if --ca-file or the environment names its file, and only then', async () => {
     expect(await list(valid, ['--ca-file', ca])).toMatchObject({ code: 0, stdout: '[]\n' })
     expect(await list(valid, [], { CONSENTCTL_CA_FILE: ca })).toMatchObject({ code: 0 })
     expect(valid.requests).toHaveLength(2)
@@ -52,7 +52,7 @@ describe('an authority of one’s own', () => {
     expect(tunnel.asked.join('')).not.toContain(apiKey)
   })
 
-  it('is trusted where NODE_EXTRA_CA_CERTS names it, with another in --ca-file too', async () => {
+  it('is trusted if NODE_EXTRA_CA_CERTS names it, also with another one in --ca-file', async () => {
     valid.script(empty)
     const more = env({ CONSENTCTL_BASE_URL: valid.url, NODE_EXTRA_CA_CERTS: ca })
     expect(await runBinary(['list', '--json'], { env: more })).toMatchObject({ code: 0 })
@@ -60,7 +60,7 @@ describe('an authority of one’s own', () => {
     expect(await runBinary(args, { env: more })).toMatchObject({ code: 0 })
   })
 
-  describe('that cannot be read', () => {
+  describe('file that cannot be read', () => {
     beforeAll(() => {
       writeFileSync(join(folder.path, 'text.pem'), 'no certificate')
       const [begin, end] = ['-----BEGIN CERTIFICATE-----', '-----END CERTIFICATE-----']
@@ -84,7 +84,7 @@ it.each([
   ['not yet valid', () => early, /clock \(it says 2\d{3}-/],
   ['for another host', () => other, /another host/],
 ])(
-  'a certificate that is %s: told with what to check, once, and nothing is sent',
+  'client › TLS › when a certificate is %s, ends with a hint after one attempt, and nothing is sent',
   async (_, faulty, hint) => {
     const { code, stderr } = await list(faulty(), ['--ca-file', ca])
     expect(code).toBe(7)

@@ -25,8 +25,8 @@ beforeAll(() => {
 })
 afterAll(() => api.close())
 
-describe('a request', () => {
-  it('has the key, what is accepted and who asks; a body and its type only where there is one', async () => {
+describe('client › request', () => {
+  it('has the key, Accept and User-Agent, and a Content-Type only with a body', async () => {
     instance.use(answers('get', byId, consent()), answers('put', byId, consent()))
     await api.consents.get({ params: { id: '7' } })
     await api.consents.update({ params: { id: '7' }, body: { accepted: true } })
@@ -40,20 +40,20 @@ describe('a request', () => {
     })
   })
 
-  it('leaves out what is not set, and keeps what is false', async () => {
+  it('when a query parameter is undefined, leaves it out; when it is false, sends it', async () => {
     instance.use(answers('get', consentsPath, { data: [] }))
     await api.consents.list({ query: { accepted: false, subject_id: undefined, limit: 3 } })
     expect(instance.requests[0]?.url).toBe('/api/v1/consents?accepted=false&limit=3')
   })
 
-  it('carries any text in a query unchanged', async () => {
+  it('sends any text in a query unchanged', async () => {
     instance.use(answers('get', consentsPath, { data: [] }))
     const subject_id = `a b+c&d=e%20f#g?h/ï同👍"'\\`
     await api.consents.list({ query: { subject_id } })
     expect(sent()[0]?.query).toEqual({ subject_id })
   })
 
-  it('carries any text in a body unchanged', async () => {
+  it('sends any text in a body unchanged', async () => {
     instance.use(answers('post', consentsPath, consent(), 201))
     const body = {
       site_id: 's',
@@ -64,7 +64,7 @@ describe('a request', () => {
     expect(sent()[0]?.body).toEqual(body)
   })
 
-  it('asks for the connection with the first call, once', async () => {
+  it('opens the connection with the first call, once', async () => {
     instance.use(answers('get', byId, consent()))
     let asked = 0
     const lazy = createClient(async () => {
@@ -78,8 +78,8 @@ describe('a request', () => {
   })
 })
 
-describe('an answer', () => {
-  it('of the service is typed, what it leaves out is null, and what is not of the contract is left out', async () => {
+describe('client › response', () => {
+  it('when it is a record, has null for absent fields, and no fields outside the contract', async () => {
     instance.use(answers('get', byId, { id: '7', accepted: true, created_at: 'x', invented: 1 }))
     const record = await api.consents.get({ params: { id: '7' } })
     expect(record).toEqual({
@@ -90,7 +90,7 @@ describe('an answer', () => {
     })
   })
 
-  it('that is an error of the service is an ApiError with its code, status and request id', async () => {
+  it('when it is an error of the service, throws an ApiError with its code, status and request id', async () => {
     const withId = fails(409, 'conflict', 'a sentence')
     withId.headers.set('x-request-id', 'r-9')
     instance.use(http.put(byId, () => withId))
@@ -105,7 +105,7 @@ describe('an answer', () => {
     })
   })
 
-  it('that is something else is a ContractError that names the field, and holds its first 200 characters', async () => {
+  it('when it is anything else, throws a ContractError with the wrong field and the first 200 characters', async () => {
     instance.use(answers('get', byId, { id: 7, note: 'x'.repeat(900) }))
     const error = await api.consents.get({ params: { id: '7' } }).catch(each => each)
     expect(error).toBeInstanceOf(ContractError)
@@ -113,7 +113,7 @@ describe('an answer', () => {
     expect(error.excerpt).toHaveLength(200)
   })
 
-  it('that never comes is a NetworkError that knows whether the request was sent', async () => {
+  it('when none comes, throws a NetworkError that knows if the request was sent', async () => {
     const nobody = createClient(async () => connection('http://127.0.0.1:0'))
     await expect(nobody.consents.get({ params: { id: '7' } })).rejects.toBeInstanceOf(NetworkError)
     const port = await freePort()
@@ -125,7 +125,7 @@ describe('an answer', () => {
     await Promise.all([nobody.close(), refused.close()])
   })
 
-  it('of 2 MB is read whole', async () => {
+  it('when it has 2 MB, is read whole', async () => {
     const data = Array.from({ length: 100 }, (_, index) =>
       consent({ id: String(index), user_agent: 'x'.repeat(20_000) }),
     )
@@ -134,7 +134,7 @@ describe('an answer', () => {
   })
 })
 
-it('knows the calls that may be repeated: all but the POST', async () => {
+it('client › errors › call every request but POST idempotent', async () => {
   for (const path of [consentsPath, byId, '*/api/v1/openapi.json'])
     instance.use(http.all(path, () => fails(500, 'internal_error')))
   const params = { id: '7' }
