@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest'
 import { newId, readInstant } from '../../server/ids.ts'
 
-describe('ids', () => {
-  it('are in the order in which they were made, however many a millisecond has, and of that millisecond', () => {
+describe('newId', () => {
+  it('returns ids in order, with many in one millisecond, and with the time of that millisecond', () => {
     const before = Date.now()
     const ids = Array.from({ length: 20_000 }, newId)
     const after = Date.now()
@@ -14,14 +14,14 @@ describe('ids', () => {
     }
   })
 
-  it('stay in that order when the clock is set back for less than a minute', () => {
+  it('keeps the order when the clock is set back by less than a minute', () => {
     const first = newId()
     const second = at(-30_000, newId)
     expect(second > first).toBe(true)
     expect(readInstant(second).getTime()).toBeGreaterThanOrEqual(readInstant(first).getTime())
   })
 
-  it('are of the time that it is again once a clock that was far ahead is set right', () => {
+  it('uses the current time again when a clock that was far ahead is set right', () => {
     const ahead = at(24 * 60 * 60 * 1000, newId)
     const before = Date.now()
     const ids = [newId(), newId()]

@@ -14,7 +14,7 @@ interface Acknowledged {
 /** The embedded database has one backend, which nobody can end. */
 const canCut = process.env['TEST_ENGINE'] === 'postgres'
 
-it('stores every acknowledged row of 20 batches with common keys once, while their connections are cut', async () => {
+it('POST /api/v1/consents/batch › stores every acknowledged row of 20 batches with common keys exactly once when connections are cut', async () => {
   const { key, siteId, accountId } = await service.newAccount()
   const keyOf = (batch: number, row: number) => `key ${(batch * 61 + row * 7) % kinds}`
   const acknowledged: Acknowledged[] = []

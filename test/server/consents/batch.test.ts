@@ -37,8 +37,8 @@ async function used({ accountId }: TestAccount): Promise<number> {
   return found?.['used'] ?? 0
 }
 
-describe('200', () => {
-  it('has for each row what a single create answers to it, whatever the others are', async () => {
+describe('POST /api/v1/consents/batch › 200', () => {
+  it('answers each row as a single create would, whatever the other rows are', async () => {
     const rows = [
       row({ subject_id: 'a"\\,{}\n', accepted: true, preferences: { b: [1.5, 'é"\\'], a: null } }),
       row({ acepted: true }),
@@ -71,7 +71,7 @@ describe('200', () => {
     }
   })
 
-  it('makes a thousand records in the order of their rows, and every chain and the log verify', async () => {
+  it('creates a thousand records in the order of their rows, whose hash chains and log verify', async () => {
     const other = await newOwner(service)
     const labels = Array.from({ length: 1000 }, (_, index) => `row ${index}`)
     const { results } = await batch(
@@ -93,7 +93,7 @@ describe('200', () => {
     expect([findings, inspected.records, inspected.entries]).toEqual([[], 1000, 1000])
   })
 
-  it("takes a site's current policy version, of each site its own", async () => {
+  it("uses the current policy version of each row's site", async () => {
     const other = await newOwner(service)
     await service.sql`update sites set policy_version = 7 where account_id = ${other.accountId}`
     const { results } = await batch(
@@ -103,7 +103,7 @@ describe('200', () => {
     expect(results.map(({ consent }) => consent.policy_version)).toEqual([7, 2])
   })
 
-  it("answers for somebody else's site and for one that nobody has alike, and writes nothing", async () => {
+  it('answers identically for a foreign and an unknown site, and writes nothing', async () => {
     const stranger = await newOwner(service)
     const { results } = await batch([row({ site_id: stranger.siteId }), row({ site_id: unknownId })])
     expect(results[0]).toEqual(results[1])
@@ -111,7 +111,7 @@ describe('200', () => {
     expect(await countOf(stranger)).toBe(0)
   })
 
-  it('is written by a session as its user', async () => {
+  it('names the user in the history when a session creates the records', async () => {
     const headers = await service.signIn(owner)
     const answer = await service.call('POST', path, { headers, body: { records: [row()] } })
     const history = await owner.history(answer.body.results[0].consent.id)
@@ -119,7 +119,7 @@ describe('200', () => {
   })
 })
 
-describe('Prefer: return=minimal', () => {
+describe('POST /api/v1/consents/batch › Prefer: return=minimal', () => {
   const prefer = async (value: string, records: readonly unknown[]) => {
     const answer = await service.call('POST', path, {
       key: owner.key,
@@ -129,7 +129,7 @@ describe('Prefer: return=minimal', () => {
     return { applied: answer.headers['preference-applied'], results: answer.body.results as Outcome[] }
   }
 
-  it('has of a record that was made, then or before, its id alone, and of the others what they are told', async () => {
+  it('answers created and replayed rows with the id alone, and failed rows in full', async () => {
     const [made, refused] = [row({ idempotency_key: 'minimal' }), row({ site_id: unknownId })]
     const { applied, results } = await prefer('return=minimal', [made, refused, made])
     const [{ consent }] = results as [Outcome]
@@ -161,8 +161,8 @@ describe('Prefer: return=minimal', () => {
   })
 })
 
-describe('an idempotency_key', () => {
-  it('has the first answer again, of a batch or of a single create, however often it comes', async () => {
+describe('POST /api/v1/consents/batch › idempotency_key', () => {
+  it('replays the first answer of a batch or a single create, any number of times', async () => {
     const [one, two] = [row({ subject_id: 'one' }), row({ subject_id: 'two' })]
     const single = await owner.post(one, { 'idempotency-key': 'of both' })
     const first = await batch([
@@ -181,7 +181,7 @@ describe('an idempotency_key', () => {
     expect([later.body, later.headers['idempotent-replayed']]).toEqual([rest.consent, 'true'])
   })
 
-  it('with another body is a 409, in one batch and in the next', async () => {
+  it('answers 409 to another body, in the same batch and in a later one', async () => {
     const { results } = await batch([
       row({ idempotency_key: 'k' }),
       row({ idempotency_key: 'k', accepted: true }),
@@ -192,7 +192,7 @@ describe('an idempotency_key', () => {
     expect(next.results[1]).toMatchObject({ replayed: true, consent: results[0]?.consent })
   })
 
-  it('is free again after 24 hours, and after a row that made nothing', async () => {
+  it('can be used again after 24 hours, and after a row that failed', async () => {
     const { results } = await batch([
       row({ idempotency_key: 'free', accepted: 1 }),
       row({ idempotency_key: 'free', site_id: unknownId }),
@@ -204,13 +204,16 @@ describe('an idempotency_key', () => {
     expect(later).toMatchObject([{ status: 201, replayed: false }])
   })
 
-  it.each([[''], ['k'.repeat(256)], ['caf\u00e9'], ['tab\there'], [null], [1]])('%j is a 400', async key => {
-    const { results } = await batch([row({ idempotency_key: key })])
-    expect(results[0]).toMatchObject({ status: 400, error: { error: 'invalid_request' } })
-  })
+  it.each([[''], ['k'.repeat(256)], ['caf\u00e9'], ['tab\there'], [null], [1]])(
+    'answers 400 to the key %j',
+    async key => {
+      const { results } = await batch([row({ idempotency_key: key })])
+      expect(results[0]).toMatchObject({ status: 400, error: { error: 'invalid_request' } })
+    },
+  )
 })
 
-describe('400', () => {
+describe('POST /api/v1/consents/batch › 400', () => {
   const member = (text: string) => `{"records":[{"site_id":"${unknownId}"},${text}]}`
   it.each<[string, unknown]>([
     ['no JSON', '{"records":'],
@@ -229,28 +232,31 @@ describe('400', () => {
     expect(await countOf(owner)).toBe(before)
   })
 
-  it.each(['k', ''])('refuses an Idempotency-Key of the whole (%j): each row has its own', async key => {
-    const before = await countOf(owner)
-    const answer = await service.call('POST', path, {
-      key: owner.key,
-      headers: { 'idempotency-key': key },
-      body: { records: [row({ idempotency_key: 'of the row' })] },
-    })
-    expectRefused(answer, 'each row of which may have its own idempotency_key')
-    expect(await countOf(owner)).toBe(before)
-  })
+  it.each(['k', ''])(
+    'rejects the header Idempotency-Key: %j, because each row has its own key',
+    async key => {
+      const before = await countOf(owner)
+      const answer = await service.call('POST', path, {
+        key: owner.key,
+        headers: { 'idempotency-key': key },
+        body: { records: [row({ idempotency_key: 'of the row' })] },
+      })
+      expectRefused(answer, 'each row of which may have its own idempotency_key')
+      expect(await countOf(owner)).toBe(before)
+    },
+  )
 })
 
-describe('413', () => {
-  it('takes a body of 1 MiB and not a byte more', async () => {
+describe('POST /api/v1/consents/batch › 413', () => {
+  it('accepts a body of 1 MiB and rejects one byte more', async () => {
     const body = JSON.stringify({ records: [row()] }).padEnd(1024 * 1024)
     expect((await service.call('POST', path, { key: owner.key, body })).status).toBe(200)
     expect((await service.call('POST', path, { key: owner.key, body: `${body} ` })).status).toBe(413)
   })
 })
 
-describe('the quota', () => {
-  it('gives a unit to each row, whatever becomes of it, and refuses the rows that there is none for', async () => {
+describe('POST /api/v1/consents/batch › quota', () => {
+  it('spends one unit for each row, whatever its result, and answers 429 to the rows without a unit', async () => {
     const poor = await service.newAccount({ monthlyQuota: 10 })
     const good = { site_id: poor.siteId }
     const first = await batch([good, { site_id: unknownId }, {}, good, good, good], poor)
@@ -267,7 +273,7 @@ describe('the quota', () => {
     expect(await countOf(poor)).toBe(8)
   })
 
-  it('is never passed by many batches at once, and every unit of it is spent', async () => {
+  it('is spent to the last unit by concurrent batches, and never exceeded', async () => {
     const poor = await service.newAccount({ monthlyQuota: 500 })
     const rows = Array(70).fill({ site_id: poor.siteId })
     const done = await Promise.all(Array.from({ length: 10 }, () => batch(rows, poor)))
@@ -276,7 +282,7 @@ describe('the quota', () => {
     expect([await countOf(poor), await used(poor)]).toEqual([500, 500])
   })
 
-  it('has every unit back of a batch that fails on our side', async () => {
+  it('gets every unit back when a batch fails with a server error', async () => {
     const poor = await service.newAccount({ monthlyQuota: 100 })
     await service.sql`alter table consents rename to consents_away`
     const { answer } = await batch(Array(60).fill({ site_id: poor.siteId }), poor)

@@ -15,8 +15,8 @@ beforeAll(async () => {
   account = await newAccount(database.sql)
 })
 
-/** Records that nobody has written yet, each with a key. */
-function batch() {
+/** Builds a batch of records with keys. */
+function newBatch() {
   const { accountId, siteId, keyId: id } = account
   const actor = { kind: 'api_key', id } as const
   const draft = { site_id: siteId, subject_id: 'somebody' } as ConsentDraft
@@ -29,48 +29,54 @@ function batch() {
 }
 
 function never(): never {
-  throw new Error('nobody asked for a place')
+  throw new Error('no draft has an address')
 }
 
 const hasPlansElsewhere = skippedOnCitus('plans, which are those of other nodes')
 
-describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_plan'])('with %s', mode => {
-  it('looks at each row of a batch some times, and never compares each with each', async () => {
-    const plan = await planning(database.sql, mode, async tx => {
-      await thinkLittle(tx)
-      const { accountId, batch: own } = batch()
-      return explained(tx, insertConsents(tx, accountId, own))
+describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_plan'])(
+  'insertConsents › plan with %s',
+  mode => {
+    it('reads a number of rows proportional to the batch', async () => {
+      const plan = await planning(database.sql, mode, async tx => {
+        await forceNestedLoops(tx)
+        const { accountId, batch: own } = newBatch()
+        return explained(tx, insertConsents(tx, accountId, own))
+      })
+      expect(plan['Actual Rows']).toBe(rows)
+      expect(countRowsRead(plan)).toBeLessThan(30 * rows)
     })
-    expect(plan['Actual Rows']).toBe(rows)
-    expect(looksOf(plan)).toBeLessThan(30 * rows)
-  })
-})
+  },
+)
 
-describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_plan'])('with %s', mode => {
-  it('looks up what some keys made by itself, however many records there are', async () => {
-    const asked = 50
-    const plan = await planning(database.sql, mode, async tx => {
-      await thinkLittle(tx)
-      const { accountId, batch: own } = batch()
-      await insertConsents(tx, accountId, own)
-      const keys = own.rows.slice(0, asked).map(({ claim }) => claim.key)
-      const found = await explained(tx, findFirstAnswers(tx, accountId, keys, 'whole'))
-      await tx`delete from idempotency_keys`
-      return found
+describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_plan'])(
+  'findFirstAnswers › plan with %s',
+  mode => {
+    it('reads a number of rows proportional to the keys, and not to the records', async () => {
+      const asked = 50
+      const plan = await planning(database.sql, mode, async tx => {
+        await forceNestedLoops(tx)
+        const { accountId, batch: own } = newBatch()
+        await insertConsents(tx, accountId, own)
+        const keys = own.rows.slice(0, asked).map(({ claim }) => claim.key)
+        const found = await explained(tx, findFirstAnswers(tx, accountId, keys, 'whole'))
+        await tx`delete from idempotency_keys`
+        return found
+      })
+      expect(plan['Actual Rows']).toBe(asked)
+      expect(countRowsRead(plan)).toBeLessThan(30 * asked)
     })
-    expect(plan['Actual Rows']).toBe(asked)
-    expect(looksOf(plan)).toBeLessThan(30 * asked)
-  })
-})
+  },
+)
 
-/** Has joins chosen as where the planner thinks that there are few rows. */
-async function thinkLittle(tx: Sql): Promise<void> {
+/** Has the planner choose joins as if it estimated few rows. */
+async function forceNestedLoops(tx: Sql): Promise<void> {
   await tx`set local enable_hashjoin = off`
   await tx`set local enable_mergejoin = off`
 }
 
-/** How many rows all steps of a plan have had before them. */
-function looksOf(node: PlanNode): number {
+/** Returns the number of rows that all steps of a plan have read. */
+function countRowsRead(node: PlanNode): number {
   const own = (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
-  return (node.Plans ?? []).map(looksOf).reduce((sum, looks) => sum + looks, own)
+  return (node.Plans ?? []).map(countRowsRead).reduce((sum, looks) => sum + looks, own)
 }

@@ -30,8 +30,8 @@ async function networkOf(id: string): Promise<string | null> {
   return row?.['network']
 }
 
-describe('201', () => {
-  it('answers with exactly the fields of a record, defaults for what was left out and null for the unknown', async () => {
+describe('POST /api/v1/consents › 201', () => {
+  it('answers with exactly the fields of a record, with defaults for omitted and null for unknown ones', async () => {
     const answer = await owner.post({ site_id: owner.siteId })
     expect(answer.status).toBe(201)
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
@@ -54,7 +54,7 @@ describe('201', () => {
     })
   })
 
-  it('makes created_at the millisecond in the id, and that of the request', async () => {
+  it('sets created_at to the millisecond in the id, which is that of the request', async () => {
     const before = Date.now()
     const { id, created_at } = await owner.create()
     expect(Number.parseInt(id.replace('-', '').slice(0, 12), 16)).toBe(Date.parse(created_at))
@@ -62,25 +62,25 @@ describe('201', () => {
     expect(Date.parse(created_at)).toBeLessThanOrEqual(Date.now())
   })
 
-  it("takes the site's current policy version unless the caller names one", async () => {
+  it("uses the site's current policy version when the body has none", async () => {
     const other = await newOwner(service)
     await service.sql`update sites set policy_version = 7 where id = ${other.siteId}`
     expect(await other.create()).toMatchObject({ policy_version: 7 })
     expect(await other.create({ policy_version: 3 })).toMatchObject({ policy_version: 3 })
   })
 
-  it('makes a record of each of two equal bodies: a consent_id is a label, not a key', async () => {
+  it('creates two records for two equal bodies, because consent_id is a label and not a key', async () => {
     const body = { consent_id: 'banner', subject_id: 'one' }
     expect((await owner.create(body)).id).not.toBe((await owner.create(body)).id)
   })
 
-  it.each(bodies.edgeFields)('takes %s', async (_name, fields) => {
+  it.each(bodies.edgeFields)('accepts %s', async (_name, fields) => {
     const created = await owner.create(fields)
     expectKept(created, fields)
     expect((await owner.get(created.id)).body).toEqual(created)
   })
 
-  it('takes a site_id in upper case as the same UUID', async () => {
+  it('reads a site_id in upper case as the same UUID', async () => {
     expect(await owner.create({ site_id: owner.siteId.toUpperCase() })).toMatchObject({
       site_id: owner.siteId,
     })
@@ -97,7 +97,7 @@ describe('201', () => {
     },
   )
 
-  it('keeps any text and any preferences that it takes', async () => {
+  it('stores exactly what it accepts, for any text and preferences', async () => {
     const texts = { subject_id: bodies.anyText(255), user_agent: bodies.anyText(300) }
     const fields = fc.record({ ...texts, preferences: bodies.anyPreferences() })
     const property = fc.asyncProperty(fields, async sent => {
@@ -107,8 +107,8 @@ describe('201', () => {
   })
 })
 
-describe('201, with an address', () => {
-  it.each(bodies.networks)('stores of %s no more than %s, and shows none of it', async (address, network) => {
+describe('POST /api/v1/consents › 201 › with ip_address', () => {
+  it.each(bodies.networks)('stores %s as %s only, and returns neither', async (address, network) => {
     const answer = await owner.post({ site_id: owner.siteId, ip_address: address })
     expect(answer.status, answer.text).toBe(201)
     expect(await networkOf(answer.body.id)).toBe(network)
@@ -121,12 +121,12 @@ describe('201, with an address', () => {
     for (const { text } of seen) expect(text).not.toMatch(/"ip_|203\.0\.113|2001:0?db8|64:ff9b/i)
   })
 
-  it('stores no network without one', async () => {
+  it('stores no network when the body has no address', async () => {
     expect(await networkOf((await owner.create()).id)).toBeNull()
   })
 })
 
-describe('400', () => {
+describe('POST /api/v1/consents › 400', () => {
   let refused: Owner
   beforeAll(async () => {
     refused = await newOwner(service)
@@ -153,19 +153,19 @@ describe('400', () => {
     await refuse({ [field]: value }, value === 2 ** 53 ? '' : field)
   })
 
-  it.each(bodies.fieldsBeyondLimits)('names %s for a value out of its limits', async (field, value) => {
+  it.each(bodies.fieldsBeyondLimits)('names %s when its value is out of bounds', async (field, value) => {
     await refuse({ [field]: value }, field)
   })
 
-  it.each(bodies.readOnlyFields)('names %s, which is not for the caller to send', field =>
+  it.each(bodies.readOnlyFields)('names %s when the body has it, because it is read-only', field =>
     refuse({ [field]: 'x' }, field),
   )
 
-  it.each(bodies.noAddresses)('does not take %j for an address', address =>
+  it.each(bodies.noAddresses)('rejects %j as an address', address =>
     refuse({ ip_address: address }, 'ip_address'),
   )
 
-  it('takes for an address only what is one, and never fails on the rest', async () => {
+  it('accepts only IP addresses, and answers 400 and never 500 to any other text', async () => {
     const part = fc.constantFrom(...'0 1 255 256 ffff :: : . / [ ] # @ -'.split(' '), ' ', '\t')
     const made = fc.array(part, { maxLength: 12 }).map(parts => parts.join(''))
     const address = fc.oneof(made, fc.ipV4(), fc.ipV6())
@@ -176,14 +176,15 @@ describe('400', () => {
     await fc.assert(property, { numRuns: 300 })
   })
 
-  it('needs a site_id', async () => expectRefused(await refused.post({ accepted: true }), 'site_id'))
+  it('names site_id when it is missing', async () =>
+    expectRefused(await refused.post({ accepted: true }), 'site_id'))
 
   it.each(bodies.malformedBodies(`"site_id":"${unknownId}"`))(
     'does not take %s for a body',
     async (_why, body) => expectRefused(await refused.post(body)),
   )
 
-  it('takes or refuses a body with any of its bytes altered, and never fails', async () => {
+  it('answers 201 or 400 and never 500 when bytes of the body are altered', async () => {
     const fields = { accepted: true, preferences: { a: [1.5, 'é\\'] }, ip_address: '::1', policy_version: 2 }
     const valid = Buffer.from(JSON.stringify({ site_id: owner.siteId, ...fields }))
     const changes = fc.array(fc.tuple(fc.nat(valid.length - 1), fc.nat(255)), { minLength: 1, maxLength: 3 })
@@ -195,14 +196,14 @@ describe('400', () => {
     await fc.assert(property, { numRuns: 300 })
   })
 
-  it('knows no query parameter', async () => {
+  it('rejects any query parameter', async () => {
     const answer = await refused.send('POST', '?dry_run=1', { body: { site_id: refused.siteId } })
     expectRefused(answer, 'dry_run')
   })
 })
 
-describe('401', () => {
-  it('tells a stranger nothing about the body', async () => {
+describe('POST /api/v1/consents › 401', () => {
+  it('answers before the body is checked', async () => {
     const answers = ['{', '{}', 'x'.repeat(70_000)].map(body => service.call('POST', root, { body }))
     for (const { status, body } of await Promise.all(answers)) {
       expect(status).toBe(401)
@@ -211,8 +212,8 @@ describe('401', () => {
   })
 })
 
-describe('404', () => {
-  it("answers for somebody else's site and for one that nobody has byte for byte alike, and writes nothing", async () => {
+describe('POST /api/v1/consents › 404', () => {
+  it('answers identically for a foreign and an unknown site, and writes nothing', async () => {
     const stranger = await newOwner(service)
     const bodies = [stranger.siteId, unknownId].flatMap(site_id => [
       { site_id },
@@ -227,8 +228,8 @@ describe('404', () => {
   })
 })
 
-describe('413', () => {
-  it('takes a body of 128 KiB and not a byte more, whether its length is announced or not', async () => {
+describe('POST /api/v1/consents › 413', () => {
+  it('accepts a body of 128 KiB and rejects one byte more, with and without Content-Length', async () => {
     const body = JSON.stringify({ site_id: owner.siteId }).padEnd(131_072)
     expect((await owner.post(body)).status).toBe(201)
     const large = await owner.post(`${body} `)
@@ -245,14 +246,14 @@ describe('413', () => {
   })
 })
 
-describe('415', () => {
-  it.each(bodies.otherMediaTypes)('takes no body that is %j', async type => {
+describe('POST /api/v1/consents › 415', () => {
+  it.each(bodies.otherMediaTypes)('rejects a body of the type %j', async type => {
     const answer = await owner.post({ site_id: owner.siteId }, { 'content-type': type })
     expect(answer.status).toBe(415)
     expect(answer.body.error).toBe('invalid_request')
   })
 
-  it('takes JSON with a parameter and in any case', async () => {
+  it('accepts application/json with a parameter and in any case', async () => {
     const type = 'Application/JSON; charset=utf-8'
     expect((await owner.post({ site_id: owner.siteId }, { 'content-type': type })).status).toBe(201)
   })

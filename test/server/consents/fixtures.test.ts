@@ -5,8 +5,8 @@ import { expectKept, inTurns, newOwner } from './records.ts'
 
 const service = useService()
 
-describe('201', () => {
-  it('keeps every field of a thousand lifelike records but the address', async () => {
+describe('POST /api/v1/consents › 201', () => {
+  it('stores every field of a thousand realistic records, except the address', async () => {
     const lines = readFileSync(new URL('../../fixtures/consents.ndjson', import.meta.url), 'utf8')
       .trim()
       .split('\n')

@@ -8,7 +8,7 @@ beforeAll(async () => {
   owner = await newOwner(service)
 })
 
-describe('200', () => {
+describe('GET /api/v1/consents/{id} › 200', () => {
   it('returns the record as it was created, with exactly the fields of a record', async () => {
     const created = await owner.create({ subject_id: 'one', accepted: true, preferences: { a: [1, null] } })
     const read = await owner.get(created.id)
@@ -22,7 +22,7 @@ describe('200', () => {
     expect((await owner.get(created.id.toUpperCase())).body).toEqual(created)
   })
 
-  it('returns a deleted record only to who asks for deleted ones', async () => {
+  it('returns a deleted record only with include_deleted', async () => {
     const { id } = await owner.create()
     const deleted = await owner.remove(id)
     const read = await owner.get(id, { include_deleted: 'true' })
@@ -31,13 +31,13 @@ describe('200', () => {
     expect((await owner.get(id, { include_deleted: 'false' })).status).toBe(404)
   })
 
-  it('returns a live record to who asks for deleted ones too', async () => {
+  it('returns a live record with include_deleted, too', async () => {
     const created = await owner.create()
     expect((await owner.get(created.id, { include_deleted: 'true' })).body).toEqual(created)
   })
 })
 
-describe('400', () => {
+describe('GET /api/v1/consents/{id} › 400', () => {
   it.each([
     ['include_deleted', 'include_deleted='],
     ['include_deleted', 'include_deleted=1'],
@@ -52,13 +52,13 @@ describe('400', () => {
   })
 })
 
-describe('404', () => {
-  it('answers for a foreign record, an unknown id and no UUID at all byte for byte alike', async () => {
+describe('GET /api/v1/consents/{id} › 404', () => {
+  it('answers identically for a foreign record, an unknown id and a malformed id', async () => {
     const foreign = await (await newOwner(service)).create()
     await expectSameNotFound(missingIds(foreign.id), id => owner.get(id))
   })
 
-  it('answers alike for an id that cannot even be decoded', async () => {
+  it('answers identically for an id that cannot be decoded', async () => {
     for (const id of ['%zz', '%', '%ff']) {
       const answer = await owner.get(id)
       expect(answer.status).toBe(404)
@@ -66,7 +66,7 @@ describe('404', () => {
     }
   })
 
-  it("keeps somebody else's deleted record unseen", async () => {
+  it("answers identically for another account's deleted record, with include_deleted", async () => {
     const stranger = await newOwner(service)
     const { id } = await stranger.create()
     await stranger.remove(id)

@@ -24,8 +24,8 @@ beforeAll(async () => {
   owner = await newOwner(service)
 })
 
-describe('200', () => {
-  it('answers {data} with exactly the fields of an entry, also for a record that never changed', async () => {
+describe('GET /api/v1/consents/{id}/history › 200', () => {
+  it('answers {data} with exactly the fields of an entry for a record that never changed', async () => {
     const { id, created_at } = await owner.create({ accepted: true, policy_version: 4 })
     const answer = await owner.history(id)
     expect(answer.status).toBe(200)
@@ -51,7 +51,7 @@ describe('200', () => {
     })
   })
 
-  it('tells every event oldest first, each with the state after it', async () => {
+  it('returns every event, oldest first, with the state after it', async () => {
     const { id } = await owner.create({ preferences: { a: 1 } })
     await owner.update(id, { accepted: true })
     await owner.update(id, { preferences: { a: 2 } })
@@ -80,7 +80,7 @@ describe('200', () => {
     }
   })
 
-  it('is complete, however long', async () => {
+  it('is complete for a long history', async () => {
     const { id } = await owner.create()
     for (let n = 0; n < 120; n += 1) await owner.update(id, { preferences: { n } })
     const { data } = (await owner.history(id)).body
@@ -97,8 +97,8 @@ describe('200', () => {
   })
 })
 
-describe('hash chain', () => {
-  it('is what its definition says, from the first entry to the deletion', async () => {
+describe('GET /api/v1/consents/{id}/history › hash chain', () => {
+  it('matches its definition from the first entry to the deletion', async () => {
     const { id } = await owner.create({
       consent_id: 'é',
       subject_id: '🙂',
@@ -114,7 +114,7 @@ describe('hash chain', () => {
     await expectChain(id, 4)
   })
 
-  it('stays one chain under concurrent updates', async () => {
+  it('remains a single chain under concurrent updates', async () => {
     const { id } = await owner.create()
     await Promise.all(Array.from({ length: 16 }, (_, n) => owner.update(id, { preferences: { n } })))
     await expectChain(id, 17)
@@ -124,7 +124,7 @@ describe('hash chain', () => {
     await expectChain((await owner.create({ ip_address: address })).id, 1)
   })
 
-  it('can be recomputed from the rows for any record', async () => {
+  it('can be computed again from the rows of any record', async () => {
     const [text, preferences] = [anyText(20), anyPreferences()]
     const network = fc.oneof(fc.ipV4(), fc.ipV6(), fc.constantFrom('0:0:1::', '1:0:0::', '0:1::', '1:0:1::'))
     const fields = fc.record({ subject_id: text, user_agent: text, ip_address: network, preferences })
@@ -137,8 +137,8 @@ describe('hash chain', () => {
   })
 })
 
-describe('the answer alone', () => {
-  it('verifies, whatever became of the record', async () => {
+describe('GET /api/v1/consents/{id}/history › verification from the response alone', () => {
+  it('succeeds for live, deleted and purged records', async () => {
     const { id } = await owner.create({ subject_id: '🙂', preferences: { z: 1, a: [1e-7, 'é', null] } })
     const result = async () => verifyAudit(id, (await owner.history(id)).body.data)
     expect(await result()).toEqual({ result: 'ok', detail: null })
@@ -150,7 +150,7 @@ describe('the answer alone', () => {
     expect(await result()).toEqual({ result: 'ok', detail: null })
   })
 
-  it('has salts and the record’s hash until the purge, and then those of the purge alone', async () => {
+  it('has the salts and the record’s hash before a purge, and afterwards those of the purge alone', async () => {
     const { id } = await owner.create()
     await owner.remove(id)
     const parts = async () =>
@@ -172,15 +172,15 @@ describe('the answer alone', () => {
   })
 })
 
-describe('400', () => {
-  it('knows no query parameter: the history has no pages', async () => {
+describe('GET /api/v1/consents/{id}/history › 400', () => {
+  it('rejects any query parameter, because a history has no pages', async () => {
     const { id } = await owner.create()
     expectRefused(await owner.send('GET', `/${id}/history?limit=1`), 'limit')
   })
 })
 
-describe('404', () => {
-  it('answers for a foreign record, an unknown id and no UUID at all byte for byte alike', async () => {
+describe('GET /api/v1/consents/{id}/history › 404', () => {
+  it('answers identically for a foreign record, an unknown id and a malformed id', async () => {
     const foreign = await (await newOwner(service)).create()
     await expectSameNotFound(missingIds(foreign.id), id => owner.history(id))
   })

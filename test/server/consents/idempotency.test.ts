@@ -28,8 +28,8 @@ async function stored(key: string): Promise<number> {
   return rows.length
 }
 
-describe('201', () => {
-  it('answers the same body with the first answer, byte for byte, and says so', async () => {
+describe('POST /api/v1/consents › Idempotency-Key › 201', () => {
+  it('replays the first answer byte for byte when the body is the same, with Idempotent-Replayed: true', async () => {
     const key = newKey()
     const first = await create(key, { subject_id: 'a', preferences: { a: 1, b: 2 } })
     const again = await create(key, { preferences: { b: 2, a: 1 }, subject_id: 'a' })
@@ -40,7 +40,7 @@ describe('201', () => {
     expect((await service.sql`select from consents where subject_id = 'a'`).length).toBe(1)
   })
 
-  it('gives the first answer again after the record was changed and deleted', async () => {
+  it('replays the first answer after the record was changed and deleted', async () => {
     const key = newKey()
     const first = await create(key, { accepted: true, preferences: { a: 1 } })
     const record = `${path}/${first.body.id}`
@@ -50,7 +50,7 @@ describe('201', () => {
     expect((await service.call('GET', record, { key: account.key })).status).toBe(404)
   })
 
-  it('makes one record of 32 twins in flight', async () => {
+  it('creates one record for 32 concurrent requests with the same key', async () => {
     const key = newKey()
     const answers = await Promise.all(Array.from({ length: 32 }, () => create(key, { subject_id: 'twin' })))
     expect(new Set(answers.map(answer => answer.text)).size).toBe(1)
@@ -61,7 +61,7 @@ describe('201', () => {
     ).toBe(1)
   })
 
-  it('keeps the keys of accounts apart, and makes another record after 24 hours', async () => {
+  it('keeps the keys of accounts apart, and creates another record after 24 hours', async () => {
     const [key, other] = [newKey(), await service.newAccount()]
     const first = await create(key)
     expect((await create(key, {}, other)).body.id).not.toBe(first.body.id)
@@ -72,27 +72,27 @@ describe('201', () => {
     expect(await stored(key)).toBe(2)
   })
 
-  it('takes every printable character, up to 255', async () => {
+  it('accepts every printable ASCII character, up to 255 of them', async () => {
     for (const key of ['~', ' !"', 'k'.repeat(255)]) expect((await create(key)).status).toBe(201)
   })
 })
 
-describe('400', () => {
-  it.each([[''], ['k'.repeat(256)], ['caf\u00e9'], ['tab\there']])('refuses the key %j', async key => {
+describe('POST /api/v1/consents › Idempotency-Key › 400', () => {
+  it.each([[''], ['k'.repeat(256)], ['caf\u00e9'], ['tab\there']])('rejects the key %j', async key => {
     const answer = await create(key)
     expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
     expect(await stored(key)).toBe(0)
   })
 
-  it('leaves a key free that came with a bad body', async () => {
+  it('does not use up a key that came with an invalid body', async () => {
     const key = newKey()
     expect((await create(key, { accepted: 1 })).status).toBe(400)
     expect((await create(key)).headers['idempotent-replayed']).toBeUndefined()
   })
 })
 
-describe('404', () => {
-  it('leaves a key free that came with an unknown site', async () => {
+describe('POST /api/v1/consents › Idempotency-Key › 404', () => {
+  it('does not use up a key that came with an unknown site', async () => {
     const key = newKey()
     const site = { site_id: '01890000-0000-7000-8000-000000000000' }
     for (const policy of [{}, { policy_version: 1 }])
@@ -101,8 +101,8 @@ describe('404', () => {
   })
 })
 
-describe('409', () => {
-  it('refuses another body with the same key, and stores nothing of it', async () => {
+describe('POST /api/v1/consents › Idempotency-Key › 409', () => {
+  it('rejects another body with the same key, and stores nothing of it', async () => {
     const key = newKey()
     await create(key, { subject_id: 'one' })
     const answer = await create(key, { subject_id: 'two' })

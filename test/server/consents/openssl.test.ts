@@ -10,7 +10,7 @@ import { newOwner } from './records.ts'
 
 const hasTools = ['openssl', 'curl'].every(name => spawnSync(name, ['version']).error === undefined)
 
-describe.skipIf(!hasTools)('the commands of the README', () => {
+describe.skipIf(!hasTools)('openssl commands in the README', () => {
   const service = useService()
   const folder = useFolder()
   let receipt: Buffer
@@ -23,7 +23,7 @@ describe.skipIf(!hasTools)('the commands of the README', () => {
     expect(await sh(folder.path, fetch)).toMatchObject({ code: 0, stderr: '' })
   })
 
-  it('verify a receipt', async () => {
+  it('verify a valid receipt', async () => {
     writeFileSync(join(folder.path, 'consent.json'), receipt)
     expect(await sh(folder.path, commandsOf('openssl'))).toEqual({
       code: 0,
@@ -32,7 +32,7 @@ describe.skipIf(!hasTools)('the commands of the README', () => {
     })
   })
 
-  it('fail with any one byte of it changed', { timeout: 600_000 }, async () => {
+  it('fail when any one byte of the receipt is changed', { timeout: 600_000 }, async () => {
     const script = `set +e
 for folder in */; do
   cd "$folder" && cp ../consent-keys.json .

@@ -9,7 +9,7 @@ import { newOwner, type Owner } from './records.ts'
 
 const folder = useFolder()
 
-describe('with the included database', () => {
+describe('country and region › with the included database', () => {
   const service = useService()
   let owner: Owner
   beforeAll(async () => {
@@ -29,13 +29,13 @@ describe('with the included database', () => {
     expect((await owner.get(created.id)).body).toEqual(created)
   })
 
-  it('a record keeps its country when it is changed and deleted', async () => {
+  it('keeps the country of a record that is changed and deleted', async () => {
     const { id } = await owner.create({ ip_address: '193.0.6.139' })
     expect((await owner.update(id, { accepted: true })).body.country).toBe('NL')
     expect((await owner.remove(id)).body.country).toBe('NL')
   })
 
-  it('a record made without an address has no country, and nobody may name one', async () => {
+  it('stores no country without an address, and rejects a country in the body', async () => {
     expect(await owner.create()).toMatchObject({ country: null, region: null })
     for (const field of ['country', 'region']) {
       const answer = await owner.post({ site_id: owner.siteId, ip_address: '193.0.6.139', [field]: 'FR' })
@@ -63,7 +63,7 @@ describe.each(['truncated', 'raw', 'drop'] as const)(
       })
     })
 
-    it('a record has the country and the region of the network that its address is in', async () => {
+    it('stores the country and region of the network of the address', async () => {
       const owner = await newOwner(service)
       expect(await owner.create({ ip_address: '81.2.69.142' })).toMatchObject({
         country: 'GB',

@@ -24,8 +24,8 @@ async function receiptOf(id: string) {
   return body
 }
 
-describe('200', () => {
-  it('says what the record says, in the names of the standards, under a signature that verifies', async () => {
+describe('GET /api/v1/consents/{id}/receipt › 200', () => {
+  it('returns the record in the fields of the standards, with a valid signature', async () => {
     const subject = 'maría\u202e@example.com'
     const record = await owner.create({
       subject_id: subject,
@@ -81,7 +81,7 @@ describe('200', () => {
     expect([receipt.consent_status, receipt.record_version]).toEqual([told.at(-1), states.length])
   })
 
-  it('goes on to say refused, or withdrawn, where only preferences change', async () => {
+  it('keeps the state refused or withdrawn when only preferences change', async () => {
     const refused = await owner.create({ accepted: false })
     await owner.update(refused.id, { preferences: { a: 1 } })
     const { consent_status, events } = await receiptOf(refused.id)
@@ -92,7 +92,7 @@ describe('200', () => {
     expect((await receiptOf(withdrawn.id)).consent_status).toBe('dpv:ConsentWithdrawn')
   })
 
-  it('is another receipt each time, and JSON that keeps each preference as it was sent', async () => {
+  it('issues another receipt each time, with every preference as it was sent', async () => {
     const preferences = { 'é"\\': ['\u0001', 1.5, null, { __proto: 'x' }], '😀': {} }
     const { id } = await owner.create({ preferences })
     const [one, other] = [await receiptOf(id), await receiptOf(id)]
@@ -100,7 +100,7 @@ describe('200', () => {
     expect(one.preferences).toEqual(preferences)
   })
 
-  it('shows no state that the record never had, while it is being changed', async () => {
+  it('never shows a state that the record did not have while it is being changed', async () => {
     const { id } = await owner.create({ accepted: true })
     const changes = Array.from({ length: 20 }, (_, index) => owner.update(id, { preferences: { index } }))
     const receipts = await Promise.all(Array.from({ length: 20 }, () => owner.receipt(id)))
@@ -112,7 +112,7 @@ describe('200', () => {
   })
 })
 
-describe('500', () => {
+describe('GET /api/v1/consents/{id}/receipt › 500', () => {
   const changes: [what: string, change: (id: string) => Promise<unknown>][] = [
     [
       'whose refusals were made consents, and whose middle is gone',
@@ -136,7 +136,7 @@ describe('500', () => {
         service.sql`update consent_history set preferences = '{"a":1e400}' where consent_id = ${id} and version = 3`,
     ],
   ]
-  it.each(changes)('nothing is signed of a record %s', async (_what, change) => {
+  it.each(changes)('signs no receipt of a record %s', async (_what, change) => {
     const { id } = await owner.create({ subject_id: 'maria', accepted: false })
     await owner.update(id, { preferences: { a: 1 } })
     await owner.update(id, { preferences: { a: 2 } })
@@ -144,7 +144,7 @@ describe('500', () => {
     expect(await owner.receipt(id)).toMatchObject({ status: 500, body: { error: 'internal_error' } })
   })
 
-  it('names the record and what is wrong with it, to its owner and in the log', async () => {
+  it('names the record and its problem in the response and in the log', async () => {
     const lines: string[] = []
     const node = await service.addNode({ logger: pino({}, { write: line => void lines.push(line) }) })
     const { id } = await owner.create({ subject_id: 'maria', accepted: false })
@@ -155,8 +155,8 @@ describe('500', () => {
   })
 })
 
-describe('404', () => {
-  it('answers for a foreign or a deleted record exactly as for a missing one', async () => {
+describe('GET /api/v1/consents/{id}/receipt › 404', () => {
+  it('answers identically for a foreign, a deleted and an unknown record', async () => {
     const foreign = await (await newOwner(service)).create()
     const deleted = await owner.create()
     await owner.remove(deleted.id)
@@ -164,8 +164,8 @@ describe('404', () => {
   })
 })
 
-describe('409', () => {
-  it('answers for a record with more events than a receipt holds', async () => {
+describe('GET /api/v1/consents/{id}/receipt › 409', () => {
+  it('rejects a record with more than 500 events', async () => {
     const { id } = await owner.create()
     for (let event = 2; event <= 500; event += 1) await owner.update(id, { accepted: event % 2 === 0 })
     expect((await owner.receipt(id)).status).toBe(200)
@@ -175,8 +175,8 @@ describe('409', () => {
   })
 })
 
-describe('the published keys', () => {
-  it('have that of every node there ever was, the present one first, in two forms of the same', async () => {
+describe('the published signing keys', () => {
+  it('contain the key of every node there was, the current one first, in both of its formats', async () => {
     const [present, ...others] = await publicKeys()
     expect(others).toEqual([])
     const { openSigner } = await import('../../../server/evidence/signer.ts')
@@ -193,7 +193,7 @@ describe('the published keys', () => {
     }
   })
 
-  it('are still told where a row beside them is none', async () => {
+  it('are still published when another row is not a valid key', async () => {
     const before = await publicKeys()
     await service.sql`
       insert into signing_keys (key_id, public_key, created_at)

@@ -21,8 +21,8 @@ async function actionsOf(id: string): Promise<string[]> {
   return (await owner.history(id)).body.data.map(({ action }: { action: string }) => action)
 }
 
-describe('200', () => {
-  it('answers with the whole record, deleted_at set and nothing else changed', async () => {
+describe('DELETE /api/v1/consents/{id} › 200', () => {
+  it('answers with the whole record, with deleted_at set and nothing else changed', async () => {
     const created = await owner.create({ subject_id: 'one', accepted: true, preferences: { a: 1 } })
     await delay(2)
     const removed = await owner.remove(created.id)
@@ -50,7 +50,7 @@ describe('200', () => {
     expect(answer.body).toMatchObject({ id, accepted: false, deleted_at: expect.stringMatching(instant) })
   })
 
-  it('does not remove the record physically: its row and its history stay', async () => {
+  it('keeps the row of the record and its history', async () => {
     const { id } = await owner.create()
     const { body } = await owner.remove(id)
     const [row] = await service.sql`select deleted_at, version from consents where id = ${id}`
@@ -61,7 +61,7 @@ describe('200', () => {
     expect(await actionsOf(id)).toEqual(['created', 'deleted'])
   })
 
-  it('leaves the record out of lists, unless deleted ones are asked for', async () => {
+  it('removes the record from lists, except with include_deleted', async () => {
     const other = await newOwner(service)
     const [kept, gone] = [await other.create({ subject_id: 's' }), await other.create({ subject_id: 's' })]
     const { body } = await other.remove(gone.id)
@@ -70,7 +70,7 @@ describe('200', () => {
     expect((await other.list({ include_deleted: 'true' })).body.data).toEqual([body, kept])
   })
 
-  it('is given to exactly one of 16 concurrent requests, and written once', async () => {
+  it('is answered to exactly one of 16 concurrent requests, and written once', async () => {
     const { id } = await owner.create()
     const answers = await Promise.all(Array.from({ length: 16 }, () => owner.remove(id)))
     const statuses = answers.map(answer => answer.status).sort()
@@ -78,7 +78,7 @@ describe('200', () => {
     expect(await actionsOf(id)).toEqual(['created', 'deleted'])
   })
 
-  it('ends the history even among concurrent updates', async () => {
+  it('ends the history when other requests update the record at the same time', async () => {
     const { id } = await owner.create()
     const updates = Array.from({ length: 12 }, (_, n) => owner.update(id, { preferences: { n } }))
     const [removed, ...updated] = await Promise.all([owner.remove(id), ...updates])
@@ -89,16 +89,16 @@ describe('200', () => {
   })
 })
 
-describe('400', () => {
-  it('knows no query parameter, and deletes nothing for one', async () => {
+describe('DELETE /api/v1/consents/{id} › 400', () => {
+  it('rejects any query parameter, and deletes nothing', async () => {
     const created = await owner.create()
     expectRefused(await owner.send('DELETE', `/${created.id}?purge=true`), 'purge')
     expect((await owner.get(created.id)).body).toEqual(created)
   })
 })
 
-describe('404', () => {
-  it('answers for a foreign, an unknown, a deleted and an impossible id alike, and deletes nothing', async () => {
+describe('DELETE /api/v1/consents/{id} › 404', () => {
+  it('answers identically for a foreign, an unknown, a deleted and a malformed id, and deletes nothing', async () => {
     const stranger = await newOwner(service)
     const foreign = await stranger.create()
     const { id: deleted } = await owner.create()
@@ -108,7 +108,7 @@ describe('404', () => {
     expect(await actionsOf(deleted)).toEqual(['created', 'deleted'])
   })
 
-  it('is what get and update answer afterwards', async () => {
+  it('is the answer of get and update after a deletion', async () => {
     const { id } = await owner.create()
     await owner.remove(id)
     expect((await owner.get(id)).status).toBe(404)

@@ -25,7 +25,7 @@ async function entriesOf(id: string): Promise<AuditEntry[]> {
   return (await owner.history(id)).body.data
 }
 
-describe('200', () => {
+describe('PUT /api/v1/consents/{id} › 200', () => {
   it.each([
     ['the acceptance alone', { accepted: true }],
     ['the preferences alone, whole', { preferences: { b: { d: null } } }],
@@ -42,7 +42,7 @@ describe('200', () => {
     expect((await owner.get(created.id)).body).toEqual(updated.body)
   })
 
-  it('writes one audit entry for each change, with the state after it and its time', async () => {
+  it('writes one audit entry for each change, with its time and the state after it', async () => {
     const { id } = await owner.create(first)
     const { body } = await owner.update(id, { accepted: true })
     const entries = await entriesOf(id)
@@ -65,7 +65,7 @@ describe('200', () => {
     expect(await entriesOf(created.id)).toHaveLength(1)
   })
 
-  it('takes other numbers, orders of a list, cases and forms of Unicode for a change', async () => {
+  it('treats another number, order of a list, case or Unicode form as a change', async () => {
     const { id } = await owner.create()
     const states = [
       { a: [1, 2] },
@@ -82,14 +82,14 @@ describe('200', () => {
     expect(await entriesOf(id)).toHaveLength(1 + states.length)
   })
 
-  it.each(bodies.oddTexts)('keeps %s text in preferences exactly as sent', async (_what, text) => {
+  it.each(bodies.oddTexts)('stores %s text in preferences exactly as sent', async (_what, text) => {
     const { id } = await owner.create()
     const preferences = { [text]: { deep: [text] } }
     expect((await owner.update(id, { preferences })).body.preferences).toEqual(preferences)
     expect((await owner.get(id)).body.preferences).toEqual(preferences)
   })
 
-  it('loses none of 32 concurrent updates of one record: history and versions are gapless, times in order', async () => {
+  it('loses none of 32 concurrent updates of one record: its versions have no gaps and its times are in order', async () => {
     const { id } = await owner.create({ preferences: { n: -1 } })
     const numbers = Array.from({ length: 32 }, (_, n) => n)
     const answers = await Promise.all(numbers.map(n => owner.update(id, { preferences: { n } })))
@@ -118,7 +118,7 @@ describe('200', () => {
   })
 })
 
-describe('400', () => {
+describe('PUT /api/v1/consents/{id} › 400', () => {
   const refuse = async (change: unknown, named: string) => {
     const created = await owner.create(first)
     expectRefused(await owner.update(created.id, change), named)
@@ -129,11 +129,11 @@ describe('400', () => {
     accepted: (value: unknown) => value === true,
     preferences: (value: unknown) => JSON.stringify(value) === '{}',
   }
-  it.each(bodies.wrongTypes(own))('does not take for %s the value %j', async (field, value) => {
+  it.each(bodies.wrongTypes(own))('rejects for %s the value %j', async (field, value) => {
     await refuse({ [field]: value }, value === 2 ** 53 ? '' : field)
   })
 
-  it.each(bodies.largePreferences)('does not take preferences of %s', (_what, preferences) =>
+  it.each(bodies.largePreferences)('rejects preferences of %s', (_what, preferences) =>
     refuse({ preferences }, 'preferences'),
   )
 
@@ -142,23 +142,21 @@ describe('400', () => {
     ...'site_id consent_id subject_id policy_version ip_address user_agent'.split(' '),
   ])('names %s, which no update changes', field => refuse({ accepted: true, [field]: 'x' }, field))
 
-  it.each(bodies.malformedBodies('"accepted":true'))('does not take %s for a body', (_why, body) =>
-    refuse(body, ''),
-  )
+  it.each(bodies.malformedBodies('"accepted":true'))('rejects %s as a body', (_why, body) => refuse(body, ''))
 
-  it('needs a body, and knows no query parameter', async () => {
+  it('rejects a missing body and any query parameter', async () => {
     const { id } = await owner.create()
     expectRefused(await owner.send('PUT', `/${id}`))
     expectRefused(await owner.send('PUT', `/${id}?include_deleted=true`, { body: {} }), 'include_deleted')
   })
 
-  it('comes before the 404 for a record', async () => {
+  it('is answered before the 404 for an unknown record', async () => {
     expectRefused(await owner.update('x', { acepted: true }), 'acepted')
   })
 })
 
-describe('404', () => {
-  it('answers for a foreign, an unknown, a deleted and an impossible id alike, and changes nothing', async () => {
+describe('PUT /api/v1/consents/{id} › 404', () => {
+  it('answers identically for a foreign, an unknown, a deleted and a malformed id, and changes nothing', async () => {
     const stranger = await newOwner(service)
     const foreign = await stranger.create()
     const { id: deleted } = await owner.create()
@@ -170,8 +168,8 @@ describe('404', () => {
   })
 })
 
-describe('413', () => {
-  it('takes no body over 128 KiB', async () => {
+describe('PUT /api/v1/consents/{id} › 413', () => {
+  it('rejects a body of more than 128 KiB', async () => {
     const { id } = await owner.create()
     expect((await owner.update(id, '{}'.padEnd(131_072))).status).toBe(200)
     const answer = await owner.update(id, '{}'.padEnd(131_073))
@@ -180,8 +178,8 @@ describe('413', () => {
   })
 })
 
-describe('415', () => {
-  it.each(bodies.otherMediaTypes)('takes no body that is %j', async type => {
+describe('PUT /api/v1/consents/{id} › 415', () => {
+  it.each(bodies.otherMediaTypes)('rejects a body of the type %j', async type => {
     const created = await owner.create()
     const answer = await owner.update(created.id, { accepted: true }, { 'content-type': type })
     expect(answer.status).toBe(415)

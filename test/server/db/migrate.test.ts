@@ -6,7 +6,7 @@ import { onCitus, useDatabase } from '../../support/database.ts'
 const folder = new URL('../../../server/db/migrations/', import.meta.url)
 const database = useDatabase()
 
-it('leaves a migrated database as it is', async () => {
+it('migrate › changes nothing in a migrated database', async () => {
   const before = await schema()
   expect(before.length).toBeGreaterThan(50)
   await migrate(database.sql)
@@ -14,7 +14,7 @@ it('leaves a migrated database as it is', async () => {
   expect(await schema()).toEqual(before)
 })
 
-it('migrates an empty database once, when eight nodes start together', async () => {
+it('migrate › migrates an empty database once when eight nodes start at the same time', async () => {
   const before = await schema()
   await empty()
   await Promise.all(Array.from({ length: 8 }, () => migrate(database.sql)))
@@ -23,7 +23,7 @@ it('migrates an empty database once, when eight nodes start together', async () 
   expect(names.map(({ name }) => `${name}.sql`)).toEqual(readdirSync(folder).sort())
 })
 
-it('leaves a database as it was when a migration fails, and migrates it after that', async () => {
+it('migrate › leaves the schema as it was when a migration fails, and succeeds afterwards', async () => {
   const before = await schema()
   await empty()
   await database.sql`create table secrets ()` // in the way of the last table
@@ -34,7 +34,7 @@ it('leaves a database as it was when a migration fails, and migrates it after th
   expect(await schema()).toEqual(before)
 })
 
-it('takes the rows of the first version along, each to where it belongs', async () => {
+it('migrate › keeps every row of the first version', async () => {
   const { sql } = database
   await empty()
   await sql.unsafe(readFileSync(new URL('0001_tables.sql', folder), 'utf8'))

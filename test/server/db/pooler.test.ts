@@ -17,7 +17,7 @@ if (process.env['TEST_ENGINE'] === 'postgres' && !isPossible) {
 /** How many backends the clients' ten connections share. */
 const backends = 3
 
-describe.skipIf(!isPossible)('behind a pooler that gives it a backend for a transaction', () => {
+describe.skipIf(!isPossible)('connect › behind a pooler that assigns a backend per transaction', () => {
   const service = useService()
   let pooler: Pooler
   let pooled: Sql
@@ -33,7 +33,7 @@ describe.skipIf(!isPossible)('behind a pooler that gives it a backend for a tran
     await pooler?.stop()
   })
 
-  it('migrates, and keeps and answers every record as it was sent', async () => {
+  it('migrates, stores every record as it was sent, and leaves no prepared statements in the backends', async () => {
     await migrate(pooled)
     expect(await loaded()).toEqual([])
     const before = await preparedStatements()
@@ -42,7 +42,7 @@ describe.skipIf(!isPossible)('behind a pooler that gives it a backend for a tran
     expect((await preparedStatements()) - before).toBeLessThan(20)
   })
 
-  it('gives a statement up as soon as the database’s own setting says', async () => {
+  it('fails a statement after the statement timeout of the database', async () => {
     await expect(pooled`select pg_sleep(20)`).rejects.toMatchObject({ code: '57014' })
   })
 

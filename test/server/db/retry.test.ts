@@ -21,38 +21,38 @@ function failing(...codes: string[]) {
   return { work, tries: () => tries }
 }
 
-describe('work on the database', () => {
-  it('is tried once where it succeeds', async () => {
+describe('withRetry', () => {
+  it('runs the work once when it succeeds', async () => {
     const { work, tries } = failing()
     expect(await withRetry(work, usual)).toBe('done')
     expect(tries()).toBe(1)
   })
 
-  it('tells the code of each error that it was tried again for', async () => {
+  it('reports the code of each error that it retries', async () => {
     const codes: string[] = []
     await withRetry(failing('40001', '40P01', '40001').work, { ...usual, onRetry: code => codes.push(code) })
     expect(codes).toEqual(['40001', '40P01', '40001'])
   })
 
-  it('is believed to have failed as it did at first where it may have been done then', async () => {
+  it('throws the first error when a retry after a lost connection fails', async () => {
     await expect(withRetry(failing('ECONNRESET', '22003').work, usual)).rejects.toThrow('ECONNRESET')
     await expect(withRetry(failing('40001', 'EPIPE', '40001').work, usual)).rejects.toThrow('EPIPE')
   })
 
-  it('is not begun again when its patience is at an end', async () => {
+  it('does not retry when the budget is used up', async () => {
     const { work, tries } = failing('40001', '40001')
     await expect(withRetry(work, { ...usual, budgetMs: 0 })).rejects.toThrow('40001')
     expect(tries()).toBe(1)
   })
 
-  it('that must not be done twice is not tried again where it may have been done', async () => {
+  it('does not retry work that is not idempotent after a lost connection', async () => {
     const { work, tries } = failing('CONNECTION_CLOSED')
     await expect(withRetry(work, { ...usual, isIdempotent: false })).rejects.toThrow('CONNECTION_CLOSED')
     expect(tries()).toBe(1)
   })
 })
 
-describe('an error', () => {
+describe('dbErrorKind, dbErrorCode, dbErrorClass', () => {
   it.each([
     ['CONNECTION_CLOSED', 'lost', 'connection'],
     ['CONNECTION_DESTROYED', 'unavailable', 'connection'],
@@ -67,7 +67,7 @@ describe('an error', () => {
     ['22P05', 'unstorable', '22'],
     ['42P01', null, '42'],
     ['XX000', null, 'XX'],
-  ])('with the code %s is told by it', (code, trouble, itsClass) => {
+  ])('return the kind and class of the code %s', (code, trouble, itsClass) => {
     const error = Object.assign(new Error('x'), { code })
     expect([dbErrorKind(error), dbErrorCode(error), dbErrorClass(code)]).toEqual([trouble, code, itsClass])
   })
@@ -81,7 +81,7 @@ describe('an error', () => {
     ['40001'],
     [null],
     [undefined],
-  ])('of another kind, such as %s, is none of the database', error => {
+  ])('return null for an error that is not the database’s: %s', error => {
     expect([dbErrorKind(error), dbErrorCode(error)]).toEqual([null, null])
   })
 })

@@ -21,13 +21,13 @@ if (!onCitus()) {
   )
 }
 
-describe.skipIf(!onCitus())('on a cluster', () => {
+describe.skipIf(!onCitus())('Citus', () => {
   beforeAll(async () => {
     const sql = recording(service.sql)
     node = await service.addNode({ sql, quota: new Quota(sql) })
   })
 
-  it('has every table of tenants in shards by account, next to each other, and every other one on each node', async () => {
+  it('distributes every tenant’s table by account, colocated, and copies every other table to each node', async () => {
     const tables = await service.sql<{ name: string; kind: string; column: string; group: number }[]>`
       select table_name::text as name, citus_table_type as kind, distribution_column as column, colocation_id as group
       from citus_tables`
@@ -46,27 +46,30 @@ describe.skipIf(!onCitus())('on a cluster', () => {
     return [undefined, ...fields].map(field => ({ name: `${of.route} ${field ?? ''}`, of, field }))
   })
 
-  it.each(requests)('$name asks one shard alone, or a table that is on every node', async ({ of, field }) => {
-    const own = await newHoldings(service)
-    const given = field && { place: 'query' as const, field, value: ownValue(of, field, own) }
-    const [method, path, { body }] = requestFor(of, own, given || undefined)
-    const keyed = of.route === 'consents.createBatch' ? {} : { 'idempotency-key': of.route }
-    const headers = { ...(await credentialFor(service, of.endpoint, own)), ...keyed }
-    if ('origin' in headers) headers.origin = node.url
-    sent.length = 0
-    const { status, text } = await node.call(method, path, { body, headers })
-    expect(status, text).toBeLessThan(of.route === 'session.create' ? 402 : 300)
-    const statements = sent.filter(({ string }) => string !== undefined)
-    if (of.endpoint.access !== 'anyone') expect(statements).not.toEqual([])
-    for (const { string = '', parameters } of statements) {
-      const plan = await service.sql.unsafe(`explain ${string}`, parameters)
-      const lines = plan.map(line => String(line['QUERY PLAN']))
-      expect(lines.join('\n')).not.toMatch(/method: (pull to coordinator|repartition)/)
-      const counts = lines.flatMap(line => /Task Count: (\d+)/.exec(line)?.[1] ?? [])
-      expect([string, ...new Set(counts)]).toEqual([string, ...counts.slice(0, 1)])
-      expect(counts[0] ?? '1', lines.join('\n')).toBe('1')
-    }
-  })
+  it.each(requests)(
+    '$name queries a single shard, or a table that is on every node',
+    async ({ of, field }) => {
+      const own = await newHoldings(service)
+      const given = field && { place: 'query' as const, field, value: ownValue(of, field, own) }
+      const [method, path, { body }] = requestFor(of, own, given || undefined)
+      const keyed = of.route === 'consents.createBatch' ? {} : { 'idempotency-key': of.route }
+      const headers = { ...(await credentialFor(service, of.endpoint, own)), ...keyed }
+      if ('origin' in headers) headers.origin = node.url
+      sent.length = 0
+      const { status, text } = await node.call(method, path, { body, headers })
+      expect(status, text).toBeLessThan(of.route === 'session.create' ? 402 : 300)
+      const statements = sent.filter(({ string }) => string !== undefined)
+      if (of.endpoint.access !== 'anyone') expect(statements).not.toEqual([])
+      for (const { string = '', parameters } of statements) {
+        const plan = await service.sql.unsafe(`explain ${string}`, parameters)
+        const lines = plan.map(line => String(line['QUERY PLAN']))
+        expect(lines.join('\n')).not.toMatch(/method: (pull to coordinator|repartition)/)
+        const counts = lines.flatMap(line => /Task Count: (\d+)/.exec(line)?.[1] ?? [])
+        expect([string, ...new Set(counts)]).toEqual([string, ...counts.slice(0, 1)])
+        expect(counts[0] ?? '1', lines.join('\n')).toBe('1')
+      }
+    },
+  )
 })
 
 /** The same, noting every statement. */

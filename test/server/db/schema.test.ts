@@ -6,7 +6,7 @@ const database = useDatabase()
 /** What belongs to no account, or is what an account is looked for by: whole on every node of a cluster. */
 const shared = ['logins', 'migrations', 'secrets', 'signing_keys']
 
-it('has the account at the head of every key of a tenant’s table, so that a cluster finds all of its rows in one shard', async () => {
+it('schema › every key of a tenant’s table begins with account_id, so that Citus finds its rows in one shard', async () => {
   const keys = await database.sql<{ name: string; head: string }[]>`
     select t.relname || ' ' || k.relname as name, a.attname as head
     from pg_index i join pg_class t on t.oid = i.indrelid join pg_class k on k.oid = i.indexrelid
@@ -23,7 +23,7 @@ it('has the account at the head of every key of a tenant’s table, so that a cl
   expect(keys.filter(({ head }) => !heads.includes(head))).toEqual([])
 })
 
-it('has no table without a primary key, and none that no account heads but those that are known', async () => {
+it('schema › every table has a primary key, which begins with account_id except in the known shared tables', async () => {
   const tables = await database.sql<{ name: string; head: string | null }[]>`
     select t.relname as name, a.attname as head
     from pg_class t left join pg_index i on i.indrelid = t.oid and i.indisprimary

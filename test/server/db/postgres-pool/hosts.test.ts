@@ -26,8 +26,8 @@ async function startHost(onConnection: 'refuse' | 'be silent') {
 
 const urlOf = (...hosts: string[]) => `postgres://postgres:a%40b@${hosts.join(',')}/postgres`
 
-describe('a URL with several hosts', () => {
-  it('asks each of them once for a statement, and none of them afterwards, where none serves', async () => {
+describe('Hosts › a URL with several hosts', () => {
+  it('tries each host once for a statement, and none afterwards, when none accepts (#1174)', async () => {
     const [one, other] = [await startHost('refuse'), await startHost('refuse')]
     const sql = connect({ target: { url: urlOf(one.address, other.address) }, max: 2 })
     await expect(sql`select 1`).rejects.toMatchObject({ code: expect.any(String) })
@@ -39,7 +39,7 @@ describe('a URL with several hosts', () => {
   })
 
   it.runIf(inject('clusterUrl'))(
-    'goes to the one that serves, and to that one first from then on',
+    'connects to the host that accepts, and tries it first from then on (#815, #988)',
     async () => {
       const [closed, silent] = [await startHost('refuse'), await startHost('be silent')]
       const there = new URL(inject('clusterUrl') ?? '').host
