@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
-import { hostname } from 'node:os'
+import { hostname, platform } from 'node:os'
 import { promisify } from 'node:util'
 import type { Host } from '../io/io.ts'
 
@@ -20,18 +20,18 @@ export async function identify(pid: number): Promise<ProcessIdentity> {
 }
 
 /** Returns true unless the process, which is of this machine, has certainly ended. A zombie has ended. */
-export async function isRunning(process: ProcessIdentity, { kill }: Pick<Host, 'kill'>): Promise<boolean> {
+export async function isRunning(other: ProcessIdentity, { kill }: Pick<Host, 'kill'>): Promise<boolean> {
   try {
-    kill(process.pid, 0)
+    kill(other.pid, 0)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false // EPERM: it is another user's
   }
   const boot = await readBootId()
-  if (boot !== null && process.boot !== null && boot !== process.boot) return false
-  const status = await readStatus(process.pid)
+  if (boot !== null && other.boot !== null && boot !== other.boot) return false
+  const status = await readStatus(other.pid)
   if (status === null) return true
   if (status.isZombie) return false
-  return process.started === null || process.started === status.started
+  return other.started === null || other.started === status.started
 }
 
 async function readBootId(): Promise<string | null> {
@@ -48,8 +48,8 @@ interface Status {
 
 /** Linux tells the start in clock ticks since the boot; elsewhere ps(1) tells it to the second. Windows tells neither. */
 async function readStatus(pid: number): Promise<Status | null> {
-  if (process.platform === 'linux') return await statusFromProc(pid).catch(() => null)
-  return process.platform === 'win32' ? null : await statusFromPs(pid).catch(() => null)
+  if (platform() === 'linux') return await statusFromProc(pid).catch(() => null)
+  return platform() === 'win32' ? null : await statusFromPs(pid).catch(() => null)
 }
 
 /** proc_pid_stat(5): the second field is the name in parentheses, which may itself hold spaces and parentheses. */
@@ -62,8 +62,8 @@ async function statusFromProc(pid: number): Promise<Status | null> {
 
 /** Exported for its test. */
 export async function statusFromPs(pid: number): Promise<Status | null> {
-  const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' }
-  const { stdout } = await promisify(execFile)('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { env })
+  const ps = ['LC_ALL=C', 'TZ=UTC', 'ps', '-o', 'stat=,lstart=', '-p', String(pid)]
+  const { stdout } = await promisify(execFile)('env', ps)
   const [, state, started] = /^\s*(\S+)\s+(.+?)\s*$/.exec(stdout) ?? []
   return state === undefined || started === undefined ? null : { started, isZombie: state.startsWith('Z') }
 }

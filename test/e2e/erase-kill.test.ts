@@ -6,7 +6,7 @@ import type { NewAccount } from '../../src/contract/server.ts'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { freePort } from '../support/cluster.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
-import { start } from './bulk-instance.ts'
+import { start } from './import-instance.ts'
 import { isLong, randomFrom } from './rig.ts'
 
 const folder = useFolder()

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { hasTerminal, openTerminal } from '../support/terminal.ts'
-import { start } from './bulk-instance.ts'
+import { start } from './import-instance.ts'
 
 const folder = useFolder()
 const maria = 'maria@example.com'

@@ -11,7 +11,7 @@ async function collect<T>(groups: AsyncIterable<readonly T[]>): Promise<(readonl
   return all
 }
 
-it('every item is in a group once, in their order, and none is larger than there is room', async () => {
+it('inGroups yields every item once and in order, in groups within the size given', async () => {
   const parts = fc.array(fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 7 }), { maxLength: 6 })
   const sizes = fc.record({ items: fc.integer({ min: 1, max: 5 }), bytes: fc.integer({ min: 1, max: 20 }) })
   await fc.assert(
@@ -37,7 +37,7 @@ it('every item is in a group once, in their order, and none is larger than there
   )
 })
 
-it('a group waits for what is still to come from its beginning on, not from each item on', async () => {
+it('inGroups yields a group 50 ms after its first item, although more items come', async () => {
   async function* slow() {
     for (let item = 0; item < 30; item += 1) {
       await delay(20)
@@ -55,7 +55,7 @@ it('a group waits for what is still to come from its beginning on, not from each
   for (const group of groups) expect(group.length).toBeLessThanOrEqual(5)
 })
 
-it('when the items end by an error, those before it come first', async () => {
+it('inGroups yields the items before an error of the source, then throws it', async () => {
   async function* broken() {
     yield [1, 2]
     yield [3]
@@ -74,7 +74,7 @@ it('when the items end by an error, those before it come first', async () => {
   expect(seen).toEqual([1, 2, 3])
 })
 
-it('room is asked for before each group, and whoever stops ends what the items come from', async () => {
+it('inGroups asks for the size before each group, and ends its source when its reader stops', async () => {
   let isEnded = false
   async function* endless() {
     try {

@@ -19,7 +19,7 @@ async function linesOf(io: Io, source = '-'): Promise<[number, string][]> {
   return lines
 }
 
-it('lines are the same however the bytes arrive', async () => {
+it('splitLines yields the same lines however the bytes are split into chunks', async () => {
   const unit = fc.constantFrom('a', '同', '👍', '\n', '\r\n', '\n\n', ' ')
   await fc.assert(
     fc.asyncProperty(
@@ -41,7 +41,7 @@ it('lines are the same however the bytes arrive', async () => {
   )
 })
 
-it('quoted lines go on while a quotation mark is open, however the bytes arrive', async () => {
+it('splitLines with quoted does not end a line within quotation marks, however the bytes are split', async () => {
   const text = 'a,b\r\n"1\n\n""2\r\n",x\n\n"y"\n"open\nto the end'
   const expected = [
     [1, 'a,b\r\n'],
@@ -59,7 +59,7 @@ it('quoted lines go on while a quotation mark is open, however the bytes arrive'
   }
 })
 
-it('a line waits for no other: it is there as soon as its end is', async () => {
+it('splitLines yields a line as soon as its terminator arrives', async () => {
   let asked = 0
   function* endless() {
     for (;;) {
@@ -71,7 +71,7 @@ it('a line waits for no other: it is there as soon as its end is', async () => {
   expect(asked).toBeLessThan(100)
 })
 
-it('memory does not grow with a line that never ends: over 1 MiB it is an error with its number', async () => {
+it('splitLines throws at a line over 1 MiB, with its number, without holding more of it', async () => {
   let sent = 0
   function* endless() {
     yield Buffer.from('first\n')
@@ -88,7 +88,7 @@ it('memory does not grow with a line that never ends: over 1 MiB it is an error 
   expect(sent).toBeLessThan(4 * 1024 * 1024)
 })
 
-it('a line of exactly 1 MiB is read', async () => {
+it('splitLines yields a line of exactly 1 MiB', async () => {
   const line = 'x'.repeat(1024 * 1024)
   expect(await linesOf(arriving([Buffer.from(`${line}\n`), Buffer.from('y')]))).toEqual([
     [1, line],
@@ -96,7 +96,7 @@ it('a line of exactly 1 MiB is read', async () => {
   ])
 })
 
-it('a file is read like standard input', async () => {
+it('readLines reads a file like standard input', async () => {
   const file = join(folder.path, 'lines')
   writeFileSync(file, 'a\r\n\nb')
   expect(await linesOf(arriving([]), file)).toEqual([
@@ -106,21 +106,21 @@ it('a file is read like standard input', async () => {
   rmSync(file)
 })
 
-it('a file that is not there, or is a folder, is a usage error that names it', async () => {
+it('readLines throws a usage error that names a missing file or a folder', async () => {
   const file = join(folder.path, 'none')
   const named = (name: string) => expect.objectContaining({ exit: 2, message: expect.stringContaining(name) })
   await expect(linesOf(arriving([]), file)).rejects.toEqual(named(file))
   await expect(readText(arriving([]), folder.path)).rejects.toEqual(named(folder.path))
 })
 
-it('a whole text over 1 MiB is refused before it is held', async () => {
+it('readText throws at 1 MiB without reading the rest', async () => {
   function* endless() {
     for (;;) yield Buffer.alloc(65_536, 'x')
   }
   await expect(readText(arriving(endless()), '-')).rejects.toEqual(expect.objectContaining({ exit: 5 }))
 })
 
-it('a character cut by the pieces is whole again', async () => {
+it('readText joins a character that is split between chunks', async () => {
   const bytes = Buffer.from('{"a":"👍同"}')
   expect(await readText(arriving([...bytes].map(byte => Uint8Array.of(byte))), '-')).toBe('{"a":"👍同"}')
 })
@@ -131,10 +131,10 @@ it.each([
   ['cut short', [0xe5, 0x90]],
   ['Latin-1', [0x7a, 0x6f, 0xeb]],
   ['UTF-16', [0xff, 0xfe, 0x61, 0x00]],
-])('bytes that are no UTF-8 (%s) are an error, never U+FFFD', (_, bytes) => {
+])('decode throws for bytes that are not UTF-8 (%s), and never yields U+FFFD', (_, bytes) => {
   expect(() => decode(Uint8Array.from(bytes), 'line 7')).toThrow('line 7 is not valid UTF-8')
 })
 
-it('a byte order mark is no part of the text', () => {
+it('decode removes a byte order mark', () => {
   expect(decode(Buffer.from('\ufeff{}'), 'x')).toBe('{}')
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { useFolder } from '../support/cli.ts'
-import { countsOf, linesOf, start, startInShell, useRecords } from './bulk-instance.ts'
+import { countsOf, linesOf, start, startInShell, useRecords } from './import-instance.ts'
 
 const records = useRecords()
 const folder = useFolder()
@@ -35,12 +35,12 @@ async function untilMade(count: number): Promise<void> {
   while (records.made.size < count) await delay(2)
 }
 
-describe('a bulk create of a file', () => {
+describe('create --file', () => {
   it.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const)(
-    'ends what is under way at %s, tells how to go on, and that makes the rest',
+    'at %s finishes what is in flight and names the command to resume, which creates the rest',
     async (signal, code) => {
       records.wait = 20
       const { child, ended } = start([...create, '--file', file()], env())
@@ -59,7 +59,7 @@ describe('a bulk create of a file', () => {
     },
   )
 
-  it('ends at once at the second SIGINT, and loses nothing by it', async () => {
+  it('ends at once at the second SIGINT, and loses nothing', async () => {
     records.wait = 3000
     const { child, ended, stderr } = start([...create, '--file', file()], env())
     while (readdirJobs().length === 0) await delay(5)
@@ -75,7 +75,7 @@ describe('a bulk create of a file', () => {
     expect(records.made).toEqual(once)
   })
 
-  it('goes on when the reader of its results has gone', async () => {
+  it('creates every record when the reader of its results has gone', async () => {
     records.wait = 2
     const { child, ended } = start([...create, '--file', file()], env())
     await untilMade(20)
@@ -84,7 +84,7 @@ describe('a bulk create of a file', () => {
     expect(records.made).toEqual(once)
   })
 
-  it('is gone on with by one of two processes, and the other is refused', async () => {
+  it('is resumed by exactly one of two processes', async () => {
     records.wait = 40
     const killed = start([...create, '--file', file()], env())
     await untilMade(40)
@@ -96,7 +96,7 @@ describe('a bulk create of a file', () => {
     expect(records.made).toEqual(once)
   })
 
-  it('with a full disk behind stdout ends with an error, and can be gone on with', async () => {
+  it('ends with an error when stdout is on a full disk, and can be resumed', async () => {
     const command = ['create', '--site', 's', '--file', file(), '-o', 'ndjson']
     const ran = await startInShell('"$@" >/dev/full', command, env()).ended
     expect(ran.code).toBe(1)
@@ -121,7 +121,7 @@ afterAll(() => {
   if (tiny) rmdirSync(tiny)
 })
 
-describe.skipIf(!tiny)('a full disk', () => {
+describe.skipIf(!tiny)('create --file on a full disk', () => {
   const place = tiny ?? ''
   const filler = join(place, 'filler')
   beforeEach(() => rmSync(filler, { force: true }))
@@ -129,7 +129,7 @@ describe.skipIf(!tiny)('a full disk', () => {
   /** Leaves so many KiB of the disk free. */
   const leave = (free: number) => writeFileSync(filler, Buffer.alloc((60 - free) * 1024))
 
-  it('behind the journal ends it; what was made is told, and nothing is made twice', async () => {
+  it('stops when its job cannot be written; it reports what was created, and creates nothing twice', async () => {
     leave(8)
     const small = env({ CONSENTCTL_STATE_DIR: join(place, 'state') })
     const ran = await start([...create, '--file', file()], small).ended
@@ -144,7 +144,7 @@ describe.skipIf(!tiny)('a full disk', () => {
     expect(records.made).toEqual(once)
   })
 
-  it('behind --failed-out ends it, and the job can be gone on with', async () => {
+  it('stops when --failed-out cannot be written, and can be resumed', async () => {
     leave(0)
     records.refuses = true
     const failedOut = join(place, 'failed')

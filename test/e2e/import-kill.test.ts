@@ -5,8 +5,8 @@ import { expect, it } from 'vitest'
 import { useFolder } from '../support/cli.ts'
 import { freePort } from '../support/cluster.ts'
 import { createAccount, startServer } from '../support/server.ts'
-import { countsOf, linesOf, start, useRecords } from './bulk-instance.ts'
 import { startHoldingProxy } from './holding-proxy.ts'
+import { countsOf, linesOf, start, useRecords } from './import-instance.ts'
 import { isLong } from './rig.ts'
 
 const folder = useFolder()

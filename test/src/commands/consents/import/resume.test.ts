@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { HttpResponse, http } from 'msw'
 import { afterEach, describe, expect, it } from 'vitest'
-import { useFolder } from '../../support/cli.ts'
-import { answers, consent, consentsPath, fails, site, useCli } from '../support.ts'
+import { useFolder } from '../../../../support/cli.ts'
+import { answers, consent, consentsPath, fails, site, useCli } from '../../../support.ts'
 
 const cli = useCli()
 const folder = useFolder()
@@ -22,7 +22,7 @@ interface Row {
   readonly id: string | null
 }
 
-/** Answers by the subject: what it says of it, at first or always, else 201 with the subject as the id. */
+/** Answers with the refusal of a subject, if it has one, and else with 201 and the subject as the id. */
 function serve(refusals: Record<string, [status: number, error: string]> = {}, honours = true) {
   const parameters = honours ? [{ in: 'header', name: 'Idempotency-Key' }] : []
   const document = { openapi: '3.1.1', paths: { '/api/v1/consents': { post: { parameters } } } }
@@ -45,12 +45,12 @@ function write(content: string): string {
   return file
 }
 
-/** What is answered with 503 is sent again without a wait. */
-const impatient = { CONSENTCTL_MAX_WAIT: '0' }
+/** Answers with 503 are retried without a wait. */
+const withoutWaits = { CONSENTCTL_MAX_WAIT: '0' }
 
 async function create(...args: string[]) {
   const once = args.includes('--concurrency') ? [] : ['--concurrency', '1']
-  const ran = await cli.run(['create', ...once, '-o', 'ndjson', ...args], { env: impatient })
+  const ran = await cli.run(['create', ...once, '-o', 'ndjson', ...args], { env: withoutWaits })
   const rows = ran.stdout.split('\n').filter(Boolean)
   return { ...ran, rows: rows.map(row => JSON.parse(row) as Row) }
 }
@@ -63,7 +63,7 @@ const posts = () =>
       key: headers['idempotency-key'],
     }))
 
-const journal = () => join(jobs(), readdirSync(jobs())[0] ?? '')
+const jobFile = () => join(jobs(), readdirSync(jobs())[0] ?? '')
 
 /** A job of a, b, c and d that was stopped by the quota at b. */
 async function stopped(): Promise<string> {
@@ -74,8 +74,8 @@ async function stopped(): Promise<string> {
   return /--resume ([\da-f-]{36})/.exec(ran.stderr)?.[1] ?? 'none'
 }
 
-describe('a job that was stopped', () => {
-  it('goes on with what is not created, and tells of every line', async () => {
+describe('create --resume', () => {
+  it('creates what is not created yet, and has a result for every line', async () => {
     const job = await stopped()
     serve()
     const { code, rows, stderr } = await create('--resume', job)
@@ -89,7 +89,7 @@ describe('a job that was stopped', () => {
     expect(readdirSync(jobs())).toEqual([])
   })
 
-  it('sends a line with the same Idempotency-Key again', async () => {
+  it('sends a line again with the same Idempotency-Key', async () => {
     serve({ a: [503, 'unavailable'] })
     expect(await create('--file', write(text('a')), '--site', site)).toMatchObject({ code: 11 })
     expect(await create('--resume', 'last')).toMatchObject({ code: 11 })
@@ -97,7 +97,7 @@ describe('a job that was stopped', () => {
     expect(posts().length).toBeGreaterThan(1)
   })
 
-  it('sends the lines that were noted and never sent, however long ago that was', async () => {
+  it('sends lines that were written ahead and never sent, however long ago that was', async () => {
     const subjects = Array.from({ length: 150 }, (_, index) => `s${index + 1}`)
     serve({ s3: [429, 'quota_exceeded'] })
     const stopped = await create(
@@ -109,7 +109,7 @@ describe('a job that was stopped', () => {
       '--ignore-quota',
     )
     expect(stopped.code).toBe(8)
-    const events = readFileSync(journal(), 'utf8').split('\n')
+    const events = readFileSync(jobFile(), 'utf8').split('\n')
     expect(events.filter(event => event.endsWith(',"unsent"]')).length).toBeGreaterThan(0)
     expect(posts().length).toBeLessThan(10)
     rewrite(line => line.replace(/^(\["s",\d+,)\d+\]$/, `$1${Date.now() - 24 * 3600 * 1000}]`))
@@ -119,7 +119,7 @@ describe('a job that was stopped', () => {
     expect(rows.map(({ id }) => id)).toEqual(subjects)
   })
 
-  it('never sends again what may be made, where the key is not honoured', async () => {
+  it('does not send a line again that may exist when the instance has no Idempotency-Key', async () => {
     serve({ a: [503, 'unavailable'] }, false)
     await create('--file', write(text('a', 'b')), '--site', site)
     cli.instance.requests.length = 0
@@ -129,7 +129,7 @@ describe('a job that was stopped', () => {
     expect(posts()).toEqual([])
   })
 
-  it('nor when the key is too old for the instance to know it', async () => {
+  it('does not send a line again that may exist when its key is over 23 hours old', async () => {
     serve({ a: [503, 'unavailable'] })
     await create('--file', write(text('a')), '--site', site)
     rewrite(line => line.replace(/^\["s",1,\d+\]$/, `["s",1,${Date.now() - 24 * 3600 * 1000}]`))
@@ -138,7 +138,7 @@ describe('a job that was stopped', () => {
     expect(posts()).toEqual([])
   })
 
-  it('nor when it is so old, though it was sent again meanwhile', async () => {
+  it('counts the age of a key from the first time that it was sent', async () => {
     serve({ a: [503, 'unavailable'] })
     await create('--file', write(text('a')), '--site', site)
     await create('--resume', 'last')
@@ -154,7 +154,7 @@ describe('a job that was stopped', () => {
     expect(posts()).toEqual([])
   })
 
-  it('tells once what to do about lines whose answers are lost: --resume while that finds out, and then to look', async () => {
+  it('names --resume for lost answers while their keys are valid, and consentctl list after that', async () => {
     serve({ a: [503, 'unavailable'], b: [503, 'unavailable'] })
     const advice = (stderr: string) => stderr.match(/consentctl (list|create .*--resume)/g)
     const ran = await create('--file', write(text('a', 'b')), '--site', site)
@@ -166,7 +166,7 @@ describe('a job that was stopped', () => {
     expect(late.stderr).toContain('2 lines may have been created or not')
   })
 
-  it('hands out what was rejected though lines are lost for good: no other run would', async () => {
+  it('writes --failed-out although lines are lost for good, because no later run would', async () => {
     serve({ a: [503, 'unavailable'] })
     await create('--file', write(text('a', 'b')), '--site', site)
     rewrite(line => line.replace(/^(\["[sd]",)2,.*$/, '["f",2,"x"]').replace(/^(\["s",1,)\d+\]$/, '$10]'))
@@ -183,7 +183,7 @@ describe('a job that was stopped', () => {
     expect(readdirSync(jobs())).toEqual([])
   })
 
-  it('is not gone on with by a CSV: that is another file, and no format makes it the same', async () => {
+  it('does not suggest --format csv when the file of the job became a CSV', async () => {
     const job = await stopped()
     write('subject_id,accepted\nb,true\n')
     const { code, stderr } = await create('--resume', job)
@@ -194,18 +194,18 @@ describe('a job that was stopped', () => {
   it.each([
     ['of an instance that honours no key', false],
     ['of standard input', true],
-  ])('tells once to look after the lines %s whose answers are lost', async (_, honours) => {
+  ])('names consentctl list once for lost answers %s', async (_, honours) => {
     serve({ a: [503, 'unavailable'], b: [503, 'unavailable'] }, honours)
     const stdin = text('a', 'b')
     const args = ['create', '--site', site, '--file', honours ? '-' : write(stdin)]
-    const { code, stderr } = await cli.run(args, { stdin, env: impatient })
+    const { code, stderr } = await cli.run(args, { stdin, env: withoutWaits })
     expect([code, stderr.match(/consentctl \w+/g)]).toEqual([11, ['consentctl list']])
     expect(stderr).toContain(
       '2 lines may have been created or not: check with consentctl list before you create them again',
     )
   })
 
-  it('keeps a line unknown that may be made and is now refused', async () => {
+  it('leaves a line unknown that may exist and is refused now', async () => {
     serve({ a: [503, 'unavailable'] })
     await create('--file', write(text('a')), '--site', site)
     serve({ a: [400, 'invalid_request'] })
@@ -214,7 +214,7 @@ describe('a job that was stopped', () => {
     expect(readdirSync(folder.path)).not.toContain('failed')
   })
 
-  it('goes on from another place of the same file, and with no other file', async () => {
+  it('takes the same file under another path, and no other file', async () => {
     const job = await stopped()
     serve()
     const file = write(text('a', 'b', 'c', 'e'))
@@ -232,14 +232,14 @@ describe('a job that was stopped', () => {
     ['another instance', { CONSENTCTL_BASE_URL: 'http://127.0.0.1:1' }, []],
     ['another profile', { CONSENTCTL_PROFILE: 'other' }, []],
     ['another site', {}, ['--site', 'other']],
-  ])('goes on nowhere else: %s is a usage error', async (_, env, flags) => {
+  ])('is a usage error with %s', async (_, env, flags) => {
     const job = await stopped()
     const { code } = await cli.run(['create', '--resume', job, ...flags], { env })
     expect(code).toBe(2)
     expect(posts()).toEqual([])
   })
 
-  it('is the last one of the profile and instance in use, though another began a later one', async () => {
+  it('last resumes the last job of the profile and instance in use, and names that of another one', async () => {
     const job = await stopped()
     const begun = ['create', '--concurrency', '1', '--site', site, '--file', write(text('b', 'c'))]
     const later = await cli.run(begun, { env: { CONSENTCTL_PROFILE: 'other' } })
@@ -256,12 +256,12 @@ describe('a job that was stopped', () => {
     expect(other).not.toBe(job)
   })
 
-  it('that is not there is a usage error', async () => {
+  it('is a usage error for a job that does not exist', async () => {
     expect(await create('--resume', 'last')).toMatchObject({ code: 2 })
     expect(await create('--resume', '../../etc')).toMatchObject({ code: 2 })
   })
 
-  it('is refused while another process works on it', async () => {
+  it('ends with 7 while another process works on the job', async () => {
     const job = await stopped()
     rewrite(line => {
       if (line.startsWith('{"closed"')) return null
@@ -276,49 +276,49 @@ describe('a job that was stopped', () => {
 
 /** Changes the lines of a job's file, with their checksums; those for which `change` returns null are left out. */
 function rewrite(change: (json: string) => string | null): void {
-  const entries = readFileSync(journal(), 'utf8')
+  const entries = readFileSync(jobFile(), 'utf8')
     .split('\n')
     .filter(Boolean)
     .flatMap(line => change(line.slice(9)) ?? [])
-  writeFileSync(journal(), entries.map(encode).join(''))
+  writeFileSync(jobFile(), entries.map(encode).join(''))
 }
 
 function encode(json: string): string {
   return `${crc32(json).toString(16).padStart(8, '0')} ${json}\n`
 }
 
-describe('a journal', () => {
-  it('is for its owner alone, and holds no key and nothing of the records', async () => {
+describe('the file of an import job', () => {
+  it('is readable by its owner alone, and has no key and nothing of the records', async () => {
     await stopped()
     expect(statSync(jobs()).mode & 0o777).toBe(0o700)
-    expect(statSync(journal()).mode & 0o777).toBe(0o600)
-    const content = readFileSync(journal(), 'utf8')
+    expect(statSync(jobFile()).mode & 0o777).toBe(0o600)
+    const content = readFileSync(jobFile(), 'utf8')
     expect(content).not.toContain(cli.env()['CONSENTCTL_API_KEY'])
     expect(content).not.toContain('subject')
   })
 
   it.each(['0123', '01234567 ["d",2,"x"]', '\0\0\0\0\n\0\0'])(
-    'whose end was being written (%j) is read to there',
+    'is read up to an end that was being written (%j)',
     async end => {
       const job = await stopped()
-      appendFileSync(journal(), end)
+      appendFileSync(jobFile(), end)
       serve()
       expect(await create('--resume', job)).toMatchObject({ code: 0 })
       expect(posts().map(({ subject }) => subject)).toEqual(['b', 'c', 'd'])
     },
   )
 
-  it('that is damaged elsewhere is an error, and nothing is sent', async () => {
+  it('is an error when it is damaged elsewhere, and nothing is sent', async () => {
     const job = await stopped()
-    const content = readFileSync(journal(), 'utf8')
-    writeFileSync(journal(), content.replace('["d",1,', '["d",2,'))
+    const content = readFileSync(jobFile(), 'utf8')
+    writeFileSync(jobFile(), content.replace('["d",1,', '["d",2,'))
     const { code, stderr } = await create('--resume', job)
     expect(code).toBe(1)
     expect(stderr).toContain('is damaged at line')
     expect(posts()).toEqual([])
   })
 
-  it('that cannot be made ends it before anything is sent', async () => {
+  it('is an error before anything is sent when it cannot be created', async () => {
     const state = join(folder.path, 'no-folder')
     writeFileSync(state, '')
     const file = write(text('a'))
@@ -330,7 +330,7 @@ describe('a journal', () => {
     expect(cli.sent()).toEqual([])
   })
 
-  it('is gone when every line is created', async () => {
+  it('is removed when every line is created', async () => {
     serve()
     await create('--file', write(text('a', 'b')), '--site', site)
     expect(readdirSync(jobs())).toEqual([])
@@ -340,7 +340,7 @@ describe('a journal', () => {
 describe('--failed-out', () => {
   const refusals = { b: [400, 'invalid_request'], d: [404, 'not_found'] } as Record<string, [number, string]>
 
-  it('holds the lines that failed as they came, for their owner alone, and the job is over', async () => {
+  it('has the failed lines unchanged, readable by their owner alone, and the job is removed', async () => {
     serve(refusals)
     const content = `{"subject_id":"a"}\r\n{ "subject_id" : "b" }\r\n\n${text('c')}{"subject_id":"d"}`
     const { code } = await create('--file', write(content), '--site', site, '--failed-out', failedOut())
@@ -353,7 +353,7 @@ describe('--failed-out', () => {
     expect(again.rows.map(row => row.id)).toEqual(['b', 'd'])
   })
 
-  it('of CSV begins with the header', async () => {
+  it('begins with the header of a CSV', async () => {
     serve(refusals)
     const file = join(folder.path, 'records.csv')
     writeFileSync(file, 'subject_id,pref.a\na,1\n"b","x\ny"\n')
@@ -361,7 +361,7 @@ describe('--failed-out', () => {
     expect(readFileSync(failedOut(), 'utf8')).toBe('subject_id,pref.a\n"b","x\ny"\n')
   })
 
-  it('is not there while the job can be gone on with: its lines would be sent twice', async () => {
+  it('is not written while the job can be resumed, because its lines would be sent twice', async () => {
     serve({ b: [400, 'invalid_request'], c: [401, 'unauthorized'] })
     const flags = ['--failed-out', failedOut()]
     const { stderr } = await create('--file', write(text('a', 'b', 'c', 'd')), '--site', site, ...flags)
@@ -372,13 +372,13 @@ describe('--failed-out', () => {
     expect(readFileSync(failedOut(), 'utf8')).toBe(text('b'))
   })
 
-  it('holds no line whose answer was lost', async () => {
+  it('has no line whose answer was lost', async () => {
     serve({ a: [503, 'unavailable'], b: [400, 'invalid_request'] }, false)
     await create('--file', write(text('a', 'b')), '--site', site, '--failed-out', failedOut())
     expect(readFileSync(failedOut(), 'utf8')).toBe(text('b'))
   })
 
-  it('is never overwritten, and not there where no line failed', async () => {
+  it('never replaces a file, and is not written when no line failed', async () => {
     serve()
     writeFileSync(failedOut(), 'mine')
     const file = write(text('a'))
@@ -392,7 +392,7 @@ describe('--failed-out', () => {
   })
 })
 
-it('a file that changes while it is sent ends it, and says so', async () => {
+it('create --file stops with an error when the file changes while it is sent', async () => {
   const long = { preferences: { text: 'x'.repeat(10_000) } } // so that one chunk of the file has few lines
   const file = write(`${JSON.stringify(long)}\n`.repeat(80))
   cli.instance.use(

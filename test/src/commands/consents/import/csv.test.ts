@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { useFolder } from '../../support/cli.ts'
-import { consent, consentsPath, site, useCli, uuid } from '../support.ts'
+import { useFolder } from '../../../../support/cli.ts'
+import { consent, consentsPath, site, useCli, uuid } from '../../../support.ts'
 
 const cli = useCli()
 const folder = useFolder()
@@ -15,8 +15,8 @@ async function feed(csv: string | Uint8Array, ...flags: string[]) {
   return { ...ran, bodies: cli.sent().map(({ body }) => body as Record<string, unknown>) }
 }
 
-describe('a line of CSV', () => {
-  it('has the columns as fields of their own types, and an empty cell is not given', async () => {
+describe('create --file in CSV', () => {
+  it('reads columns as fields with their types, and an empty cell as no field', async () => {
     const header =
       'site_id,subject_id,consent_id,accepted,policy_version,ip_address,user_agent,preferences,pref.marketing'
     const { code, bodies } = await feed(
@@ -43,7 +43,7 @@ describe('a line of CSV', () => {
     ['3', 3],
     ['granted', 'granted'],
     ['"[1,null]"', [1, null]],
-  ])('a preference %s is typed as with --pref', async (cell, value) => {
+  ])('reads the preference %s with the type that --pref gives it', async (cell, value) => {
     const { bodies } = await feed(`pref.a\n${cell}\n`)
     expect(bodies[0]?.['preferences']).toEqual({ a: value })
   })
@@ -56,7 +56,7 @@ describe('a line of CSV', () => {
     ['no end of the last line', 'subject_id\na', ['a'], [2]],
     ['a header alone', 'subject_id\n', [], []],
     ['nothing', '', [], []],
-  ])('with %s', async (_, csv, subjects, lines) => {
+  ])('reads %s', async (_, csv, subjects, lines) => {
     const { code, bodies, stdout } = await feed(csv, '-o', 'ndjson')
     expect(code).toBe(0)
     expect(bodies.map(body => body['subject_id'])).toEqual(subjects)
@@ -74,7 +74,7 @@ describe('a line of CSV', () => {
     ['a"b,', 'line 3 has a quotation mark within'],
     ['"a"b,', 'line 3 has text after a closing quotation mark'],
     ['a,yes', 'line 3: accepted must be true or false'],
-  ])('%s is an error with its number, and the others go on', async (bad, problem) => {
+  ])('reports %s with its line number, and sends the other lines', async (bad, problem) => {
     const odd = bad.split('"').length % 2 === 0
     const { code, stderr, bodies } = await feed(
       `subject_id,accepted\na,true\n${bad}\n${odd ? '"' : ''}c,true\n`,
@@ -84,13 +84,13 @@ describe('a line of CSV', () => {
     expect(bodies).toHaveLength(odd ? 1 : 2)
   })
 
-  it('a quotation mark that is never closed is an error of the line that opens it', async () => {
+  it('reports a quotation mark that is never closed with the line that opens it', async () => {
     const { code, stderr } = await feed('subject_id\na\n"b\nc\nd\n')
     expect(code).toBe(8)
     expect(stderr).toContain('line 3 has an opening quotation mark that is never closed')
   })
 
-  it('invalid UTF-8 is an error of its line, never repaired', async () => {
+  it('reports invalid UTF-8 with its line number, and never repairs it', async () => {
     const { code, stderr } = await feed(Buffer.from('subject_id\na\nzo\xeb\n', 'latin1'))
     expect(code).toBe(8)
     expect(stderr).toContain('line 3 is not valid UTF-8')
@@ -103,7 +103,7 @@ describe('a line of CSV', () => {
     ['pref.', 'no field'],
     ['pref.__proto__', 'no field'],
     ['accepted,accepted', 'twice'],
-  ])('under the header %s is not read: the error names the column', async (header, problem) => {
+  ])('is a usage error that names the column for the header %s', async (header, problem) => {
     const { code, stderr } = await feed(`${header}\na,b\n`)
     expect(code).toBe(2)
     expect(stderr).toContain(problem)
@@ -111,7 +111,7 @@ describe('a line of CSV', () => {
   })
 
   it.each([['subject_id,accepted'], ['\ufeff"subject_id"'], ['id,site_id,created_at'], ['pref.a , x\r']])(
-    'that is read as NDJSON (%s) is told once, with the flag that it lacks',
+    'when a CSV with the header %s is read as NDJSON, is one error that names --format csv',
     async header => {
       const csv = `\n${header}\n${'a,true\n'.repeat(300)}`
       const file = join(folder.path, 'records.txt')
@@ -135,20 +135,20 @@ describe('a line of CSV', () => {
     ' {"note":"x,accepted,y"}',
     '["a","accepted","b"]',
     '{"x":1,"accepted":true}',
-  ])('is nothing that a line of NDJSON is taken for: %s', async bad => {
+  ])('does not take an invalid line of NDJSON for a header: %s', async bad => {
     const { code, stderr } = await cli.run(['create', '--file', '-', '--site', site], {
       stdin: `${bad}\n${bad}\n`,
     })
     expect([code, stderr.match(/line \d+/g)]).toEqual([5, ['line 1', 'line 2']])
   })
 
-  it('keeps the guard of spreadsheets as text, and --csv-unguard takes it away', async () => {
+  it('keeps the guard against formulas as text, and removes it with --csv-unguard', async () => {
     expect((await feed("subject_id\n'=1+1\n")).bodies[0]?.['subject_id']).toBe("'=1+1")
     const { bodies } = await feed("subject_id\n'=1+1\n'quoted\n", '--csv-unguard')
     expect(bodies.slice(1).map(body => body['subject_id'])).toEqual(['=1+1', "'quoted"])
   })
 
-  it('is what it was, when what list prints is fed back with --csv-unguard', async () => {
+  it('with --csv-unguard creates what list printed', async () => {
     const texts = [
       '=x',
       "'=x",

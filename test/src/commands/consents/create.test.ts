@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { useFolder } from '../../support/cli.ts'
-import { answers, apiKey, consent, consentsPath, machineError, site, useCli, uuid } from '../support.ts'
+import { useFolder } from '../../../support/cli.ts'
+import { answers, apiKey, consent, consentsPath, machineError, site, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()
 const folder = useFolder()
@@ -17,7 +17,7 @@ async function bodyOf(args: string[], stdin = ''): Promise<unknown> {
   return cli.sent()[0]?.body
 }
 
-describe('the request', () => {
+describe('create: request', () => {
   it('has every flag as its field, and the key as a bearer token', async () => {
     const flags = [
       ['--consent-id', 'banner'],
@@ -51,7 +51,7 @@ describe('the request', () => {
     [['--accepted'], { site_id: site, accepted: true }],
     [['--refused'], { site_id: site, accepted: false }],
     [[], { site_id: site }],
-  ])('acceptance has three states: %j', async (flags, body) => {
+  ])('has one of three states of acceptance: %j', async (flags, body) => {
     expect(await bodyOf(flags)).toEqual(body)
   })
 
@@ -77,40 +77,40 @@ describe('the request', () => {
     expect(await bodyOf(['--pref', pair])).toEqual({ site_id: site, preferences: { a: value } })
   })
 
-  it('several --pref make one object', async () => {
+  it('has one object for several --pref', async () => {
     expect(await bodyOf(['--pref', 'a=1', '--pref', 'b.c=2', '--pref', 'constructor=3'])).toMatchObject({
       preferences: { a: 1, 'b.c': 2, constructor: 3 },
     })
   })
 
-  it('--preferences reads a file or standard input, and --pref goes over it', async () => {
+  it('has the preferences of a file, which --pref overrides', async () => {
     const file = join(folder.path, 'preferences.json')
     writeFileSync(file, '\ufeff{"a": 1, "b": {"c": [true]}}\n')
     const args = ['--preferences', `@${file}`, '--pref', 'a=2']
     expect(await bodyOf(args)).toMatchObject({ preferences: { a: 2, b: { c: [true] } } })
   })
 
-  it('--preferences - reads standard input', async () => {
+  it('has the preferences of standard input with --preferences -', async () => {
     expect(await bodyOf(['--preferences', '-'], '{"marketing": false}')).toMatchObject({
       preferences: { marketing: false },
     })
   })
 
-  it('the site comes from CONSENTCTL_SITE where --site is not given', async () => {
+  it('has the site of CONSENTCTL_SITE when --site is not given', async () => {
     cli.instance.use(answers('post', consentsPath, consent(), 201))
     await cli.run(['create'], { env: { CONSENTCTL_SITE: site } })
     await cli.run(['create', '--site', uuid(5)], { env: { CONSENTCTL_SITE: site } })
     expect(cli.sent()).toMatchObject([{ body: { site_id: site } }, { body: { site_id: uuid(5) } }])
   })
 
-  it('sends the site as it was given, for another instance may have ids of another kind', async () => {
+  it('has the site unchanged, because another instance may have other ids', async () => {
     cli.instance.use(answers('post', consentsPath, consent(), 201))
     expect(await cli.run(['create', '--site', 'shop 1'])).toMatchObject({ code: 0 })
     expect(cli.sent()).toMatchObject([{ body: { site_id: 'shop 1' } }])
   })
 })
 
-describe('what is printed', () => {
+describe('create: output', () => {
   const record = consent({ id: uuid(77) })
 
   it.each([
@@ -118,24 +118,24 @@ describe('what is printed', () => {
     [['-o', 'id'], `${uuid(77)}\n`],
     [['-o', 'ndjson'], `${JSON.stringify(record)}\n`],
     [['--json'], `${JSON.stringify(record, null, 2)}\n`],
-  ])('with %j is the record that was made', async (flags, stdout) => {
+  ])('is the new record with %j', async (flags, stdout) => {
     cli.instance.use(answers('post', consentsPath, record, 201))
     expect(await cli.run(['create', '--site', site, ...flags])).toMatchObject({ code: 0, stdout })
   })
 
-  it('-q keeps stderr empty', async () => {
+  it('is nothing on stderr with -q', async () => {
     cli.instance.use(answers('post', consentsPath, record, 201))
     expect(await cli.run(['create', '--site', site, '-q'])).toMatchObject({ stderr: '' })
   })
 
-  it('names the profile and the host of the change', async () => {
+  it('names the profile and the host', async () => {
     cli.instance.use(answers('post', consentsPath, record, 201))
     const { stderr } = await cli.run(['create', '--site', site, '-p', 'shop'])
     expect(stderr).toBe(`created 1 record on shop@${new URL(cli.instance.url).host}\n`)
   })
 })
 
-describe('refused before any request', () => {
+describe('create: errors before any request', () => {
   it.each([
     [2, ['--accepted', '--refused']],
     [2, ['--policy-version', 'two']],
@@ -167,21 +167,21 @@ describe('refused before any request', () => {
     ['{"a":1', 'is not valid JSON'],
     ['{"a":1,"a":2}', 'has the key "a" twice'],
     [Buffer.from([0x7b, 0xff, 0x7d]), 'is not valid UTF-8'],
-  ])('preferences that are no exact JSON object: %j', async (stdin, problem) => {
+  ])('is an error for preferences that are no exact JSON object: %j', async (stdin, problem) => {
     const { code, stderr } = await cli.run(['create', '--site', site, '--preferences', '-'], { stdin })
     expect(code).toBe(5)
     expect(stderr).toContain(`standard input ${problem}`)
     expect(cli.sent()).toEqual([])
   })
 
-  it('a create without a site', async () => {
+  it('is a usage error without a site', async () => {
     const { code, stderr } = await cli.run(['create', '--accepted'])
     expect(code).toBe(2)
     expect(stderr).toContain('--site')
     expect(cli.sent()).toEqual([])
   })
 
-  it('a preference that is given twice is an error, for one of them would be lost', async () => {
+  it('is a usage error when a preference is given twice', async () => {
     const { code, stderr } = await cli.run(['create', '--site', 's', '--pref', 'a=1', '--pref', 'a=2'])
     expect(code).toBe(2)
     expect(stderr).toContain('--pref a is given twice')

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { useFolder } from '../../support/cli.ts'
-import { answers, consent, consentsPath, fails, screen, site, useCli, uuid } from '../support.ts'
+import { useFolder } from '../../../../support/cli.ts'
+import { answers, consent, consentsPath, fails, screen, site, useCli, uuid } from '../../../support.ts'
 
 const cli = useCli()
 const folder = useFolder()
@@ -18,7 +18,7 @@ interface Row {
 
 type Draft = Record<string, unknown>
 
-/** Creates records whose id is their subject; `wait` and `status` of a draft's preferences say how it answers. */
+/** Creates records whose id is their subject; `wait` and `status` in a draft's preferences control the answer. */
 function creating() {
   let running = 0
   const most = { count: 0 }
@@ -49,7 +49,7 @@ function creating() {
 
 const line = (subject_id: string, preferences?: object) => JSON.stringify({ subject_id, preferences })
 
-async function bulk(stdin: string | Uint8Array, ...flags: string[]) {
+async function importLines(stdin: string | Uint8Array, ...flags: string[]) {
   const ran = await cli.run(['create', '--file', '-', '--site', site, '-o', 'ndjson', ...flags], {
     stdin,
     env: { CONSENTCTL_MAX_WAIT: '0' }, // what is answered with 503 is sent again without a wait
@@ -60,11 +60,11 @@ async function bulk(stdin: string | Uint8Array, ...flags: string[]) {
 
 const ids = (rows: readonly Row[]) => rows.map(({ line, id }) => [line, id])
 
-describe('one result per line, in the order of the lines', () => {
-  it('however long each takes, and with never more than 8 requests under way', async () => {
+describe('create --file: results', () => {
+  it('has one for each line in the order of the lines, with at most 8 requests in flight', async () => {
     const most = creating()
     const lines = Array.from({ length: 40 }, (_, index) => line(String(index), { wait: (index * 7) % 30 }))
-    const { code, rows, stderr } = await bulk(lines.join('\n'))
+    const { code, rows, stderr } = await importLines(lines.join('\n'))
     expect(code).toBe(0)
     expect(ids(rows)).toEqual(lines.map((_, index) => [index + 1, String(index)]))
     expect(rows[0]).toEqual({ line: 1, result: 'created', id: '0', error_code: null })
@@ -108,9 +108,9 @@ describe('one result per line, in the order of the lines', () => {
       ],
     ],
     ['no line at all', '', []],
-  ])('with %s', async (_, text, expected) => {
+  ])('has the line numbers of the file with %s', async (_, text, expected) => {
     creating()
-    const { code, rows } = await bulk(text)
+    const { code, rows } = await importLines(text)
     expect(code).toBe(0)
     expect(ids(rows)).toEqual(expected)
   })
@@ -119,7 +119,7 @@ describe('one result per line, in the order of the lines', () => {
     ['nothing', '', [], 'has no line'],
     ['blank lines', '\n  \n', [], 'has no line'],
     ['a header', 'subject_id\n', ['--format', 'csv'], 'has no line but its header'],
-  ])('and where there is %s alone says that there is none', async (_, text, flags, told) => {
+  ])('warns that there are no lines when the file has only %s', async (_, text, flags, told) => {
     const file = join(folder.path, 'empty')
     writeFileSync(file, text)
     const args = ['create', '--site', site, '-q', ...flags, '--file']
@@ -130,7 +130,7 @@ describe('one result per line, in the order of the lines', () => {
     expect(dry.stderr).toMatch(new RegExp(`^standard input ${told}\\nwould create 0 records`))
   })
 
-  it('of a file, whose records carry --site unless they name their own', async () => {
+  it('sends the site of --site with records that name none', async () => {
     creating()
     const file = join(folder.path, 'two.ndjson')
     writeFileSync(file, `{"subject_id":"a"}\n{"site_id":"${uuid(5)}","subject_id":"b","accepted":true}\n`)
@@ -143,7 +143,7 @@ describe('one result per line, in the order of the lines', () => {
     ])
   })
 
-  it('sends every field as it is', async () => {
+  it('sends every field unchanged', async () => {
     creating()
     const draft = {
       site_id: uuid(5).toUpperCase(),
@@ -151,11 +151,11 @@ describe('one result per line, in the order of the lines', () => {
       preferences: { a: { b: [1.5, null] } },
       policy_version: 2,
     }
-    await bulk(JSON.stringify(draft))
+    await importLines(JSON.stringify(draft))
     expect(cli.sent()[0]?.body).toEqual(draft)
   })
 
-  it('on a terminal no id and no result is cut, whatever the first line became', async () => {
+  it('on a terminal shows ids and results in full, whatever the first line came to', async () => {
     creating()
     const stdin = `{"broken\n${line(uuid(7))}\n`
     const { stdout } = await cli.run(['create', '--file', '-', '--site', site], {
@@ -169,7 +169,7 @@ describe('one result per line, in the order of the lines', () => {
   })
 })
 
-describe('lines that are no record', () => {
+describe('create --file -: invalid lines', () => {
   it.each([
     ['{"a":', 'is not valid JSON'],
     ['[1]', 'is no JSON object'],
@@ -184,9 +184,9 @@ describe('lines that are no record', () => {
     ['{"subject_id":""}', 'subject_id must not be empty'],
     ['{"policy_version":0}', 'policy_version must be from 1'],
     ['{"ip_address":"1.2.3"}', 'ip_address must be an IPv4 or IPv6 address'],
-  ])('%s is reported with its number, and the others go on', async (bad, problem) => {
+  ])('reports %s with its line number, and sends the other lines', async (bad, problem) => {
     creating()
-    const { code, rows, stderr } = await bulk(`${line('a')}\n\n${bad}\n${line('b')}\n`)
+    const { code, rows, stderr } = await importLines(`${line('a')}\n\n${bad}\n${line('b')}\n`)
     expect(code).toBe(8)
     expect(rows.map(row => row.result)).toEqual(['created', 'failed', 'created'])
     expect(rows[1]).toEqual({ line: 3, result: 'failed', id: null, error_code: 'invalid_data' })
@@ -195,20 +195,20 @@ describe('lines that are no record', () => {
     expect(cli.sent()).toHaveLength(2)
   })
 
-  it('invalid UTF-8 is reported with its number, and never repaired', async () => {
+  it('reports invalid UTF-8 with its line number, and never repairs it', async () => {
     creating()
     const stdin = Buffer.concat([
       Buffer.from(`${line('a')}\n{"subject_id":"`),
       Buffer.from([0xc3, 0x28]),
       Buffer.from('"}\n'),
     ])
-    const { code, rows, stderr } = await bulk(stdin)
+    const { code, rows, stderr } = await importLines(stdin)
     expect(code).toBe(8)
     expect(rows.map(row => row.result)).toEqual(['created', 'failed'])
     expect(stderr).toContain('line 2 is not valid UTF-8')
   })
 
-  it('a line without a site is reported where none is given', async () => {
+  it('reports a line without site_id when no --site is given', async () => {
     creating()
     const { code, stderr } = await cli.run(['create', '--file', '-'], { stdin: '{"subject_id":"a"}\n' })
     expect(code).toBe(5)
@@ -216,9 +216,11 @@ describe('lines that are no record', () => {
     expect(cli.sent()).toEqual([])
   })
 
-  it('a line longer than 1 MiB in a stream ends it as a partial success, and every line before it has its result', async () => {
+  it('at a line over 1 MiB ends with 8, after the results of all lines before it', async () => {
     creating()
-    const { code, rows, stderr } = await bulk(`${line('a')}\n${line('b')}\n"${'x'.repeat(2_000_000)}"\n`)
+    const { code, rows, stderr } = await importLines(
+      `${line('a')}\n${line('b')}\n"${'x'.repeat(2_000_000)}"\n`,
+    )
     expect(code).toBe(8)
     expect(stderr).toContain('line 3')
     expect(stderr).toContain('the lines that follow were not sent')
@@ -226,33 +228,35 @@ describe('lines that are no record', () => {
   })
 })
 
-describe('refusals of the instance', () => {
-  it('of some lines end with 8, each named with its code', async () => {
+describe('create --file: errors of the instance', () => {
+  it('for some lines end with 8, and each line has its error code', async () => {
     creating()
-    const { code, rows, stderr } = await bulk([line('a'), line('b', { status: 400 }), line('c')].join('\n'))
+    const { code, rows, stderr } = await importLines(
+      [line('a'), line('b', { status: 400 }), line('c')].join('\n'),
+    )
     expect(code).toBe(8)
     expect(rows[1]).toEqual({ line: 2, result: 'failed', id: null, error_code: 'invalid_request' })
     expect(stderr).toContain('created 2 records on ')
   })
 
-  it('of all lines alike end with their own exit code', async () => {
+  it('for every line end with the exit code of that error', async () => {
     creating()
     const all = [line('a', { status: 400 }), line('b', { status: 400 })].join('\n')
-    expect(await bulk(all)).toMatchObject({ code: 5 })
+    expect(await importLines(all)).toMatchObject({ code: 5 })
   })
 
   it.each([
     [401, 'unauthorized', 4],
     [429, 'quota_exceeded', 6],
-  ])('that no later line can escape (%i %s) end it at once', async (status, error, exit) => {
+  ])('that every later line would meet (%i %s) stop the import', async (status, error, exit) => {
     creating()
     const lines = Array.from({ length: 200 }, (_, index) => line(String(index), { status, error }))
-    const { code } = await bulk(lines.join('\n'))
+    const { code } = await importLines(lines.join('\n'))
     expect(code).toBe(exit)
     expect(cli.sent().length).toBeLessThanOrEqual(16)
   })
 
-  it('a bad key is told with the source that it came from', async () => {
+  it('for a bad key name the source of the key', async () => {
     creating()
     const { stderr } = await cli.run(['create', '--file', '-', '--site', site], {
       stdin: line('a', { status: 401, error: 'unauthorized' }),
@@ -260,10 +264,10 @@ describe('refusals of the instance', () => {
     expect(stderr).toContain('CONSENTCTL_API_KEY')
   })
 
-  it('whatever was created while it stopped is told, for it exists', async () => {
+  it('do not hide the records created by requests in flight when the import stops', async () => {
     creating()
     const over = line('over', { status: 429, error: 'quota_exceeded', wait: 20 })
-    const { rows } = await bulk([line('a'), over, line('b'), line('c')].join('\n'))
+    const { rows } = await importLines([line('a'), over, line('b'), line('c')].join('\n'))
     const told = rows.filter(row => row.result === 'created').map(row => row.id)
     const made = cli
       .sent()
@@ -272,10 +276,10 @@ describe('refusals of the instance', () => {
     expect(told.sort()).toEqual(made.sort())
   })
 
-  it('of a temporary kind do not stop it', async () => {
+  it('that are temporary do not stop the import', async () => {
     creating()
     cli.instance.use(http.get('*/api/v1/openapi.json', () => fails(404, 'not_found')))
-    const { code, rows, stderr } = await bulk(
+    const { code, rows, stderr } = await importLines(
       [line('a', { status: 429, error: 'rate_limited' }), line('b'), line('c', { status: 503 })].join('\n'),
     )
     expect(code).toBe(8)
@@ -284,14 +288,14 @@ describe('refusals of the instance', () => {
   })
 })
 
-describe('when it stops', () => {
+describe('create --file: limits', () => {
   it.each([
     [['--max-errors', '3'], 3],
     [['--fail-fast'], 1],
-  ])('%j sends no more after %i failures', async (flags, most) => {
+  ])('with %j stops after %i failed lines', async (flags, most) => {
     creating()
     const lines = Array.from({ length: 60 }, (_, index) => line(String(index), { status: 400 }))
-    const { code, stderr } = await bulk(lines.join('\n'), '--concurrency', '1', ...flags)
+    const { code, stderr } = await importLines(lines.join('\n'), '--concurrency', '1', ...flags)
     expect(code).toBe(5)
     expect(cli.sent()).toHaveLength(most)
     expect(stderr).toContain(`stopped after line ${most}`)
@@ -301,31 +305,31 @@ describe('when it stops', () => {
     ['0', 2],
     ['65', 2],
     ['x', 2],
-  ])('--concurrency %s is a usage error', async (value, code) => {
-    expect(await bulk('{}', '--concurrency', value)).toMatchObject({ code })
+  ])('is a usage error for --concurrency %s', async (value, code) => {
+    expect(await importLines('{}', '--concurrency', value)).toMatchObject({ code })
   })
 
-  it('--concurrency is how many requests are under way', async () => {
+  it('has as many requests in flight as --concurrency allows', async () => {
     const most = creating()
     const lines = Array.from({ length: 12 }, (_, index) => line(String(index), { wait: 30 }))
-    await bulk(lines.join('\n'), '--concurrency', '3')
+    await importLines(lines.join('\n'), '--concurrency', '3')
     expect(most.count).toBe(3)
   })
 
-  it('lines of which none failed, but the answers of some are lost, end with 11', async () => {
+  it('ends with 11 when no line failed and some answers were lost', async () => {
     creating()
-    expect(await bulk([line('a'), line('b', { status: 503 })].join('\n'))).toMatchObject({ code: 11 })
+    expect(await importLines([line('a'), line('b', { status: 503 })].join('\n'))).toMatchObject({ code: 11 })
   })
 })
 
-describe('a file', () => {
+describe('create --file PATH', () => {
   const inFile = (text: string | Uint8Array, ...flags: string[]) => {
     const file = join(folder.path, 'records.ndjson')
     writeFileSync(file, text)
     return cli.run(['create', '--file', file, '--site', site, ...flags])
   }
 
-  it('with a line that is no record: each such line is told, and nothing is sent', async () => {
+  it('reports every invalid line, and sends nothing', async () => {
     const { code, stdout, stderr } = await inFile(`${line('a')}\n{"x":1}\n${line('b')}\n[]\n`)
     expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
     expect(stderr).toMatch(/line 2: "x" is no field/)
@@ -346,17 +350,17 @@ describe('a file', () => {
     async (_, bytes, flags, what) => {
       const told = expect.stringMatching(new RegExp(`line 1.* ${what}, so nothing was sent`))
       expect(await inFile(bytes, ...flags)).toMatchObject({ code: 5, stdout: '', stderr: told })
-      expect(await bulk(bytes, ...flags)).toMatchObject({ code: 5, stdout: '', stderr: told })
+      expect(await importLines(bytes, ...flags)).toMatchObject({ code: 5, stdout: '', stderr: told })
       expect(cli.sent()).toEqual([])
     },
   )
 
-  it('is told of no further than --max-errors', async () => {
+  it('reports at most --max-errors invalid lines', async () => {
     const { stderr } = await inFile('[]\n'.repeat(9), '--max-errors', '2')
     expect(stderr.match(/is no JSON object/g)).toHaveLength(2)
   })
 
-  it('with --dry-run is checked, and nothing is sent', async () => {
+  it('with --dry-run validates the file, and sends nothing', async () => {
     const { code, stdout, stderr } = await inFile(`${line('a')}\n${line('b')}\n`, '--dry-run')
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
     expect(stderr).toContain('would create 2 records on default@')
@@ -366,17 +370,26 @@ describe('a file', () => {
   it.each([
     [499, 6, 0],
     [500, 0, 500],
-  ])('of 500 lines with %i requests left in the quota ends with %i', async (remaining, code, created) => {
-    creating()
-    const used = { month: '2026-01', used: 1, limit: 1000, remaining, resets_at: '2026-02-01T00:00:00.000Z' }
-    cli.instance.use(answers('get', '*/api/v1/usage', used))
-    const ran = await inFile(`${line('a')}\n`.repeat(500), '-q')
-    expect(ran.code).toBe(code)
-    expect(cli.sent().filter(({ method }) => method === 'POST')).toHaveLength(created)
-    if (code === 6) expect(ran.stderr).toContain('500 lines would be sent, but only 499 fit')
-  })
+  ])(
+    'when the file has 500 lines and the quota %i requests left, ends with %i',
+    async (remaining, code, created) => {
+      creating()
+      const used = {
+        month: '2026-01',
+        used: 1,
+        limit: 1000,
+        remaining,
+        resets_at: '2026-02-01T00:00:00.000Z',
+      }
+      cli.instance.use(answers('get', '*/api/v1/usage', used))
+      const ran = await inFile(`${line('a')}\n`.repeat(500), '-q')
+      expect(ran.code).toBe(code)
+      expect(cli.sent().filter(({ method }) => method === 'POST')).toHaveLength(created)
+      if (code === 6) expect(ran.stderr).toContain('500 lines would be sent, but only 499 fit')
+    },
+  )
 
-  it('is sent on an instance that tells nothing of its quota, and with --ignore-quota it is not asked', async () => {
+  it('is sent to an instance that does not tell its quota, which is not read with --ignore-quota', async () => {
     creating()
     cli.instance.use(answers('get', '*/api/v1/usage', { error: 'not_found', message: 'no' }, 404))
     expect(await inFile(`${line('a')}\n`.repeat(101), '-q')).toMatchObject({ code: 0 })
@@ -384,7 +397,7 @@ describe('a file', () => {
     expect(cli.sent().filter(({ path }) => path === '/api/v1/usage')).toHaveLength(1)
   })
 
-  it('each line carries its own Idempotency-Key', async () => {
+  it('sends each line with its own Idempotency-Key', async () => {
     creating()
     await inFile(`${line('a')}\n`.repeat(20))
     const keys = cli.instance.requests.map(({ headers }) => headers['idempotency-key'])
@@ -393,19 +406,19 @@ describe('a file', () => {
   })
 })
 
-describe('flags that contradict each other', () => {
+describe('create --file: contradicting flags', () => {
   it.each([
     [['--file', '-', '--accepted']],
     [['--resume', 'last', '--subject', 'a']],
     [['--concurrency', '2']],
     [['--failed-out', 'x']],
     [['--file', '-', '--format', 'xml']],
-  ])('%j', async flags => {
+  ])('are a usage error: %j', async flags => {
     expect(await cli.run(['create', ...flags])).toMatchObject({ code: 2, stdout: '' })
   })
 })
 
-it('a terminal shows how far it is, and the line is gone at the end; --quiet has none', async () => {
+it('create --file on a terminal shows its progress until it ends, unless --quiet is given', async () => {
   creating()
   const lines = Array.from({ length: 30 }, (_, index) => line(String(index), { wait: 200 })).join('\n')
   const options = { stdin: lines, tty: { stderr: true }, columns: 80 }

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { afterEach, describe, expect, it } from 'vitest'
-import { useFolder } from '../../support/cli.ts'
-import { answers, consent, consentsPath, fails, site, useCli } from '../support.ts'
+import { useFolder } from '../../../../support/cli.ts'
+import { answers, consent, consentsPath, fails, site, useCli } from '../../../support.ts'
 
 const cli = useCli()
 const folder = useFolder()
@@ -88,8 +88,8 @@ const created = (names: readonly string[]) =>
   names.map((name, index) => ({ line: index + 1, result: 'created', id: `id-${name}`, error_code: null }))
 const once = (names: readonly string[]) => new Map(names.map(name => [name, 1]))
 
-describe('an instance that takes batches', () => {
-  it('is sent many lines with one request, and every line has its result, in their order', async () => {
+describe('create --file on an instance that takes batches', () => {
+  it('sends up to 1,000 lines with a request, and has a result for every line in order', async () => {
     const made = serve()
     const { code, rows, stderr } = await create('--file', inFile(subjects(2500)))
     expect({ code, rows }, stderr).toEqual({ code: 0, rows: created(subjects(2500)) })
@@ -101,7 +101,7 @@ describe('an instance that takes batches', () => {
     expect(readdirSync(jobs())).toEqual([])
   })
 
-  it('is sent the lines of a stream in batches too, once there are some', async () => {
+  it('sends the lines of a stream in batches after the first hundred', async () => {
     const made = serve()
     const ran = await cli.run(['create', '-q', '--site', site, '--file', '-'], { stdin: text(subjects(400)) })
     expect(ran.stdout).toBe(
@@ -115,16 +115,16 @@ describe('an instance that takes batches', () => {
   })
 
   it.each([
-    ['of a hundred lines is asked nothing, and', subjects(100), [], []],
+    ['with 100 lines does not read the description, and', subjects(100), [], []],
     ['with --no-batch', subjects(101), ['--no-batch'], ['GET openapi.json']],
-  ])('%s is sent each line by itself', async (_, names, flags, asked) => {
+  ])('%s sends each line with its own request', async (_, names, flags, asked) => {
     const made = serve()
     expect(await create('--file', inFile(names), ...flags)).toMatchObject({ code: 0, rows: created(names) })
     expect(made).toEqual(once(names))
     expect(new Set(paths())).toEqual(new Set([...asked, 'POST consents']))
   })
 
-  it('is never sent more lines than may fail', async () => {
+  it('never sends more lines at once than may fail', async () => {
     serve(() => [400, 'invalid_request'])
     const flags = ['--max-errors', '5', '--concurrency', '1']
     const { code, rows, stderr } = await create('--file', inFile(subjects(200)), ...flags)
@@ -133,21 +133,24 @@ describe('an instance that takes batches', () => {
   })
 })
 
-describe('an instance without batches', () => {
+describe('create --file on an instance without batches', () => {
   it.each([
     ['does not list them', answers('get', '*/api/v1/openapi.json', { openapi: '3.1.1', paths: single })],
     ['has no description', http.get('*/api/v1/openapi.json', () => fails(404, 'not_found'))],
     ['lets nobody read it', http.get('*/api/v1/openapi.json', () => fails(401, 'unauthorized'))],
     ['answers with a page', http.get('*/api/v1/openapi.json', () => HttpResponse.html('<p>hello</p>'))],
-  ])('that %s is asked once, and sent each line by itself', async (_, description) => {
-    const made = serve()
-    cli.instance.use(description)
-    expect(await create('--file', inFile(subjects(150)))).toMatchObject({ code: 0 })
-    expect(made).toEqual(once(subjects(150)))
-    expect(paths().filter(path => path !== 'POST consents')).toEqual(['GET openapi.json'])
-  })
+  ])(
+    'that %s reads its description once, and sends each line with its own request',
+    async (_, description) => {
+      const made = serve()
+      cli.instance.use(description)
+      expect(await create('--file', inFile(subjects(150)))).toMatchObject({ code: 0 })
+      expect(made).toEqual(once(subjects(150)))
+      expect(paths().filter(path => path !== 'POST consents')).toEqual(['GET openapi.json'])
+    },
+  )
 
-  it('whatever it says of itself: the lines of the batches are sent by themselves', async () => {
+  it('that claims to take them sends the lines of the refused batches with their own requests', async () => {
     const made = serve()
     cli.instance.use(http.post(batchPath, () => fails(404, 'not_found')))
     const { code, rows } = await create('--file', inFile(subjects(300)), '--concurrency', '4')
@@ -157,8 +160,8 @@ describe('an instance without batches', () => {
   })
 })
 
-describe('rows that are refused', () => {
-  it('fail alone, with the code and the exit of a single create, and are in --failed-out', async () => {
+describe('create --file: refused rows of a batch', () => {
+  it('fail alone, with the error code of a single create, and are in --failed-out', async () => {
     const bad: Record<string, [number, string]> = {
       s7: [400, 'invalid_request'],
       s1260: [404, 'not_found'],
@@ -179,7 +182,7 @@ describe('rows that are refused', () => {
   it.each([
     [503, 'unavailable'],
     [429, 'rate_limited'],
-  ])('for the moment (%i) are sent again, they alone, with the same key', async (status, error) => {
+  ])('with a temporary error (%i) are retried alone with the same key', async (status, error) => {
     const made = serve(({ subject_id }, times) =>
       subject_id === 's5' && times < 3 ? [status, error] : undefined,
     )
@@ -193,7 +196,7 @@ describe('rows that are refused', () => {
     expect(again[0]?.[0]?.idempotency_key).toBe(batches()[0]?.[4]?.idempotency_key)
   })
 
-  it('for want of quota end it, and --resume creates the rest, none twice', async () => {
+  it('because of the quota stop the import, and --resume creates the rest, none twice', async () => {
     let left = 120
     const made = serve(() => (left-- > 0 ? undefined : [429, 'quota_exceeded']))
     const stopped = await create('--file', inFile(subjects(200)))
@@ -205,8 +208,8 @@ describe('rows that are refused', () => {
   })
 })
 
-describe('a batch that is not answered as it should be', () => {
-  it('is halved where it is too large, and every line is made once', async () => {
+describe('create --file: a batch without a usable answer', () => {
+  it('is halved when it is too large, and every line is created once', async () => {
     const made = serve(undefined, 40)
     expect(await create('--file', inFile(subjects(150)))).toMatchObject({
       code: 0,
@@ -216,7 +219,7 @@ describe('a batch that is not answered as it should be', () => {
     expect(batches().map(({ length }) => length)).toEqual([150, 75, 38, 37, 75, 38, 37])
   })
 
-  it('is halved where it is refused whole, until the line is alone that is wrong', async () => {
+  it('is halved when it is refused whole, until the invalid line is alone', async () => {
     const made = serve(({ subject_id }) => (subject_id === 's9' ? [400, 'invalid_request'] : undefined))
     cli.instance.use(
       http.post(batchPath, async ({ request }) => {
@@ -228,7 +231,7 @@ describe('a batch that is not answered as it should be', () => {
     expect([code, made.size, rows[8]?.['result']]).toEqual([8, 119, 'failed'])
   })
 
-  it('is sent again with the same keys when its answer is lost', async () => {
+  it('is retried with the same keys when its answer is lost', async () => {
     const made = serve()
     let isLost = false
     cli.instance.use(
@@ -251,7 +254,7 @@ describe('a batch that is not answered as it should be', () => {
   it.each([
     ['is never answered', () => fails(503, 'unavailable')],
     ['has fewer results than lines', () => HttpResponse.json({ results: [] })],
-  ])('leaves its lines unknown where it %s, and --resume finds out', async (_, answer) => {
+  ])('leaves its lines unknown when it %s, until --resume retries them', async (_, answer) => {
     const made = serve()
     let isBroken = true
     cli.instance.use(http.post(batchPath, () => (isBroken ? answer() : undefined)))
@@ -263,7 +266,7 @@ describe('a batch that is not answered as it should be', () => {
     expect(made).toEqual(once(subjects(150)))
   })
 
-  it('keeps a line unknown that may be made and is refused when it is sent again', async () => {
+  it('leaves a line unknown that may exist and is refused at the retry', async () => {
     let isFirst = true
     serve(({ subject_id }) => (subject_id === 's3' ? [409, 'conflict'] : undefined))
     cli.instance.use(
