@@ -71,7 +71,7 @@ describe('admin purge', () => {
     const { command, done } = setup()
     const { code, stderr } = await command(['--confirm', '5'])
     expect({ code, done }).toEqual({ code: 10, done: [] })
-    expect(stderr).toContain('there are 6 records, not 5: nothing was purged')
+    expect(stderr).toContain('6 records match, not 5: nothing was purged')
     expect((await command(['--confirm', '6'])).code).toBe(0)
   })
 

@@ -1,0 +1,279 @@
+import { createHash, createHmac, hkdfSync } from 'node:crypto'
+import {
+  type ConsentReceipt,
+  consentContext,
+  consentSchemaVersion,
+} from '../../../src/contract/documents/consent-receipt.ts'
+import type { ErasureCertificate } from '../../../src/contract/documents/erasure-certificate.ts'
+import type { ErasureReceipt } from '../../../src/contract/documents/erasure-receipt.ts'
+import type { ExportManifest } from '../../../src/contract/documents/export-manifest.ts'
+import type { AuditEntry } from '../../../src/contract/index.ts'
+import {
+  type Action,
+  type Actor,
+  entryId,
+  hashHistory,
+  hashRecord,
+  type Identity,
+  linkOf,
+  type State,
+  system,
+} from '../../../src/evidence/chain.ts'
+import { keyIdOf, publicBytes, publicPem, signingKeyOf } from '../../../src/evidence/keys.ts'
+import { leafHash, MerkleTree } from '../../../src/evidence/merkle.ts'
+import { signDocument } from '../../../src/evidence/signed.ts'
+
+const serviceKey = signingKeyOf(Buffer.alloc(32, 1))
+const profileSeed = Buffer.alloc(32, 2)
+const profileKey = signingKeyOf(profileSeed)
+
+const account = '01939d2c-0000-7000-8000-00000000000a'
+const site = '01939d2c-0000-7000-8000-00000000000b'
+const apiKey: Actor = { kind: 'api_key', id: '01939d2c-0000-7000-8000-00000000000c' }
+const start = Date.UTC(2026, 0, 31, 9, 30)
+const timeHex = start.toString(16).padStart(12, '0')
+const record = `${timeHex.slice(0, 8)}-${timeHex.slice(8)}-7c3e-9a51-2f6a1f0d9b11`
+
+const identity: Identity = {
+  site_id: site,
+  consent_id: 'newsletter',
+  subject_id: 'maria@example.com',
+  country: 'DE',
+  region: 'Bavaria',
+  user_agent: 'Firefox',
+  ip_network: '203.0.113.0/24',
+}
+const anonymous = { ...identity, consent_id: null, subject_id: null, user_agent: null, ip_network: null }
+
+interface Change {
+  readonly action: Action
+  readonly accepted: boolean
+  readonly preferences: Record<string, unknown>
+}
+
+const changes: Change[] = [
+  { action: 'created', accepted: true, preferences: { marketing: true, analytics: false } },
+  {
+    action: 'updated',
+    accepted: true,
+    preferences: { marketing: false, 'e-mail': ['weekly'], analytics: 1.5 },
+  },
+  {
+    action: 'deleted',
+    accepted: true,
+    preferences: { marketing: false, 'e-mail': ['weekly'], analytics: 1.5 },
+  },
+]
+
+/** A history as the API answers it. */
+function historyOf(list: readonly Change[]): AuditEntry[] {
+  let previous: Buffer | null = null
+  const entries: AuditEntry[] = []
+  for (const [index, { action, ...change }] of list.entries()) {
+    const isPurge = action === 'purged'
+    const salt = Buffer.alloc(16, 0xa1 + index)
+    const recordHash = isPurge
+      ? hashRecord(anonymous, salt)
+      : index === 0
+        ? hashRecord(identity, salt)
+        : undefined
+    const state: State = { ...change, policy_version: 3 }
+    const at = new Date(start + index * 86_400_000)
+    const actor = isPurge ? system : apiKey
+    const event = {
+      ...{ id: record, version: index + 1, action, actor, at, previous, state },
+      ...(recordHash && { recordHash }),
+      ...(isPurge && { historyHash: hashHistory(entries as unknown as State[]) }),
+    }
+    const { hash, payloadHash } = linkOf(event, salt)
+    if (isPurge)
+      for (const entry of entries) Object.assign(entry, { salt: null, record_hash: null, preferences: {} })
+    entries.push({
+      ...{ id: entryId(hash), consent_id: record, action, ...state },
+      ...{ changed_by: actor.kind, actor_id: actor.id, created_at: at.toISOString(), version: index + 1 },
+      ...{ salt: salt.toString('hex'), record_hash: recordHash?.toString('hex') ?? null },
+      ...{ payload_hash: payloadHash.toString('hex'), hash: hash.toString('hex') },
+    })
+    previous = hash
+  }
+  return entries
+}
+
+const history = historyOf(changes)
+const purged = historyOf([...changes, { action: 'purged', accepted: true, preferences: {} }])
+const hashes = purged.map(({ hash }) => Buffer.from(hash ?? '', 'hex'))
+const tree = new MerkleTree()
+for (const hash of hashes.slice(0, 3)) tree.append(hash)
+
+const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
+const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest('hex')
+
+const signed = (document: object, key: typeof serviceKey) =>
+  signDocument({ ...(document as { type: string; version: number }), key_id: keyIdOf(key) }, key)
+
+const receipt: Omit<ConsentReceipt, 'key_id'> = {
+  type: 'consent_receipt',
+  version: 1,
+  '@context': consentContext,
+  schema_version: consentSchemaVersion,
+  receipt_id: '01939d2c-0000-7000-8000-00000000000d',
+  issued_at: new Date(start + 2 * 86_400_000 - 1).toISOString(),
+  record_id: record,
+  pii_principal_id: identity.subject_id,
+  consent_id: identity.consent_id,
+  privacy_notice: { site_id: site, policy_version: 3 },
+  country: identity.country,
+  region: identity.region,
+  consent_status: 'dpv:ConsentGiven',
+  preferences: changes[1]?.preferences ?? {},
+  events: history.slice(0, 2).map(entry => ({
+    event_id: entry.id,
+    event_time: entry.created_at,
+    event_type: 'dpv:Consent',
+    event_state: 'dpv:ConsentGiven',
+    entity_id: entry.actor_id,
+    changed_by: 'api_key',
+    preferences: entry.preferences ?? {},
+  })),
+  record_version: 2,
+  chain_head: history[1]?.hash ?? '',
+}
+
+const counted = { erased: 1, deleted: 1, remaining: 0 }
+const accountKey = createHmac('sha256', Buffer.alloc(32, 3)).update(account).digest()
+const certificate: Omit<ErasureCertificate, 'key_id'> = {
+  type: 'erasure_certificate',
+  version: 1,
+  certificate_id: '01939d2c-0000-7000-8000-00000000000e',
+  issued_at: new Date(start + 2 * 86_400_000).toISOString(),
+  statement: 'logically deleted, audit trail kept',
+  account_id: account,
+  subject_hmac: createHmac('sha256', accountKey).update('maria@example.com').digest('hex'),
+  erased_by: { kind: 'api_key', id: apiKey.id ?? '' },
+  ticket: 'PRIV-123',
+  reason: null,
+  ...counted,
+  sites: [{ site_id: site, ...counted }],
+  purge_after_days: 30,
+}
+const certificateText = signed(certificate, serviceKey)
+
+const info = 'consentctl erasure receipt: subject identifiers'
+const subjectKey = Buffer.from(hkdfSync('sha256', profileSeed, Buffer.alloc(0), info, 32))
+const subject_hmacs = [createHmac('sha256', subjectKey).update('maria@example.com').digest('hex')]
+const about = { instance: 'https://consent.example.com', profile: 'default', who: 'jo', host: 'desk' }
+
+const exportHead = {
+  type: 'subject_export',
+  version: 1,
+  instance: about.instance,
+  exported_at: '2026-02-01T09:00:00.000Z',
+}
+const exportText = `${JSON.stringify({ ...exportHead, subjects: ['maria@example.com'] }).slice(0, -1)},"records":[\n]}\n`
+const manifest: Omit<ExportManifest, 'key_id'> = {
+  type: 'export_manifest',
+  version: 1,
+  ...about,
+  exported_at: exportHead.exported_at,
+  subject_hmacs,
+  sites: [],
+  records: 0,
+  entries: 0,
+  bytes: Buffer.byteLength(exportText),
+  sha256: sha256(exportText),
+}
+
+const none = { deleted: 0, already_gone: 0, deleted_in_bulk: 0, unknown: 0 }
+function erasureReceipt(own: Partial<ErasureReceipt>): string {
+  const document: Omit<ErasureReceipt, 'key_id'> = {
+    type: 'erasure_receipt',
+    version: 1,
+    number: 1,
+    job: '0198f0aa-0000-4000-8000-000000000001',
+    ...about,
+    ticket: 'PRIV-123',
+    reason: null,
+    received_at: '2026-01-30',
+    due_at: '2026-02-28',
+    started_at: '2026-02-02T09:29:59.000Z',
+    finished_at: '2026-02-02T09:30:01.000Z',
+    clock_offset_seconds: null,
+    subject_hmacs,
+    subjects: null,
+    result: 'erased',
+    statement: 'logically deleted, audit trail kept',
+    counts: { ...none, deleted_in_bulk: 1 },
+    sites: [{ site_id: site, ...none, deleted_in_bulk: 1 }],
+    records: [
+      {
+        id: record,
+        site_id: site,
+        result: 'deleted_in_bulk',
+        deleted_at: history[2]?.created_at ?? null,
+        request_id: 'req-1',
+      },
+    ],
+    planned_by: null,
+    plan_sha256: null,
+    export_sha256: sha256(exportText),
+    verification: { checked_at: '2026-02-02T09:30:00.500Z', live: 0, deleted: 1, remaining: [] },
+    answers_lost: 0,
+    certificates: [certificateText],
+    previous: null,
+    ...own,
+  }
+  return signed(document, profileKey)
+}
+const firstReceipt = erasureReceipt({})
+const secondReceipt = erasureReceipt({
+  number: 2,
+  job: '0198f0aa-0000-4000-8000-000000000002',
+  ticket: 'PRIV-124',
+  started_at: '2026-02-03T09:29:59.000Z',
+  finished_at: '2026-02-03T09:30:01.000Z',
+  result: 'no_data_held',
+  counts: none,
+  sites: [],
+  records: [],
+  export_sha256: null,
+  verification: { checked_at: '2026-02-03T09:30:00.500Z', live: 0, deleted: 0, remaining: [] },
+  certificates: [],
+  previous: { number: 1, sha256: sha256(firstReceipt) },
+})
+
+const jwk = (key: typeof serviceKey) => ({
+  kty: 'OKP',
+  crv: 'Ed25519',
+  x: publicBytes(key).toString('base64url'),
+  kid: keyIdOf(key),
+  use: 'sig',
+  alg: 'EdDSA',
+  pem: publicPem(key),
+})
+
+/** The code blocks of src/evidence/README.md, as the program makes them, by name. */
+export const examples: Readonly<Record<string, string>> = {
+  keys: json({ keys: [jwk(serviceKey)] }),
+  'profile key': publicPem(profileKey),
+  history: json({ data: history }),
+  'purged history': json({ data: purged }),
+  identity: json(identity),
+  leaves: hashes.map((hash, index) => `${index}  ${leafHash(hash).toString('hex')}\n`).join(''),
+  checkpoint: signed(
+    {
+      type: 'checkpoint',
+      version: 1,
+      account_id: account,
+      tree_size: tree.size,
+      root_hash: tree.root.toString('hex'),
+      created_at: '2026-02-04T00:00:00.000Z',
+    },
+    serviceKey,
+  ),
+  'consent receipt': signed(receipt, serviceKey),
+  'erasure certificate': certificateText,
+  'erasure receipt': firstReceipt,
+  'next erasure receipt': secondReceipt,
+  export: exportText,
+  'export manifest': signed(manifest, profileKey),
+}

@@ -1,0 +1,260 @@
+import { execFileSync } from 'node:child_process'
+import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { documents } from '../../../src/contract/documents/index.ts'
+import { verifyAudit } from '../../../src/evidence/history.ts'
+import { examples } from './examples.ts'
+
+/** A second implementation of src/evidence/README.md: from the page alone, with nothing of the program. */
+
+const page = readFileSync(new URL('../../../src/evidence/README.md', import.meta.url), 'utf8')
+const blocks = new Map(
+  [...page.matchAll(/<!-- ([\w ]+) -->\n```\w*\n([^`]*)```\n/g)].map(([, name = '', text = '']) => [
+    name,
+    text,
+  ]),
+)
+const block = (name: string) => blocks.get(name) ?? ''
+
+// biome-ignore lint/suspicious/noExplicitAny: JSON of the page
+type Json = any
+
+const sha256 = (...parts: (Buffer | string)[]) =>
+  createHash('sha256')
+    .update(Buffer.concat(parts.map(part => Buffer.from(part))))
+    .digest()
+const byte = (value: number) => Buffer.of(value)
+const hex = (text: string | null) => Buffer.from(text ?? '', 'hex')
+const uuid = (text: string) => hex(text.replaceAll('-', ''))
+const prefixed = (text: string) => Buffer.concat([byte(text.length), Buffer.from(text)])
+
+/** JCS: names sorted, everything else as JSON.stringify writes it. */
+function jcs(value: Json): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if (Array.isArray(value)) return `[${value.map(jcs).join(',')}]`
+  const members = Object.keys(value)
+    .sort()
+    .map(name => `${JSON.stringify(name)}:${jcs(value[name])}`)
+  return `{${members.join(',')}}`
+}
+
+const recordHash = (identity: Json, salt: Buffer) => sha256(byte(2), salt, jcs(identity))
+
+function payloadHash(entry: Json, history: Json[]): Buffer {
+  const { accepted, policy_version, preferences, record_hash } = entry
+  const left = history.map(before => [before.accepted, before.policy_version])
+  const payload = {
+    ...{ accepted, policy_version, preferences },
+    ...(record_hash !== null && { record_hash }),
+    ...(entry.action === 'purged' && { history_hash: sha256(byte(3), jcs(left)).toString('hex') }),
+  }
+  return sha256(byte(0), hex(entry.salt), jcs(payload))
+}
+
+function entryHash(entry: Json, previous: Buffer): Buffer {
+  const version = Buffer.alloc(4)
+  version.writeUInt32BE(entry.version)
+  const time = Buffer.alloc(8)
+  time.writeBigInt64BE(BigInt(Date.parse(entry.created_at)))
+  const actor = entry.actor_id === null ? Buffer.alloc(16) : uuid(entry.actor_id)
+  return sha256(
+    byte(1),
+    previous,
+    uuid(entry.consent_id),
+    version,
+    prefixed(entry.action),
+    prefixed(entry.changed_by),
+    actor,
+    time,
+    hex(entry.payload_hash),
+  )
+}
+
+function entryId(hash: Buffer): string {
+  const bytes = Buffer.from(hash.subarray(0, 16))
+  bytes[6] = 0x80 | ((bytes[6] ?? 0) & 0x0f)
+  bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+}
+
+const followers: Record<string, string[]> = {
+  '': ['created'],
+  created: ['updated', 'deleted'],
+  updated: ['updated', 'deleted'],
+  deleted: ['purged'],
+}
+
+function isVerified(id: string, entries: Json[]): boolean {
+  const purge = entries.findIndex(({ action }) => action === 'purged')
+  const anchor = purge === -1 ? 0 : purge
+  let previous = Buffer.alloc(32)
+  return entries.every((entry, index) => {
+    const before = entries[index - 1]
+    const start = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
+    const isPayload =
+      index < purge
+        ? entry.salt === null && jcs(entry.preferences) === '{}'
+        : payloadHash(entry, entries.slice(0, index)).equals(hex(entry.payload_hash))
+    const hash = entryHash(entry, previous)
+    previous = Buffer.from(hash)
+    return (
+      entry.version === index + 1 &&
+      followers[before?.action ?? '']?.includes(entry.action) &&
+      (entry.actor_id === null) === (entry.changed_by === 'system') &&
+      Date.parse(entry.created_at) >= (before ? Date.parse(before.created_at) : start) &&
+      (before !== undefined || Date.parse(entry.created_at) === start) &&
+      (entry.record_hash !== null) === (index === anchor) &&
+      isPayload &&
+      hash.equals(hex(entry.hash)) &&
+      entry.id === entryId(hash) &&
+      entry.consent_id === id
+    )
+  })
+}
+
+const keys = new Map<string, KeyObject>()
+const keyId = (x: string) => sha256(jcs({ crv: 'Ed25519', kty: 'OKP', x })).toString('base64url')
+for (const { kty, crv, x, kid } of JSON.parse(block('keys')).keys) {
+  expect(kid).toBe(keyId(x))
+  keys.set(kid, createPublicKey({ key: { kty, crv, x }, format: 'jwk' }))
+}
+const profileKey = createPublicKey(block('profile key'))
+keys.set(keyId(String(profileKey.export({ format: 'jwk' }).x)), profileKey)
+
+/** The document, if its signature is valid. */
+function readSigned(text: string): Json {
+  const at = text.lastIndexOf('\n', text.length - 2) + 1
+  const signature = /^"signature":"([A-Za-z0-9+/]{85}[AQgw]==)"\}\n$/.exec(text.slice(at))?.[1]
+  if (!signature || !/^[\n -~]*$/.test(text)) return null
+  const document = JSON.parse(text)
+  const key = keys.get(document.key_id)
+  const message = Buffer.from(text.slice(0, at))
+  return key && verify(null, message, key, Buffer.from(signature, 'base64')) ? document : null
+}
+
+function merkleRoot(leaves: Buffer[]): Buffer {
+  if (leaves.length === 1) return leaves[0] as Buffer
+  let left = 1
+  while (left * 2 < leaves.length) left *= 2
+  return sha256(byte(1), merkleRoot(leaves.slice(0, left)), merkleRoot(leaves.slice(left)))
+}
+
+const history: Json[] = JSON.parse(block('history')).data
+const purged: Json[] = JSON.parse(block('purged history')).data
+const id: string = history[0].consent_id
+
+it('every example of the page of formats is what the program writes', () => {
+  expect(Object.fromEntries(blocks)).toEqual(examples)
+})
+
+describe('a verifier written from the page', () => {
+  it.each([
+    ['history', history],
+    ['purged history', purged],
+  ])('verifies the %s, as the program does, and no history in which one value is another', (_, entries) => {
+    expect([isVerified(id, entries), verifyAudit(id, entries).result]).toEqual([true, 'ok'])
+    for (const [index, entry] of entries.entries()) {
+      for (const [name, value] of Object.entries(entry)) {
+        const other = { ...entry, [name]: otherThan(value) }
+        const changed = entries.with(index, other)
+        expect(isVerified(id, changed), `version ${index + 1}: ${name}`).toBe(false)
+      }
+    }
+    for (const index of entries.slice(0, -1).keys())
+      expect(isVerified(id, entries.toSpliced(index, 1)), `without version ${index + 1}`).toBe(false)
+  })
+
+  it('computes the record hash', () => {
+    const identity = JSON.parse(block('identity'))
+    const [first, last] = [history[0], purged.at(-1)]
+    expect(recordHash(identity, hex(first.salt)).toString('hex')).toBe(first.record_hash)
+    const left = { ...identity, consent_id: null, subject_id: null, user_agent: null, ip_network: null }
+    expect(recordHash(left, hex(last.salt)).toString('hex')).toBe(last.record_hash)
+  })
+
+  it('computes the leaves and the root of the checkpoint', () => {
+    const leaves = purged.map(({ hash }) => sha256(byte(0), hex(hash)))
+    expect(leaves.map((leaf, index) => `${index}  ${leaf.toString('hex')}\n`).join('')).toBe(block('leaves'))
+    const { tree_size, root_hash } = readSigned(block('checkpoint'))
+    expect(merkleRoot(leaves.slice(0, tree_size)).toString('hex')).toBe(root_hash)
+  })
+
+  it('verifies each signed document, which is as its schema says, and none with another byte', () => {
+    const signed = [...blocks.values()].filter(text => text.includes('\n"signature":'))
+    const types = signed.map(text => readSigned(text)?.type)
+    expect(new Set(types)).toEqual(new Set(Object.keys(documents)))
+    for (const text of signed) {
+      const { signature: _, ...document } = readSigned(text)
+      expect(documents[document.type]?.schema.parse(document)).toEqual(document)
+      for (let at = 0; at < text.length; at += 97)
+        expect(isValid(`${text.slice(0, at)}${text[at] === '0' ? '1' : '0'}${text.slice(at + 1)}`)).toBe(
+          false,
+        )
+    }
+  })
+
+  it('verifies a document with openssl by the commands of the page', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'consentctl-'))
+    try {
+      writeFileSync(join(folder, 'receipt.json'), block('consent receipt'))
+      writeFileSync(join(folder, 'key.pem'), JSON.parse(block('keys')).keys[0].pem)
+      const [, script = 'exit 1'] = /```sh\n([^`]*)```/.exec(page) ?? []
+      expect(execFileSync('sh', ['-ec', script], { cwd: folder, encoding: 'utf8' })).toContain('Successfully')
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  it('ties the consent receipt to the history', () => {
+    const receipt = readSigned(block('consent receipt'))
+    const entries = history.slice(0, receipt.record_version)
+    expect(receipt.events).toMatchObject(
+      entries.map(entry => ({
+        event_id: entry.id,
+        event_time: entry.created_at,
+        event_state: 'dpv:ConsentGiven',
+        entity_id: entry.actor_id,
+        changed_by: entry.changed_by,
+        preferences: entry.preferences,
+      })),
+    )
+    expect(receipt).toMatchObject({
+      chain_head: entries.at(-1).hash,
+      preferences: entries.at(-1).preferences,
+    })
+  })
+
+  it('ties erasure receipts to each other, to their certificates and to the export', () => {
+    const [first, next] = [block('erasure receipt'), block('next erasure receipt')]
+    const { certificates, export_sha256, number } = readSigned(first)
+    expect(certificates).toEqual([block('erasure certificate')])
+    expect(readSigned(next).previous).toEqual({ number, sha256: sha256(first).toString('hex') })
+    const manifest = readSigned(block('export manifest'))
+    const found = {
+      sha256: sha256(block('export')).toString('hex'),
+      bytes: Buffer.byteLength(block('export')),
+    }
+    expect(manifest).toMatchObject(found)
+    expect(export_sha256).toBe(manifest.sha256)
+  })
+})
+
+function isValid(text: string): boolean {
+  try {
+    return readSigned(text) !== null
+  } catch {
+    return false
+  }
+}
+
+function otherThan(value: Json): Json {
+  if (typeof value === 'boolean') return !value
+  if (typeof value === 'number') return value + 1
+  if (value === null) return 'ab'
+  if (typeof value === 'object') return { ...value, other: true }
+  const other = value.replace(/\d/, (digit: string) => String((Number(digit) + 1) % 10))
+  return other === value ? `${value}x` : other
+}
