@@ -56,7 +56,7 @@ export async function openDirect(isTls: boolean, ca: readonly string[] | null): 
       })
       outgoing.on('error', reject)
       outgoing.once('close', () => {
-        if (!hasResponse) reject(new Error('the connection was closed without an answer'))
+        if (!hasResponse) reject(new Error('the connection was closed without a response'))
       })
       outgoing.end(body)
     })
@@ -160,7 +160,7 @@ export async function attempt(
   let isStreaming = false
   const onSent = () => {
     isSent = true
-    timer.expectData('it did not answer')
+    timer.expectData('no response')
   }
   const fail = (error: unknown) => {
     if (error instanceof NetworkError) return error
@@ -176,7 +176,12 @@ export async function attempt(
     const head = readHead(response)
     const encoding = header(response.headers, 'content-encoding')?.toLowerCase() ?? 'identity'
     if (encoding !== 'identity')
-      throw new ContractError(call, head, '', `the answer is encoded (${encoding}), unasked`)
+      throw new ContractError(
+        call,
+        head,
+        '',
+        `the response is encoded (${encoding}) although Accept-Encoding does not allow it`,
+      )
     const incoming = { call, head, timer, data: response.body }
     isStreaming = asLines && isNdjson(response)
     if (!isStreaming) {
@@ -185,7 +190,7 @@ export async function attempt(
     }
     const rest = readLines(incoming, fail)
     const first = await timer.race(rest.next())
-    if (first.done) throw new Error('the answer ended before its first line')
+    if (first.done) throw new Error('the response ended before its first line')
     return { head, headers: response.headers, text: first.value, rest }
   } catch (error) {
     isStreaming = false
@@ -217,7 +222,7 @@ interface Body {
   readonly data: HttpResponse['body']
 }
 
-const stopped = 'its answer stopped'
+const stopped = 'the response stopped'
 
 async function collect(body: Body): Promise<Buffer> {
   const chunks: Uint8Array[] = []
@@ -267,7 +272,7 @@ async function* readLines(body: Body, fail: (error: unknown) => Error): AsyncGen
 
 function requireSize({ call, head }: Body, size: number): number {
   if (size <= maxBodyBytes) return size
-  throw new ContractError(call, head, '', `the answer is larger than ${maxBodyBytes / 1024 / 1024} MiB`)
+  throw new ContractError(call, head, '', `the response is larger than ${maxBodyBytes / 1024 / 1024} MiB`)
 }
 
 function join(chunks: readonly Uint8Array[]): Buffer {
@@ -277,7 +282,7 @@ function join(chunks: readonly Uint8Array[]): Buffer {
 
 function decode({ call, head }: Body, bytes: Buffer): string {
   if (!isUtf8(bytes))
-    throw new ContractError(call, head, bytes.toString('utf8', 0, 800), 'the answer is not text in UTF-8')
+    throw new ContractError(call, head, bytes.toString('utf8', 0, 800), 'the response is not UTF-8')
   const text = bytes.toString()
   return text.startsWith('\ufeff') ? text.slice(1) : text
 }
@@ -294,7 +299,7 @@ function startTimer({ total, closing }: Limits) {
   closing.addEventListener('abort', close)
   const abortAfter = (ms: number, problem: string) =>
     setTimeout(() => controller.abort(timeoutError(problem, ms)), ms)
-  const startTotal = () => abortAfter(total ?? defaultTimeoutsMs.total, 'the answer was not complete')
+  const startTotal = () => abortAfter(total ?? defaultTimeoutsMs.total, 'the response was not complete')
   let totalTimer = startTotal()
   let silenceTimer = abortAfter(Math.min(defaultTimeoutsMs.connect, total ?? Infinity), 'no connection')
   let isOver = false

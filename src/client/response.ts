@@ -35,19 +35,21 @@ function readBody(call: Call, { head, headers, text, rest }: Received, schema: z
   const refuse = (problem: string) => new ContractError(call, head, text, problem)
   const isSuccess = status >= 200 && status < 300
   if (status >= 300 && status < 400)
-    throw refuse(head.location === null ? 'that is no answer to a request' : 'redirects are not followed')
+    throw refuse(
+      head.location === null ? 'the status does not answer a request' : 'redirects are not followed',
+    )
   const isEmpty = text.trim() === ''
   const type = header(headers, 'content-type')
   if (!isEmpty && !rest && type !== null && !/[/+]json\b/i.test(type))
-    throw refuse(`the answer is not JSON (${type})`)
+    throw refuse(`the response is not JSON (${type})`)
   const body = isEmpty ? null : parseJson(text)
-  if (body === undefined) throw refuse('the answer is not JSON')
+  if (body === undefined) throw refuse('the response is not JSON')
   if (isSuccess && (schema === null || (schema === ConsentPage && isOwnPage(body)))) return body
   const parsed = (isSuccess && schema ? schema : ErrorBody).safeParse(body)
   if (parsed.success && isSuccess) return parsed.data
   if (parsed.success) throw new ApiError(call, head, parsed.data as ErrorBody)
   const path = parsed.error.issues[0]?.path.join('.') || 'whole body'
-  throw refuse(`the answer is not of this service (${path})`)
+  throw refuse(`the response is not of this service (${path})`)
 }
 
 function parseJson(text: string): unknown {

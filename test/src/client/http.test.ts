@@ -71,12 +71,12 @@ describe('attempt › timeouts', () => {
       setTimeout(onSent, 9000)
       return never()
     })
-    expect(failed).toEqual({ message: 'it did not answer within 30 s', maybeDone: true, after: 39_000 })
+    expect(failed).toEqual({ message: 'no response within 30 s', maybeDone: true, after: 39_000 })
   })
 
   it.each([
-    [40, 'its answer stopped within 30 s', 30_000],
-    [20, 'the answer was not complete within 300 s', 300_000],
+    [40, 'the response stopped within 30 s', 30_000],
+    [20, 'the response was not complete within 300 s', 300_000],
   ])('when a body comes a byte every %i s, fails', async (seconds, message, after) => {
     const failed = await failing(async ({ onSent, signal }) => {
       onSent()
@@ -90,7 +90,7 @@ describe('attempt › timeouts', () => {
       onSent()
       return never()
     }, 100_000)
-    expect(failed).toMatchObject({ message: 'the answer was not complete within 100 s', after: 100_000 })
+    expect(failed).toMatchObject({ message: 'the response was not complete within 100 s', after: 100_000 })
   })
 
   it('when a connection comes too late, no timer is left', async () => {
@@ -183,7 +183,7 @@ describe('attempt › lines', () => {
     const start = Date.now()
     const failed = rest?.next().catch((error: NetworkError) => [error.message, Date.now() - start])
     await vi.runAllTimersAsync()
-    expect(await failed).toEqual(['its answer stopped within 30 s', 30_000])
+    expect(await failed).toEqual(['the response stopped within 30 s', 30_000])
     expect(vi.getTimerCount()).toBe(0)
   })
 
