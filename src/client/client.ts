@@ -21,7 +21,8 @@ export type Method<E> =
 
 type Methods<Group> = { readonly [Name in keyof Group]: Method<Group[Name]> }
 
-type CallInput<E extends Endpoint> = Parameters<Method<E>>[0] & Pick<Input, 'onResponse' | 'onLost'>
+type CallInput<E extends Endpoint> = Parameters<Method<E>>[0] &
+  Pick<Input, 'onResponse' | 'onLost' | 'isIdempotent'>
 
 type Create = Method<typeof consents.create>
 

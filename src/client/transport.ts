@@ -33,9 +33,9 @@ export interface RawResponse {
   readonly text: string
 }
 
-/** A parameter of an endpoint, as OpenAPI names it. */
+/** A parameter of an endpoint, as OpenAPI names it, or a field of its JSON body. */
 export interface Parameter {
-  readonly in: 'query' | 'header'
+  readonly in: 'query' | 'header' | 'body'
   readonly name: string
 }
 
@@ -148,6 +148,12 @@ async function readDescription(send: Deliver): Promise<unknown> {
 function isDescribed(description: unknown, { path, method }: Endpoint, parameter?: Parameter): boolean {
   const operation = at(description, 'paths', path.replace(/:(\w+)/g, '{$1}'), method.toLowerCase())
   if (parameter === undefined) return operation !== undefined
+  if (parameter.in === 'body') {
+    const schema = at(operation, 'requestBody', 'content', 'application/json', 'schema')
+    const [, name = ''] = /^#\/components\/schemas\/(\w+)$/.exec(String(at(schema, '$ref'))) ?? []
+    const fields = at(name === '' ? schema : at(description, 'components', 'schemas', name), 'properties')
+    return Object.hasOwn(Object(fields), parameter.name)
+  }
   const parameters = at(operation, 'parameters')
   return (
     Array.isArray(parameters) &&

@@ -1,96 +1,101 @@
 import { createHash } from 'node:crypto'
-import type { Context } from '../context.ts'
+import type { Client } from '../client/client.ts'
 import type { ExportManifest } from '../contract/documents/export-manifest.ts'
 import type { Consent } from '../contract/index.ts'
 import { signDocument } from '../evidence/signed.ts'
 import { type OutFile, openOutFile } from '../io/new-file.ts'
-import { requireBaseUrl } from '../settings/settings.ts'
-import { openReceiptKey } from './keys.ts'
-import { worker } from './worker.ts'
+import type { Signer } from './request.ts'
 
-/** The two files of an export, begun before anything is asked for. */
+/** The two files of an export, which get their names when they are complete. */
 export interface ExportFiles {
   readonly path: string
-  readonly file: OutFile
+  readonly data: OutFile
   readonly manifest: OutFile
 }
 
-/** Throws a usage error where one of them is there already. */
+/** @throws CliError usage (exit 2) if one of the files exists */
 export async function openExport(path: string, flag: string): Promise<ExportFiles> {
-  const file = await openOutFile(path, flag)
+  const data = await openOutFile(path, flag)
   try {
-    return { path, file, manifest: await openOutFile(`${path}.manifest.json`, flag) }
+    return { path, data, manifest: await openOutFile(`${path}.manifest.json`, flag) }
   } catch (error) {
-    await file.abandon(false)
+    await data.abandon(false)
     throw error
   }
 }
 
+export async function abandonExport({ data, manifest }: ExportFiles): Promise<void> {
+  await Promise.all([data.abandon(false), manifest.abandon(false)])
+}
+
+/** Who exports what is held on whom. */
+export interface ExportRequest extends Signer {
+  readonly subjects: readonly string[]
+}
+
 /**
- * Writes records with their histories as one JSON document, and the signed manifest beside it; both get their names
- * when they are whole, or are removed again. Memory does not grow with the records.
+ * Writes records with their histories as one JSON document, and the signed manifest beside it. Memory use does not grow
+ * with the number of records. If it fails, both files are removed.
  */
 export async function writeExport(
-  ctx: Context,
-  { file, manifest }: ExportFiles,
-  subjects: readonly string[],
+  api: Client,
+  request: ExportRequest,
+  files: ExportFiles,
   pages: AsyncIterable<readonly Consent[]>,
 ): Promise<ExportManifest> {
-  let isWhole = false
+  let isComplete = false
   try {
-    const key = await openReceiptKey(ctx)
-    const document = await write(ctx, file, subjects, pages, {
-      key_id: key.id,
-      subject_hmacs: subjects.map(subject => key.hmacOf(subject)),
-    })
-    await manifest.write(signDocument(document, key.key))
-    await file.commit()
-    await manifest.commit()
-    isWhole = true
-    return document
+    const manifest = await writeData(api, request, files.data, pages)
+    await files.manifest.write(signDocument(manifest, request.key.key))
+    await files.data.commit()
+    await files.manifest.commit()
+    isComplete = true
+    return manifest
   } finally {
-    if (!isWhole) await Promise.all([file.abandon(false), manifest.abandon(false)])
+    if (!isComplete) await abandonExport(files)
   }
 }
 
-async function write(
-  ctx: Context,
+async function writeData(
+  api: Client,
+  { instance, profile, who, host, subjects, key }: ExportRequest,
   file: OutFile,
-  subjects: readonly string[],
   pages: AsyncIterable<readonly Consent[]>,
-  signing: Pick<ExportManifest, 'key_id' | 'subject_hmacs'>,
 ): Promise<ExportManifest> {
   const hash = createHash('sha256')
-  const about = { instance: requireBaseUrl(ctx.settings), exported_at: new Date().toISOString() }
-  let [bytes, records, entries] = [0, 0, 0]
-  const add = async (text: string) => {
+  const exported_at = new Date().toISOString()
+  let bytes = 0
+  let records = 0
+  let entries = 0
+  const write = async (text: string) => {
     hash.update(text)
     bytes += Buffer.byteLength(text)
     await file.write(text)
   }
   const sites = new Map<string | null, number>()
-  const head = { type: 'subject_export', version: 1, ...about, subjects }
-  await add(`${JSON.stringify(head).slice(0, -1)},"records":[`)
+  const head = { type: 'subject_export', version: 1, instance, exported_at, subjects }
+  await write(`${JSON.stringify(head).slice(0, -1)},"records":[`)
   for await (const page of pages) {
     for (const record of page) {
-      const history = (await ctx.api.consents.history({ params: { id: record.id } })).data
-      await add(`${records > 0 ? ',' : ''}\n${JSON.stringify({ ...record, history })}`)
+      const history = (await api.consents.history({ params: { id: record.id } })).data
+      await write(`${records > 0 ? ',' : ''}\n${JSON.stringify({ ...record, history })}`)
       records += 1
       entries += history.length
       sites.set(record.site_id, (sites.get(record.site_id) ?? 0) + 1)
     }
   }
-  await add('\n]}\n')
-  const counts = [...sites].map(([site_id, count]) => ({ site_id, records: count }))
+  await write('\n]}\n')
   return {
     type: 'export_manifest',
     version: 1,
-    key_id: signing.key_id,
-    ...about,
-    profile: ctx.settings.profile.value,
-    ...worker(),
-    subject_hmacs: signing.subject_hmacs,
-    sites: counts,
+    key_id: key.id,
+    instance,
+    exported_at,
+    profile,
+    who,
+    host,
+    subject_hmacs: subjects.map(subject => key.hmacOf(subject)),
+    sites: [...sites].map(([site_id, count]) => ({ site_id, records: count })),
     records,
     entries,
     bytes,

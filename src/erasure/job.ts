@@ -1,10 +1,14 @@
+import { join } from 'node:path'
 import * as z from 'zod'
+import type { Context } from '../context.ts'
 import type { ErasedRecord } from '../contract/documents/erasure-receipt.ts'
-import type { HeldJob } from '../jobs/jobs.ts'
+import { type HeldJob, type Jobs, jobsOf } from '../jobs/jobs.ts'
+import { commandForOrigin } from '../settings/job-origin.ts'
+import type { Target } from './records.ts'
 
-/** What a job is about: all that its receipt says, but for what became of the records. It is for its owner alone. */
-export const Header = z.object({
-  version: z.literal(1),
+/** Everything that a job's receipt says but the outcome. The file names the subjects in clear, for its owner alone. */
+export const ErasureHeader = z.object({
+  version: z.literal(2),
   job: z.string(),
   profile: z.string(),
   base_url: z.string(),
@@ -19,73 +23,167 @@ export const Header = z.object({
   planned_by: z.object({ who: z.string(), host: z.string(), created_at: z.string() }).nullable(),
   plan_sha256: z.string().nullable(),
   export_sha256: z.string().nullable(),
-  /** Whether the number or the plan itself was given: then nothing but the planned records may go. */
-  is_exact: z.boolean(),
-  /** What the service itself counted, where there is no plan. */
-  counted: z.array(z.object({ site_id: z.string().nullable(), records: z.number() })).nullable(),
+  /** Deletes by the service's own erasure (`subject`), or one record after the other (`record`). */
+  deletes_by: z.enum(['subject', 'record']),
 })
-export type Header = z.output<typeof Header>
+export type ErasureHeader = z.output<typeof ErasureHeader>
 
-export type Target = Pick<ErasedRecord, 'id' | 'site_id'>
-
-/** What a call of the service's own erasure answered. */
-export interface BulkAnswer {
-  readonly sites: readonly { readonly site_id: string; readonly records: number }[]
+/** A response of the service's own erasure. */
+export interface ServiceAnswer {
   readonly certificate: string | null
-  readonly request_id: string | null
+  /** True if an earlier attempt of the same call may have been carried out. */
+  readonly isLost: boolean
+  /** The outcomes that it tells. */
+  readonly records: readonly ErasedRecord[]
+  /** Records of the call that it neither deleted nor found absent. */
+  readonly untold: readonly string[]
 }
 
 /**
- * p: a record of the plan; P: the plan is whole, and deleting may begin; s: a record is about to be deleted; d: what
- * became of it; f: it failed with this code, and whether it may have been carried out all the same; B: a call of the
- * service's own erasure is about to be sent, b: its answer, F: it failed, and whether it may have been carried out; e: the
- * service has erased all that was left; c: by how many seconds the clock here is ahead.
+ * Write-ahead entries. p: a planned record. P: the plan is complete, and deleting may begin. s: these records are about to
+ * be deleted. d: the outcome of one. a: the service's answer for several. f: their deletion failed with this code, and
+ * may have been carried out. c: seconds by which the local clock is ahead.
  */
-export type Event =
+export type ErasureEvent =
   | readonly ['p', target: Target]
   | readonly ['P']
-  | readonly ['s', id: string]
+  | readonly ['s', ids: readonly string[]]
   | readonly ['d', record: ErasedRecord]
-  | readonly ['f', id: string, code: string, maybeDone: boolean]
-  | readonly ['B']
-  | readonly ['b', answer: BulkAnswer]
-  | readonly ['F', maybeDone: boolean]
-  | readonly ['e']
+  | readonly ['a', answer: ServiceAnswer]
+  | readonly ['f', ids: readonly string[], code: string, maybeDone: boolean]
   | readonly ['c', seconds: number]
 
-export type EraseJournal = HeldJob<Header, Event>
-
-/** What a job has come to. */
-export interface Job {
-  readonly header: Header
+/** The state of a job, by its events. */
+export interface ErasureState {
+  readonly header: ErasureHeader
   readonly targets: Map<string, Target>
-  /** Whether nothing of the plan is missing in the journal. */
+  /** True if the journal holds the whole plan. */
   isPlanned: boolean
-  /** Records whose deletion was about to be sent, with nothing known of it since. */
+  /** Records whose deletion was about to be sent, and of which nothing is known since. */
   readonly sent: Set<string>
-  /** Records whose deletion failed, or was never heard of again, and may have been carried out. */
+  /** Records whose deletion may have been carried out although it failed or was never answered. */
   readonly lost: Set<string>
   readonly done: Map<string, ErasedRecord>
-  readonly answers: BulkAnswer[]
-  /** Calls of the service's own erasure whose answers are not known. */
+  readonly certificates: string[]
+  /** Calls of the service's own erasure with an answer, and so a certificate, that was lost. */
   lostAnswers: number
-  /** Whether the service has erased all that was left. */
-  isErased: boolean
   clockOffset: number | null
 }
 
-export function newJob(header: Header): Job {
-  const empty = {
+export function newState(header: ErasureHeader): ErasureState {
+  return {
+    header,
     targets: new Map(),
-    sent: new Set<string>(),
-    lost: new Set<string>(),
+    isPlanned: false,
+    sent: new Set(),
+    lost: new Set(),
     done: new Map(),
-    answers: [],
+    certificates: [],
+    lostAnswers: 0,
+    clockOffset: null,
   }
-  return { header, ...empty, isPlanned: false, isErased: false, lostAnswers: 0, clockOffset: null }
 }
 
-/** Whether a record's deletion may have been carried out without anybody knowing. */
-export function isOpen({ sent, lost }: Job, id: string): boolean {
+export function apply(state: ErasureState, event: ErasureEvent): void {
+  const isBySubject = state.header.deletes_by === 'subject'
+  switch (event[0]) {
+    case 'p':
+      state.targets.set(event[1].id, event[1])
+      break
+    case 'P':
+      state.isPlanned = true
+      break
+    case 's':
+      for (const id of event[1]) {
+        if (state.sent.has(id)) state.lost.add(id) // an earlier run was killed before it knew the outcome
+        state.sent.add(id)
+      }
+      if (isBySubject) state.lostAnswers += 1
+      break
+    case 'd':
+      state.done.set(event[1].id, event[1])
+      break
+    case 'a': {
+      const { certificate, isLost, records, untold } = event[1]
+      for (const record of records) state.done.set(record.id, record)
+      for (const id of untold) forgetSent(state, id, isLost)
+      if (certificate !== null) state.certificates.push(certificate)
+      if (!isLost) state.lostAnswers -= 1
+      break
+    }
+    case 'f':
+      for (const id of event[1]) forgetSent(state, id, event[3])
+      if (isBySubject && !event[3]) state.lostAnswers -= 1
+      break
+    case 'c':
+      state.clockOffset = event[1]
+  }
+}
+
+function forgetSent({ sent, lost }: ErasureState, id: string, maybeDone: boolean): void {
+  sent.delete(id)
+  if (maybeDone) lost.add(id)
+}
+
+/** Returns true if an earlier deletion of the record may have been carried out. */
+export function mayBeDeleted({ sent, lost }: ErasureState, id: string): boolean {
   return sent.has(id) || lost.has(id)
+}
+
+/** A job that this process carries out. */
+export interface RunningJob {
+  readonly ctx: Context
+  readonly state: ErasureState
+  readonly held: HeldJob<ErasureHeader, ErasureEvent>
+}
+
+/** Writes an event to the disk, and then applies it: nothing follows from what a killed process would forget. */
+export async function record({ state, held }: RunningJob, event: ErasureEvent): Promise<void> {
+  await held.append(event)
+  apply(state, event)
+}
+
+/** Writes the whole plan. Until it is whole, nothing may be deleted, and a killed job is forgotten. */
+export async function recordPlan(job: RunningJob, targets: readonly Target[]): Promise<void> {
+  await Promise.all(targets.map(target => record(job, ['p', target])))
+  await record(job, ['P'])
+}
+
+export function erasureJobs({
+  settings,
+  host,
+}: Pick<Context, 'settings' | 'host'>): Jobs<ErasureHeader, ErasureEvent> {
+  return jobsOf<ErasureHeader, ErasureEvent>({
+    folder: join(settings.stateFolder, 'erasures'),
+    header: ErasureHeader,
+    host,
+    elsewhere: header => commandForOrigin(settings, header, resumeCommandOf(header)),
+    hints: {
+      damaged: 'consentctl subject find shows what is left; consentctl subject erase erases it',
+      unwritable: 'CONSENTCTL_STATE_DIR names a folder that can be written',
+    },
+  })
+}
+
+/** The command that resumes a job with the profile and instance it was begun with. */
+export function resumeCommandOf({ job }: Pick<ErasureHeader, 'job'>): string {
+  return `consentctl subject resume ${job}`
+}
+
+/** Returns the profile's jobs that have no receipt yet and that no process holds. */
+export async function unfinishedJobs(ctx: Pick<Context, 'settings' | 'host'>): Promise<ErasureHeader[]> {
+  const jobs = erasureJobs(ctx)
+  const headers: ErasureHeader[] = []
+  for (const job of await jobs.list()) {
+    const header = await jobs.readHeader(job).catch(() => null) // another process holds it, or has just finished it
+    if (header?.profile === ctx.settings.profile.value) headers.push(header)
+  }
+  return headers
+}
+
+/** Reads the state that the runs before this one left. */
+export async function readState(held: RunningJob['held']): Promise<ErasureState> {
+  const state = newState(held.header)
+  for await (const event of held.earlierEvents()) apply(state, event)
+  return state
 }

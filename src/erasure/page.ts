@@ -1,15 +1,17 @@
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { visible } from '../output/index.ts'
-import { type StoredReceipt, sha256 } from './receipts.ts'
+import type { StoredReceipt } from './receipts.ts'
+import { describeOnPage, describeVerification, phrases } from './sentences.ts'
+import { sha256 } from './store.ts'
 
 /**
- * A receipt as a page for people, in Markdown (GitHub's, for its tables). Whatever others wrote stands in it as text and
- * nothing else: no mark-up, no link, no HTML.
+ * Formats a receipt as a Markdown page (GitHub's dialect, because of its tables). Text of others is escaped: it cannot make
+ * mark-up, links or HTML.
  */
-export function pageOf({ receipt, bytes }: StoredReceipt): string {
+export function formatPage({ receipt, bytes }: StoredReceipt): string {
   const sections = [
     `# Erasure receipt ${receipt.number}: ${plain(receipt.ticket)}`,
-    summaryOf(receipt),
+    describeOnPage(receipt),
     '## What was asked',
     table(['', ''], requestRows(receipt)),
     '## What was done',
@@ -17,22 +19,9 @@ export function pageOf({ receipt, bytes }: StoredReceipt): string {
     ...(receipt.sites.length > 0 ? [siteTable(receipt)] : []),
     ...(receipt.records.length > 0 ? ['## Records', recordTable(receipt)] : []),
     '## How to verify this',
-    proofOf(receipt, sha256(bytes)),
+    formatProof(receipt, sha256(bytes)),
   ]
   return `${sections.join('\n\n')}\n`
-}
-
-function summaryOf({ result, counts, verification }: ErasureReceipt): string {
-  if (result === 'no_data_held') return 'No data was held on this person.'
-  if (result === 'nothing_live')
-    return `Nothing live was held on this person; ${verification.deleted} deleted before still hold data until they are purged.`
-  const gone = counts.deleted + counts.deleted_in_bulk
-  const already = counts.already_gone > 0 ? `, and ${counts.already_gone} found gone already` : ''
-  const unknown =
-    counts.unknown > 0 ? ` Of ${counts.unknown}, now gone, it is not known who deleted them.` : ''
-  const done = `${gone} ${gone === 1 ? 'record was' : 'records were'} logically deleted${already}; the audit trail is kept.${unknown}`
-  const { live } = verification
-  return result === 'erased' ? done : `${done} **Of this person, ${live} remained or came anew.**`
 }
 
 function requestRows(receipt: ErasureReceipt): Cells[] {
@@ -48,8 +37,6 @@ function requestRows(receipt: ErasureReceipt): Cells[] {
 
 function workRows(receipt: ErasureReceipt): Cells[] {
   const { who, host, profile, instance, started_at, finished_at, verification, job } = receipt
-  const { deleted, live, checked_at } = verification
-  const held = deleted === null ? '' : `; ${deleted} deleted ones still hold data`
   const offset = receipt.clock_offset_seconds
   return [
     ['By', `${who} on ${host}, profile ${profile}`],
@@ -58,8 +45,8 @@ function workRows(receipt: ErasureReceipt): Cells[] {
     ['Started', started_at],
     ['Finished', finished_at],
     ...(offset === null ? [] : [['Clock', `${offset} s ahead of the service`] as Cells]),
-    ['Verified', `${checked_at}: ${live} live${held}`],
-    ['Statement', receipt.statement],
+    ['Verified', `${verification.checked_at}: ${describeVerification(verification)}`],
+    ...(phrases.deleted.holds(receipt) ? [['Statement', receipt.statement] as Cells] : []),
   ]
 }
 
@@ -88,7 +75,7 @@ function recordTable({ records }: ErasureReceipt): string {
   return table(['Record', 'Site', 'Result', 'Deleted at', 'Request'], rows)
 }
 
-function proofOf({ number, previous, key_id, certificates }: ErasureReceipt, digest: string): string {
+function formatProof({ number, previous, key_id, certificates }: ErasureReceipt, digest: string): string {
   const lines = [
     `- SHA-256 of the receipt: ${code(digest)}`,
     `- Signed with the Ed25519 key ${code(key_id)}`,
@@ -108,12 +95,12 @@ function table(header: Cells, rows: readonly Cells[]): string {
   return [line(header), `|${header.map(() => '---|').join('')}`, ...rows.map(line)].join('\n')
 }
 
-/** Ids that are made of harmless characters stay as they are, to be copied. */
+/** As code, so that ids can be copied unchanged. */
 function code(text: string): string {
   return `\`${visible(text).replaceAll('`', "'")}\``
 }
 
-/** Text without any meaning to Markdown or HTML, on one line. */
+/** Escapes everything that has a meaning in Markdown or HTML. */
 function plain(text: string): string {
   return visible(text)
     .replace(/&/g, '&amp;')

@@ -1,21 +1,22 @@
-import { readFile } from 'node:fs/promises'
 import * as z from 'zod'
 import type { Consent } from '../contract/index.ts'
 import { text } from '../contract/values.ts'
-import { CliError, dataError, exit, usageError } from '../errors/errors.ts'
-import { sha256 } from './receipts.ts'
+import { CliError, dataError, exit } from '../errors/errors.ts'
+import { readOperand } from './receipts.ts'
+import type { Operator, SubjectRequest } from './request.ts'
+import { sha256 } from './store.ts'
 
 /** A record as it was when the plan was made. */
 const PlannedRecord = z.strictObject({
   id: z.string(),
   site_id: z.string().nullable(),
   updated_at: z.string().nullable(),
-  /** Of the record as JSON without spaces, the keys of every object in order. */
+  /** Of the record as JSON without spaces, the keys of every object sorted. */
   sha256: z.string(),
 })
 export type PlannedRecord = z.output<typeof PlannedRecord>
 
-/** What is to be erased, for one person to make and another to carry out. It names the subject in clear. */
+/** What is to be erased: one person makes it, another carries it out. It names the subject in clear. */
 export const Plan = z.strictObject({
   type: z.literal('erasure_plan'),
   version: z.literal(1),
@@ -31,71 +32,96 @@ export const Plan = z.strictObject({
 })
 export type Plan = z.output<typeof Plan>
 
-/** A plan and the digest of its file. */
-export interface KnownPlan {
+/** A plan with its file's text and SHA-256. */
+export interface PlanFile {
   readonly plan: Plan
   readonly text: string
   readonly sha256: string
 }
 
 export function makePlan(
-  about: Omit<Plan, 'type' | 'version' | 'records'>,
+  { subjects, ticket, reason, received_at }: SubjectRequest,
+  by: Operator & { readonly instance: string },
   records: readonly Consent[],
-): KnownPlan {
-  const plan: Plan = { type: 'erasure_plan', version: 1, ...about, records: records.map(planned) }
+): PlanFile {
+  const plan: Plan = {
+    type: 'erasure_plan',
+    version: 1,
+    created_at: new Date().toISOString(),
+    instance: by.instance,
+    who: by.who,
+    host: by.host,
+    subjects: [...subjects],
+    ticket,
+    reason,
+    received_at,
+    records: records.map(toPlanned),
+  }
   const [head, ...rows] = [{ ...plan, records: [] }, ...plan.records].map(part => JSON.stringify(part))
   const lines = rows.length > 0 ? `\n${rows.join(',\n')}\n` : ''
   const whole = `${head?.slice(0, -2)}${lines}]}\n`
   return { plan, text: whole, sha256: sha256(whole) }
 }
 
-/** Throws a usage error where there is no file, and a data error where it is no plan. */
-export async function readPlan(path: string): Promise<KnownPlan> {
-  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    throw usageError(
-      error.code === 'ENOENT' ? `there is no file ${path}` : `${path} cannot be read: ${error.code}`,
-    )
-  })
-  const parsed = Plan.safeParse(parse(bytes.toString('utf8')))
-  if (parsed.success) return { plan: parsed.data, text: bytes.toString('utf8'), sha256: sha256(bytes) }
+/** @throws CliError usage (exit 2) if the file cannot be read; invalid_data (exit 5) if it is not a plan */
+export async function readPlan(path: string): Promise<PlanFile> {
+  const bytes = await readOperand(path)
+  const content = bytes.toString('utf8')
+  const parsed = Plan.safeParse(parseJson(content))
+  if (parsed.success) return { plan: parsed.data, text: content, sha256: sha256(bytes) }
   const issue = parsed.error.issues[0]
-  throw dataError(
-    `${path} is no plan of an erasure (${issue?.path.join('.') || 'whole file'}: ${issue?.message})`,
-  )
+  const where = issue?.path.join('.') || 'whole file'
+  throw dataError(`${path} is not an erasure plan (${where}: ${issue?.message})`)
 }
 
-/** Throws where the records are not exactly those of the plan, as they were then (exit 10). */
-export function requireAsPlanned({ records }: Pick<Plan, 'records'>, present: readonly Consent[]): void {
-  const now = new Map(present.map(record => [record.id, planned(record)]))
-  const then = new Map(records.map(record => [record.id, record]))
-  const gone = records.filter(({ id }) => !now.has(id))
-  const changed = records.filter(({ id, sha256: digest }) => now.has(id) && now.get(id)?.sha256 !== digest)
-  const added = present.filter(({ id }) => !then.has(id))
-  const differences = [tell(changed, 'changed'), tell(added, 'added'), tell(gone, 'gone')].filter(Boolean)
-  if (differences.length === 0) return
-  throw new CliError(
-    'changed',
-    exit.changed,
-    `since it was planned: ${differences.join('; ')}; nothing was done`,
-    {
-      hint: 'look at what is there now, and make a new plan',
-    },
-  )
+/** @throws CliError changed (exit 10) if the records are not exactly those of the plan, unchanged */
+export function requireAsPlanned(planned: readonly PlannedRecord[], present: readonly Consent[]): void {
+  const now = new Map(present.map(record => [record.id, toPlanned(record)]))
+  const then = new Set(planned.map(({ id }) => id))
+  requireUnchanged({
+    changed: planned.filter(({ id, sha256: digest }) => now.has(id) && now.get(id)?.sha256 !== digest),
+    added: present.filter(({ id }) => !then.has(id)),
+    gone: planned.filter(({ id }) => !now.has(id)),
+  })
 }
 
-function tell(records: readonly { readonly id: string }[], what: string): string {
+/** The same where only ids are known. */
+export function requireSameIds(
+  planned: readonly { readonly id: string }[],
+  present: readonly { readonly id: string }[],
+): void {
+  const now = new Set(present.map(({ id }) => id))
+  const then = new Set(planned.map(({ id }) => id))
+  requireUnchanged({
+    changed: [],
+    added: present.filter(({ id }) => !then.has(id)),
+    gone: planned.filter(({ id }) => !now.has(id)),
+  })
+}
+
+function requireUnchanged(
+  differences: Readonly<Record<'changed' | 'added' | 'gone', readonly { readonly id: string }[]>>,
+): void {
+  const told = Object.entries(differences).flatMap(([what, records]) =>
+    records.length > 0 ? describeDifference(records, what) : [],
+  )
+  if (told.length === 0) return
+  const message = `records differ from the plan: ${told.join('; ')}; nothing was done`
+  throw new CliError('changed', exit.changed, message, { hint: 'look at the records, and make a new plan' })
+}
+
+function describeDifference(records: readonly { readonly id: string }[], what: string): string {
   const ids = records.slice(0, 3).map(({ id }) => id)
-  const more = records.length > 3 ? ', …' : ''
-  return records.length > 0 ? `${records.length} ${what} (${ids.join(', ')}${more})` : ''
+  return `${records.length} ${what} (${ids.join(', ')}${records.length > 3 ? ', …' : ''})`
 }
 
-function planned(record: Consent): PlannedRecord {
+export function toPlanned(record: Consent): PlannedRecord {
   const { id, site_id, updated_at } = record
-  return { id, site_id, updated_at, sha256: digestOf(record) }
+  return { id, site_id, updated_at, sha256: digest(record) }
 }
 
-/** Not as RFC 8785 has it, which knows no form for the halves of characters that another instance may hold. */
-function digestOf(record: Consent): string {
+/** Not RFC 8785, which has no form for lone surrogates that another instance may hold. */
+function digest(record: Consent): string {
   const sorted = (_: string, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
       ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
@@ -103,7 +129,7 @@ function digestOf(record: Consent): string {
   return sha256(JSON.stringify(record, sorted))
 }
 
-function parse(content: string): unknown {
+function parseJson(content: string): unknown {
   try {
     return JSON.parse(content)
   } catch {

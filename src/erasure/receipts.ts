@@ -1,15 +1,13 @@
-import { createHash } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import type { Context } from '../context.ts'
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import * as z from 'zod'
 import { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
-import { CliError, dataError, usageError } from '../errors/errors.ts'
+import { CliError, dataError, exit, usageError } from '../errors/errors.ts'
 import { type Claimed, readSigned } from '../evidence/signed.ts'
 import { makeFolder, openDraft, partOf, syncFolder } from '../io/new-file.ts'
-import { headFault, keepHead, readHead, wayOut } from './head.ts'
-import { fileNameOf, local, makeFile, noneWhereMissing } from './place.ts'
+import { createFile, explainIo, nullIfMissing, type ReceiptStore, sha256 } from './store.ts'
 
-/** A receipt as it lies on the disk. */
+/** A receipt as it is on the disk. */
 export interface StoredReceipt {
   readonly path: string
   readonly bytes: Buffer
@@ -17,36 +15,30 @@ export interface StoredReceipt {
   readonly receipt: ErasureReceipt
 }
 
-export type Previous = ErasureReceipt['previous']
-
-/** Where the receipts of the profile are. */
-export function receiptsFolder({ settings }: Pick<Context, 'settings'>): string {
-  return join(settings.stateFolder, 'receipts', fileNameOf(settings.profile.value))
-}
-
-export function pathOf(folder: string, number: number): string {
+export function receiptPath({ folder }: Pick<ReceiptStore, 'folder'>, number: number): string {
   return join(folder, `${String(number).padStart(6, '0')}.json`)
 }
 
-/** The numbers of the receipts that are there, ascending. */
-export async function numbersIn(folder: string): Promise<number[]> {
-  const names = await local(`${folder} cannot be read`, () => readdir(folder).catch(noneWhereMissing))
+/** Returns the numbers of the stored receipts, ascending. */
+export async function listNumbers({ folder }: Pick<ReceiptStore, 'folder'>): Promise<number[]> {
+  const names = await explainIo(`${folder} cannot be read`, () => readdir(folder).catch(nullIfMissing))
   const numbers = (names ?? []).flatMap(name =>
     /^\d{6,15}\.json$/.test(name) ? [Number.parseInt(name, 10)] : [],
   )
   return numbers.sort((a, b) => a - b)
 }
 
-/** Reads what should be a receipt. Throws a data error for what is none. */
+/** @throws CliError invalid_data (exit 5) if it is not an erasure receipt */
 export function readReceipt(path: string, bytes: Buffer): StoredReceipt {
   try {
     const claimed = readSigned(bytes)
     const { type } = claimed.document
-    if (type !== 'erasure_receipt') throw new SyntaxError(`is no erasure receipt, but says it is "${type}"`)
+    if (type !== 'erasure_receipt')
+      throw new SyntaxError(`is not an erasure receipt but of the type "${type}"`)
     const parsed = ErasureReceipt.safeParse(claimed.document)
     if (parsed.success) return { path, bytes, claimed, receipt: parsed.data }
     const issue = parsed.error.issues[0]
-    throw new SyntaxError(`is not as its schema says (${issue?.path.join('.') || issue?.message})`)
+    throw new SyntaxError(`does not match its schema (${issue?.path.join('.') || issue?.message})`)
   } catch (error) {
     if (error instanceof SyntaxError) throw dataError(`${path} ${error.message}`)
     throw error
@@ -54,27 +46,31 @@ export function readReceipt(path: string, bytes: Buffer): StoredReceipt {
 }
 
 export async function loadReceipt(path: string): Promise<StoredReceipt> {
-  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+  return readReceipt(path, await readOperand(path))
+}
+
+/** Reads a file that the user named. @throws CliError usage (exit 2) if it cannot be read */
+export async function readOperand(path: string): Promise<Buffer> {
+  return await readFile(path).catch((error: NodeJS.ErrnoException) => {
     throw usageError(
       error.code === 'ENOENT' ? `there is no file ${path}` : `${path} cannot be read: ${error.code}`,
     )
   })
-  return readReceipt(path, bytes)
 }
 
-/** The receipts of the profile, newest first; in place of one that cannot be read, why. */
-export async function* allReceipts(folder: string): AsyncGenerator<StoredReceipt | CliError> {
-  for (const number of (await numbersIn(folder)).reverse())
-    yield await loadReceipt(pathOf(folder, number)).catch((error: unknown) => {
+/** Yields the receipts of the profile, newest first; in place of one that cannot be read, its error. */
+export async function* allReceipts(store: ReceiptStore): AsyncGenerator<StoredReceipt | CliError> {
+  for (const number of (await listNumbers(store)).reverse())
+    yield await loadReceipt(receiptPath(store, number)).catch((error: unknown) => {
       if (error instanceof CliError) return error
       throw error
     })
 }
 
-/** The receipt of a job; null where it has none. Throws where one cannot be read that may be its own. */
-export async function receiptOfJob(folder: string, job: string): Promise<StoredReceipt | null> {
+/** Returns the receipt of a job, or null. @throws CliError if one cannot be read that may be its own */
+export async function findReceiptOfJob(store: ReceiptStore, job: string): Promise<StoredReceipt | null> {
   let unread: CliError | null = null
-  for await (const found of allReceipts(folder)) {
+  for await (const found of allReceipts(store)) {
     if (found instanceof CliError) unread ??= found
     else if (found.receipt.job === job) return found
   }
@@ -82,57 +78,125 @@ export async function receiptOfJob(folder: string, job: string): Promise<StoredR
   return null
 }
 
+const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
+const receiptNumber = /^[1-9]\d{0,14}$/
+
+/** Finds a receipt of the profile by its number, its job's id or `last`. @throws CliError not_found (exit 3) */
+export async function findReceipt(store: ReceiptStore, wanted: string): Promise<StoredReceipt> {
+  const notFound = (message: string, hint = 'consentctl subject receipts') =>
+    new CliError('not_found', exit.notFound, `${message} (profile ${store.profile})`, { hint })
+  if (uuid.test(wanted)) {
+    const found = await findReceiptOfJob(store, wanted.toLowerCase())
+    if (found) return found
+    throw notFound(`the job ${wanted} has no receipt`, `to finish it: consentctl subject resume ${wanted}`)
+  }
+  if (wanted !== 'last' && !receiptNumber.test(wanted))
+    throw usageError(`invalid receipt "${wanted}"`, 'use its number, its job or "last"')
+  const numbers = await listNumbers(store)
+  const number = wanted === 'last' ? numbers.at(-1) : Number(wanted)
+  if (number === undefined) throw notFound('there is no receipt')
+  if (!numbers.includes(number)) throw notFound(`there is no receipt ${number}`)
+  return await loadReceipt(receiptPath(store, number))
+}
+
+/** Finds a receipt as `findReceipt` does, or reads the file of any other name. */
+export async function findReceiptOrFile(store: ReceiptStore, wanted: string): Promise<StoredReceipt> {
+  const isStored = wanted === 'last' || /^[1-9]\d*$/.test(wanted) || uuid.test(wanted)
+  return isStored ? await findReceipt(store, wanted) : await loadReceipt(wanted)
+}
+
 /**
- * Adds a receipt behind the last one. Its name is taken by link(2), so that of two processes the second finds it taken
- * and makes its receipt anew, behind the first one's; the chain never forks. Throws where the newest one that was made
- * here is not there: its number is not given to another.
+ * Appends a receipt to the chain. Its name is taken by link(2): of two processes the second finds it taken and makes its
+ * receipt anew behind the first one's, so the chain never forks.
+ *
+ * @throws CliError invalid_data (exit 5) if the newest receipt that was made here is missing: its number is not reused
  */
 export async function appendReceipt(
-  ctx: Pick<Context, 'settings' | 'warn'>,
+  store: ReceiptStore,
   job: string,
-  make: (number: number, previous: Previous) => string,
+  make: (number: number, previous: ErasureReceipt['previous']) => string,
 ): Promise<StoredReceipt> {
-  const folder = receiptsFolder(ctx)
-  return await local(`${folder} cannot be written`, async () => {
+  const { folder } = store
+  return await explainIo(`${folder} cannot be written`, async () => {
     await makeFolder(folder)
-    await requireHead(ctx)
+    await requireHead(store)
     for (;;) {
-      const last = (await numbersIn(folder)).at(-1) ?? 0
+      const last = (await listNumbers(store)).at(-1) ?? 0
       const previous =
-        last === 0 ? null : { number: last, sha256: sha256(await readFile(pathOf(folder, last))) }
+        last === 0 ? null : { number: last, sha256: sha256(await readFile(receiptPath(store, last))) }
       const text = make(last + 1, previous)
-      const path = pathOf(folder, last + 1)
-      // What is in the chain once stays there: it must be a receipt before.
+      const path = receiptPath(store, last + 1)
+      // What is in the chain stays there, so it is checked before.
       const made = readReceipt(`receipt ${last + 1}`, Buffer.from(text))
-      if (!(await makeFile(path, join(folder, `${job}.draft`), text))) continue
-      await syncFolder(join(folder, '..'))
-      await keepHead(ctx, { number: last + 1, sha256: sha256(text) })
+      if (!(await createFile(path, join(folder, `${job}.draft`), text))) continue
+      await syncFolder(dirname(folder))
+      await writeHead(store, { number: last + 1, sha256: sha256(text) })
       return { ...made, path }
     }
   })
 }
 
-/** Makes sure that a receipt can be added, before anything is done that needs one. Throws what `appendReceipt` would. */
-export async function probeReceipts(ctx: Pick<Context, 'settings'>): Promise<void> {
-  const folder = receiptsFolder(ctx)
-  await local(`${folder} cannot be written`, async () => {
+/** Checks that a receipt can be appended, before anything is done that needs one. @throws as `appendReceipt` */
+export async function requireAppendable(store: ReceiptStore): Promise<void> {
+  const { folder } = store
+  await explainIo(`${folder} cannot be written`, async () => {
     await makeFolder(folder)
-    await requireHead(ctx)
+    await requireHead(store)
     const draft = await openDraft(partOf(join(folder, 'probe')))
     await draft.file.close()
     await draft.remove()
   })
 }
 
-/** Throws where the newest receipt that was made here is not there as it was (exit 5). */
-async function requireHead(ctx: Pick<Context, 'settings'>): Promise<void> {
-  const head = await readHead(ctx)
-  if (head === null) return
-  const bytes = await readFile(pathOf(receiptsFolder(ctx), head.number)).catch(noneWhereMissing)
-  const fault = headFault(head, bytes && sha256(bytes))
-  if (fault) throw dataError(fault, wayOut(ctx))
+/** The newest receipt of a profile when it was made, and the SHA-256 of its file. */
+const ChainHead = z.strictObject({ number: z.int().min(1), sha256: z.string().regex(/^[\da-f]{64}$/) })
+export type ChainHead = z.output<typeof ChainHead>
+
+/** Reads what the chain must contain; null if nothing is known. It is written after the receipt, so it may be behind. */
+export async function readHead(store: ReceiptStore): Promise<ChainHead | null> {
+  const { headFile } = store
+  const text = await explainIo(`${headFile} cannot be read`, () =>
+    readFile(headFile, 'utf8').catch(nullIfMissing),
+  )
+  if (text === null) return null
+  try {
+    return ChainHead.parse(JSON.parse(text))
+  } catch {
+    throw dataError(`${headFile} is damaged`, restoreHint(store))
+  }
 }
 
-export function sha256(data: string | Uint8Array): string {
-  return createHash('sha256').update(data).digest('hex')
+/** Writes the head unless a later one is known. If that fails it warns, because the receipt exists. */
+export async function writeHead(store: ReceiptStore, head: ChainHead): Promise<void> {
+  const { headFile } = store
+  const part = partOf(headFile)
+  try {
+    if (((await readHead(store))?.number ?? 0) >= head.number) return
+    await writeFile(part, `${JSON.stringify(head)}\n`, { mode: 0o600, flush: true })
+    await rename(part, headFile)
+    await syncFolder(dirname(headFile))
+  } catch (error) {
+    await rm(part, { force: true }).catch(() => {})
+    const reason = (error as Error).message
+    await store.warn(`warning: the loss of receipt ${head.number} would not be noticed: ${reason}`)
+  }
+}
+
+/** Returns how a chain contradicts its head, or null. `digest` is that of the receipt's file, null if it is missing. */
+export function findHeadFault(head: ChainHead, digest: string | null): string | null {
+  if (digest === null) return `receipt ${head.number} is missing`
+  return digest === head.sha256 ? null : `receipt ${head.number} is not the one that was made`
+}
+
+/** @throws CliError invalid_data (exit 5) if the newest receipt that was made here is missing or changed */
+async function requireHead(store: ReceiptStore): Promise<void> {
+  const head = await readHead(store)
+  if (head === null) return
+  const bytes = await readFile(receiptPath(store, head.number)).catch(nullIfMissing)
+  const fault = findHeadFault(head, bytes && sha256(bytes))
+  if (fault) throw dataError(fault, restoreHint(store))
+}
+
+function restoreHint({ headFile }: ReceiptStore): string {
+  return `restore the receipts from a backup; if they are lost, move ${headFile} away`
 }

@@ -82,7 +82,7 @@ describe('an erasure', () => {
       expect(stopped.stdout.trim().split('\n')).toHaveLength(deleted)
       expect(deleted).toBeLessThan(60)
       expect(receiptsIn(env)).toEqual([])
-      const [, job = ''] = /to go on: consentctl subject resume (\S+)/.exec(stopped.stderr) ?? []
+      const [, job = ''] = /to resume: consentctl subject resume (\S+)/.exec(stopped.stderr) ?? []
       wait = 0
       const resumed = await start(['subject', 'resume', job, '-o', 'id'], env).ended
       expect(resumed.code, resumed.stderr).toBe(0)

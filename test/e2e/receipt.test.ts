@@ -63,33 +63,46 @@ it('the receipt of an erasure is verified by the commands of the README, unless 
   }
 })
 
-it('the receipt of an erasure that finds nothing says so, with the quota used up as without', async () => {
-  const erase = async (env: Record<string, string>) => {
-    const command = ['subject', 'erase', 'nobody@example.com', '--ticket', 'T-1', '--yes']
+it('the receipt of an erasure says what is held, with the quota used up as without', async () => {
+  const erase = async (env: Record<string, string>, subject: string) => {
+    const command = ['subject', 'erase', subject, '--ticket', 'T-1', '--yes', '-o', 'id']
     const { code, stdout, stderr } = await runBinary(command, { env })
     const receipt = await runBinary(['subject', 'receipts', 'last', '--format', 'json'], { env })
     const verified = await runBinary(['subject', 'verify', 'last'], { env })
-    return { code, stdout, stderr, verified, receipt: JSON.parse(receipt.stdout) }
+    return { code, stdout, stderr, verified: verified.code, receipt: JSON.parse(receipt.stdout) }
   }
-  const { server, env } = await serve('nothing')
-  const whole = await erase(env)
-  expect(await server.end('SIGTERM')).toBe(0)
-
-  const limited = await serve('nothing limited', ['--monthly-quota', '1'])
-  expect((await runBinary(['create', '--subject', 'maría', '-q'], { env: limited.env })).code).toBe(0)
-  expect((await runBinary(['list'], { env: limited.env })).code).toBe(6)
-  const without = await erase(limited.env)
-  expect(await limited.server.end('SIGTERM')).toBe(0)
-
-  expect(without.stderr).toContain('quota is used up')
-  expect(without.stderr).toContain('; records deleted before were not shown\n')
-  for (const { code, stdout, stderr, verified, receipt } of [whole, without]) {
-    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
-    expect(stderr).toContain('no data held on ')
-    expect(stderr).not.toContain('erased')
-    expect(verified).toMatchObject({ code: 0 })
-    expect(receipt).toMatchObject({ result: 'no_data_held', sites: [], records: [] })
-    expect(receipt.verification).toMatchObject({ live: 0, remaining: [] })
+  const runs = []
+  for (const quota of [null, '1']) {
+    const account = quota === null ? [] : ['--monthly-quota', quota]
+    const { server, env } = await serve(`quota ${quota}`, account)
+    const created = await runBinary(['create', '--subject', 'maría', '-q'], { env })
+    expect((await runBinary(['list'], { env })).code).toBe(quota === null ? 0 : 6)
+    const nobody = await erase(env, 'nobody@example.com')
+    const maria = await erase(env, 'maría')
+    runs.push({ id: created.stdout, nobody, maria, again: await erase(env, 'maría') })
+    expect(await server.end('SIGTERM')).toBe(0)
+  }
+  expect(runs[1]?.nobody.stderr).toContain('quota used up')
+  expect(runs[0]?.nobody.stderr).not.toContain('quota')
+  for (const { id, nobody, maria, again } of runs) {
+    expect(nobody).toMatchObject({ code: 0, stdout: '', verified: 0 })
+    expect(nobody.stderr).toMatch(/^no data held on \S+$/m)
+    expect(nobody.stderr).not.toContain('erased')
+    expect(nobody.receipt).toMatchObject({
+      result: 'no_data_held',
+      sites: [],
+      records: [],
+      verification: { live: 0, deleted: 0, remaining: [] },
+    })
+    expect(maria).toMatchObject({ code: 0, stdout: id, verified: 0 })
+    expect(maria.receipt).toMatchObject({
+      result: 'erased',
+      counts: { deleted: 1, already_gone: 0, unknown: 0 },
+      records: [{ id: id.trim(), result: 'deleted', deleted_at: expect.any(String) }],
+      verification: { live: 0, deleted: 1 },
+    })
+    expect(again).toMatchObject({ code: 0, stdout: '', verified: 0 })
+    expect(again.receipt).toMatchObject({ result: 'nothing_live', verification: { live: 0, deleted: 1 } })
   }
 })
 

@@ -3,7 +3,7 @@ import type { Context } from '../../context.ts'
 import { consents } from '../../contract/consents.ts'
 import type { AuditEntry, Consent, ConsentQuery } from '../../contract/index.ts'
 import { parseInstant } from '../../contract/values.ts'
-import { showsDeleted } from '../../erasure/found.ts'
+import { showsDeleted } from '../../erasure/records.ts'
 import { CliError, exit } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
@@ -204,7 +204,8 @@ async function findRecord(ctx: Context, id: string): Promise<Consent | null> {
       throw error
     })
   return (
-    (await get({})) ?? ((await showsDeleted(ctx, consents.get)) ? await get({ include_deleted: true }) : null)
+    (await get({})) ??
+    ((await showsDeleted(ctx.api, consents.get)) ? await get({ include_deleted: true }) : null)
   )
 }
 
@@ -229,7 +230,7 @@ export async function* pagesAt(
   at: At,
   { limit, maxRequests }: { readonly limit: number; readonly maxRequests: number },
 ): AsyncGenerator<PageAt> {
-  const all = await showsDeleted(ctx, consents.list)
+  const all = await showsDeleted(ctx.api, consents.list)
   if (!all) await ctx.warn('warning: this instance lists no deleted records: those deleted since are missing')
   let { cursor } = query
   let [left, requests] = [limit, maxRequests - 1]

@@ -1,136 +1,344 @@
+import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { action } from '../../cli/action.ts'
-import { mustPrompt } from '../../cli/confirm.ts'
+import * as z from 'zod'
+import { action, nonEmpty } from '../../cli/action.ts'
+import {
+  addConfirmFlags,
+  confirmOptionsFromZero,
+  mustPrompt,
+  promptToConfirm,
+  requireConfirmedCount,
+} from '../../cli/confirm.ts'
 import { instanceLabel, subjectCommand } from '../../cli/messages.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
+import { startInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
-import { type ExportFiles, openExport, writeExport } from '../../erasure/export.ts'
-import { unfinishedJobs } from '../../erasure/journals.ts'
-import { type KnownPlan, readPlan, requireAsPlanned } from '../../erasure/plan.ts'
-import { usageError } from '../../errors/errors.ts'
+import type { Consent } from '../../contract/index.ts'
+import { text } from '../../contract/values.ts'
+import { abandonExport, type ExportFiles, openExport, writeExport } from '../../erasure/export.ts'
+import { type ErasureHeader, erasureJobs, newState, recordPlan, unfinishedJobs } from '../../erasure/job.ts'
+import {
+  makePlan,
+  type PlanFile,
+  readPlan,
+  requireAsPlanned,
+  requireSameIds,
+  toPlanned,
+} from '../../erasure/plan.ts'
+import { makeReceipt, verifyErased } from '../../erasure/receipt.ts'
+import { requireAppendable } from '../../erasure/receipts.ts'
+import {
+  askForErasable,
+  countBySite,
+  erasesSubjects,
+  liveRecords,
+  type Target,
+  toTargets,
+} from '../../erasure/records.ts'
+import { type ErasureRequest, findOperator, openRequest, type SubjectRequest } from '../../erasure/request.ts'
+import { exit, usageError } from '../../errors/errors.ts'
+import { exitOf } from '../../errors/explain.ts'
 import { openOutFile } from '../../io/new-file.ts'
+import { declinedError, prompt } from '../../io/prompt.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
-import { erasureView } from '../../views/subject.ts'
-import { begin, headerOf } from './erase-begin.ts'
-import { EraseOptions, eraseFlags, type Request, requestOf } from './erase-options.ts'
-import { type Found, lookUp, planOf, review } from './erase-plan.ts'
-import { readsInput, tellSites } from './subjects.ts'
+import { consentView } from '../../views/consent.ts'
+import { type ErasureRow, erasureView } from '../../views/subject.ts'
+import { quotaError, runJob, tellReceipt } from './run.ts'
+import { addAlsoFlag, alsoOption, readSubjects, readsStdin, Subject, tellSites } from './subjects.ts'
+
+const Options = z.strictObject({
+  ...alsoOption,
+  ...confirmOptionsFromZero,
+  operands: z.array(Subject).max(1).default([]),
+  ticket: text(1, 100).optional(),
+  reason: text(1, 500).optional(),
+  received: nonEmpty.optional(),
+  exportFirst: nonEmpty.optional(),
+  planOut: nonEmpty.optional(),
+  apply: nonEmpty.optional(),
+  dryRun: z.literal(true).optional(),
+  showSubject: z.literal(true).optional(),
+})
+type Options = z.output<typeof Options>
 
 /** `subject erase`: find, plan, review, confirm, delete, verify, receipt. */
 export function erase(command: Command, ctx: Context): void {
-  eraseFlags(command.argument('[id]', 'the identifier of the data subject, exactly as it was stored'))
-    .addHelpText('after', eraseHelp)
-    .action(
-      action(ctx, EraseOptions, erasureView, async (_, options) => {
-        requireApart(ctx, options)
-        const said = await requestOf(ctx, options)
-        const isInputTaken = readsInput(options.operands, options.also)
-        const asks =
-          !options.dryRun &&
-          !options.planOut &&
-          mustPrompt(ctx, options, { action: 'erase', stdinInUse: isInputTaken })
-        const given = options.apply === undefined ? null : await readPlan(options.apply)
-        const request = said ?? (given as KnownPlan).plan
-        await tellUnfinished(ctx, request.subjects)
-        if (given) requireInstance(ctx, given)
-        if (options.planOut) return await writePlan(ctx, request, options.planOut)
-        const files = options.exportFirst ? await openExport(options.exportFirst, '--export-first') : null
-        let isExported = false
-        try {
-          const found = await lookUp(ctx, request.subjects, given === null && files === null)
-          if (given) requireAsPlanned(given.plan, found.records ?? [])
-          if (options.dryRun) return await rehearse(ctx, found)
-          await review(ctx, found, { asks, sure: options, subjects: request.subjects })
-          const exported = files && (await exportFirst(ctx, files, request, found))
-          isExported = true
-          const plan = found.records && (given ?? planOf(ctx, request, found.records))
-          const header = headerOf(ctx, request, { plan, given, found, exported, options })
-          return await begin(ctx, header, found)
-        } finally {
-          if (files && !isExported)
-            await Promise.all([files.file.abandon(false), files.manifest.abandon(false)])
-        }
-      }),
-    )
+  addAlsoFlag(command.argument('[id]', 'identifier of the data subject, exactly as stored'))
+    .option('--ticket <text>', 'the request that this answers; required to erase')
+    .option('--reason <text>', 'a reason for the receipt')
+    .option('--received <date>', 'when the request was received, such as 2026-01-31; sets the due date')
+    .option('--export-first <file>', 'export the records to a new file before deleting them')
+    .option('--plan-out <file>', 'write the plan to a new file and stop')
+    .option('--apply <file>', 'carry out a plan, if nothing has changed since')
+    .option('--dry-run', 'show what would be deleted and stop')
+    .option('--show-subject', 'name the subject in clear in the receipt')
+  addConfirmFlags(command, 'record')
+    .addHelpText('after', help)
+    .action(action(ctx, Options, erasureView, async (_, options) => await runErase(ctx, options)))
 }
 
-const eraseHelp = `
-Finds what is live, shows it, asks, deletes exactly that, looks again, and makes a signed receipt. It may be
-killed at any step: consentctl subject resume goes on, and there is one receipt. That nothing is held is a
-receipt too. New records that came meanwhile are told (exit 8). With --plan-out one person makes the plan,
-and another, or a pipeline, carries it out with --apply; a record that was changed, added or is gone since
-then ends it before anything is done (exit 10). The plan names the subject in clear. Instead of the
-identifier - takes those of the person from stdin, one a line.
+const help = `
+Finds the live records, shows them, asks, deletes exactly these, verifies, and makes a signed receipt. If it
+is killed at any step, consentctl subject resume continues, and there is one receipt. That nothing is held is
+also a receipt. Records that were created meanwhile are reported (exit 8). With --plan-out one person makes
+the plan, and another, or a pipeline, carries it out with --apply; if a record was changed, added or deleted
+since then, nothing is done (exit 10). The plan names the subject in clear. Use - as the identifier to read
+all identifiers of the person from stdin, one a line.
 
-Where the month's quota ends on the way, a service that can erase a subject itself does the rest, if it holds
-just as many records as are left (exit 10 if not). With --apply or --confirm that is never done: it stops
-(exit 6), and resume goes on, record by record, in the next month.
+A service that can erase subjects itself deletes the planned records in few calls, which are not refused when
+the monthly quota is used up. With any other, an erasure stops then (exit 6), and resume continues in the next
+month.
 
 Examples:
   $ consentctl subject erase maria@example.com --ticket DSR-7 --received 2026-01-31
   $ consentctl subject erase maria@example.com --ticket DSR-7 --plan-out plan.json
   $ consentctl subject erase --apply plan.json --confirm 3`
 
-/** Two jobs about one person would each prove a part. */
-async function tellUnfinished(ctx: Context, subjects: readonly string[]): Promise<void> {
-  for (const { job, ticket, subjects: others } of await unfinishedJobs(ctx)) {
-    if (!others.some(each => subjects.includes(each))) continue
-    await ctx.warn(
-      `an erasure of this person (${ticket}) is not finished: ${subjectCommand(ctx, 'resume', job)}`,
-    )
+async function runErase(ctx: Context, options: Options): Promise<Output<unknown>> {
+  requireDistinctFiles(ctx, options)
+  const given = options.apply === undefined ? null : await readPlan(requireLoneApply(options, options.apply))
+  const asked = given?.plan ?? (await readRequest(ctx, options))
+  const isRehearsal = options.dryRun !== undefined || options.planOut !== undefined
+  const stdinInUse = readsStdin(options.operands, options.also)
+  const asks = !isRehearsal && mustPrompt(ctx, options, { action: 'erase', stdinInUse })
+  await warnOfUnfinished(ctx, asked.subjects)
+  if (given) requireSameInstance(ctx, given)
+  if (options.planOut) return await writePlan(ctx, asked, options.planOut)
+  const files = options.exportFirst ? await openExport(options.exportFirst, '--export-first') : null
+  let isExported = false
+  try {
+    const request = isRehearsal ? null : await openRequest(ctx, asked, options)
+    const found = await findRecords(ctx, asked.subjects, given !== null || files !== null)
+    if (given) requireAsPlanned(given.plan.records, found.records ?? [])
+    if (request === null) return await rehearse(ctx, found)
+    requireConfirmedCount(options, found.targets.length, 'record', 'erased')
+    await review(ctx, asked.subjects, found, asks)
+    const export_sha256 = files && (await exportFirst(ctx, request, files, found))
+    isExported = true
+    const plan = found.records && (given ?? makePlan(asked, request, found.records))
+    const header = toHeader(request, found, {
+      planned_by: given && toPlanner(given),
+      plan_sha256: plan?.sha256 ?? null,
+      export_sha256,
+    })
+    return await startJob(ctx, request, header, found)
+  } finally {
+    if (files && !isExported) await abandonExport(files)
   }
 }
 
-/** What is found to be taken only when it gets its name is found after the erasure. */
-function requireApart({ globals }: Context, { exportFirst, planOut }: EraseOptions): void {
+/** Two files of the same name would be noticed only when the second one gets its name, after the erasure. */
+function requireDistinctFiles({ globals }: Context, { exportFirst, planOut }: Options): void {
   const exported = exportFirst === undefined ? [] : [exportFirst, `${exportFirst}.manifest.json`]
   const files = [globals.out ?? [], planOut ?? [], exported].flat().map(file => resolve(file))
   if (new Set(files).size === files.length) return
-  throw usageError('two files to be written have one name', 'give --out another one')
+  throw usageError('two output files have the same name', 'choose another one for --out')
 }
 
-function requireInstance({ settings }: Context, { plan }: KnownPlan): void {
-  const here = requireBaseUrl(settings)
-  if (here === plan.instance) return
-  throw usageError(`the plan is for ${plan.instance}, and not for ${here}`, `--base-url ${plan.instance}`)
+/** Returns the file of --apply. @throws CliError usage (exit 2) for a flag that the plan answers */
+function requireLoneApply(options: Options, apply: string): string {
+  const { operands, also, ticket, reason, received, planOut } = options
+  requireNoDryRunPlan(options)
+  const others = {
+    id: operands[0],
+    '--also': also,
+    '--ticket': ticket,
+    '--reason': reason,
+    '--received': received,
+    '--plan-out': planOut,
+  }
+  for (const [name, value] of Object.entries(others))
+    if (value !== undefined) throw usageError(`${name} cannot be used with --apply: the plan has it`)
+  return apply
 }
 
-async function writePlan(ctx: Context, request: Request, path: string): Promise<Output<unknown>> {
-  const file = await openOutFile(path, '--plan-out')
-  let isWhole = false
-  try {
-    const found = await lookUp(ctx, request.subjects, false)
-    const known = planOf(ctx, request, found.records ?? [])
-    await file.write(known.text)
-    await file.commit()
-    isWhole = true
-    const output = await rehearse(ctx, found)
-    const command = subjectCommand(ctx, 'erase', '--apply', path, '--confirm', String(found.total))
-    await ctx.say(`wrote ${path}; to carry it out: ${command}`)
-    return output
-  } finally {
-    if (!isWhole) await file.abandon(false)
+function requireNoDryRunPlan({ planOut, dryRun }: Options): void {
+  if (planOut && dryRun) throw usageError('--dry-run cannot be used with --plan-out, which deletes nothing')
+}
+
+async function readRequest(ctx: Context, options: Options): Promise<SubjectRequest> {
+  const { operands, also, ticket, reason, received, dryRun } = options
+  requireNoDryRunPlan(options)
+  if (operands[0] === undefined)
+    throw usageError('missing identifier', 'name the data subject, or use a plan with --apply')
+  if (ticket === undefined && !dryRun)
+    throw usageError('--ticket is missing', 'name the request that this answers: the receipt contains it')
+  const received_at = received === undefined ? null : parseDay(received)
+  const subjects = await readSubjects(ctx, operands, also)
+  return { subjects, ticket: ticket ?? '', reason: reason ?? null, received_at }
+}
+
+function parseDay(received: string): string {
+  const now = new Date()
+  const day = startInstant(received, now).slice(0, 10)
+  if (day > new Date(now.getTime() + 86_400_000).toISOString().slice(0, 10))
+    throw usageError(`--received: ${received} is in the future`)
+  return day
+}
+
+/** Two jobs about one person would each prove a part. */
+async function warnOfUnfinished(ctx: Context, subjects: readonly string[]): Promise<void> {
+  for (const { job, ticket, subjects: others } of await unfinishedJobs(ctx)) {
+    if (!others.some(each => subjects.includes(each))) continue
+    const command = subjectCommand(ctx, 'resume', job)
+    await ctx.warn(`an erasure of this person (${ticket}) is not finished: ${command}`)
   }
 }
 
-/** What would go, as rows. */
-async function rehearse(ctx: Context, { records, counts }: Found): Promise<Output<unknown>> {
-  await tellSites(ctx, counts, instanceLabel(ctx))
-  await ctx.say('nothing was deleted')
-  const rows = (records ?? []).map(({ id, site_id }) => ({ id, site_id, ...planned }))
-  return many(erasureView, pagesOf(rows)) as Output<unknown>
+function requireSameInstance({ settings }: Context, { plan }: PlanFile): void {
+  const here = requireBaseUrl(settings)
+  if (here === plan.instance) return
+  throw usageError(`the plan is for ${plan.instance}, not for ${here}`, `--base-url ${plan.instance}`)
+}
+
+/** What is to be erased. */
+interface Found {
+  /** Null if the quota is used up: then only the ids are known, from the service's own erasure. */
+  readonly records: readonly Consent[] | null
+  readonly targets: readonly Target[]
+  readonly deletes_by: ErasureHeader['deletes_by']
+}
+
+/** @throws CliError quota_exceeded (exit 6) if the records are needed, or the service cannot list their ids */
+async function findRecords(ctx: Context, subjects: readonly string[], needsRecords: boolean): Promise<Found> {
+  const deletes_by = (await erasesSubjects(ctx.api)) ? 'subject' : 'record'
+  try {
+    const records = await liveRecords(ctx.api, subjects)
+    return { records, targets: toTargets(subjects, records), deletes_by }
+  } catch (error) {
+    if (exitOf(error) !== exit.quota) throw error
+    if (needsRecords || deletes_by === 'record') throw quotaError(error)
+    await ctx.say('quota used up: erasing on the server instead, which is never refused')
+    return { records: null, targets: (await askForErasable(ctx.api, subjects)).live, deletes_by }
+  }
 }
 
 const planned = { result: 'planned', deleted_at: null, request_id: null } as const
 
-async function exportFirst(
+function toRows(targets: readonly Target[]): ErasureRow[] {
+  return targets.map(({ id, site_id }) => ({ id, site_id, ...planned }))
+}
+
+async function rehearse(ctx: Context, { targets }: Pick<Found, 'targets'>): Promise<Output<unknown>> {
+  await tellSites(ctx, countBySite(targets), instanceLabel(ctx))
+  await ctx.say('nothing was deleted')
+  return many(erasureView, pagesOf(toRows(targets))) as Output<unknown>
+}
+
+async function writePlan(ctx: Context, asked: SubjectRequest, path: string): Promise<Output<unknown>> {
+  const file = await openOutFile(path, '--plan-out')
+  let isComplete = false
+  try {
+    const by = { ...findOperator(), instance: requireBaseUrl(ctx.settings) }
+    const records = await liveRecords(ctx.api, asked.subjects).catch(error => {
+      throw exitOf(error) === exit.quota ? quotaError(error) : error
+    })
+    await file.write(makePlan(asked, by, records).text)
+    await file.commit()
+    isComplete = true
+    const output = await rehearse(ctx, { targets: toTargets(asked.subjects, records) })
+    const command = subjectCommand(ctx, 'erase', '--apply', path, '--confirm', String(records.length))
+    await ctx.say(`wrote ${path}; to carry it out: ${command}`)
+    return output
+  } finally {
+    if (!isComplete) await file.abandon(false)
+  }
+}
+
+/**
+ * Shows what would be deleted, and asks if it must.
+ *
+ * @throws CliError declined (exit 9); changed (exit 10) if the records changed while the user was thinking
+ */
+async function review(
   ctx: Context,
+  subjects: readonly string[],
+  { records, targets }: Found,
+  asks: boolean,
+): Promise<void> {
+  const where = instanceLabel(ctx)
+  const sites = countBySite(targets)
+  if (targets.length === 0) return await confirmNothing(ctx, asks)
+  if (!asks) return await tellSites(ctx, sites, where)
+  const counts = new Map([...sites].map(([site, count]) => [site ?? '(none)', count]))
+  const question = { action: 'erase', noun: 'record', where, counts }
+  if (records === null) {
+    await promptToConfirm(ctx, erasureView, toRows(targets), question)
+    requireSameIds(targets, (await askForErasable(ctx.api, subjects)).live)
+  } else {
+    await promptToConfirm(ctx, consentView, records, question)
+    requireAsPlanned(records.map(toPlanned), await liveRecords(ctx.api, subjects))
+  }
+}
+
+/** A mistyped identifier matches nothing either, and its receipt would stay forever. */
+async function confirmNothing(ctx: Context, asks: boolean): Promise<void> {
+  await ctx.say('no matching records. Identifiers must match exactly, including case and spaces')
+  if (!asks) return
+  const answer = await prompt(ctx.io, 'Make a receipt that nothing is held? [y/N] ', ctx.interruption)
+  if (!/^y(es)?$/i.test(answer.trim())) throw declinedError()
+}
+
+async function exportFirst(
+  { api, say }: Context,
+  request: ErasureRequest,
   files: ExportFiles,
-  { subjects }: Request,
   { records }: Found,
 ): Promise<string> {
-  const { sha256 } = await writeExport(ctx, files, subjects, pagesOf(records ?? []))
-  await ctx.say(`wrote ${files.path} and ${files.path}.manifest.json`)
+  const { sha256 } = await writeExport(api, request, files, pagesOf(records ?? []))
+  await say(`wrote ${files.path} and ${files.path}.manifest.json`)
   return sha256
+}
+
+function toPlanner({ plan: { who, host, created_at } }: PlanFile): ErasureHeader['planned_by'] {
+  return { who, host, created_at }
+}
+
+function toHeader(
+  request: ErasureRequest,
+  { deletes_by }: Found,
+  origin: Pick<ErasureHeader, 'planned_by' | 'plan_sha256' | 'export_sha256'>,
+): ErasureHeader {
+  const { profile, instance, subjects, ticket, reason, received_at, shows_subject, who, host } = request
+  return {
+    version: 2,
+    job: randomUUID(),
+    profile,
+    base_url: instance,
+    subjects: [...subjects],
+    ticket,
+    reason,
+    received_at,
+    shows_subject,
+    started_at: new Date().toISOString(),
+    who,
+    host,
+    ...origin,
+    deletes_by,
+  }
+}
+
+/** Writes the whole plan to the disk before anything is deleted, then runs the job. */
+async function startJob(
+  ctx: Context,
+  request: ErasureRequest,
+  header: ErasureHeader,
+  { targets }: Found,
+): Promise<Output<unknown>> {
+  const state = newState(header)
+  await requireAppendable(request.store)
+  if (targets.length === 0) {
+    const verification = await verifyErased(ctx.api, header)
+    const code = await tellReceipt(ctx, await makeReceipt(request, state, verification))
+    return many(erasureView, pagesOf([]), { exit: () => code }) as Output<unknown>
+  }
+  const job = { ctx, state, held: await erasureJobs(ctx).create(header) }
+  try {
+    await recordPlan(job, targets)
+  } catch (error) {
+    await job.held.close(true)
+    throw error
+  }
+  return runJob(job, request)
 }

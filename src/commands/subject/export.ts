@@ -4,21 +4,22 @@ import { fileAction } from '../../cli/action.ts'
 import { formatCount, instanceLabel } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import { openExport, writeExport } from '../../erasure/export.ts'
-import { recordsOf, showsDeleted } from '../../erasure/found.ts'
-import { alsoFlag, alsoOption, Subject, subjectsOf } from './subjects.ts'
+import { recordsOf, showsDeleted } from '../../erasure/records.ts'
+import { openSigner } from '../../erasure/request.ts'
+import { addAlsoFlag, alsoOption, readSubjects, Subject } from './subjects.ts'
 
 const Options = z.strictObject({ ...alsoOption, operands: z.tuple([Subject]) })
 
-/** `subject export`: what is held on a person, as a file to hand over. */
+/** `subject export`: writes what is held on a person to a file. */
 export function exportSubject(command: Command, ctx: Context): void {
-  alsoFlag(command.argument('<id>', 'the identifier of the data subject, exactly as it was stored'))
+  addAlsoFlag(command.argument('<id>', 'identifier of the data subject, exactly as stored'))
     .addHelpText(
       'after',
       `
-Writes every record with its history into the new file of --out, as one JSON document: what a person may
-have by Art. 15 (access) and Art. 20 (portability) GDPR. Beside it FILE.manifest.json, signed, says what is
-in it: counts for each site, the bytes and their SHA-256. Both are for you alone, and get their names when
-they are whole; no file is overwritten.
+Writes every record with its history to the new file of --out, as one JSON document: what a person can request
+under Art. 15 (access) and Art. 20 (portability) GDPR. FILE.manifest.json beside it is signed and contains the
+counts by site, the number of bytes and their SHA-256. Only you can read both files. They get their names when
+they are complete; no file is overwritten.
 
 Examples:
   $ consentctl subject export maria@example.com --out maria.json
@@ -26,14 +27,13 @@ Examples:
     )
     .action(
       fileAction(ctx, Options, async (_, { operands, also }, path) => {
-        const subjects = await subjectsOf(ctx, operands, also)
+        const subjects = await readSubjects(ctx, operands, also)
+        const request = { ...(await openSigner(ctx)), subjects }
         const files = await openExport(path, '--out')
-        const deleted = showsDeleted(ctx)
         async function* pages() {
-          yield* recordsOf(ctx, subjects, { deleted: await deleted })
+          yield* recordsOf(ctx.api, subjects, { deleted: await showsDeleted(ctx.api) })
         }
-        deleted.catch(() => {}) // it is thrown where the records are read
-        const { records, entries, sites } = await writeExport(ctx, files, subjects, pages())
+        const { records, entries, sites } = await writeExport(ctx.api, request, files, pages())
         const of = `${formatCount(records)} of ${formatCount(sites.length, 'site')} with ${entries} entries of history`
         await ctx.say(`wrote ${path}: ${of}, from ${instanceLabel(ctx)}`)
         await ctx.say(`wrote ${path}.manifest.json`)

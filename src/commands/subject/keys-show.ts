@@ -2,17 +2,18 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
-import { keyFile, openReceiptKey } from '../../erasure/keys.ts'
+import { openReceiptKey } from '../../erasure/keys.ts'
+import { locateReceipts } from '../../erasure/store.ts'
 import { publicPem } from '../../evidence/keys.ts'
 
-/** `subject keys show`: what others need to verify the receipts of a profile. */
+/** `subject keys show`: prints the public key that verifies a profile's receipts. */
 export function keysShow(command: Command, ctx: Context): void {
   command
     .addHelpText(
       'after',
       `
-Prints the public key, in PEM. The private key is made when it is first needed, for you alone; keep a
-backup of it: without it nobody can tell whose erasure a receipt is about.
+Prints the public key, in PEM. The private key is created at first use, readable by you alone. Back it up:
+without it nobody can tell whom a receipt is about.
 
 Examples:
   $ consentctl subject keys show
@@ -20,9 +21,10 @@ Examples:
     )
     .action(
       action(ctx, z.strictObject({}), async () => {
-        const { key } = await openReceiptKey(ctx)
+        const store = locateReceipts(ctx)
+        const { key } = await openReceiptKey(store)
         await ctx.io.out.write(publicPem(key))
-        if (ctx.io.out.isTerminal) await ctx.say(`the private key is in ${keyFile(ctx)}`)
+        if (ctx.io.out.isTerminal) await ctx.say(`the private key is in ${store.keyFile}`)
       }),
     )
 }

@@ -4,12 +4,12 @@ import { action, nonEmpty } from '../../cli/action.ts'
 import { formatCount, subjectCommand } from '../../cli/messages.ts'
 import { countedList, type Output, rejectOutputFlags } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
-import { isAbout, isSigned } from '../../erasure/check.ts'
-import { unfinishedJobs } from '../../erasure/journals.ts'
-import { findReceiptKey, keyFile, type ReceiptKey } from '../../erasure/keys.ts'
-import { pageOf } from '../../erasure/page.ts'
-import { allReceipts, receiptsFolder, type StoredReceipt } from '../../erasure/receipts.ts'
-import { storedReceipt } from '../../erasure/wanted.ts'
+import { unfinishedJobs } from '../../erasure/job.ts'
+import { findReceiptKey, type ReceiptKey } from '../../erasure/keys.ts'
+import { formatPage } from '../../erasure/page.ts'
+import { allReceipts, findReceipt, type StoredReceipt } from '../../erasure/receipts.ts'
+import { locateReceipts } from '../../erasure/store.ts'
+import { isAbout, isSigned } from '../../erasure/verify.ts'
 import { CliError, dataError, type Exit, exit, usageError } from '../../errors/errors.ts'
 import { report } from '../../errors/report.ts'
 import { type ReceiptRow, receiptView } from '../../views/subject.ts'
@@ -21,17 +21,17 @@ const Options = z.strictObject({
   format: z.enum(['json', 'md'], 'must be json or md').optional(),
 })
 
-/** `subject receipts`: the proofs of the erasures of a profile. */
+/** `subject receipts`: lists or prints the receipts of a profile. */
 export function receipts(command: Command, ctx: Context): void {
   command
-    .argument('[receipt]', 'the number of one, its job, or last; without it all are listed')
+    .argument('[receipt]', 'its number, its job, or last; lists all if omitted')
     .option('--subject <id>', 'only those about this data subject')
-    .option('--format <json|md>', 'print one: its exact bytes (json), or a page for the ticket (md)')
+    .option('--format <json|md>', 'print its exact bytes (json) or a Markdown page (md)')
     .addHelpText(
       'after',
       `
-Lists the receipts of the profile, newest first. One that is named is printed byte for byte, as it was
-signed, or with --format md as a page in Markdown.
+Lists the receipts of the profile, newest first. With a receipt, prints it byte for byte as it was signed, or
+with --format md as a Markdown page.
 
 Examples:
   $ consentctl subject receipts --subject maria@example.com
@@ -41,47 +41,50 @@ Examples:
       action(ctx, Options, receiptView, async (_, { operands: [wanted], subject, format }) => {
         if (wanted === undefined) {
           if (format)
-            throw usageError('--format goes with one receipt', 'name it: consentctl subject receipts last')
+            throw usageError('--format needs a receipt', 'name it: consentctl subject receipts last')
           return await list(ctx, subject)
         }
-        if (subject !== undefined) throw usageError('--subject goes with the list')
+        if (subject !== undefined)
+          throw usageError('--subject filters the list: it cannot be used with a receipt')
         rejectOutputFlags(ctx)
-        const stored = await storedReceipt(ctx, wanted)
-        await print(ctx, stored, format)
+        await print(ctx, await findReceipt(locateReceipts(ctx), wanted), format)
         return undefined
       }),
     )
 }
 
-/** As a page nothing is printed that is not as it was signed; the bytes are, for whoever wants to see what was changed. */
+/** A page of a receipt with an invalid signature is not printed; its bytes are, to show what was changed. */
 async function print(ctx: Context, stored: StoredReceipt, format: 'json' | 'md' | undefined): Promise<void> {
-  const { signed, error } = lookAt(stored, await findReceiptKey(ctx))
+  const { signed, error } = checkSignature(stored, await findReceiptKey(locateReceipts(ctx)))
   if (error && format === 'md') throw error
-  await ctx.io.out.write(format === 'md' ? pageOf(stored) : stored.bytes.toString('latin1'))
+  await ctx.io.out.write(format === 'md' ? formatPage(stored) : stored.bytes.toString('latin1'))
   if (error) throw error
   if (signed === null)
     await ctx.warn(`its signature was not checked: it is signed by another key, ${stored.receipt.key_id}`)
 }
 
-/** Whether a receipt is signed by the key of the profile; null where it names another one. */
-function lookAt(
+/** `signed` is null if the receipt names another key than the profile's. */
+function checkSignature(
   stored: StoredReceipt,
   key: ReceiptKey | null,
 ): { readonly signed: boolean | null; readonly error: CliError | null } {
   const signed = isSigned(stored, key ? [key.key] : [])
   const { number } = stored.receipt
   const hint = `consentctl subject verify ${number}`
-  const error = signed === false ? dataError(`the signature of receipt ${number} is not valid`, hint) : null
+  const error = signed === false ? dataError(`the signature of receipt ${number} is invalid`, hint) : null
   return { signed, error }
 }
 
 async function list(ctx: Context, subject: string | undefined): Promise<Output<ReceiptRow>> {
-  const key = await findReceiptKey(ctx)
+  const store = locateReceipts(ctx)
+  const key = await findReceiptKey(store)
   const rows: ReceiptRow[] = []
   let code: Exit = exit.done
-  let [unchecked, unknown] = [0, 0]
-  for await (const found of allReceipts(receiptsFolder(ctx))) {
-    const { signed, error } = found instanceof CliError ? { signed: null, error: found } : lookAt(found, key)
+  let unchecked = 0
+  let unknown = 0
+  for await (const found of allReceipts(store)) {
+    const { signed, error } =
+      found instanceof CliError ? { signed: null, error: found } : checkSignature(found, key)
     if (error) {
       code = exit.partial
       await report(ctx, error)
@@ -96,7 +99,7 @@ async function list(ctx: Context, subject: string | undefined): Promise<Output<R
     const are = `${formatCount(unchecked, 'receipt')} ${unchecked === 1 ? 'is' : 'are'} signed by another key`
     const untold =
       unknown > 0 ? `; ${unknown} may be about anybody, and ${unknown === 1 ? 'is' : 'are'} left out` : ''
-    await ctx.warn(`${are} than ${keyFile(ctx)}, and not checked${untold}`)
+    await ctx.warn(`${are} than ${store.keyFile}, and not checked${untold}`)
   }
   if (unknown > 0) code = exit.partial
   for (const { job, ticket } of await unfinishedJobs(ctx))

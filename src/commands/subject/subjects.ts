@@ -8,48 +8,44 @@ import { dataError } from '../../errors/errors.ts'
 import { decode, readLines } from '../../io/input.ts'
 import { visible } from '../../output/index.ts'
 
-/** An identifier of a data subject, as the service takes it. */
+/** An identifier of a data subject, as the service accepts it. */
 export const Subject = text(1, 255)
 
-/** Further identifiers of the same person. */
 export const alsoOption = { also: z.array(Subject).optional() }
 
-export function alsoFlag(command: Command): Command {
-  return command.option(
-    '--also <id>',
-    'another identifier of the same person; may be given several times',
-    collect,
-  )
+export function addAlsoFlag(command: Command): Command {
+  return command.option('--also <id>', 'another identifier of the same person; repeatable', collect)
 }
 
-/** Whether `-` stands among identifiers for the lines of stdin. */
-export function readsInput(operands: readonly string[], also: readonly string[] = []): boolean {
+/** Returns true if `-`, which stands for the lines of stdin, is among the identifiers. */
+export function readsStdin(operands: readonly string[], also: readonly string[] = []): boolean {
   return [...operands, ...also].includes('-')
 }
 
 /**
- * All identifiers of a person that were given, each once; `-` stands for the lines of stdin, exactly as they are. Throws a
- * data error for a line that is none, and where there is no line.
+ * Returns all given identifiers of a person, each once; `-` stands for the lines of stdin, unchanged.
+ *
+ * @throws CliError invalid_data (exit 5) for a line that is not an identifier, or if stdin is empty
  */
-export async function subjectsOf(
+export async function readSubjects(
   { io }: Pick<Context, 'io'>,
   operands: readonly string[],
   also: readonly string[] = [],
 ): Promise<string[]> {
   const given = [...operands, ...also]
-  const named = new Set(given.filter(each => each !== '-'))
-  if (!given.includes('-')) return [...named]
+  const subjects = new Set(given.filter(each => each !== '-'))
+  if (!given.includes('-')) return [...subjects]
   for await (const { number, bytes } of readLines(io, '-')) {
     const subject = Subject.safeParse(decode(bytes, `line ${number}`))
     if (!subject.success)
       throw dataError(`line ${number} of standard input ${subject.error.issues[0]?.message}`)
-    named.add(subject.data)
+    subjects.add(subject.data)
   }
-  if (named.size === 0) throw dataError('standard input names nobody')
-  return [...named]
+  if (subjects.size === 0) throw dataError('no identifiers on standard input')
+  return [...subjects]
 }
 
-/** Tells on stderr how many records there are of each site, and how many of them all are deleted. */
+/** Writes the number of records of each site to stderr, and how many of them are deleted. */
 export async function tellSites(
   ctx: Pick<Context, 'say'>,
   counts: ReadonlyMap<string | null, number>,

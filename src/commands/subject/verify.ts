@@ -3,20 +3,31 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, collect, nonEmpty } from '../../cli/action.ts'
 import { formatCount } from '../../cli/messages.ts'
+import type { Output } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
-import { chainFault, isAbout, isSigned } from '../../erasure/check.ts'
-import { readHead } from '../../erasure/head.ts'
+import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
 import { findReceiptKey, ownKeys, type ReceiptKey } from '../../erasure/keys.ts'
-import { loadReceipt, numbersIn, pathOf, receiptsFolder, type StoredReceipt } from '../../erasure/receipts.ts'
-import { anyReceipt } from '../../erasure/wanted.ts'
-import { exit, usageError } from '../../errors/errors.ts'
+import {
+  findReceiptOrFile,
+  listNumbers,
+  loadReceipt,
+  readHead,
+  receiptPath,
+  type StoredReceipt,
+} from '../../erasure/receipts.ts'
+import { filterLive, liveRecords } from '../../erasure/records.ts'
+import { locateReceipts, type ReceiptStore } from '../../erasure/store.ts'
+import { findCertificateFault, findChainFault, isAbout, isSigned } from '../../erasure/verify.ts'
+import { dataError, exit, usageError } from '../../errors/errors.ts'
+import { explain } from '../../errors/explain.ts'
 import { readPublicKey } from '../../evidence/keys.ts'
 import { readText } from '../../io/input.ts'
+import { requireBaseUrl } from '../../settings/settings.ts'
 import { checkView } from '../../views/program.ts'
 import { type Checked, fail, ok, skip, tried } from '../doctor/check.ts'
 import { toOutput } from '../doctor/doctor.ts'
+import { keysOfInstance } from '../verify/keys.ts'
 import { Subject } from './subjects.ts'
-import { checkCertificates, checkLive } from './verify-live.ts'
 
 const Options = z.strictObject({
   operands: z.tuple([nonEmpty]),
@@ -24,99 +35,94 @@ const Options = z.strictObject({
   subject: Subject.optional(),
   publicKey: z.array(nonEmpty).optional(),
 })
+type Options = z.output<typeof Options>
 
-/** `subject verify`: whether a receipt is what it says, and the service still as it says. */
+/** `subject verify`: checks a receipt, and with --live the service against it. */
 export function verify(command: Command, ctx: Context): void {
   command
     .argument('<receipt>', 'a file, the number of a receipt, its job, or last')
-    .option('--live', 'ask the instance whether each record of it is gone')
-    .option(
-      '--subject <id>',
-      'whether it is about this data subject; with --live nothing of theirs may be left',
-    )
-    .option('--public-key <file>', 'the key of whoever made it, in PEM; else the profile’s own', collect)
+    .option('--live', 'ask the instance whether each of its records is gone')
+    .option('--subject <id>', 'check that it is about this data subject; with --live, that nothing is left')
+    .option('--public-key <file>', 'the signing key, in PEM; by default the profile’s own', collect)
     .addHelpText(
       'after',
       `
-Checks the form of the receipt, its signature, and the chain: every receipt of the profile from the first
-one on, those after it too. Ends with 5 where something is not valid, and with 10 where all is valid but
-the service is not as the receipt says. Who a receipt is about, only the machine with its private key can
-tell, unless it holds the subject in clear.
+Checks the form of the receipt, its signature, and the chain: every receipt of the profile, later ones too.
+Ends with 5 if something is invalid, and with 10 if all is valid but the service contradicts the receipt. Only
+the machine with the private key can tell whom a receipt is about, unless the receipt names the subject.
 
 Examples:
   $ consentctl subject verify last --live --subject maria@example.com
   $ consentctl subject verify receipt.json --public-key receipts.pem`,
     )
-    .action(
-      action(ctx, Options, checkView, async (_, { operands: [wanted], live, subject, publicKey }) => {
-        const key = await findReceiptKey(ctx)
-        const keys = publicKey ? await readKeys(ctx, publicKey) : await ownKeys(ctx)
-        let stored: StoredReceipt | undefined
-        const form = await tried('form', async () => {
-          stored = await anyReceipt(ctx, wanted)
-          return ok(
-            'form',
-            `erasure receipt ${stored.receipt.number} for ${stored.receipt.ticket}, job ${stored.receipt.job}`,
-          )
-        })
-        if (!stored) return toOutput(ctx, [form])
-        const found = stored
-        const chain = await tried('chain', () => checkChain(ctx, found, keys, key))
-        const checks = [form, checkSignature(found, keys), chain]
-        if (subject !== undefined) checks.push(checkSubject(found, subject, key))
-        if (live) checks.push(...(await checkCertificates(ctx, found.receipt)))
-        if (live) checks.push(await tried('live', () => checkLive(ctx, found, subject)))
-        return toOutput(ctx, checks)
-      }),
-    )
+    .action(action(ctx, Options, checkView, async (_, options) => await runChecks(ctx, options)))
 }
 
-async function readKeys(ctx: Context, files: readonly string[]): Promise<KeyObject[]> {
+async function runChecks(
+  ctx: Context,
+  { operands: [wanted], live, subject, publicKey }: Options,
+): Promise<Output<unknown>> {
+  const store = locateReceipts(ctx)
+  const key = await findReceiptKey(store)
+  const keys = publicKey ? await readKeys(ctx, publicKey) : await ownKeys(store)
+  let stored: StoredReceipt | undefined
+  const form = await tried('form', async () => {
+    stored = await findReceiptOrFile(store, wanted)
+    const { number, ticket, job } = stored.receipt
+    return ok('form', `erasure receipt ${number} for ${ticket}, job ${job}`)
+  })
+  if (!stored) return toOutput(ctx, [form]) as Output<unknown>
+  const found = stored
+  const chain = await tried('chain', () => checkChain(store, found, keys, key))
+  const checks = [form, checkSignature(found, keys), chain]
+  if (subject !== undefined) checks.push(checkSubject(found, subject, key))
+  if (live && found.receipt.certificates.length > 0)
+    checks.push(await tried('certificates', () => checkCertificates(ctx, found.receipt)))
+  if (live) checks.push(await tried('live', () => checkLive(ctx, found.receipt, subject)))
+  return toOutput(ctx, checks) as Output<unknown>
+}
+
+async function readKeys({ io }: Context, files: readonly string[]): Promise<KeyObject[]> {
   return await Promise.all(
     files.map(async file => {
-      const pem = await readText(ctx.io, file)
+      const pem = await readText(io, file)
       try {
         return readPublicKey(pem)
       } catch {
         throw usageError(
-          `${file} holds no Ed25519 public key`,
-          'it is what consentctl subject keys show prints',
+          `${file} does not contain an Ed25519 public key`,
+          'consentctl subject keys show prints one',
         )
       }
     }),
   )
 }
 
-const otherKey = 'name the public key of whoever made it, with --public-key'
-
 function checkSignature(stored: StoredReceipt, keys: readonly KeyObject[]): Checked {
   const signed = isSigned(stored, keys)
   const { key_id } = stored.receipt
+  const remedy = 'give the public key of its signer with --public-key'
   if (signed === null)
-    return fail('signature', exit.rejected, `it is signed by another key, ${key_id}`, otherKey)
+    return fail('signature', exit.rejected, `it is signed by another key, ${key_id}`, remedy)
   if (signed) return ok('signature', `valid, by the key ${key_id}`)
-  return fail('signature', exit.rejected, 'not valid: the receipt was changed after it was signed', null)
+  return fail('signature', exit.rejected, 'invalid: the receipt was changed after it was signed', null)
 }
 
-/** A receipt that came from elsewhere has its chain there. */
+/** The chain of a receipt from another machine is on that machine. */
 async function checkChain(
-  ctx: Context,
+  store: ReceiptStore,
   stored: StoredReceipt,
   keys: readonly KeyObject[],
   own: ReceiptKey | null,
 ): Promise<Checked> {
-  const folder = receiptsFolder(ctx)
   const { number, key_id } = stored.receipt
-  const isHere = (await loadReceipt(pathOf(folder, number)).catch(() => null))?.bytes.equals(stored.bytes)
+  const isHere = (await loadReceipt(receiptPath(store, number)).catch(() => null))?.bytes.equals(stored.bytes)
   if (!isHere && own?.id !== key_id)
-    return skip(
-      'chain',
-      `it was made elsewhere: its chain is not that of the profile ${ctx.settings.profile.value}`,
-    )
-  const head = await readHead(ctx) // before the receipts: more may be made meanwhile
-  const fault = await chainFault(folder, stored, own ? [...keys, own.key] : keys, head)
-  if (fault !== null) return fail('chain', exit.rejected, fault, `see ${folder}, and its backups`)
-  const count = (await numbersIn(folder)).length
+    return skip('chain', `made elsewhere: its chain is not that of the profile ${store.profile}`)
+  const head = await readHead(store) // before the receipts, because more may be made meanwhile
+  const fault = await findChainFault(store, stored, own ? [...keys, own.key] : keys, head)
+  if (fault !== null) return fail('chain', exit.rejected, fault, `check ${store.folder} and its backups`)
+  const count = (await listNumbers(store)).length
   return ok('chain', `${formatCount(count, 'receipt')}, each signed and following the one before`)
 }
 
@@ -124,5 +130,43 @@ function checkSubject({ receipt }: StoredReceipt, subject: string, key: ReceiptK
   const about = isAbout(receipt, subject, key)
   if (about === null) return skip('subject', 'only the private key that signed it can tell')
   if (about) return ok('subject', 'the receipt is about this data subject')
-  return fail('subject', exit.rejected, 'the receipt is about somebody else', null)
+  return fail('subject', exit.rejected, 'the receipt is about another data subject', null)
+}
+
+function requireSameInstance({ settings }: Context, { instance }: ErasureReceipt): void {
+  const here = requireBaseUrl(settings)
+  if (here === instance) return
+  throw usageError(`the receipt is from ${instance}, not from ${here}`, `--base-url ${instance}`)
+}
+
+/** Checks what the service itself has signed against the keys that it publishes. */
+async function checkCertificates(ctx: Context, receipt: ErasureReceipt): Promise<Checked> {
+  requireSameInstance(ctx, receipt)
+  const { byId } = await keysOfInstance(ctx)('service').catch((error: unknown) => {
+    const { message, exit: code } = explain(error)
+    throw code === exit.usage ? dataError(message) : error // missing keys are not a mistake of the caller
+  })
+  const fault = findCertificateFault(receipt, byId)
+  if (fault !== null) return fail('certificates', exit.rejected, fault, null)
+  const { length } = receipt.certificates
+  return ok('certificates', `${length} of the service, each signed by a key that it publishes`)
+}
+
+/** Checks that no record of the receipt is live, and no other of the subject if it is given. */
+async function checkLive(
+  ctx: Context,
+  receipt: ErasureReceipt,
+  subject: string | undefined,
+): Promise<Checked> {
+  requireSameInstance(ctx, receipt)
+  const ids = receipt.records.map(({ id }) => id)
+  if (ids.length === 0 && subject === undefined)
+    return skip('live', 'it lists no records: name the data subject with --subject')
+  const listed = subject === undefined ? [] : (await liveRecords(ctx.api, [subject])).map(({ id }) => id)
+  const live = [...new Set([...(await filterLive(ctx.api, ids)), ...listed])]
+  const others = subject === undefined ? '' : ', and no other of the subject'
+  if (live.length === 0) return ok('live', `${formatCount(ids.length)} of it: none is live${others}`)
+  const named = `${live.slice(0, 3).join(', ')}${live.length > 3 ? ` and ${live.length - 3} more` : ''}`
+  const message = `${formatCount(live.length)} live: ${named}`
+  return fail('live', exit.changed, message, 'run consentctl subject erase again')
 }

@@ -6,6 +6,7 @@ import type { DocumentKind } from '../../contract/documents/index.ts'
 import { parseExactJson } from '../../contract/json.ts'
 import { signingKeys } from '../../contract/signing-keys.ts'
 import { ownKeys } from '../../erasure/keys.ts'
+import { locateReceipts } from '../../erasure/store.ts'
 import { dataError, usageError } from '../../errors/errors.ts'
 import { keyIdOf, publicKeyOf, publicPem, readPublicKey } from '../../evidence/keys.ts'
 import { readText } from '../../io/input.ts'
@@ -44,7 +45,7 @@ export function keysOfInstance(ctx: Context): FindKeys {
 
 async function profileKeys(ctx: Context): Promise<Keys> {
   const source = `that of the profile ${ctx.settings.profile.value}`
-  return { byId: byIds(await ownKeys(ctx)), source }
+  return { byId: byIds(await ownKeys(locateReceipts(ctx))), source }
 }
 
 async function publishedKeys(ctx: Context): Promise<Keys> {

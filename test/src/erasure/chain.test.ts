@@ -2,23 +2,23 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Context } from '../../../src/context.ts'
-import { keepHead } from '../../../src/erasure/head.ts'
-import { appendReceipt } from '../../../src/erasure/receipts.ts'
+import { appendReceipt, writeHead } from '../../../src/erasure/receipts.ts'
+import { locateReceipts } from '../../../src/erasure/store.ts'
 import { readSigningKey } from '../../../src/evidence/keys.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { useCli, uuid } from '../support.ts'
-import { holds, maria, place } from './instance.ts'
+import { fakeInstance, freshFolders, maria } from './fake-instance.ts'
 
 const cli = useCli()
-let at: ReturnType<typeof place>
+let at: ReturnType<typeof freshFolders>
 beforeEach(() => {
-  at = place(cli)
+  at = freshFolders(cli)
 })
 
 /** So many receipts in a chain. */
 async function chain(length: number) {
   for (let number = 1; number <= length; number += 1) {
-    holds(cli, 2)
+    fakeInstance(cli, 2)
     expect(await at.run('erase', maria, '--yes', '--ticket', `T-${number}`)).toMatchObject({ code: 0 })
   }
 }
@@ -38,7 +38,7 @@ it('nothing is deleted where no receipt could be written', async () => {
   rmSync(join(at.state, 'receipts'), { recursive: true })
   rmSync(join(at.config, 'receipt-keys', 'default.head'))
   writeFileSync(join(at.state, 'receipts'), '')
-  holds(cli, 2)
+  fakeInstance(cli, 2)
   const { code, stderr } = await at.run('erase', maria, '--yes', '--ticket', 'T')
   expect(code).toBe(1)
   expect(stderr).toContain('receipts/default cannot be written')
@@ -52,8 +52,10 @@ describe('a receipt that is not as its schema says', () => {
     const key = readSigningKey(readFileSync(join(at.config, 'receipt-keys', 'default.pem'), 'utf8'))
     const settings = { folder: at.config, stateFolder: at.state, profile: { value: 'default' } }
     const append = (more: object) =>
-      appendReceipt({ settings, warn: async () => {} } as unknown as Context, uuid(7), (number, previous) =>
-        signDocument({ ...first, job: uuid(7), number, previous, ...more }, key),
+      appendReceipt(
+        locateReceipts({ settings, warn: async () => {} } as unknown as Context),
+        uuid(7),
+        (number, previous) => signDocument({ ...first, job: uuid(7), number, previous, ...more }, key),
       )
     const counts = { deleted: -1, already_gone: 0, deleted_in_bulk: 0 }
     await expect(append({ counts })).rejects.toMatchObject({
@@ -97,12 +99,12 @@ it('a receipt that was changed is shown by no list and as no page, and its bytes
   writeFileSync(at.receipt(1), readFileSync(at.receipt(1), 'utf8').replace('T-1', 'T-9'))
   const listed = await at.run('receipts', '-o', 'id')
   expect(listed).toMatchObject({ code: 8, stdout: '2\n' })
-  expect(listed.stderr).toContain('the signature of receipt 1 is not valid')
+  expect(listed.stderr).toContain('the signature of receipt 1 is invalid')
   expect(await at.run('receipts', '1', '--format', 'md')).toMatchObject({ code: 5, stdout: '' })
   expect(await at.run('receipts', '1')).toMatchObject({
     code: 5,
     stdout: expect.stringContaining('T-9'),
-    stderr: expect.stringContaining('the signature of receipt 1 is not valid'),
+    stderr: expect.stringContaining('the signature of receipt 1 is invalid'),
   })
   expect(await at.run('receipts', '2')).toMatchObject({ code: 0, stderr: '' })
 })
@@ -110,7 +112,7 @@ it('a receipt that was changed is shown by no list and as no page, and its bytes
 describe('the newest receipt', () => {
   const head = () => join(at.config, 'receipt-keys', 'default.head')
   const erase = () => {
-    holds(cli, 1)
+    fakeInstance(cli, 1)
     return at.run('erase', maria, '--yes', '--ticket', 'T')
   }
 
@@ -153,9 +155,12 @@ describe('the newest receipt', () => {
 
   it('is there though nothing can be kept of it, which is told', async () => {
     const said: string[] = []
-    const settings = { folder: join(at.config, 'gone'), profile: { value: 'default' } }
+    const settings = { folder: join(at.config, 'gone'), stateFolder: at.state, profile: { value: 'default' } }
     const warn = async (line: string) => void said.push(line)
-    await keepHead({ settings, warn } as unknown as Context, { number: 7, sha256: '0'.repeat(64) })
-    expect(said).toEqual([expect.stringContaining('nobody would notice if receipt 7 were lost')])
+    await writeHead(locateReceipts({ settings, warn } as unknown as Context), {
+      number: 7,
+      sha256: '0'.repeat(64),
+    })
+    expect(said).toEqual([expect.stringContaining('the loss of receipt 7 would not be noticed')])
   })
 })

@@ -2,13 +2,13 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { useCli, words } from '../support.ts'
-import { holds, lastReceipt, maria, place } from './instance.ts'
+import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
 
 it('that nothing is held has its receipt for a protected profile too, where nobody can be asked', async () => {
-  const instance = holds(cli, 0)
-  const at = place(cli)
+  const instance = fakeInstance(cli, 0)
+  const at = freshFolders(cli)
   const set = (...args: string[]) => cli.run(['config', 'set', ...args, '-p', 'live'], { env: at.env })
   expect(await set('base_url', cli.instance.url)).toMatchObject({ code: 0 })
   expect(await set('protected', 'true')).toMatchObject({ code: 0 })
@@ -21,7 +21,7 @@ it('that nothing is held has its receipt for a protected profile too, where nobo
   })
   const { stdout } = await at.run('receipts', 'last', '-p', 'live')
   expect(JSON.parse(stdout)).toMatchObject({ result: 'no_data_held' })
-  holds(cli, 2)
+  fakeInstance(cli, 2)
   expect(await erase('--confirm', '0')).toMatchObject({ code: 10 })
   expect(instance.deletions).toEqual([])
 })
@@ -29,8 +29,8 @@ it('that nothing is held has its receipt for a protected profile too, where nobo
 it.each([2, 0])(
   'a plan of %d records tells the command that carries it out, as a shell takes it',
   async count => {
-    const instance = holds(cli, count)
-    const at = place(cli)
+    const instance = fakeInstance(cli, count)
+    const at = freshFolders(cli)
     mkdirSync(at.state, { recursive: true })
     const path = join(at.state, 'the plan; of maria.json')
     const flags = ['--base-url', cli.instance.url, '-p', 'default']

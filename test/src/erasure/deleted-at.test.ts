@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest'
 import { Consent } from '../../../src/contract/consents.ts'
 import { consent, machineError, useCli, uuid } from '../support.ts'
-import { holds, lastReceipt, maria, place } from './instance.ts'
+import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
 const erase = ['erase', maria, '--ticket', 'T', '--yes', '-o', 'json']
 
 /** Has the instance write this as the time of deletion of its live records. */
 function writes(deleted_at: string) {
-  const instance = holds(cli, 1)
+  const instance = fakeInstance(cli, 1)
   instance.records.set(uuid(1), consent({ id: uuid(1), subject_id: maria, deleted_at }))
   return instance
 }
@@ -17,7 +17,7 @@ it('no time of deletion is that of a live record, as an empty one is', async () 
   const { deleted_at: _, ...record } = consent()
   expect(Consent.parse(record).deleted_at).toBe(null)
   writes('')
-  const at = place(cli)
+  const at = freshFolders(cli)
   expect(await at.run(...erase)).toMatchObject({ code: 0 })
   expect(await lastReceipt(at)).toMatchObject({ result: 'erased', counts: { deleted: 1 } })
 })
@@ -26,7 +26,7 @@ it.each(['0001-01-01T00:00:00Z', '2026-01-31T09:29:59.999Z', 'never', '0'])(
   'a record that was deleted when it cannot have been is passed over by nothing: %s',
   async deleted_at => {
     const instance = writes(deleted_at)
-    const at = place(cli)
+    const at = freshFolders(cli)
     const { code, stderr } = await at.run(...erase)
     expect(code).toBe(5)
     expect(machineError(stderr)).toMatchObject({ code: 'unexpected_answer' })

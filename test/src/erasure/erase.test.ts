@@ -3,16 +3,16 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { schemaProblems } from '../../support/schemas.ts'
 import { consent, fails, machineError, useCli, uuid } from '../support.ts'
-import { holds, lastReceipt, maria, place } from './instance.ts'
+import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
 const erase = ['erase', maria, '--ticket', 'DSR-7']
 
 describe('an instance that has only the routes of the specification', () => {
   it('is enough to find, erase and verify, with requests of the specification alone', async () => {
-    const instance = holds(cli, 230)
+    const instance = fakeInstance(cli, 230)
     instance.records.set(uuid(999), consent({ id: uuid(999), subject_id: 'other' }))
-    const at = place(cli)
+    const at = freshFolders(cli)
     const found = await at.run('find', maria, '-o', 'id')
     expect(found.stdout.trim().split('\n')).toHaveLength(230)
     expect(found.stderr).toContain(`115 of site ${uuid(900)}`)
@@ -45,8 +45,8 @@ describe('an instance that has only the routes of the specification', () => {
   })
 
   it('exports records with their histories, and a signed manifest whose figures are true', async () => {
-    holds(cli, 3)
-    const at = place(cli)
+    fakeInstance(cli, 3)
+    const at = freshFolders(cli)
     const file = join(at.state, '..', `${Math.random()}.json`)
     expect(await at.run('export', maria, '--out', file)).toMatchObject({ code: 0, stdout: '' })
     const { records } = JSON.parse(readFileSync(file, 'utf8'))
@@ -61,8 +61,8 @@ describe('an instance that has only the routes of the specification', () => {
 
 describe('what is erased', () => {
   it('is nobody else’s: a list with a record of another subject ends it before anything is done', async () => {
-    const instance = holds(cli, 2)
-    const at = place(cli)
+    const instance = fakeInstance(cli, 2)
+    const at = freshFolders(cli)
     const stranger = consent({ id: uuid(50), subject_id: `${maria} ` })
     instance.records.set('x', { ...stranger, subject_id: maria })
     Object.defineProperty(instance.records.get('x'), 'toJSON', { value: () => stranger })
@@ -73,8 +73,8 @@ describe('what is erased', () => {
   })
 
   it('is not denied afterwards, where such a list comes when it is verified', async () => {
-    const instance = holds(cli, 2)
-    const at = place(cli)
+    const instance = fakeInstance(cli, 2)
+    const at = freshFolders(cli)
     instance.beforeDelete = () => {
       const stranger = { ...consent({ id: uuid(50) }), toJSON: () => consent({ subject_id: 'other' }) }
       instance.records.set(uuid(50), stranger)
@@ -87,8 +87,8 @@ describe('what is erased', () => {
   })
 
   it('is exactly the plan: a record that was changed, added or is gone since then ends it with 10', async () => {
-    const instance = holds(cli, 3)
-    const at = place(cli)
+    const instance = fakeInstance(cli, 3)
+    const at = freshFolders(cli)
     const plan = join(at.state, '..', `${Math.random()}.json`)
     expect(await at.run(...erase, '--plan-out', plan)).toMatchObject({ code: 0 })
     expect(statSync(plan).mode & 0o777).toBe(0o600)
@@ -109,8 +109,8 @@ describe('what is erased', () => {
   })
 
   it('was exported first, where that was asked for, and the receipt names the export', async () => {
-    holds(cli, 2)
-    const at = place(cli)
+    fakeInstance(cli, 2)
+    const at = freshFolders(cli)
     const file = join(at.state, '..', `${Math.random()}.json`)
     expect(await at.run(...erase, '--export-first', file, '--yes')).toMatchObject({ code: 0 })
     expect(JSON.parse(readFileSync(file, 'utf8')).records).toHaveLength(2)
@@ -119,14 +119,14 @@ describe('what is erased', () => {
   })
 
   it('is as many as were said to be there', async () => {
-    const instance = holds(cli, 3)
-    expect(await place(cli).run(...erase, '--confirm', '2')).toMatchObject({ code: 10 })
+    const instance = fakeInstance(cli, 3)
+    expect(await freshFolders(cli).run(...erase, '--confirm', '2')).toMatchObject({ code: 10 })
     expect(instance.deletions).toEqual([])
   })
 
   it('leaves no file of an export or a plan behind where nothing is done', async () => {
-    holds(cli, 3)
-    const at = place(cli)
+    fakeInstance(cli, 3)
+    const at = freshFolders(cli)
     const file = join(at.state, '..', `${Math.random()}.json`)
     expect(await at.run(...erase, '--export-first', file, '--confirm', '2')).toMatchObject({ code: 10 })
     writeFileSync(`${file}.manifest.json`, '')
@@ -137,12 +137,12 @@ describe('what is erased', () => {
 
 describe('what cannot be erased', () => {
   it('keeps the others from nothing, and resume does the rest: one receipt, when all is done', async () => {
-    const instance = holds(cli, 20)
-    const at = place(cli)
+    const instance = fakeInstance(cli, 20)
+    const at = freshFolders(cli)
     instance.beforeDelete = id => (id === uuid(5) ? fails(500, 'internal_error') : undefined)
     const stopped = await at.run(...erase, '--yes')
     expect(stopped.code).toBe(8)
-    expect(stopped.stderr).toContain('to go on: consentctl subject resume ')
+    expect(stopped.stderr).toContain('to resume: consentctl subject resume ')
     expect(at.receipts()).toEqual([])
     expect([...instance.records.keys()]).toEqual([uuid(5)])
     instance.beforeDelete = () => undefined
@@ -158,8 +158,8 @@ describe('what cannot be erased', () => {
   })
 
   it('was perhaps erased where the answer was lost: of what is gone then it is not known by whom', async () => {
-    const instance = holds(cli, 4)
-    const at = place(cli)
+    const instance = fakeInstance(cli, 4)
+    const at = freshFolders(cli)
     let lost = 0
     instance.beforeDelete = id => {
       if (id !== uuid(2) || lost++ > 0) return undefined
@@ -171,8 +171,8 @@ describe('what cannot be erased', () => {
   })
 
   it('is gone already where somebody else was faster', async () => {
-    const instance = holds(cli, 4)
-    const at = place(cli)
+    const instance = fakeInstance(cli, 4)
+    const at = freshFolders(cli)
     instance.beforeDelete = id => {
       if (id === uuid(2)) instance.records.delete(id)
       return undefined
@@ -182,8 +182,8 @@ describe('what cannot be erased', () => {
   })
 
   it('is told where it came anew during the job: in the receipt, and by 8', async () => {
-    const instance = holds(cli, 4)
-    const at = place(cli)
+    const instance = fakeInstance(cli, 4)
+    const at = freshFolders(cli)
     instance.beforeDelete = () => {
       instance.records.set(uuid(70), consent({ id: uuid(70) }))
       return undefined
@@ -199,8 +199,8 @@ describe('what cannot be erased', () => {
   })
 
   it('waits for the next month where the quota ends, and the journal is kept', async () => {
-    const instance = holds(cli, 20)
-    const at = place(cli)
+    const instance = fakeInstance(cli, 20)
+    const at = freshFolders(cli)
     instance.quota = 10
     const { code, stderr } = await at.run(...erase, '--yes')
     expect(code).toBe(6)
@@ -215,8 +215,8 @@ describe('what cannot be erased', () => {
   })
 
   it('is not gone on with elsewhere', async () => {
-    const instance = holds(cli, 2)
-    const at = place(cli)
+    const instance = fakeInstance(cli, 2)
+    const at = freshFolders(cli)
     instance.beforeDelete = () => fails(500, 'internal_error')
     await at.run(...erase, '--yes')
     const { code, stderr } = await at.run('resume', 'last', '--base-url', 'http://127.0.0.1:1')
@@ -227,8 +227,8 @@ describe('what cannot be erased', () => {
 
 describe('where nothing is held', () => {
   it('nothing is asked, and a receipt says so', async () => {
-    holds(cli, 0)
-    const at = place(cli)
+    fakeInstance(cli, 0)
+    const at = freshFolders(cli)
     const { code, stderr, stdout } = await at.run(
       ...erase,
       '--yes',
@@ -251,19 +251,19 @@ describe('where nothing is held', () => {
 describe('before any request it is refused', () => {
   it.each([
     [['erase', maria, '--yes'], '--ticket'],
-    [['erase', '--ticket', 'T', '--yes'], 'whom'],
+    [['erase', '--ticket', 'T', '--yes'], 'missing identifier'],
     [erase, 'cannot prompt'],
-    [['erase', maria, '--apply', 'p.json', '--yes'], 'makes no sense'],
-    [[...erase, '--received', '2126-01-01', '--yes'], 'still to come'],
-    [[...erase, '--plan-out', 'p', '--dry-run'], 'makes no sense'],
-    [[...erase, '--yes', '--export-first', 'e', '--out', './e'], 'one name'],
-    [[...erase, '--yes', '--export-first', 'e', '--out', 'e.manifest.json'], 'one name'],
-    [[...erase, '--plan-out', 'p', '--out', 'p'], 'one name'],
+    [['erase', maria, '--apply', 'p.json', '--yes'], 'cannot be used with'],
+    [[...erase, '--received', '2126-01-01', '--yes'], 'in the future'],
+    [[...erase, '--plan-out', 'p', '--dry-run'], 'cannot be used with'],
+    [[...erase, '--yes', '--export-first', 'e', '--out', './e'], 'the same name'],
+    [[...erase, '--yes', '--export-first', 'e', '--out', 'e.manifest.json'], 'the same name'],
+    [[...erase, '--plan-out', 'p', '--out', 'p'], 'the same name'],
     [['erase', '', '--ticket', 'T', '--yes'], 'must not be empty'],
     [['erase', '--apply', '/nowhere/plan.json', '--yes'], 'no file'],
     [['resume', 'last'], 'no job'],
   ])('%j', async (args, said) => {
-    const { code, stderr } = await place(cli).run(...args)
+    const { code, stderr } = await freshFolders(cli).run(...args)
     expect(code).toBe(2)
     expect(stderr).toContain(said)
     expect(cli.sent()).toEqual([])

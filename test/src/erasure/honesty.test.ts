@@ -1,15 +1,22 @@
 import { HttpResponse } from 'msw'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { consent, fails, useCli, uuid } from '../support.ts'
-import { describes, type Holder, holds, lastReceipt, maria, place } from './instance.ts'
+import {
+  type FakeInstance,
+  fakeInstance,
+  freshFolders,
+  lastReceipt,
+  maria,
+  returnsDeleted,
+} from './fake-instance.ts'
 
 const cli = useCli()
-let at: ReturnType<typeof place>
-let instance: Holder
+let at: ReturnType<typeof freshFolders>
+let instance: FakeInstance
 
 beforeEach(() => {
-  at = place(cli)
-  instance = holds(cli, 3)
+  at = freshFolders(cli)
+  instance = fakeInstance(cli, 3)
 })
 
 const erase = () => at.run('erase', maria, '--ticket', 'T', '--yes')
@@ -55,7 +62,7 @@ describe('a record that is gone after a deletion whose answer was lost', () => {
 
   it('was deleted by the job, where the service shows that it was deleted during it', async () => {
     const deleted_at = new Date().toISOString()
-    describes(cli, { [uuid(1)]: consent({ id: uuid(1), subject_id: maria, deleted_at }) })
+    returnsDeleted(cli, { [uuid(1)]: consent({ id: uuid(1), subject_id: maria, deleted_at }) })
     deletesAndAnswers(lost)
     await erase()
     await resume()
@@ -64,7 +71,7 @@ describe('a record that is gone after a deletion whose answer was lost', () => {
 
   it('was gone already, where the service shows that it was deleted before', async () => {
     const deleted_at = '2026-02-01T00:00:00.000Z'
-    describes(cli, { [uuid(1)]: consent({ id: uuid(1), subject_id: maria, deleted_at }) })
+    returnsDeleted(cli, { [uuid(1)]: consent({ id: uuid(1), subject_id: maria, deleted_at }) })
     deletesAndAnswers(lost)
     await erase()
     await resume()

@@ -1,7 +1,7 @@
 import { HttpResponse, http } from 'msw'
 import { expect, it } from 'vitest'
 import { consent, consentsPath, fails, useCli, uuid } from '../support.ts'
-import { holds, lastReceipt, maria, place } from './instance.ts'
+import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
 
@@ -9,20 +9,20 @@ const erase = ['erase', maria, '--ticket', 'T-1']
 const terminal = { stdin: true, stderr: true }
 
 it('asks on a terminal whether a receipt is wanted that nothing is held, for the identifier may be mistyped', async () => {
-  holds(cli, 0)
-  const at = place(cli)
+  fakeInstance(cli, 0)
+  const at = freshFolders(cli)
   const answered = (stdin: string) =>
     cli.run(['subject', ...erase], { env: at.env, tty: terminal, stdin: `${stdin}\n` })
   const declined = await answered('')
   expect(declined.code).toBe(9)
-  expect(declined.stderr).toContain('upper and lower case, and blanks, count')
+  expect(declined.stderr).toContain('Identifiers must match exactly, including case and spaces')
   expect(at.receipts()).toEqual([])
   expect((await answered('y')).code).toBe(0)
   expect(await lastReceipt(at)).toMatchObject({ result: 'no_data_held' })
 })
 
 it('does not say that no data is held where deleted records still hold it', async () => {
-  holds(cli, 0)
+  fakeInstance(cli, 0)
   const deleted = consent({ id: uuid(1), subject_id: maria, deleted_at: '2026-11-20T00:00:00.000Z' })
   const shows = { get: { parameters: [{ in: 'query', name: 'include_deleted' }] } }
   cli.instance.use(
@@ -32,7 +32,7 @@ it('does not say that no data is held where deleted records still hold it', asyn
       return HttpResponse.json({ data: isAsked ? [deleted] : [], next_cursor: null })
     }),
   )
-  const at = place(cli)
+  const at = freshFolders(cli)
   const { code, stderr } = await at.run(...erase, '--yes')
   expect(code).toBe(0)
   expect(stderr).toContain('nothing live on')
@@ -47,9 +47,9 @@ it('does not say that no data is held where deleted records still hold it', asyn
 })
 
 it('tells of an erasure of the same person that is not finished, and lists it beside the receipts', async () => {
-  const instance = holds(cli, 2)
+  const instance = fakeInstance(cli, 2)
   instance.beforeDelete = id => (id === uuid(1) ? fails(403, 'forbidden', 'no') : undefined)
-  const at = place(cli)
+  const at = freshFolders(cli)
   expect((await at.run(...erase, '--yes')).code).not.toBe(0)
   const job = at.journals()[0]?.slice(0, 36)
   const resume = `consentctl subject resume ${job}`

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { consent, machineError, useCli, uuid } from '../support.ts'
-import { holds, maria, place } from './instance.ts'
+import { fakeInstance, freshFolders, maria } from './fake-instance.ts'
 
 const cli = useCli()
 const erase = ['erase', maria, '--ticket', 'T', '--yes', '-o', 'json']
@@ -10,9 +10,9 @@ it.each([
   ['half a character', 'x\ud800'],
   ['more than 255 characters', 'x'.repeat(256)],
 ])('an id that no journal or address can hold ends it before anything is done: %s', async (_, id) => {
-  const instance = holds(cli, 2)
+  const instance = fakeInstance(cli, 2)
   instance.records.set(id, consent({ id, subject_id: maria }))
-  const at = place(cli)
+  const at = freshFolders(cli)
   const { code, stderr } = await at.run(...erase)
   expect(code).toBe(5)
   expect(machineError(stderr)).toMatchObject({ code: 'wrong_subject' })
@@ -20,9 +20,9 @@ it.each([
 })
 
 it('what is too long for a line of a journal ends it before anything is done', async () => {
-  const instance = holds(cli, 1)
+  const instance = fakeInstance(cli, 1)
   instance.records.set(uuid(1), consent({ id: uuid(1), subject_id: maria, site_id: 's'.repeat(1_200_000) }))
-  const at = place(cli)
+  const at = freshFolders(cli)
   expect(await at.run(...erase)).toMatchObject({ code: 5 })
   expect([at.journals(), instance.deletions]).toEqual([[], []])
 })
@@ -31,8 +31,8 @@ it.each([
   ['reason', 'r'.repeat(501)],
   ['ticket', 't'.repeat(101)],
 ])('a plan says no more than the flags could: %s', async (name, text) => {
-  const instance = holds(cli, 1)
-  const at = place(cli)
+  const instance = fakeInstance(cli, 1)
+  const at = freshFolders(cli)
   const file = `${at.state}.plan`
   expect(await at.run('erase', maria, '--ticket', 'T', '--reason', 'R', '--plan-out', file)).toMatchObject({
     code: 0,

@@ -11,16 +11,16 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { dueAfter } from '../../../src/erasure/due.ts'
-import { fileNameOf } from '../../../src/erasure/place.ts'
+import { dueAfter } from '../../../src/erasure/request.ts'
+import { toFileName } from '../../../src/erasure/store.ts'
 import { readSigningKey } from '../../../src/evidence/keys.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { schemaProblems } from '../../support/schemas.ts'
 import { hostileCases, useCli } from '../support.ts'
-import { holds, lastReceipt, maria, place } from './instance.ts'
+import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
-let at: ReturnType<typeof place>
+let at: ReturnType<typeof freshFolders>
 
 const erase = (...more: string[]) => at.run('erase', maria, '--yes', ...more)
 const keyFile = () => join(at.config, 'receipt-keys', 'default.pem')
@@ -34,13 +34,13 @@ const sums = async (wanted: string, ...more: string[]) => {
 }
 
 beforeEach(() => {
-  at = place(cli)
+  at = freshFolders(cli)
 })
 
 /** Three receipts in a chain. */
 async function three() {
   for (const ticket of ['T-1', 'T-2', 'T-3']) {
-    holds(cli, 2)
+    fakeInstance(cli, 2)
     expect(await erase('--ticket', ticket)).toMatchObject({ code: 0 })
   }
 }
@@ -78,7 +78,10 @@ describe('a chain of receipts', () => {
     rmSync(at.receipt(2))
     expect(await sums('3')).toEqual({ code: 5, failed: ['chain: receipt 2 is missing'] })
     writeFileSync(at.receipt(2), third)
-    expect(await sums('1')).toEqual({ code: 5, failed: ['chain: the file of receipt 2 holds receipt 3'] })
+    expect(await sums('1')).toEqual({
+      code: 5,
+      failed: ['chain: the file of receipt 2 holds receipt 3'],
+    })
     writeFileSync(at.receipt(2), second)
     rmSync(at.receipt(3))
     writeFileSync(join(at.state, 'kept.json'), third)
@@ -95,14 +98,12 @@ describe('a chain of receipts', () => {
     const { signature: _, ...receipt } = JSON.parse(readFileSync(kept, 'utf8'))
     const key = readSigningKey(readFileSync(keyFile(), 'utf8'))
     writeFileSync(at.receipt(2), signDocument({ ...receipt, ticket: 'T-9' }, key))
-    expect((await sums('3')).failed).toEqual([
-      'chain: receipt 3 does not follow the one before it as that is now',
-    ])
-    expect((await sums(kept)).failed).toEqual(['chain: there is another receipt 2 in the chain'])
+    expect((await sums('3')).failed).toEqual(['chain: receipt 3 does not follow the one before it'])
+    expect((await sums(kept)).failed).toEqual(['chain: the chain has another receipt 2'])
   })
 
   it('has no gap and no fork when many are made at once', async () => {
-    holds(cli, 0)
+    fakeInstance(cli, 0)
     const all = await Promise.all(Array.from({ length: 12 }, (_, index) => erase('--ticket', `T-${index}`)))
     expect(all.map(({ code }) => code)).toEqual(all.map(() => 0))
     expect(at.receipts()).toHaveLength(12)
@@ -129,7 +130,7 @@ describe('the key of a profile', () => {
 
   it.each(['../../x', '.', '..', '', '.hidden', 'a/b', 'a\\b', 'C:x', 'a\0b', 'ü'.repeat(150)])(
     'stays in its folder whatever the profile is called: %j',
-    name => expect(fileNameOf(name)).toMatch(/^~[\da-f]{64}$/),
+    name => expect(toFileName(name)).toMatch(/^~[\da-f]{64}$/),
   )
 
   it('verifies a receipt with openssl alone', async () => {
@@ -150,7 +151,7 @@ describe('the key of a profile', () => {
     const pem = join(at.state, 'key.pem')
     writeFileSync(pem, (await at.run('keys', 'show')).stdout)
     const [file, theirs] = [at.receipt(3), at]
-    at = place(cli)
+    at = freshFolders(cli)
     mkdirSync(at.state)
     expect((await sums(file)).failed[0]).toContain('signature: it is signed by another key')
     expect(await sums(file, '--public-key', pem)).toEqual({ code: 0, failed: [] })
@@ -175,7 +176,7 @@ describe('receipts', () => {
   })
 
   it('do not hold the subject unless that was asked for', async () => {
-    holds(cli, 1)
+    fakeInstance(cli, 1)
     await erase('--ticket', 'T')
     const printed = `${readFileSync(at.receipt(1))}${(await at.run('receipts', '1', '--format', 'md')).stdout}`
     expect(printed).not.toContain('maria')
@@ -183,7 +184,7 @@ describe('receipts', () => {
 
   it.each(hostileCases)('are a page on which hostile text is text and nothing else: %s', async (_, text) => {
     if (!text.isWellFormed() || text.includes('\0')) return
-    holds(cli, 1)
+    fakeInstance(cli, 1)
     const mark = `${text} | <b> [x](https://evil.example) \`a\` **b** @team #1 `
     expect(await erase('--ticket', mark.slice(0, 99), '--reason', mark)).toMatchObject({ code: 0 })
     const { stdout } = await at.run('receipts', '1', '--format', 'md')

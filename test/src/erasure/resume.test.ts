@@ -2,24 +2,23 @@ import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Context } from '../../../src/context.ts'
-import type { Event, Header } from '../../../src/erasure/job.ts'
-import { eraseJournals } from '../../../src/erasure/journals.ts'
+import { type ErasureEvent, type ErasureHeader, erasureJobs } from '../../../src/erasure/job.ts'
 import { useCli, uuid } from '../support.ts'
-import { holds, lastReceipt, maria, place } from './instance.ts'
+import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
 
 /** Leaves a journal as a process does that is killed after these events. */
 async function killedAfter(
-  at: ReturnType<typeof place>,
+  at: ReturnType<typeof freshFolders>,
   job: string,
-  events: readonly Event[],
+  events: readonly ErasureEvent[],
   profile = 'default',
 ): Promise<void> {
   const host = { pid: 2 ** 22 + 1, kill: () => {} }
-  const journals = eraseJournals({ settings: { stateFolder: at.state }, host } as unknown as Context)
-  const header: Header = {
-    version: 1,
+  const journals = erasureJobs({ settings: { stateFolder: at.state }, host } as unknown as Context)
+  const header: ErasureHeader = {
+    version: 2,
     job,
     profile,
     base_url: cli.instance.url,
@@ -34,19 +33,21 @@ async function killedAfter(
     planned_by: null,
     plan_sha256: '0'.repeat(64),
     export_sha256: null,
-    is_exact: false,
-    counted: null,
+    deletes_by: 'record',
   }
   const journal = await journals.create(header)
   for (const event of events) await journal.append(event)
   await journal.close(false)
 }
 
-const planned: Event[] = [1, 2, 3].map(index => ['p', { id: uuid(index), site_id: uuid(900) }])
+const planned: ErasureEvent[] = [1, 2, 3].map(index => [
+  'p',
+  { id: uuid(index), site_id: uuid(900), subject: 0 },
+])
 
 it('of a job whose plan is not whole does nothing, and forgets it', async () => {
-  const instance = holds(cli, 3)
-  const at = place(cli)
+  const instance = fakeInstance(cli, 3)
+  const at = freshFolders(cli)
   await killedAfter(at, uuid(77), planned)
   const { code, stderr } = await at.run('resume', 'last')
   expect(code).toBe(7)
@@ -55,11 +56,11 @@ it('of a job whose plan is not whole does nothing, and forgets it', async () => 
 })
 
 it('does not know who deleted a record that is gone, and was about to be deleted when the process was killed', async () => {
-  const instance = holds(cli, 3)
-  const at = place(cli)
+  const instance = fakeInstance(cli, 3)
+  const at = freshFolders(cli)
   instance.records.delete(uuid(1))
   instance.records.delete(uuid(2))
-  await killedAfter(at, uuid(77), [...planned, ['P'], ['s', uuid(1)]])
+  await killedAfter(at, uuid(77), [...planned, ['P'], ['s', [uuid(1)]]])
   expect(await at.run('resume', uuid(77))).toMatchObject({ code: 0 })
   const { records, started_at } = await lastReceipt(at)
   expect(records.map(({ result }: { result: string }) => result)).toEqual([
@@ -71,8 +72,8 @@ it('does not know who deleted a record that is gone, and was about to be deleted
 })
 
 it('of the last job goes on with that of the profile in use, and says where the last one of another is', async () => {
-  const instance = holds(cli, 3)
-  const at = place(cli)
+  const instance = fakeInstance(cli, 3)
+  const at = freshFolders(cli)
   await killedAfter(at, uuid(77), [...planned, ['P']])
   await killedAfter(at, uuid(78), [...planned, ['P']], 'other')
   expect(await at.run('resume', 'last')).toMatchObject({ code: 0 })
@@ -83,8 +84,8 @@ it('of the last job goes on with that of the profile in use, and says where the 
 })
 
 it('makes no second receipt for a job that was killed after its first', async () => {
-  holds(cli, 3)
-  const at = place(cli)
+  fakeInstance(cli, 3)
+  const at = freshFolders(cli)
   await killedAfter(at, uuid(77), [...planned, ['P']])
   expect(await at.run('resume', 'last')).toMatchObject({ code: 0 })
   await killedAfter(at, uuid(77), [...planned, ['P']])
@@ -98,8 +99,8 @@ it('makes no second receipt for a job that was killed after its first', async ()
 })
 
 it('leaves nothing of a process that was killed as it began', async () => {
-  holds(cli, 1)
-  const at = place(cli)
+  fakeInstance(cli, 1)
+  const at = freshFolders(cli)
   const left = join(at.state, 'erasures', `${uuid(5)}.1.abcd.part`)
   mkdirSync(join(at.state, 'erasures'), { recursive: true })
   writeFileSync(left, maria)
@@ -109,8 +110,8 @@ it('leaves nothing of a process that was killed as it began', async () => {
 })
 
 it('a run stops, and makes no receipt, once another process has gone on with its job', async () => {
-  const instance = holds(cli, 40)
-  const at = place(cli)
+  const instance = fakeInstance(cli, 40)
+  const at = freshFolders(cli)
   instance.beforeDelete = () => {
     for (const name of at.journals()) rmSync(join(at.state, 'erasures', name))
     return undefined

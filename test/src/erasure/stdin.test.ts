@@ -1,15 +1,15 @@
 import { expect, it } from 'vitest'
 import { consent, useCli, uuid } from '../support.ts'
-import { holds, lastReceipt, maria, place } from './instance.ts'
+import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
-const runs = (at: ReturnType<typeof place>, args: readonly string[], stdin: string) =>
+const runs = (at: ReturnType<typeof freshFolders>, args: readonly string[], stdin: string) =>
   cli.run(['subject', ...args], { env: at.env, stdin })
 
 it('- takes the identifiers of a person from stdin, exactly as they stand there', async () => {
-  const instance = holds(cli, 2)
+  const instance = fakeInstance(cli, 2)
   instance.records.set(uuid(9), consent({ id: uuid(9), subject_id: ' a\\tb ' }))
-  const at = place(cli)
+  const at = freshFolders(cli)
   const found = await runs(at, ['find', '-', '-o', 'id'], `${maria}\n a\\tb \r\n${maria}\n`)
   expect(found.stdout.trim().split('\n').sort()).toEqual([1, 2, 9].map(uuid))
   const args = ['erase', '-', '--ticket', 'T', '--show-subject', '--confirm', '2']
@@ -21,11 +21,11 @@ it.each([
   ['nobody', '\n'],
   ['what is no identifier', `${maria}\n${'x'.repeat(256)}\n`],
 ])('- refuses %s before any request', async (_, stdin) => {
-  expect(await runs(place(cli), ['find', '-'], stdin)).toMatchObject({ code: 5 })
+  expect(await runs(freshFolders(cli), ['find', '-'], stdin)).toMatchObject({ code: 5 })
   expect(cli.sent()).toEqual([])
 })
 
 it('- leaves nobody to be asked', async () => {
-  const ran = await runs(place(cli), ['erase', '-', '--ticket', 'T'], maria)
+  const ran = await runs(freshFolders(cli), ['erase', '-', '--ticket', 'T'], maria)
   expect(ran).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot prompt') })
 })

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { schemaProblems } from '../../support/schemas.ts'
 import { useCli } from '../support.ts'
-import { holds, maria, place } from './instance.ts'
+import { fakeInstance, freshFolders, maria } from './fake-instance.ts'
 
 const cli = useCli()
 
 describe('verify, of what a profile has signed', () => {
   it('takes receipts and manifests, asking nothing of anybody, and in another place with the public key', async () => {
-    holds(cli, 2)
-    const at = place(cli)
+    fakeInstance(cli, 2)
+    const at = freshFolders(cli)
     const file = join(at.state, '..', `${Math.random()}.json`)
     expect(await at.run('export', maria, '--out', file)).toMatchObject({ code: 0 })
     expect(await at.run('erase', maria, '--ticket', 'T', '--yes')).toMatchObject({ code: 0 })
@@ -33,7 +33,7 @@ describe('verify, of what a profile has signed', () => {
     expect(rows[1].detail).toContain(`${file} is the export that it is for`)
     expect([code, cli.sent().length]).toEqual([0, asked])
 
-    const elsewhere = place(cli)
+    const elsewhere = freshFolders(cli)
     const stranger = await verify(elsewhere.env)
     expect(stranger.code).toBe(5)
     expect(stranger.stdout).toContain('which is unknown')
@@ -48,8 +48,8 @@ describe('verify, of what a profile has signed', () => {
   })
 
   it('finds the export of a manifest changed, and says where it cannot look', async () => {
-    holds(cli, 1)
-    const at = place(cli)
+    fakeInstance(cli, 1)
+    const at = freshFolders(cli)
     const file = join(at.state, '..', `${Math.random()}.json`)
     expect(await at.run('export', maria, '--out', file)).toMatchObject({ code: 0 })
     const verify = async () => {

@@ -1,0 +1,128 @@
+import { endsAll, overallExit } from '../../cli/ids.ts'
+import { formatCount, instanceLabel, subjectCommand } from '../../cli/messages.ts'
+import { many, type Output } from '../../cli/output.ts'
+import type { Context } from '../../context.ts'
+import { type Deletion, deleteRest } from '../../erasure/deletion.ts'
+import type { RunningJob } from '../../erasure/job.ts'
+import { makeReceipt, verifyErased } from '../../erasure/receipt.ts'
+import type { StoredReceipt } from '../../erasure/receipts.ts'
+import type { ErasureRequest } from '../../erasure/request.ts'
+import { describeOnTerminal } from '../../erasure/sentences.ts'
+import { CliError, type Exit, exit } from '../../errors/errors.ts'
+import { exitOf, explain } from '../../errors/explain.ts'
+import { report } from '../../errors/report.ts'
+import { type ErasureRow, erasureView } from '../../views/subject.ts'
+
+/** The progress of a run. */
+interface Progress {
+  readonly failures: Exit[]
+  /** An error that ends the run, because every other record would fail with it too. */
+  fatal: unknown
+  exit: Exit
+}
+
+type Signing = Pick<ErasureRequest, 'store' | 'key'>
+
+const rowsPerPage = 100
+
+/**
+ * Does the rest of a job: deletes, verifies, makes the receipt. The output has a row for each record of the job, those of
+ * earlier runs first. The journal is removed once the receipt is on the disk, and kept whatever else happens.
+ */
+export function runJob(job: RunningJob, signing: Signing): Output<unknown> {
+  const progress: Progress = { failures: [], fatal: null, exit: exit.done }
+  const pages = run(job, signing, progress)
+  return many(erasureView, pages, { mutates: true, exit: () => progress.exit }) as Output<unknown>
+}
+
+async function* run(
+  job: RunningJob,
+  signing: Signing,
+  progress: Progress,
+): AsyncGenerator<readonly ErasureRow[]> {
+  const { ctx, state, held } = job
+  let stored: StoredReceipt | null = null
+  try {
+    if (state.done.size > 0) yield [...state.done.values()]
+    yield* deletePages(job, progress)
+    ctx.interruption.throwIfAborted()
+    if (progress.fatal !== null) throw progress.fatal
+    if (progress.failures.length === 0) {
+      const verification = await verifyErased(ctx.api, state.header).catch(explainQuota)
+      await held.requireHeld()
+      stored = await makeReceipt(signing, state, verification)
+    } else progress.exit = overallExit(state.done.size, progress.failures)
+  } catch (error) {
+    progress.exit = exitOf(error)
+    await report(ctx, error)
+  } finally {
+    await held.close(stored !== null)
+  }
+  if (stored) progress.exit = await tellReceipt(ctx, stored)
+  else await tellUnfinished(job)
+}
+
+async function* deletePages(job: RunningJob, progress: Progress): AsyncGenerator<readonly ErasureRow[]> {
+  const { ctx } = job
+  let rows: ErasureRow[] = []
+  const isStopped = () => progress.fatal !== null || ctx.interruption.aborted
+  for await (const deletions of deleteRest(job, isStopped)) {
+    for (const deletion of deletions) {
+      if (deletion.record) rows.push(deletion.record)
+      else if (!(await isFatal(ctx, progress, deletion))) rows.push(toFailedRow(deletion))
+    }
+    if (rows.length < rowsPerPage) continue
+    yield rows
+    rows = []
+  }
+  if (rows.length > 0) yield rows
+}
+
+/** Reports a failure, unless every other record would fail with it too: that is reported once, at the end. */
+async function isFatal(ctx: Context, progress: Progress, { target, error }: Deletion): Promise<boolean> {
+  const code = exitOf(error)
+  if (endsAll(code) || code === exit.failure || explain(error).code === 'busy') {
+    progress.fatal ??= code === exit.quota ? quotaError(error) : error
+    return true
+  }
+  progress.failures.push(code)
+  await report(ctx, error, target.id)
+  return false
+}
+
+function toFailedRow({ target: { id, site_id } }: Deletion): ErasureRow {
+  return { id, site_id, result: 'failed', deleted_at: null, request_id: null }
+}
+
+/** Writes what the receipt says and where it is to stderr. Returns the exit code. */
+export async function tellReceipt(ctx: Context, { path, receipt }: StoredReceipt): Promise<Exit> {
+  const { verification, number, due_at } = receipt
+  await ctx.say(describeOnTerminal(receipt, instanceLabel(ctx)))
+  await ctx.say(`receipt ${number}: ${path}`)
+  if (due_at !== null && due_at < receipt.finished_at.slice(0, 10))
+    await ctx.warn(`the request was due on ${due_at}`)
+  if (verification.live === 0) return exit.done
+  const ids = verification.remaining.slice(0, 3).map(({ id }) => id)
+  await ctx.warn(`not erased: ${ids.join(', ')}${verification.live > ids.length ? ', …' : ''}`)
+  await ctx.warn('to erase them too, run the same command again')
+  return exit.partial
+}
+
+async function tellUnfinished({ ctx, state }: RunningJob): Promise<void> {
+  const { targets, done, header } = state
+  const left = `${targets.size - done.size} of ${formatCount(targets.size)}`
+  const command = subjectCommand(ctx, 'resume', header.job)
+  await ctx.warn(`${left} not erased yet, and there is no receipt; to resume: ${command}`)
+}
+
+function explainQuota(error: unknown): never {
+  throw exitOf(error) === exit.quota ? quotaError(error) : error
+}
+
+/** The error if the quota is used up and the service cannot erase subjects itself, which no quota prevents. */
+export function quotaError(cause: unknown): CliError {
+  return new CliError('quota_exceeded', exit.quota, 'the monthly quota is used up', {
+    hint: 'wait for the next calendar month (UTC) or raise the quota of the account, then resume',
+    cause,
+  })
+}

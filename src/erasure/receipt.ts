@@ -1,0 +1,108 @@
+import type { Client } from '../client/client.ts'
+import { type ErasureReceipt, statement } from '../contract/documents/erasure-receipt.ts'
+import { signDocument } from '../evidence/signed.ts'
+import type { ErasureState } from './job.ts'
+import { appendReceipt, findReceiptOfJob, type StoredReceipt } from './receipts.ts'
+import { askForErasable, listHolding } from './records.ts'
+import { dueAfter, type ErasureRequest } from './request.ts'
+import { choose, resultSentences } from './sentences.ts'
+
+type Verification = ErasureReceipt['verification']
+type Site = ErasureReceipt['sites'][number]
+
+/**
+ * Asks the instance what it holds now: live records, and deleted ones if it shows them.
+ *
+ * @throws CallError quota_exceeded (exit 6) if only its lists could tell
+ */
+export async function verifyErased(
+  api: Client,
+  { subjects, deletes_by }: ErasureState['header'],
+): Promise<Verification> {
+  const checked_at = new Date().toISOString()
+  const ask = deletes_by === 'subject' ? askForErasable : listHolding
+  const { live, deleted } = await ask(api, subjects)
+  const remaining = live.map(({ id, site_id }) => ({ id, site_id }))
+  return { checked_at, live: live.length, deleted, remaining }
+}
+
+/** Makes the receipt of a job that is done, or returns the one that an earlier run made: a job has one. */
+export async function makeReceipt(
+  { store, key }: Pick<ErasureRequest, 'store' | 'key'>,
+  state: ErasureState,
+  verification: Verification,
+): Promise<StoredReceipt> {
+  const { header } = state
+  const made = await findReceiptOfJob(store, header.job)
+  if (made) return made
+  const finished_at = new Date().toISOString()
+  const records = toRecords(state, verification)
+  const sites = countSites(records)
+  return await appendReceipt(store, header.job, (number, previous) => {
+    const receipt: ErasureReceipt = {
+      type: 'erasure_receipt',
+      version: 1,
+      key_id: key.id,
+      number,
+      job: header.job,
+      instance: header.base_url,
+      profile: header.profile,
+      who: header.who,
+      host: header.host,
+      ticket: header.ticket,
+      reason: header.reason,
+      received_at: header.received_at,
+      due_at: header.received_at === null ? null : dueAfter(header.received_at),
+      started_at: header.started_at,
+      finished_at,
+      clock_offset_seconds: state.clockOffset,
+      subject_hmacs: header.subjects.map(subject => key.hmacOf(subject)),
+      subjects: header.shows_subject ? header.subjects : null,
+      result: choose(resultSentences, { found: state.targets.size, ...verification }),
+      statement,
+      counts: addUp(sites),
+      sites,
+      records,
+      planned_by: header.planned_by,
+      plan_sha256: header.plan_sha256,
+      export_sha256: header.export_sha256,
+      answers_lost: state.lostAnswers,
+      verification,
+      certificates: state.certificates,
+      previous,
+    }
+    return signDocument(receipt, key.key)
+  })
+}
+
+/** Returns the outcome of each planned record. One that is still listed was not deleted, whatever was answered. */
+function toRecords({ targets, done }: ErasureState, { remaining }: Verification): ErasureReceipt['records'] {
+  const listed = new Set(remaining.map(({ id }) => id))
+  return [...targets.keys()].map(id => {
+    const record = done.get(id)
+    if (record === undefined)
+      throw new Error(`the outcome of the record ${id} is not known: nothing is signed`)
+    return listed.has(id) ? { ...record, result: 'remaining', deleted_at: null } : record
+  })
+}
+
+const noRecords = { deleted: 0, already_gone: 0, deleted_in_bulk: 0, unknown: 0 }
+
+/** Counts records by site, but for those that remain. */
+function countSites(records: ErasureReceipt['records']): Site[] {
+  const sites = new Map<string | null, Site>()
+  for (const { site_id, result } of records) {
+    if (result === 'remaining') continue
+    const site = sites.get(site_id) ?? { site_id, ...noRecords }
+    site[result] += 1
+    sites.set(site_id, site)
+  }
+  return [...sites.values()]
+}
+
+function addUp(sites: readonly Site[]): ErasureReceipt['counts'] {
+  const counts = { ...noRecords }
+  for (const site of sites)
+    for (const name of Object.keys(noRecords) as (keyof typeof noRecords)[]) counts[name] += site[name]
+  return counts
+}

@@ -1,0 +1,176 @@
+import type { Client } from '../client/client.ts'
+import { EndlessListError } from '../client/errors.ts'
+import { consents } from '../contract/consents.ts'
+import type { Consent, ConsentQuery } from '../contract/index.ts'
+import { erasedRecordsLimit, subjects as subjectEndpoints } from '../contract/subjects.ts'
+import { parseInstant } from '../contract/values.ts'
+import { CliError, exit } from '../errors/errors.ts'
+import { exitOf } from '../errors/explain.ts'
+import { mapInOrder } from '../io/concurrency.ts'
+
+/** A record to be erased. */
+export interface Target {
+  readonly id: string
+  readonly site_id: string | null
+  /** Its subject, as an index into the request's. */
+  readonly subject: number
+}
+
+const unlimited = { limit: Number.POSITIVE_INFINITY, maxRequests: Number.POSITIVE_INFINITY }
+
+/** An instance may send pages without anything new while it skips what it does not show, but not forever. */
+const longestRunOfStalePages = 500
+
+/**
+ * Yields the records of subjects page by page, each once; without `deleted` only live ones, whatever else an instance
+ * lists.
+ *
+ * @throws CliError (exit 5) if a record is of another subject or has an impossible deletion time: nothing may be done with
+ *   such a list
+ */
+export async function* recordsOf(
+  api: Client,
+  subjects: readonly string[],
+  { deleted = false } = {},
+): AsyncGenerator<readonly Consent[]> {
+  const seen = new Set<string>()
+  for (const subject of subjects) {
+    const query: ConsentQuery = { subject_id: subject, ...(deleted && { include_deleted: true }) }
+    let stalePages = 0
+    for await (const { records } of api.pages(query, unlimited)) {
+      stalePages = records.every(({ id }) => seen.has(id)) ? stalePages + 1 : 0
+      if (stalePages > longestRunOfStalePages) throw new EndlessListError()
+      for (const record of records) requireSubject(subject, record)
+      const fresh = records.filter(record => !seen.has(record.id) && (deleted || isLive(record)))
+      for (const { id } of records) seen.add(id)
+      yield fresh
+    }
+  }
+}
+
+export async function liveRecords(api: Client, subjects: readonly string[]): Promise<Consent[]> {
+  const all: Consent[] = []
+  for await (const page of recordsOf(api, subjects)) all.push(...page)
+  return all
+}
+
+export function toTargets(subjects: readonly string[], records: readonly Consent[]): Target[] {
+  const indexes = new Map(subjects.map((subject, index) => [subject, index]))
+  return records.map(({ id, site_id, subject_id }) => ({
+    id,
+    site_id,
+    subject: indexes.get(subject_id ?? '') ?? 0,
+  }))
+}
+
+/** Resolves to true if the instance returns deleted records on request. */
+export function showsDeleted(
+  api: Client,
+  endpoint: typeof consents.get | typeof consents.list = consents.list,
+): Promise<boolean> {
+  return api.supports(endpoint, { in: 'query', name: 'include_deleted' })
+}
+
+/** Resolves to true if the instance deletes named records of a subject in one call, which no quota prevents. */
+export function erasesSubjects(api: Client): Promise<boolean> {
+  return api.supports(subjectEndpoints.erase, { in: 'body', name: 'ids' })
+}
+
+/** What an instance holds of subjects. */
+export interface Holding {
+  readonly live: readonly Pick<Target, 'id' | 'site_id' | 'subject'>[]
+  /** The number of deleted records that are not purged yet; null if the instance does not show them. */
+  readonly deleted: number | null
+}
+
+/**
+ * Asks the instance's own erasure what it would delete. That is not refused when the quota is used up.
+ *
+ * @throws EndlessListError if a page does not continue the one before it
+ */
+export async function askForErasable(api: Client, subjects: readonly string[]): Promise<Holding> {
+  const live: Target[] = []
+  let allDeleted = 0
+  for (const [subject, subject_id] of subjects.entries()) {
+    let after: string | undefined
+    for (let isLast = false; !isLast; ) {
+      const body = { subject_id, dry_run: true, ...(after !== undefined && { after }) }
+      const { records, deleted } = await api.call(subjectEndpoints.erase, { body })
+      if (after === undefined) allDeleted += deleted
+      for (const { id, site_id } of records) {
+        if (after !== undefined && id <= after) throw new EndlessListError()
+        live.push({ id, site_id, subject })
+        after = id
+      }
+      isLast = records.length < erasedRecordsLimit
+    }
+  }
+  return { live, deleted: allDeleted }
+}
+
+/** Reads the lists of the instance. @throws CliError quota_exceeded (exit 6) */
+export async function listHolding(api: Client, subjects: readonly string[]): Promise<Holding> {
+  const isShown = await showsDeleted(api)
+  const live: Target[] = []
+  let deleted = 0
+  for await (const page of recordsOf(api, subjects, { deleted: isShown })) {
+    live.push(...toTargets(subjects, page.filter(isLive)))
+    deleted += page.filter(record => record.deleted_at !== null).length
+  }
+  return { live, deleted: isShown ? deleted : null }
+}
+
+/** Returns those of some records that are live. @throws CallError if the instance cannot be asked */
+export async function filterLive(api: Client, ids: readonly string[]): Promise<string[]> {
+  const check = async (id: string) => {
+    try {
+      return { id, isLive: isLive(await api.call(consents.get, { params: { id } })), error: null }
+    } catch (error) {
+      return { id, isLive: false, error: exitOf(error) === exit.notFound ? null : error }
+    }
+  }
+  const live: string[] = []
+  for await (const { id, isLive, error } of mapInOrder(ids, { concurrency: 8 }, check)) {
+    if (error !== null) throw error
+    if (isLive) live.push(id)
+  }
+  return live
+}
+
+/** @throws CliError unexpected_answer (exit 5) if the deletion time is impossible: the record may be live all the same */
+export function isLive({ id, created_at, deleted_at }: Consent): boolean {
+  if (deleted_at === null) return true
+  const [created, deleted] = [parseInstant(created_at), parseInstant(deleted_at)]
+  if (deleted !== null && deleted >= Math.floor(created ?? deleted)) return false
+  throw new CliError(
+    'unexpected_answer',
+    exit.rejected,
+    `the instance returned an impossible deletion time for the record ${id}: "${deleted_at}"`,
+    { hint: 'the record may still be live; report this to the operator of the instance' },
+  )
+}
+
+/** No instance needs a longer one, and a journal could not be read again. */
+const longestId = 255
+
+function requireSubject(subject: string, { id, subject_id }: Consent): void {
+  const isUsable = id !== '' && !/^\.\.?$/.test(id) && id.isWellFormed() && id.length <= longestId
+  if (isUsable && subject_id === subject) return
+  throw new CliError(
+    'wrong_subject',
+    exit.rejected,
+    isUsable
+      ? `the instance lists the record ${id}, which is not of this subject`
+      : `the instance lists a record whose id is "${id.toWellFormed().slice(0, longestId)}"`,
+    { hint: 'nothing is done with such a list; report this to the operator of the instance' },
+  )
+}
+
+/** Counts records by site, in the order of the sites' ids. */
+export function countBySite(
+  records: readonly { readonly site_id: string | null }[],
+): Map<string | null, number> {
+  const counts = new Map<string | null, number>()
+  for (const { site_id } of records) counts.set(site_id, (counts.get(site_id) ?? 0) + 1)
+  return new Map([...counts].sort(([a], [b]) => ((a ?? '') < (b ?? '') ? -1 : 1)))
+}

@@ -1,0 +1,78 @@
+import { hostname, userInfo } from 'node:os'
+import type { Context } from '../context.ts'
+import { requireBaseUrl } from '../settings/settings.ts'
+import { openReceiptKey, type ReceiptKey } from './keys.ts'
+import { locateReceipts, type ReceiptStore } from './store.ts'
+
+/** The user and machine that carry out an erasure, by the operating system. */
+export interface Operator {
+  readonly who: string
+  readonly host: string
+}
+
+/** What a person asked for. */
+export interface SubjectRequest {
+  /** The identifiers of one person, each once. */
+  readonly subjects: readonly string[]
+  readonly ticket: string
+  readonly reason: string | null
+  /** `2026-01-31`. */
+  readonly received_at: string | null
+}
+
+/** Who signs documents about an instance, and with which key. */
+export interface Signer extends Operator {
+  /** The base URL. */
+  readonly instance: string
+  readonly profile: string
+  readonly store: ReceiptStore
+  readonly key: ReceiptKey
+}
+
+/**
+ * An erasure to be carried out. It is made once, before the first request to the instance; everything after that reads it
+ * and not the settings.
+ */
+export interface ErasureRequest extends SubjectRequest, Signer {
+  /** True if the receipt names the subjects in clear. */
+  readonly shows_subject: boolean
+}
+
+/** Reads the settings, and the signing key or creates it. @throws CliError if the key cannot be read or created */
+export async function openSigner(ctx: Context): Promise<Signer> {
+  const store = locateReceipts(ctx)
+  const instance = requireBaseUrl(ctx.settings)
+  return { ...findOperator(), instance, profile: store.profile, store, key: await openReceiptKey(store) }
+}
+
+export async function openRequest(
+  ctx: Context,
+  { subjects, ticket, reason, received_at }: SubjectRequest,
+  { showSubject = false }: { readonly showSubject?: boolean | undefined },
+): Promise<ErasureRequest> {
+  const signer = await openSigner(ctx)
+  return { ...signer, subjects, ticket, reason, received_at, shows_subject: showSubject }
+}
+
+export function findOperator(): Operator {
+  return { who: userName(), host: hostname() }
+}
+
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return 'unknown' // a container may have a user without a name
+  }
+}
+
+/**
+ * Returns the day by which a request must be answered, both as `2026-01-31`: one month after it was received (GDPR Art.
+ * 12(3)), which is the same day of the next month, or the last day of a shorter month (Regulation 1182/71 Art. 3(2)(c)).
+ * Holidays, which extend it (Art. 3(4)), are not considered.
+ */
+export function dueAfter(received: string): string {
+  const [year = 0, month = 0, day = 0] = received.split('-').map(Number)
+  const lastDay = new Date(Date.UTC(year, month + 1, 0)).getUTCDate()
+  return new Date(Date.UTC(year, month, Math.min(day, lastDay))).toISOString().slice(0, 10)
+}

@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import type { Context } from '../context.ts'
+import { CliError, exit } from '../errors/errors.ts'
+import { isTaken, openDraft } from '../io/new-file.ts'
+
+/** Where a profile's signing key and receipts are. */
+export interface ReceiptStore {
+  readonly profile: string
+  readonly keyFile: string
+  /** The number and digest of the newest receipt. It is beside the key: whoever can change it here could as well sign. */
+  readonly headFile: string
+  readonly folder: string
+  /** Writes a line to stderr. */
+  warn(line: string): Promise<void>
+}
+
+export function locateReceipts({ settings, warn }: Pick<Context, 'settings' | 'warn'>): ReceiptStore {
+  const profile = settings.profile.value
+  const name = toFileName(profile)
+  return {
+    profile,
+    keyFile: join(settings.folder, 'receipt-keys', `${name}.pem`),
+    headFile: join(settings.folder, 'receipt-keys', `${name}.head`),
+    folder: join(settings.stateFolder, 'receipts', name),
+    warn,
+  }
+}
+
+/**
+ * Returns a file name for a profile: its own name, or the SHA-256 of one that could lead out of the folder or be too long
+ * for a file.
+ */
+export function toFileName(profile: string): string {
+  const isSafe = /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._@-]*$/u.test(profile) && Buffer.byteLength(profile) <= 200
+  return isSafe ? profile : `~${sha256(profile)}`
+}
+
+/**
+ * Creates a file whose name and content appear at once and are on the disk when this resolves. Returns false if the name
+ * is taken. `part` is its name until then; a part that a killed process left is replaced.
+ */
+export async function createFile(path: string, part: string, content: string): Promise<boolean> {
+  const draft = await openDraft(part)
+  try {
+    await draft.file.writeFile(content)
+    await draft.take(path)
+    return true
+  } catch (error) {
+    if (isTaken(error)) return false
+    throw error
+  } finally {
+    await draft.file.close()
+    await draft.remove()
+  }
+}
+
+/** Handles the error of a read: null if the file is missing. */
+export function nullIfMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null
+  throw error
+}
+
+/** Explains a file system error. @throws CliError io (exit 1) */
+export async function explainIo<T>(message: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof CliError) throw error
+    const { code, message: reason } = error as NodeJS.ErrnoException
+    throw new CliError('io', exit.failure, `${message}: ${code ?? reason}`, {
+      hint: 'check the owner of the folder and the free space',
+      cause: error,
+    })
+  }
+}
+
+export function sha256(data: string | Uint8Array): string {
+  return createHash('sha256').update(data).digest('hex')
+}

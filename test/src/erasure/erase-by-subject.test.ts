@@ -1,0 +1,295 @@
+import { HttpResponse, http } from 'msw'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { consent, fails, useCli, uuid } from '../support.ts'
+import {
+  erasesSubjects,
+  type FakeErasure,
+  type FakeInstance,
+  fakeInstance,
+  freshFolders,
+  lastReceipt,
+  maria,
+} from './fake-instance.ts'
+
+const cli = useCli()
+let folders: ReturnType<typeof freshFolders>
+let instance: FakeInstance
+let erasure: FakeErasure
+
+beforeEach(() => {
+  folders = freshFolders(cli)
+  instance = fakeInstance(cli, 12)
+  erasure = erasesSubjects(cli, instance)
+})
+
+const erase = (...more: string[]) => folders.run('erase', maria, '--ticket', 'T', ...more)
+const resume = () => folders.run('resume', 'last', '-o', 'json')
+const carriedOut = () => erasure.calls.filter(({ dry_run = false }) => !dry_run)
+const named = () => carriedOut().flatMap(({ ids = [] }) => ids)
+const ids = Array.from({ length: 12 }, (_, index) => uuid(index + 1))
+const deletions = () => cli.sent().filter(({ method }) => method === 'DELETE')
+
+/** Deletes the records of a call, which is then answered with an error. */
+const lose = () => fails(502, 'unavailable')
+
+describe('erase, if the service erases subjects itself', () => {
+  it('deletes the planned records by their ids, and the receipt has the instants and certificates of the service', async () => {
+    const { code, stdout, stderr } = await erase('--yes', '-o', 'json')
+    expect(code, stderr).toBe(0)
+    expect(stderr).toContain('erased 12 records on default@')
+    expect(deletions()).toEqual([])
+    expect(named()).toEqual(ids)
+    const receipt = await lastReceipt(folders)
+    expect(receipt).toMatchObject({
+      result: 'erased',
+      counts: { deleted: 12, already_gone: 0, deleted_in_bulk: 0, unknown: 0 },
+      verification: { live: 0, deleted: 12, remaining: [] },
+      answers_lost: 0,
+      certificates: [expect.stringContaining('"erased": 12')],
+    })
+    expect(receipt.records).toEqual(JSON.parse(stdout))
+    for (const { id, result, deleted_at, request_id } of receipt.records)
+      expect([result, deleted_at, request_id]).toEqual([
+        'deleted',
+        erasure.deleted.get(id)?.deleted_at,
+        'e-1',
+      ])
+    expect(await folders.run('verify', 'last', '--live', '--subject', maria)).toMatchObject({ code: 0 })
+    expect(folders.journals()).toEqual([])
+  })
+
+  it('does the same with the quota used up: nothing of it is refused', async () => {
+    instance.quota = 0
+    const { code, stderr } = await erase('--confirm', '12')
+    expect(code, stderr).toBe(0)
+    expect(stderr).toContain('quota used up: erasing on the server instead')
+    expect(named()).toEqual(ids)
+    expect(await lastReceipt(folders)).toMatchObject({
+      result: 'erased',
+      plan_sha256: null,
+      counts: { deleted: 12 },
+      verification: { live: 0, deleted: 12 },
+    })
+  })
+
+  it('lists what it would delete with the quota used up, page after page', async () => {
+    instance = fakeInstance(cli, 2101)
+    erasure = erasesSubjects(cli, instance)
+    instance.quota = 0
+    const { code, stdout, stderr } = await erase('--dry-run', '-o', 'id')
+    expect(code, stderr).toBe(0)
+    expect(new Set(stdout.trim().split('\n')).size).toBe(2101)
+    expect(erasure.calls).toHaveLength(3)
+    expect([carriedOut(), instance.records.size]).toEqual([[], 2101])
+  })
+
+  it.each([
+    ['--confirm', async () => [maria, '--ticket', 'T', '--confirm', '12']],
+    [
+      '--apply',
+      async () => {
+        const plan = `${folders.state}.plan`
+        await erase('--plan-out', plan)
+        return ['--apply', plan, '--yes']
+      },
+    ],
+  ])(
+    'with %s deletes no record that was created after the plan, and reports it (exit 8)',
+    async (_, flags) => {
+      const args = await flags()
+      erasure.before = () => {
+        instance.records.set(uuid(70), consent({ id: uuid(70), subject_id: maria, site_id: uuid(900) }))
+        instance.quota = 0
+        return undefined
+      }
+      const { code, stderr } = await folders.run('erase', ...args)
+      expect(code).toBe(8)
+      expect(stderr).toContain(`not erased: ${uuid(70)}`)
+      expect(named()).toEqual(ids)
+      expect([...instance.records.keys()]).toEqual([uuid(70)])
+      expect(await lastReceipt(folders)).toMatchObject({
+        result: 'remaining',
+        counts: { deleted: 12 },
+        verification: { live: 1, remaining: [{ id: uuid(70), site_id: uuid(900) }] },
+      })
+    },
+  )
+
+  it('stops with 6 where it needs the records themselves and the quota is used up', async () => {
+    const plan = `${folders.state}.plan`
+    await erase('--plan-out', plan)
+    instance.quota = 0
+    for (const args of [['--apply', plan, '--yes']])
+      expect(await folders.run('erase', ...args)).toMatchObject({ code: 6 })
+    expect(await erase('--yes', '--export-first', `${folders.state}.export`)).toMatchObject({ code: 6 })
+    expect([erasure.calls, instance.records.size]).toEqual([[], 12])
+  })
+
+  it('stops with 10 where a record came while its user was thinking, with the quota used up', async () => {
+    instance.quota = 0
+    cli.instance.use(
+      http.post('*/api/v1/subjects/erase', async () => {
+        const records = erasure.calls.push({ subject_id: maria }) === 1 ? [1, 2] : [1, 2, 3]
+        const rows = records.map(index => ({ id: uuid(index), site_id: uuid(900), deleted_at: null }))
+        const counts = { erased: rows.length, remaining: rows.length, deleted: 0, complete: false }
+        const answer = { ...counts, dry_run: true, sites: [], records: rows, already_deleted: [] }
+        return HttpResponse.json({ ...answer, certificate: null })
+      }),
+    )
+    const { code, stderr } = await cli.run(['subject', 'erase', maria, '--ticket', 'T'], {
+      env: folders.env,
+      tty: { stdin: true, stderr: true },
+      stdin: '2\n',
+    })
+    expect(code).toBe(10)
+    expect(stderr).toContain(`1 added (${uuid(3)})`)
+    expect(folders.journals()).toEqual([])
+  })
+
+  it('calls again until all are deleted, if a call deletes only some', async () => {
+    erasure.limit = 5
+    expect(await erase('--yes')).toMatchObject({ code: 0 })
+    expect(carriedOut().map(call => call.ids?.length)).toEqual([12, 7, 2])
+    expect(await lastReceipt(folders)).toMatchObject({
+      counts: { deleted: 12, unknown: 0 },
+      answers_lost: 0,
+      certificates: expect.objectContaining({ length: 3 }),
+    })
+    expect(await folders.run('verify', 'last', '--live')).toMatchObject({ code: 0 })
+  })
+
+  it('reports records that the service cannot delete (exit 8), and resume deletes them', async () => {
+    const stuck = instance.records.get(uuid(3))
+    erasure.before = () => {
+      instance.records.delete(uuid(3))
+      return undefined
+    }
+    erasure.after = ({ ids: asked }) => {
+      if (stuck) instance.records.set(uuid(3), stuck)
+      if (asked?.length !== 1) return undefined
+      const none = { erased: 0, remaining: 1, deleted: 11, complete: false, dry_run: false, sites: [] }
+      return HttpResponse.json({ ...none, records: [], already_deleted: [], certificate: null })
+    }
+    cli.instance.use()
+    const { code, stdout, stderr } = await erase('--yes', '-o', 'json')
+    expect(code, stderr).toBe(8)
+    expect(stderr).toContain(uuid(3))
+    expect(JSON.parse(stdout)).toHaveLength(12)
+    expect(folders.receipts()).toEqual([])
+    erasure.before = () => undefined
+    erasure.after = () => undefined
+    expect(await resume()).toMatchObject({ code: 0 })
+    expect(await lastReceipt(folders)).toMatchObject({ counts: { deleted: 12, unknown: 0 } })
+  })
+
+  it('deletes record by record, if the service cannot be given ids', async () => {
+    cli.instance.use(
+      http.get('*/api/v1/openapi.json', () =>
+        HttpResponse.json({ paths: { '/api/v1/subjects/erase': { post: {} } } }),
+      ),
+    )
+    expect(await erase('--yes')).toMatchObject({ code: 0 })
+    expect([deletions().length, erasure.calls]).toEqual([12, []])
+  })
+})
+
+describe('erase, if the service erases subjects itself and an answer is lost', () => {
+  it('knows from the next answer what the lost one had deleted', async () => {
+    let lost = 0
+    erasure.after = () => (lost++ === 0 ? lose() : undefined)
+    expect(await erase('--yes')).toMatchObject({ code: 0 })
+    const receipt = await lastReceipt(folders)
+    expect(receipt).toMatchObject({ counts: { deleted: 12, unknown: 0 }, answers_lost: 1 })
+    for (const { id, result, deleted_at, request_id } of receipt.records)
+      expect([result, deleted_at, request_id]).toEqual(['deleted', erasure.deleted.get(id)?.deleted_at, null])
+    expect(await folders.run('verify', 'last', '--live')).toMatchObject({ code: 0 })
+  })
+
+  it('knows in a later run too what an earlier one had deleted', async () => {
+    erasure.after = lose
+    expect(await erase('--yes')).toMatchObject({ code: 11 })
+    erasure.after = () => undefined
+    expect(await resume()).toMatchObject({ code: 0 })
+    expect(await lastReceipt(folders)).toMatchObject({ counts: { deleted: 12, already_gone: 0, unknown: 0 } })
+  })
+
+  it('does not know who deleted what the service does not show any more', async () => {
+    let lost = 0
+    erasure.after = () => {
+      erasure.deleted.clear() // as after a purge
+      return lost++ === 0 ? lose() : undefined
+    }
+    expect(await erase('--yes')).toMatchObject({ code: 0 })
+    expect(await lastReceipt(folders)).toMatchObject({
+      result: 'erased',
+      counts: { deleted: 0, already_gone: 0, deleted_in_bulk: 0, unknown: 12 },
+      records: expect.arrayContaining([expect.objectContaining({ result: 'unknown', request_id: null })]),
+    })
+  })
+})
+
+describe('erase, if the service erases subjects itself, says of a record', () => {
+  it('"already_gone" if somebody else deleted it, with the instant', async () => {
+    const deleted_at = '2026-02-01T00:00:00.000Z'
+    erasure.before = () => {
+      for (const id of [uuid(1), uuid(2)]) instance.records.delete(id)
+      erasure.deleted.set(uuid(1), consent({ id: uuid(1), subject_id: maria, deleted_at }))
+      return undefined
+    }
+    expect(await erase('--yes')).toMatchObject({ code: 0 })
+    const { counts, records } = await lastReceipt(folders)
+    expect(counts).toMatchObject({ deleted: 10, already_gone: 2, unknown: 0 })
+    expect(records[0]).toMatchObject({ result: 'already_gone', deleted_at, request_id: null })
+    expect(records[1]).toMatchObject({ result: 'already_gone', deleted_at: null, request_id: null })
+  })
+
+  it('"remaining" if it is listed afterwards, whatever the service answered', async () => {
+    const first = instance.records.get(uuid(1)) as ReturnType<typeof consent>
+    erasure.after = () => {
+      instance.records.set(uuid(1), first)
+      return undefined
+    }
+    expect(await erase('--yes')).toMatchObject({ code: 8 })
+    const { counts, records, result } = await lastReceipt(folders)
+    expect([result, counts.deleted]).toEqual(['remaining', 11])
+    expect(records[0]).toMatchObject({ result: 'remaining', deleted_at: null })
+    instance.records.delete(uuid(1))
+    expect(await folders.run('verify', 'last', '--live')).toMatchObject({ code: 0 })
+  })
+
+  it('nothing if the call was refused: the records are still there (exit 4), and resume deletes them', async () => {
+    erasure.before = () => fails(403, 'forbidden')
+    const { code, stderr } = await erase('--yes')
+    expect(code).toBe(4)
+    expect(stderr).toContain('12 of 12 records not erased yet')
+    erasure.before = () => undefined
+    expect(await resume()).toMatchObject({ code: 0 })
+    expect(await lastReceipt(folders)).toMatchObject({ answers_lost: 0, counts: { deleted: 12 } })
+  })
+})
+
+describe('erase does not trust a service', () => {
+  it('that says it deleted a record which it was not asked to delete (exit 5)', async () => {
+    instance.records.set(uuid(70), consent({ id: uuid(70), subject_id: 'other' }))
+    erasure.after = () => {
+      const record = { id: uuid(70), site_id: uuid(900), deleted_at: new Date().toISOString() }
+      const counts = { erased: 13, remaining: 0, deleted: 13, complete: true, dry_run: false, sites: [] }
+      return HttpResponse.json({ ...counts, records: [record], already_deleted: [], certificate: null })
+    }
+    const { code, stderr } = await erase('--yes')
+    expect(code).toBe(5)
+    expect(stderr).toContain(`says that it deleted the record ${uuid(70)}`)
+    expect(folders.receipts()).toEqual([])
+  })
+
+  it.each([-1, 0.5, 2 ** 60])('that counts %d records', async records => {
+    erasure.after = () => {
+      const wrong = { erased: records, remaining: 0, deleted: 0, complete: true, dry_run: false }
+      const sites = [{ site_id: uuid(900), records }]
+      return HttpResponse.json({ ...wrong, sites, records: [], already_deleted: [], certificate: null })
+    }
+    const { code } = await erase('--yes')
+    expect(code).not.toBe(0)
+    expect(folders.receipts()).toEqual([])
+  })
+})
