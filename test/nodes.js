@@ -9,7 +9,7 @@ const files = ['demo', 'executable', 'interrupt', 'terminal']
 const pure = ['output', 'contract', 'completion', 'generated', 'subject']
 
 function test(node, isNewest) {
-  const projects = ['--project', 'client', '--project', 'end to end']
+  const projects = ['client', 'smoke', 'end to end'].flatMap(name => ['--project', name])
   const runner = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts']
   // The runner itself touches a browser's global, and Node 26 warns of it; what the commands print is left alone.
   const env = { TEST_ENGINE: 'none', NODE_OPTIONS: '--disable-warning=ExperimentalWarning' }

@@ -1,4 +1,4 @@
-// The tests of the built executable, on the single executable: after `npm run build:sea`. What needs the service
+// The tests of the built executable, on the single executable: after bin/build-sea.js. What needs the service
 // runs that from the package.
 import { join } from 'node:path'
 import { root, run } from '../bin/releases.js'

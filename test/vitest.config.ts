@@ -1,98 +1,116 @@
 import { fileURLToPath } from 'node:url'
-import { defineConfig } from 'vitest/config'
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { whereIsPostgres } from './support/cluster.ts'
 
+/*
+ * The tiers (.github/CONTRIBUTING.md):
+ *   npm test           client, server, smoke
+ *   npm run test:all   slow, embedded, end to end, timed; and what test/all.js runs besides
+ */
+
 const root = fileURLToPath(new URL('..', import.meta.url))
+const hasPostgres = whereIsPostgres() !== null
+const engine = hasPostgres ? 'postgres' : 'embedded'
 
-/** SQL files as their text, as the build has them. */
-const sqlText = {
-  name: 'sql-text',
-  transform: (code: string, id: string) =>
-    id.endsWith('.sql') ? `export default ${JSON.stringify(code)}` : null,
-}
-
-/** What is about the embedded database alone. */
-const aboutPGlite = ['test/server/db/{power,restart,shared}.test.ts']
-
-/** What has every answer come in time: it runs after all others and by itself, for two of them share the machine's processors. */
-const timed = ['test/e2e/{failover,faults,outage}.test.ts']
-
-/** What asks no database, or starts its own: once is enough. */
-const aboutNone = [
-  'test/server/{background-jobs,config,ids}.test.ts',
-  'test/server/auth/{password,ttl-cache}.test.ts',
-  'test/server/db/{batching,lock,retry}.test.ts',
-  'test/server/db/postgres-pool/*.test.ts',
-  'test/server/net/geo.test.ts',
-  'test/server/http/{cursor,json,limits,query}.test.ts',
-  'test/server/openapi/{answers,document,requests}.test.ts',
-]
-
-const server = { include: ['test/server/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000 }
-
-/** The server's tests run on the embedded database for everyone, and on a real PostgreSQL wherever one is found. */
-function engines() {
-  const embedded = {
-    extends: true as const,
-    test: { ...server, name: 'server on PGlite', env: { TEST_ENGINE: 'embedded' }, exclude: [] as string[] },
-  }
-  if (whereIsPostgres()) {
-    embedded.test.exclude = aboutNone
-    const postgres = {
-      name: 'server on PostgreSQL',
-      env: { TEST_ENGINE: 'postgres' },
-      exclude: [...aboutPGlite],
-    }
-    return [embedded, { extends: true as const, test: { ...server, ...postgres } }]
-  }
-  if (process.env['CI'])
-    throw new Error('CI needs a real PostgreSQL: install its server, or set TEST_DATABASE_URL')
+if (!hasPostgres && process.env['CI'])
+  throw new Error('CI needs a real PostgreSQL: install its server, or set TEST_DATABASE_URL')
+if (!hasPostgres)
   process.stderr.write(
     '\n*** SKIPPED: the server on a real PostgreSQL. No initdb found and no TEST_DATABASE_URL. ***\n\n',
   )
-  return [embedded]
+
+/** Files that do not fit into the three minutes of `npm test`: many cases, real key derivation, or waits by the clock. */
+const slow = [
+  'test/src/output/strangers.test.ts',
+  'test/src/io/io.test.ts',
+  'test/src/store-shared.test.ts',
+  'test/server/accounts/*.test.ts',
+  'test/server/auth/password.test.ts',
+  'test/server/banner/flood.test.ts',
+  'test/server/consents/{batch-ledger,openssl,walk}.test.ts',
+  'test/server/db/{pooler,power,restart,routing,shared}.test.ts',
+  'test/server/http/{lost,outage,property,trouble}.test.ts',
+  'test/server/purge/canary.test.ts',
+  'test/server/quota/late.test.ts',
+  'test/server/transfer/*.test.ts',
+]
+
+/** About a tenth of the server's tests, again on the embedded engine: statements of every kind, and what is about it alone. */
+const embedded = [
+  'test/server/consents/{create-many,history,idempotency,update}.test.ts',
+  'test/server/db/{migrate,power,restart,schema,shared}.test.ts',
+  'test/server/evidence/*.test.ts',
+  'test/server/purge/purge.test.ts',
+  'test/server/quota/quota.test.ts',
+  'test/server/subjects/*.test.ts',
+  'test/server/verify/*.test.ts',
+]
+
+/** Files about the embedded engine alone, which run in the project `embedded`. */
+const embeddedOnly = ['test/server/db/{power,restart,shared}.test.ts']
+
+/** End-to-end files that `npm test` runs: the built executable, its service and its exit codes. */
+const smoke = ['test/e2e/{manage,quickstart}.test.ts']
+
+/** Files whose responses must arrive in time: they run after all others and one by one. */
+const timed = ['test/e2e/{failover,faults,outage}.test.ts']
+
+const serverTimeouts = { testTimeout: 60_000, hookTimeout: 60_000 }
+const endToEnd = { isolate: true, testTimeout: 120_000, hookTimeout: 60_000 } // much of it measures time
+
+function project(
+  name: string,
+  test: TestProjectInlineConfiguration['test'] & { include: string[] },
+): TestProjectInlineConfiguration {
+  return { extends: true, test: { name, env: { TEST_ENGINE: engine }, ...test } }
 }
 
 export default defineConfig({
   root,
-  plugins: [sqlText],
+  plugins: [
+    {
+      name: 'sql-text', // SQL files are their text, as in the build
+      transform: (code, id) => (id.endsWith('.sql') ? `export default ${JSON.stringify(code)}` : null),
+    },
+  ],
   test: {
-    // What looks at the command line alone needs no database to copy.
+    // Tests of the command line alone need no database to copy.
     globalSetup: process.env['TEST_ENGINE'] === 'none' ? [] : 'test/support/global-setup.ts',
     pool: 'forks',
-    isolate: false, // to load the program anew for each file takes as long as a third of the tests
+    isolate: false, // loading the program anew for each file takes as long as a third of the tests
     maxWorkers: 2, // much of the suite waits: for servers, clocks and databases
     projects: [
-      {
-        extends: true,
-        test: { name: 'client', include: ['test/src/**/*.test.ts', 'test/*.test.ts'], testTimeout: 20_000 },
-      },
-      ...engines(),
-      {
-        extends: true,
-        test: {
-          name: 'end to end',
-          isolate: true, // much of it measures time, which nobody else in the process must take
-          include: ['test/e2e/**/*.test.ts'],
-          exclude: timed,
-          maxWorkers: 3, // half of it waits: for processes to start, to be killed, and to end
-          sequence: { groupOrder: 1 },
-          testTimeout: 120_000,
-          hookTimeout: 60_000,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'end to end, timed',
-          isolate: true,
-          include: timed,
-          maxWorkers: 1,
-          sequence: { groupOrder: 2 },
-          testTimeout: 120_000,
-          hookTimeout: 60_000,
-        },
-      },
+      project('client', {
+        include: ['test/src/**/*.test.ts', 'test/*.test.ts'],
+        exclude: slow,
+        testTimeout: 20_000,
+      }),
+      project('server', {
+        include: ['test/server/**/*.test.ts'],
+        exclude: [...slow, ...(hasPostgres ? embeddedOnly : [])],
+        ...serverTimeouts,
+      }),
+      project('smoke', { include: smoke, sequence: { groupOrder: 1 }, ...endToEnd }),
+      project('slow', {
+        include: slow,
+        exclude: hasPostgres ? embeddedOnly : [],
+        sequence: { groupOrder: 2 },
+        ...serverTimeouts,
+      }),
+      project('embedded', {
+        include: hasPostgres ? embedded : [],
+        env: { TEST_ENGINE: 'embedded' },
+        sequence: { groupOrder: 2 },
+        ...serverTimeouts,
+      }),
+      project('end to end', {
+        include: ['test/e2e/**/*.test.ts'],
+        exclude: [...smoke, ...timed],
+        maxWorkers: 3, // half of it waits: for processes to start, to be killed, and to end
+        sequence: { groupOrder: 3 },
+        ...endToEnd,
+      }),
+      project('timed', { include: timed, maxWorkers: 1, sequence: { groupOrder: 4 }, ...endToEnd }),
     ],
   },
 })

@@ -12,7 +12,7 @@ import { expectNoKeyBelow, expectNoKeyIn } from './leaks.ts'
 /** The package's executable, as a user runs it. */
 export const binary = fileURLToPath(new URL('../../bin/consentctl.cjs', import.meta.url))
 
-/** Another executable to test in its place, which may be without the service: npm run test:sea. */
+/** Another executable to test in its place, which may be without the service: npm run test:all -- executable. */
 const other = process.env['CONSENTCTL_TEST_BINARY']
 
 /** The program and the arguments that run the command line with these arguments. */

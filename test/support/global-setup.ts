@@ -10,7 +10,7 @@ import { createDatabase, dropDatabase, isCitus } from './databases.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** A migrated data folder of the embedded database, as a tar file. */
+    /** A migrated data folder of the embedded database, as a tar file; empty unless a project of the run uses that engine. */
     embeddedTemplate: string
     /** The URL of a PostgreSQL server that has a migrated database named as `templateName`; null without a server. */
     clusterUrl: string | null
@@ -21,42 +21,58 @@ declare module 'vitest' {
 
 export const templateName = 'consentctl_test_template'
 
-/** What every test file copies: a migrated database on each engine. */
-interface Made extends ProvidedContext {
+interface Template {
+  readonly provided: Partial<ProvidedContext>
   remove(): Promise<void>
 }
 
-/** Each project of a run sets up by a copy of this module, and the first one makes it for all. */
-const run = globalThis as { consentctlTests?: { made: Promise<Made>; users: number } | undefined }
+/** Each project of a run calls its own copy of this module; the first that needs a template makes it for all. */
+const run = globalThis as {
+  consentctlTests?: { templates: Map<string, Promise<Template>>; users: number } | undefined
+}
 
+/** Makes the databases that test files copy: on PostgreSQL for every project, on the embedded engine for those that use it. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  run.consentctlTests ??= { made: make(), users: 0 }
+  run.consentctlTests ??= { templates: new Map(), users: 0 }
   const shared = run.consentctlTests
   shared.users += 1
-  const { remove, ...made } = await shared.made
-  for (const name of Object.keys(made) as (keyof typeof made)[]) project.provide(name, made[name])
+  const makers = [
+    makeOnCluster,
+    ...(project.config.env?.['TEST_ENGINE'] === 'embedded' ? [makeEmbedded] : []),
+  ]
+  const provided: ProvidedContext = { embeddedTemplate: '', clusterUrl: null, isCitus: false }
+  for (const make of makers) {
+    const template = shared.templates.get(make.name) ?? make()
+    shared.templates.set(make.name, template)
+    Object.assign(provided, (await template).provided)
+  }
+  for (const name of Object.keys(provided) as (keyof ProvidedContext)[]) project.provide(name, provided[name])
   return async () => {
     shared.users -= 1
     if (shared.users > 0) return
     run.consentctlTests = undefined
-    await remove()
+    for (const template of shared.templates.values()) await (await template).remove()
   }
 }
 
-async function make(): Promise<Made> {
-  const folder = mkdtempSync('/tmp/consentctl-test-')
-  const embeddedTemplate = await makeEmbeddedTemplate(folder)
-  const cluster = whereIsPostgres() ? await startCluster() : null
-  if (cluster) await makeTemplate(cluster.url)
+async function makeOnCluster(): Promise<Template> {
+  if (!whereIsPostgres()) return { provided: {}, remove: async () => {} }
+  const cluster = await startCluster()
+  await makeTemplate(cluster.url)
   return {
-    embeddedTemplate,
-    clusterUrl: cluster?.url ?? null,
-    isCitus: cluster !== null && (await isCitus(cluster.url)),
+    provided: { clusterUrl: cluster.url, isCitus: await isCitus(cluster.url) },
     remove: async () => {
-      if (cluster) await dropDatabase(cluster.url, templateName)
-      await cluster?.stop()
-      rmSync(folder, { recursive: true, force: true })
+      await dropDatabase(cluster.url, templateName)
+      await cluster.stop()
     },
+  }
+}
+
+async function makeEmbedded(): Promise<Template> {
+  const folder = mkdtempSync('/tmp/consentctl-test-')
+  return {
+    provided: { embeddedTemplate: await makeEmbeddedTemplate(folder) },
+    remove: async () => rmSync(folder, { recursive: true, force: true }),
   }
 }
 
