@@ -1,9 +1,9 @@
 import type { View } from '../output/index.ts'
 
-/** What became of a line of a bulk create. */
+/** The result of a line of an import. */
 export interface LineResult {
   readonly line: number
-  /** `unknown`: the answer was lost; the record may have been made or not. */
+  /** `unknown`: the answer was lost, so the record may exist or not. */
   readonly result: 'created' | 'failed' | 'unknown'
   readonly id: string | null
   readonly error_code: string | null

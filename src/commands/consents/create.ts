@@ -31,26 +31,24 @@ const help = `
 Without --accepted or --refused the record says "not accepted".
 
 With --file each line is a JSON object with the fields of a new record: site_id, consent_id, subject_id,
-accepted, preferences, policy_version, ip_address, user_agent. In CSV they are the columns; preferences is
-a JSON object, and pref.NAME a single one, typed as with --pref. An empty cell is a field that is not
-given. What list prints has more fields, such as id: choose the ones above before you feed it again.
+accepted, preferences, policy_version, ip_address, user_agent. In CSV they are the columns: preferences has
+a JSON object, and pref.NAME one preference, typed as with --pref. An empty cell is a field that is not
+given. Records printed by list have more fields, such as id: remove these before you import them.
 
-A file is checked whole before anything is sent. Each line has a result, in the order of the lines. A
-file's job that was stopped, even killed, goes on with --resume, and no line is created twice: lines that
-failed are tried again. "--resume last" is the last job of the profile and instance in use. Standard input
-cannot be resumed. Exit code 8: some lines are created and some not; 11: none failed, but of some the
-answer was lost.
+A file is validated before anything is sent. Each line has a result, in the order of the lines. --resume
+continues an import of a file that was stopped or killed: it retries failed lines, and creates no record
+twice. "--resume last" is the last import of the profile and instance in use. Standard input cannot be
+resumed. Exit code 8: some lines were created and some not. 11: none failed, but some answers were lost.
 
 Examples:
   $ consentctl create --site 0190… --subject maria@example.com --accepted --pref marketing=true
   $ consentctl create --site 0190… --file consents.ndjson --failed-out failed.ndjson
   $ consentctl create --resume last`
 
-/** A file's lines have their results, one record is shown itself, and one that is not sent, its request. */
+/** The results of the lines of a file, the new record, or with --dry-run its request. */
 const viewOf = ({ file, resume, dryRun }: z.output<typeof Options>) =>
   (file ?? resume) !== undefined ? importView : viewUnlessDryRun(consentView)({ dryRun })
 
-/** `create`: one record from flags, or one for each line of a file. */
 export function create(command: Command, ctx: Context): void {
   const flags = acceptanceFlags(command.option('--site <id>', 'the site the record belongs to'))
     .option('--consent-id <label>', 'your own label for it')
@@ -70,8 +68,8 @@ export function create(command: Command, ctx: Context): void {
         const { site = ctx.settings.site?.value, ...fields } = options
         if (!site)
           throw usageError(
-            'which site? name it with --site',
-            'CONSENTCTL_SITE, or: consentctl config set site ID',
+            '--site is missing',
+            'use --site, CONSENTCTL_SITE, or consentctl config set site ID',
           )
         const body = {
           site_id: site,
