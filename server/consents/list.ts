@@ -66,14 +66,13 @@ export async function* pagesAfter(
 }
 
 /**
- * Whether a list is the same on a replica that lags: one of old records alone, and by nothing that may have changed since, so
- * that none of them is lacking there. Never one of a subject or a label: who asks for these may just have erased them, and
- * must not be told that they are there, or that they are not.
+ * Returns true if a list is the same on a replica that lags: only of old records, and without filters on what may have
+ * changed since. Never for a subject or a label: whoever erased these a moment ago must not find them again.
  */
 function isSettled({ subjectId, consentId, accepted, before, lastId }: ListFilters): boolean {
   if (subjectId !== undefined || consentId !== undefined || accepted !== undefined) return false
-  const young = firstIdAt(Date.now() - replicaMinAgeMs)
-  return [before, lastId].some(id => id !== undefined && id < young)
+  const minYoungId = firstIdAt(Date.now() - replicaMinAgeMs)
+  return [before, lastId].some(id => id !== undefined && id < minYoungId)
 }
 
 function bound(instant: string | undefined, idAt: (millisecond: number) => string): string | undefined {

@@ -30,8 +30,8 @@ well-formed Unicode without NUL, counted in code points, and kept exactly as it 
 **Answers.** Every field is there, null where it has no value. Timestamps are RFC 3339 in UTC with milliseconds. Every
 answer has an \`X-Request-Id\` and is for no cache to keep.
 
-**Quota.** A calendar month in UTC; an API key takes one unit a request, whatever comes of it but 401, 429 and 5xx. The
-erasure of a subject is never refused for want of one: where none is left it takes none.`
+**Quota.** A calendar month in UTC; an API key takes one unit a request, whatever comes of it but 401, 429 and 5xx, and
+one for each further page of a stream and each further row of a batch. The erasure of a subject is never refused for want of one: where none is left it takes none.`
 
 /** What each resource is. */
 const tags: Readonly<Record<keyof typeof api, string>> = {

@@ -118,6 +118,22 @@ describe('GET /api/v1/consents as application/x-ndjson', () => {
     expect(Object.keys(content)).toEqual(['application/json', 'application/x-ndjson'])
   })
 
+  it('whatever text a record has, sends its page as one line', async () => {
+    const account = await service.newAccount()
+    const text = 'a\nb\r\nc\u0085d\u2028e\u2029f\\n"g'
+    const body = {
+      site_id: account.siteId,
+      subject_id: text,
+      consent_id: text,
+      user_agent: text,
+      preferences: { [text]: text },
+    }
+    for (let index = 0; index < 3; index += 1) await service.call('POST', root, { key: account.key, body })
+    const { pages } = await read(await open(account, { limit: '2' }))
+    expect(pages.flatMap(({ data }) => data)).toMatchObject([body, body, body])
+    expect(pages).toHaveLength(2)
+  })
+
   it('without records, sends one empty page', async () => {
     const { pages, isCut } = await read(await open(await service.newAccount()))
     expect({ pages, isCut }).toEqual({ pages: [{ data: [], limit: 50, next_cursor: null }], isCut: false })
