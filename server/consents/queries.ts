@@ -224,7 +224,7 @@ export function findPage(
 
 /**
  * The newest records of a list, in one or more runs. Live and deleted records, and accepted and other ones, are separate in
- * most indexes, so each run is read in the order of its index and merged with the others: no row is read in vain. The primary
+ * most indexes, so each run is read in the order of its index and merged with the others, and no row is read that the page does not need. The primary
  * key, and a subject's index, have them together.
  *
  * Each run has its own order and limit, because PostgreSQL would otherwise read all of it and sort. The limit is a constant

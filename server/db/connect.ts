@@ -20,7 +20,7 @@ export const socketName = '.s.PGSQL.5432'
 /** The subfolder of the embedded database's files. */
 export const filesName = 'postgresql'
 
-/** The request deadline: nobody waits longer for a statement. */
+/** The request deadline: no caller waits longer for a statement. */
 const statement_timeout = 5000
 
 /** Makes a connection pool, which connects on first use. A database that is down is noticed within seconds. */

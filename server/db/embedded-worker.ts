@@ -1,8 +1,8 @@
-// The thread that the embedded database runs in, so that its queries never hold up HTTP.
+// The embedded database's thread, so that its queries do not block HTTP.
 import { parentPort, workerData } from 'node:worker_threads'
 import { openPGlite } from './pglite.ts'
 
-/** An empty database, packed; the build makes it. */
+/** An empty database, packed by the build. */
 const fresh = new URL('./embedded.tar.gz', import.meta.url)
 
 const db = await openPGlite((workerData as { folder: string }).folder, fresh)

@@ -5,27 +5,29 @@ import { makeFolder } from './flush.ts'
 import { lockFolder } from './lock.ts'
 import type { EmbeddedDatabase } from './pglite.ts'
 
-/** The longest path of a Unix socket: 104 bytes with its final zero on macOS, 108 on Linux. */
-const longestSocketPath = 103
+/** Bytes of a Unix socket's path: 104 with the final zero on macOS, 108 on Linux. */
+const maxSocketPath = 103
 
-/** Room for the longest name of one in the folder: PostgreSQL's, or a lock's. */
-const longestSocketName = 16
+/** Bytes of the longest socket name in the folder: PostgreSQL's or a lock's. */
+const maxSocketName = 16
 
-/** How long a database that ended by itself is left alone before it is started again, at first and at most, in ms. */
-const restartDelay = { first: 100, longest: 5000 } as const
+/** Exponential backoff of restarts. */
+const minRestartDelayMs = 100
+const maxRestartDelayMs = 5000
 
 export interface EmbeddedOptions {
   /** The built file of the embedded database's thread. */
   readonly workerFile: URL
-  /** Called with what is being waited for, and with null when it is over. */
+  /** Called with a description of a wait, and with null at its end. */
   readonly onWait?: ((what: string | null) => void) | undefined
-  /** Called with why the database ended by itself, or could not be started again. */
+  /** Called when the database has crashed, or could not be restarted. */
   readonly onTrouble?: ((error: Error) => void) | undefined
 }
 
 /**
- * Starts the embedded database of a folder in a thread of its own, and again whenever that thread ends by itself.
- * Throws an OperatorError where another process has the folder.
+ * Starts the embedded database of a folder in its own thread, and restarts it when that thread ends by itself.
+ *
+ * @throws OperatorError if another process uses the folder, or the database cannot be opened.
  */
 export async function startEmbedded(
   folder: string,
@@ -47,20 +49,20 @@ export async function startEmbedded(
     worker.on('error', error => {
       reason = error
     })
-    worker.once('exit', () => !closing && void restart(reason, restartDelay.first))
+    worker.once('exit', () => !closing && void restart(reason, minRestartDelayMs))
   }
   const restart = async (reason: Error, wait: number): Promise<void> => {
     onTrouble?.(reason)
     await delay(wait)
     if (closing) return
-    await start().catch((error: Error) => restart(error, Math.min(wait * 2, restartDelay.longest)))
+    await start().catch((error: Error) => restart(error, Math.min(wait * 2, maxRestartDelayMs)))
   }
   onWait?.('opening the embedded database')
   try {
     await start()
   } catch (cause) {
     await unlock()
-    const { message, hint } = cause as Partial<OperatorError> // as it is copied from the thread
+    const { message, hint } = cause as Partial<OperatorError> // a structured clone from the thread
     throw new OperatorError(`the embedded database in ${folder} cannot be opened: ${message}`, {
       cause,
       ...(hint !== undefined && { hint }),
@@ -78,7 +80,7 @@ export async function startEmbedded(
 }
 
 function prepareFolder(folder: string): void {
-  const room = longestSocketPath - longestSocketName - 1
+  const room = maxSocketPath - maxSocketName - 1
   if (Buffer.byteLength(folder) > room) {
     throw new OperatorError(`the path of the data folder ${folder} is too long for a Unix socket in it`, {
       hint: `choose one of at most ${room} bytes with --data-dir`,

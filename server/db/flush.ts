@@ -1,8 +1,8 @@
-// What makes files and their names outlive a power cut: the system keeps both in memory until they are flushed.
+// Files and their names survive a power cut only if both are flushed.
 import { closeSync, existsSync, fstatSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** Errors of systems and file systems that cannot flush a folder, or keep its names safe by themselves (Windows). */
+/** Errors of systems that cannot flush a folder, or do not need to (Windows). */
 const withoutFolders = new Set(['EACCES', 'EBADF', 'EINVAL', 'EISDIR', 'EPERM'])
 
 /** Flushes an open file or folder to the disk. Throws the system's error, except for folders that cannot be flushed. */
@@ -14,7 +14,7 @@ export function flush(descriptor: number): void {
   }
 }
 
-/** Flushes the names in a folder. Throws the system's error, except where folders cannot be flushed. */
+/** Flushes the names in a folder. Throws the system's error, except for folders that cannot be flushed. */
 export function flushFolder(folder: string): void {
   let descriptor: number
   try {
@@ -31,8 +31,8 @@ export function flushFolder(folder: string): void {
 }
 
 /**
- * Makes a folder that only its owner can look into, with all above it, and flushes their names. One level after the other:
- * Node's own recursive way never ends where a file system takes no folder at all (/proc).
+ * Creates a folder that only its owner can read, with its parents, and flushes their names. Node's own `recursive` never
+ * returns on a file system that rejects folders (/proc).
  */
 export function makeFolder(folder: string): void {
   if (existsSync(folder)) return

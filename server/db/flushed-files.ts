@@ -2,14 +2,14 @@ import type { PGlite } from '@electric-sql/pglite'
 import { NodeFS } from '@electric-sql/pglite/nodefs'
 import { flush } from './flush.ts'
 
-/** An open file of Emscripten's NODEFS, with the descriptor of the real file under it. */
+/** An open file of Emscripten's NODEFS; `nfd` is the descriptor of the real file. */
 interface NodeStream {
   readonly nfd: number
 }
 
 /**
- * PGlite's file layer with the fsync that it has none of, there before PostgreSQL writes anything: its start already relies
- * on pg_control, which says whether the log is to be replayed, being on the disk.
+ * PGlite's file layer with the fsync that it lacks. It is installed before PostgreSQL's first write, because the start already
+ * relies on pg_control being on the disk, which says if the log has to be replayed.
  */
 export class FlushedFiles extends NodeFS {
   override async init(pg: PGlite, options: Parameters<NodeFS['init']>[1]): ReturnType<NodeFS['init']> {
@@ -27,8 +27,8 @@ function flushToDisk({ FS }: PGlite['Module']): void {
     try {
       flush(stream.nfd)
     } catch (error) {
-      // What could not be flushed may be flushed "again" with success while it is lost. So nothing is acknowledged any more,
-      // and the thread ends: the next one replays the log from what is on the disk.
+      // A second fsync can succeed although the data of the first one is lost. So nothing is acknowledged any more, and
+      // the thread ends: the next one replays the log from the disk.
       failure = error
       setImmediate(() => {
         throw error

@@ -13,31 +13,31 @@ import { setFlagsFromString } from 'node:v8'
 import { PGlite } from '@electric-sql/pglite'
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
 import { parseTarGzip } from 'nanotar'
+import { OperatorError } from '../../src/contract/index.ts'
 import { filesName, socketName } from './connect.ts'
 import { flushFolder } from './flush.ts'
 import { FlushedFiles } from './flushed-files.ts'
-import { reasonIn, unusable } from './unusable.ts'
 
-// V8 compiles a function of WebAssembly again, slowly, to run faster, once about so many bytes of its code have run. With its own
-// 1.8 million (13 since Node.js 22) half of a start goes into functions that run for a moment; busy ones come to it all the same.
+// V8 optimizes a WebAssembly function once this many bytes of its code have run. With the default (1.8 million, 13 million since
+// Node.js 22) half of a start is spent on functions that run only for a moment. Busy functions still reach this budget.
 setFlagsFromString('--wasm-tiering-budget=100000000')
 
 type StreamOptions = Parameters<PGlite['execProtocolRawStream']>[1]
 
 const sync = new Uint8Array([0x53, 0, 0, 0, 4])
 
-/** The messages after which a client of PostgreSQL's extended protocol has not finished what it began. */
-const unfinished = new Set([...'PBDECH'].map(type => type.charCodeAt(0)))
+/** Messages of PostgreSQL's extended protocol that begin or continue a sequence, which ends with Sync. */
+const sequenceMessages = new Set([...'PBDECH'].map(type => type.charCodeAt(0)))
 
-/** Execute of a portal that does not exist: the error gives up what was begun, and Sync then commits nothing. */
-const abandon = new Uint8Array([0x45, 0, 0, 0, 10, 0x3f, 0, 0, 0, 0, 0])
+/** Execute of a portal that does not exist: after its error, Sync commits nothing of the sequence. */
+const executeMissing = new Uint8Array([0x45, 0, 0, 0, 10, 0x3f, 0, 0, 0, 0, 0])
 
 const terminate = 0x58
 
 /**
- * The embedded PostgreSQL with many clients on its one backend. pglite-socket runs one message at a time and lets
- * another client in between any two that are outside a transaction; a client whose Bind and Execute arrive in two
- * reads would then be given the rows of somebody else's portal. So a sequence up to its Sync counts as a transaction.
+ * PGlite for many clients, which share its one backend. pglite-socket runs one message at a time and lets another client in
+ * between any two messages outside of a transaction. A client whose Bind and Execute arrive in two reads could then get
+ * the rows of another client's portal, so a sequence up to its Sync counts as a transaction.
  */
 export class SharedPGlite extends PGlite {
   #unfinished = false
@@ -47,22 +47,23 @@ export class SharedPGlite extends PGlite {
   }
 
   override async execProtocolRawStream(message: Uint8Array, options: StreamOptions): Promise<void> {
-    if (message[0] === terminate) return await this.#giveUp()
-    this.#unfinished = unfinished.has(message[0] ?? 0)
+    if (message[0] === terminate) return await this.#abandonSequence()
+    this.#unfinished = sequenceMessages.has(message[0] ?? 0)
     await super.execProtocolRawStream(message, options)
   }
 
-  /** pglite-socket rolls back with this what a client left open that went away. */
+  /** Called by pglite-socket to roll back after a client that disconnected. */
   override async exec(...args: Parameters<PGlite['exec']>): ReturnType<PGlite['exec']> {
-    await this.#giveUp()
+    await this.#abandonSequence()
     return super.exec(...args)
   }
 
-  /** Ends a sequence whose client has gone: what it wrote is not committed, and the next client is heard. */
-  async #giveUp(): Promise<void> {
+  /** Ends the sequence of a client that disconnected, without committing it. */
+  async #abandonSequence(): Promise<void> {
     if (!this.#unfinished) return
     this.#unfinished = false
-    for (const message of [abandon, sync]) await super.execProtocolRawStream(message, { onRawData: () => {} })
+    for (const message of [executeMissing, sync])
+      await super.execProtocolRawStream(message, { onRawData: () => {} })
   }
 }
 
@@ -71,24 +72,25 @@ export interface EmbeddedDatabase {
 }
 
 /**
- * Opens the embedded database of a folder, or else a fresh one that it unpacks there, and serves it. Each commit is flushed
- * to the disk before it is acknowledged. The caller holds the folder's lock. Throws an OperatorError where PostgreSQL
- * refuses the files.
+ * Opens and serves the embedded database of a folder, which is unpacked first if there is none. Each commit is flushed to the
+ * disk before it is acknowledged. The caller holds the folder's lock.
+ *
+ * @throws OperatorError if PostgreSQL rejects the files.
  */
 export async function openPGlite(folder: string, fresh: URL): Promise<EmbeddedDatabase> {
   const data = join(folder, filesName)
   if (isAbsent(data)) await initialize(data, fresh)
-  chmodSync(data, 0o700) // the folder may be one that was there before, and open to others
-  // What a start left that did not end in a stop; empty after a power cut, and PostgreSQL would not start. With the folder's
-  // lock held, nobody runs whom it could name.
+  chmodSync(data, 0o700) // the folder may have existed before
+  // Left behind when the process was killed, and empty after a power cut, which would keep PostgreSQL from starting. The lock
+  // guarantees that no other process runs.
   rmSync(join(data, 'postmaster.pid'), { force: true })
   return serveOnSocket(await open(data), folder)
 }
 
 function isAbsent(data: string): boolean {
   if (!existsSync(data) || readdirSync(data).length === 0) return true
-  // PGlite would make a new database over what is left of the old one.
-  if (!existsSync(join(data, 'PG_VERSION'))) throw unusable(data, `${join(data, 'PG_VERSION')} is missing`)
+  // PGlite would create a new database over the rest of the old one.
+  if (!existsSync(join(data, 'PG_VERSION'))) throw filesError(data, `${join(data, 'PG_VERSION')} is missing`)
   return false
 }
 
@@ -105,16 +107,13 @@ async function open(data: string): Promise<SharedPGlite> {
   try {
     await db.waitReady
   } catch (error) {
-    throw unusable(data, reasonIn(log) ?? (error as Error).message)
+    throw filesError(data, findReason(log) ?? (error as Error).message)
   }
   log = null
   return db
 }
 
-/**
- * Unpacks an empty database under another name first, all of it on the disk before it has its own: what a first start leaves
- * that is killed is no database.
- */
+/** Unpacks an empty database, which gets its name only when all of it is on the disk: a killed first start leaves none. */
 async function initialize(data: string, fresh: URL): Promise<void> {
   const unfinished = `${data}.new`
   rmSync(unfinished, { recursive: true, force: true })
@@ -132,7 +131,7 @@ async function initialize(data: string, fresh: URL): Promise<void> {
   flushFolder(dirname(data))
 }
 
-/** Serves a database on PostgreSQL's Unix socket in a folder; closing ends both. */
+/** Serves a database on PostgreSQL's Unix socket in a folder. `close` closes the database, too. */
 export async function serveOnSocket(db: SharedPGlite, folder: string): Promise<EmbeddedDatabase> {
   const path = join(folder, socketName)
   rmSync(path, { force: true })
@@ -144,4 +143,32 @@ export async function serveOnSocket(db: SharedPGlite, folder: string): Promise<E
       await db.close()
     },
   }
+}
+
+/** Returns PostgreSQL's last words, such as `could not read file "global/pg_control": read 0 of 296`. */
+function findReason(log: readonly string[]): string | undefined {
+  const messages = log.map(line => / (FATAL|PANIC|DETAIL): +(.+)/.exec(line)).filter(found => found !== null)
+  const end = messages.findIndex(([, level]) => level !== 'DETAIL')
+  return end < 0
+    ? undefined
+    : messages
+        .slice(end, end + 2)
+        .map(([, , text]) => text)
+        .join(': ')
+}
+
+/** The first match counts. */
+const hints: readonly (readonly [reasons: RegExp, hint: (data: string) => string])[] = [
+  [/permission denied|EACCES|EPERM/i, data => `let the user of this process own everything in ${data}`],
+  [/no space left|ENOSPC|EDQUOT/i, data => `make room on the disk of ${data}`],
+  [
+    /incompatible with server/,
+    data => `open ${data} with the version of consentctl that made it, and move it over: admin export`,
+  ],
+  [/./, data => `put ${data} back from a backup, or move it away to begin with an empty database`],
+]
+
+function filesError(data: string, reason: string): OperatorError {
+  const hint = hints.find(([reasons]) => reasons.test(reason))?.[1](data)
+  return new OperatorError(reason, hint === undefined ? {} : { hint })
 }

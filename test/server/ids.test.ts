@@ -31,7 +31,7 @@ describe('newId', () => {
   })
 })
 
-/** What work makes while the clock is wrong by so many milliseconds. */
+/** Runs `work` while the clock is wrong by `milliseconds`. */
 function at<T>(milliseconds: number, work: () => T): T {
   const clock = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + milliseconds)
   try {

@@ -11,7 +11,7 @@ interface Acknowledged {
   readonly id: string
 }
 
-/** The embedded database has one backend, which nobody can end. */
+/** The embedded database has one backend, which cannot be terminated. */
 const canCut = process.env['TEST_ENGINE'] === 'postgres'
 
 it('POST /api/v1/consents/batch › stores every acknowledged row of 20 batches with common keys exactly once when connections are cut', async () => {

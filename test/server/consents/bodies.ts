@@ -160,7 +160,7 @@ export const fieldsBeyondLimits: [string, unknown][] = [
   ...largePreferences.map(([, value]) => ['preferences', value] as [string, unknown]),
 ]
 
-/** What a caller may not name: the service's own fields, typos, and names that every object has. */
+/** Fields that a body must not have: read-only ones, typos, and names that every object has. */
 export const readOnlyFields =
   'id country region created_at updated_at deleted_at version account_id acepted constructor toString'.split(
     ' ',

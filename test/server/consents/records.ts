@@ -63,7 +63,7 @@ function search(query: Query): string {
   return text === '' ? '' : `?${text}`
 }
 
-/** Ids that name no record of an account: someone else's, nobody's, and texts that are no UUID. */
+/** Ids that name no record of an account: another account's, unknown and malformed ones. */
 export function missingIds(foreign: string): string[] {
   const noUuids = [
     'x',

@@ -32,8 +32,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-describe('a folder', () => {
-  it('is taken by one, refused to others, and free again when it is given back', async () => {
+describe('lockFolder', () => {
+  it('locks a folder for one caller, returns null to others, and can be locked again after a release', async () => {
     const release = await lockFolder(folder)
     expect(release).toBeTypeOf('function')
     expect([await lockFolder(folder), await lockFolder(folder)]).toEqual([null, null])
@@ -44,7 +44,7 @@ describe('a folder', () => {
     expect(readdirSync(folder).length).toBeLessThanOrEqual(1)
   })
 
-  it('is refused while another process has it, and taken when that one was killed', async () => {
+  it('returns null while another process holds the lock, and locks when that process was killed', async () => {
     const holder = await take()
     expect(holder.word).toBe('taken')
     expect(await lockFolder(folder)).toBeNull()
@@ -57,7 +57,7 @@ describe('a folder', () => {
     expect(readdirSync(folder).length).toBeLessThanOrEqual(1)
   })
 
-  it('is taken when a process that has it ends by itself', async () => {
+  it('locks when the process that holds the lock exits by itself', async () => {
     const holder = await take()
     holder.process.kill('SIGTERM')
     await once(holder.process, 'exit')
@@ -67,11 +67,11 @@ describe('a folder', () => {
   })
 })
 
-describe('of many that ask at once exactly one gets it', () => {
+describe('lockFolder › concurrent callers', () => {
   it.each([
     ['free', async () => {}],
     ['left by a killed process', async () => kill((await take()).process)],
-  ])('when the lock is %s', async (_name, prepare) => {
+  ])('gives the lock to exactly one of 20 callers when it is %s', async (_name, prepare) => {
     for (let round = 0; round < 20; round += 1) {
       await prepare()
       const takers = await Promise.all(Array.from({ length: 20 }, () => lockFolder(folder)))
@@ -83,7 +83,7 @@ describe('of many that ask at once exactly one gets it', () => {
     }
   })
 
-  it('when they are processes of their own, and the lock is left by a killed one', async () => {
+  it('gives the lock to exactly one of several processes after a killed one', async () => {
     for (let round = 0; round < 5; round += 1) {
       await kill((await take()).process)
       const takers = await Promise.all(Array.from({ length: 6 }, take))

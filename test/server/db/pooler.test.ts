@@ -14,7 +14,7 @@ if (process.env['TEST_ENGINE'] === 'postgres' && !isPossible) {
   process.stderr.write('\n*** SKIPPED: a pooler before PostgreSQL. No pgbouncer was found. ***\n\n')
 }
 
-/** How many backends the clients' ten connections share. */
+/** Backends shared by the ten connections of the clients. */
 const backends = 3
 
 describe.skipIf(!isPossible)('connect › behind a pooler that assigns a backend per transaction', () => {
@@ -38,7 +38,7 @@ describe.skipIf(!isPossible)('connect › behind a pooler that assigns a backend
     expect(await loaded()).toEqual([])
     const before = await preparedStatements()
     expect(await loaded()).toEqual([])
-    // What it has learnt of the pooler it goes by: nothing piles up in the backends.
+    // The first load has shown the pool that there is a pooler: it prepares no more statements.
     expect((await preparedStatements()) - before).toBeLessThan(20)
   })
 
@@ -46,7 +46,7 @@ describe.skipIf(!isPossible)('connect › behind a pooler that assigns a backend
     await expect(pooled`select pg_sleep(20)`).rejects.toMatchObject({ code: '57014' })
   })
 
-  /** What is wrong after 300 requests of eight clients to a node behind the pooler. */
+  /** Returns contradictions and unexpected responses of 300 requests of eight clients to a node behind the pooler. */
   async function loaded(): Promise<unknown[]> {
     const node = await service.addNode({ sql: pooled, quota: new Quota(pooled) })
     const target = { ...(await service.newAccount()), url: node.url }
@@ -56,7 +56,7 @@ describe.skipIf(!isPossible)('connect › behind a pooler that assigns a backend
     return [...(await contradictions(target, service.sql, ledger)), ...unexpected]
   }
 
-  /** How many statements the backends of the pooler keep. */
+  /** Returns the number of prepared statements in the backends of the pooler. */
   async function preparedStatements(): Promise<number> {
     const asked = Array.from(
       { length: 10 * backends },

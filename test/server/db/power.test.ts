@@ -73,7 +73,7 @@ async function rowsFound(found: string, data = 'data'): Promise<number> {
   return rows
 }
 
-it('a power cut right after the first start of a database loses no acknowledged row', async () => {
+it('power cut › right after the first start of a database › loses no acknowledged row', async () => {
   await use(join(disk.folder, 'new', 'data'), recorded(), async sql => {
     await write(sql, 1, 5)
     for (const names of variants) cutPower(disk, names, found(names))
@@ -81,7 +81,7 @@ it('a power cut right after the first start of a database loses no acknowledged 
   for (const names of variants) expect(await rowsFound(found(names), 'new/data'), names).toBe(5)
 })
 
-it('a power cut right after a later start loses no acknowledged row', async () => {
+it('power cut › right after a later start › loses no acknowledged row', async () => {
   await use(join(disk.folder, 'data'), unflushed(), sql => write(sql, 1, 5))
   settle(disk)
   await use(join(disk.folder, 'data'), recorded(), async sql => {
@@ -91,7 +91,7 @@ it('a power cut right after a later start loses no acknowledged row', async () =
   for (const names of variants) expect(await rowsFound(found(names)), names).toBe(10)
 })
 
-it('a power cut within a start leaves a database that opens, with all its rows', async () => {
+it('power cut › within a start › leaves a database that opens with all its rows', async () => {
   await use(join(disk.folder, 'data'), unflushed(), sql => write(sql, 1, 5))
   settle(disk)
   const isStarted = join(folder, 'started')
@@ -107,7 +107,7 @@ it('a power cut within a start leaves a database that opens, with all its rows',
   for (const name of cuts) expect(await rowsFound(join(folder, name)), name).toBe(5)
 })
 
-it('acknowledges nothing after a flush that failed, and starts again from what is on the disk', async () => {
+it('failed flush › acknowledges nothing afterwards, and restarts from what is on the disk', async () => {
   const data = join(disk.folder, 'data')
   const isBroken = join(folder, 'broken')
   const flush = `if (fs.existsSync(${JSON.stringify(isBroken)})) throw new Error('EIO: i/o error, fsync'); keep(disk, path)`
@@ -126,7 +126,7 @@ it('acknowledges nothing after a flush that failed, and starts again from what i
   expect(await rowsFound(found('all'))).toBe(5)
 })
 
-it('control: a disk that flushes nothing loses acknowledged rows', async () => {
+it('control › a disk that flushes nothing loses acknowledged rows', async () => {
   await use(join(disk.folder, 'data'), unflushed(), sql => write(sql, 1, 5))
   settle(disk)
   await use(join(disk.folder, 'data'), unflushed(), async sql => {

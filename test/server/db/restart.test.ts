@@ -11,7 +11,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A thread that notes its start, and does as it is told. */
+/** A worker that records each start and runs a script. */
 function worker(script: string): URL {
   const file = join(folder, 'worker.mjs')
   const note = `import { appendFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ function worker(script: string): URL {
 
 const starts = () => readFileSync(join(folder, 'starts'), 'utf8').length
 
-it('starts the database again when its thread ends by itself, until it is closed', async () => {
+it('startEmbedded › restarts the database when its thread ends by itself, until it is closed', async () => {
   const workerFile = worker(`parentPort.postMessage('ready'); setTimeout(() => process.exit(1), 20)`)
   const database = await startEmbedded(folder, { workerFile })
   await vi.waitFor(() => expect(starts()).toBeGreaterThan(3), { timeout: 5000 })
@@ -34,7 +34,7 @@ it('starts the database again when its thread ends by itself, until it is closed
   expect(starts()).toBe(atClose)
 })
 
-it('says why a database cannot be opened, and gives the folder back', async () => {
+it('startEmbedded › reports why a database cannot be opened, and unlocks the folder', async () => {
   const workerFile = worker(`throw new Error('the disk is full')`)
   const onWait = vi.fn()
   await expect(startEmbedded(folder, { workerFile, onWait })).rejects.toThrow(
@@ -68,7 +68,7 @@ const damages = [
 ]
 
 it.each(damages)(
-  'says which file is wrong, and what to do, with $what',
+  'startEmbedded › names the damaged file and a remedy, with $what',
   async ({ damage, message, hint }) => {
     const database = await startEmbedded(folder, { workerFile: built })
     await database.close()
@@ -81,7 +81,7 @@ it.each(damages)(
   },
 )
 
-it('opens a database with an empty postmaster.pid, and leaves that of a running one alone', async () => {
+it('startEmbedded › opens a database with an empty postmaster.pid, and keeps that of a running one', async () => {
   const pid = join(folder, 'postgresql/postmaster.pid')
   await (await startEmbedded(folder, { workerFile: built })).close()
   writeFileSync(pid, '')
@@ -93,7 +93,7 @@ it('opens a database with an empty postmaster.pid, and leaves that of a running 
   await database.close()
 })
 
-it('refuses a folder whose path is too long for a Unix socket', async () => {
+it('startEmbedded › rejects a folder whose path is too long for a Unix socket', async () => {
   const long = join(folder, 'x'.repeat(100))
   await expect(startEmbedded(long, { workerFile: worker('') })).rejects.toThrow(/too long for a Unix socket/)
 })

@@ -3,7 +3,7 @@ import { useDatabase } from '../../support/database.ts'
 
 const database = useDatabase()
 
-/** What belongs to no account, or is what an account is looked for by: whole on every node of a cluster. */
+/** Tables without an account, or by which an account is found: copied to every node of a cluster. */
 const shared = ['logins', 'migrations', 'secrets', 'signing_keys']
 
 it('schema › every key of a tenant’s table begins with account_id, so that Citus finds its rows in one shard', async () => {

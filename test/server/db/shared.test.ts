@@ -20,7 +20,7 @@ const client = () => {
   return sql
 }
 
-describe('the embedded database with many clients', () => {
+describe('SharedPGlite', () => {
   beforeAll(async () => {
     const db = new SharedPGlite({ loadDataDir: await openAsBlob(inject('embeddedTemplate')) })
     await db.waitReady
@@ -39,7 +39,7 @@ describe('the embedded database with many clients', () => {
     clients = []
   })
 
-  it('gives each client its own rows, when messages are longer than a read', async () => {
+  it('returns its own rows to each client when messages are longer than a read', async () => {
     const sizes = [10, 70_000, 200_000, 1_000_000]
     await Promise.all(
       Array.from({ length: 12 }, async (_, number) => {
@@ -57,7 +57,7 @@ describe('the embedded database with many clients', () => {
     )
   })
 
-  it('gives each client its own rows in transactions, which none of the others sees before they end', async () => {
+  it('returns its own rows to each client in a transaction, which others see only when it has ended', async () => {
     const setup = client()
     await setup`create table marks (client int, step int)`
     await Promise.all(
@@ -76,7 +76,7 @@ describe('the embedded database with many clients', () => {
     await setup`drop table marks`
   })
 
-  it('keeps a client’s portal for it while it pauses between Bind and Execute', async () => {
+  it('keeps the portal of a client that pauses between Bind and Execute', async () => {
     const sql = client()
     await sql`select 1`
     raw.send(wire.parse("select 'mine' as whose"), wire.bind)
@@ -88,7 +88,7 @@ describe('the embedded database with many clients', () => {
     expect(await other).toEqual([{ whose: 'theirs' }])
   })
 
-  it('keeps a sequence together, however slowly it comes, between many others', async () => {
+  it('keeps a slow sequence of messages together between those of other clients', async () => {
     let going = true
     const busy = Array.from({ length: 4 }, async (_, number) => {
       const sql = client()
@@ -128,7 +128,7 @@ describe('the embedded database with many clients', () => {
     ['after an error and Terminate', [...failing, wire.terminate]],
     ['in a transaction and Terminate', [wire.query('begin; create table ghost ()'), wire.terminate]],
     ['after a function call', [wire.message('F', [0, 0, 0, 1, 0, 0, 0, 0, 0, 0])]],
-  ])('works on for the others when a client dies %s', async (_name, messages) => {
+  ])('serves the other clients when one disconnects %s', async (_name, messages) => {
     for (const pause of [0, 30]) {
       await client()`drop table if exists ghost`
       const dying = await wire.RawClient.open(path)
@@ -143,7 +143,7 @@ describe('the embedded database with many clients', () => {
     }
   })
 
-  it('lets the others in after an error and after a function call, while that client stays', async () => {
+  it('serves the other clients after an error and after a function call of a client that stays', async () => {
     raw.send(...failing, wire.sync)
     expect(await raw.ready()).toContain('nowhere')
     expect(await within(client()`select 1 as one`)).toEqual([{ one: 1 }])
@@ -152,7 +152,7 @@ describe('the embedded database with many clients', () => {
     expect(await within(client()`select 2 as two`)).toEqual([{ two: 2 }])
   })
 
-  it('does not let one client’s error swallow another’s messages', async () => {
+  it('answers a client whose messages arrive during the failed sequence of another', async () => {
     const sql = client()
     await sql`select 1`
     raw.send(...failing)
@@ -163,7 +163,7 @@ describe('the embedded database with many clients', () => {
     expect(await within(other)).toEqual([{ word: 'heard' }])
   })
 
-  it('answers every query among many that fail', async () => {
+  it('answers every query while others fail', async () => {
     const results = await Promise.allSettled(
       Array.from({ length: 8 }, (_, number) => {
         const sql = client()
@@ -179,7 +179,7 @@ describe('the embedded database with many clients', () => {
     expect(results.map(({ status }) => status)).toEqual(Array(8).fill('fulfilled'))
   })
 
-  it('is migrated by several clients at once without harm', async () => {
+  it('is migrated once by several clients at the same time', async () => {
     await Promise.all(Array.from({ length: 4 }, () => migrate(client())))
     const files = readdirSync(new URL('../../../server/db/migrations/', import.meta.url))
     const applied = await client()<{ name: string }[]>`select name from migrations order by name`
@@ -187,7 +187,7 @@ describe('the embedded database with many clients', () => {
   })
 })
 
-/** What a query resolves to; a query that is never answered fails here and not at the end of the test's time. */
+/** Fails a query that is not answered in time, before the test itself times out. */
 function within<T>(work: PromiseLike<T>, milliseconds = 3000): Promise<T> {
   const late = delay(milliseconds, undefined, { ref: false }).then(() => {
     throw new Error('no answer came')

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** A message of PostgreSQL's protocol: its type, and its length before the body. */
+/** Encodes a message of PostgreSQL's protocol: type, length and body. */
 export function message(type: string, ...parts: (string | Buffer | number[])[]): Buffer {
   const body = Buffer.concat(parts.map(part => Buffer.from(part as string)))
   const length = Buffer.alloc(4)
@@ -10,7 +10,7 @@ export function message(type: string, ...parts: (string | Buffer | number[])[]):
   return Buffer.concat([Buffer.from(type), length, body])
 }
 
-/** A statement without parameters in the extended protocol, message by message; unnamed, as every client has one. */
+/** Messages of the extended protocol, with the unnamed statement and portal. */
 export const parse = (sql: string) => message('P', `\0${sql}\0`, [0, 0])
 export const bind = message('B', '\0\0', [0, 0, 0, 0, 0, 0])
 export const describe = message('D', 'P\0')
@@ -20,7 +20,7 @@ export const sync = message('S')
 export const terminate = message('X')
 export const query = (sql: string) => message('Q', `${sql}\0`)
 
-/** A client that sends what it is told, when it is told. */
+/** A client that sends raw messages. */
 export class RawClient {
   readonly #socket: Socket
   #received = ''
@@ -32,7 +32,7 @@ export class RawClient {
     })
   }
 
-  /** Connects, and waits until the server is ready. */
+  /** Connects and waits for ReadyForQuery. */
   static async open(path: string): Promise<RawClient> {
     const socket = connect(path)
     await once(socket, 'connect')
@@ -46,7 +46,7 @@ export class RawClient {
     this.#socket.write(Buffer.concat(messages))
   }
 
-  /** Sends each message alone, so that the server reads them apart. */
+  /** Sends each message in its own packet. */
   async sendSlowly(...messages: Buffer[]): Promise<void> {
     for (const one of messages) {
       this.send(one)
@@ -54,7 +54,7 @@ export class RawClient {
     }
   }
 
-  /** What came until ReadyForQuery, once it has. */
+  /** Resolves to what was received before ReadyForQuery. */
   async ready(milliseconds = 5000): Promise<string> {
     const readyForQuery = 'Z\0\0\0\x05'
     for (const deadline = Date.now() + milliseconds; ; await delay(2)) {
@@ -68,7 +68,7 @@ export class RawClient {
     }
   }
 
-  /** Goes away without a word. */
+  /** Disconnects without Terminate. */
   die(): void {
     this.#socket.destroy()
   }
