@@ -1,23 +1,26 @@
 import type { Sql } from 'postgres'
 import type { Checkpoint } from '../../src/contract/documents/checkpoint.ts'
-import type { MerkleTree } from '../../src/evidence/merkle.ts'
+import { MerkleTree } from '../../src/evidence/merkle.ts'
+import { readCheckpoint } from '../../src/evidence/signed.ts'
 import { dbErrorKind } from '../db/errors.ts'
-import { advice, remember, treeBefore } from './before.ts'
 import {
   type CheckpointRow,
-  findAccountWithNews,
   findLastCheckpoint,
+  findNextUnloggedAccount,
+  findRoot,
   insertCheckpoint,
-  listNewEntries,
-  type NewEntry,
+  type LogEntry,
+  listUnloggedEntries,
 } from './queries.ts'
-import type { Signer } from './signer.ts'
+import { readKeys, type Signer } from './signer.ts'
 
-/** Entries that the log takes in one statement, which then ends with a checkpoint. */
-const batch = 2000
+/** Entries that one statement appends to a log, with a checkpoint. */
+const entriesPerCheckpoint = 2000
+
+const hint = 'see consentctl admin verify'
 
 export interface Covered {
-  /** How many entries were taken. */
+  /** Entries appended. */
   readonly entries: number
   readonly checkpoints: number
 }
@@ -29,71 +32,113 @@ export interface Log {
 }
 
 /**
- * Takes all new entries into their accounts' logs, and signs what they have become. It may be stopped at any moment, and
- * run on several nodes at once: what one does not do another does, or the same one the next time. Null where nothing is
- * new; an account whose log cannot go on is told in an Error when the others are done.
+ * Appends all new entries to the logs of their accounts, and signs checkpoints. It can be stopped at any time, and run on
+ * several nodes at once: what one leaves, another or the next run does. Returns null if nothing is new.
+ *
+ * @throws Error that names an account whose log cannot be continued, after the others are done
  */
 export async function coverAll(log: Log): Promise<Covered | null> {
-  let [entries, checkpoints] = [0, 0]
+  let entries = 0
+  let checkpoints = 0
   const failures: Error[] = []
-  let account = await findAccountWithNews(log.sql, null)
+  let account = await findNextUnloggedAccount(log.sql, null)
   while (account !== undefined && !log.signal?.aborted) {
     try {
-      for await (const taken of coverAccount(log, account)) {
-        entries += taken
+      for await (const appended of coverAccount(log, account)) {
+        entries += appended
         checkpoints += 1
       }
     } catch (error) {
       if (['lost', 'unavailable'].includes(dbErrorKind(error) ?? '')) throw error
       failures.push(new Error(`the log of the account ${account}: ${(error as Error).message}`))
     }
-    account = await findAccountWithNews(log.sql, account)
+    account = await findNextUnloggedAccount(log.sql, account)
   }
   if (failures[0]) throw failures[0]
   return entries > 0 ? { entries, checkpoints } : null
 }
 
-/** Takes the new entries of one account, and yields how many after each batch. */
+/** Appends the new entries of one account, and yields the number of each batch. */
 export async function* coverAccount(log: Log, accountId: string): AsyncGenerator<number> {
-  let after: NewEntry | undefined
+  let after: LogEntry | undefined
   while (!log.signal?.aborted) {
     const last = await findLastCheckpoint(log.sql, accountId)
-    const entries = await listNewEntries(log.sql, accountId, after, batch)
+    const entries = await listUnloggedEntries(log.sql, accountId, after, entriesPerCheckpoint)
     if (entries.length === 0) return
-    const tree = await treeBefore(log.sql, log.signer, accountId, last)
+    const tree = await openTree(log.sql, log.signer, accountId, last)
     for (const { hash } of entries) tree.append(hash)
     try {
-      await insertCheckpoint(log.sql, signed(log.signer, accountId, tree, last), entries)
+      await insertCheckpoint(log.sql, newCheckpoint(log.signer, accountId, tree, last), entries)
     } catch (error) {
       if (!['conflict', 'aborted'].includes(dbErrorKind(error) ?? '')) throw error
       const present = await findLastCheckpoint(log.sql, accountId)
-      if (present?.tree_size !== last?.tree_size || dbErrorKind(error) === 'aborted') return // another node is at it
-      throw new Error(`it has places behind its last checkpoint; ${advice}`)
+      const isElsewhere = present?.tree_size !== last?.tree_size || dbErrorKind(error) === 'aborted'
+      if (isElsewhere) return // another node is appending
+      throw new Error(`there are leaves after its last checkpoint; ${hint}`)
     }
     remember(log.signer, accountId, tree)
     yield entries.length
-    if (entries.length < batch) return
+    if (entries.length < entriesPerCheckpoint) return
     after = entries.at(-1)
   }
 }
 
-function signed(
+interface Root {
+  readonly size: number
+  readonly root: Buffer
+}
+
+/** Last root of each account that this process signed. */
+const signedRoots = new WeakMap<Signer, Map<string, Root>>()
+
+function remember(signer: Signer, accountId: string, { size, root }: Root): void {
+  const roots = signedRoots.get(signer) ?? new Map<string, Root>()
+  signedRoots.set(signer, roots.set(accountId, { size, root }))
+}
+
+/**
+ * Opens the tree to append to.
+ *
+ * @throws Error if the last checkpoint was changed, or if the log no longer has what this process signed: signing on would
+ *   vouch for the change
+ */
+async function openTree(
+  sql: Sql,
+  signer: Signer,
+  accountId: string,
+  last: CheckpointRow | undefined,
+): Promise<MerkleTree> {
+  const own = signedRoots.get(signer)?.get(accountId)
+  if (own && !(await findRoot(sql, accountId, own.size))?.equals(own.root))
+    throw new Error(`the checkpoint of ${own.size} leaves, which this node has signed, is gone; ${hint}`)
+  if (!last) return new MerkleTree()
+  const tree = new MerkleTree(last.tree_size, last.frontier)
+  const { checkpoint, isSignedBy } = readCheckpoint(last.document)
+  const { account_id, tree_size, root_hash, key_id } = checkpoint
+  const isSame =
+    account_id === accountId && tree_size === tree.size && root_hash === tree.root.toString('hex')
+  const key = key_id === signer.keyId ? signer.publicKey : (await readKeys(sql)).keys.get(key_id)
+  if (!isSame || !key || !isSignedBy(key)) throw new Error(`its last checkpoint was changed; ${hint}`)
+  return tree
+}
+
+function newCheckpoint(
   signer: Signer,
   accountId: string,
   tree: MerkleTree,
   last: CheckpointRow | undefined,
 ): CheckpointRow {
-  const [at, root] = [new Date(), tree.root]
+  const { size: tree_size, frontier, root } = tree
+  const created_at = new Date()
   const checkpoint: Omit<Checkpoint, 'key_id'> = {
     type: 'checkpoint',
     version: 1,
     account_id: accountId,
-    tree_size: tree.size,
+    tree_size,
     root_hash: root.toString('hex'),
-    created_at: at.toISOString(),
+    created_at: created_at.toISOString(),
   }
   const document = signer.sign(checkpoint)
-  const { size: tree_size, frontier } = tree
   const from_size = last?.tree_size ?? 0
-  return { account_id: accountId, tree_size, from_size, root_hash: root, frontier, document, created_at: at }
+  return { account_id: accountId, tree_size, from_size, root_hash: root, frontier, document, created_at }
 }

@@ -7,28 +7,28 @@ export interface SigningKey {
   readonly at: Date
 }
 
-/** Publishes a key, unless it is already. */
+/** Publishes a key, unless it is published already. */
 export async function insertSigningKey(sql: Sql, { keyId, publicKey, at }: SigningKey): Promise<void> {
   await sql`
     insert into signing_keys (key_id, public_key, created_at) values (${keyId}, ${publicKey}, ${at})
     on conflict (key_id) do nothing`
 }
 
-/** Every key that was ever published, from the newest on; before them the one with the id that is named. */
+/** Returns all keys that were ever published, newest first; the one with the id `first` before them. */
 export function listSigningKeys(sql: Sql, first = ''): Promise<SigningKey[]> {
   return sql<SigningKey[]>`
     select key_id as "keyId", public_key as "publicKey", created_at as "at" from signing_keys
     order by key_id <> ${first}, created_at desc, key_id`
 }
 
-/** Whether keys are published, and none of them is one that the database keeps. */
+/** Returns true if keys are published, and the database keeps the private half of none of them. */
 export async function isKeyElsewhere(sql: Sql): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`
     select exists (select from signing_keys) and not exists (select from secrets where name = 'signing') as found`
   return row?.found === true
 }
 
-export interface NewEntry {
+export interface LogEntry {
   readonly consent_id: string
   readonly version: number
   readonly hash: Buffer
@@ -37,18 +37,18 @@ export interface NewEntry {
 export interface CheckpointRow {
   readonly account_id: string
   readonly tree_size: number
-  /** The tree size of the one before; 0 for the first. */
+  /** Tree size of the previous checkpoint; 0 for the first. */
   readonly from_size: number
   readonly root_hash: Buffer
-  /** The roots of the largest full subtrees. */
+  /** Roots of the largest full subtrees. */
   readonly frontier: Buffer
-  /** As it was signed. */
+  /** The signed text. */
   readonly document: string
   readonly created_at: Date
 }
 
-/** The next account with entries that the log has not taken yet; undefined behind the last one. */
-export async function findAccountWithNews(sql: Sql, after: string | null): Promise<string | undefined> {
+/** Returns the next account with entries that are not in its log yet. */
+export async function findNextUnloggedAccount(sql: Sql, after: string | null): Promise<string | undefined> {
   const [row] = await sql<{ account_id: string }[]>`
     select account_id from log_entries
     where leaf_index is null ${after === null ? sql`` : sql`and account_id > ${after}`}
@@ -63,21 +63,21 @@ export async function findLastCheckpoint(sql: Sql, accountId: string): Promise<C
   return row
 }
 
-/** The root of the checkpoint of so many leaves. */
+/** Returns the root of the checkpoint of `size` leaves. */
 export async function findRoot(sql: Sql, accountId: string, size: number): Promise<Buffer | undefined> {
   const [row] = await sql<{ root_hash: Buffer }[]>`
     select root_hash from checkpoints where account_id = ${accountId} and tree_size = ${size}`
   return row?.root_hash
 }
 
-/** Entries that the log has not taken yet, in the order in which it takes them. */
-export function listNewEntries(
+/** Returns entries that are not in the log yet, in the order in which they are appended. */
+export function listUnloggedEntries(
   sql: Sql,
   accountId: string,
-  after: NewEntry | undefined,
+  after: LogEntry | undefined,
   limit: number,
-): Promise<NewEntry[]> {
-  return sql<NewEntry[]>`
+): Promise<LogEntry[]> {
+  return sql<LogEntry[]>`
     select consent_id, version, hash from log_entries
     where account_id = ${accountId} and leaf_index is null
       ${after ? sql`and (consent_id, version) > (${after.consent_id}::uuid, ${after.version}::integer)` : sql``}
@@ -85,22 +85,22 @@ export function listNewEntries(
 }
 
 /**
- * Gives the entries their places in the log, and writes the checkpoint that they end with, in one statement: no leaf is
- * ever without one. Where another node has gone on from the same checkpoint all of it is refused (23505).
+ * Appends the entries to the log and inserts the checkpoint, in one statement, so that no leaf is ever without a checkpoint.
+ * Fails with 23505 if another node has continued the same checkpoint.
  */
 export async function insertCheckpoint(
   sql: Sql,
   { account_id, tree_size, from_size, root_hash, frontier, document, created_at }: CheckpointRow,
-  entries: readonly NewEntry[],
+  entries: readonly LogEntry[],
 ): Promise<void> {
-  const places = entries.map(({ consent_id, version }, index) => [consent_id, version, from_size + index])
+  const leaves = entries.map(({ consent_id, version }, index) => [consent_id, version, from_size + index])
   await sql`
-    with new as (
-      select (place->>0)::uuid as consent_id, (place->>1)::integer as version, (place->>2)::bigint as leaf_index
-      from jsonb_array_elements(${sql.json(places as JSONValue)}::jsonb) as place
-    ), taken as (
-      update log_entries l set leaf_index = new.leaf_index from new
-      where l.account_id = ${account_id} and l.consent_id = new.consent_id and l.version = new.version
+    with leaves as (
+      select (leaf->>0)::uuid as consent_id, (leaf->>1)::integer as version, (leaf->>2)::bigint as leaf_index
+      from jsonb_array_elements(${sql.json(leaves as JSONValue)}::jsonb) as leaf
+    ), appended as (
+      update log_entries l set leaf_index = leaves.leaf_index from leaves
+      where l.account_id = ${account_id} and l.consent_id = leaves.consent_id and l.version = leaves.version
         and l.leaf_index is null
     )
     insert into checkpoints (account_id, tree_size, from_size, root_hash, frontier, document, created_at)

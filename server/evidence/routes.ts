@@ -6,21 +6,20 @@ import { route } from '../http/route.ts'
 import { listSigningKeys, type SigningKey } from './queries.ts'
 import { publishedKey, type Signer } from './signer.ts'
 
-/** The keys that documents of this service are verified with, for anyone. */
 export function signingKeyRoutes(
   app: FastifyInstance,
   { sql, signer }: { readonly sql: Sql; readonly signer: Signer },
 ): void {
-  let looking: Promise<SigningKey[]> | undefined // one for all who ask at the same time, for they may be many
+  let lookup: Promise<SigningKey[]> | undefined // shared by concurrent requests, because the route is public
   route(app, signingKeys.list, async () => {
-    looking ??= listSigningKeys(sql, signer.keyId).finally(() => {
-      looking = undefined
+    lookup ??= listSigningKeys(sql, signer.keyId).finally(() => {
+      lookup = undefined
     })
-    return { keys: (await looking).flatMap(toJwk) }
+    return { keys: (await lookup).flatMap(toJwk) }
   })
 }
 
-/** None for a row that is no key: the others must still be had. */
+/** Returns none for a row that is not a key, because the others must still be served. */
 function toJwk(row: SigningKey) {
   const key = publishedKey(row)
   if (!key) return []

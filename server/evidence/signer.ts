@@ -6,18 +6,19 @@ import { type SignedFields, signDocument } from '../../src/evidence/signed.ts'
 import { sharedSecret } from '../db/secrets.ts'
 import { insertSigningKey, isKeyElsewhere, listSigningKeys, type SigningKey } from './queries.ts'
 
-/** What the service signs its documents with; the same key on every node. */
+/** Signs the documents of the service, with the same key on every node. */
 export interface Signer {
   /** The key's thumbprint (RFC 7638). */
   readonly keyId: string
   readonly publicKey: KeyObject
-  /** The text of a signed document. */
+  /** Returns the text of the signed document. */
   sign(document: Omit<SignedFields, 'key_id'> & object): string
 }
 
 /**
- * The operator's own key, else one that the database keeps; its public half is published from now on. Throws an
- * OperatorError where others were signed with and the database has never kept one: a key that was forgotten is not replaced.
+ * Opens the operator's own key, or else one that the database keeps, and publishes it.
+ *
+ * @throws OperatorError if keys are published and the database keeps none: a key that was forgotten is not replaced
  */
 export async function openSigner(sql: Sql, ownKey: KeyObject | null): Promise<Signer> {
   if (!ownKey && (await isKeyElsewhere(sql))) {
@@ -41,16 +42,16 @@ export function signerOf(key: KeyObject): Signer {
   }
 }
 
-/** Keys by their thumbprints. */
+/** Public keys by their thumbprints. */
 export type Keys = ReadonlyMap<string, KeyObject>
 
 interface Published {
   readonly keys: Keys
-  /** The names of rows that are no key, or another one. */
+  /** Ids of rows that hold no key, or another one. */
   readonly unreadable: readonly string[]
 }
 
-/** The keys that the service publishes. */
+/** Returns the keys that the service publishes. */
 export async function readKeys(sql: Sql): Promise<Published> {
   const keys = new Map<string, KeyObject>()
   const unreadable: string[] = []
@@ -62,7 +63,7 @@ export async function readKeys(sql: Sql): Promise<Published> {
   return { keys, unreadable }
 }
 
-/** The key of a row; null where that has none, or another one than its name says. */
+/** Returns null if the row holds no key, or another one than its id says. */
 export function publishedKey({ keyId, publicKey }: SigningKey): KeyObject | null {
   if (publicKey?.length !== 32) return null
   const key = publicKeyOf(publicKey)

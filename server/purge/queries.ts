@@ -11,7 +11,7 @@ export interface DueRow extends Pick<ChainRow, 'id' | 'version'> {
 }
 
 export interface PurgeLink extends BatchLink {
-  /** Of what is left of the record. */
+  /** Hash of the fields that the purge leaves. */
   readonly recordHash: Buffer
   readonly createdAt: Date
 }
@@ -20,7 +20,7 @@ function isDue(sql: Sql, before: Date) {
   return sql`deleted_at is not null and purged_at is null and deleted_at <= ${before}`
 }
 
-/** The next accounts, in order, that have records to purge: a question to every shard. */
+/** Returns the next accounts, in order, that have records to purge. Asks every shard. */
 export async function findDueAccounts(
   sql: Sql,
   before: Date,
@@ -34,7 +34,7 @@ export async function findDueAccounts(
   return rows.map(row => row.account_id)
 }
 
-/** How many records an account has to purge. */
+/** Counts the records that an account has to purge. */
 export async function countDue(sql: Sql, accountId: string, before: Date): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
     select count(*)::integer as count from consents where account_id = ${accountId} and ${isDue(sql, before)}`
@@ -56,10 +56,9 @@ export function findDue(
 }
 
 /**
- * Takes the personal data from records and from their first `reach` audit entries, and writes the entry that says so; one
- * statement. The keys that made the records lose the hashes of their bodies, which are of that data, and stay: a retry must
- * not make the record anew. Resolves to the number of those that were written; the others have changed meanwhile, or
- * somebody is at them.
+ * Removes the personal data of records and of their first `reach` audit entries, and writes the audit entry of the purge. The
+ * idempotency keys that created the records stay, because a retry must not create the record again, but lose the hashes of
+ * their bodies. Returns the number of records; the others were changed meanwhile, or another transaction is writing them.
  */
 export async function purgeRecords(
   sql: Sql,
@@ -122,65 +121,58 @@ export async function stripMore(
   return row?.count ?? 0
 }
 
-/** A site that keeps no record longer than so many days after its last change. */
+/** A site that keeps records for a limited time after their last change. */
 export interface RetentionSite {
   account_id: string
   id: string
   retention_days: number
 }
 
-/** Where a walk over the sites of all accounts is. */
-type SitePlace = Pick<RetentionSite, 'account_id' | 'id'>
+type SiteKey = Pick<RetentionSite, 'account_id' | 'id'>
 
-/** The next sites, in order, that keep records for a limited time: a question to every shard. */
-export function findSites(sql: Sql, after: SitePlace, limit: number): Promise<RetentionSite[]> {
+/** Returns the next sites, in order, that keep records for a limited time. Asks every shard. */
+export function listRetentionSites(sql: Sql, after: SiteKey, limit: number): Promise<RetentionSite[]> {
   return sql<RetentionSite[]>`
     select account_id, id, retention_days from sites
     where retention_days is not null and (account_id, id) > (${after.account_id}, ${after.id})
     order by account_id, id limit ${limit}`
 }
 
-/**
- * When the records of the site `s` that were not changed since are kept no longer, by whichever clock is behind; null where
- * it keeps all of them.
- */
-function bound(sql: Sql) {
+/** Instant before which a record of the site `s` must have changed to be expired, by whichever clock is behind; null for never. */
+function expiry(sql: Sql) {
   return sql`least(now(), ${new Date()}::timestamptz) - s.retention_days * interval '24 hours'`
 }
 
-/**
- * The next live records of a site with ids up to `last`, and whether it keeps them no longer; none where it keeps all of
- * them by now.
- */
-export function walkLive(
+/** Returns the next live records of a site with ids up to `last`, none if the site has no retention any more. */
+export function listLive(
   sql: Sql,
-  { account_id, id }: SitePlace,
+  { account_id, id }: SiteKey,
   { after, last }: { readonly after: string; readonly last: string },
   limit: number,
 ): Promise<{ id: string; is_expired: boolean }[]> {
-  // Accepted and other records are apart in the index; each run is read in its order, and both are merged.
+  // The index has accepted and other records separately: each run is read in its order, and both are merged.
   const run = (answer: Fragment) => sql`(
     select id, updated_at from consents
     where account_id = ${account_id} and site_id = ${id} and ${answer} and deleted_at is null
       and id > ${after} and id <= ${last}
     order by id limit ${limit})`
   return sql<{ id: string; is_expired: boolean }[]>`
-    select c.id, c.updated_at <= ${bound(sql)} as is_expired
+    select c.id, c.updated_at <= ${expiry(sql)} as is_expired
     from (${run(sql`accepted`)} union all ${run(sql`not accepted`)}) c
     join sites s on s.account_id = ${account_id} and s.id = ${id}
     where s.retention_days is not null
     order by c.id limit ${limit}`
 }
 
-/** Those of them that nobody has changed since, and that their site still does not keep. */
+/** Returns those of the records that are still live and expired. */
 export function findExpired(
   sql: Sql,
-  { account_id, id }: SitePlace,
+  { account_id, id }: SiteKey,
   ids: readonly string[],
 ): Promise<StateRow[]> {
   return sql<StateRow[]>`
     select c.id, c.version, c.chain_head, c.updated_at, c.accepted, c.preferences, c.policy_version
     from consents c join sites s on s.account_id = c.account_id and s.id = c.site_id
     where c.account_id = ${account_id} and c.id = any (${toArrayLiteral(ids)}::uuid[]) and c.site_id = ${id}
-      and c.deleted_at is null and c.updated_at <= ${bound(sql)}`
+      and c.deleted_at is null and c.updated_at <= ${expiry(sql)}`
 }

@@ -4,14 +4,14 @@ import { type ChainEntry, hashHistory, hashRecord, newSalt, system } from '../..
 import type { Job } from '../background-jobs.ts'
 import type { Config } from '../config.ts'
 import { nextLink } from '../consents/service.ts'
+import { bisect } from '../db/bisect.ts'
 import { dbErrorCode } from '../db/errors.ts'
 import type { StoredRecord } from '../verify/queries.ts'
 import { inspectRecords, maxEntriesPerPurge } from '../verify/records.ts'
-import { day, noId, type Pace, rest } from './pace.ts'
-import { Failures, piecewise } from './piecewise.ts'
+import { dayMs, Failures, noId, type Pace, pauseAfter } from './batches.ts'
 import type { DueRow, PurgeLink } from './queries.ts'
 import * as queries from './queries.ts'
-import { countExpired, expire } from './retention.ts'
+import { countExpired, deleteExpired } from './retention.ts'
 
 interface Batch {
   readonly purged: number
@@ -61,7 +61,7 @@ async function purgeLong(sql: Sql, accountId: string, long: VerifiedRecord, pace
   for (let count = maxEntriesPerPurge; count === maxEntriesPerPurge && !pace.signal.aborted; ) {
     const start = performance.now()
     count = await queries.stripMore(sql, accountId, purge, maxEntriesPerPurge)
-    await rest(pace, start)
+    await pauseAfter(start, pace)
   }
   return purged
 }
@@ -95,27 +95,24 @@ function purgeLink({ record, entries }: VerifiedRecord): PurgeLink {
   }
 }
 
-const minute = 60_000
+const minuteMs = 60_000
 
-/** How far the clocks of a node and of its database may be apart, in milliseconds. */
-const tolerance = 5 * minute
+/** Largest difference between the clocks of a node and of its database. */
+const clockToleranceMs = 5 * minuteMs
 
-/**
- * Throws an OperatorError where this node's clock and the database's are far apart: by the wrong one of them, what is to be
- * kept would go for good.
- */
-export async function checkClock(sql: Sql): Promise<void> {
+/** @throws OperatorError if the clocks differ too much: by a wrong one, records would be purged too early */
+async function checkClock(sql: Sql): Promise<void> {
   const [row] = await sql<{ now: Date }[]>`select now() as now`
-  const apart = Math.abs(Date.now() - (row?.now.getTime() ?? 0))
-  if (apart <= tolerance) return
-  const minutes = Math.round(apart / minute)
+  const difference = Math.abs(Date.now() - (row?.now.getTime() ?? 0))
+  if (difference <= clockToleranceMs) return
+  const minutes = Math.round(difference / minuteMs)
   throw new OperatorError(`the clocks of this machine and of the database are ${minutes} minutes apart`, {
     hint: 'set them right: by a wrong clock, records would be deleted and purged too early',
   })
 }
 
-const accountsAtOnce = 100
-const recordsAtOnce = 200
+const accountsPerPage = 100
+const recordsPerPage = 200
 
 /** Failed records of an account after which the rest of it waits for the next run. */
 const maxFailures = 1000
@@ -127,17 +124,19 @@ export interface PurgeOptions extends Pace {
   readonly onUnverified: (finding: DatabaseFinding) => Promise<void> | void
 }
 
-/** Also what another node's clock, which is ahead, has deleted. */
+/** Includes what another node, whose clock is ahead, has deleted. */
 const endOfTime = new Date('9999-12-31T00:00:00Z')
 
-/** By when a record must have been deleted to be purged after so many days; after none, whatever is deleted is. */
+/** Returns the instant by which a record must have been deleted to be purged after so many days; 0 purges all that is deleted. */
 export function purgeBefore(days: number): Date {
-  return days === 0 ? endOfTime : new Date(Date.now() - days * day)
+  return days === 0 ? endOfTime : new Date(Date.now() - days * dayMs)
 }
 
 /**
- * What a purge would do, account by account. Where it takes whatever is deleted, those that it deletes itself count as
- * purged too. Throws an OperatorError where the clock is not to be trusted, as the purge does.
+ * Counts what `purge` would do, by account. If it purges all that is deleted, the records that it would delete itself count as
+ * purged too.
+ *
+ * @throws OperatorError if the clock is wrong
  */
 export async function countPurge(sql: Sql, before: Date, signal: AbortSignal): Promise<AccountPurge[]> {
   await checkClock(sql)
@@ -156,16 +155,17 @@ export async function countPurge(sql: Sql, before: Date, signal: AbortSignal): P
 }
 
 /**
- * Deletes what sites do not keep any longer, then purges what is due in every account, in batches of one statement each: it
- * can be stopped, or killed, between and inside any two, and several may be at it. Yields what was done account by account.
- * A record for which that fails is passed over, and told in an OperatorError when all else is done. One whose history does not
- * verify is left as it is, and `onUnverified` is told.
+ * Deletes expired records, then purges what is due in every account, in batches of one statement each. It can be stopped or
+ * killed at any time, and several can run at once. Yields the counts of each account. A record that it fails for is skipped;
+ * one whose history does not verify is left as it is, and passed to `onUnverified`.
+ *
+ * @throws OperatorError if the clock is wrong, and after everything else is done, if any record failed
  */
 export async function* purge(sql: Sql, options: PurgeOptions): AsyncGenerator<AccountPurge> {
   const { before, signal } = options
   await checkClock(sql)
   const failures = new Failures()
-  const expired = await expire(sql, options, failures)
+  const expired = await deleteExpired(sql, options, failures)
   for await (const account_id of dueAccounts(sql, before)) {
     if (signal.aborted || !before) break
     const purged = await purgeAccount(sql, account_id, before, { ...options, failures })
@@ -174,16 +174,16 @@ export async function* purge(sql: Sql, options: PurgeOptions): AsyncGenerator<Ac
     if (own.expired + own.purged > 0) yield own
   }
   for (const [account_id, count] of expired) yield { account_id, expired: count, purged: 0 }
-  failures.throwAny()
+  failures.throwIfAny()
 }
 
 async function* dueAccounts(sql: Sql, before: Date | null): AsyncGenerator<string> {
   let after = noId
   if (!before) return
   for (;;) {
-    const ids = await queries.findDueAccounts(sql, before, after, accountsAtOnce)
+    const ids = await queries.findDueAccounts(sql, before, after, accountsPerPage)
     yield* ids
-    if (ids.length < accountsAtOnce) return
+    if (ids.length < accountsPerPage) return
     after = ids.at(-1) ?? after
   }
 }
@@ -200,27 +200,27 @@ async function purgeAccount(
 ): Promise<number> {
   let purged = 0
   let failed = 0
-  const onBad = (id: string, error: unknown) => {
-    failures.note(`the record ${id} of the account ${accountId}`, error)
+  const onFailure = (id: string, error: unknown) => {
+    failures.add(`the record ${id} of the account ${accountId}`, error)
     failed += 1
   }
   try {
     for (let after: DueRow | null = null; failed < maxFailures && !pace.signal.aborted; ) {
       const start = performance.now()
       const due: DueRow[] = withinReach(
-        await queries.findDue(sql, accountId, { before, after }, recordsAtOnce),
+        await queries.findDue(sql, accountId, { before, after }, recordsPerPage),
       )
       after = due.at(-1) ?? null
       if (!after) break
-      const batches = await piecewise(due, rows => purgeBatch(sql, accountId, rows, pace), onBad)
+      const batches = await bisect(due, rows => purgeBatch(sql, accountId, rows, pace), onFailure)
       for (const batch of batches) {
         purged += batch.purged
         for (const finding of batch.unverified) await onUnverified(finding)
       }
-      await rest(pace, start)
+      await pauseAfter(start, pace)
     }
   } catch (error) {
-    failures.note(`the account ${accountId}`, error)
+    failures.add(`the account ${accountId}`, error)
   }
   return purged
 }
@@ -251,7 +251,7 @@ export function purgeJob(sql: Sql, { purgeAfterDays: days }: Pick<Config, 'purge
     if (failure) throw failure
     return done.deleted + done.purged > 0 ? done : null
   }
-  return { name: 'purging', every: days === 0 ? minute : 60 * minute, run }
+  return { name: 'purging', every: days === 0 ? minuteMs : 60 * minuteMs, run }
 }
 
 function unverifiedMessage(ids: readonly (string | null)[], purged: number, failure: unknown): string {

@@ -8,9 +8,9 @@ import type { Config } from '../config.ts'
 import { deleteRecords } from '../consents/queries.ts'
 import type { BatchLink, DeletedRow, StateRow } from '../consents/rows.ts'
 import { deletionLinks } from '../consents/service.ts'
+import { bisect } from '../db/bisect.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { newId, readInstant } from '../ids.ts'
-import { piecewise } from '../purge/piecewise.ts'
 import {
   countBySite,
   findDeleted,
@@ -107,7 +107,7 @@ async function deleteSelected(
     const limit = Math.min(batchSize, room())
     const rows = await findLive(sql, caller.accountId, selection, { skip: skipped, limit })
     if (rows.length === 0) break
-    await piecewise(rows, deleteBatch, (id, error) => {
+    await bisect(rows, deleteBatch, (id, error) => {
       skipped.add(id)
       onSkipped(error)
     })

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { findPage } from '../../../server/consents/queries.ts'
 import type { ListFilters } from '../../../server/consents/rows.ts'
 import { firstIdAt, lastIdAt } from '../../../server/ids.ts'
-import { walkLive } from '../../../server/purge/queries.ts'
+import { listLive } from '../../../server/purge/queries.ts'
 import { type Seeded, seed } from '../../bench/seed.ts'
 import { skippedOnCitus, useDatabase } from '../../support/database.ts'
 import { newAccount } from '../../support/service.ts'
@@ -65,7 +65,7 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
     const read = await planning(database.sql, mode, async tx => {
       await tx`update sites set retention_days = 1 where account_id = ${accountId}`
       const place = { after: firstIdAt(0), last: lastIdAt(Date.now()) }
-      return rowsRead(tx, walkLive(tx, { account_id: accountId, id: seeded.site }, place, limit))
+      return rowsRead(tx, listLive(tx, { account_id: accountId, id: seeded.site }, place, limit))
     })
     expect(read).toBeLessThan(most)
   })

@@ -1,0 +1,43 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { OperatorError } from '../../src/contract/index.ts'
+import { dbErrorCode, dbErrorKind } from '../db/errors.ts'
+
+export const dayMs = 24 * 60 * 60 * 1000
+
+/** Sorts before every id. */
+export const noId = '00000000-0000-0000-0000-000000000000'
+
+export interface Pace {
+  /** Stops the work after the current batch. */
+  readonly signal: AbortSignal
+  /** Pauses after each batch for as long as it took, to leave the database to others. */
+  readonly isModest?: boolean
+}
+
+/** Pauses after a batch that began at `start` (`performance.now()`). */
+export async function pauseAfter(start: number, { isModest }: Pace): Promise<void> {
+  if (isModest) await delay(performance.now() - start)
+}
+
+/** Failures of work that continues without them. */
+export class Failures {
+  #first: string | undefined
+  #more = 0
+
+  /** Records that work on `subject` failed. Throws the error if the database is unavailable, because everything else would fail too. */
+  add(subject: string, error: unknown): void {
+    if (['lost', 'unavailable'].includes(dbErrorKind(error) ?? '')) throw error
+    if (this.#first !== undefined) this.#more += 1
+    else this.#first = `${subject}: ${dbErrorCode(error) ?? (error as Error).message}`
+  }
+
+  /** @throws OperatorError that names the first failure and counts the others */
+  throwIfAny(): void {
+    if (this.#first === undefined) return
+    const message = this.#more === 0 ? this.#first : `${this.#first}; and ${this.#more} more`
+    throw new OperatorError(message, {
+      obstacle: 'conflict',
+      hint: 'everything else is done; consentctl admin verify shows what was changed',
+    })
+  }
+}
