@@ -3,20 +3,19 @@ import type { Sql } from 'postgres'
 /** A calendar month of an account. */
 export interface Period {
   readonly accountId: string
-  /** Its first day in UTC, `2026-11-01`. */
+  /** First day in UTC, `2026-11-01`. */
   readonly month: string
 }
 
-/** What a node asks for, and what it says of the lease before. */
 export interface LeaseRequest {
-  /** Units asked for, and how many of them will be spent at once. */
   readonly wanted: number
+  /** Units of `wanted` that are spent immediately. */
   readonly needed: number
   /** Units a month; null is unlimited. */
   readonly limit: number | null
-  /** Until when other nodes should wait for what will come back of it. */
+  /** Until when other nodes should wait for returned units. */
   readonly until: Date
-  /** Units of the lease before that are settled by this. */
+  /** Units of the previous lease that this settles. */
   readonly settled: number
 }
 
@@ -30,23 +29,23 @@ export interface UsageRow {
   held_until: Date | null
 }
 
-/** What part of the units that are left one lease may take in advance: few nodes never come to blows over the rest. */
+/** A lease takes at most this part (1/64) of what is left in advance, so that the nodes do not compete for the last units. */
 const share = 64
 
 /** Above every quota. */
-const endless = Number.MAX_SAFE_INTEGER
+const unlimited = Number.MAX_SAFE_INTEGER
 
 /**
- * Takes a lease: at most the units wanted and a part of what is left, but those needed while there are any. The account's
- * row decides, so that all leases together never pass the limit. A lease of one unit is spent at once, and so never held.
- * Undefined where nothing is left.
+ * Takes a lease of at most the units wanted and a part of what is left, but at least those needed while there are any. The
+ * account's row decides, so all leases together never exceed the limit. A single unit is spent at once, and so never held.
+ * Returns undefined if nothing is left.
  */
 export async function takeLease(
   sql: Sql,
   { accountId, month }: Period,
   { wanted, needed, limit, until, settled }: LeaseRequest,
 ): Promise<{ used: number; granted: number } | undefined> {
-  const most = limit ?? endless
+  const most = limit ?? unlimited
   const first = Math.min(wanted, Math.max(needed, Math.floor(most / share)), most)
   const left = sql`(${most}::bigint - u.used)`
   const granted = sql`least(${wanted}::bigint, greatest(${needed}::bigint, ${left} / ${share}::bigint), ${left})`
@@ -65,7 +64,7 @@ export async function takeLease(
   return row
 }
 
-/** Settles a lease: its units are no longer held, and those that were not spent are free again. */
+/** Settles a lease: its units are no longer held, and the unspent ones are free again. */
 export async function settleLease(
   sql: Sql,
   { accountId, month }: Period,
@@ -76,7 +75,7 @@ export async function settleLease(
     where account_id = ${accountId} and month = ${month}::date`
 }
 
-/** What an account has used of its quota. */
+/** Returns the usage of an account. */
 export async function findUsage(sql: Sql, { accountId, month }: Period): Promise<UsageRow> {
   const [row] = await sql<UsageRow[]>`
     select a.monthly_quota::float8, coalesce(u.used, 0)::float8 as used, coalesce(u.held, 0)::float8 as held, u.held_until

@@ -13,26 +13,26 @@ import { dbErrorKind } from '../db/errors.ts'
 import { coverAccount, type Log } from '../evidence/log.ts'
 import { findLastCheckpoint } from '../evidence/queries.ts'
 import { openSigner } from '../evidence/signer.ts'
-import { accountsOf, verifyAll } from './verify.ts'
+import { listAccounts, verifyAll } from './verify.ts'
 
-/** Verifies a database while its findings are read. */
+/** Verifies a database. The work is done while the findings are read. */
 export function verifyDatabase(
   options: DatabaseOptions,
   { account, kept, signal }: Inspection,
   host: ServerHost,
 ): Verification {
-  const inspected = nothing()
+  const inspected = newCounts()
   async function* findings(): AsyncGenerator<readonly DatabaseFinding[]> {
     const { sql, close } = await openShared(options, host, { mayBeNew: false })
-    const quiet = tellVerified(host, inspected)
+    const stopProgress = reportProgress(host, inspected)
     try {
       const scope = { account, kept: kept.map(readCheckpoint), records: true }
       for await (const found of verifyAll({ sql, signal, inspected }, scope)) {
-        host.onWait?.(null) // the spinner must not stand in what is printed
+        host.onWait?.(null) // clears the spinner before the findings are printed
         yield found
       }
     } finally {
-      quiet()
+      stopProgress()
       await close()
     }
   }
@@ -40,8 +40,8 @@ export function verifyDatabase(
 }
 
 /**
- * Makes checkpoints of what is new, where the log agrees with those that were kept: what does not is not signed. Then all of
- * it must agree with the new ones too.
+ * Makes checkpoints of new entries, if the log agrees with the kept checkpoints: nothing is signed otherwise. Afterwards the log
+ * must agree with the new ones too.
  */
 export async function takeCheckpoints(
   options: DatabaseOptions,
@@ -49,8 +49,8 @@ export async function takeCheckpoints(
   host: ServerHost,
 ): Promise<TakenCheckpoints> {
   const { sql, config, close } = await openShared(options, host, { mayBeNew: false })
-  const inspected = nothing()
-  const quiet = tellVerified(host, inspected)
+  const inspected = newCounts()
+  const stopProgress = reportProgress(host, inspected)
   try {
     const signer = await openSigner(sql, config.signingKey)
     const scope = { account, kept: kept.map(readCheckpoint), records: false }
@@ -58,26 +58,27 @@ export async function takeCheckpoints(
     for await (const found of verifyAll({ sql, signal, inspected }, scope)) before.push(...found)
     if (before.length > 0) return { checkpoints: [], findings: before }
     const { checkpoints, findings } = await coverEach({ sql, signer, signal }, account)
-    for await (const found of verifyAll({ sql, signal, inspected: nothing() }, scope)) findings.push(...found)
+    for await (const found of verifyAll({ sql, signal, inspected: newCounts() }, scope))
+      findings.push(...found)
     return { checkpoints, findings }
   } finally {
-    quiet()
+    stopProgress()
     await close()
   }
 }
 
-/** Takes what is new into the log of each account; the last checkpoints, and the accounts whose logs cannot go on. */
+/** Covers each account. Returns the last checkpoints, and a finding for each log that cannot be continued. */
 async function coverEach(log: Log & { readonly signal: AbortSignal }, only: string | undefined) {
   const { sql, signal } = log
   const findings: DatabaseFinding[] = []
   const checkpoints: string[] = []
-  for await (const accountId of accountsOf(sql, only)) {
+  for await (const accountId of listAccounts(sql, only)) {
     signal.throwIfAborted()
     try {
       for await (const _ of coverAccount(log, accountId)) signal.throwIfAborted()
     } catch (error) {
       if (signal.aborted || dbErrorKind(error) !== null) throw error
-      findings.push(stopped(accountId, error as Error))
+      findings.push(uncoverable(accountId, error as Error))
     }
     const last = await findLastCheckpoint(sql, accountId)
     if (last) checkpoints.push(last.document)
@@ -85,17 +86,16 @@ async function coverEach(log: Log & { readonly signal: AbortSignal }, only: stri
   return { checkpoints, findings }
 }
 
-/** An account whose log cannot go on. */
-function stopped(accountId: string, { message }: Error): DatabaseFinding {
+function uncoverable(accountId: string, { message }: Error): DatabaseFinding {
   const detail = `no checkpoint can be made: ${message}`
   return { account_id: accountId, consent_id: null, version: null, problem: 'changed', detail }
 }
 
-function nothing(): Inspected {
+function newCounts(): Inspected {
   return { accounts: 0, records: 0, entries: 0, checkpoints: 0 }
 }
 
-function tellVerified(host: ServerHost, inspected: Inspected): () => void {
+function reportProgress(host: ServerHost, inspected: Inspected): () => void {
   return tellProgress(
     host,
     () => `verifying: ${inspected.records} records and ${inspected.checkpoints} checkpoints so far`,

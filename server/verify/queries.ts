@@ -3,14 +3,14 @@ import type { Identity, State } from '../../src/evidence/chain.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 import { type CheckpointRow, checkpointColumns } from '../evidence/queries.ts'
 
-/** A record under the names that `listVersions` gives its columns; all of them null where there is none. */
+/** A record under the column names of `listVersions`; all null if there is none. */
 type RecordColumns = {
   [Name in keyof StoredRecord as `r_${Name}`]: StoredRecord[Name] | null
 }
 
 export interface StoredRecord extends Identity, State {
   readonly id: string
-  /** The site's id where the account has it, else null. */
+  /** Id of the site if the account has it. */
   readonly site: string | null
   readonly version: number
   readonly record_hash: Buffer
@@ -19,17 +19,17 @@ export interface StoredRecord extends Identity, State {
   readonly updated_at: Date
   readonly deleted_at: Date | null
   readonly purged_at: Date | null
-  /** As in VersionRow. */
+  /** See VersionRow. */
   readonly digits: string | null
 }
 
 /**
- * One version of a record: its entry, and the hash that the log has of it. Null where they are missing, and in any column of
- * which somebody has taken that none may be null.
+ * One version of a record: its entry, and its hash in the log. Null if they are missing, and in columns from which somebody has
+ * removed the `not null`.
  */
 export interface VersionRow extends State, RecordColumns {
   readonly record_id: string | null
-  /** Null where the record has neither history nor log. */
+  /** Null if the record has neither history nor log. */
   readonly version: number | null
   readonly action: string | null
   readonly changed_by: string | null
@@ -37,17 +37,17 @@ export interface VersionRow extends State, RecordColumns {
   readonly created_at: Date | null
   readonly salt: Buffer | null
   readonly payload_hash: Buffer | null
-  /** The preferences as they are stored, where a number of them may have more digits than a double keeps. */
+  /** The preferences as text, if one of their numbers may have more digits than a double. */
   readonly digits: string | null
-  /** Null where the history has no such entry. */
+  /** Null if the history has no such entry. */
   readonly hash: Buffer | null
-  /** Null where the log has none. */
+  /** Null if the log has none. */
   readonly logged: Buffer | null
 }
 
 export interface LeafRow {
   readonly leaf_index: number
-  /** Null where somebody has taken it. */
+  /** Null if somebody removed it. */
   readonly hash: Buffer | null
   readonly consent_id: string
   readonly version: number
@@ -69,7 +69,7 @@ export const recordColumns = [
   ...(['created_at', 'updated_at', 'deleted_at', 'purged_at', 'digits'] as const),
 ] satisfies (keyof StoredRecord)[]
 
-/** The next account that has anything: an account of records alone is one that somebody has made up. */
+/** Returns the next account id that any table has: records of an account that does not exist are forged. */
 export async function findNextAccount(sql: Sql, after: string | null): Promise<string | undefined> {
   const above = after === null ? sql`` : sql`where account_id > ${after}`
   const [row] = await sql<{ account_id: string }[]>`
@@ -167,7 +167,7 @@ export function listVersions(
     order by record_id, v.version`
 }
 
-/** Leaves of an account's log from a place on, below another one. */
+/** Returns leaves of an account's log, in order. */
 export function listLeaves(
   sql: Sql,
   accountId: string,
@@ -180,7 +180,7 @@ export function listLeaves(
     order by leaf_index limit ${limit}`
 }
 
-/** Entries whose place no checkpoint covers: at most `limit` of those below the first one, and of those above the last. */
+/** Returns leaves that no checkpoint covers: at most `limit` with a negative index, and as many after the last checkpoint. */
 export function listMisplaced(sql: Sql, accountId: string, limit: number): Promise<LeafRow[]> {
   return sql<LeafRow[]>`
     (select leaf_index::float8 as leaf_index, hash, consent_id, version from log_entries
@@ -192,16 +192,16 @@ export function listMisplaced(sql: Sql, accountId: string, limit: number): Promi
       order by leaf_index limit ${limit})`
 }
 
-type Place = Pick<LeafRow, 'consent_id' | 'version'>
+type EntryKey = Pick<LeafRow, 'consent_id' | 'version'>
 
-/** Entries of before an instant that have no place in the log, between two others in the order in which it takes them. */
-export function listPlaceless(
+/** Returns entries older than `until` without an index in the log, between two others in the order of appending. */
+export function listUnplaced(
   sql: Sql,
   accountId: string,
-  { above, below, until }: { above: Place | undefined; below: Place | undefined; until: Date },
+  { above, below, until }: { above: EntryKey | undefined; below: EntryKey | undefined; until: Date },
   limit: number,
-): Promise<Place[]> {
-  return sql<Place[]>`
+): Promise<EntryKey[]> {
+  return sql<EntryKey[]>`
     select l.consent_id, l.version from log_entries l
     join consent_history h on h.account_id = l.account_id and h.consent_id = l.consent_id and h.version = l.version
     where l.account_id = ${accountId} and l.leaf_index is null and h.created_at <= ${until}
@@ -210,7 +210,7 @@ export function listPlaceless(
     order by l.consent_id, l.version limit ${limit}`
 }
 
-/** The checkpoints of an account between two sizes, the smallest first. */
+/** Returns the checkpoints of an account with `after < tree_size <= upTo`, smallest first. */
 export function listCheckpoints(
   sql: Sql,
   accountId: string,

@@ -43,7 +43,7 @@ function newStored(row: VersionRow, id: string): Stored {
 }
 
 function add(stored: Stored, row: VersionRow): void {
-  if (row.r_id !== null) stored.record = recordOf(row)
+  if (row.r_id !== null) stored.record = toRecord(row)
   if (row.version === null) return
   if (!isExact(row.digits)) stored.inexact.push(row.version)
   if (row.logged) stored.log.set(row.version, row.logged)
@@ -51,10 +51,10 @@ function add(stored: Stored, row: VersionRow): void {
   const { entries } = stored
   const previous = entries.at(-1)
   if (previous && entries.length > 1) entries[entries.length - 1] = dropVerified(previous)
-  entries.push(entryOf(row, row.version, row.hash))
+  entries.push(toEntry(row, row.version, row.hash))
 }
 
-/** Whether JSON is read as it is written: PostgreSQL keeps more digits than JavaScript, which would not see them. */
+/** Returns false for JSON whose numbers have more digits than JavaScript reads: PostgreSQL keeps them. */
 function isExact(json: string | null): boolean {
   if (json === null) return true
   try {
@@ -65,8 +65,8 @@ function isExact(json: string | null): boolean {
   }
 }
 
-/** An entry, with nothing in place of what may not be missing: that has no hash that fits, and is told for that. */
-function entryOf(row: VersionRow, version: number, hash: Buffer): ChainEntry {
+/** Replaces missing columns by empty values, which fit no hash, and so are reported. */
+function toEntry(row: VersionRow, version: number, hash: Buffer): ChainEntry {
   const { accepted, preferences, policy_version, salt } = row
   return {
     version,
@@ -82,27 +82,27 @@ function entryOf(row: VersionRow, version: number, hash: Buffer): ChainEntry {
   }
 }
 
-function recordOf(row: VersionRow): StoredRecord {
+function toRecord(row: VersionRow): StoredRecord {
   const record: Record<string, unknown> = {}
   for (const name of recordColumns) record[name] = row[`r_${name}`]
   record['chain_head'] ??= Buffer.alloc(0)
   return record as unknown as StoredRecord
 }
 
-/** Verifies a record against its history, and that against the log; nothing is found where all is as it was written. */
+/** Verifies a record against its history, and the history against the log. */
 function verifyStored({ id, record, isPurged, entries, log, inexact }: Stored): Finding[] {
-  if (entries.length === 0 || !record) return [ofAbsence({ record, entries, log })]
+  if (entries.length === 0 || !record) return [findAbsence({ record, entries, log })]
   const { record_hash: recordHash, ...identity } = record
   const chain = verifyHistory({ id, recordHash, identity, isPurged }, entries)
-  const numbers = inexact.map((version): Finding => ({ version, problem: 'changed', detail: inexactly }))
-  const isTold = new Set(chain.map(({ version }) => version))
-  const logged = ofLog(entries, log).filter(({ version }) => !isTold.has(version))
-  return [...chain, ...numbers, ...logged, ...ofRow(record, entries)]
+  const numbers = inexact.map((version): Finding => ({ version, problem: 'changed', detail: inexactDetail }))
+  const isReported = new Set(chain.map(({ version }) => version))
+  const logged = findInLog(entries, log).filter(({ version }) => !isReported.has(version))
+  return [...chain, ...numbers, ...logged, ...findInRecord(record, entries)]
 }
 
-const inexactly = 'its preferences have a number with more digits than the service writes'
+const inexactDetail = 'its preferences have a number with more digits than the service writes'
 
-function ofAbsence({ record, entries, log }: Pick<Stored, 'record' | 'entries' | 'log'>): Finding {
+function findAbsence({ record, entries, log }: Pick<Stored, 'record' | 'entries' | 'log'>): Finding {
   const found = (problem: Finding['problem'], detail: string) => ({ version: null, problem, detail })
   if (record) {
     return log.size > 0
@@ -120,8 +120,8 @@ function counted(count: number): string {
   return count === 1 ? '1 entry' : `${count} entries`
 }
 
-/** The history against the log, which has every entry's hash once more. */
-function ofLog(entries: readonly ChainEntry[], log: Stored['log']): Finding[] {
+/** Compares the history with the log, which has the hash of every entry once more. */
+function findInLog(entries: readonly ChainEntry[], log: Stored['log']): Finding[] {
   const findings: Finding[] = []
   const last = entries.at(-1)?.version ?? 0
   const known = new Map([...log].map(([version, hash]) => [hash.toString('hex'), version]))
@@ -143,8 +143,8 @@ function ofLog(entries: readonly ChainEntry[], log: Stored['log']): Finding[] {
   return findings
 }
 
-/** The record against the end of its history. */
-function ofRow(record: StoredRecord, entries: readonly ChainEntry[]): Finding[] {
+/** Compares the record with the end of its history. */
+function findInRecord(record: StoredRecord, entries: readonly ChainEntry[]): Finding[] {
   const findings: Finding[] = []
   const found = (problem: Finding['problem'], detail: string) =>
     void findings.push({ version: null, problem, detail })
@@ -176,12 +176,12 @@ function ofRow(record: StoredRecord, entries: readonly ChainEntry[]): Finding[] 
   return findings
 }
 
-/** A purge of so many entries is not done in one statement; its time is set when it is through. */
+/** Returns true while the purge of a long history takes its statements: its time is set by the last. */
 function isPurging({ purged_at }: StoredRecord, last: ChainEntry): boolean {
   return last.action === 'purged' && last.version > maxEntriesPerPurge && purged_at === null
 }
 
-/** Two JSON values alike; a number that is none in JSON is like no other. */
+/** Compares two JSON values; false if one has a number that JSON has not. */
 function isSame(one: unknown, other: unknown): boolean {
   try {
     return sameJson(one, other)

@@ -9,44 +9,44 @@ import { reading, verifyRecords, type Work } from './records.ts'
 
 export interface Scope {
   readonly account: string | undefined
-  /** Checkpoints that were kept elsewhere, of any account. */
+  /** Checkpoints of any account that were kept elsewhere. */
   readonly kept: readonly SignedCheckpoint[]
-  /** Whether the records are looked at, or the log alone. */
+  /** False to verify the logs alone. */
   readonly records: boolean
 }
 
-/** Verifies a database account by account; the memory that takes does not grow with it. */
+/** Verifies a database account by account, in constant memory. Yields the findings. */
 export async function* verifyAll(
   work: Work,
   { account, kept, records }: Scope,
 ): AsyncGenerator<readonly DatabaseFinding[]> {
   const { keys, unreadable } = await reading(() => readKeys(work.sql))
-  if (records && account === undefined && unreadable.length > 0) yield unreadable.map(ofKey)
-  const left = keptByAccount(kept, account)
-  for await (const accountId of accountsOf(work.sql, account)) {
+  if (records && account === undefined && unreadable.length > 0) yield unreadable.map(keyFinding)
+  const remaining = keptByAccount(kept, account)
+  for await (const accountId of listAccounts(work.sql, account)) {
     work.inspected.accounts += 1
     if (records) yield* verifyRecords(work, accountId)
-    yield* verifyLog(work, { accountId, keys, kept: left.get(accountId) ?? [] })
-    left.delete(accountId)
+    yield* verifyLog(work, { accountId, keys, kept: remaining.get(accountId) ?? [] })
+    remaining.delete(accountId)
   }
-  for (const [accountId, [first]] of left) {
+  for (const [accountId, [first]] of remaining) {
     const size = first?.checkpoint.tree_size
     const detail = `the checkpoint of ${size} leaves that was kept is of an account that is not there`
     yield [{ account_id: accountId, consent_id: null, version: null, problem: 'lost', detail }]
   }
-  if (account !== undefined && work.inspected.accounts === 0 && left.size === 0) {
+  if (account !== undefined && work.inspected.accounts === 0 && remaining.size === 0) {
     throw new OperatorError(`there is no account ${account}`, { obstacle: 'not_found' })
   }
 }
 
-function ofKey(keyId: string): DatabaseFinding {
+function keyFinding(keyId: string): DatabaseFinding {
   const detail = `the published key ${keyId} is not the key of that name`
   return { account_id: null, consent_id: null, version: null, problem: 'changed', detail }
 }
 
-/** Accounts that there is anything of: all, or the one. */
-export async function* accountsOf(sql: Sql, only: string | undefined): AsyncGenerator<string> {
-  let after: string | null = only === undefined ? null : before(only)
+/** Yields the ids of all accounts that any table has, or `only` that one if it exists. */
+export async function* listAccounts(sql: Sql, only: string | undefined): AsyncGenerator<string> {
+  let after: string | null = only === undefined ? null : idBefore(only)
   for (;;) {
     const account: string | undefined = await reading(() => findNextAccount(sql, after))
     if (account === undefined || (only !== undefined && account !== only)) return
@@ -55,8 +55,8 @@ export async function* accountsOf(sql: Sql, only: string | undefined): AsyncGene
   }
 }
 
-/** The id just below another one; null below the first. */
-function before(id: string): string | null {
+/** Returns the id just below another one; null below the first. */
+function idBefore(id: string): string | null {
   const number = BigInt(`0x${id.replaceAll('-', '')}`)
   if (number === 0n) return null
   return idOf((number - 1n).toString(16).padStart(32, '0'))

@@ -1,7 +1,7 @@
 import postgres, { type Sql } from 'postgres'
 import { Agent, request } from 'undici'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { largestLease } from '../../server/quota/bucket.ts'
+import { maxLeaseUnits } from '../../server/quota/lease.ts'
 import { useFolder } from '../support/cli.ts'
 import { newAccount, type TestAccount } from '../support/service.ts'
 import { type Nodes, startNodes } from './nodes.ts'
@@ -97,7 +97,7 @@ describe.skipIf(!inject('clusterUrl'))(
         expect(admitted).toBeLessThanOrEqual(stored)
         expect(stored).toBeLessThanOrEqual(cell.limit)
         if (cell.end === 'SIGKILL') {
-          const lease = Math.min(largestLease, Math.max(1, cell.limit / share))
+          const lease = Math.min(maxLeaseUnits, Math.max(1, cell.limit / share))
           expect(admitted + lost).toBeGreaterThanOrEqual(due - lease)
         } else {
           expect([admitted, lost]).toEqual([due, 0])

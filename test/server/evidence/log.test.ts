@@ -118,7 +118,7 @@ it('signs nothing on top of a checkpoint that was changed, says so, and goes on 
   await sql`delete from checkpoints where account_id = ${owner.accountId}`
   await expect(cover()).rejects.toThrow('the checkpoint of 1 leaves, which this node has signed, is gone')
   signer = await openSigner(sql, key) // as another node, which has signed nothing of it
-  await expect(cover()).rejects.toThrow('it has places behind its last checkpoint')
+  await expect(cover()).rejects.toThrow('there are leaves after its last checkpoint')
   await sql`delete from log_entries where account_id = ${owner.accountId}` // it would be told again after every test
 })
 

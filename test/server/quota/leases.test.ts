@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import type { PendingQuery, Row, Sql } from 'postgres'
 import { describe, expect, it, vi } from 'vitest'
-import { largestLease, leaseTime } from '../../../server/quota/bucket.ts'
+import { leaseMs, maxLeaseUnits } from '../../../server/quota/lease.ts'
 import { monthOf, Quota } from '../../../server/quota/quota.ts'
 import { useDatabase } from '../../support/database.ts'
 import { newAccount } from '../../support/service.ts'
@@ -152,8 +152,8 @@ describe.concurrent('a lease', () => {
     expect(most).toBeGreaterThan(1)
     expect(most).toBeLessThan(10)
     const endless = await newLedger(null)
-    await endless.spendMany(3 * largestLease, quota)
-    expect(quota.unspent(endless.accountId, monthOf(new Date()))).toBeLessThanOrEqual(largestLease)
+    await endless.spendMany(3 * maxLeaseUnits, quota)
+    expect(quota.unspent(endless.accountId, monthOf(new Date()))).toBeLessThanOrEqual(maxLeaseUnits)
   })
 
   it('is one unit for who asks now and then, and then nothing is held', async () => {
@@ -162,7 +162,7 @@ describe.concurrent('a lease', () => {
     for (let used = 1; used <= 3; used += 1) {
       await ledger.spend(quota)
       expect(await ledger.usage()).toEqual({ used, held: 0 })
-      await delay(leaseTime + 150)
+      await delay(leaseMs + 150)
     }
   })
 
@@ -172,7 +172,7 @@ describe.concurrent('a lease', () => {
     for (let index = 0; index < 50; index += 1) await ledger.spend(quota)
     expect((await ledger.usage()).held).toBeGreaterThan(0)
     const isBack = async () => expect(await ledger.usage()).toEqual({ used: 50, held: 0 })
-    await vi.waitFor(isBack, { timeout: 3 * leaseTime, interval: 50 })
+    await vi.waitFor(isBack, { timeout: 3 * leaseMs, interval: 50 })
   })
 
   it('of a node that crashed is all that is lost', async () => {
@@ -198,11 +198,11 @@ describe.concurrent('what could not be given back', () => {
     for (let index = 0; index < 50; index += 1) await ledger.spend(quota)
     const { used } = await ledger.usage()
     cut()
-    await delay(1.5 * leaseTime)
+    await delay(1.5 * leaseMs)
     expect((await ledger.usage()).used).toBe(used)
     mend()
     const isBack = async () => expect(await ledger.usage()).toEqual({ used: 50, held: 0 })
-    await vi.waitFor(isBack, { timeout: 5 * leaseTime, interval: 50 })
+    await vi.waitFor(isBack, { timeout: 5 * leaseMs, interval: 50 })
   })
 
   const doubtful =

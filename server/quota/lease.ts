@@ -3,52 +3,59 @@ import type { Sql } from 'postgres'
 import { wasNotExecuted } from '../db/errors.ts'
 import { findUsage, type Period, settleLease, takeLease } from './queries.ts'
 
-// What a lease of units may be.
+/** How long a node holds leased units; those that it has not spent by then are returned. */
+export const leaseMs = 1000
 
-/** How long a node holds a lease, in milliseconds; what it has not spent by then goes back. */
-export const leaseTime = 1000
-/** For others to wait for it: giving it back takes a while too. */
-const returnTime = 2 * leaseTime
-/** Units of a lease at most. */
-export const largestLease = 1000
-/** Of a node that found nothing, in milliseconds: how often it looks again meanwhile, and how long it then says so. */
-const pauses = { look: 50, refusal: 200 } as const
+/** How long other nodes wait for a lease to end, because returning the units takes time too. */
+const returnMs = 2 * leaseMs
+
+export const maxLeaseUnits = 1000
+
+/** How often a node without units looks for returned ones. */
+const pollMs = 50
+
+/** How long a node refuses without asking again, after nothing was left. */
+const refusalMs = 200
 
 /**
- * What a node may spend of an account's quota in one month without asking. It takes leases from the account's row, larger
- * the faster they are spent, and single units near the limit. Before it says that nothing is left it waits for the leases
- * of other nodes to end, so that no unit is refused that somebody will give back.
+ * Per-node lease on an account's quota of one month: takes units in batches from the account's row, larger the faster they are
+ * spent, and single units near the limit; returns unused ones after a second. Before it refuses, it waits for the leases of
+ * other nodes to end, so that no unit is refused that another node will return.
  */
-export class Bucket {
+export class Lease {
   readonly period: Period
   readonly #sql: Sql
   readonly #onIdle: () => void
-  /** Units of the present lease; those not spent yet; the account's count after it was taken. */
-  #size = 0
+  /** Units that the database counts as held by this node. */
+  #held = 0
+  /** Units not spent yet. */
   #left = 0
+  /** The account's count after the last units were taken. */
   #used = 0
-  /** How many units were last spent within a lease's time; how many are waited for. */
-  #pace = 1
+  /** Units spent within the last lease; the next one is as large. */
+  #rate = 1
+  /** Units that callers are waiting for. */
   #waiting = 0
   #taking: Promise<void> | undefined
   #settling: Promise<void> = Promise.resolve()
   #refusedUntil = 0
   #timer: NodeJS.Timeout | undefined
 
+  /** `onIdle` is called when everything is returned. */
   constructor(sql: Sql, period: Period, onIdle: () => void) {
     this.#sql = sql
     this.period = period
     this.#onIdle = onIdle
   }
 
-  /** Spends so many units of the present lease; false, and nothing spent, where it has not as many. */
-  spendHeld(wanted: number): boolean {
-    if (this.#left < wanted) return false
-    this.#left -= wanted
+  /** Spends exactly `units` that this node holds. Returns false, and spends nothing, if it holds fewer. */
+  spendHeld(units: number): boolean {
+    if (this.#left < units) return false
+    this.#left -= units
     return true
   }
 
-  /** Spends so many units at most; resolves to how many, 0 where none is left. Throws what the database throws. */
+  /** Spends at most `wanted` units; returns the number, 0 if none is left. Rejects with the errors of the database. */
   async spend(limit: number | null, wanted = 1): Promise<number> {
     while (this.#left === 0) {
       if (performance.now() < this.#refusedUntil) return 0
@@ -65,7 +72,7 @@ export class Bucket {
     return spent
   }
 
-  /** Makes units free again that were spent in vain. */
+  /** Refunds units that were spent on a request that failed. */
   giveBack(units = 1): void {
     this.#left += units
     this.#settleLater()
@@ -80,7 +87,8 @@ export class Bucket {
   get unspent(): number {
     return this.#left
   }
-  /** Ends the lease, and gives back what was not spent; resolves when that and what went back before is back. */
+
+  /** Ends the lease. Resolves when the unspent units of this and of earlier leases are returned. */
   settle(): Promise<void> {
     this.#settling = this.#settling.catch(() => {}).then(() => this.#settle())
     return this.#settling
@@ -90,11 +98,12 @@ export class Bucket {
     clearTimeout(this.#timer)
     this.#timer = undefined
     await this.#taking?.catch(() => {})
-    const [settled, unspent] = [this.#size, this.#left]
-    this.#size = 0
+    const settled = this.#held
+    const unspent = this.#left
+    this.#held = 0
     this.#left = 0
     this.#used -= unspent
-    this.#pace = Math.max(1, settled - unspent)
+    this.#rate = Math.max(1, settled - unspent)
     if (settled > 0 || unspent > 0) {
       const written = settleLease(this.#sql, this.period, { settled, unspent })
       await written.catch(error => this.#restore(error, settled, unspent))
@@ -103,14 +112,14 @@ export class Bucket {
   }
 
   async #take(limit: number | null): Promise<void> {
-    if (this.#size > 0) this.#pace = Math.min(this.#size * 2, largestLease)
-    let settled = this.#size
-    this.#size = 0
-    const patientUntil = performance.now() + returnTime
+    if (this.#held > 0) this.#rate = Math.min(this.#held * 2, maxLeaseUnits)
+    let settled = this.#held
+    this.#held = 0
+    const deadline = performance.now() + returnMs
     for (;;) {
-      const until = new Date(Date.now() + returnTime)
-      const needed = Math.min(this.#waiting, largestLease)
-      const wanted = Math.max(Math.min(this.#pace, largestLease), needed)
+      const until = new Date(Date.now() + returnMs)
+      const needed = Math.min(this.#waiting, maxLeaseUnits)
+      const wanted = Math.max(Math.min(this.#rate, maxLeaseUnits), needed)
       const taken = takeLease(this.#sql, this.period, { wanted, needed, limit, until, settled })
       const lease = await taken.catch(error => this.#restore(error, settled, 0))
       if (lease) return this.#open(lease)
@@ -121,19 +130,19 @@ export class Bucket {
       settled = 0
       const { used, held, held_until } = await findUsage(this.#sql, this.period)
       this.#used = used
-      const isHeld = held > 0 && held_until !== null && held_until.getTime() > Date.now()
-      if (performance.now() > patientUntil) break
-      if (isHeld) await delay(pauses.look)
+      const isHeldElsewhere = held > 0 && held_until !== null && held_until.getTime() > Date.now()
+      if (performance.now() > deadline) break
+      if (isHeldElsewhere) await delay(pollMs)
       else if (limit === null || used >= limit) break
     }
-    this.#refusedUntil = performance.now() + pauses.refusal
+    this.#refusedUntil = performance.now() + refusalMs
     this.#settleLater()
   }
 
-  /** What was not written is still to be settled; what may have been is given up, for nothing may be granted twice. */
+  /** Keeps what was certainly not written, to be settled later. What may have been is given up: no unit may be granted twice. */
   #restore(error: unknown, settled: number, unspent: number): never {
     if (wasNotExecuted(error)) {
-      this.#size += settled
+      this.#held += settled
       this.#left += unspent
       this.#used += unspent
       this.#settleLater()
@@ -144,8 +153,8 @@ export class Bucket {
   #open({ used, granted }: { used: number; granted: number }): void {
     this.#used = used
     this.#left += granted
-    this.#size += granted > 1 ? granted : 0
-    if (granted === 1) this.#pace = Math.min(this.#pace * 2, largestLease)
+    this.#held += granted > 1 ? granted : 0 // a single unit is spent at once
+    if (granted === 1) this.#rate = Math.min(this.#rate * 2, maxLeaseUnits)
     this.#timer?.refresh()
     this.#settleLater()
   }
@@ -154,7 +163,7 @@ export class Bucket {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
       if (this.#taking) this.#settleLater()
-      else this.settle().catch(() => {}) // tried again later, unless it may have been done
-    }, leaseTime).unref()
+      else this.settle().catch(() => {}) // retried later, unless it may have been executed
+    }, leaseMs).unref()
   }
 }

@@ -1,0 +1,26 @@
+import type { FastifyInstance } from 'fastify'
+import type { Sql } from 'postgres'
+import { usage } from '../../src/contract/index.ts'
+import { route } from '../http/route.ts'
+import { findUsage } from './queries.ts'
+import { monthOf, type Quota, resetOf } from './quota.ts'
+
+/** Usage of the caller's account this month. Units that other nodes hold count as used. */
+export function usageRoutes(
+  app: FastifyInstance,
+  { sql, quota }: { readonly sql: Sql; readonly quota: Quota },
+): void {
+  route(app, usage.get, async (_, { caller: { accountId } }) => {
+    const now = new Date()
+    const month = monthOf(now)
+    const { used: granted, monthly_quota: limit } = await findUsage(sql, { accountId, month })
+    const used = granted - quota.unspent(accountId, month)
+    return {
+      month: month.slice(0, 7),
+      used,
+      limit,
+      remaining: limit === null ? null : Math.max(0, limit - used),
+      resets_at: new Date(resetOf(now) * 1000).toISOString(),
+    }
+  })
+}
