@@ -1,6 +1,6 @@
 import { pMapIterable } from 'p-map'
 
-/** How much of the items may be in memory at once. */
+/** The bounds of concurrent work. */
 export interface Room<Item> {
   /** Calls in flight at once, at most. */
   readonly concurrency: number

@@ -60,7 +60,7 @@ export async function* inGroups<Item>(
   }
 }
 
-/** Returns null after that time, at the end and for an error: whoever awaits `coming` again gets these. */
+/** Returns null after that time, at the end and for an error: a later await of `coming` gets these. */
 function withTimeout<Item>(
   coming: Promise<IteratorResult<readonly Item[]>>,
   timeoutMs: number,

@@ -127,7 +127,7 @@ export async function* readChunks(io: Io, source: string, signal?: AbortSignal):
 export function unreadable(source: string, error: unknown): CliError {
   const { code, message } = error as NodeJS.ErrnoException
   return usageError(
-    code === 'ENOENT' ? `there is no file ${source}` : `${nameOf(source)} cannot be read: ${message}`,
+    code === 'ENOENT' ? `no such file: ${source}` : `${nameOf(source)} cannot be read: ${message}`,
   )
 }
 

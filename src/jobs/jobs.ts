@@ -77,7 +77,7 @@ export function jobsOf<Header extends JobHeader, Event extends readonly unknown[
       return await work
     } catch (error) {
       if (error instanceof CliError) throw error
-      const message = `the journal cannot be written: ${(error as Error).message}`
+      const message = `cannot write the job: ${(error as Error).message}`
       throw new CliError('io', exit.failure, message, { cause: error, hint: kind.hints.unwritable })
     }
   }
@@ -264,20 +264,14 @@ async function findJob<Header extends JobHeader>(
   for (const { job, isOutdated } of await storedJobs(folder)) {
     if (!isLast && job !== wanted) continue
     if (isOutdated) throw outdated(folder, job)
-    // A damaged job may be anyone's: it is found, so that its error is told.
+    // A damaged job may be of any profile: it is found, so that its error is reported.
     const command = isLast ? await readHeader(job).then(elsewhere, () => null) : null
     if (command === null) return job
     other ??= command
   }
   if (other !== null)
-    throw usageError(
-      'there is no job of this profile and instance to resume',
-      `the last one of another: ${other}`,
-    )
-  throw usageError(
-    `there is no job ${isLast ? '' : `${wanted} `}to resume`,
-    `unfinished jobs are in ${folder}`,
-  )
+    throw usageError('no job of this profile and instance to resume', `the last one of another: ${other}`)
+  throw usageError(`no job ${isLast ? '' : `${wanted} `}to resume`, `unfinished jobs are in ${folder}`)
 }
 
 function outdated(folder: string, job: string): CliError {

@@ -62,7 +62,7 @@ export async function* readEntries(log: Log): AsyncGenerator<unknown> {
   }
 }
 
-/** Who holds the job, as far as the file was read. */
+/** The owner of a job at the end of its file. */
 export interface Ownership {
   /** Null if nobody has claimed it since it was closed. */
   readonly owner: Claim | null
@@ -111,11 +111,11 @@ function decode(bytes: Buffer): string | null {
 }
 
 export function busy(owner = 'another consentctl', hint = 'wait for it to end, or end it'): CliError {
-  return new CliError('busy', exit.temporary, `${owner} works on the job`, { hint })
+  return new CliError('busy', exit.temporary, `${owner} is working on the job`, { hint })
 }
 
 export function damaged({ path, ifDamaged }: Log, line: number): CliError {
-  return new CliError('io', exit.failure, `the journal ${path} is damaged at line ${line}`, {
+  return new CliError('io', exit.failure, `the job file ${path} is damaged at line ${line}`, {
     hint: ifDamaged,
   })
 }

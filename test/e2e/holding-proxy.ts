@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** An HTTP proxy before an instance that can keep a client from ever ending: it holds its requests. */
+/** An HTTP proxy before an instance. It can hold requests, so that a client cannot end. */
 export interface HoldingProxy {
   readonly url: string
   /**
-   * Lets so many POST requests through, and holds all after them until `release`; resolves when it holds one. With
+   * Lets `after` POST requests through, and holds all later ones until `release`. Resolves when it holds one. With
    * `isAnswerLost` the instance gets those that are held, and only the answers are held.
    */
   hold(after: number, isAnswerLost: boolean): Promise<void>

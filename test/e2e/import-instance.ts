@@ -7,18 +7,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll } from 'vitest'
 import { binary } from '../support/cli.ts'
 
-/** An instance that is not ours: it makes a record of whatever is sent, and counts them by label. */
+/** Another instance: it creates a record for every request, and counts them by label. */
 export interface Records {
   url: string
-  /** How often a record was made of each label. */
+  /** The number of records created of each label. */
   readonly made: Map<string, number>
-  /** Milliseconds until it answers. */
+  /** Milliseconds before it answers. */
   wait: number
-  /** How often it makes a record and drops the connection instead of an answer, from 0 to 1. */
+  /** The part of the requests, from 0 to 1, for which it creates a record and drops the connection. */
   loss: number
-  /** Whether it knows an Idempotency-Key. */
+  /** True if it honours Idempotency-Key. */
   honours: boolean
-  /** Whether it refuses every record. */
+  /** True if it refuses every record. */
   refuses: boolean
 }
 
@@ -107,7 +107,7 @@ export function linesOf(labels: readonly string[]): string {
   return labels.map(label => `${JSON.stringify({ consent_id: label })}\n`).join('')
 }
 
-/** How often each label is there. */
+/** Returns the number of times that each label occurs. */
 export function countsOf(labels: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>()
   for (const label of labels) counts.set(label, (counts.get(label) ?? 0) + 1)

@@ -23,7 +23,7 @@ interface Row {
 
 const labels = Array.from({ length: lines }, (_, index) => `line-${index + 1}`)
 
-/** A file of so many lines, and a folder for the state. */
+/** Writes the file to import, and names a folder for the state. */
 function prepare(name: string): { file: string; state: string } {
   const parent = join(folder.path, name)
   mkdirSync(parent)
@@ -33,8 +33,8 @@ function prepare(name: string): { file: string; state: string } {
 }
 
 /**
- * Begins an import of a file through a proxy, kills it at a random moment while a request is held, and resumes it, so many
- * times; then resumes it until it ends. No run can end before it is killed, because the proxy holds its requests.
+ * Imports a file through a proxy. Kills the import `kills` times, each time at a random moment while a request is held, and
+ * resumes it. No run can end before it is killed, because the proxy holds its requests.
  */
 async function killAndResume(instance: string, env: Env, args: readonly string[]) {
   const proxy = await startHoldingProxy(instance)

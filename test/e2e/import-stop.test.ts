@@ -126,7 +126,7 @@ describe.skipIf(!tiny)('create --file on a full disk', () => {
   const filler = join(place, 'filler')
   beforeEach(() => rmSync(filler, { force: true }))
 
-  /** Leaves so many KiB of the disk free. */
+  /** Leaves `free` KiB of the disk free. */
   const leave = (free: number) => writeFileSync(filler, Buffer.alloc((60 - free) * 1024))
 
   it('stops when its job cannot be written; it reports what was created, and creates nothing twice', async () => {
@@ -134,7 +134,7 @@ describe.skipIf(!tiny)('create --file on a full disk', () => {
     const small = env({ CONSENTCTL_STATE_DIR: join(place, 'state') })
     const ran = await start([...create, '--file', file()], small).ended
     expect(ran.code).toBe(8)
-    expect(ran.stderr).toContain('the journal cannot be written: ENOSPC')
+    expect(ran.stderr).toContain('cannot write the job: ENOSPC')
     expect(ran.stdout.split('\n').filter(Boolean).sort()).toEqual(
       [...records.made.keys()].map(label => `id-${label}`).sort(),
     )

@@ -209,7 +209,7 @@ describe('keys that cannot be used', () => {
       expect(await run(['verify', ...args])).toMatchObject({
         code: 2,
         stdout: '',
-        stderr: expect.stringContaining('there is no file missing'),
+        stderr: expect.stringContaining('no such file: missing'),
       })
   })
 

@@ -118,7 +118,7 @@ it('a run stops, and makes no receipt, once another process has gone on with its
   }
   const { code, stderr } = await at.run('erase', maria, '--ticket', 'T', '--yes')
   expect(code).toBe(7)
-  expect(stderr.match(/works on the job/g)).toHaveLength(1)
+  expect(stderr.match(/is working on the job/g)).toHaveLength(1)
   expect(instance.deletions.length).toBeLessThanOrEqual(16)
   expect(at.receipts()).toEqual([])
 })

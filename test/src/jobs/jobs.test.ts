@@ -83,7 +83,7 @@ describe('find', () => {
     expect(await jobs.list()).toEqual([second, first])
   })
 
-  it('with "last" passes over jobs of another profile or instance, and names the last of them when there is no other', async () => {
+  it('with "last" passes over jobs of another profile or instance, and names the last of them if there are only those', async () => {
     const folder = newFolder()
     const here = await stoppedJob(openJobs(folder), 1)
     const there = await stoppedJob(openJobs(folder), 2)
@@ -105,7 +105,7 @@ describe('find', () => {
     expect(await jobs.find('last')).toBe(job)
   })
 
-  it('is a usage error when there is no such job, also for a path and for a job of another kind', async () => {
+  it('is a usage error for an unknown job, also for a path and for a job of another kind', async () => {
     const folder = newFolder()
     const job = await stoppedJob(openJobs(join(folder, 'jobs')), 1)
     const others = openJobs(join(folder, 'erasures'))
@@ -282,7 +282,7 @@ describe('append', () => {
     expect(await written()).toEqual([1, 2, 3, 4, 5, 6])
   })
 
-  it('fails for good after it failed once', async () => {
+  it('fails with every call after one that failed', async () => {
     const jobs = openJobs(newFolder())
     const job = await newJob(jobs)
     await job.close(false)
@@ -420,7 +420,7 @@ describe('when a process is killed at any moment', () => {
     await build({ entryPoints: [entry], outfile: script(), bundle: true, platform: 'node', format: 'esm' })
   })
 
-  it('every event that it was told is on the disk is there, and the next process goes on from it', async () => {
+  it('every acknowledged event is on the disk, and the next process continues after it', async () => {
     const folder = newFolder()
     const jobs = openJobs(folder)
     const job = randomUUID()

@@ -82,7 +82,7 @@ function toColumn(name: string): Column {
   const preference = preferenceName(name)
   if (preference === undefined) {
     const known = Object.keys(ConsentDraft.shape).join(', ')
-    throw usageError(`the header's "${name}" is no field of a new record`, `use ${known}, pref.NAME`)
+    throw usageError(`the header's "${name}" is not a field of a new record`, `use ${known}, pref.NAME`)
   }
   return (cell, name, _, preferences) => {
     preferences[preference] = typed(cell, name)

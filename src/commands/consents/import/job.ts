@@ -12,7 +12,7 @@ import type { ImportOptions } from './options.ts'
 import { type Extent, openReader, type Reader, type ReaderOptions, validate } from './reader.ts'
 import { type Event, type JobState, openState } from './state.ts'
 
-/** What an import is about. No key and nothing of the records is in the file of a job. */
+/** The file of a job has no key and nothing of the records. */
 const Header = z.object({
   version: z.literal(1),
   job: z.string(),
@@ -44,7 +44,7 @@ export interface ImportJob {
 /**
  * Validates a file before anything is sent, and begins or resumes its job.
  *
- * @throws CliError if a line is no record, the quota is too small, or the file or settings are not those of the job
+ * @throws CliError if a line is invalid, the quota is too small, or the file or settings are not those of the job
  */
 export async function openJob(ctx: Context, options: ImportOptions, signal: AbortSignal): Promise<ImportJob> {
   const jobs = importJobs(ctx)

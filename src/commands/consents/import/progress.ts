@@ -18,7 +18,7 @@ export interface Progress {
   lost: number
   /** The last line reported; 0 before the first. */
   last: number
-  /** Why no more lines are sent, to follow "stopped after line N: "; null while they are. */
+  /** The reason to follow "stopped after line N: "; null while lines are sent. */
   stop: string | null
   /** The error that ended it and is not of a line; null if there is none. */
   broken: unknown

@@ -125,7 +125,7 @@ function requireDraft(fields: { site_id: unknown }, name: string): void {
   const issue = error?.issues[0]
   if (issue?.code === 'unrecognized_keys') {
     const known = Object.keys(ConsentDraft.shape).join(', ')
-    throw dataError(`${name}: "${issue.keys[0]}" is no field of a new record`, `use ${known}`)
+    throw dataError(`${name}: "${issue.keys[0]}" is not a field of a new record`, `use ${known}`)
   }
   if (issue) throw dataError(`${name}: ${issue.path.join('.')} ${issue.message}`)
 }

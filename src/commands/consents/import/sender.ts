@@ -46,7 +46,7 @@ interface Group {
   readonly writeAhead: 'pending' | 'done' | { readonly failed: unknown }
 }
 
-/** Lines written ahead of their turn, for each request in flight: so that no request waits for the disk. */
+/** Lines written ahead for each request in flight, because requests must not wait for the disk. */
 const aheadPerRequest = 8
 
 export function openSender(ctx: Context, options: ImportOptions, job: ImportJob): Sender {
@@ -175,7 +175,7 @@ function lostError(): CliError {
   return new CliError('lost', exit.unknown, message)
 }
 
-/** What the instance has answered for a line. */
+/** The answer of the instance for a line. */
 type Answer = { readonly id: string } | { readonly error: unknown }
 
 function toOutcome({ entry, earlier }: Item, answer: Answer): [Outcome, Event] {
@@ -244,7 +244,7 @@ function detectCapabilities(
 const maxBodyBytes = 900_000
 const maxRows = 1000
 
-/** What a row has in addition to its line: the key and the site. */
+/** The key and the site, which a row has in addition to its line. */
 const rowOverheadBytes = 160
 
 function bytesOf({ entry }: Item): number {

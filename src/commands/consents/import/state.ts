@@ -16,7 +16,7 @@ export interface SentLine {
   readonly line: number
   /** The id of its record; null if it is unknown whether it was created. */
   readonly id: string | null
-  /** When it was sent first, in milliseconds since 1970. */
+  /** The time of its first send, in milliseconds since 1970. */
   readonly sentAt: number
 }
 

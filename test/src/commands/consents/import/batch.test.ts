@@ -21,10 +21,10 @@ interface Draft {
   readonly idempotency_key: string
 }
 
-/** What becomes of a row, by the draft and how often its key came. */
+/** The error for a row, by its draft and the number of times that its key came. */
 type Fate = (draft: Draft, times: number) => [status: number, error: string] | undefined
 
-/** An instance that takes batches of at most so many rows; of each record it notes how often it was made. */
+/** An instance that takes batches of up to `most` rows, and counts how often each record was created. */
 function serve(fate: Fate = () => undefined, most = 1000, document: unknown = description) {
   const made = new Map<string, number>()
   const times = new Map<string, number>()

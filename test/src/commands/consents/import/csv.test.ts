@@ -97,11 +97,11 @@ describe('create --file in CSV', () => {
   })
 
   it.each([
-    ['subject_id,id', '"id" is no field of a new record'],
-    ['Subject_id', '"Subject_id" is no field'],
-    ['subject_id;accepted', 'no field'],
-    ['pref.', 'no field'],
-    ['pref.__proto__', 'no field'],
+    ['subject_id,id', '"id" is not a field of a new record'],
+    ['Subject_id', '"Subject_id" is not a field'],
+    ['subject_id;accepted', 'is not a field'],
+    ['pref.', 'is not a field'],
+    ['pref.__proto__', 'is not a field'],
     ['accepted,accepted', 'twice'],
   ])('is a usage error that names the column for the header %s', async (header, problem) => {
     const { code, stderr } = await feed(`${header}\na,b\n`)

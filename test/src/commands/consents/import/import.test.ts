@@ -178,8 +178,8 @@ describe('create --file -: invalid lines', () => {
     ['{"preferences":{"a":1,"\\u0061":2}}', 'twice'],
     ['{"policy_version":9007199254740993}', 'has a number'],
     ['{"a":1}{"b":2}', 'is not valid JSON'],
-    ['{"acepted":true}', '"acepted" is no field of a new record'],
-    ['{"id":"7"}', '"id" is no field of a new record'],
+    ['{"acepted":true}', '"acepted" is not a field of a new record'],
+    ['{"id":"7"}', '"id" is not a field of a new record'],
     ['{"accepted":"true"}', 'accepted must be true or false'],
     ['{"subject_id":""}', 'subject_id must not be empty'],
     ['{"policy_version":0}', 'policy_version must be from 1'],
@@ -332,7 +332,7 @@ describe('create --file PATH', () => {
   it('reports every invalid line, and sends nothing', async () => {
     const { code, stdout, stderr } = await inFile(`${line('a')}\n{"x":1}\n${line('b')}\n[]\n`)
     expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
-    expect(stderr).toMatch(/line 2: "x" is no field/)
+    expect(stderr).toMatch(/line 2: "x" is not a field/)
     expect(stderr).toContain('line 4 is no JSON object')
     expect(stderr).toContain('2 lines of 4 cannot be sent, so nothing was')
   })

@@ -166,7 +166,7 @@ describe('create --resume', () => {
     expect(late.stderr).toContain('2 lines may have been created or not')
   })
 
-  it('writes --failed-out although lines are lost for good, because no later run would', async () => {
+  it('writes --failed-out although other lines are lost, because no later run would', async () => {
     serve({ a: [503, 'unavailable'] })
     await create('--file', write(text('a', 'b')), '--site', site)
     rewrite(line => line.replace(/^(\["[sd]",)2,.*$/, '["f",2,"x"]').replace(/^(\["s",1,)\d+\]$/, '$10]'))
@@ -269,7 +269,7 @@ describe('create --resume', () => {
     })
     const { code, stderr } = await create('--resume', job)
     expect(code).toBe(7)
-    expect(stderr).toContain('pid 1 works on the job')
+    expect(stderr).toContain('pid 1 is working on the job')
     expect(posts()).toEqual([])
   })
 })
@@ -326,7 +326,7 @@ describe('the file of an import job', () => {
       env: { CONSENTCTL_STATE_DIR: state },
     })
     expect(code).toBe(1)
-    expect(stderr).toContain('the journal cannot be written')
+    expect(stderr).toContain('cannot write the job')
     expect(cli.sent()).toEqual([])
   })
 

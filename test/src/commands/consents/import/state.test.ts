@@ -11,7 +11,7 @@ const reading = (events: readonly Event[]) =>
     yield* events
   }
 
-/** What the events say of each line, without any bound of memory. */
+/** The state of each line by its events, without a bound of memory. */
 function expectedOf(events: readonly Event[]): Map<number, SentLine> {
   const lines = new Map<number, SentLine>()
   for (const event of events) {
