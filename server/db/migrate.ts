@@ -36,7 +36,7 @@ export async function migrate(sql: Sql): Promise<void> {
     const applied = new Set((await tx<{ name: string }[]>`select name from migrations`).map(row => row.name))
     for (const [name, statements] of migrations) {
       if (applied.has(name)) continue
-      // `unsafe`, because a file holds several statements; it is never input.
+      // biome-ignore lint/plugin: a file holds several statements; it is never input.
       await tx.unsafe(statements)
       await tx`insert into migrations (name, applied_at) values (${name}, now())`
     }
