@@ -1,0 +1,186 @@
+import { describe, expect, it } from 'vitest'
+import {
+  type ErasureReceipt,
+  erasureResults,
+  statement,
+} from '../../../src/contract/documents/erasure-receipt.ts'
+import {
+  choose,
+  describeOnPage,
+  describeOnTerminal,
+  describeVerification,
+  type ErasureSeen,
+  phrases,
+  type RecordSeen,
+  recordSentences,
+  resultSentences,
+  verificationSentences,
+} from '../../../src/erasure/sentences.ts'
+
+const answers = ['deleted', 'absent'] as const
+const instants = ['before', 'since', null] as const
+const booleans = [false, true]
+
+/** Expected result of a record that was not listed, by what was seen: answer, instant, may be the job's own deletion. */
+const recordResults: Readonly<Record<string, keyof typeof recordSentences>> = {
+  'deleted before false': 'already_gone',
+  'deleted before true': 'already_gone',
+  'deleted since false': 'deleted',
+  'deleted since true': 'deleted',
+  'deleted null false': 'deleted',
+  'deleted null true': 'deleted',
+  'absent before false': 'already_gone',
+  'absent before true': 'already_gone',
+  'absent since false': 'already_gone',
+  'absent since true': 'deleted',
+  'absent null false': 'already_gone',
+  'absent null true': 'unknown',
+}
+
+const seenRecords: RecordSeen[] = booleans.flatMap(isListed =>
+  answers.flatMap(answer =>
+    instants.flatMap(deletedAt => booleans.map(mayBeOwn => ({ answer, deletedAt, mayBeOwn, isListed }))),
+  ),
+)
+
+describe('the result of a record in a receipt', () => {
+  it.each(seenRecords)('is the one that the observation entitles, and every other is false: %o', seen => {
+    const { answer, deletedAt, mayBeOwn, isListed } = seen
+    const expected = isListed ? 'remaining' : recordResults[`${answer} ${deletedAt} ${mayBeOwn}`]
+    expect(choose(recordSentences, seen)).toBe(expected)
+    for (const result of erasureResults)
+      expect(recordSentences[result].holds(seen), result).toBe(result === expected)
+  })
+
+  it('has every value of the schema but the one that only earlier versions wrote', () => {
+    const said = new Set([...Object.values(recordResults), 'remaining'])
+    expect(erasureResults.filter(result => !said.has(result))).toEqual(['deleted_in_bulk'])
+    expect(seenRecords.some(seen => recordSentences.deleted_in_bulk.holds(seen))).toBe(false)
+  })
+})
+
+type Result = ErasureReceipt['result']
+
+const seenErasures: (ErasureSeen & { result: Result })[] = [
+  { found: 0, live: 0, deleted: null, result: 'no_data_held' },
+  { found: 0, live: 0, deleted: 0, result: 'no_data_held' },
+  { found: 0, live: 0, deleted: 3, result: 'nothing_live' },
+  { found: 0, live: 1, deleted: null, result: 'remaining' },
+  { found: 0, live: 1, deleted: 0, result: 'remaining' },
+  { found: 0, live: 1, deleted: 3, result: 'remaining' },
+  { found: 2, live: 0, deleted: null, result: 'erased' },
+  { found: 2, live: 0, deleted: 0, result: 'erased' },
+  { found: 2, live: 0, deleted: 3, result: 'erased' },
+  { found: 2, live: 1, deleted: null, result: 'remaining' },
+  { found: 2, live: 1, deleted: 0, result: 'remaining' },
+  { found: 2, live: 1, deleted: 3, result: 'remaining' },
+]
+
+describe('the result of a receipt', () => {
+  it.each(seenErasures)('is the one that the observation entitles, and every other is false: %o', seen => {
+    expect(choose(resultSentences, seen)).toBe(seen.result)
+    for (const [result, sentence] of Object.entries(resultSentences))
+      expect(sentence.holds(seen), result).toBe(result === seen.result)
+  })
+
+  it('has every value of the table', () => {
+    const said = new Set(seenErasures.map(({ result }) => result))
+    expect([...said].sort()).toEqual(Object.keys(resultSentences).sort())
+  })
+})
+
+it('a receipt is not signed if no sentence holds, or two that contradict each other', () => {
+  const always = { entitledBy: 'anything', holds: () => true }
+  const never = { entitledBy: 'nothing', holds: () => false }
+  expect(choose({ one: always, other: never }, {})).toBe('one')
+  expect(() => choose({ one: always, other: always }, {})).toThrow('not signed')
+  expect(() => choose({ one: never }, {})).toThrow('not signed')
+})
+
+const none = { deleted: 0, already_gone: 0, deleted_in_bulk: 0, unknown: 0 }
+
+/** A receipt as far as it is told to people. */
+function receipt(
+  result: Result,
+  counts: Partial<typeof none> = {},
+  { live = 0, deleted = null }: { live?: number; deleted?: number | null } = {},
+) {
+  const verification = { checked_at: '2026-01-31T00:00:00.000Z', live, deleted, remaining: [] }
+  return { result, counts: { ...none, ...counts }, verification, statement } as const
+}
+
+const audit = 'the audit trail is kept'
+
+interface Told {
+  readonly receipt: ReturnType<typeof receipt>
+  readonly holding: readonly (keyof typeof phrases)[]
+  readonly page: string
+  readonly terminal: string
+}
+
+/** What people are told of receipts, word for word, with the names of the sentences that hold. */
+const told: Told[] = [
+  {
+    receipt: receipt('no_data_held', {}, { deleted: 0 }),
+    holding: ['nothingHeld'],
+    page: 'No data was held on this person.',
+    terminal: 'no data held on x',
+  },
+  {
+    receipt: receipt('no_data_held'),
+    holding: ['nothingSeen'],
+    page: 'No live data was held on this person; records deleted before were not shown.',
+    terminal: 'no data held on x; records deleted before were not shown',
+  },
+  {
+    receipt: receipt('nothing_live', {}, { deleted: 2 }),
+    holding: ['nothingLive'],
+    page: 'Nothing live was held on this person; 2 deleted before still hold data until they are purged.',
+    terminal: 'nothing live on x; 2 records deleted before, and held until the purge',
+  },
+  {
+    receipt: receipt('erased', { deleted: 2, deleted_in_bulk: 1 }),
+    holding: ['deleted'],
+    page: `3 records were logically deleted; ${audit}.`,
+    terminal: `erased 3 records on x: ${statement}`,
+  },
+  {
+    receipt: receipt('erased', { already_gone: 1 }),
+    holding: ['noneDeleted', 'alreadyGone'],
+    page: 'No record is known to have been deleted by this job. Already gone: 1 record.',
+    terminal: 'erased 0 records on x; 1 record already gone',
+  },
+  {
+    receipt: receipt('erased', { deleted: 1, unknown: 2 }),
+    holding: ['deleted', 'unknown'],
+    page: `1 record was logically deleted; ${audit}. Of 2, now gone, it is not known who deleted them.`,
+    terminal: `erased 1 record on x: ${statement}; 2 records gone, not known who deleted them`,
+  },
+  {
+    receipt: receipt('remaining', { deleted: 1 }, { live: 2 }),
+    holding: ['deleted', 'remaining'],
+    page: `1 record was logically deleted; ${audit}. **2 records of this person remained or were created meanwhile.**`,
+    terminal: `erased 1 record on x: ${statement}; 2 records of the subject remained or were created meanwhile`,
+  },
+]
+
+describe('people are told of a receipt', () => {
+  it.each(told)('what holds, and nothing else: $holding', ({ receipt, holding, page, terminal }) => {
+    expect(describeOnPage(receipt)).toBe(page)
+    expect(describeOnTerminal(receipt, 'x')).toBe(terminal)
+    for (const [name, phrase] of Object.entries(phrases))
+      expect(phrase.holds(receipt), name).toBe((holding as readonly string[]).includes(name))
+  })
+
+  it('every sentence of the table somewhere', () => {
+    const names = new Set<string>(told.flatMap(({ holding }) => holding))
+    expect(Object.keys(phrases).filter(name => !names.has(name))).toEqual([])
+  })
+
+  it('the number of deleted records only if the instance showed them', () => {
+    const seen = receipt('erased', {}, { live: 1, deleted: 2 }).verification
+    expect(describeVerification(seen)).toBe('1 live; 2 deleted, which hold data until they are purged')
+    expect(describeVerification({ ...seen, deleted: null })).toBe('1 live; deleted ones were not shown')
+    expect(Object.keys(verificationSentences)).toEqual(['live', 'deleted', 'notShown'])
+  })
+})
