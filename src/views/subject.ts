@@ -4,32 +4,30 @@ import type { View } from '../output/index.ts'
 import { consentView } from './consent.ts'
 import { field, minute } from './field.ts'
 
-/** A record that is held on a data subject. */
+/** A record of a data subject. */
 export interface FoundRow extends Consent {
   readonly state: 'live' | 'deleted'
-  /** The stored instance that holds it, where several were asked. */
+  /** The stored instance that holds it, if several were searched. */
   readonly profile?: string
 }
 
 const state = field<FoundRow>('state', { whole: true, rank: 2.5 })
 
-/** What is held on a data subject. */
 export const foundView: View<FoundRow> = {
   id: row => row.id,
   columns: [...consentView.columns, state] as View<FoundRow>['columns'],
 }
 
-/** The same of several instances. */
 export const foundViewOfAll: View<FoundRow> = {
   id: row => row.id,
   columns: [field('profile', { whole: true, rank: 0 }), ...foundView.columns],
 }
 
-/** What becomes of a record that is to be erased. */
+/** The outcome of a record to be erased. */
 export interface ErasureRow {
   readonly id: string
   readonly site_id: string | null
-  /** `planned`: nothing was done yet. */
+  /** `planned`: in a dry run. `failed`: not deleted, and in no receipt. */
   readonly result: ErasureResult | 'planned' | 'failed'
   readonly deleted_at: string | null
   readonly request_id: string | null
@@ -46,7 +44,6 @@ export const erasureView: View<ErasureRow> = {
   ],
 }
 
-/** A receipt as a list shows it. */
 export interface ReceiptRow {
   readonly number: number
   readonly job: string
