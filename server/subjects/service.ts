@@ -29,7 +29,7 @@ export interface Deps {
   readonly subjectSecret: Uint8Array
 }
 
-/** What a request has done so far. Its retries share it, so that the response names what an earlier attempt deleted. */
+/** The work of a request so far. Its retries share it, so that the response names what an earlier attempt deleted. */
 export interface Progress {
   /** When to stop (`performance.now()`). */
   readonly until: number
@@ -151,7 +151,7 @@ interface Done {
   readonly caller: Caller
   readonly erasure: SubjectErasure
   readonly sites: readonly SiteRecords[]
-  /** What the account holds of the subject afterwards. */
+  /** Of the subject, afterwards. */
   readonly counts: readonly SiteCount[]
 }
 

@@ -11,7 +11,7 @@ import { type ErasureState, mayBeDeleted, type RunningJob, record } from './job.
 import { showsDeleted, type Target } from './records.ts'
 import { choose, type RecordSeen, recordSentences } from './sentences.ts'
 
-/** What became of a record; `error` says why it is not deleted. */
+/** The outcome of a record, or the error that left it undeleted. */
 export interface Deletion {
   readonly target: Target
   readonly record: ErasedRecord | null
@@ -97,7 +97,7 @@ async function deleteOne(job: RunningJob, target: Target): Promise<ErasedRecord>
   return outcome
 }
 
-/** What the instance answered about one record. */
+/** The instance's answer about one record. */
 interface RecordAnswer {
   readonly target: Target
   /** False if it answered that it deleted the record. */

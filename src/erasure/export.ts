@@ -28,7 +28,7 @@ export async function abandonExport({ data, manifest }: ExportFiles): Promise<vo
   await Promise.all([data.abandon(false), manifest.abandon(false)])
 }
 
-/** Who exports what is held on whom. */
+/** A signer, and the identifiers of the person whose records are exported. */
 export interface ExportRequest extends Signer {
   readonly subjects: readonly string[]
 }

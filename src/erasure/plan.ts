@@ -16,7 +16,7 @@ const PlannedRecord = z.strictObject({
 })
 export type PlannedRecord = z.output<typeof PlannedRecord>
 
-/** What is to be erased: one person makes it, another carries it out. It names the subject in clear. */
+/** The records to be erased: one person makes the plan, another carries it out. It names the subject in clear. */
 export const Plan = z.strictObject({
   type: z.literal('erasure_plan'),
   version: z.literal(1),
@@ -74,45 +74,36 @@ export async function readPlan(path: string): Promise<PlanFile> {
   throw dataError(`${path} is not an erasure plan (${where}: ${issue?.message})`)
 }
 
-/** @throws CliError changed (exit 10) if the records are not exactly those of the plan, unchanged */
-export function requireAsPlanned(planned: readonly PlannedRecord[], present: readonly Consent[]): void {
-  const now = new Map(present.map(record => [record.id, toPlanned(record)]))
-  const then = new Set(planned.map(({ id }) => id))
-  requireUnchanged({
-    changed: planned.filter(({ id, sha256: digest }) => now.has(id) && now.get(id)?.sha256 !== digest),
-    added: present.filter(({ id }) => !then.has(id)),
-    gone: planned.filter(({ id }) => !now.has(id)),
-  })
-}
+/** A record by its id, with its digest if that is known. */
+type Known = Pick<PlannedRecord, 'id'> & Partial<Pick<PlannedRecord, 'sha256'>>
 
-/** The same where only ids are known. */
-export function requireSameIds(
-  planned: readonly { readonly id: string }[],
-  present: readonly { readonly id: string }[],
-): void {
-  const now = new Set(present.map(({ id }) => id))
+/** @throws CliError changed (exit 10) if the records are not exactly the planned ones, unchanged */
+export function requireAsPlanned(planned: readonly Known[], present: readonly Known[]): void {
+  const now = new Map(present.map(record => [record.id, record]))
   const then = new Set(planned.map(({ id }) => id))
-  requireUnchanged({
-    changed: [],
-    added: present.filter(({ id }) => !then.has(id)),
-    gone: planned.filter(({ id }) => !now.has(id)),
-  })
-}
-
-function requireUnchanged(
-  differences: Readonly<Record<'changed' | 'added' | 'gone', readonly { readonly id: string }[]>>,
-): void {
-  const told = Object.entries(differences).flatMap(([what, records]) =>
-    records.length > 0 ? describeDifference(records, what) : [],
-  )
-  if (told.length === 0) return
-  const message = `records differ from the plan: ${told.join('; ')}; nothing was done`
+  const differences = [
+    describe(
+      planned.filter(({ id, sha256: digest }) => now.has(id) && now.get(id)?.sha256 !== digest),
+      'changed',
+    ),
+    describe(
+      present.filter(({ id }) => !then.has(id)),
+      'added',
+    ),
+    describe(
+      planned.filter(({ id }) => !now.has(id)),
+      'gone',
+    ),
+  ].filter(text => text !== '')
+  if (differences.length === 0) return
+  const message = `records differ from the plan: ${differences.join('; ')}; nothing was done`
   throw new CliError('changed', exit.changed, message, { hint: 'look at the records, and make a new plan' })
 }
 
-function describeDifference(records: readonly { readonly id: string }[], what: string): string {
+function describe(records: readonly Known[], difference: string): string {
+  if (records.length === 0) return ''
   const ids = records.slice(0, 3).map(({ id }) => id)
-  return `${records.length} ${what} (${ids.join(', ')}${records.length > 3 ? ', …' : ''})`
+  return `${records.length} ${difference} (${ids.join(', ')}${records.length > 3 ? ', …' : ''})`
 }
 
 export function toPlanned(record: Consent): PlannedRecord {

@@ -76,7 +76,7 @@ export function erasesSubjects(api: Client): Promise<boolean> {
   return api.supports(subjectEndpoints.erase, { in: 'body', name: 'ids' })
 }
 
-/** What an instance holds of subjects. */
+/** The records of subjects that an instance holds. */
 export interface Holding {
   readonly live: readonly Pick<Target, 'id' | 'site_id' | 'subject'>[]
   /** The number of deleted records that are not purged yet; null if the instance does not show them. */

@@ -10,7 +10,7 @@ export interface Operator {
   readonly host: string
 }
 
-/** What a person asked for. */
+/** A person's request to be erased. */
 export interface SubjectRequest {
   /** The identifiers of one person, each once. */
   readonly subjects: readonly string[]
@@ -20,7 +20,7 @@ export interface SubjectRequest {
   readonly received_at: string | null
 }
 
-/** Who signs documents about an instance, and with which key. */
+/** The operator, profile and key that sign documents about an instance. */
 export interface Signer extends Operator {
   /** The base URL. */
   readonly instance: string

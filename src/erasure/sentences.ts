@@ -10,11 +10,11 @@ interface Sentence<Seen> {
   holds(seen: Seen): boolean
 }
 
-/** What was seen of one record. */
+/** The observation of one record. */
 export interface RecordSeen {
-  /** What the deletion was answered: that it was done, or that the record is not there. */
+  /** The answer to its deletion: done, or the record is not there. */
   readonly answer: 'deleted' | 'absent'
-  /** When the record was deleted, as the instance says: before the job began or since; null if it does not say. */
+  /** The time of its deletion by the instance: before the job began or since; null if the instance does not say. */
   readonly deletedAt: 'before' | 'since' | null
   /** True if an earlier deletion by the job may have been carried out, because its answer was lost. */
   readonly mayBeOwn: boolean
@@ -53,7 +53,7 @@ export const recordSentences: Readonly<Record<ErasureResult, Sentence<RecordSeen
   },
 }
 
-/** What was seen of the whole erasure. */
+/** The observation of the whole erasure. */
 export interface ErasureSeen {
   /** Live records that were found before anything was deleted. */
   readonly found: number
@@ -86,7 +86,7 @@ export const resultSentences: Readonly<Record<ErasureReceipt['result'], Sentence
 
 type Verification = ErasureReceipt['verification']
 
-/** What a page says of the verification. */
+/** The sentences of a page about the verification: every one that holds. */
 export const verificationSentences: Readonly<
   Record<string, Sentence<Verification> & { text(seen: Verification): string }>
 > = {
@@ -126,7 +126,7 @@ const deletedCount = ({ counts }: Told) => counts.deleted + counts.deleted_in_bu
 const isFound = ({ result }: Told) => result === 'erased' || result === 'remaining'
 const records = (count: number) => `${count} ${count === 1 ? 'record' : 'records'}`
 
-/** What people are told of a receipt: every sentence that holds, in this order. */
+/** The sentences for people about a receipt: every one that holds, in this order. */
 export const phrases = {
   nothingHeld: {
     entitledBy: 'no data was held, and the instance shows deleted records',

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts'
 import { CliError, exit } from '../errors/errors.ts'
 import { isTaken, openDraft } from '../io/new-file.ts'
 
-/** Where a profile's signing key and receipts are. */
+/** The paths of a profile's signing key and receipts. */
 export interface ReceiptStore {
   readonly profile: string
   readonly keyFile: string

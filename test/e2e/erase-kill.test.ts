@@ -111,7 +111,7 @@ async function eraseKilled(subject: string, most: number): Promise<number> {
 }
 
 it(
-  `erases ${records} records on ${siteCount} sites exactly once, killed ${kills} times, with one receipt a job`,
+  `subject erase deletes ${records} records on ${siteCount} sites exactly once, killed ${kills} times, with one receipt a job`,
   async () => {
     process.stderr.write(`erase-kill: seed ${seed}\n`)
     let killed = 0

@@ -65,12 +65,12 @@ const receiptsIn = (env: { HOME: string }) => {
   }
 }
 
-describe('an erasure', () => {
+describe('subject erase', () => {
   it.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const)(
-    'ends what is under way at %s, tells how to go on, and that does the rest',
+    'at %s finishes running deletions and prints the command that resumes it, which does the rest',
     async (signal, code) => {
       wait = 60
       const env = surroundings()
@@ -92,7 +92,7 @@ describe('an erasure', () => {
     },
   )
 
-  it('is gone on with by one of two processes, and the other is refused', async () => {
+  it('is resumed by one of two processes, and the other is refused', async () => {
     wait = 40
     const env = surroundings()
     const killed = start([...erase, '--yes'], env)
@@ -108,13 +108,13 @@ describe('an erasure', () => {
   })
 })
 
-describe.skipIf(!hasTerminal)('an erasure on a terminal', () => {
+describe.skipIf(!hasTerminal)('subject erase on a terminal', () => {
   it.each([
     ['another number', '59\r', 9],
     ['nothing', '\r', 9],
     ['Ctrl-C', '\u0003', 130],
     ['the number', '60\r', 0],
-  ])('shows what would go, wants its number, and does as it is told: %s', async (_name, keys, code) => {
+  ])('shows the records, asks for their number, and does as told: %s', async (_name, keys, code) => {
     wait = 0
     const env = surroundings()
     const terminal = openTerminal(erase, env)
@@ -126,7 +126,7 @@ describe.skipIf(!hasTerminal)('an erasure on a terminal', () => {
     expect(receiptsIn(env)).toHaveLength(code === 0 ? 1 : 0)
   })
 
-  it('ends with 10 where something changed while its user was thinking', async () => {
+  it('does nothing (exit 10) if a record was created during the prompt', async () => {
     const env = surroundings()
     const terminal = openTerminal(erase, env)
     await terminal.shows('Type 60')

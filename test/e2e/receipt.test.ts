@@ -7,7 +7,7 @@ import { createAccount, startServer } from '../support/server.ts'
 
 const folder = useFolder()
 
-it('a receipt is verified beside its service, and without it by keys that were kept', async () => {
+it('a consent receipt verifies with its service, and without it with stored keys', async () => {
   const { server, env } = await serve('consent')
   const [receipt, keys] = ['receipt.json', 'keys.json'].map(name => join(folder.path, name)) as [
     string,
@@ -34,7 +34,7 @@ it('a receipt is verified beside its service, and without it by keys that were k
   expect([changed.code, JSON.parse(changed.stdout).result]).toEqual([5, 'not_valid'])
 })
 
-it('the receipt of an erasure is verified by the commands of the README, unless a byte of it is changed', async () => {
+it('an erasure receipt verifies with the documented commands, unless a byte of it is changed', async () => {
   const { server, env } = await serve('erasure')
   const bin = join(folder.path, 'bin')
   mkdirSync(bin)
@@ -63,7 +63,7 @@ it('the receipt of an erasure is verified by the commands of the README, unless 
   }
 })
 
-it('the receipt of an erasure says what is held, with the quota used up as without', async () => {
+it('an erasure receipt says what is held, also with the quota used up', async () => {
   const erase = async (env: Record<string, string>, subject: string) => {
     const command = ['subject', 'erase', subject, '--ticket', 'T-1', '--yes', '-o', 'id']
     const { code, stdout, stderr } = await runBinary(command, { env })

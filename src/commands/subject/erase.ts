@@ -18,14 +18,7 @@ import type { Consent } from '../../contract/index.ts'
 import { text } from '../../contract/values.ts'
 import { abandonExport, type ExportFiles, openExport, writeExport } from '../../erasure/export.ts'
 import { type ErasureHeader, erasureJobs, newState, recordPlan, unfinishedJobs } from '../../erasure/job.ts'
-import {
-  makePlan,
-  type PlanFile,
-  readPlan,
-  requireAsPlanned,
-  requireSameIds,
-  toPlanned,
-} from '../../erasure/plan.ts'
+import { makePlan, type PlanFile, readPlan, requireAsPlanned, toPlanned } from '../../erasure/plan.ts'
 import { makeReceipt, verifyErased } from '../../erasure/receipt.ts'
 import { requireAppendable } from '../../erasure/receipts.ts'
 import {
@@ -110,7 +103,7 @@ async function runErase(ctx: Context, options: Options): Promise<Output<unknown>
   try {
     const request = isRehearsal ? null : await openRequest(ctx, asked, options)
     const found = await findRecords(ctx, asked.subjects, given !== null || files !== null)
-    if (given) requireAsPlanned(given.plan.records, found.records ?? [])
+    if (given) requireAsPlanned(given.plan.records, (found.records ?? []).map(toPlanned))
     if (request === null) return await rehearse(ctx, found)
     requireConfirmedCount(options, found.targets.length, 'record', 'erased')
     await review(ctx, asked.subjects, found, asks)
@@ -192,7 +185,7 @@ function requireSameInstance({ settings }: Context, { plan }: PlanFile): void {
   throw usageError(`the plan is for ${plan.instance}, not for ${here}`, `--base-url ${plan.instance}`)
 }
 
-/** What is to be erased. */
+/** The records to be erased. */
 interface Found {
   /** Null if the quota is used up: then only the ids are known, from the service's own erasure. */
   readonly records: readonly Consent[] | null
@@ -265,10 +258,10 @@ async function review(
   const question = { action: 'erase', noun: 'record', where, counts }
   if (records === null) {
     await promptToConfirm(ctx, erasureView, toRows(targets), question)
-    requireSameIds(targets, (await askForErasable(ctx.api, subjects)).live)
+    requireAsPlanned(targets, (await askForErasable(ctx.api, subjects)).live)
   } else {
     await promptToConfirm(ctx, consentView, records, question)
-    requireAsPlanned(records.map(toPlanned), await liveRecords(ctx.api, subjects))
+    requireAsPlanned(records.map(toPlanned), (await liveRecords(ctx.api, subjects)).map(toPlanned))
   }
 }
 

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** What was done to deleted records. The service keeps the audit trail, so no receipt may claim more. */
+/** The state of deleted records. The service keeps the audit trail, so no receipt may claim more. */
 export const statement = 'logically deleted, audit trail kept'
 
 const Instant = z.iso.datetime()

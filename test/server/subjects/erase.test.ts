@@ -53,8 +53,8 @@ function losing(sql: Sql, moment: string): Sql {
   })
 }
 
-describe('200', () => {
-  it('deletes every live record of exactly the subject, and certifies it', async () => {
+describe('POST /api/v1/subjects/erase › 200', () => {
+  it('deletes every live record of exactly the subject, names them, and certifies it', async () => {
     const own = await newOwner(service)
     const other = await newSite(own)
     const subject_id = 'maria@example.com'
@@ -145,7 +145,7 @@ describe('200', () => {
     expect((await own.get(id)).status).toBe(200)
   })
 
-  it('with ids deletes these alone, and names those of them that were deleted before', async () => {
+  it('with ids deletes only these, and names those of them that were deleted before', async () => {
     const own = await newOwner(service)
     const subject_id = 'some'
     const [one, two] = [await own.create({ subject_id }), await own.create({ subject_id })]
@@ -201,13 +201,13 @@ describe('200', () => {
     expect(erased.toSorted()).toEqual(all)
   })
 
-  it('says who it was where that is a user', async () => {
+  it('names a user in the certificate if it was one', async () => {
     const headers = await service.signIn(owner)
     const answer = await service.call('POST', path, { headers, body: { subject_id: 'nobody' } })
     expect(certified(answer).erased_by).toEqual({ kind: 'user', id: owner.userId })
   })
 
-  it('stops when its time has come, and the next call goes on', async () => {
+  it('stops when its time is over, and the next call continues', async () => {
     const account = await service.newAccount()
     await insertChains(service.sql, account, { records: 450, entries: 2, isLive: true, subject: 'many' })
     const caller = { kind: 'api_key', id: account.keyId, accountId: account.accountId } as const
@@ -229,7 +229,7 @@ describe('200', () => {
   })
 
   it.each(['after', 'before'])(
-    'counts every record once where a connection is lost %s a batch was written',
+    'counts every record once if a connection is lost %s a batch was written',
     async moment => {
       const account = await service.newAccount()
       await insertChains(service.sql, account, { records: 450, entries: 2, isLive: true, subject: 'lost' })
@@ -244,7 +244,7 @@ describe('200', () => {
     },
   )
 
-  it('deletes all others beside a record that cannot be deleted, and counts that one as remaining', async () => {
+  it('deletes all other records if one cannot be deleted, and counts that one as remaining', async () => {
     const account = await service.newAccount()
     const shape = { records: 31, entries: 1, isLive: true, subject: 'stuck' }
     const ids = await insertChains(service.sql, account, shape)
@@ -258,7 +258,7 @@ describe('200', () => {
     expect((await erase({ subject_id: 'stuck' }, account)).body).toMatchObject({ erased: 0, remaining: 1 })
   })
 
-  it('twice at once, among creates and changes of the same records, leaves every record and chain whole', async () => {
+  it('leaves every record and chain valid if it is called twice at once, during creates and updates', async () => {
     const own = await newOwner(service)
     const ids = await insertChains(service.sql, own, {
       records: 300,
@@ -286,8 +286,8 @@ describe('200', () => {
   })
 })
 
-describe('the quota', () => {
-  it('never refuses it, and is never over-granted', async () => {
+describe('POST /api/v1/subjects/erase › quota', () => {
+  it('is never a reason to refuse, and is not exceeded', async () => {
     const account = await service.newAccount({ monthlyQuota: 1 })
     const answers = []
     for (let count = 0; count < 3; count += 1) answers.push(await erase({ subject_id: 'x' }, account))
@@ -304,7 +304,7 @@ describe('the quota', () => {
   })
 })
 
-describe('400', () => {
+describe('POST /api/v1/subjects/erase › 400', () => {
   it.each([
     [{}, 'subject_id'],
     [{ subject_id: '' }, 'subject_id'],
@@ -318,7 +318,7 @@ describe('400', () => {
     [{ subject_id: 'x', ids: ['y'] }, 'ids'],
     [{ subject_id: 'x', ids: Array.from({ length: 1001 }, () => '0'.repeat(36)) }, 'ids'],
     [{ subject_id: 'x', after: 'y' }, 'after'],
-  ])('refuses %# by its field', async (body, named) => {
+  ])('names the invalid field of %j', async (body, named) => {
     expectRefused(await erase(body), named)
   })
 })

@@ -32,7 +32,7 @@ const failed = async (wanted: string) => {
   return { code, failed: details }
 }
 
-it('nothing is deleted where no receipt could be written', async () => {
+it('subject erase deletes nothing if no receipt could be written (exit 1)', async () => {
   await chain(1)
   const before = deletions()
   rmSync(join(at.state, 'receipts'), { recursive: true })
@@ -45,8 +45,8 @@ it('nothing is deleted where no receipt could be written', async () => {
   expect([deletions() - before, at.journals()]).toEqual([0, []])
 })
 
-describe('a receipt that is not as its schema says', () => {
-  it('is never put into the chain', async () => {
+describe('a receipt that does not match its schema', () => {
+  it('is never appended to the chain', async () => {
     await chain(1)
     const { signature: _, ...first } = JSON.parse(readFileSync(at.receipt(1), 'utf8'))
     const key = readSigningKey(readFileSync(join(at.config, 'receipt-keys', 'default.pem'), 'utf8'))
@@ -66,7 +66,7 @@ describe('a receipt that is not as its schema says', () => {
     expect(await failed('last')).toEqual({ code: 0, failed: [] })
   })
 
-  it('is told by the list, which goes on, and keeps resume from making another', async () => {
+  it('is reported by the list (exit 8), and prevents resume from making a second one', async () => {
     await chain(3)
     const { job } = JSON.parse(readFileSync(at.receipt(2), 'utf8'))
     writeFileSync(at.receipt(2), 'no receipt')
@@ -78,7 +78,7 @@ describe('a receipt that is not as its schema says', () => {
   })
 })
 
-it('the list for a subject tells of receipts that it cannot judge, for another key signed them', async () => {
+it('subject receipts --subject reports receipts that it cannot judge, because another key signed them', async () => {
   await chain(2)
   rmSync(join(at.config, 'receipt-keys', 'default.pem'))
   await chain(1)
@@ -94,7 +94,7 @@ it('the list for a subject tells of receipts that it cannot judge, for another k
   })
 })
 
-it('a receipt that was changed is shown by no list and as no page, and its bytes not without a word', async () => {
+it('subject receipts does not list a changed receipt or format its page, and reports it when printing its bytes', async () => {
   await chain(2)
   writeFileSync(at.receipt(1), readFileSync(at.receipt(1), 'utf8').replace('T-1', 'T-9'))
   const listed = await at.run('receipts', '-o', 'id')
@@ -109,14 +109,14 @@ it('a receipt that was changed is shown by no list and as no page, and its bytes
   expect(await at.run('receipts', '2')).toMatchObject({ code: 0, stderr: '' })
 })
 
-describe('the newest receipt', () => {
+describe('the newest receipt of a chain', () => {
   const head = () => join(at.config, 'receipt-keys', 'default.head')
   const erase = () => {
     fakeInstance(cli, 1)
     return at.run('erase', maria, '--yes', '--ticket', 'T')
   }
 
-  it('is missed where it was removed, and its number is not given to another', async () => {
+  it('is reported as missing if it was removed, and its number is not reused', async () => {
     await chain(3)
     const before = deletions()
     const third = readFileSync(at.receipt(3))
@@ -130,7 +130,7 @@ describe('the newest receipt', () => {
     expect(await failed('last')).toEqual({ code: 0, failed: [] })
   })
 
-  it('is missed where all were removed, for its key is that of the profile', async () => {
+  it('is reported as missing if all receipts were removed', async () => {
     await chain(1)
     const kept = join(at.state, 'kept.json')
     writeFileSync(kept, readFileSync(at.receipt(1)))
@@ -140,7 +140,7 @@ describe('the newest receipt', () => {
     expect((await failed(kept)).failed).toEqual(['chain: receipt 1 is not in the chain'])
   })
 
-  it('may be one that was made by a process that was killed right after', async () => {
+  it('may be newer than the head, if its process was killed before it wrote that', async () => {
     await chain(1)
     const before = readFileSync(head())
     await chain(1)
@@ -153,7 +153,7 @@ describe('the newest receipt', () => {
     expect(await failed('last')).toEqual({ code: 0, failed: [] })
   })
 
-  it('is there though nothing can be kept of it, which is told', async () => {
+  it('stays, with a warning, if the head cannot be written', async () => {
     const said: string[] = []
     const settings = { folder: join(at.config, 'gone'), stateFolder: at.state, profile: { value: 'default' } }
     const warn = async (line: string) => void said.push(line)

@@ -6,7 +6,7 @@ import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.
 
 const cli = useCli()
 
-it('that nothing is held has its receipt for a protected profile too, where nobody can be asked', async () => {
+it('subject erase --confirm 0 makes a receipt for a protected profile, without a prompt', async () => {
   const instance = fakeInstance(cli, 0)
   const at = freshFolders(cli)
   const set = (...args: string[]) => cli.run(['config', 'set', ...args, '-p', 'live'], { env: at.env })
@@ -27,7 +27,7 @@ it('that nothing is held has its receipt for a protected profile too, where nobo
 })
 
 it.each([2, 0])(
-  'a plan of %d records tells the command that carries it out, as a shell takes it',
+  'subject erase --plan-out with %d records prints the command that carries the plan out, quoted for a shell',
   async count => {
     const instance = fakeInstance(cli, count)
     const at = freshFolders(cli)

@@ -8,8 +8,8 @@ import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.
 const cli = useCli()
 const erase = ['erase', maria, '--ticket', 'DSR-7']
 
-describe('an instance that has only the routes of the specification', () => {
-  it('is enough to find, erase and verify, with requests of the specification alone', async () => {
+describe('subject commands with an instance that has only the routes of the specification', () => {
+  it('find, erase and verify, with requests of the specification alone', async () => {
     const instance = fakeInstance(cli, 230)
     instance.records.set(uuid(999), consent({ id: uuid(999), subject_id: 'other' }))
     const at = freshFolders(cli)
@@ -44,7 +44,7 @@ describe('an instance that has only the routes of the specification', () => {
     ])
   })
 
-  it('exports records with their histories, and a signed manifest whose figures are true', async () => {
+  it('export records with their histories, and a signed manifest with correct figures', async () => {
     fakeInstance(cli, 3)
     const at = freshFolders(cli)
     const file = join(at.state, '..', `${Math.random()}.json`)
@@ -59,8 +59,8 @@ describe('an instance that has only the routes of the specification', () => {
   })
 })
 
-describe('what is erased', () => {
-  it('is nobody else’s: a list with a record of another subject ends it before anything is done', async () => {
+describe('subject erase', () => {
+  it('does nothing (exit 5) if the list has a record of another subject', async () => {
     const instance = fakeInstance(cli, 2)
     const at = freshFolders(cli)
     const stranger = consent({ id: uuid(50), subject_id: `${maria} ` })
@@ -72,7 +72,7 @@ describe('what is erased', () => {
     expect(instance.deletions).toEqual([])
   })
 
-  it('is not denied afterwards, where such a list comes when it is verified', async () => {
+  it('does not claim that nothing was done, if the verification finds a record of another subject', async () => {
     const instance = fakeInstance(cli, 2)
     const at = freshFolders(cli)
     instance.beforeDelete = () => {
@@ -86,7 +86,7 @@ describe('what is erased', () => {
     expect(stderr).not.toContain('nothing was done')
   })
 
-  it('is exactly the plan: a record that was changed, added or is gone since then ends it with 10', async () => {
+  it('--apply does nothing (exit 10) if a planned record was changed, added or deleted', async () => {
     const instance = fakeInstance(cli, 3)
     const at = freshFolders(cli)
     const plan = join(at.state, '..', `${Math.random()}.json`)
@@ -108,7 +108,7 @@ describe('what is erased', () => {
     expect(await lastReceipt(at)).toMatchObject({ ticket: 'DSR-7', planned_by: { who: expect.any(String) } })
   })
 
-  it('was exported first, where that was asked for, and the receipt names the export', async () => {
+  it('--export-first exports the records before, and the receipt names the export', async () => {
     fakeInstance(cli, 2)
     const at = freshFolders(cli)
     const file = join(at.state, '..', `${Math.random()}.json`)
@@ -118,13 +118,13 @@ describe('what is erased', () => {
     expect(await lastReceipt(at)).toMatchObject({ export_sha256: sha256 })
   })
 
-  it('is as many as were said to be there', async () => {
+  it('--confirm does nothing (exit 10) if another number of records matches', async () => {
     const instance = fakeInstance(cli, 3)
     expect(await freshFolders(cli).run(...erase, '--confirm', '2')).toMatchObject({ code: 10 })
     expect(instance.deletions).toEqual([])
   })
 
-  it('leaves no file of an export or a plan behind where nothing is done', async () => {
+  it('leaves no file of an export or a plan if nothing is done', async () => {
     fakeInstance(cli, 3)
     const at = freshFolders(cli)
     const file = join(at.state, '..', `${Math.random()}.json`)
@@ -135,8 +135,8 @@ describe('what is erased', () => {
   })
 })
 
-describe('what cannot be erased', () => {
-  it('keeps the others from nothing, and resume does the rest: one receipt, when all is done', async () => {
+describe('subject erase, if a record cannot be deleted or is gone', () => {
+  it('deletes the others (exit 8), and resume does the rest and makes one receipt', async () => {
     const instance = fakeInstance(cli, 20)
     const at = freshFolders(cli)
     instance.beforeDelete = id => (id === uuid(5) ? fails(500, 'internal_error') : undefined)
@@ -157,7 +157,7 @@ describe('what cannot be erased', () => {
     expect(at.receipts()).toEqual(['000001.json'])
   })
 
-  it('was perhaps erased where the answer was lost: of what is gone then it is not known by whom', async () => {
+  it('records "unknown" if an answer was lost and the record is gone then', async () => {
     const instance = fakeInstance(cli, 4)
     const at = freshFolders(cli)
     let lost = 0
@@ -170,7 +170,7 @@ describe('what cannot be erased', () => {
     expect(await lastReceipt(at)).toMatchObject({ counts: { deleted: 3, already_gone: 0, unknown: 1 } })
   })
 
-  it('is gone already where somebody else was faster', async () => {
+  it('records "already_gone" if somebody else deleted it', async () => {
     const instance = fakeInstance(cli, 4)
     const at = freshFolders(cli)
     instance.beforeDelete = id => {
@@ -181,7 +181,7 @@ describe('what cannot be erased', () => {
     expect(await lastReceipt(at)).toMatchObject({ counts: { deleted: 3, already_gone: 1 } })
   })
 
-  it('is told where it came anew during the job: in the receipt, and by 8', async () => {
+  it('reports a record that was created during the job, in the receipt and by exit 8', async () => {
     const instance = fakeInstance(cli, 4)
     const at = freshFolders(cli)
     instance.beforeDelete = () => {
@@ -198,7 +198,7 @@ describe('what cannot be erased', () => {
     expect(await at.run('verify', 'last', '--live', '--subject', maria)).toMatchObject({ code: 10 })
   })
 
-  it('waits for the next month where the quota ends, and the journal is kept', async () => {
+  it('stops (exit 6) when the quota is used up, and resume continues', async () => {
     const instance = fakeInstance(cli, 20)
     const at = freshFolders(cli)
     instance.quota = 10
@@ -214,7 +214,7 @@ describe('what cannot be erased', () => {
     expect(at.journals()).toEqual([])
   })
 
-  it('is not gone on with elsewhere', async () => {
+  it('can be resumed only with the profile and instance it was begun with', async () => {
     const instance = fakeInstance(cli, 2)
     const at = freshFolders(cli)
     instance.beforeDelete = () => fails(500, 'internal_error')
@@ -225,8 +225,8 @@ describe('what cannot be erased', () => {
   })
 })
 
-describe('where nothing is held', () => {
-  it('nothing is asked, and a receipt says so', async () => {
+describe('subject erase, if nothing is held', () => {
+  it('makes a receipt that says so, with the due date and the subject in clear on request', async () => {
     fakeInstance(cli, 0)
     const at = freshFolders(cli)
     const { code, stderr, stdout } = await at.run(
@@ -248,7 +248,7 @@ describe('where nothing is held', () => {
   })
 })
 
-describe('before any request it is refused', () => {
+describe('subject erase and resume refuse (exit 2) before any request', () => {
   it.each([
     [['erase', maria, '--yes'], '--ticket'],
     [['erase', '--ticket', 'T', '--yes'], 'missing identifier'],

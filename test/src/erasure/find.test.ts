@@ -18,7 +18,7 @@ const described = {
 const description = answers('get', '*/api/v1/openapi.json', described)
 
 describe('subject find', () => {
-  it('shows deleted records that still hold data, where the instance shows such', async () => {
+  it('shows deleted records that are not purged yet, if the instance returns them', async () => {
     const deleted = consent({ id: uuid(2), deleted_at: '2026-02-01T00:00:00.000Z' })
     cli.instance.use(
       description,
@@ -31,7 +31,7 @@ describe('subject find', () => {
     expect(JSON.parse(stdout).map((row: { state: string }) => row.state)).toEqual(['live', 'deleted'])
   })
 
-  it('asks for every identifier of a person, and shows each record once', async () => {
+  it('searches for every identifier of a person, and shows each record once', async () => {
     fakeInstance(cli, 2)
     const { stdout } = await freshFolders(cli).run(
       'find',
@@ -47,7 +47,7 @@ describe('subject find', () => {
     expect(cli.sent().filter(({ path }) => path.endsWith('consents'))).toHaveLength(2)
   })
 
-  it('asks every stored instance with its own key, and tells of one that fails', async () => {
+  it('--all-profiles searches every stored instance with its own key, and reports one that fails (exit 8)', async () => {
     fakeInstance(cli, 1)
     const at = freshFolders(cli)
     mkdirSync(at.config, { recursive: true, mode: 0o700 })
@@ -65,7 +65,7 @@ describe('subject find', () => {
     expect(sent).toContain('Bearer sk-of-one-0123456789abcdef')
   })
 
-  it('refuses --all-profiles beside an address or a profile', async () => {
+  it('--all-profiles cannot be used with --base-url (exit 2)', async () => {
     const { code } = await freshFolders(cli).run(
       'find',
       maria,

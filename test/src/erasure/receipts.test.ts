@@ -46,7 +46,7 @@ async function three() {
 }
 
 describe('a chain of receipts', () => {
-  it('verifies from any of its receipts, which are as the published schema says', async () => {
+  it('verifies from any of its receipts, and they match the published schema', async () => {
     await three()
     for (const wanted of ['1', '2', 'last']) expect(await sums(wanted)).toEqual({ code: 0, failed: [] })
     const { job } = await lastReceipt(at)
@@ -57,7 +57,7 @@ describe('a chain of receipts', () => {
     expect(await sums('1', '--subject', 'somebody else')).toMatchObject({ code: 5 })
   })
 
-  it('does not verify where one byte of any of its receipts was flipped', async () => {
+  it('does not verify if one bit of a receipt is flipped', async () => {
     await three()
     const file = at.receipt(2)
     const bytes = readFileSync(file)
@@ -72,7 +72,7 @@ describe('a chain of receipts', () => {
     expect(await sums('last')).toEqual({ code: 0, failed: [] })
   })
 
-  it('names a receipt that is missing, and one that was exchanged for another', async () => {
+  it('does not verify if a receipt is missing or replaced by another, and names it', async () => {
     await three()
     const [second, third] = [readFileSync(at.receipt(2)), readFileSync(at.receipt(3))]
     rmSync(at.receipt(2))
@@ -91,7 +91,7 @@ describe('a chain of receipts', () => {
     })
   })
 
-  it('names a fork, though it is signed with the key itself', async () => {
+  it('does not verify if it is forked, even with the same key', async () => {
     await three()
     const kept = join(at.state, 'kept.json')
     writeFileSync(kept, readFileSync(at.receipt(2)))
@@ -102,7 +102,7 @@ describe('a chain of receipts', () => {
     expect((await sums(kept)).failed).toEqual(['chain: the chain has another receipt 2'])
   })
 
-  it('has no gap and no fork when many are made at once', async () => {
+  it('has no gap and no fork if many receipts are made at once', async () => {
     fakeInstance(cli, 0)
     const all = await Promise.all(Array.from({ length: 12 }, (_, index) => erase('--ticket', `T-${index}`)))
     expect(all.map(({ code }) => code)).toEqual(all.map(() => 0))
@@ -113,7 +113,7 @@ describe('a chain of receipts', () => {
 })
 
 describe('the key of a profile', () => {
-  it('is made at first use, for its owner alone, and its public half is shown', async () => {
+  it('is created at first use, readable by its owner alone; keys show prints its public half', async () => {
     const first = await at.run('keys', 'show')
     expect(first).toMatchObject({ code: 0, stdout: expect.stringMatching(/^-----BEGIN PUBLIC KEY-----\n/) })
     expect(statSync(keyFile()).mode & 0o777).toBe(0o600)
@@ -129,11 +129,11 @@ describe('the key of a profile', () => {
   })
 
   it.each(['../../x', '.', '..', '', '.hidden', 'a/b', 'a\\b', 'C:x', 'a\0b', 'ü'.repeat(150)])(
-    'stays in its folder whatever the profile is called: %j',
+    'stays in its folder with any profile name: %j',
     name => expect(toFileName(name)).toMatch(/^~[\da-f]{64}$/),
   )
 
-  it('verifies a receipt with openssl alone', async () => {
+  it('verifies a receipt with openssl', async () => {
     await three()
     const [folder, file] = [at.state, at.receipt(3)]
     writeFileSync(join(folder, 'key.pem'), (await at.run('keys', 'show')).stdout)
@@ -146,7 +146,7 @@ describe('the key of a profile', () => {
     expect(spawnSync('sh', ['-c', script], { cwd: folder }).status).not.toBe(0)
   })
 
-  it('of another machine is named with --public-key, and the chain is not looked for there', async () => {
+  it('of another machine can be given with --public-key; its chain is then not checked', async () => {
     await three()
     const pem = join(at.state, 'key.pem')
     writeFileSync(pem, (await at.run('keys', 'show')).stdout)
@@ -159,8 +159,8 @@ describe('the key of a profile', () => {
   })
 })
 
-describe('receipts', () => {
-  it('are listed, newest first, and for a subject', async () => {
+describe('subject receipts', () => {
+  it('lists receipts newest first, and those of a subject', async () => {
     await three()
     const { stdout } = await at.run('receipts', '-o', 'json')
     expect(JSON.parse(stdout)).toMatchObject([
@@ -175,14 +175,14 @@ describe('receipts', () => {
     expect(await at.run('receipts', '../x')).toMatchObject({ code: 2 })
   })
 
-  it('do not hold the subject unless that was asked for', async () => {
+  it('does not show the subject unless that was requested', async () => {
     fakeInstance(cli, 1)
     await erase('--ticket', 'T')
     const printed = `${readFileSync(at.receipt(1))}${(await at.run('receipts', '1', '--format', 'md')).stdout}`
     expect(printed).not.toContain('maria')
   })
 
-  it.each(hostileCases)('are a page on which hostile text is text and nothing else: %s', async (_, text) => {
+  it.each(hostileCases)('--format md escapes hostile text: %s', async (_, text) => {
     if (!text.isWellFormed() || text.includes('\0')) return
     fakeInstance(cli, 1)
     const mark = `${text} | <b> [x](https://evil.example) \`a\` **b** @team #1 `

@@ -45,7 +45,7 @@ const planned: ErasureEvent[] = [1, 2, 3].map(index => [
   { id: uuid(index), site_id: uuid(900), subject: 0 },
 ])
 
-it('of a job whose plan is not whole does nothing, and forgets it', async () => {
+it('subject resume removes a job that was killed before its plan was complete (exit 7)', async () => {
   const instance = fakeInstance(cli, 3)
   const at = freshFolders(cli)
   await killedAfter(at, uuid(77), planned)
@@ -55,7 +55,7 @@ it('of a job whose plan is not whole does nothing, and forgets it', async () => 
   expect([at.journals(), at.receipts(), instance.deletions]).toEqual([[], [], []])
 })
 
-it('does not know who deleted a record that is gone, and was about to be deleted when the process was killed', async () => {
+it('subject resume records "unknown" of a record that is gone, if it was about to be deleted when the process was killed', async () => {
   const instance = fakeInstance(cli, 3)
   const at = freshFolders(cli)
   instance.records.delete(uuid(1))
@@ -71,7 +71,7 @@ it('does not know who deleted a record that is gone, and was about to be deleted
   expect(started_at).toBe('2026-11-21T00:00:00.000Z')
 })
 
-it('of the last job goes on with that of the profile in use, and says where the last one of another is', async () => {
+it('subject resume last resumes the last job of the profile in use, and names the last one of another profile', async () => {
   const instance = fakeInstance(cli, 3)
   const at = freshFolders(cli)
   await killedAfter(at, uuid(77), [...planned, ['P']])
@@ -83,7 +83,7 @@ it('of the last job goes on with that of the profile in use, and says where the 
   expect(stderr).toContain(`consentctl subject resume ${uuid(78)} -p other --base-url ${cli.instance.url}`)
 })
 
-it('makes no second receipt for a job that was killed after its first', async () => {
+it('subject resume makes no second receipt for a job that was killed after its first', async () => {
   fakeInstance(cli, 3)
   const at = freshFolders(cli)
   await killedAfter(at, uuid(77), [...planned, ['P']])
@@ -98,7 +98,7 @@ it('makes no second receipt for a job that was killed after its first', async ()
   expect([at.journals(), at.receipts()]).toEqual([[], ['000001.json']])
 })
 
-it('leaves nothing of a process that was killed as it began', async () => {
+it('subject erase removes drafts of killed processes', async () => {
   fakeInstance(cli, 1)
   const at = freshFolders(cli)
   const left = join(at.state, 'erasures', `${uuid(5)}.1.abcd.part`)
@@ -109,7 +109,7 @@ it('leaves nothing of a process that was killed as it began', async () => {
   expect(at.journals()).toEqual([])
 })
 
-it('a run stops, and makes no receipt, once another process has gone on with its job', async () => {
+it('subject erase stops (exit 7), without a receipt, if another process has taken over its job', async () => {
   const instance = fakeInstance(cli, 40)
   const at = freshFolders(cli)
   instance.beforeDelete = () => {

@@ -6,7 +6,7 @@ const cli = useCli()
 const runs = (at: ReturnType<typeof freshFolders>, args: readonly string[], stdin: string) =>
   cli.run(['subject', ...args], { env: at.env, stdin })
 
-it('- takes the identifiers of a person from stdin, exactly as they stand there', async () => {
+it('subject find and erase read identifiers from stdin unchanged, with -', async () => {
   const instance = fakeInstance(cli, 2)
   instance.records.set(uuid(9), consent({ id: uuid(9), subject_id: ' a\\tb ' }))
   const at = freshFolders(cli)
@@ -18,14 +18,14 @@ it('- takes the identifiers of a person from stdin, exactly as they stand there'
 })
 
 it.each([
-  ['nobody', '\n'],
-  ['what is no identifier', `${maria}\n${'x'.repeat(256)}\n`],
-])('- refuses %s before any request', async (_, stdin) => {
+  ['empty input', '\n'],
+  ['too long an identifier', `${maria}\n${'x'.repeat(256)}\n`],
+])('subject find - refuses %s (exit 5) before any request', async (_, stdin) => {
   expect(await runs(freshFolders(cli), ['find', '-'], stdin)).toMatchObject({ code: 5 })
   expect(cli.sent()).toEqual([])
 })
 
-it('- leaves nobody to be asked', async () => {
+it('subject erase - cannot prompt (exit 2)', async () => {
   const ran = await runs(freshFolders(cli), ['erase', '-', '--ticket', 'T'], maria)
   expect(ran).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot prompt') })
 })

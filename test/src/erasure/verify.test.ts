@@ -7,8 +7,8 @@ import { fakeInstance, freshFolders, maria } from './fake-instance.ts'
 
 const cli = useCli()
 
-describe('verify, of what a profile has signed', () => {
-  it('takes receipts and manifests, asking nothing of anybody, and in another place with the public key', async () => {
+describe('verify, for documents that a profile has signed', () => {
+  it('accepts receipts and manifests without any request, and elsewhere with the public key', async () => {
     fakeInstance(cli, 2)
     const at = freshFolders(cli)
     const file = join(at.state, '..', `${Math.random()}.json`)
@@ -47,7 +47,7 @@ describe('verify, of what a profile has signed', () => {
     expect(await verify(elsewhere.env, '--public-key', key)).toMatchObject({ code: 0 })
   })
 
-  it('finds the export of a manifest changed, and says where it cannot look', async () => {
+  it('refuses a manifest whose export was changed, and says if the export is missing', async () => {
     fakeInstance(cli, 1)
     const at = freshFolders(cli)
     const file = join(at.state, '..', `${Math.random()}.json`)

@@ -8,7 +8,7 @@ const cli = useCli()
 const erase = ['erase', maria, '--ticket', 'T-1']
 const terminal = { stdin: true, stderr: true }
 
-it('asks on a terminal whether a receipt is wanted that nothing is held, for the identifier may be mistyped', async () => {
+it('subject erase on a terminal asks before it makes a receipt that nothing is held, because of mistyped identifiers', async () => {
   fakeInstance(cli, 0)
   const at = freshFolders(cli)
   const answered = (stdin: string) =>
@@ -21,7 +21,7 @@ it('asks on a terminal whether a receipt is wanted that nothing is held, for the
   expect(await lastReceipt(at)).toMatchObject({ result: 'no_data_held' })
 })
 
-it('does not say that no data is held where deleted records still hold it', async () => {
+it('subject erase does not say that no data is held if deleted records still hold it', async () => {
   fakeInstance(cli, 0)
   const deleted = consent({ id: uuid(1), subject_id: maria, deleted_at: '2026-11-20T00:00:00.000Z' })
   const shows = { get: { parameters: [{ in: 'query', name: 'include_deleted' }] } }
@@ -46,7 +46,7 @@ it('does not say that no data is held where deleted records still hold it', asyn
   expect((await at.run('find', maria)).stderr).toContain('0 live and 1 deleted')
 })
 
-it('tells of an erasure of the same person that is not finished, and lists it beside the receipts', async () => {
+it('subject erase and receipts report an unfinished erasure of the same person', async () => {
   const instance = fakeInstance(cli, 2)
   instance.beforeDelete = id => (id === uuid(1) ? fails(403, 'forbidden', 'no') : undefined)
   const at = freshFolders(cli)

@@ -13,7 +13,7 @@ function writes(deleted_at: string) {
   return instance
 }
 
-it('no time of deletion is that of a live record, as an empty one is', async () => {
+it('subject erase treats a record with an empty deletion time as live', async () => {
   const { deleted_at: _, ...record } = consent()
   expect(Consent.parse(record).deleted_at).toBe(null)
   writes('')
@@ -23,7 +23,7 @@ it('no time of deletion is that of a live record, as an empty one is', async () 
 })
 
 it.each(['0001-01-01T00:00:00Z', '2026-01-31T09:29:59.999Z', 'never', '0'])(
-  'a record that was deleted when it cannot have been is passed over by nothing: %s',
+  'subject erase stops (exit 5) if a record has an impossible deletion time: %s',
   async deleted_at => {
     const instance = writes(deleted_at)
     const at = freshFolders(cli)

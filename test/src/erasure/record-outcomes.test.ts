@@ -40,11 +40,11 @@ async function first() {
 const lost = () => fails(507, 'server_error')
 const refused = () => fails(401, 'unauthorized')
 
-describe('a record that is gone after a deletion whose answer was lost', () => {
+describe('a receipt says of a record that is gone, if the answer to its deletion was lost,', () => {
   it.each([
     ['whatever the error was called', [lost]],
     ['though a later attempt was refused', [lost, refused]],
-  ])('is gone by nobody knows whom: %s', async (_, answers) => {
+  ])('"unknown" if the instance does not show when: %s', async (_, answers) => {
     const runs = answers.length
     deletesAndAnswers(...answers)
     await erase()
@@ -60,7 +60,7 @@ describe('a record that is gone after a deletion whose answer was lost', () => {
     expect((await at.run('receipts', 'last', '--format', 'md')).stdout).toContain('it is not known who')
   })
 
-  it('was deleted by the job, where the service shows that it was deleted during it', async () => {
+  it('"deleted" if the instance shows a deletion during the job', async () => {
     const deleted_at = new Date().toISOString()
     returnsDeleted(cli, { [uuid(1)]: consent({ id: uuid(1), subject_id: maria, deleted_at }) })
     deletesAndAnswers(lost)
@@ -69,7 +69,7 @@ describe('a record that is gone after a deletion whose answer was lost', () => {
     expect(await first()).toMatchObject({ result: 'deleted', deleted_at, request_id: null })
   })
 
-  it('was gone already, where the service shows that it was deleted before', async () => {
+  it('"already_gone" if the instance shows a deletion before the job', async () => {
     const deleted_at = '2026-02-01T00:00:00.000Z'
     returnsDeleted(cli, { [uuid(1)]: consent({ id: uuid(1), subject_id: maria, deleted_at }) })
     deletesAndAnswers(lost)
@@ -79,18 +79,18 @@ describe('a record that is gone after a deletion whose answer was lost', () => {
   })
 })
 
-it('a record whose deletion was refused is gone by somebody else', async () => {
+it('a receipt says "already_gone" of a record that is gone, if its deletion by the job was refused', async () => {
   deletesAndAnswers(refused)
   await erase()
   await resume()
   expect(await first()).toMatchObject({ result: 'already_gone', deleted_at: null, request_id: null })
 })
 
-describe('a receipt counts nothing as deleted that is still there', () => {
+describe('a receipt says "remaining" of a record that is still listed', () => {
   it.each([
     ['is answered with another record', () => HttpResponse.json(consent({ id: uuid(8), deleted_at: 'x' }))],
     ['fails, and then finds nothing', () => fails(503, 'unavailable')],
-  ])('where its deletion %s', async (_, answer) => {
+  ])('if its deletion %s', async (_, answer) => {
     const answers = [answer, () => fails(404, 'not_found')]
     instance.beforeDelete = id => (id === uuid(1) ? answers.shift()?.() : undefined)
     expect(await erase()).toMatchObject({ code: 8 })

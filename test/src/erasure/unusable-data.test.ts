@@ -9,7 +9,7 @@ const erase = ['erase', maria, '--ticket', 'T', '--yes', '-o', 'json']
 it.each([
   ['half a character', 'x\ud800'],
   ['more than 255 characters', 'x'.repeat(256)],
-])('an id that no journal or address can hold ends it before anything is done: %s', async (_, id) => {
+])('subject erase does nothing (exit 5) if a record has an unusable id: %s', async (_, id) => {
   const instance = fakeInstance(cli, 2)
   instance.records.set(id, consent({ id, subject_id: maria }))
   const at = freshFolders(cli)
@@ -19,7 +19,7 @@ it.each([
   expect([at.journals(), instance.deletions]).toEqual([[], []])
 })
 
-it('what is too long for a line of a journal ends it before anything is done', async () => {
+it('subject erase does nothing (exit 5) if a record is too long for the journal', async () => {
   const instance = fakeInstance(cli, 1)
   instance.records.set(uuid(1), consent({ id: uuid(1), subject_id: maria, site_id: 's'.repeat(1_200_000) }))
   const at = freshFolders(cli)
@@ -30,7 +30,7 @@ it('what is too long for a line of a journal ends it before anything is done', a
 it.each([
   ['reason', 'r'.repeat(501)],
   ['ticket', 't'.repeat(101)],
-])('a plan says no more than the flags could: %s', async (name, text) => {
+])('subject erase --apply refuses (exit 5) a plan with too long a %s', async (name, text) => {
   const instance = fakeInstance(cli, 1)
   const at = freshFolders(cli)
   const file = `${at.state}.plan`
