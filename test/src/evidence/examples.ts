@@ -202,13 +202,13 @@ function erasureReceipt(own: Partial<ErasureReceipt>): string {
     subjects: null,
     result: 'erased',
     statement: 'logically deleted, audit trail kept',
-    counts: { ...none, deleted_in_bulk: 1 },
-    sites: [{ site_id: site, ...none, deleted_in_bulk: 1 }],
+    counts: { ...none, deleted: 1 },
+    sites: [{ site_id: site, ...none, deleted: 1 }],
     records: [
       {
         id: record,
         site_id: site,
-        result: 'deleted_in_bulk',
+        result: 'deleted',
         deleted_at: history[2]?.created_at ?? null,
         request_id: 'req-1',
       },
