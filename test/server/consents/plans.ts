@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 
-/** A step of a plan that was carried out, as PostgreSQL tells of it. */
+/** A step of an executed plan. */
 export interface PlanNode {
   readonly 'Node Type': string
   readonly 'Actual Rows': number
@@ -9,7 +9,7 @@ export interface PlanNode {
   readonly Plans?: readonly PlanNode[]
 }
 
-/** Works on one connection that makes its plans so. */
+/** Runs `work` on a connection with this `plan_cache_mode`. */
 export function planning<T>(sql: Sql, mode: string, work: (tx: Sql) => Promise<T>): Promise<Awaited<T>> {
   return sql.begin(async tx => {
     await tx.unsafe(`set local plan_cache_mode = ${mode}`)
@@ -17,12 +17,12 @@ export function planning<T>(sql: Sql, mode: string, work: (tx: Sql) => Promise<T
   }) as Promise<Awaited<T>>
 }
 
-/** The plan of a statement, which is carried out twice; what it writes is undone. */
+/** Returns the plan of a statement, which is executed twice and rolled back. */
 export async function explained(tx: Sql, query: Promise<unknown>): Promise<PlanNode> {
   await tx.unsafe('savepoint before')
   await query
   await tx.unsafe('rollback to savepoint before')
-  // The driver keeps with a query what it has sent.
+  // Internals of the driver.
   const { string, parameters } = query as unknown as { string: string; parameters: unknown[] }
   const texts = parameters.map(value => `'${value instanceof Date ? value.toISOString() : value}'`)
   await tx.unsafe(`prepare plan as ${string}`)

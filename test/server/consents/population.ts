@@ -9,7 +9,7 @@ export const instants = [0, 1, 2, 1000, 5000].map(offset => new Date(Date.UTC(20
 
 /**
  * Writes `count` records straight into the database, all in five milliseconds and on two sites, and returns them
- * newest first as the API shows them. Neither the list nor its cursors look at the chain, so it is noise.
+ * newest first as the API returns them. Lists do not read the hash chain, so it is random.
  */
 export async function populate(sql: Sql, owner: Owner, count: number): Promise<Consent[]> {
   const otherSite = v7()
@@ -44,7 +44,7 @@ export async function populate(sql: Sql, owner: Owner, count: number): Promise<C
   return shown.sort((one, other) => (one.id < other.id ? 1 : -1))
 }
 
-/** The filters of a list as its caller writes them. */
+/** Query parameters of a list. */
 export interface Filters {
   readonly site_id?: string
   readonly subject_id?: string
@@ -55,7 +55,7 @@ export interface Filters {
   readonly include_deleted?: string
 }
 
-/** What a list with these filters must hold of the records, in their order. */
+/** Returns the records that a list with these filters must contain, in their order. */
 export function matching(records: readonly Consent[], filters: Filters): Consent[] {
   const { site_id, subject_id, consent_id, accepted, from, to, include_deleted } = filters
   const milliseconds = (text: string) => Date.parse(text)

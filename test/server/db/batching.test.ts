@@ -49,6 +49,20 @@ describe('Batcher › calls in one turn of the event loop', () => {
   })
 })
 
+describe('Batcher › a batch has an Error among its results', () => {
+  it('rejects the call of that item alone, without a retry', async () => {
+    const batcher = new Batcher<number, number>()
+    let calls = 0
+    const execute = async (items: readonly number[]) => {
+      calls += 1
+      return items.map(item => (item === 2 ? fault('23505') : item))
+    }
+    const results = await Promise.allSettled([1, 2, 3].map(item => batcher.run('a', item, execute)))
+    expect(results).toMatchObject([{ value: 1 }, { reason: { code: '23505' } }, { value: 3 }])
+    expect(calls).toBe(1)
+  })
+})
+
 describe('Batcher › a batch fails', () => {
   it.each(['22003', '54000', '23505', '23503', '42P01', 'of no database'])(
     'with %s, which one item can cause: each item is retried alone, and only that one fails',
