@@ -1,4 +1,4 @@
-// Makes dist/consentctl-<platform>-<arch>: the client and Node.js itself in one file, by Node's own --build-sea.
+// Makes dist/consentctl-<platform>-<arch>, one file with the client and Node.js, by Node's --build-sea.
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,11 +6,11 @@ import { build } from 'esbuild'
 import { client } from './bundle.js'
 import { fetchNode, root, run } from './releases.js'
 
-/** The Node.js inside: the oldest major with --build-sea that is kept for years. */
+/** The oldest long-term release with --build-sea. */
 const major = 26
 
 const node = fetchNode(major)
-if (node === null) throw new Error(`Node.js ${major} cannot be had from npm`)
+if (node === null) throw new Error(`cannot download Node.js ${major} from npm`)
 const suffix = process.platform === 'win32' ? '.exe' : ''
 const output = join(root, 'dist', `consentctl-${process.platform}-${process.arch}${suffix}`)
 const folder = mkdtempSync(join(tmpdir(), 'consentctl-sea-'))
@@ -29,7 +29,7 @@ try {
     executable: node,
     disableExperimentalSEAWarning: true,
     useCodeCache: true,
-    // NODE_OPTIONS is somebody's for Node programs, which this does not look like; it could also load any code.
+    // NODE_OPTIONS could load any code, and nobody expects it to apply to this program.
     execArgvExtension: 'none',
   }
   writeFileSync(config, JSON.stringify(settings))

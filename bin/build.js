@@ -1,20 +1,20 @@
-// Bundles the client into one file, beside the libraries that few commands use, and the server with its libraries left
-// where npm put them (PGlite finds its WebAssembly next to its own files).
+// Bundles the client into one file, next to the libraries that few commands use, and the server without its libraries,
+// which stay where npm puts them (PGlite finds its WebAssembly next to its own files).
 import { createHash } from 'node:crypto'
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { build } from 'esbuild'
 import { client, shared } from './bundle.js'
-import { freshDatabase } from './fresh.js'
+import { emptyDatabase } from './empty-database.js'
 
-/** Libraries of the client with a file of their own: reading them costs a start more than the rest of it. */
-const seldom = ['cli-table3', 'conf', 'ora', 'undici']
+/** Libraries with files of their own, because reading them at each start would cost more than the rest. */
+const rarelyUsed = ['cli-table3', 'conf', 'ora', 'undici']
 
 const used = new Set()
 const apart = {
   name: 'apart',
   setup({ onResolve }) {
-    onResolve({ filter: new RegExp(`^(${seldom.join('|')})$`) }, ({ path }) => {
+    onResolve({ filter: new RegExp(`^(${rarelyUsed.join('|')})$`) }, ({ path }) => {
       used.add(path)
       return { path: `./${path}.cjs`, external: true }
     })
@@ -24,15 +24,15 @@ const apart = {
 rmSync(new URL('../dist', import.meta.url), { recursive: true, force: true })
 await build({ ...client, outdir: 'dist/client', plugins: [...client.plugins, apart] })
 const script = new URL('../dist/client/main.cjs', import.meta.url)
-// By this the executable knows what it kept of an older script from what it kept of this one.
+// The digest tells whether code in the compile cache belongs to this script.
 appendFileSync(script, `//${createHash('sha1').update(readFileSync(script)).digest('hex')}\n`)
 await Promise.all(
   [...used].map(name =>
     build({
       ...client,
-      keepNames: true, // some tell classes apart by their names
+      keepNames: true, // some compare classes by name
       entryPoints: undefined,
-      // What an ES module imports as the default of a CommonJS one is all of its exports.
+      // The default import of a CommonJS module is all of its exports.
       stdin: {
         contents: `const all = require('${name}'); module.exports = all.default ?? all`,
         resolveDir: client.absWorkingDir,
@@ -51,9 +51,9 @@ await build({
   chunkNames: 'chunks/[name]-[hash]',
   packages: 'external',
 })
-writeFileSync(new URL('../dist/server/db/embedded.tar.gz', import.meta.url), await freshDatabase())
+writeFileSync(new URL('../dist/server/db/embedded.tar.gz', import.meta.url), await emptyDatabase())
 
-// What is made from the tree of commands and the contract: the manual now, the committed files by generate.js.
+// Generators of the manual, which is written now, and of the committed files, which generate.js writes.
 await build({
   ...client,
   entryPoints: undefined,

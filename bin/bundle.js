@@ -1,7 +1,7 @@
-// How the client is bundled: for the package, and for the single executable.
+// Options of esbuild for the package and the single executable.
 import { fileURLToPath } from 'node:url'
 
-/** What holds for every bundle of this project. */
+/** Options of every bundle. */
 export const shared = {
   absWorkingDir: fileURLToPath(new URL('..', import.meta.url)),
   bundle: true,
@@ -12,7 +12,7 @@ export const shared = {
   logLevel: 'warning',
 }
 
-/** commander wants it for subcommands that are executables of their own, which there are none of; it costs 6 ms. */
+/** commander requires it for subcommands that are programs of their own, which do not exist here; it costs 6 ms. */
 const noSubprocesses = {
   name: 'no subprocesses',
   setup({ onResolve, onLoad }) {
@@ -23,7 +23,7 @@ const noSubprocesses = {
   },
 }
 
-/** The client as one CommonJS script; a module behind `import()` is still not run before it is asked for. */
+/** The client as one CommonJS script; a module behind `import()` still runs at its first use. */
 export const client = {
   ...shared,
   entryPoints: ['src/main.ts'],

@@ -1,5 +1,5 @@
-// Writes what is made from the tree of commands and the contract: the completions, the manual's table of commands, and the
-// JSON Schemas of signed documents. A test compares them.
+// Writes the committed files that are generated: completions, the manual's table of commands, JSON Schemas of signed
+// documents. A test compares them.
 import { readFileSync, writeFileSync } from 'node:fs'
 import reference from '../dist/reference.cjs'
 

@@ -1,4 +1,4 @@
-// Node.js releases from npm, kept in node_modules/.cache: to run the tests on, and to make the single executable of.
+// Downloads Node.js releases from npm to node_modules/.cache, for tests and for the single executable.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,14 +6,14 @@ import { fileURLToPath } from 'node:url'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Runs a program, with whatever it prints on stderr; whether it ended with 0. */
+/** Runs a program with its output on stderr; returns true if it exits with 0. */
 export function run(command, args, env = {}) {
   const options = { cwd: root, env: { ...process.env, ...env }, stdio: ['ignore', 2, 2] }
   const shell = command === 'npm' && process.platform === 'win32'
   return spawnSync(command, args, { ...options, shell }).status === 0
 }
 
-/** The path of the newest executable of a major release, or of the one fetched before; null where none can be had. */
+/** Returns the path of the newest executable of a major release, or of the one downloaded before; null without any. */
 export function fetchNode(major) {
   const platform = process.platform === 'win32' ? 'win' : process.platform
   const prefix = platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node' // as npm's `node` has it

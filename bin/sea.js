@@ -1,12 +1,12 @@
-// The single executable's main script: the client alone. The server's database is WebAssembly and data beside its code.
+// The main script of the single executable: the client only, because the server needs WebAssembly files next to its code.
 import { CliError, exit } from '../src/errors/errors.ts'
 import { main } from '../src/main.ts'
 
-process.exitCode = exit.failure // unless it comes to an end
+process.exitCode = exit.failure // if nothing is left to wait for before the end
 main(process, () =>
   Promise.reject(
-    new CliError('no_server', exit.usage, 'this executable is the client alone, without the service', {
-      hint: 'npx consentctl serve, or npx consentctl admin …',
+    new CliError('no_server', exit.usage, 'this executable is the client only', {
+      hint: 'use npx consentctl serve or npx consentctl admin …',
     }),
   ),
 ).then(code => {

@@ -1,39 +1,58 @@
-// What a fresh clone lacks before its first command: the packages, then the build. Uses Node and npm alone.
+// Prepares a fresh clone: installs the packages and builds, each only if necessary. Uses Node and npm alone.
 import { spawnSync } from 'node:child_process'
-import { statSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** When a file last changed, in milliseconds since 1970; 0 where there is none. */
+/** Everything that the build reads. */
+const inputs = ['bin', 'src', 'server', 'package.json', 'package-lock.json']
+
+/** The digest of the inputs of the last build; in dist, which each build removes first. */
+const digestFile = join(root, 'dist', 'inputs.sha256')
+
+// npm writes its own copy of the lockfile when an installation is complete.
+if (changedAt('node_modules/.package-lock.json') < changedAt('package-lock.json')) {
+  process.stderr.write('Installing the packages (npm ci) …\n')
+  const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=warn', '--update-notifier=false']
+  run('npm', ['ci', ...quiet])
+}
+const digest = digestOf(inputs)
+if (!existsSync(digestFile) || readFileSync(digestFile, 'utf8') !== digest) {
+  if (!existsSync(join(root, 'dist'))) process.stderr.write('Building (some seconds, the first time) …\n')
+  run(process.execPath, ['bin/build.js'])
+  writeFileSync(digestFile, digest)
+}
+
+/** Milliseconds since 1970; 0 for a missing file. */
 function changedAt(file) {
-  return statSync(new URL(`../${file}`, import.meta.url), { throwIfNoEntry: false })?.mtimeMs ?? 0
+  return statSync(join(root, file), { throwIfNoEntry: false })?.mtimeMs ?? 0
+}
+
+/** Digests names and contents, not times, which differ after a checkout. Includes the version of Node. */
+function digestOf(paths) {
+  const hash = createHash('sha256').update(process.version)
+  const files = paths.flatMap(path =>
+    statSync(join(root, path)).isDirectory()
+      ? readdirSync(join(root, path), { recursive: true, withFileTypes: true })
+          .filter(entry => entry.isFile())
+          .map(entry => join(entry.parentPath, entry.name))
+      : [join(root, path)],
+  )
+  for (const file of files.sort()) {
+    const content = readFileSync(file)
+    hash.update(`\0${file.slice(root.length)}\0${content.length}\0`).update(content)
+  }
+  return hash.digest('hex')
 }
 
 function run(command, args) {
-  const { status, error } = spawnSync(command, args, {
-    cwd: root,
-    stdio: ['ignore', 2, 2],
-    shell: process.platform === 'win32',
-  })
+  const options = { cwd: root, stdio: ['ignore', 2, 2], shell: process.platform === 'win32' }
+  const { status, error } = spawnSync(command, args, options)
   if (error) throw error
   if (status === 0) return
   process.stderr.write(`That failed. To see it by itself: ${command} ${args.join(' ')}\n`)
   process.exit(status ?? 1)
 }
-
-// npm writes its own copy of the lockfile when an installation is complete.
-if (changedAt('node_modules/.package-lock.json') < changedAt('package-lock.json')) {
-  process.stderr.write('Installing the packages (npm ci) …\n')
-  run('npm', [
-    'ci',
-    '--ignore-scripts',
-    '--no-audit',
-    '--no-fund',
-    '--loglevel=warn',
-    '--update-notifier=false',
-  ])
-}
-if (changedAt('dist/client/main.cjs') === 0)
-  process.stderr.write('Building (some seconds, the first time) …\n')
-run(process.execPath, ['bin/build.js'])

@@ -6,13 +6,13 @@ import type { Context } from '../context.ts'
 import { type CommandInfo, flatten, usageOf } from '../docs/describe.ts'
 import { type CommandRow, commandView } from '../views/program.ts'
 
-/** `commands`: the tree of commands, for programs that drive this one. */
+/** `commands`: describes every command, for programs that run this one. */
 export function commands(command: Command, ctx: Context): void {
   command
     .addHelpText(
       'after',
       `
-The first entry, without a name, is the program with the flags that work in every command.
+The first entry, without a name, is the program with the global flags.
 
 Examples:
   $ consentctl commands
@@ -28,7 +28,7 @@ Examples:
     )
 }
 
-/** The program and every command; groups do nothing themselves. */
+/** True for the program and commands, not for groups. */
 function isCallable({ path, commands }: CommandInfo): boolean {
   return path === '' || commands.length === 0
 }

@@ -18,19 +18,19 @@ const Options = z.strictObject({
   quickstart: z.literal(true).optional(),
 })
 
-/** `serve`: the service, until it is told to stop. */
+/** `serve`: runs the server until it gets a signal. */
 export function serve(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
-      .option('--host <address>', 'the address to listen on (HOST; 127.0.0.1)')
-      .option('--port <port>', 'the port to listen on (PORT; 8787)'),
+      .option('--host <address>', 'address to listen on (HOST; 127.0.0.1)')
+      .option('--port <port>', 'port to listen on (PORT; 8787)'),
   )
-    .option('--quickstart', 'on an empty database, make an account and store its key in the profile "local"')
+    .option('--quickstart', 'on an empty database, create an account and store its key in profile "local"')
     .addHelpText(
       'after',
       `
-Without a database URL the records are kept by an embedded PostgreSQL in the data folder.
-Log lines go to standard error as JSON. SIGTERM and SIGINT stop it when its requests are answered.
+Without a database URL, an embedded PostgreSQL keeps the records in the data folder.
+Logs go to standard error as JSON. SIGTERM and SIGINT stop the server after running requests.
 
 Examples:
   $ consentctl serve --quickstart
@@ -38,7 +38,7 @@ Examples:
     )
     .action(
       action(ctx, Options, async (_, { quickstart, ...options }) => {
-        const folder = quickstart && ctx.settings.folder // what is wrong with the settings shows before anything is made
+        const folder = quickstart && ctx.settings.folder // wrong settings are reported before anything is created
         const stop = stopSignal(ctx)
         const { serve } = await ctx.loadServer()
         const server = await serve(options, serverHost(ctx))
@@ -56,13 +56,13 @@ Examples:
     )
 }
 
-/** SIGINT and SIGTERM: the first asks to stop, one that comes later insists. */
+/** The first SIGINT or SIGTERM asks the server to stop; a later one hurries it. */
 function stopSignal({ host }: Context) {
   let askedAt: number | undefined
   let insist = () => {}
   const asked = new Promise<void>(resolve => {
     const onSignal = () => {
-      // conf's way of writing files answers a signal by sending it once more, at once.
+      // conf's file writer re-raises a signal at once.
       if (askedAt !== undefined && Date.now() - askedAt > 500) insist()
       askedAt ??= Date.now()
       resolve()
@@ -79,7 +79,7 @@ function stopSignal({ host }: Context) {
   }
 }
 
-/** On the very first start makes an account and a profile for it; resolves to what to try next. */
+/** Creates an account and its profile on an empty database; resolves to commands to try next. */
 async function welcome(ctx: Context, server: RunningServer, folder: string): Promise<string> {
   const { out } = ctx.io
   if (!server.isEmpty) {
@@ -89,14 +89,12 @@ async function welcome(ctx: Context, server: RunningServer, folder: string): Pro
       : `npx consentctl auth login -p NAME --base-url ${server.url}`
     return `In another terminal, try: ${hint}\n`
   }
-  // Where this cannot be written no account is made, whose secrets nobody would see.
-  await out.write(
-    '\nThis is the first start, so an account is made for you. Its secrets are shown this once:\n\n',
-  )
+  // If this cannot be written, no account is created, because nobody would see its secrets.
+  await out.write('\nThis is the first start: creating an account. Its secrets are shown only once:\n\n')
   const account = await server.createAccount({ email: 'owner@localhost', site: 'My first site' })
-  // Before anything else can fail: nothing but hashes of these is kept.
+  // Printed before anything else can fail, because only hashes of these are kept.
   await out.write(`\
-  e-mail      ${account.user.email}
+  email       ${account.user.email}
   password    ${account.user.password}
   site        ${account.site.id} (${account.site.name})
   site token  ${account.site.token}
@@ -116,7 +114,7 @@ The key is stored in the profile "${profile}" (${folder}). In another terminal, 
 `
 }
 
-/** A command as it must be typed to reach a profile: by its name, unless that is what applies anyway. */
+/** A command with -p, unless the profile is the default one. */
 function commandFor({ host, globals }: Context, profile: string, command: string): string {
   const settings = resolveSettings(globals, { env: host.env, platform: host.platform, warn: () => {} })
   const isDefault = settings.profile.value === profile && settings.profile.source === 'config.json'

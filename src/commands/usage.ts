@@ -7,14 +7,14 @@ import type { Context } from '../context.ts'
 import { usage as route } from '../contract/usage.ts'
 import { usageView } from '../views/account.ts'
 
-/** `usage`: what is used of the month's quota. */
+/** `usage`: shows the usage of the monthly quota. */
 export function usage(command: Command, ctx: Context): void {
   addSignInFlags(command)
     .addHelpText(
       'after',
       `
-Asked with the API key it counts as a request itself, and is refused when the quota is used up. With
---email or --password-stdin you sign in instead, and it is neither.
+With an API key this counts as a request, and fails when the quota is used up. With --email or
+--password-stdin you sign in instead, which does not count and always works.
 
 Examples:
   $ consentctl usage

@@ -54,7 +54,7 @@ describe('--version', () => {
     const line = '"$@" >/dev/full'
     const { status, stderr } = spawnSync('sh', ['-c', line, 'sh', ...commandLine(['--version'])])
     expect(status).toBe(1)
-    expect(String(stderr)).toMatch(/^error: the output cannot be written: .*ENOSPC/)
+    expect(String(stderr)).toMatch(/^error: cannot write the output: .*ENOSPC/)
   })
 })
 

@@ -135,7 +135,7 @@ it('a wrong password ends with 4, a missing key and site with 3', async () => {
     runBinary([...args, '--email', email, '--password-stdin'], { env, stdin })
   const wrong = await signIn(['keys', 'list'], 'not it')
   expect(wrong).toMatchObject({ code: 4, stdout: '' })
-  expect(wrong.stderr).toContain('the e-mail or the password is wrong')
+  expect(wrong.stderr).toContain('wrong email or password')
   const id = '01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11'
   expect(await signIn(['keys', 'revoke', id, '--yes'], password)).toMatchObject({ code: 3 })
   expect(await signIn(['sites', 'update', id, '--name', 'x'], password)).toMatchObject({ code: 3 })

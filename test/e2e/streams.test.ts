@@ -63,7 +63,7 @@ describe.skipIf(!existsSync('/dev/full'))('a full disk', () => {
   it.each(formatNames)('ends a list with 1, and says so: %s', async format => {
     const { code, stderr } = await shell(`consentctl list -o ${format} > /dev/full`)
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^(error: |\{"error":).*cannot be written.*ENOSPC/)
+    expect(stderr).toMatch(/^(error: |\{"error":).*cannot write the output.*ENOSPC/)
   })
 
   it('does not keep a deletion from being finished, and is an error afterwards', async () => {
@@ -71,7 +71,7 @@ describe.skipIf(!existsSync('/dev/full'))('a full disk', () => {
     expect(instance.deleted).toEqual(ids)
     expect(code).toBe(1)
     expect(stderr).toContain('deleted 5 records')
-    expect(stderr).toContain('cannot be written')
+    expect(stderr).toContain('cannot write the output')
   })
 
   it('is told of help and version too', async () => {

@@ -28,14 +28,14 @@ it('a create that was not sent can be tried again; one that perhaps was has an u
 })
 
 it.each([
-  ['ECONNREFUSED', 'instance runs'],
-  ['ENOTFOUND', 'host’s name'],
+  ['ECONNREFUSED', 'instance is running'],
+  ['ENOTFOUND', 'host name'],
   ['CERT_HAS_EXPIRED', 'clock'],
   ['CERT_NOT_YET_VALID', 'clock'],
   ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', '--ca-file'],
   ['SELF_SIGNED_CERT_IN_CHAIN', '--ca-file'],
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'another host'],
-  ['ERR_SSL_WRONG_VERSION_NUMBER', 'no https'],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', 'may not speak https'],
   ['TIMEOUT', '--timeout'],
 ])('%s has a hint of its own', (code, hint) => {
   expect(network('GET', code).hint).toContain(hint)

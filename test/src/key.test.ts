@@ -41,16 +41,16 @@ describe('CONSENTCTL_API_KEY_FILE', () => {
   })
 
   it.each([
-    ['empty', () => keyFile(''), 'nothing'],
-    ['blank', () => keyFile(' \n'), 'nothing'],
+    ['empty', () => keyFile(''), 'is empty'],
+    ['blank', () => keyFile(' \n'), 'is empty'],
     ['not there', fresh, 'no such file'],
     ['a folder', () => folder.path, 'a folder'],
-    ['a device', () => '/dev/zero', 'no file'],
+    ['a device', () => '/dev/zero', 'not a regular file'],
     ['huge', () => keyFile(Buffer.alloc(70_000, 'a')), 'larger than 64 KiB'],
     ['not UTF-8', () => keyFile(Buffer.from([0xff, 0xfe, 0x73])), 'UTF-8'],
-    ['of several lines', () => keyFile(`${apiKey}\n${apiKey}`), 'holds no API key'],
-    ['something else', () => keyFile('-----BEGIN PRIVATE KEY-----'), 'holds no API key'],
-    ['a control in it', () => keyFile(`${apiKey}\u0000`), 'holds no API key'],
+    ['of several lines', () => keyFile(`${apiKey}\n${apiKey}`), 'is not an API key'],
+    ['something else', () => keyFile('-----BEGIN PRIVATE KEY-----'), 'is not an API key'],
+    ['a control in it', () => keyFile(`${apiKey}\u0000`), 'is not an API key'],
   ])('ends with 4 and without a request where it is %s', async (_, path, said) => {
     const { code, stdout, stderr } = await list({ CONSENTCTL_API_KEY_FILE: path() })
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
@@ -166,7 +166,7 @@ describe('a key_command', () => {
       env: { ...env, CONSENTCTL_API_KEY: undefined, ...more },
     })
     expect(code).toBe(4)
-    expect(stderr).toContain(`is for ${cli.instance.url}`)
+    expect(stderr).toContain(`belongs to ${cli.instance.url}`)
     expect(() => execFileSync('cat', [log], { stdio: 'ignore' })).toThrow()
     expect(cli.sent()).toEqual([])
   })
@@ -175,9 +175,9 @@ describe('a key_command', () => {
     ['exit 3', 'failed with exit code 3'],
     ['/nowhere/command 2>/dev/null', 'failed with exit code 127'],
     ['kill -9 $$', 'was ended by SIGKILL'],
-    ['true', 'nothing'],
-    ['echo hello', 'holds no API key'],
-    [`echo ${apiKey}; echo ${apiKey}`, 'holds no API key'],
+    ['true', 'is empty'],
+    ['echo hello', 'is not an API key'],
+    [`echo ${apiKey}; echo ${apiKey}`, 'is not an API key'],
     ['cat /dev/zero', 'prints more than'],
     [`echo ${apiKey}; exit 1`, 'failed with exit code 1'],
   ])('that does not give a key ends with 4: %s', async (command, said) => {

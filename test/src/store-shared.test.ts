@@ -155,12 +155,14 @@ describe.runIf(isRoot)('where somebody else owns the files', () => {
     return { folder, env: { CONSENTCTL_CONFIG_DIR: folder, CONSENTCTL_BASE_URL: 'https://a.example' } }
   }
 
-  it('what can be read is used, with a warning that it cannot be mended', async () => {
+  it('what can be read is used, with a warning that it cannot be restricted', async () => {
     const { folder, env } = await foreign(0o644)
     const { code, stdout, stderr } = await asNobody(['config', 'list', '-o', 'tsv'], env)
     expect(code).toBe(0)
     expect(stdout).toContain('api_key\tsk-…')
-    expect(stderr).toMatch(/^warning: .*credentials\.json is open to others, and cannot be mended \(EPERM\)/)
+    expect(stderr).toMatch(
+      /^warning: .*credentials\.json is open to others and cannot be restricted \(EPERM\)/,
+    )
     expect(statSync(join(folder, 'credentials.json')).mode & 0o777).toBe(0o644)
   })
 
@@ -178,7 +180,7 @@ describe.runIf(isRoot)('where somebody else owns the files', () => {
     for (const line of ['config set protected true', 'config unset site']) {
       const { code, stdout, stderr } = await asNobody(line.split(' '), env)
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-      expect(stderr).toContain(`${folder} cannot be written: EACCES`)
+      expect(stderr).toContain(`cannot write to ${folder}: EACCES`)
     }
     expect(readFileSync(join(folder, 'config.json'), 'utf8')).toBe(before)
   })

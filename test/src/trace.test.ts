@@ -123,7 +123,7 @@ describe.each(['--verbose', '--debug'])('%s', flag => {
     const { stderr } = await cli.run(['list', '--subject', secret.subject, flag])
     const traced = stderr.split('\n').filter(line => /^[*<>]/.test(line))
     expect(traced.join('\n')).not.toMatch(canaries)
-    expect(stderr.match(/^\* again in 0\.0 s \(attempt \d of 4\): 503 unavailable$/gm)).toHaveLength(3)
+    expect(stderr.match(/^\* retrying in 0\.0 s \(attempt \d of 4\): 503 unavailable$/gm)).toHaveLength(3)
   })
 })
 
@@ -132,7 +132,7 @@ it('--verbose tells the settings, each request, what times became and how it end
   const { stderr } = await cli.run(['list', '--from', '2026-01-31', '--verbose', '--timeout', '9'])
   expect(stderr).toContain(`* instance ${cli.instance.url} (CONSENTCTL_BASE_URL), profile default`)
   expect(stderr).toContain('* key sk-…a1b2 (CONSENTCTL_API_KEY)')
-  expect(stderr).toContain('* a request may take 9 s, a wait 0 s')
+  expect(stderr).toContain('* timeout of a request: 9 s; longest wait: 0 s')
   expect(stderr).toContain('> GET /api/v1/consents?from=2026-01-31T00:00:00.000Z&limit=100\n')
   expect(stderr).toMatch(/^< 200 after \d+ ms, request r-17$/m)
   expect(stderr).not.toContain('content-type')
@@ -168,7 +168,7 @@ describe('what is redacted', () => {
     ['{"Maria Curie":1}', '{"…":"…"}'],
     ['{"data":[1,2,3,4]}', '{"data":[1,2,"2 more"]}'],
     ['{"scopes":["read","me@x.org"]}', '{"scopes":["read","…"]}'],
-    ['<p>maria', '8 bytes that are no JSON'],
+    ['<p>maria', '8 bytes, not JSON'],
     ['"maria@x"', '"…"'],
     ['', 'no body'],
   ])('of the body %s is shown %s', (body, shown) => {

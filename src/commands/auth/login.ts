@@ -19,7 +19,7 @@ interface OwnKeyOptions extends SignInOptions {
   readonly scope: KeyDraft['scopes']
 }
 
-/** Signs in, makes a key for this machine and hands it to `store`; where that fails, the key is revoked again. */
+/** Signs in and creates a key for this machine; revokes it if `store` fails. */
 async function makeOwnKey(
   ctx: Context,
   { keyName, scope, ...who }: OwnKeyOptions,
@@ -34,22 +34,22 @@ async function makeOwnKey(
   try {
     await store(key.key, { email })
   } catch (error) {
-    await takeBack(ctx, api, key.id)
+    await revokeLostKey(ctx, api, key.id)
     throw error
   }
   if (before?.atHand && before.source.includes('credentials.json'))
     await ctx.say(
-      `note: the key that was stored before, ${maskKey(before.atHand)}, is valid until you revoke it: consentctl keys list`,
+      `note: the previous key ${maskKey(before.atHand)} stays valid until you revoke it: consentctl keys list`,
     )
 }
 
-/** Revokes a key that could not be stored, for nobody has its text; where that fails too, its id is told. */
-async function takeBack(ctx: Context, api: Client, id: string): Promise<void> {
+/** Revokes a key that could not be stored; if that fails too, reports its id. */
+async function revokeLostKey(ctx: Context, api: Client, id: string): Promise<void> {
   try {
     await api.call(keys.revoke, { params: { id } })
-    await ctx.warn(`key ${id} is revoked again, for it could not be stored`)
+    await ctx.warn(`revoked key ${id}, because it could not be stored`)
   } catch {
-    await ctx.warn(`key ${id} could be neither stored nor revoked; try: consentctl keys revoke ${id}`)
+    await ctx.warn(`key ${id} could not be stored or revoked; try: consentctl keys revoke ${id}`)
   }
 }
 
@@ -61,24 +61,24 @@ const Options = z.strictObject({
   scope: KeyDraft.shape.scopes,
 })
 
-/** `auth login`: stores a key that the instance accepts, with the address it is for. */
+/** `auth login`: checks a key and stores it with the address it belongs to. */
 export function login(command: Command, ctx: Context): void {
   addScopeFlag(
     command
-      .option('--with-key', 'read the key from standard input instead of asking for it')
-      .option('--email <address>', 'sign in and make a new key, instead of asking for one')
-      .option('--password-stdin', 'read the password from standard input instead of asking for it')
-      .option('--site <id>', 'the site that new records belong to when none is named')
-      .option('--key-name <name>', 'what the new key is called (consentctl@ and the name of this machine)'),
+      .option('--with-key', 'read the key from standard input instead of prompting')
+      .option('--email <address>', 'sign in and create a key instead of prompting for one')
+      .option('--password-stdin', 'read the password from standard input instead of prompting')
+      .option('--site <id>', 'default site of new records')
+      .option('--key-name <name>', 'name of the new key (consentctl@HOSTNAME)'),
   )
     .addHelpText(
       'after',
       `
-A key is never given on the command line, where others could see it. It is checked with one request
-before it is stored, in credentials.json, for this address alone.
+The key is read from a prompt or standard input, never from the command line, where others could see
+it. It is checked with one request and stored in credentials.json, for this address only.
 
-With --email you need no key: you sign in, and a new one is made for this machine. The password and the
-session are not stored; the e-mail is, for the commands that sign in.
+With --email you need no key: you sign in, and a key is created for this machine. The password and the
+session are not stored; the email is, for the commands that sign in.
 
 Examples:
   $ consentctl auth login --base-url https://consent.example.com
@@ -88,17 +88,18 @@ Examples:
     .action(
       action(ctx, Options, async (_, { withKey, site, keyName, scope, ...who }) => {
         const isSigningIn = Boolean(who.email ?? who.passwordStdin)
-        if (isSigningIn && withKey) throw usageError('--with-key excludes --email and --password-stdin')
-        if (!isSigningIn && (keyName ?? scope)) throw usageError('--key-name and --scope need --email')
+        if (isSigningIn && withKey)
+          throw usageError('--with-key cannot be combined with --email or --password-stdin')
+        if (!isSigningIn && (keyName ?? scope)) throw usageError('--key-name and --scope require --email')
         checkProfileName(ctx.settings.profile.value)
         const stores = (apiKey: string, more: Profile = {}) =>
           store(ctx, { ...(site && { site }), ...more }, apiKey)
         if (isSigningIn) await makeOwnKey(ctx, { ...who, keyName, scope }, stores)
         else await stores(await readKey(ctx, withKey))
         const first = ctx.settings.apiKey?.source ?? ''
-        if (/CONSENTCTL_|key_command/.test(first)) await ctx.say(`note: ${first} is set, and goes first`)
+        if (/CONSENTCTL_|key_command/.test(first)) await ctx.say(`note: ${first} is set and takes precedence`)
         if (!site && !ctx.settings.site)
-          await ctx.say('note: without a site (auth login --site) every create needs --site')
+          await ctx.say('note: no default site is set (auth login --site), so create requires --site')
         return undefined
       }),
     )
@@ -111,12 +112,12 @@ async function store(ctx: Context, profile: Profile, apiKey: string): Promise<vo
   await ctx.say(`stored ${maskKey(apiKey)} for ${base_url} in profile ${name.value} (${folder})`)
 }
 
-/** A key from standard input or the prompt. Throws what the instance says of it, unless it accepts it. */
+/** Reads a key from stdin or a prompt. @throws the instance's error unless it accepts the key */
 async function readKey(ctx: Context, withKey: true | undefined): Promise<string> {
-  requireBaseUrl(ctx.settings) // what is wrong with the instance shows before a key is asked for
-  if (withKey && ctx.io.stdin.isTTY) throw usageError('standard input is a terminal', 'leave --with-key out')
+  requireBaseUrl(ctx.settings) // a wrong address is reported before the prompt
+  if (withKey && ctx.io.stdin.isTTY) throw usageError('standard input is a terminal', 'remove --with-key')
   const value = withKey ? (await readText(ctx.io, '-')).trim() : await askForKey(ctx)
-  if (!isKey(value)) throw usageError('that is no API key', 'keys begin with sk-')
+  if (!isKey(value)) throw usageError('not an API key', 'keys begin with sk-')
   const api = ctx.apiWith({ value, source: withKey ? 'standard input' : 'the prompt' })
   await api.consents.list({ query: { limit: 1 } })
   return value

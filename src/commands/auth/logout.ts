@@ -4,13 +4,13 @@ import { action } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
 import { removeKey } from '../../settings/store.ts'
 
-/** `auth logout`: forgets a stored key; the key itself stays valid until it is revoked. */
+/** `auth logout`: removes a stored key, which stays valid until it is revoked. */
 export function logout(command: Command, ctx: Context): void {
   command
     .addHelpText(
       'after',
       `
-The key is forgotten here. To end it everywhere, revoke it: consentctl keys revoke.
+The key is only removed from this machine. To end it everywhere: consentctl keys revoke.
 
 Examples:
   $ consentctl auth logout
@@ -24,7 +24,7 @@ Examples:
           isRemoved ? `removed the key of profile ${profile.value}` : `profile ${profile.value} has no key`,
         )
         if (apiKey && !apiKey.source.endsWith('credentials.json'))
-          await ctx.say(`note: there still is the key of ${apiKey.source}`)
+          await ctx.say(`note: the key of ${apiKey.source} is still used`)
         return undefined
       }),
     )

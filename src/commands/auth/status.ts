@@ -7,13 +7,13 @@ import { maskKey } from '../../settings/key.ts'
 import { requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
 import { settingView } from '../../views/program.ts'
 
-/** `auth status`: which key would be sent where, and whether the instance accepts it. */
+/** `auth status`: shows the key and instance in use, and checks the key. */
 export function status(command: Command, ctx: Context): void {
   command
     .addHelpText(
       'after',
       `
-The key is tried with one request; a key that is not accepted ends with exit code 4.
+The key is checked with one request. Exit code 4 if it is rejected.
 
 Examples:
   $ consentctl auth status

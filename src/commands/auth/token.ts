@@ -6,14 +6,14 @@ import type { Context } from '../../context.ts'
 import { requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
 import { tokenView } from '../../views/program.ts'
 
-/** `auth token`: the key itself, for the programs that need it. */
+/** `auth token`: prints the key, for other programs. */
 export function token(command: Command, ctx: Context): void {
   command
     .addHelpText(
       'after',
       `
-The key is printed whole: mind where it goes. It is the one that would be sent to the instance of the
-settings; the key of a profile is not printed for another address. Nothing is asked of the instance.
+The whole key is printed: be careful where it goes. It is the key that would be sent to the instance in
+use; a profile's key is not printed for another address. No request is sent.
 
 Examples:
   $ consentctl auth token

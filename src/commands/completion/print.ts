@@ -5,7 +5,7 @@ import type { Context } from '../../context.ts'
 import { scripts } from '../../docs/completion/scripts.ts'
 import type { ShellName } from '../../docs/completion/shells.ts'
 
-/** How each shell reads them for one session, and the file where it looks for them in every one. */
+/** For each shell: how to load the script for one session, and the file for every session. */
 const uses: Record<ShellName, readonly [once: string, file: string]> = {
   bash: ['source <(consentctl completion bash)', '~/.local/share/bash-completion/completions/consentctl'],
   zsh: ['source <(consentctl completion zsh)', '~/.zfunc/_consentctl'],
@@ -13,7 +13,7 @@ const uses: Record<ShellName, readonly [once: string, file: string]> = {
   powershell: ['consentctl completion powershell | Out-String | Invoke-Expression', 'consentctl.ps1'],
 }
 
-/** `completion bash` and the others: the script on standard output. */
+/** `completion bash` etc.: prints the script. */
 export function printer(shell: ShellName): (command: Command, ctx: Context) => void {
   const [once, file] = uses[shell]
   return (command, ctx) => {
@@ -22,7 +22,7 @@ export function printer(shell: ShellName): (command: Command, ctx: Context) => v
         'after',
         `
 For one session: ${once}
-For every one, keep it in a file, or let "completion install" do so.
+For every session: consentctl completion install, or write it to a file.
 
 Examples:
   $ consentctl completion ${shell} > ${file}

@@ -15,14 +15,14 @@ const valueView: View<string> = {
   columns: [{ name: 'value', value: value => value, whole: true, rank: 1 }],
 }
 
-/** `completion values`: what the scripts ask for when a value is completed; it asks no instance. */
+/** `completion values`: prints candidates for the scripts, without any request. */
 export function values(command: Command, ctx: Context): void {
   command
-    .addArgument(new Argument('<kind>', 'what is completed').choices([...kinds]))
+    .addArgument(new Argument('<kind>', 'kind of value').choices([...kinds]))
     .addHelpText(
       'after',
       `
-The completions call this for the names of profiles, and for the sites that profiles have.
+The completion scripts call this for the names of profiles and for their default sites.
 
 Examples:
   $ consentctl completion values profiles

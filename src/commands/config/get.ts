@@ -10,14 +10,14 @@ import { settingRows } from './rows.ts'
 
 const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
 
-/** `config get`: the value of one setting alone, for scripts. */
+/** `config get`: prints the value of one setting, for scripts. */
 export function get(command: Command, ctx: Context): void {
   command
     .argument('<key>', 'a setting, as config list names it')
     .addHelpText(
       'after',
       `
-Prints the value that applies, wherever it comes from. One that is not set ends with exit code 3.
+Prints the value in use, whatever its source. Exit code 3 if it is not set.
 
 Examples:
   $ consentctl config get base_url

@@ -4,7 +4,7 @@ import { type CliError, usageError } from '../../errors/errors.ts'
 import { parseBaseUrl } from '../../settings/settings.ts'
 import type { Profile } from '../../settings/store.ts'
 
-/** The known name that a text was probably meant to be; null where none is near. */
+/** Returns the most similar known name; null if none is similar. */
 function nearest(text: string, known: readonly string[]): string | null {
   const plain = text.replace(/[^a-z]/gi, '').toLowerCase()
   const scored = known
@@ -14,7 +14,7 @@ function nearest(text: string, known: readonly string[]): string | null {
   return best && best.distance <= Math.max(1, best.name.length / 3) ? best.name : null
 }
 
-/** How many letters to add, take away or change, to make one text of another (Levenshtein 1966). */
+/** The Levenshtein distance. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)
   for (const [index, letter] of [...from].entries()) {
@@ -28,7 +28,7 @@ function editDistance(from: string, to: string): number {
   return row.at(-1) ?? 0
 }
 
-/** What a profile can hold, and how its text is checked; each throws a usage error. */
+/** Parsers of the settings that a profile can hold; each throws a usage error. */
 export const profileKeys: { readonly [Key in keyof Profile]-?: (text: string) => NonNullable<Profile[Key]> } =
   {
     base_url: text => parseBaseUrl(text, 'base_url'),
@@ -42,24 +42,23 @@ export const profileKeys: { readonly [Key in keyof Profile]-?: (text: string) =>
 
 export type ProfileKey = keyof typeof profileKeys
 
-/** The name of something that a profile holds, or of the default profile. Throws a usage error for any other. */
+/** @throws CliError (usage) for an unknown setting */
 export function keyNamed(name: string): ProfileKey | 'profile' {
   if (name === 'profile' || Object.hasOwn(profileKeys, name)) return name as ProfileKey | 'profile'
   if (/key|token|secret|password|credential/i.test(name)) {
     throw usageError(
-      'config.json holds no secrets',
-      'consentctl auth login --with-key < FILE; or config set key_command, for a command that prints the key',
+      'config.json does not hold secrets',
+      'use consentctl auth login, or set key_command to a command that prints the key',
     )
   }
   throw unknownKey(name, ['profile', ...Object.keys(profileKeys)])
 }
 
-/** Says what was probably meant, and else what there is. */
 export function unknownKey(name: string, known: readonly string[]): CliError {
   const near = nearest(name, known)
   return usageError(
-    `there is no setting ${name}`,
-    near ? `did you mean ${near}?` : `there are: ${known.join(', ')}`,
+    `unknown setting "${name}"`,
+    near ? `did you mean ${near}?` : `known settings: ${known.join(', ')}`,
   )
 }
 
@@ -71,18 +70,18 @@ function matching(key: string, text: string, pattern: RegExp, what: string): str
 function yesOrNo(text: string): boolean {
   if (/^(true|yes|on)$/i.test(text)) return true
   if (/^(false|no|off)$/i.test(text)) return false
-  throw usageError(`protected: "${text}" is neither true nor false`)
+  throw usageError(`protected: invalid value "${text}"`, 'use true or false')
 }
 
-/** A file's whole path, so that it is found from every folder. */
+/** Returns the absolute path. */
 function caFile(text: string): string {
   const path = resolve(text)
   let content: string
   try {
     content = readFileSync(path, 'utf8')
   } catch (error) {
-    throw usageError(`ca_file: ${path} cannot be read: ${(error as Error).message}`)
+    throw usageError(`ca_file: cannot read ${path}: ${(error as Error).message}`)
   }
   if (content.includes('-----BEGIN CERTIFICATE-----')) return path
-  throw usageError(`ca_file: ${path} holds no certificate in PEM`)
+  throw usageError(`ca_file: ${path} does not hold a certificate in PEM`)
 }

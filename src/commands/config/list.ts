@@ -6,13 +6,13 @@ import type { Context } from '../../context.ts'
 import { settingView } from '../../views/program.ts'
 import { settingRows } from './rows.ts'
 
-/** `config list`: every setting with its source; a key by its last characters. */
+/** `config list`: lists every setting with its source; keys are masked. */
 export function list(command: Command, ctx: Context): void {
   command
     .addHelpText(
       'after',
       `
-A flag goes before a variable of the environment, that before the profile, that before the default.
+Precedence: flag, environment variable, profile, default.
 
 Examples:
   $ consentctl config list

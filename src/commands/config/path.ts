@@ -7,13 +7,13 @@ import type { Context } from '../../context.ts'
 import { configFile, credentialsFile } from '../../settings/store.ts'
 import { pathView } from '../../views/program.ts'
 
-/** `config path`: where the files are, whether they exist or not. */
+/** `config path`: shows the paths of the files, even if they do not exist. */
 export function path(command: Command, ctx: Context): void {
   command
     .addHelpText(
       'after',
       `
-CONSENTCTL_CONFIG_DIR names another folder for the settings and keys, CONSENTCTL_STATE_DIR for the journals.
+CONSENTCTL_CONFIG_DIR changes the folder of settings and keys, CONSENTCTL_STATE_DIR that of journals and receipts.
 
 Examples:
   $ consentctl config path

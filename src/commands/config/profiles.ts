@@ -7,7 +7,7 @@ import { readConfiguration, requireConfigFolder } from '../../settings/settings.
 import { type Credentials, own, type Profile, readCredentials } from '../../settings/store.ts'
 import { profileView } from '../../views/program.ts'
 
-/** `config profiles`: every stored instance, and whether there is a key for it. */
+/** `config profiles`: lists the stored instances and the sources of their keys. */
 export function profiles(command: Command, ctx: Context): void {
   command
     .addHelpText(
@@ -19,14 +19,14 @@ Examples:
     )
     .action(
       action(ctx, z.strictObject({}), profileView, async () => {
-        const place = readConfiguration(ctx.globals, ctx.host)
+        const configuration = readConfiguration(ctx.globals, ctx.host)
         const credentials = readCredentials(
-          requireConfigFolder(place),
+          requireConfigFolder(configuration),
           message => void ctx.warn(`warning: ${message}`),
         )
-        const rows = Object.entries(place.config.profiles).map(([name, profile]) => ({
+        const rows = Object.entries(configuration.config.profiles).map(([name, profile]) => ({
           name,
-          is_default: name === (place.config.profile ?? 'default'),
+          is_default: name === (configuration.config.profile ?? 'default'),
           base_url: profile.base_url ?? null,
           site: profile.site ?? null,
           email: profile.email ?? null,

@@ -8,15 +8,15 @@ import { own, removeProfile } from '../../settings/store.ts'
 
 const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
 
-/** `config remove`: forgets a profile and its key; the key itself stays valid until it is revoked. */
+/** `config remove`: removes a profile and its key, which stays valid until it is revoked. */
 export function remove(command: Command, ctx: Context): void {
   command
-    .argument('<profile>', 'its name, as config profiles has it')
+    .argument('<profile>', 'name of the profile')
     .addHelpText(
       'after',
       `
-Its stored key is forgotten with it. To end that key everywhere, revoke it first: consentctl keys revoke.
-A protected profile is not removed before: consentctl config unset protected -p NAME.
+The stored key is removed too, but stays valid: to end it everywhere, first run consentctl keys revoke.
+A protected profile must be unprotected first: consentctl config unset protected -p NAME.
 
 Examples:
   $ consentctl config remove staging
@@ -24,10 +24,10 @@ Examples:
     )
     .action(
       action(ctx, Options, async (_, { operands: [name] }) => {
-        const place = readConfiguration(ctx.globals, ctx.host)
-        const folder = requireConfigFolder(place)
-        const profile = own(place.config.profiles, name)
-        if (!profile) throw unknownProfile({ value: name, source: 'what was given' }, place.config)
+        const configuration = readConfiguration(ctx.globals, ctx.host)
+        const folder = requireConfigFolder(configuration)
+        const profile = own(configuration.config.profiles, name)
+        if (!profile) throw unknownProfile({ value: name, source: 'the argument' }, configuration.config)
         if (profile.protected)
           throw usageError(`profile ${name} is protected`, `consentctl config unset protected -p ${name}`)
         await removeProfile(folder, name)

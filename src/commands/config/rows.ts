@@ -6,7 +6,7 @@ import { readConfiguration, type Sourced, sourced } from '../../settings/setting
 import { own } from '../../settings/store.ts'
 import type { SettingRow } from '../../views/program.ts'
 
-/** Every setting, its value and where that comes from; a key by its last characters. */
+/** Lists every setting with its value and source; keys are masked. */
 export function settingRows(ctx: Context): SettingRow[] {
   const { settings, globals, host } = ctx
   const { config, profile } = readConfiguration(globals, host)
@@ -31,10 +31,10 @@ export function settingRows(ctx: Context): SettingRow[] {
     row('api_key', key),
     row('key_command', stored?.key_command ? { value: stored.key_command, source: from } : null),
     row('ca_file', settings.caFile),
-    row('timeout', either(globals.timeout, '--timeout', host.env, 'CONSENTCTL_TIMEOUT')),
+    row('timeout', flagOrVariable(globals.timeout, '--timeout', host.env, 'CONSENTCTL_TIMEOUT')),
     row(
       'max_wait',
-      either(globals.maxWait, '--max-wait', host.env, 'CONSENTCTL_MAX_WAIT') ?? {
+      flagOrVariable(globals.maxWait, '--max-wait', host.env, 'CONSENTCTL_MAX_WAIT') ?? {
         value: '60',
         source: 'default',
       },
@@ -45,7 +45,7 @@ export function settingRows(ctx: Context): SettingRow[] {
   ]
 }
 
-function either(
+function flagOrVariable(
   flag: string | undefined,
   name: string,
   env: Context['host']['env'],
@@ -58,7 +58,7 @@ function row(setting: string, found: Sourced | { value: string | null; source: s
   return { setting, value: found?.value ?? null, source: found?.source ?? 'not set' }
 }
 
-/** Null without a home folder, which only what keeps journals needs. */
+/** Null without a home folder. */
 function stateFolderOf({ host: { env, platform } }: Context): Folder | null {
   try {
     return stateFolder(env, platform)

@@ -17,20 +17,17 @@ import { keyNamed, type ProfileKey, profileKeys } from './keys.ts'
 
 const Options = z.strictObject({ operands: z.tuple([nonEmpty, nonEmpty]) })
 
-/** `config set`: one thing that a profile holds, or which profile is the default one. */
+/** `config set`: changes a setting of a profile, or the default profile. */
 export function set(command: Command, ctx: Context): void {
   command
-    .argument(
-      '<key>',
-      'base_url, site, email, protected, key_command, ca_file; or profile, for the default one',
-    )
-    .argument('<value>', 'what it is from now on')
+    .argument('<key>', 'base_url, site, email, protected, key_command, ca_file, or profile (the default one)')
+    .argument('<value>', 'the new value')
     .addHelpText(
       'after',
       `
-It is set in the profile of -p or CONSENTCTL_PROFILE, else in the default one; a base_url makes the profile.
-A key is never set so: use auth login, or a key_command. That is a line for the shell which prints the key;
-it is run when a request needs the key, and its key goes to the address of its profile alone.
+Changes the profile of -p or CONSENTCTL_PROFILE, else the default one. Setting base_url creates a profile.
+To store an API key use auth login, or set key_command to a shell command that prints it. The command runs
+when a request needs the key, and its key is sent only to the address of its profile.
 
 Examples:
   $ consentctl config set base_url https://staging.example.com -p staging
@@ -41,24 +38,25 @@ Examples:
     .action(
       action(ctx, Options, async (_, { operands: [name, text] }) => {
         const key = keyNamed(name)
-        const place = readConfiguration(ctx.globals, ctx.host)
-        const folder = requireConfigFolder(place)
+        const configuration = readConfiguration(ctx.globals, ctx.host)
+        const folder = requireConfigFolder(configuration)
         if (key === 'profile') {
           await changeConfig(folder, config => withDefault(config, text))
           await ctx.say(`the default profile is ${text}`)
           return undefined
         }
         const value = profileKeys[key](text)
-        await changeConfig(folder, config => withSetting(config, place.profile, key, value))
-        await ctx.say(`set ${key} of profile ${place.profile.value} to ${value}`)
-        if (key === 'base_url') await tellKeyLeft(ctx, folder, place.profile.value, String(value))
+        await changeConfig(folder, config => withSetting(config, configuration.profile, key, value))
+        await ctx.say(`set ${key} of profile ${configuration.profile.value} to ${value}`)
+        if (key === 'base_url')
+          await warnOfForeignKey(ctx, folder, configuration.profile.value, String(value))
         return undefined
       }),
     )
 }
 
 function withDefault(config: Config, name: string): Config {
-  if (!own(config.profiles, name)) throw unknownProfile({ value: name, source: 'what was given' }, config)
+  if (!own(config.profiles, name)) throw unknownProfile({ value: name, source: 'the argument' }, config)
   return { ...config, profile: name }
 }
 
@@ -69,7 +67,7 @@ function withSetting(config: Config, profile: Sourced, key: ProfileKey, value: s
   if (!stored) checkProfileName(name)
   if (key === 'key_command' && !stored?.base_url) {
     throw usageError(
-      `profile ${name} has no base_url, so that nobody knows where the key may go`,
+      `profile ${name} has no base_url, which says where the key may be sent`,
       `consentctl config set base_url https://… -p ${name}`,
     )
   }
@@ -77,11 +75,11 @@ function withSetting(config: Config, profile: Sourced, key: ProfileKey, value: s
   return { ...config, profile: config.profile ?? name, profiles }
 }
 
-/** A stored key stays with the address it was stored for. */
-async function tellKeyLeft(ctx: Context, folder: string, name: string, baseUrl: string): Promise<void> {
+/** Warns that a stored key is not sent to the new address. */
+async function warnOfForeignKey(ctx: Context, folder: string, name: string, baseUrl: string): Promise<void> {
   const credential = own(readCredentials(folder, ctx.warn), name)
   if (!credential || originOf(credential.base_url) === originOf(baseUrl)) return
   await ctx.say(
-    `note: the key of this profile is for ${credential.base_url}, and is not sent there: consentctl auth login -p ${name}`,
+    `note: the key of this profile belongs to ${credential.base_url} and is not sent to the new address: consentctl auth login -p ${name}`,
   )
 }

@@ -14,17 +14,14 @@ import { keyNamed, type ProfileKey } from './keys.ts'
 
 const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
 
-/** `config unset`: takes one thing out of a profile, or leaves no profile the default one. */
+/** `config unset`: removes a setting from a profile, or the choice of the default profile. */
 export function unset(command: Command, ctx: Context): void {
   command
-    .argument(
-      '<key>',
-      'base_url, site, email, protected, key_command, ca_file; or profile, for the default one',
-    )
+    .argument('<key>', 'base_url, site, email, protected, key_command, ca_file, or profile (the default one)')
     .addHelpText(
       'after',
       `
-What is not set stays so. The key of a profile is forgotten with auth logout, a profile with config remove.
+To remove a profile's key use auth logout; to remove a profile, config remove.
 
 Examples:
   $ consentctl config unset site
@@ -33,12 +30,14 @@ Examples:
     .action(
       action(ctx, Options, async (_, { operands: [name] }) => {
         const key = keyNamed(name)
-        const place = readConfiguration(ctx.globals, ctx.host)
-        await changeConfig(requireConfigFolder(place), config => without(config, place.profile, key))
+        const configuration = readConfiguration(ctx.globals, ctx.host)
+        await changeConfig(requireConfigFolder(configuration), config =>
+          without(config, configuration.profile, key),
+        )
         await ctx.say(
           key === 'profile'
-            ? 'no profile is the default one'
-            : `unset ${key} of profile ${place.profile.value}`,
+            ? 'no default profile is set'
+            : `unset ${key} of profile ${configuration.profile.value}`,
         )
         return undefined
       }),

@@ -8,7 +8,7 @@ import type { Io } from '../../io/io.ts'
 
 type JsonObject = Record<string, unknown>
 
-/** The flags for what was accepted. Acceptance has three states: yes, no, and not said. */
+/** Flags of acceptance, which has three states: accepted, refused and not given. */
 export const acceptance = {
   accepted: z.literal(true).optional(),
   refused: z.literal(true).optional(),
@@ -29,19 +29,19 @@ export function acceptanceFlags(command: Command): Command {
     .option('--refused', 'the subject refused')
     .option(
       '--pref <name=value>',
-      'a preference; repeat for more (true, false, numbers and JSON are typed)',
+      'a preference; repeatable (true, false, numbers and JSON are typed)',
       collect,
     )
     .option('--preferences <@file|->', 'all preferences as a JSON object, from a file or standard input')
 }
 
-/** `true`, `false`, or undefined where neither flag is given. */
+/** Undefined if neither flag is given. */
 export function acceptedOf({ accepted, refused }: Acceptance): boolean | undefined {
-  if (accepted && refused) throw usageError('--accepted and --refused exclude each other')
+  if (accepted && refused) throw usageError('--accepted and --refused cannot be combined')
   return accepted ? true : refused ? false : undefined
 }
 
-/** The preferences that the flags spell out, single ones over those of the file; undefined where there are none. */
+/** Returns the preferences of both flags, --pref over --preferences; undefined if neither is given. */
 export async function preferencesOf(
   io: Io,
   { pref, preferences }: Acceptance,
@@ -50,8 +50,7 @@ export async function preferencesOf(
   const whole = preferences === undefined ? {} : await readPreferences(io, preferences)
   const pairs = (pref ?? []).map(readPair)
   for (const [index, [name]] of pairs.entries())
-    if (pairs.findIndex(([other]) => other === name) < index)
-      throw usageError(`--pref ${name} is given twice`)
+    if (pairs.findIndex(([other]) => other === name) < index) throw usageError(`--pref ${name} is repeated`)
   const merged = { ...whole, ...Object.fromEntries(pairs) }
   const parsed = Preferences.safeParse(merged)
   if (!parsed.success) throw dataError(`preferences: ${parsed.error.issues[0]?.message}`)
@@ -61,15 +60,15 @@ export async function preferencesOf(
 async function readPreferences(io: Io, flag: string): Promise<JsonObject> {
   if (flag !== '-' && !flag.startsWith('@')) {
     throw usageError(
-      '--preferences takes @FILE, or - for standard input',
-      'for single ones use --pref name=value',
+      '--preferences requires @FILE, or - for standard input',
+      'for single preferences use --pref name=value',
     )
   }
   const source = flag === '-' ? flag : flag.slice(1)
   return readObject(await readText(io, source), nameOf(source))
 }
 
-/** A text as one JSON object, exactly. Throws a data error that begins with its name. */
+/** Parses one JSON object, rejecting duplicate keys and inexact numbers. `name` starts the message of its errors. */
 export function readObject(text: string, name: string): JsonObject {
   let value: unknown
   try {
@@ -78,22 +77,19 @@ export function readObject(text: string, name: string): JsonObject {
     throw dataError(`${name} ${(error as Error).message}`)
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw dataError(`${name} is no JSON object`)
+    throw dataError(`${name} is not a JSON object`)
   return value as JsonObject
 }
 
 function readPair(pair: string): [string, unknown] {
   const equals = pair.indexOf('=')
   const name = pair.slice(0, equals)
-  if (equals < 1) throw usageError(`--pref ${pair}: write it as name=value`)
+  if (equals < 1) throw usageError(`--pref ${pair}: use name=value`)
   if (name === '__proto__') throw usageError('--pref: a preference cannot be named __proto__')
   return [name, typed(pair.slice(equals + 1), '--pref')]
 }
 
-/**
- * JSON where the text is JSON, else the text itself: `true` is a boolean, `granted` a string. Throws a data error that
- * begins with its name.
- */
+/** Parses JSON, else returns the text itself: `true` is a boolean, `granted` a string. */
 export function typed(text: string, name: string): unknown {
   try {
     JSON.parse(text)

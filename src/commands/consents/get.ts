@@ -13,12 +13,12 @@ const Options = z.strictObject({
   at: nonEmpty.optional(),
 })
 
-/** `get`: records by their ids, as they are or were. */
+/** `get`: shows records by id, as they are or were. */
 export function get(command: Command, ctx: Context): void {
   command
     .argument('<id...>', 'ids of records; - reads them from standard input')
-    .option('--include-deleted', 'show a deleted record too')
-    .option('--at <time>', 'as it was at this time: RFC 3339, 2026-01-31 (its end, UTC), 7d or 24h ago')
+    .option('--include-deleted', 'also show deleted records')
+    .option('--at <time>', 'as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago')
     .addHelpText(
       'after',
       `

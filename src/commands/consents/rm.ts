@@ -26,22 +26,22 @@ const Options = z.strictObject({
   ignoreMissing: z.literal(true).optional(),
 })
 
-/** `rm`: deletes records logically, after a look at them. */
+/** `rm`: deletes records logically after a prompt. */
 export function rm(command: Command, ctx: Context): void {
   addDryRunFlag(
     addConfirmFlags(
       command.argument('<id...>', 'ids of records; - reads them from standard input'),
       'record',
-    ).option('--ignore-missing', 'pass over ids that no record has, or none any more'),
+    ).option('--ignore-missing', 'skip ids without a record'),
   )
     .addHelpText(
       'after',
       `
-A deleted record is gone from every list; its history stays. Without --yes the records are shown first,
-and one is asked about with y/N, several by their number. To be asked about what a list finds, give
-its ids as arguments: rm $(consentctl list --subject maria@example.com -q)
+A deleted record is gone from every list; its history stays. Without --yes the records are shown and you
+confirm with y, or for several records by typing their number. For a prompt about the results of a list,
+pass its ids as arguments: rm $(consentctl list --subject maria@example.com -q)
 
-With --confirm each record is read first, and none is deleted unless exactly so many are there.
+With --confirm N each record is read first, and none is deleted unless exactly N exist.
 
 Examples:
   $ consentctl rm 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11
@@ -65,9 +65,9 @@ Examples:
             const found = await find(ctx, ids, Boolean(ignoreMissing) || !asks)
             const there = new Set(found.map(({ id }) => id))
             const missing = ids.filter(id => !there.has(id))
-            if (missing.length > 0) await ctx.say(`not there: ${missing.join(', ')}`)
+            if (missing.length > 0) await ctx.say(`not found: ${missing.join(', ')}`)
             requireConfirmedCount(sure, found.length, 'record', 'deleted')
-            if (asks && found.length > 0) await confirmed(ctx, found)
+            if (asks && found.length > 0) await confirmRecords(ctx, found)
           }
           const { pages, exit: exitOfAll } = runForEach(
             ctx,
@@ -85,17 +85,17 @@ Examples:
     )
 }
 
-/** Deletes a record, and returns it as far as it is known; none where there is none and that does not matter. */
+/** Deletes a record and returns it; returns nothing for a missing one with `ignoreMissing`. */
 async function remove(ctx: Context, id: string, ignoreMissing: true | undefined): Promise<ConsentRow[]> {
   try {
-    return [(await ctx.api.consents.remove({ params: { id } })) ?? { id }] // nothing is made up for a 204
+    return [(await ctx.api.consents.remove({ params: { id } })) ?? { id }] // a 204 has no record
   } catch (error) {
     if (ignoreMissing && exitOf(error) === exit.notFound) return []
     throw error
   }
 }
 
-/** The records of ids. Throws for one that is missing, unless that does not matter. */
+/** Reads records by id. @throws ApiError for a missing one, unless `mayMiss` */
 async function find(ctx: Context, ids: readonly string[], mayMiss: boolean): Promise<Consent[]> {
   const records: Consent[] = []
   for (const id of ids) {
@@ -108,8 +108,7 @@ async function find(ctx: Context, ids: readonly string[], mayMiss: boolean): Pro
   return records
 }
 
-/** Shows what would go and asks; throws when it is declined. */
-async function confirmed(ctx: Context, records: readonly Consent[]): Promise<void> {
+async function confirmRecords(ctx: Context, records: readonly Consent[]): Promise<void> {
   const counts = new Map<string, number>()
   for (const { site_id } of records)
     counts.set(site_id ?? '(none)', (counts.get(site_id ?? '(none)') ?? 0) + 1)

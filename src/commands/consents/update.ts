@@ -21,10 +21,10 @@ const Options = z.strictObject({
 
 type JsonObject = Readonly<Record<string, unknown>>
 
-/** `update`: what a record accepts. Preferences are merged into what is there unless they are to replace it. */
+/** `update`: changes acceptance and preferences. Preferences are merged with the existing ones unless replaced. */
 export function update(command: Command, ctx: Context): void {
-  acceptanceFlags(addDryRunFlag(command.argument('<id>', 'the id of the record')))
-    .option('--replace-preferences', 'drop the preferences that are not given')
+  acceptanceFlags(addDryRunFlag(command.argument('<id>', 'id of the record')))
+    .option('--replace-preferences', 'remove preferences that are not given')
     .addHelpText(
       'after',
       `
@@ -43,11 +43,11 @@ Examples:
         const accepted = acceptedOf(fields)
         const given = await preferencesOf(ctx.io, fields)
         if (accepted === undefined && given === undefined) {
-          throw usageError('nothing to change', 'give --accepted, --refused, --pref or --preferences')
+          throw usageError('nothing to change', 'use --accepted, --refused, --pref or --preferences')
         }
         if (replacePreferences && !given)
-          throw usageError('--replace-preferences needs --pref or --preferences')
-        // Only a merge needs to know what is there; a request for nothing but news would cost a unit of the quota.
+          throw usageError('--replace-preferences requires --pref or --preferences')
+        // Only a merge has to read the record, which costs a unit of the quota.
         const before = given && !replacePreferences ? await ctx.api.consents.get({ params: { id } }) : null
         const preferences = given && { ...before?.preferences, ...given }
         const body = { accepted, preferences }
@@ -63,7 +63,7 @@ Examples:
     )
 }
 
-/** What has changed in a record, a line each. */
+/** Describes the changes of a record, one a line. */
 function differences(before: Consent, after: Consent): string[] {
   const [was, is] = [before.preferences ?? {}, after.preferences ?? {}]
   const lines = before.accepted === after.accepted ? [] : [`accepted: ${before.accepted} → ${after.accepted}`]

@@ -2,7 +2,7 @@ import { type Exit, exit } from '../../errors/errors.ts'
 import { explain } from '../../errors/explain.ts'
 import type { CheckRow } from '../../views/program.ts'
 
-/** A check, and the exit code that it ends the command with where it failed. */
+/** The result of a check, and the exit code if it failed. */
 export interface Checked {
   readonly row: CheckRow
   readonly exit: Exit
@@ -24,7 +24,7 @@ export function fail(check: string, code: Exit, detail: string, remedy: string |
   return { row: { check, result: 'fail', detail, remedy }, exit: code }
 }
 
-/** What a piece of work found; where it throws, that is the failure, told as it would be elsewhere. */
+/** Runs a check; an error becomes its failure. */
 export async function tried(check: string, work: () => Checked | Promise<Checked>): Promise<Checked> {
   try {
     return await work()

@@ -9,16 +9,16 @@ import type { Checked } from './check.ts'
 import { checkInstance } from './instance.ts'
 import { checkHere } from './local.ts'
 
-/** `doctor`: whether everything is as the commands need it, and what to do where it is not. */
+/** `doctor`: checks everything the commands depend on and suggests fixes. */
 export function doctor(command: Command, ctx: Context): void {
   command
     .addHelpText(
       'after',
       `
-Looks at the files, the address, the way to the instance, its clock, the key and the quota. Nothing but the
-instance of the settings is asked; trying the key takes one request of the quota. Permissions that let others
-read the keys are mended. It ends with 0 where nothing failed, else with the exit code of the first failure:
-2 the settings, 4 the key, 6 the quota, 7 the way to the instance. -q prints the names of what failed.
+Checks the files, the address, the connection to the instance, its clock, the key and the quota. Only the
+instance in use gets requests; checking the key takes one request of the quota. Permissions that let others
+read the keys are corrected. Exit code 0 if nothing failed, else that of the first failure: 2 settings,
+4 key, 6 quota, 7 connection. -q prints the names of failed checks.
 
 Examples:
   $ consentctl doctor
@@ -31,7 +31,7 @@ Examples:
     )
 }
 
-/** What was looked at as rows; the exit code is that of the first failure. */
+/** Makes rows of the checks; the exit code is that of the first failure. */
 export function toOutput(ctx: Context, checks: readonly Checked[]): Output<CheckRow> {
   const first = checks.find(({ row }) => row.result === 'fail')
   async function* pages() {

@@ -9,68 +9,69 @@ import { isLoopback, requireApiKey, requireBaseUrl } from '../../settings/settin
 import { type Checked, fail, ok, skip, tried, warn } from './check.ts'
 import { checkAuthorities } from './local.ts'
 
-/** What an answer of `/ready` says, which came after so many milliseconds. */
+/** Checks a response of `/ready` that took `took` milliseconds. */
 function checkAnswer(probed: RawResponse, took: number, version: string | null): Checked[] {
   return [checkService(probed, version), checkClock(probed.headers['date'], took)]
 }
 
 function checkService({ status, text }: RawResponse, version: string | null): Checked {
   const named = version ? `, version ${version}` : ''
-  if (status === 200 && /"status"\s*:\s*"ok"/.test(text)) return ok('service', `it is ready${named}`)
+  if (status === 200 && /"status"\s*:\s*"ok"/.test(text)) return ok('service', `ready${named}`)
   if (status >= 500)
-    return fail('service', exit.temporary, `it is not ready (${status})${named}`, 'ask who runs it, or wait')
-  return skip('service', `it does not tell whether it is ready (${status})${named}`)
+    return fail('service', exit.temporary, `not ready (${status})${named}`, 'wait, or ask its operator')
+  return skip('service', `no readiness check (${status})${named}`)
 }
 
-/** Seconds of difference to warn of, and to fail at: TLS and signatures depend on the time. */
-const [noticeable, wrong] = [30, 300]
+/** TLS and signatures depend on the time. */
+const clockWarningSeconds = 30
+const clockFailureSeconds = 300
 
-/** This clock against that of the instance, whose `Date` has whole seconds (RFC 9110 section 6.6.1). */
+/** Compares the clocks; `Date` has whole seconds (RFC 9110 section 6.6.1). */
 function checkClock(date: string | string[] | undefined, took: number): Checked {
   const then = Date.parse(String(date ?? ''))
-  if (Number.isNaN(then)) return skip('clock', 'the instance does not tell its time')
+  if (Number.isNaN(then)) return skip('clock', 'the instance sends no time')
   const offset = Math.round((Date.now() - took / 2 - then) / 1000)
   const size = Math.abs(offset)
   const detail =
     size <= 1 ? 'agrees with the instance' : `${size} s ${offset > 0 ? 'ahead of' : 'behind'} the instance`
-  const remedy = 'set this machine’s clock, and keep it by NTP'
-  if (size > wrong) return fail('clock', exit.usage, detail, remedy)
-  return size > noticeable ? warn('clock', detail, remedy) : ok('clock', detail)
+  const remedy = 'set this machine’s clock, for example by NTP'
+  if (size > clockFailureSeconds) return fail('clock', exit.usage, detail, remedy)
+  return size > clockWarningSeconds ? warn('clock', detail, remedy) : ok('clock', detail)
 }
 
-/** Whether the key is accepted, and what is left of the quota; it takes one request of the quota to know. */
-async function checkKey(ctx: Context, limit: number): Promise<Checked[]> {
+/** Checks the key and the remaining quota with one request of the quota. */
+async function checkKey(ctx: Context, timeout: number): Promise<Checked[]> {
   let probed: RawResponse | undefined
   const key = await tried('key', async () => {
     const { value, source } = await requireApiKey(ctx.settings).read()
-    probed = await ctx.api.probe('/api/v1/consents?limit=1', limit)
-    return judged(probed, `${maskKey(value)} from ${source}`, source)
+    probed = await ctx.api.probe('/api/v1/consents?limit=1', timeout)
+    return resultOf(probed, `${maskKey(value)} from ${source}`, source)
   })
   const answer = probed
-  if (!answer) return [key, skip('quota', 'the key was not tried')]
+  if (!answer) return [key, skip('quota', 'the key was not checked')]
   return [key, await tried('quota', () => checkQuota(answer))]
 }
 
-function judged({ status, text }: RawResponse, key: string, source: string): Checked {
+function resultOf({ status, text }: RawResponse, key: string, source: string): Checked {
   if (status === 200) return ok('key', `${key} is accepted (this took one request of the quota)`)
   if (isCode(text, 'forbidden'))
-    return warn('key', `${key} is accepted, but may not read records`, 'consentctl keys list')
+    return warn('key', `${key} is accepted, but cannot read records`, 'consentctl keys list')
   if (status === 401 || status === 403)
-    return fail('key', exit.auth, `${key} is not accepted (${status})`, remedyFor(source))
+    return fail('key', exit.auth, `${key} is rejected (${status})`, remedyFor(source))
   if (isCode(text, 'quota_exceeded')) return ok('key', `${key} is accepted`)
   const code = status === 429 || status >= 500 ? exit.temporary : exit.usage
   return fail('key', code, `${key}: the instance answered ${status}`, 'check the address of the instance')
 }
 
-/** A variable goes before what is stored, so that to store another key would change nothing. */
+/** A variable takes precedence, so that storing another key would change nothing. */
 function remedyFor(source: string): string {
   return source.startsWith('CONSENTCTL_')
     ? `set ${source} to a valid key, or unset it`
     : 'consentctl auth login'
 }
 
-/** Under this share of the quota it is time to do something. */
-const little = 0.1
+/** Share of the quota below which a warning is given. */
+const lowQuota = 0.1
 
 function checkQuota({ headers, text }: RawResponse): Checked {
   const number = (name: string) => Number.parseInt(String(headers[name] ?? ''), 10)
@@ -78,10 +79,10 @@ function checkQuota({ headers, text }: RawResponse): Checked {
   const end = reset > 0 && reset < 1e11 ? `, until ${new Date(reset * 1000).toISOString().slice(0, 10)}` : ''
   const remedy = 'wait for the next calendar month (UTC), or raise the account’s quota'
   if (isCode(text, 'quota_exceeded') || left === 0)
-    return fail('quota', exit.quota, `nothing is left of this month’s quota${end}`, remedy)
-  if (Number.isNaN(left)) return skip('quota', 'the instance does not tell it: there may be none')
+    return fail('quota', exit.quota, `this month’s quota is used up${end}`, remedy)
+  if (Number.isNaN(left)) return skip('quota', 'the instance reports no quota')
   const detail = `${left} of ${Number.isNaN(most) ? 'an unknown number of' : most} requests are left${end}`
-  return left < most * little ? warn('quota', detail, remedy) : ok('quota', detail)
+  return left < most * lowQuota ? warn('quota', detail, remedy) : ok('quota', detail)
 }
 
 function isCode(text: string, code: string): boolean {
@@ -92,25 +93,24 @@ function isCode(text: string, code: string): boolean {
   }
 }
 
-/** Milliseconds that one request may take. */
-const limit = 8000
+const timeoutMs = 8000
 
-/** What can be said of the instance. What does not depend on something else is asked at once. */
+/** Checks the instance; independent checks run at the same time. */
 export async function checkInstance(ctx: Context): Promise<Checked[]> {
   const address = await tried('base_url', () => checkAddress(ctx))
-  if (address.row.result === 'fail') return [address, skip('connection', 'there is no address to reach')]
+  if (address.row.result === 'fail') return [address, skip('connection', 'no address')]
   const url = new URL(requireBaseUrl(ctx.settings))
   const proxy = proxyFor(url.href, ctx.host.env)
   const open = ctx.apiWith(null)
   const start = Date.now()
   const [dns, connection, key, version] = await Promise.all([
-    proxy ? skip('dns', 'the proxy looks the name up') : tried('dns', () => checkName(url.hostname)),
-    open.probe('/ready', limit).then(
+    proxy ? skip('dns', 'the proxy resolves the name') : tried('dns', () => checkName(url.hostname)),
+    open.probe('/ready', timeoutMs).then(
       probed => ({ probed, took: Date.now() - start }),
       (error: unknown) => ({ error }),
     ),
-    checkKey(ctx, limit),
-    open.probe('/api/v1/openapi.json', limit).then(versionOf, () => null),
+    checkKey(ctx, timeoutMs),
+    open.probe('/api/v1/openapi.json', timeoutMs).then(versionOf, () => null),
   ])
   const reached = await tried('connection', () => {
     if ('error' in connection) throw connection.error
@@ -125,15 +125,15 @@ function checkAddress({ settings }: Context): Checked {
   const detail = `${value} (${settings.baseUrl?.source}), profile ${settings.profile.value}`
   const { protocol, hostname } = new URL(value)
   if (protocol === 'https:' || isLoopback(hostname)) return ok('base_url', detail)
-  return warn('base_url', `${detail}: not encrypted`, 'everybody on the way can read the key; use https')
+  return warn('base_url', `${detail}: not encrypted`, 'use https: anyone on the way can read the key')
 }
 
 async function checkName(hostname: string): Promise<Checked> {
-  if (isIP(hostname.replace(/^\[|\]$/g, '')) !== 0) return skip('dns', 'the address needs no name')
+  if (isIP(hostname.replace(/^\[|\]$/g, '')) !== 0) return skip('dns', 'the address is not a name')
   const start = Date.now()
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(settingsError('the name was not found in 5 s')), 5000)
+    timer = setTimeout(() => reject(settingsError('the name was not resolved in 5 s')), 5000)
   })
   try {
     const found = await Promise.race([lookup(hostname, { all: true }), late])
@@ -143,17 +143,17 @@ async function checkName(hostname: string): Promise<Checked> {
     )
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    return fail('dns', exit.temporary, reason, 'check the host’s name, and this machine’s network')
+    return fail('dns', exit.temporary, reason, 'check the host name and this machine’s network')
   } finally {
     clearTimeout(timer)
   }
 }
 
 function checkProxy(proxy: ReturnType<typeof proxyFor>): Checked {
-  return proxy ? ok('proxy', `${proxy.source}: ${proxy.shown}`) : skip('proxy', 'none is used')
+  return proxy ? ok('proxy', `${proxy.source}: ${proxy.shown}`) : skip('proxy', 'no proxy is used')
 }
 
-/** The version that the service says it has; null where it does not say. */
+/** The version in the OpenAPI document; null if there is none. */
 function versionOf({ status, text }: RawResponse): string | null {
   try {
     const { info } = JSON.parse(status === 200 ? text : '{}') as { info?: { version?: unknown } }

@@ -14,7 +14,7 @@ import {
 } from '../../settings/store.ts'
 import { type Checked, fail, ok, skip, tried, warn } from './check.ts'
 
-/** What can be said without the instance. The permissions come first: reading the keys mends them. */
+/** Checks everything but the instance. */
 export async function checkHere(ctx: Context): Promise<Checked[]> {
   const folder = configFolder(ctx.host.env, ctx.host.platform)?.value
   return [
@@ -24,7 +24,7 @@ export async function checkHere(ctx: Context): Promise<Checked[]> {
           await tried('config', () => checkConfig(folder)),
           await tried('credentials', () => checkCredentials(folder)),
         ]
-      : [skip('config', 'there is no home folder, so the environment alone counts')]),
+      : [skip('config', 'no home folder: only the environment is used')]),
     await tried('state', () => checkState(ctx)),
     checkTerminal(ctx),
   ]
@@ -33,24 +33,24 @@ export async function checkHere(ctx: Context): Promise<Checked[]> {
 function checkConfig(folder: string): Checked {
   const file = configFile(folder)
   const names = Object.keys(readConfig(folder).profiles)
-  if (!existsSync(file)) return ok('config', `${file} is not there, and need not be`)
-  if (!isWritable(folder)) return warn('config', `${folder} cannot be written`, 'see who owns it')
+  if (!existsSync(file)) return ok('config', `${file} does not exist, which is fine`)
+  if (!isWritable(folder)) return warn('config', `cannot write to ${folder}`, 'check its owner')
   return ok('config', `${file}: ${formatCount(names.length, 'profile')}`)
 }
 
 function checkCredentials(folder: string): Checked {
   const file = credentialsFile(folder)
   const stats = statSync(file, { throwIfNoEntry: false })
-  if (!stats) return ok('credentials', `${file} is not there: no key is stored`)
-  let mended = ''
-  const count = Object.keys(readCredentials(folder, message => (mended = message))).length
-  if (isOpenToOthers(stats.mode) || mended)
+  if (!stats) return ok('credentials', `${file} does not exist: no key is stored`)
+  let warning = ''
+  const count = Object.keys(readCredentials(folder, message => (warning = message))).length
+  if (isOpenToOthers(stats.mode) || warning)
     return warn(
       'credentials',
-      mended || `${file} was open to others`,
+      warning || `${file} was open to others`,
       'revoke keys that others may have read',
     )
-  return ok('credentials', `${file}: ${formatCount(count, 'key')}, for you alone`)
+  return ok('credentials', `${file}: ${formatCount(count, 'key')}, readable only by you`)
 }
 
 function checkState({ host: { env, platform } }: Context): Checked {
@@ -58,34 +58,34 @@ function checkState({ host: { env, platform } }: Context): Checked {
   let nearest = folder
   while (!existsSync(nearest) && dirname(nearest) !== nearest) nearest = dirname(nearest)
   if (isWritable(nearest))
-    return ok('state', nearest === folder ? folder : `${folder} is made when it is needed`)
+    return ok('state', nearest === folder ? folder : `${folder} will be created when needed`)
   return fail(
     'state',
     exit.failure,
-    `${nearest} cannot be written`,
-    'CONSENTCTL_STATE_DIR names another folder',
+    `cannot write to ${nearest}`,
+    'set CONSENTCTL_STATE_DIR to another folder',
   )
 }
 
-/** Whom TLS trusts beside the usual authorities. */
+/** Checks the file of additional certificate authorities. */
 export function checkAuthorities({ settings, host: { env } }: Context): Checked {
   const file = settings.caFile ?? {
     value: env['NODE_EXTRA_CA_CERTS'] ?? '',
     source: 'NODE_EXTRA_CA_CERTS',
   }
-  if (file.value === '') return skip('ca_file', 'none but the usual authorities are trusted')
-  const count = readPem(file.value)
+  if (file.value === '') return skip('ca_file', 'only the default authorities are trusted')
+  const count = countCertificates(file.value)
   if (count > 0) return ok('ca_file', `${file.value} (${file.source}): ${formatCount(count, 'certificate')}`)
   return fail(
     'ca_file',
     exit.usage,
-    `${file.value} (${file.source}) holds no certificate`,
-    'name a file in PEM',
+    `${file.value} (${file.source}) does not hold a certificate`,
+    'use a PEM file',
   )
 }
 
-/** How many certificates a file holds; none where it cannot be read. */
-function readPem(file: string): number {
+/** Returns 0 if the file cannot be read. */
+function countCertificates(file: string): number {
   try {
     return readFileSync(file, 'utf8').split('-----BEGIN CERTIFICATE-----').length - 1
   } catch {
@@ -102,7 +102,7 @@ function checkTerminal({ io: { stdin, out, err }, host: { env } }: Context): Che
   const locale = env['LC_ALL'] || env['LC_CTYPE'] || env['LANG'] || ''
   const detail = `${streams}; ${out.color ? 'colour' : 'no colour'}; locale ${locale || 'not set'}`
   if (!out.isTerminal || locale === '' || /utf-?8/i.test(locale)) return ok('terminal', detail)
-  return warn('terminal', detail, 'a locale of UTF-8 shows every name as it is: LANG=C.UTF-8')
+  return warn('terminal', detail, 'use a UTF-8 locale, such as LANG=C.UTF-8, to show all names')
 }
 
 function isWritable(path: string): boolean {

@@ -18,13 +18,13 @@ const Options = z.strictObject({
   expires: nonEmpty.optional(),
 })
 
-/** `keys create`: an API key, whose text is printed this once. */
+/** `keys create`: creates an API key, whose text is printed only once. */
 export function create(command: Command, ctx: Context): void {
   addSignInFlags(
     addDryRunFlag(
-      addScopeFlag(command.requiredOption('--name <name>', 'what you will know the key by')).option(
+      addScopeFlag(command.requiredOption('--name <name>', 'name of the key')).option(
         '--expires <time>',
-        'until when it works: 90d from now, 2027-01-31 (to its end, UTC) or RFC 3339; for ever if not given',
+        'expiry: 90d from now, 2027-01-31 (end of day, UTC) or RFC 3339 (never)',
       ),
     ),
   )
@@ -32,7 +32,7 @@ export function create(command: Command, ctx: Context): void {
       'after',
       `${signInHelp}
 
-The key is printed this once: the instance keeps no more than a hash of it.
+The key is printed only once: the instance keeps just a hash of it.
 
 Examples:
   $ consentctl keys create --email privacy@example.com --name backend --scope read,write

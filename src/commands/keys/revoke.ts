@@ -21,19 +21,17 @@ import { keyView } from '../../views/account.ts'
 
 const Options = z.strictObject({ ...signInOptions, ...dryRunOption, ...confirmOptions, operands: Ids })
 
-/** `keys revoke`: ends API keys, after a look at them. */
+/** `keys revoke`: revokes API keys after a prompt. */
 export function revoke(command: Command, ctx: Context): void {
   addSignInFlags(
-    addDryRunFlag(
-      addConfirmFlags(command.argument('<id...>', 'ids of keys, as keys list shows them'), 'key'),
-    ),
+    addDryRunFlag(addConfirmFlags(command.argument('<id...>', 'ids of keys (see keys list)'), 'key')),
   )
     .addHelpText(
       'after',
       `${signInHelp}
 
-A revoked key is refused from now on, and for good. Without --yes the keys are shown first, and one is
-asked about with y/N, several by their number.
+Revoking cannot be undone. Without --yes the keys are shown and you confirm with y, or for several keys
+by typing their number.
 
 Examples:
   $ consentctl keys revoke 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --email privacy@example.com
@@ -75,7 +73,7 @@ Examples:
     )
 }
 
-/** The keys of ids. Throws for an id that no key has, or an ended one, unless those are passed over. */
+/** Finds keys by id. @throws CliError for an unknown or revoked key, unless `mayMiss` */
 async function find(api: Client, ids: readonly string[], mayMiss: boolean): Promise<ApiKey[]> {
   const { data } = await api.call(keys.list, {})
   return ids.flatMap(id => {
@@ -85,7 +83,7 @@ async function find(api: Client, ids: readonly string[], mayMiss: boolean): Prom
     throw new CliError(
       'not_found',
       exit.notFound,
-      key ? `key ${id} is revoked already` : `no key with id ${id}`,
+      key ? `key ${id} is already revoked` : `no key with id ${id}`,
     )
   })
 }

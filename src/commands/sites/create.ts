@@ -19,21 +19,25 @@ const Options = z.strictObject({
   retentionDays: Count.pipe(RetentionDays).optional(),
 })
 
-/** `sites create`: a site, whose token is printed this once. */
+/** `sites create`: creates a site, whose token is printed only once. */
 export function create(command: Command, ctx: Context): void {
   addSignInFlags(
     addDryRunFlag(command)
-      .requiredOption('--name <name>', 'what people know the site by')
-      .option('--policy-version <n>', 'the version of its policy (1)')
-      .option('--origin <origin>', 'where its banner may be, such as https://shop.example; repeat', collect)
-      .option('--retention-days <n>', 'delete records that have not changed for so long (never)'),
+      .requiredOption('--name <name>', 'name of the site')
+      .option('--policy-version <n>', 'current policy version (1)')
+      .option(
+        '--origin <origin>',
+        'origin allowed to show its banner, such as https://shop.example; repeatable',
+        collect,
+      )
+      .option('--retention-days <n>', 'delete records unchanged for this many days (never)'),
   )
     .addHelpText(
       'after',
       `${signInHelp}
 
-The token is what the site's banner sends. It is printed this once: the instance keeps no more than a
-hash of it. A site without origins takes no consent from a page in a browser.
+The site's banner sends the token. It is printed only once: the instance keeps just a hash of it. A site
+without origins accepts no consent from browsers.
 
 Examples:
   $ consentctl sites create --email privacy@example.com --name Shop --origin https://shop.example

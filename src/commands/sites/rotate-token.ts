@@ -24,20 +24,20 @@ const Options = z.strictObject({
   yes: confirmOptions.yes,
 })
 
-/** `sites rotate-token`: a new token for a site's banner; the ones before it end later, or at once after a question. */
+/** `sites rotate-token`: issues a new token; older ones expire after the overlap, or at once after a prompt. */
 export function rotateToken(command: Command, ctx: Context): void {
   addSignInFlags(
     addDryRunFlag(command)
-      .argument('<id>', 'the id of the site')
-      .option('--overlap <hours>', 'for how long its tokens so far go on to work (24); 0 ends them at once')
+      .argument('<id>', 'id of the site')
+      .option('--overlap <hours>', 'hours until older tokens expire (24); 0 ends them at once')
       .option('-y, --yes', 'with --overlap 0: skip the confirmation prompt'),
   )
     .addHelpText(
       'after',
       `${signInHelp}
 
-The new token is printed this once. Put it in the site's pages before the overlap is over: a page with
-an ended token records no consent. With --overlap 0, for a token that is misused, you are asked first.
+The new token is printed only once. Put it in the site's pages before the overlap ends: a page with an
+expired token records no consent. --overlap 0 is for a token that is misused, and prompts first.
 
 Examples:
   $ consentctl sites rotate-token 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --overlap 72
@@ -61,7 +61,7 @@ Examples:
           await promptToConfirm(ctx, siteView, [await findSite(api, id)], question)
         }
         const token = await api.call(sites.rotateToken, { params: { id }, body })
-        await ctx.say(`made a new token for site ${token.site_id} on ${instanceLabel(ctx)}`)
+        await ctx.say(`issued a new token for site ${token.site_id} on ${instanceLabel(ctx)}`)
         return one(newTokenView, token, { mutates: true })
       }),
     )

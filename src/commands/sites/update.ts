@@ -33,25 +33,25 @@ const Options = z.strictObject({
   clearRetention: z.literal(true).optional(),
 })
 
-/** `sites update`: its name, its policy version, its origins, its retention. */
+/** `sites update`: changes the name, policy version, origins or retention of a site. */
 export function update(command: Command, ctx: Context): void {
   addSignInFlags(
     addDryRunFlag(command)
-      .argument('<id>', 'the id of the site')
-      .option('--name <name>', 'what people know it by')
-      .option('--policy-version <n>', 'the version that new records refer to')
-      .option('--origin <origin>', 'where its banner may be, instead of all there were; repeat', collect)
-      .option('--add-origin <origin>', 'one more; repeat', collect)
-      .option('--remove-origin <origin>', 'one less; repeat', collect)
-      .option('--clear-origins', 'none any more')
-      .option('--retention-days <n>', 'delete records that have not changed for so long')
-      .option('--clear-retention', 'keep them for ever'),
+      .argument('<id>', 'id of the site')
+      .option('--name <name>', 'new name')
+      .option('--policy-version <n>', 'policy version of new records')
+      .option('--origin <origin>', 'replace the allowed origins; repeatable', collect)
+      .option('--add-origin <origin>', 'add an allowed origin; repeatable', collect)
+      .option('--remove-origin <origin>', 'remove an allowed origin; repeatable', collect)
+      .option('--clear-origins', 'remove all allowed origins')
+      .option('--retention-days <n>', 'delete records unchanged for this many days')
+      .option('--clear-retention', 'keep records indefinitely'),
   )
     .addHelpText(
       'after',
       `${signInHelp}
 
-Records keep the policy version they were made with; a new one is for those that come.
+Existing records keep their policy version; a new one applies to new records.
 
 Examples:
   $ consentctl sites update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --policy-version 4
@@ -87,17 +87,17 @@ function checkChanges(changes: object): void {
   const { origin, addOrigin, removeOrigin, clearOrigins } = changes as z.output<typeof Origins>
   const { retentionDays, clearRetention } = changes as Partial<z.output<typeof Options>>
   if (Object.values(changes).every(value => value === undefined)) {
-    throw usageError('nothing to change', 'give --name, --policy-version, origins or --retention-days')
+    throw usageError('nothing to change', 'use --name, --policy-version, an origin flag or --retention-days')
   }
   if (clearRetention && retentionDays !== undefined) {
-    throw usageError('--retention-days and --clear-retention exclude each other')
+    throw usageError('--retention-days and --clear-retention cannot be combined')
   }
   if ([origin, clearOrigins, addOrigin ?? removeOrigin].filter(Boolean).length > 1) {
-    throw usageError('--origin, --clear-origins and --add-origin or --remove-origin exclude each other')
+    throw usageError('--origin, --clear-origins and --add-origin/--remove-origin cannot be combined')
   }
 }
 
-/** All origins as they are to be; undefined where they stay. Adding and removing needs to know what is there. */
+/** Returns all origins as they will be; undefined if they do not change. Adding and removing reads the site. */
 async function originsOf(
   ctx: Context,
   api: Client,
@@ -109,7 +109,7 @@ async function originsOf(
   const { allowed_origins } = await findSite(api, id)
   const removed = new Set(removeOrigin)
   for (const each of removed) {
-    if (!allowed_origins.includes(each)) await ctx.say(`note: ${each} was not among its origins`)
+    if (!allowed_origins.includes(each)) await ctx.say(`note: ${each} was not an allowed origin`)
   }
   return [...new Set([...allowed_origins, ...(addOrigin ?? [])])].filter(each => !removed.has(each))
 }

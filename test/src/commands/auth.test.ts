@@ -166,7 +166,7 @@ describe('auth login says what goes before the stored key:', () => {
     cli.instance.use(listOf(1))
     const { code, stderr } = await auth(['auth', 'login', '--with-key'], apiKey, { [name]: value })
     expect(code).toBe(0)
-    expect(stderr).toContain(`note: ${name} is set, and goes first`)
+    expect(stderr).toContain(`note: ${name} is set and takes precedence`)
   })
 
   it('and reads no key from a terminal, where it would be shown', async () => {
@@ -191,7 +191,7 @@ describe('auth logout', () => {
     expect(await auth(['list'])).toMatchObject({ code: 4 })
     expect(await auth(['auth', 'logout'])).toMatchObject({ code: 0 })
     const { stderr } = await auth(['auth', 'logout'], '', { CONSENTCTL_API_KEY: apiKey })
-    expect(stderr).toContain('note: there still is the key of CONSENTCTL_API_KEY')
+    expect(stderr).toContain('note: the key of CONSENTCTL_API_KEY is still used')
   })
 })
 

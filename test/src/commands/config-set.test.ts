@@ -88,47 +88,47 @@ describe('config set', () => {
     expect(stored().profile).toBe('staging')
     const { code, stderr } = await config('set profile prod')
     expect(code).toBe(2)
-    expect(stderr).toContain('there are: shop, staging')
+    expect(stderr).toContain('known profiles: shop, staging')
     expect(stored().profile).toBe('staging')
   })
 
   it('says that the stored key does not go to a new address', async () => {
     await save('shop')
     const { stderr } = await config('set base_url https://other.example')
-    expect(stderr).toContain('is for https://shop.example')
-    expect((await config('set base_url https://shop.example/base')).stderr).not.toContain('is for')
+    expect(stderr).toContain('belongs to https://shop.example')
+    expect((await config('set base_url https://shop.example/base')).stderr).not.toContain('belongs to')
   })
 })
 
 describe('what makes no sense ends with 2, and changes nothing', () => {
   it.each([
-    ['set base_url nonsense', 'is no address'],
+    ['set base_url nonsense', 'invalid address'],
     ['set base_url https://u:p4ssw0rd@x.example', 'credentials'],
-    ['set base_url htp://u:p4ssw0rd@x.example', 'is no address'],
+    ['set base_url htp://u:p4ssw0rd@x.example', 'invalid address'],
     ['set site s', 'UUID'],
     ['set email maria', 'e-mail'],
-    ['set protected maybe', 'neither true nor false'],
+    ['set protected maybe', 'invalid value "maybe"'],
     ["set key_command ' '", 'is not a command'],
     ["set site ''", 'must not be empty'],
     ['set base-url https://x.example', 'did you mean base_url?'],
     ['set baseurl https://x.example', 'did you mean base_url?'],
     ['set protect true', 'did you mean protected?'],
-    ['set colour red', 'there are: profile, base_url, site, email, protected, key_command, ca_file'],
-    ['set constructor x', 'there is no setting'],
-    ['set api_key p4ssw0rd', 'holds no secrets'],
-    ['set password p4ssw0rd', 'holds no secrets'],
-    ['set token p4ssw0rd', 'auth login --with-key'],
+    ['set colour red', 'known settings: profile, base_url, site, email, protected, key_command, ca_file'],
+    ['set constructor x', 'unknown setting'],
+    ['set api_key p4ssw0rd', 'does not hold secrets'],
+    ['set password p4ssw0rd', 'does not hold secrets'],
+    ['set token p4ssw0rd', 'use consentctl auth login'],
     ['set site', "missing required argument 'value'"],
     ['set', "missing required argument 'key'"],
-    ['set a b c', 'too many arguments'],
+    ['set a b c', 'unexpected argument "c"'],
     ['unset', "missing required argument 'key'"],
     ['unset sit', 'did you mean site?'],
-    ['unset api_key', 'holds no secrets'],
-    ['unset site -p prod', 'there are: shop'],
-    [`set site ${site} -p prod`, 'there are: shop'],
+    ['unset api_key', 'does not hold secrets'],
+    ['unset site -p prod', 'known profiles: shop'],
+    [`set site ${site} -p prod`, 'known profiles: shop'],
     ['get sit', 'did you mean site?'],
-    ['remove prod', 'there are: shop'],
-    ["set base_url https://x.example -p '\u001b[31m'", 'cannot be named'],
+    ['remove prod', 'known profiles: shop'],
+    ["set base_url https://x.example -p '\u001b[31m'", 'invalid profile name'],
   ])('config %s', async (line, said) => {
     await save('shop')
     const before = stored()

@@ -96,5 +96,5 @@ it('an unknown profile ends with 2 and names those there are', async () => {
   })
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toContain('"shp"')
-  expect(stderr).toContain('there are: shop')
+  expect(stderr).toContain('known profiles: shop')
 })

@@ -143,7 +143,10 @@ describe('a failure ends with its exit code', () => {
     const url = `http://127.0.0.1:${await freePort()}`
     const { code, checks } = await examine({ CONSENTCTL_BASE_URL: url })
     expect(code).toBe(7)
-    expect(checks['connection']).toMatchObject({ result: 'fail', remedy: expect.stringContaining('runs') })
+    expect(checks['connection']).toMatchObject({
+      result: 'fail',
+      remedy: expect.stringContaining('is running'),
+    })
     expect(checks['quota']).toMatchObject({ result: 'skip' })
     expect(checks['service']).toBeUndefined()
   })

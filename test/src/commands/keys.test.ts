@@ -52,7 +52,7 @@ describe('keys list', () => {
     )
     const { code, stderr } = await runAs(cli, ['keys', 'list'])
     expect(code).toBe(3)
-    expect(stderr).toContain('error: no such route (not_found)\ntry: not every instance has this')
+    expect(stderr).toContain('error: no such route (not_found)\ntry: this instance may not have this feature')
   })
 })
 
@@ -118,10 +118,10 @@ describe('keys create', () => {
     [['--scope', ''], 'must be one of'],
     [['--scope', 'read,'], 'must be one of'],
     [['--scope', 'read,read'], 'twice'],
-    [['--expires', '2020-01-01'], 'over already'],
-    [['--expires', '0d'], 'over already'],
-    [['--expires', 'tomorrow'], 'is no time'],
-    [['--expires', '999999w'], 'is no time'],
+    [['--expires', '2020-01-01'], 'in the past'],
+    [['--expires', '0d'], 'in the past'],
+    [['--expires', 'tomorrow'], 'invalid time'],
+    [['--expires', '999999w'], 'invalid time'],
     [['--expires', ''], 'must not be empty'],
     [['-q'], 'would lose the secret'],
     [['-o', 'id'], 'would lose the secret'],

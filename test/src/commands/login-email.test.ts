@@ -140,7 +140,7 @@ it('revokes a key that cannot be stored, for nobody would have its text', async 
     'POST /api/v1/keys',
     `DELETE /api/v1/keys/${uuid(0x4e1)}`,
   ])
-  expect(stderr).toContain(`key ${uuid(0x4e1)} is revoked again`)
+  expect(stderr).toContain(`revoked key ${uuid(0x4e1)}`)
 })
 
 it('names a key that can be neither stored nor revoked', async () => {
@@ -155,5 +155,5 @@ it('says that the key stored before is still valid, where there was one', async 
   making()
   expect((await login()).stderr).not.toContain('valid until you revoke it')
   const { stderr } = await login()
-  expect(stderr).toContain(`sk-…${newKey.slice(-4)}, is valid until you revoke it`)
+  expect(stderr).toContain(`sk-…${newKey.slice(-4)} stays valid until you revoke it`)
 })

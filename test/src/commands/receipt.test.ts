@@ -78,7 +78,7 @@ describe('an instance that answers with 404', () => {
     cli.instance.use(http.get(`${byId}/receipt`, () => fails(404, 'not_found')))
     const { code, stderr } = await cli.run(['receipt', id])
     expect(code).toBe(3)
-    expect(stderr).toContain(`no consent with id ${id} (not_found)\ntry: a deleted record has none`)
+    expect(stderr).toContain(`no consent with id ${id} (not_found)\ntry: a deleted record has no receipt`)
   })
 
   it.each<[what: string, describe: () => void]>([

@@ -209,7 +209,7 @@ describe('a sign-in that is refused', () => {
     cli.instance.use(signsIn())
     const { code, stdout, stderr } = await runAs(cli, ['keys', 'list'], { stdin: 'guess' })
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
-    expect(stderr).toMatch(/^error: the e-mail or the password is wrong \(unauthorized\)\ntry: /)
+    expect(stderr).toMatch(/^error: wrong email or password \(unauthorized\)\ntry: /)
     expect(stderr).not.toMatch(/key|guess/)
   })
 
@@ -228,8 +228,8 @@ describe('a sign-in that is refused', () => {
   it.each([
     ['30', '30 s'],
     [new Date(Date.now() + 3_600_000).toUTCString(), /(3600|3599|359\d) s/],
-    ['soon', 'in a while'],
-    [undefined, 'in a while'],
+    ['soon', 'try again later'],
+    [undefined, 'try again later'],
   ])('for too many attempts says when to try again: %s', async (wait, said) => {
     const headers = wait === undefined ? {} : { 'retry-after': wait }
     const body = { error: 'rate_limited', message: 'too many attempts' }
@@ -264,7 +264,7 @@ describe('a session that does not hold', () => {
     )
     const { code, stderr } = await runAs(cli, ['keys', 'list'])
     expect(code).toBe(4)
-    expect(stderr).toContain(`error: a sentence (${error})\nwhy: the instance does not take the session`)
+    expect(stderr).toContain(`error: a sentence (${error})\nwhy: the instance rejects the session`)
     expect(stderr).not.toMatch(/\bkey|password/)
   })
 

@@ -152,18 +152,18 @@ describe('sites update', () => {
     changing()
     const { code, stderr } = await update('--remove-origin', 'https://shpo.example')
     expect(code).toBe(0)
-    expect(stderr).toContain('note: https://shpo.example was not among its origins')
+    expect(stderr).toContain('note: https://shpo.example was not an allowed origin')
     expect(bodies()).toEqual([{ allowed_origins: siteOf().allowed_origins }])
   })
 
   it.each([
     [[], 'nothing to change'],
-    [['--origin', shop, '--add-origin', 'https://c.example'], 'exclude each other'],
-    [['--origin', shop, '--remove-origin', shop], 'exclude each other'],
-    [['--origin', shop, '--clear-origins'], 'exclude each other'],
-    [['--retention-days', '1', '--clear-retention'], 'exclude each other'],
+    [['--origin', shop, '--add-origin', 'https://c.example'], 'cannot be combined'],
+    [['--origin', shop, '--remove-origin', shop], 'cannot be combined'],
+    [['--origin', shop, '--clear-origins'], 'cannot be combined'],
+    [['--retention-days', '1', '--clear-retention'], 'cannot be combined'],
     [['--retention-days', '36501'], 'must be from 1 to 36500'],
-    [['--clear-origins', '--add-origin', shop], 'exclude each other'],
+    [['--clear-origins', '--add-origin', shop], 'cannot be combined'],
     [['--origin', ''], '--origin must be an origin'],
     [['--add-origin', 'x'], '--add-origin must be an origin'],
     [['--remove-origin', 'x'], '--remove-origin must be an origin'],
@@ -208,7 +208,7 @@ describe('sites rotate-token', () => {
     const { code, stdout, stderr } = await rotate(...flags, '--json')
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toEqual(rotated)
-    expect(stderr).toBe(`made a new token for site ${id} on default@${new URL(cli.instance.url).host}\n`)
+    expect(stderr).toBe(`issued a new token for site ${id} on default@${new URL(cli.instance.url).host}\n`)
     expect(managed(cli)).toMatchObject([{ method: 'POST', path: `/api/v1/sites/${id}/token`, body }])
     expect(bodies()).toEqual([body])
   })
@@ -239,6 +239,6 @@ describe('sites rotate-token', () => {
     expect(missing.stderr).toContain('error: no site with id missing')
     const lost = await rotate('--json')
     expect(lost).toMatchObject({ code: 11, stdout: '' })
-    expect(machineError(lost.stderr)['hint']).toContain('rotate-token once more')
+    expect(machineError(lost.stderr)['hint']).toContain('rotate-token again')
   })
 })

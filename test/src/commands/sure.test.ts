@@ -32,9 +32,9 @@ describe('rm --confirm N', () => {
   })
 
   it.each([
-    ['more', ['a', 'b', 'c'], '2', 'there are 3 records, not 2'],
-    ['fewer, for one is gone already', ['a', 'gone'], '2', 'there is 1 record, not 2'],
-    ['none', ['gone'], '1', 'there are 0 records, not 1'],
+    ['more', ['a', 'b', 'c'], '2', '3 records match, not 2'],
+    ['fewer, for one is gone already', ['a', 'gone'], '2', '1 record matches, not 2'],
+    ['none', ['gone'], '1', '0 records match, not 1'],
   ])('deletes nothing and ends with 10 where there are %s', async (_, ids, count, said) => {
     holding()
     const { code, stdout, stderr } = await cli.run(['rm', ...ids, '--confirm', count, '--yes'])

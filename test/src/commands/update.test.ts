@@ -84,8 +84,8 @@ describe('refused before any request', () => {
   it.each([
     [[], 'nothing to change'],
     [['--replace-preferences'], 'nothing to change'],
-    [['--accepted', '--replace-preferences'], '--replace-preferences needs'],
-    [['--accepted', '--refused'], 'exclude each other'],
+    [['--accepted', '--replace-preferences'], '--replace-preferences requires'],
+    [['--accepted', '--refused'], 'cannot be combined'],
     [['--preferences', 'x.json'], '@FILE'],
   ])('%j', async (flags, said) => {
     const { code, stdout, stderr } = await update(...flags)

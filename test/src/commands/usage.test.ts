@@ -57,7 +57,7 @@ describe('with the API key', () => {
   it('where it may not do this, says so rather than that it is no valid key', async () => {
     cli.instance.use(http.get(path, () => fails(403, 'forbidden', 'the key has no scope "read"')))
     const { stderr } = await cli.run(['usage'])
-    expect(stderr).toContain('try: use a key that may do this')
+    expect(stderr).toContain('try: use a key with the scope for this')
     expect(stderr).toContain('why: the key came from CONSENTCTL_API_KEY')
   })
 })

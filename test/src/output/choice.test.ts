@@ -40,7 +40,7 @@ describe('--json=fields', () => {
   it('after --json with fields, a second one takes no word either', async () => {
     const { code, stderr } = await cli.run(['get', '--json=id', '--json', '7'])
     expect(code).toBe(2)
-    expect(stderr).toContain('given twice')
+    expect(stderr).toContain('is repeated')
   })
 
   it('has errors as one line of JSON', async () => {
@@ -115,35 +115,35 @@ it('--no-csv-guard leaves formulas as they are', async () => {
   expect(await subject('--no-csv-guard')).toEqual([['=1+1']])
 })
 
-describe('what makes no sense is a usage error before any request', () => {
+describe('an invalid choice of fields is a usage error before any request', () => {
   it.each([
-    ['list --json=id,nope', `has "nope", which is not there; there are: ${legal}`],
-    ['list --columns nope', `there are: ${legal}`],
-    ['get 7 --columns ID', `there are: ${legal}`],
-    ['update 7 --refused --json=nope', `there are: ${legal}`],
-    ['rm 7 --yes --json=nope', `there are: ${legal}`],
-    ['create --site s --json=nope', `there are: ${legal}`],
-    ['create --file - --json=subject_id', 'there are: line,result,id,error_code'],
-    ['history 7 --columns subject_id', 'there are: id,consent_id,action'],
-    ['usage --columns nope', 'there are: month,used,limit,remaining,resets_at'],
-    ['auth status --columns nope', 'there are: setting,value,source'],
-    ['config list --json=nope', 'there are: setting,value,source'],
-    ['keys list --json=nope', 'there are: id,name,hint'],
-    ['keys revoke 7 --yes --json=nope', 'there are: id,name,hint'],
-    ['sites list --json=nope', 'there are: id,name,policy_version'],
-    ['sites update 7 --name a --json=nope', 'there are: id,name,policy_version'],
-    ['list --json=', 'has an empty name'],
-    ['list --columns=', 'has an empty name'],
-    ['list --columns id,,id', 'has an empty name'],
-    ['list --columns id,id', 'has a name twice'],
-    ['list --json=id -o ndjson', '--json makes no sense with -o ndjson'],
-    ['list --json -o tsv', '--json makes no sense with -o tsv'],
-    ['list --columns id --json', '--columns makes no sense with -o json'],
-    ['list --columns id -o yaml', '--columns makes no sense with -o yaml'],
-    ['list --columns id -q', '--columns makes no sense with -q'],
-    ['list --header -o ndjson', '--header makes no sense with -o ndjson'],
-    ['list --no-truncate -o json', '--no-truncate makes no sense with -o json'],
-    ['list --no-csv-guard', '--no-csv-guard makes no sense with -o tsv'],
+    ['list --json=id,nope', `unknown field "nope"`],
+    ['list --columns nope', `use ${legal}`],
+    ['get 7 --columns ID', `use ${legal}`],
+    ['update 7 --refused --json=nope', `use ${legal}`],
+    ['rm 7 --yes --json=nope', `use ${legal}`],
+    ['create --site s --json=nope', `use ${legal}`],
+    ['create --file - --json=subject_id', 'use line,result,id,error_code'],
+    ['history 7 --columns subject_id', 'use id,consent_id,action'],
+    ['usage --columns nope', 'use month,used,limit,remaining,resets_at'],
+    ['auth status --columns nope', 'use setting,value,source'],
+    ['config list --json=nope', 'use setting,value,source'],
+    ['keys list --json=nope', 'use id,name,hint'],
+    ['keys revoke 7 --yes --json=nope', 'use id,name,hint'],
+    ['sites list --json=nope', 'use id,name,policy_version'],
+    ['sites update 7 --name a --json=nope', 'use id,name,policy_version'],
+    ['list --json=', 'empty name'],
+    ['list --columns=', 'empty name'],
+    ['list --columns id,,id', 'empty name'],
+    ['list --columns id,id', 'a name is repeated'],
+    ['list --json=id -o ndjson', '--json cannot be combined with -o ndjson'],
+    ['list --json -o tsv', '--json cannot be combined with -o tsv'],
+    ['list --columns id --json', '--columns cannot be combined with -o json'],
+    ['list --columns id -o yaml', '--columns cannot be combined with -o yaml'],
+    ['list --columns id -q', '--columns cannot be combined with -q'],
+    ['list --header -o ndjson', '--header cannot be combined with -o ndjson'],
+    ['list --no-truncate -o json', '--no-truncate cannot be combined with -o json'],
+    ['list --no-csv-guard', '--no-csv-guard cannot be combined with -o tsv'],
     ['keys create --name a --json=id', 'would lose the key'],
     ['keys create --name a --columns id,name', 'would lose the key'],
     ['sites create --name a --json=id', 'would lose the token'],

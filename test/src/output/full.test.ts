@@ -21,7 +21,7 @@ describe.each([...formatNames])('%s on a full disk', format => {
     cli.instance.use(listOf(300))
     const { code, stderr } = await cli.run(['list', '-o', format], { stdout: full(writes) })
     expect(code).toBe(1)
-    expect(stderr).toContain('the output cannot be written: no space left')
+    expect(stderr).toContain('cannot write the output: no space left')
     expect(cli.sent().length).toBeLessThan(4)
   })
 })

@@ -157,7 +157,7 @@ describe('the instant', () => {
       const text = typeof flag === 'string' ? flag : flag()
       const { code, stderr } = await cli.run(['get', 'r', '--at', text])
       expect(code).toBe(2)
-      expect(stderr).toContain('is not over yet')
+      expect(stderr).toContain('is in the future')
       expect(cli.sent()).toEqual([])
     },
   )

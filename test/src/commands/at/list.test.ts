@@ -205,7 +205,7 @@ describe('is a usage error before any request', () => {
   it.each([
     ['without a subject or a label', ['--at', at(11)], '--subject or --consent-id'],
     ['with a site alone', ['--at', at(11), '--site', 's'], '--subject or --consent-id'],
-    ['in the future', ['--subject', 'a', '--at', '2126-01-01'], 'is not over yet'],
+    ['in the future', ['--subject', 'a', '--at', '2126-01-01'], 'is in the future'],
     ['with requests for no record', ['--subject', 'a', '--at', at(11), '--max-requests', '2'], '3 or more'],
     ['empty', ['--subject', 'a', '--at', ''], 'must not be empty'],
   ])('%s', async (_, flags, text) => {

@@ -162,8 +162,8 @@ describe('create: errors before any request', () => {
 
   it.each([
     ['', 'is not valid JSON'],
-    ['[1]', 'is no JSON object'],
-    ['null', 'is no JSON object'],
+    ['[1]', 'is not a JSON object'],
+    ['null', 'is not a JSON object'],
     ['{"a":1', 'is not valid JSON'],
     ['{"a":1,"a":2}', 'has the key "a" twice'],
     [Buffer.from([0x7b, 0xff, 0x7d]), 'is not valid UTF-8'],
@@ -184,7 +184,7 @@ describe('create: errors before any request', () => {
   it('is a usage error when a preference is given twice', async () => {
     const { code, stderr } = await cli.run(['create', '--site', 's', '--pref', 'a=1', '--pref', 'a=2'])
     expect(code).toBe(2)
-    expect(stderr).toContain('--pref a is given twice')
+    expect(stderr).toContain('--pref a is repeated')
     expect(cli.sent()).toEqual([])
   })
 })

@@ -172,8 +172,8 @@ describe('create --file: results', () => {
 describe('create --file -: invalid lines', () => {
   it.each([
     ['{"a":', 'is not valid JSON'],
-    ['[1]', 'is no JSON object'],
-    ['"text"', 'is no JSON object'],
+    ['[1]', 'is not a JSON object'],
+    ['"text"', 'is not a JSON object'],
     ['{"a":1,"a":2}', 'has the key "a" twice'],
     ['{"preferences":{"a":1,"\\u0061":2}}', 'twice'],
     ['{"policy_version":9007199254740993}', 'has a number'],
@@ -333,7 +333,7 @@ describe('create --file PATH', () => {
     const { code, stdout, stderr } = await inFile(`${line('a')}\n{"x":1}\n${line('b')}\n[]\n`)
     expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
     expect(stderr).toMatch(/line 2: "x" is not a field/)
-    expect(stderr).toContain('line 4 is no JSON object')
+    expect(stderr).toContain('line 4 is not a JSON object')
     expect(stderr).toContain('2 lines of 4 cannot be sent, so nothing was')
   })
 
@@ -357,7 +357,7 @@ describe('create --file PATH', () => {
 
   it('reports at most --max-errors invalid lines', async () => {
     const { stderr } = await inFile('[]\n'.repeat(9), '--max-errors', '2')
-    expect(stderr.match(/is no JSON object/g)).toHaveLength(2)
+    expect(stderr.match(/is not a JSON object/g)).toHaveLength(2)
   })
 
   it('with --dry-run validates the file, and sends nothing', async () => {
