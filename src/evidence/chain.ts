@@ -1,14 +1,14 @@
 import { idBytes, idOf, pooledBytes, sha256 } from './bytes.ts'
 import { canonical, jcs } from './canonical.ts'
 
-/** The state that an audit entry records. */
+/** State of a record after the event of an audit entry. */
 export interface State {
   readonly accepted: boolean
   readonly preferences: Readonly<Record<string, unknown>>
   readonly policy_version: number
 }
 
-/** The fields of a record that no update changes. */
+/** Fields of a record that no update changes. */
 export interface Identity {
   readonly site_id: string
   readonly consent_id: string | null
@@ -21,38 +21,38 @@ export interface Identity {
 
 export type Action = 'created' | 'updated' | 'deleted' | 'purged'
 
-/** Who did something: a key, a user or a site by its id, or the service of itself. */
+/** Author of an event. */
 export type Actor =
   | { readonly kind: 'api_key' | 'user' | 'site_token'; readonly id: string }
   | { readonly kind: 'system'; readonly id: null }
 
-/** What the service does of itself: what a schedule or its operator tells it. */
+/** The service itself: what a schedule or its operator does. */
 export const system: Actor = { kind: 'system', id: null }
 
 export interface Event {
-  /** The record's id. */
+  /** Id of the record. */
   readonly id: string
   readonly version: number
   readonly action: Action
   readonly actor: Actor
   readonly at: Date
-  /** The hash of the entry before; null for the first. */
+  /** Hash of the previous entry; null for the first. */
   readonly previous: Buffer | null
   readonly state: State
-  /** Hash of the fields that no update changes: in the first entry, and anew in that of a purge, which takes most of them. */
+  /** Hash of the identity: in the first entry, and in that of a purge, which removes most of the fields. */
   readonly recordHash?: Buffer
-  /** In the entry of a purge: the hash of what it leaves of the entries before it. */
+  /** Only in the entry of a purge: hash of what is left of the previous entries. */
   readonly historyHash?: Buffer
 }
 
-/** An entry's link in the hash chain. */
+/** Hashes of an entry. */
 export interface Link {
   readonly salt: Buffer
   readonly payloadHash: Buffer
   readonly hash: Buffer
 }
 
-/** Bytes that set the kinds of hashes apart, so that none can be passed off as another. */
+/** Prefixes of the kinds of hashes, so that none can pass for another. */
 const domain = {
   payload: Buffer.of(0x00),
   entry: Buffer.of(0x01),
@@ -60,32 +60,26 @@ const domain = {
   history: Buffer.of(0x03),
 } as const
 
-/** In the place of what is missing. */
+/** Stand-ins for what is missing. */
 const none = { hash: Buffer.alloc(32), id: Buffer.alloc(16) } as const
 
 /**
- * `SHA-256(0x02 || salt || JCS(identity))` (JCS: RFC 8785). The salt is that of the entry it goes into: once that is
- * purged, nobody can test a guess of the subject against the hash.
+ * Returns `SHA-256(0x02 || salt || JCS(identity))`. The salt is that of the entry that contains it: once it is purged, nobody can
+ * test a guess of the subject against the hash.
  */
 export function hashRecord(identity: Identity, salt: Buffer): Buffer {
   const { consent_id, country, ip_network, region, site_id, subject_id, user_agent } = identity
   const sorted = { consent_id, country, ip_network, region, site_id, subject_id, user_agent }
-  return sha256Of(domain.record, salt, Buffer.from(JSON.stringify(sorted))) // which is JCS for names in order and flat values
+  return sha256Of(domain.record, salt, Buffer.from(JSON.stringify(sorted))) // equals JCS for sorted names and flat values
 }
 
-/**
- * `SHA-256(0x03 || JCS([[accepted, policy_version], …]))`: what a purge leaves of the entries before it, oldest first.
- * Their own payload hashes can no longer be worked out, for their salts are gone.
- */
+/** Returns `SHA-256(0x03 || JCS([[accepted, policy_version], …]))`: what a purge leaves of the previous entries, oldest first. */
 export function hashHistory(entries: readonly Pick<State, 'accepted' | 'policy_version'>[]): Buffer {
   const left = entries.map(({ accepted, policy_version }) => [accepted, policy_version])
   return sha256Of(domain.history, jcs(left))
 }
 
-/**
- * `SHA-256(0x00 || salt || JCS(payload))`; the payload is the state, and in hexadecimal the hashes of record and history
- * where the entry has them.
- */
+/** Returns `SHA-256(0x00 || salt || JCS(payload))`: the payload is the state, with both hashes if the entry has them. */
 export function hashPayload(
   state: State,
   salt: Buffer,
@@ -99,9 +93,8 @@ export function hashPayload(
 }
 
 /**
- * `SHA-256(0x01 || previous || id || version || action || actor || time || payload hash)`. Numbers are big-endian, 4
- * bytes for the version and 8 for the time in milliseconds; the action and the actor's kind have their length in a
- * byte before them; a missing hash or id is zeros.
+ * Returns `SHA-256(0x01 || previous || id || version || action || actor || time || payload hash)`; README.md has the encoding of
+ * each part.
  */
 export function hashEntry(event: Omit<Event, 'state'>, payloadHash: Buffer): Buffer {
   const version = Buffer.allocUnsafe(4)
@@ -125,13 +118,13 @@ export function newSalt(): Buffer {
   return pooledBytes(16)
 }
 
-/** The link for an event, with a salt of its own unless one is given. */
+/** Computes the hashes of an event, with a new salt by default. */
 export function linkOf(event: Event, salt = newSalt()): Link {
   const payloadHash = hashPayload(event.state, salt, event)
   return { salt, payloadHash, hash: hashEntry(event, payloadHash) }
 }
 
-/** An entry's id: a UUID version 8 made of its hash (RFC 9562 section 5.8), so that it names what it identifies. */
+/** Returns the id of an entry: a UUID version 8 (RFC 9562 section 5.8) made of its hash. */
 export function entryId(hash: Buffer): string {
   const bytes = Buffer.from(hash.subarray(0, 16))
   bytes[6] = 0x80 | ((bytes[6] ?? 0) & 0x0f)
@@ -147,17 +140,17 @@ function sha256Of(...parts: Buffer[]): Buffer {
   return sha256(Buffer.concat(parts))
 }
 
-/** An entry of a history as it is kept: whatever somebody may have made of it. */
+/** A stored entry, possibly tampered with. */
 export interface ChainEntry extends State {
   readonly version: number
   readonly action: string
   readonly actor: { readonly kind: string; readonly id: string | null }
   readonly at: Date
-  /** Null once it is purged. */
+  /** Null after a purge. */
   readonly salt: Buffer | null
   readonly payloadHash: Buffer
   readonly hash: Buffer
-  /** True if the payload hash was verified, and the preferences dropped since. */
+  /** True if the payload hash was verified, and the preferences were dropped afterwards. */
   readonly isPayloadVerified?: boolean
 }
 
@@ -166,20 +159,25 @@ export interface ChainEntry extends State {
  * first nor that of a purge.
  */
 export function dropVerified(entry: ChainEntry): ChainEntry {
-  if (entry.action === 'purged' || !payloadOf(entry)?.equals(entry.payloadHash)) return entry
+  if (entry.action === 'purged' || !expectedPayloadHash(entry)?.equals(entry.payloadHash)) return entry
   return { ...entry, preferences: {}, isPayloadVerified: true }
 }
 
-/** The hash that an entry should have behind another one; empty where its time or version can have none. */
-export function hashOf(id: string, entry: ChainEntry, previous: Buffer | null, payloadHash: Buffer): Buffer {
+/** Returns the hash that an entry should have after `previous`; empty if its time or version cannot be encoded. */
+export function expectedHash(
+  id: string,
+  entry: ChainEntry,
+  previous: Buffer | null,
+  payloadHash: Buffer,
+): Buffer {
   const { version, action, actor, at } = entry
   if (Number.isNaN(at.getTime()) || !(version >= 0 && version < 2 ** 32)) return Buffer.alloc(0)
   const event = { id, version, at, previous, action: action as Action, actor: actor as Actor }
   return hashEntry(event, payloadHash)
 }
 
-/** The hash that its payload should have; null where it cannot be worked out. */
-export function payloadOf(
+/** Returns the payload hash that an entry should have; null if it cannot be computed. */
+export function expectedPayloadHash(
   entry: ChainEntry,
   { recordHash, historyHash }: { recordHash?: Buffer | undefined; historyHash?: Buffer | undefined } = {},
 ): Buffer | null {
@@ -191,21 +189,26 @@ export function payloadOf(
       ...(historyHash && { historyHash }),
     })
   } catch {
-    return null // a number that is none in JSON
+    return null // JSON has no such number
   }
 }
 
-/** The longest history in which every place is tried for an entry that is not in its own. */
-const most = 40
+/** Longest history in which every position is tried for a moved entry. */
+const maxReorderable = 40
 
-/** The version that an entry was recorded as, where that is another one than it has; null where it is none of these. */
-export function originOf(id: string, entry: ChainEntry, entries: readonly ChainEntry[]): number | null {
-  if (entries.length > most) return null
+/** Returns the version under which a moved entry was recorded; null if it was not moved. */
+export function findRecordedVersion(
+  id: string,
+  entry: ChainEntry,
+  entries: readonly ChainEntry[],
+): number | null {
+  if (entries.length > maxReorderable) return null
   const previous = [null, ...entries.map(({ hash }) => hash)]
   for (const { version } of entries) {
     if (version === entry.version) continue
     const moved = { ...entry, version }
-    if (previous.some(hash => hashOf(id, moved, hash, entry.payloadHash).equals(entry.hash))) return version
+    if (previous.some(hash => expectedHash(id, moved, hash, entry.payloadHash).equals(entry.hash)))
+      return version
   }
   return null
 }

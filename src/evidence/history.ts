@@ -2,16 +2,59 @@ import type { AuditEntry, Problem } from '../contract/index.ts'
 import {
   type ChainEntry,
   entryId,
+  expectedHash,
+  expectedPayloadHash,
+  findRecordedVersion,
   hashHistory,
-  hashOf,
   hashRecord,
   type Identity,
-  originOf,
-  payloadOf,
 } from './chain.ts'
 
-/** Versions are gapless from 1, each behind the one before. */
-function ofOrder(entries: readonly ChainEntry[]): Finding[] {
+export interface Finding {
+  /** Version of the entry; null for a finding about the record. */
+  readonly version: number | null
+  readonly problem: Problem
+  /** For people. */
+  readonly detail: string
+}
+
+/** Facts about the record that its history has to fit. */
+interface ChainRecord {
+  readonly id: string
+  readonly recordHash: Buffer | null
+  /** Fields that the record hash covers, if they are known. */
+  readonly identity?: Identity
+  /** True if a purge is complete. Until then the oldest entries of a long history lose their data first. */
+  readonly isPurged?: boolean
+}
+
+/** Verifies the whole history of a record, oldest entry first. Returns nothing if all is as it was written. */
+export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
+  const findings = [...verifyVersions(entries), ...verifyActions(record, entries)]
+  const purge = entries.findIndex(({ action }) => action === 'purged')
+  const anchor = entries[purge === -1 ? 0 : purge]
+  let previous: Previous = { version: 0, hashes: [null] }
+  for (const [index, entry] of entries.entries()) {
+    const isStripped = index < purge && entry.salt === null
+    if (isStripped ? !hasNoPreferences(entry) : index < purge && record.isPurged) {
+      const detail = 'has personal data again that was purged'
+      findings.push({ version: entry.version, problem: 'changed', detail })
+    }
+    const recordHash = entry === anchor ? (record.recordHash ?? undefined) : undefined
+    const historyHash = index === purge ? hashHistory(entries.slice(0, purge)) : undefined
+    const payload = isStripped ? entry.payloadHash : expectedPayloadHash(entry, { recordHash, historyHash })
+    const link = linkTo(record.id, previous, entry, payload)
+    if (!link.isWhole) findings.push(explain(record.id, entry, entries, { isStripped, payload, ...link }))
+    // The hash itself may be what was changed: then the next entry follows the one that it should be.
+    const others = link.isLinked || !payload ? [] : link.computed(payload).slice(0, 2)
+    previous = { version: entry.version, hashes: [entry.hash, ...others] }
+  }
+  if (record.identity && anchor) findings.push(...verifyIdentity(record, record.identity, anchor))
+  return findings
+}
+
+/** Checks that versions are 1, 2, 3 … */
+function verifyVersions(entries: readonly ChainEntry[]): Finding[] {
   const findings: Finding[] = []
   let expected = 1
   for (const { version } of entries) {
@@ -26,11 +69,8 @@ function ofOrder(entries: readonly ChainEntry[]): Finding[] {
   return findings
 }
 
-/**
- * A history begins with the creation, ends with the deletion, and after that there can be the purge alone. The service itself
- * has no id, and all others have: the hash is the same for none and for one of zeros.
- */
-function ofActions({ id }: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
+/** Checks the order of actions and times, and that only the service itself has no id: the hash is the same for none and for zeros. */
+function verifyActions({ id }: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
   const findings: Finding[] = []
   for (const [index, { version, action, actor, at }] of entries.entries()) {
     const before = entries[index - 1]
@@ -63,99 +103,47 @@ const followers: Readonly<Record<string, readonly string[]>> = {
   deleted: ['purged'],
 }
 
-/** The time in a UUID version 7 (RFC 9562 section 5.7), in milliseconds. */
+/** Returns the time in a UUID version 7 (RFC 9562 section 5.7), in milliseconds since 1970. */
 function millisecondOf(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
 }
 
-export interface Finding {
-  /** The version of the entry; null where it is about the record. */
-  readonly version: number | null
-  readonly problem: Problem
-  /** For people. */
-  readonly detail: string
-}
-
-/** What is known of the record beside its history. */
-interface ChainRecord {
-  readonly id: string
-  readonly recordHash: Buffer | null
-  /** The fields that the record's hash covers, where they are known. */
-  readonly identity?: Identity
-  /** Whether a purge has taken all it takes. A long history loses its data bit by bit, the oldest entries first. */
-  readonly isPurged?: boolean
-}
-
-/** Verifies the whole history of one record, oldest entry first; nothing is found where all is as it was written. */
-export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
-  const findings = [...ofOrder(entries), ...ofActions(record, entries)]
-  const purge = entries.findIndex(({ action }) => action === 'purged')
-  const anchor = entries[purge === -1 ? 0 : purge]
-  let before: Before = { version: 0, hashes: [null] }
-  for (const [index, entry] of entries.entries()) {
-    const isStripped = index < purge && entry.salt === null
-    if (isStripped ? !isEmpty(entry) : index < purge && record.isPurged) {
-      const detail = 'has personal data again that was purged'
-      findings.push({ version: entry.version, problem: 'changed', detail })
-    }
-    const recordHash = entry === anchor ? (record.recordHash ?? undefined) : undefined
-    const historyHash = index === purge ? hashHistory(entries.slice(0, purge)) : undefined
-    const payload = isStripped ? entry.payloadHash : payloadOf(entry, { recordHash, historyHash })
-    const link = linkTo(record.id, before, entry, payload)
-    if (!link.isWhole) findings.push(ofEntry(record.id, entry, entries, { isStripped, payload, ...link }))
-    // The hash itself may be what was changed: then the next entry goes on from the one that it should be.
-    const others = link.isLinked || !payload ? [] : link.computed(payload).slice(0, 2)
-    before = { version: entry.version, hashes: [entry.hash, ...others] }
-  }
-  if (record.identity && anchor) findings.push(...ofIdentity(record, record.identity, anchor))
-  return findings
-}
-
-/** What an entry goes on from: the version before it, and the hashes that this may have had. */
-interface Before {
+/** The entry that another one follows. */
+interface Previous {
   readonly version: number
+  /** The hashes that it may have had. */
   readonly hashes: readonly (Buffer | null)[]
 }
 
 interface Link {
-  /** Whether its hash goes on from the entry before; behind a gap nothing can be said against that. */
+  /** True if the hash follows from the previous entry. After a gap it cannot be checked. */
   readonly isLinked: boolean
-  /** Whether its payload is that of its hash, too. */
+  /** True if the payload fits its hash too. */
   readonly isWhole: boolean
-  /** The hashes that it might have with a payload. */
+  /** Returns the hashes that the entry might have with a payload hash. */
   readonly computed: (payloadHash: Buffer) => Buffer[]
 }
 
-function linkTo(id: string, { version, hashes }: Before, entry: ChainEntry, payload: Buffer | null): Link {
+function linkTo(id: string, { version, hashes }: Previous, entry: ChainEntry, payload: Buffer | null): Link {
   const previous = entry.version === version + 1 ? hashes : null
-  const computed = (hash: Buffer) => previous?.map(link => hashOf(id, entry, link, hash)) ?? []
+  const computed = (hash: Buffer) => previous?.map(link => expectedHash(id, entry, link, hash)) ?? []
   const isLinked = previous === null || computed(entry.payloadHash).some(hash => hash.equals(entry.hash))
   return { isLinked, isWhole: isLinked && payload?.equals(entry.payloadHash) === true, computed }
 }
 
-function ofEntry(id: string, entry: ChainEntry, entries: readonly ChainEntry[], looked: Looked): Finding {
-  const { version } = entry
-  const origin = looked.isLinked ? null : originOf(id, entry, entries)
-  if (origin === null) return { version, problem: 'changed', detail: detailOf(entry, looked) }
-  return { version, problem: 'reordered', detail: `is what was recorded as version ${origin}` }
-}
-
-function isEmpty({ preferences }: ChainEntry): boolean {
-  return JSON.stringify(preferences) === '{}' // it may hold what canonical JSON refuses
-}
-
-function ofIdentity(record: ChainRecord, identity: Identity, { salt }: ChainEntry): Finding[] {
-  if (salt && record.recordHash && hashRecord(identity, salt).equals(record.recordHash)) return []
-  const detail = 'its site, labels, place, user agent or address are not what was recorded'
-  return [{ version: null, problem: 'changed', detail }]
-}
-
-interface Looked extends Pick<Link, 'isLinked' | 'computed'> {
+interface Checked extends Pick<Link, 'isLinked' | 'computed'> {
   readonly isStripped: boolean
   readonly payload: Buffer | null
 }
 
-function detailOf(entry: ChainEntry, { isStripped, isLinked, payload, computed }: Looked): string {
+function explain(id: string, entry: ChainEntry, entries: readonly ChainEntry[], checked: Checked): Finding {
+  const { version } = entry
+  const recorded = checked.isLinked ? null : findRecordedVersion(id, entry, entries)
+  if (recorded === null) return { version, problem: 'changed', detail: describeChange(entry, checked) }
+  return { version, problem: 'reordered', detail: `is what was recorded as version ${recorded}` }
+}
+
+function describeChange(entry: ChainEntry, { isStripped, isLinked, payload, computed }: Checked): string {
   if (!isStripped && entry.salt === null) return 'its salt is missing, and it was never purged'
   if (payload === null) return 'its state cannot be hashed'
   if (isLinked) {
@@ -170,14 +158,24 @@ function detailOf(entry: ChainEntry, { isStripped, isLinked, payload, computed }
     : 'hardly anything of it is what was recorded'
 }
 
+function hasNoPreferences({ preferences }: ChainEntry): boolean {
+  return JSON.stringify(preferences) === '{}' // canonical JSON would throw on some values
+}
+
+function verifyIdentity(record: ChainRecord, identity: Identity, { salt }: ChainEntry): Finding[] {
+  if (salt && record.recordHash && hashRecord(identity, salt).equals(record.recordHash)) return []
+  const detail = 'its site, labels, place, user agent or address are not what was recorded'
+  return [{ version: null, problem: 'changed', detail }]
+}
+
 export interface Verified {
-  /** `unverifiable` is for the history of an instance that offers no chain: nothing can be said of it. */
+  /** `unverifiable` if the instance has no hash chain. */
   readonly result: 'ok' | 'not_valid' | 'unverifiable'
-  /** What was found, or why nothing can be; null where all is well. */
+  /** Null if the result is `ok`. */
   readonly detail: string | null
 }
 
-/** Verifies the history of a record as an instance answers it, from that alone; its ids are in lower case. */
+/** Verifies the history in a response of the API. `id` is in lower case. */
 export function verifyAudit(id: string, entries: readonly AuditEntry[]): Verified {
   if (entries.length === 0) return { result: 'unverifiable', detail: 'the history is empty' }
   if (entries.every(({ hash, payload_hash, version }) => !hash && !payload_hash && !version)) {
@@ -186,8 +184,8 @@ export function verifyAudit(id: string, entries: readonly AuditEntry[]): Verifie
   const anchor = entries.find(({ action }) => action === 'purged') ?? entries[0]
   const recordHash = hexBytes(anchor?.record_hash)
   const found = [
-    ...entries.flatMap(entry => ofText(id, entry).map(detail => ({ version: entry.version, detail }))),
-    ...verifyHistory({ id, recordHash }, entries.map(chainEntryOf)),
+    ...entries.flatMap(entry => verifyFields(id, entry).map(detail => ({ version: entry.version, detail }))),
+    ...verifyHistory({ id, recordHash }, entries.map(toChainEntry)),
   ]
   if (found.length === 0) return { result: 'ok', detail: null }
   const sentences = found.map(({ version, detail }) =>
@@ -196,8 +194,8 @@ export function verifyAudit(id: string, entries: readonly AuditEntry[]): Verifie
   return { result: 'not_valid', detail: sentences.join('; ') }
 }
 
-/** What is in an answer beside the chain, and must agree with it. */
-function ofText(id: string, entry: AuditEntry): string[] {
+/** Checks the fields of a response that the chain does not cover. */
+function verifyFields(id: string, entry: AuditEntry): string[] {
   const [hash, at] = [hexBytes(entry.hash), new Date(entry.created_at)]
   const found: string[] = []
   if (!hash || entry.id !== entryId(hash)) found.push('its id is not that of its hash')
@@ -206,7 +204,7 @@ function ofText(id: string, entry: AuditEntry): string[] {
   return found
 }
 
-function chainEntryOf(entry: AuditEntry): ChainEntry {
+function toChainEntry(entry: AuditEntry): ChainEntry {
   return {
     version: entry.version ?? 0,
     action: entry.action ?? '',
@@ -221,7 +219,7 @@ function chainEntryOf(entry: AuditEntry): ChainEntry {
   }
 }
 
-/** Bytes from their hexadecimal digits, in the one way they are written; null for anything else. */
+/** Decodes lower-case hexadecimal; null for anything else. */
 function hexBytes(text: string | null | undefined): Buffer | null {
   return text && /^([\da-f]{2})+$/.test(text) ? Buffer.from(text, 'hex') : null
 }

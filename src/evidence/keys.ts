@@ -7,30 +7,30 @@ import {
 } from 'node:crypto'
 import { jcs } from './canonical.ts'
 
-/** The start of an Ed25519 private key in PKCS #8 (RFC 8410 section 7); the 32 bytes of the key follow. */
+/** Prefix of an Ed25519 private key in PKCS #8 (RFC 8410 section 7), before the 32 bytes of the key. */
 const pkcs8 = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-/** A new Ed25519 key pair, by its private key. */
+/** Generates an Ed25519 private key. */
 export function newSigningKey(): KeyObject {
   return generateKeyPairSync('ed25519').privateKey
 }
 
-/** The private key that 32 secret bytes are (RFC 8032 section 5.1.5). */
+/** Returns the private key of a 32-byte seed (RFC 8032 section 5.1.5). */
 export function signingKeyOf(seed: Buffer): KeyObject {
   return createPrivateKey({ key: Buffer.concat([pkcs8, seed]), format: 'der', type: 'pkcs8' })
 }
 
-/** A private key from PEM. Throws an Error for what is no Ed25519 private key. */
+/** Reads a private key in PEM. @throws Error if it is not an Ed25519 private key */
 export function readSigningKey(pem: string): KeyObject {
   return requireEd25519(createPrivateKey(pem))
 }
 
-/** A public key from PEM. Throws an Error for what is no Ed25519 public key. */
+/** Reads a public key in PEM. @throws Error if it is not an Ed25519 public key */
 export function readPublicKey(pem: string): KeyObject {
   return requireEd25519(createPublicKey(pem))
 }
 
-/** A public key from its 32 bytes. */
+/** Returns the public key with these 32 bytes. */
 export function publicKeyOf(bytes: Buffer): KeyObject {
   return createPublicKey({
     key: { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') },
@@ -38,23 +38,23 @@ export function publicKeyOf(bytes: Buffer): KeyObject {
   })
 }
 
-/** The 32 bytes of the public key, of it or of its private key. */
+/** Returns the 32 bytes of a public key, or of that of a private key. */
 export function publicBytes(key: KeyObject): Buffer {
   const { x } = publicOf(key).export({ format: 'jwk' })
   return Buffer.from(String(x), 'base64url')
 }
 
-/** The public key in PEM (SubjectPublicKeyInfo, RFC 8410 section 4), as openssl reads it. */
+/** Returns the public key in PEM (SubjectPublicKeyInfo, RFC 8410 section 4), as openssl reads it. */
 export function publicPem(key: KeyObject): string {
   return publicOf(key).export({ format: 'pem', type: 'spki' }).toString()
 }
 
-/** The private key in PEM (PKCS #8). */
+/** Returns the private key in PEM (PKCS #8). */
 export function privatePem(key: KeyObject): string {
   return key.export({ format: 'pem', type: 'pkcs8' }).toString()
 }
 
-/** What names a key: the thumbprint of its JWK (RFC 7638, RFC 8037 appendix A.3), in base64url. */
+/** Returns the id of a key: the thumbprint of its JWK (RFC 7638, RFC 8037 appendix A.3), in base64url. */
 export function keyIdOf(key: KeyObject): string {
   const jwk = { crv: 'Ed25519', kty: 'OKP', x: publicBytes(key).toString('base64url') }
   return createHash('sha256').update(jcs(jwk)).digest('base64url')
@@ -65,6 +65,6 @@ function publicOf(key: KeyObject): KeyObject {
 }
 
 function requireEd25519(key: KeyObject): KeyObject {
-  if (key.asymmetricKeyType !== 'ed25519') throw new Error('the key is not of Ed25519')
+  if (key.asymmetricKeyType !== 'ed25519') throw new Error('not an Ed25519 key')
   return key
 }

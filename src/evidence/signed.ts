@@ -2,37 +2,34 @@ import { type KeyObject, sign, verify } from 'node:crypto'
 import { Checkpoint } from '../contract/documents/checkpoint.ts'
 import { parseExactJson } from '../contract/json.ts'
 
-/** The last line of a signed document: 64 bytes in base64, in the one way there is to write them. */
+/** Last line of a signed document: 64 bytes in canonical base64. */
 const lastLine = /\n"signature":"([A-Za-z\d+/]{85}[AQgw]==)"\}\n$/
 
-/** A document that says what it is, and by which key it is signed. */
+/** Fields of every signed document. */
 export interface SignedFields {
-  /** What it is, such as `erasure_receipt`. */
+  /** For example `erasure_receipt`. */
   readonly type: string
-  /** Of the type, from 1. */
+  /** Version of the type, from 1. */
   readonly version: number
-  /** The key it is signed with, by `keyIdOf`. */
+  /** Id of the signing key, see `keyIdOf`. */
   readonly key_id: string
 }
 
-/**
- * A document with its Ed25519 signature (RFC 8032): JSON in ASCII whose last line is the signature of the bytes of all the
- * lines above it. Those bytes and that signature are what `openssl pkeyutl -verify -rawin` takes.
- */
+/** Returns the document as JSON in ASCII, with an Ed25519 signature of all lines above as its last line. README.md has the format. */
 export function signDocument(document: SignedFields, key: KeyObject): string {
   const text = JSON.stringify(document, null, 2).replace(/[\u007f-\uffff]/g, escaped)
   const message = `${text.slice(0, -2)},\n`
   return `${message}"signature":"${sign(null, Buffer.from(message), key).toString('base64')}"}\n`
 }
 
-/** What a signed document says, before anybody has looked whether its signature is valid. */
+/** A signed document whose signature is not verified yet. */
 export interface Claimed {
   readonly document: Readonly<Record<string, unknown>> & SignedFields
-  /** Whether the signature is that key's, of exactly these bytes. */
+  /** Verifies the signature of exactly these bytes. */
   isSignedBy(key: KeyObject): boolean
 }
 
-/** Reads a signed document. Throws a SyntaxError, with what is wrong after "the document …", for what is none. */
+/** Reads a signed document. @throws SyntaxError whose message completes "the document …" */
 export function readSigned(bytes: Uint8Array): Claimed {
   const text = Buffer.from(bytes).toString('latin1')
   const signature = lastLine.exec(text)?.[1]
@@ -58,11 +55,11 @@ function escaped(unit: string): string {
 
 export interface SignedCheckpoint extends Pick<Claimed, 'isSignedBy'> {
   readonly checkpoint: Checkpoint
-  /** As it was signed. */
+  /** The signed text. */
   readonly text: string
 }
 
-/** Reads a checkpoint; its signature is not looked at yet. Throws a SyntaxError for what is none. */
+/** Reads a checkpoint without verifying its signature. @throws SyntaxError */
 export function readCheckpoint(text: string): SignedCheckpoint {
   const { document, isSignedBy } = readSigned(Buffer.from(text))
   const parsed = Checkpoint.safeParse(document)
@@ -70,7 +67,7 @@ export function readCheckpoint(text: string): SignedCheckpoint {
   return { checkpoint: parsed.data, text, isSignedBy }
 }
 
-/** The documents of a file that holds signed ones, one after the other: each ends with the line of its signature. */
+/** Splits a file of several signed documents: each ends with the line of its signature. */
 export function splitDocuments(text: string): string[] {
-  return text.split(/(?<=\n"signature":"[^"\n]*"\}\n)/).filter(piece => piece !== '')
+  return text.split(/(?<=\n"signature":"[^"\n]*"\}\n)/).filter(document => document !== '')
 }

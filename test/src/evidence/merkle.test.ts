@@ -49,5 +49,5 @@ it('goes on from its frontier as if it had never stopped', () => {
 })
 
 it('takes no frontier of another size', () => {
-  expect(() => new MerkleTree(3, Buffer.alloc(32))).toThrow('no frontier of a tree of 3 leaves')
+  expect(() => new MerkleTree(3, Buffer.alloc(32))).toThrow('does not fit a tree of 3 leaves')
 })
