@@ -2,13 +2,13 @@ import type { DatabaseFinding } from '../contract/index.ts'
 import type { View } from '../output/index.ts'
 import { field, minute, second } from './field.ts'
 
-/** Whether the history of a record is what was written. */
+/** Result of the verification of a record's history. */
 export interface VerificationRow {
-  /** The record's. */
+  /** Id of the record. */
   readonly id: string
   readonly entries: number
   readonly result: 'ok' | 'not_valid' | 'unverifiable'
-  /** Null where all is well. */
+  /** Null if the result is `ok`. */
   readonly detail: string | null
 }
 
@@ -22,17 +22,17 @@ export const verificationView: View<VerificationRow> = {
   ],
 }
 
-/** What is to be said of a signed document. */
+/** Result of the verification of a signed document. */
 export interface VerdictRow {
   readonly file: string
-  /** As the document says; null where it says none. */
+  /** Type that the document claims; null if it claims none. */
   readonly type: string | null
   readonly result: 'valid' | 'not_valid'
-  /** The id of the key whose signature it certainly has; null where that is not so. */
+  /** Id of the key whose signature is valid; null if none is. */
   readonly signed_by: string | null
-  /** When it was made, as whoever signed it says. */
+  /** Time that the signer claims. */
   readonly issued_at: string | null
-  /** Why it is not valid; else where the key is from. */
+  /** Why it is not valid; if it is, the source of the key. */
   readonly detail: string
 }
 
@@ -48,10 +48,10 @@ export const verdictView: View<VerdictRow> = {
   ],
 }
 
-/** A checkpoint that is kept, or what stands against keeping any. */
+/** A checkpoint that was kept, or a finding because of which none is. */
 export interface CheckpointRow {
   readonly account_id: string | null
-  /** How many audit entries it covers. */
+  /** Number of audit entries that it covers. */
   readonly tree_size: number | null
   readonly root_hash: string | null
   readonly created_at: string | null
@@ -71,7 +71,6 @@ export const checkpointView: View<CheckpointRow> = {
   ],
 }
 
-/** Something in a database that is not what the service wrote. */
 export const findingView: View<DatabaseFinding> = {
   id: row => row.consent_id ?? '',
   columns: [

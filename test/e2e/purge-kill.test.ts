@@ -84,7 +84,7 @@ describe.each(engines)('SIGINT of a purge, on $name', ({ args }) => {
     const done = (await purgedOf(sql)) - before
     expect({ code, stderr: await stderr }).toEqual({
       code: 130,
-      stderr: expect.stringMatching(/^purged \d+ records\ninterrupted; run it again to purge the rest\n$/),
+      stderr: expect.stringMatching(/^purged \d+ records\ninterrupted: run it again to purge the rest\n$/),
     })
     expect(await stdout).toBe(`${account.accountId}\t0\t${done}\n`)
     expect(done).toBeLessThan(4000)

@@ -21,7 +21,7 @@ const Options = z.strictObject({
   passwordStdin: z.literal(true).optional(),
 })
 
-/** Whole throughout: what is shown once must not be broken by a line's end. */
+/** Every column is whole, because values that are shown once must not be cut. */
 const accountView: View<NewAccount> = {
   id: account => account.account_id,
   columns: [
@@ -36,20 +36,20 @@ const accountView: View<NewAccount> = {
   ],
 }
 
-/** `admin account create`: works on the database itself, beside a running server or without one. */
+/** `admin account create`: works on the database itself, with or without a running server. */
 export function accountCreate(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
-      .requiredOption('--email <address>', 'the e-mail that its owner signs in with')
-      .option('--site <name>', 'the name of its first site (default)')
+      .requiredOption('--email <address>', 'e-mail address that the owner signs in with')
+      .option('--site <name>', 'name of the first site (default)')
       .option('--plan <plan>', `${plans.join(', ')} (unlimited)`)
-      .option('--monthly-quota <n>', 'requests with API keys a month, instead of the plan’s')
-      .option('--password-stdin', 'read the owner’s password from standard input instead of making one'),
+      .option('--monthly-quota <n>', 'requests with API keys per month, instead of the plan’s')
+      .option('--password-stdin', 'read the owner’s password from standard input instead of generating one'),
   )
     .addHelpText(
       'after',
       `
-The password (if one was made), the site token and the API key are shown this once: only hashes are kept.
+The password (if generated), the site token and the API key are shown only once: the database has only hashes.
 
 Examples:
   $ consentctl admin account create --email privacy@example.com --site Shop

@@ -10,18 +10,18 @@ import { type CheckpointRow, checkpointView } from '../../views/verification.ts'
 
 const Options = z.strictObject({ ...databaseOptions, account: Uuid.optional(), file: nonEmpty })
 
-/** `admin checkpoint`: what the log is now, signed, for a place where nobody who writes the database can write. */
+/** `admin checkpoint`: keeps signed checkpoints in a file, which belongs where nobody who can write to the database can write. */
 export function checkpoint(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
-      .requiredOption('--file <file>', 'where they are kept; it is made, or added to')
-      .option('--account <id>', 'this account alone'),
+      .requiredOption('--file <file>', 'file to append the checkpoints to; created if missing')
+      .option('--account <id>', 'only this account'),
   )
     .addHelpText(
       'after',
       `
-First the log must agree with every checkpoint that the file has already; where it does not the file stays as it
-is, and the command ends with 5. It signs with the key of its environment, as the server does (SIGNING_KEY_FILE).
+The log must agree with every checkpoint that is in the file already; otherwise the file stays as it is, and the
+exit code is 5. Signs with the key of the environment (SIGNING_KEY_FILE), as the server does.
 
 Examples:
   $ consentctl admin checkpoint --file checkpoints.txt

@@ -15,23 +15,23 @@ const Options = z.strictObject({
 
 type Write = (text: string) => Promise<void>
 
-/** `admin export`: a whole database as one file, for another place. */
+/** `admin export`: writes the whole database to one file. */
 export function exportDatabase(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
       .argument('<file>', 'a new file; - is standard output')
-      .option('--force', 'print it on a terminal all the same'),
+      .option('--force', 'print it even if standard output is a terminal'),
   )
     .addHelpText(
       'after',
       `
-The file holds every table as it is at one moment, and whatever the service keeps secret: password hashes, the
-hashes of keys, what sessions and documents are signed with. Only its owner can read it; keep it as safe as the
-database. "admin import" makes another database of it: the embedded one, or one of any version of PostgreSQL.
+The file has every table as of one moment, and all secrets of the service: password hashes, hashes of API keys,
+keys that sign sessions and documents. Only its owner can read it; keep it as safe as the database. "admin import"
+fills another database with it: the embedded one, or PostgreSQL of any version.
 
-It works beside a running server: on PostgreSQL one read-only transaction (repeatable read) sees every table as
-it was when it began. What is written afterwards is not in the file, so stop the server first where the service
-is to move, and on a Citus cluster always. The embedded database serves nobody else meanwhile.
+On PostgreSQL it runs beside the server, in one read-only transaction (repeatable read). Later writes are not in
+the file, so stop the server first if you are moving the service, and always on a Citus cluster. The embedded
+database serves nobody else meanwhile.
 
 Examples:
   $ consentctl admin export consents.ndjson
@@ -59,7 +59,7 @@ async function toFile(
   try {
     const done = await run(text => file.write(text))
     await file.commit()
-    await ctx.say(`exported ${extent(done)} to ${path}`)
+    await ctx.say(`exported ${formatTransferred(done)} to ${path}`)
   } catch (error) {
     await file.abandon(false)
     throw error
@@ -73,17 +73,18 @@ async function toOutput(
 ): Promise<void> {
   if (out.isTerminal && !force)
     throw usageError(
-      'an export is full of secrets, and would be on this terminal',
+      'refusing to print an export, which has secrets, on a terminal',
       'name a file, or add --force',
     )
   const done = await run(async text => {
     await out.write(text)
-    if (out.closed) throw new CliError('io', exit.failure, 'whoever reads the export has gone before its end')
+    if (out.closed)
+      throw new CliError('io', exit.failure, 'the reader of the export closed it before its end')
   })
-  await say(`exported ${extent(done)}`)
+  await say(`exported ${formatTransferred(done)}`)
 }
 
-/** How much was moved, for people. */
-export function extent({ records, rows }: Transferred): string {
+/** Formats the amount of a transfer for people. */
+export function formatTransferred({ records, rows }: Transferred): string {
   return `${formatCount(records)}, ${rows} ${rows === 1 ? 'row' : 'rows'} in all`
 }

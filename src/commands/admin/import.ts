@@ -4,21 +4,21 @@ import { action, nonEmpty } from '../../cli/action.ts'
 import { addDatabaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
 import type { Context } from '../../context.ts'
 import { nameOf, readChunks } from '../../io/input.ts'
-import { extent } from './export.ts'
+import { formatTransferred } from './export.ts'
 
 const Options = z.strictObject({ ...databaseOptions, operands: z.array(nonEmpty).length(1) })
 
-/** `admin import`: an empty database becomes what another one was. */
+/** `admin import`: fills an empty database with an export. */
 export function importDatabase(command: Command, ctx: Context): void {
-  addDatabaseFlags(command.argument('<file>', 'what admin export has written; - is standard input'))
+  addDatabaseFlags(command.argument('<file>', 'file of admin export; - is standard input'))
     .addHelpText(
       'after',
       `
-The database must be empty: one that no server was ever started on. It has all of the export in the end, in the
-numbers and with the SHA-256 that the export names, or nothing: a file that was cut off or changed is refused,
-and so is one of another schema; the command then ends with 5. Afterwards "admin verify" proves the histories.
+The database must be empty: no server was ever started on it. Either everything is imported, with the counts and
+the SHA-256 that the export names, or nothing: a file that was cut off or changed, or of another schema, is
+rejected with exit code 5. Afterwards, "admin verify" verifies the histories.
 
-Start the servers on the new database with the settings they had: keys, passwords and sessions go on to work.
+Start the servers on the new database with their old settings: keys, passwords and sessions keep working.
 
 Examples:
   $ consentctl admin import consents.ndjson --data-dir /var/lib/consentctl
@@ -26,17 +26,19 @@ Examples:
     )
     .action(
       action(ctx, Options, async (_, { operands: [file = ''], ...options }) => {
-        const source = await begun(ctx, readChunks(ctx.io, file, ctx.interruption))
+        const source = await readFirst(ctx, readChunks(ctx.io, file, ctx.interruption))
         const { importDatabase } = await ctx.loadServer()
         const order = { source, name: nameOf(file), signal: ctx.interruption }
         const done = await importDatabase(options, order, serverHost(ctx))
-        await ctx.say(`imported ${extent(done)}; consentctl admin verify proves the histories`)
+        await ctx.say(
+          `imported ${formatTransferred(done)}; run consentctl admin verify to verify the histories`,
+        )
       }),
     )
 }
 
-/** The same bytes, once the first of them are there: a file that cannot be read makes no database. */
-async function begun(
+/** Waits for the first chunk, so that no database is created for a file that cannot be read. */
+async function readFirst(
   { interruption }: Context,
   chunks: AsyncGenerator<Buffer>,
 ): Promise<AsyncGenerator<Buffer>> {
@@ -46,7 +48,7 @@ async function begun(
     try {
       yield* chunks
     } catch (error) {
-      interruption.throwIfAborted() // it is why the stream has ended
+      interruption.throwIfAborted() // the interruption is why the stream ended
       throw error
     }
   })()

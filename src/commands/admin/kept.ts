@@ -6,14 +6,14 @@ import { readCheckpoint, type SignedCheckpoint, splitDocuments } from '../../evi
 import { unreadable } from '../../io/input.ts'
 import { syncFolder } from '../../io/new-file.ts'
 
-/** A file of signed checkpoints, one after the other as they were signed. */
+/** A file of signed checkpoints, one after the other. */
 export interface Kept {
-  /** All that is in it; null where there is no file. */
+  /** Content of the file; null if there is none. */
   readonly text: string | null
   readonly checkpoints: readonly SignedCheckpoint[]
 }
 
-/** Reads the checkpoints of a file. Throws a data error where it holds anything else. */
+/** Reads the checkpoints of a file. @throws CliError if it has anything else */
 export function readKept(file: string): Kept {
   const text = textOf(file)
   if (text === null) return { text, checkpoints: [] }
@@ -24,7 +24,7 @@ export function readKept(file: string): Kept {
     } catch (error) {
       throw dataError(
         `${file}, from line ${line} on: ${(error as Error).message}`,
-        'it holds checkpoints as consentctl admin checkpoint has kept them, and nothing else',
+        'use a file that consentctl admin checkpoint has written',
       )
     } finally {
       line += document.split('\n').length - 1
@@ -43,18 +43,19 @@ function textOf(file: string): string | null {
 }
 
 /**
- * Adds checkpoints to the file they were compared with: it is replaced whole by a new one, which only its owner can read.
- * Throws a CliError where it cannot be written, or is not what it was.
+ * Appends checkpoints to the file that they were compared with, by replacing it with a new one that only its owner can read.
+ *
+ * @throws CliError if it cannot be written, or was changed meanwhile
  */
 export async function addKept(file: string, before: Kept, documents: readonly string[]): Promise<void> {
   const isKnown = new Set(before.checkpoints.map(({ text }) => text))
   const added = documents.filter(document => !isKnown.has(document))
   if (added.length === 0 && before.text !== null) return
-  const part = `${file}.part` // whoever comes second finds it, and neither loses what the other has kept
+  const part = `${file}.part` // a second command finds it, so that neither loses what the other has kept
   try {
     const handle = await open(part, 'wx', 0o600)
     try {
-      if (textOf(file) !== before.text) throw new Error('another command has written it in the meantime')
+      if (textOf(file) !== before.text) throw new Error('another command has written it meanwhile')
       await handle.writeFile((before.text ?? '') + added.join(''), 'latin1')
       await handle.sync()
     } catch (error) {
@@ -67,8 +68,8 @@ export async function addKept(file: string, before: Kept, documents: readonly st
     await syncFolder(dirname(file))
   } catch (cause) {
     const isHeld = (cause as NodeJS.ErrnoException).code === 'EEXIST'
-    const message = isHeld ? `${part} is there` : (cause as Error).message
-    const hint = isHeld ? 'another command writes it; if there is none, remove that file' : 'run it again'
+    const message = isHeld ? `${part} exists` : (cause as Error).message
+    const hint = isHeld ? 'another command is writing it; if none is, remove that file' : 'run it again'
     throw new CliError('io', exit.failure, `${file} cannot be written: ${message}`, { cause, hint })
   }
 }

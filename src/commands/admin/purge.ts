@@ -38,7 +38,7 @@ const purgeView: View<AccountPurge> = {
   ],
 }
 
-/** `admin purge`: what the server does by itself at its times, at once. */
+/** `admin purge`: does at once what the server does at intervals. */
 export function purge(command: Command, ctx: Context): void {
   addConfirmFlags(
     addDatabaseFlags(
@@ -51,16 +51,16 @@ export function purge(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-First it deletes the records that have not changed for longer than their sites keep them (retention_days).
-Then, of every record that was deleted so long ago, in all accounts, the subject, the label, the address, the user
-agent and the preferences go for good, from the record and from its history. What stays is what was accepted,
-when and by whom, and an entry that says it was purged; the chain of the history is still whole.
+First deletes the records that have not changed for longer than their sites keep them (retention_days). Then
+removes, from every record that was deleted so long ago and from its history, the subject, the label, the address,
+the user agent and the preferences, for good. What was accepted, when and by whom stays, with an entry about the
+purge, and the hash chain still verifies.
 
 A record whose history does not verify is left as it is and named on stderr, because a purge would destroy the
 evidence; the exit code is then 8. See consentctl admin verify. --dry-run and --confirm count such records too.
 
-It works beside a running server and other purges. Ctrl-C ends it after the records it is at; run it again to
-go on. With --older-than 0 everything goes that is deleted.
+It can run beside a server and other purges. Ctrl-C stops it after the current batch; run it again to continue.
+--older-than 0 purges everything that is deleted.
 
 Examples:
   $ consentctl admin purge --dry-run
@@ -84,10 +84,10 @@ async function* purged(
   unverified: { records: number },
 ): AsyncGenerator<readonly AccountPurge[]> {
   const asks = !dryRun && mustPrompt(ctx, sure, { action: 'purge' })
-  let rehearsed: readonly AccountPurge[] = []
+  let planned: readonly AccountPurge[] = []
   const approve = async (found: readonly AccountPurge[], records: number) => {
-    if (dryRun) rehearsed = found
-    else await approved(ctx, found, records, { ...sure, asks })
+    if (dryRun) planned = found
+    else await confirmPurge(ctx, found, records, { ...sure, asks })
     return !dryRun
   }
   const { purge } = await ctx.loadServer()
@@ -103,23 +103,23 @@ async function* purged(
     yield [account]
   }
   if (dryRun) {
-    yield rehearsed
-    const [expired, due] = [sumOf(rehearsed, 'expired'), sumOf(rehearsed, 'purged')]
+    yield planned
+    const [expired, due] = [sumOf(planned, 'expired'), sumOf(planned, 'purged')]
     return await ctx.say(
-      `${formatCount(due)} would be purged, and ${formatCount(expired)} deleted that no site keeps so long`,
+      `${formatCount(due)} would be purged, and ${formatCount(expired, 'expired record')} deleted`,
     )
   }
-  if (done.expired > 0) await ctx.say(`deleted ${formatCount(done.expired)} that no site keeps so long`)
+  if (done.expired > 0) await ctx.say(`deleted ${formatCount(done.expired, 'expired record')}`)
   await ctx.say(`purged ${formatCount(done.purged)}`)
   if (unverified.records > 0)
     await ctx.warn(
       `left ${formatCount(unverified.records)} whose history does not verify: see consentctl admin verify`,
     )
-  if (ctx.interruption.aborted) await ctx.warn('interrupted; run it again to purge the rest')
+  if (ctx.interruption.aborted) await ctx.warn('interrupted: run it again to purge the rest')
 }
 
-/** Throws where there are not as many as were said to be, or the answer is no. */
-async function approved(
+/** @throws CliError if the count is not the confirmed one, or the user declines */
+async function confirmPurge(
   ctx: Context,
   found: readonly AccountPurge[],
   total: number,

@@ -14,26 +14,26 @@ const Options = z.strictObject({
   passwordStdin: z.literal(true).optional(),
 })
 
-/** Only a password that is made must be seen; one that was given is not repeated. */
-const viewOf = (isMade: boolean): View<NewPassword> => ({
+/** A generated password has to be seen; one that was given is not repeated. */
+const viewOf = (isGenerated: boolean): View<NewPassword> => ({
   id: user => user.email,
   columns: [
     { name: 'email', value: user => user.email, whole: true, rank: 1 },
-    { name: 'password', value: user => user.password, whole: true, once: isMade, rank: 2 },
+    { name: 'password', value: user => user.password, whole: true, once: isGenerated, rank: 2 },
   ],
 })
 
-/** `admin user password`: for an owner who has lost the old one; works on the database itself. */
+/** `admin user password`: resets a password; works on the database itself. */
 export function userPassword(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
-      .requiredOption('--email <address>', 'the e-mail that the user signs in with')
-      .option('--password-stdin', 'read the new password from standard input instead of making one'),
+      .requiredOption('--email <address>', 'e-mail address that the user signs in with')
+      .option('--password-stdin', 'read the new password from standard input instead of generating one'),
   )
     .addHelpText(
       'after',
       `
-Every session of the user ends; API keys go on to work. A password that is made is shown this once.
+Ends every session of the user; API keys keep working. A generated password is shown only once.
 
 Examples:
   $ consentctl admin user password --email privacy@example.com

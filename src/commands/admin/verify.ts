@@ -16,19 +16,19 @@ const Options = z.strictObject({
   checkpoint: nonEmpty.optional(),
 })
 
-/** `admin verify`: every record of the database against its history and the log. */
+/** `admin verify`: verifies every record of the database against its history and the log. */
 export function verify(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
-      .option('--account <id>', 'this account alone')
-      .option('--checkpoint <file>', 'also compare with the checkpoints that admin checkpoint has kept'),
+      .option('--account <id>', 'only this account')
+      .option('--checkpoint <file>', 'also compare with the checkpoints in a file of admin checkpoint'),
   )
     .addHelpText(
       'after',
       `
-Works on the database itself, beside a running server or without one. Names every record that somebody has
-changed, shortened, reordered, lost or forged, and checkpoints that the log does not meet; whoever could rewrite
-all of it is found by a checkpoint that was kept elsewhere. It ends with 0 where nothing is found, else with 5.
+Works on the database itself, with or without a running server. Names every record that was changed, shortened,
+reordered, lost or forged, and every checkpoint that does not match the log. A rewrite of the whole database is
+only found with checkpoints that were kept elsewhere. The exit code is 0 if nothing is found, else 5.
 
 Examples:
   $ consentctl admin verify
@@ -65,7 +65,7 @@ Examples:
 async function readKeptFile(file: string): Promise<string[]> {
   const { readKept } = await import('./kept.ts')
   const { text, checkpoints } = readKept(file)
-  if (text === null) throw dataError(`there is no file ${file}`, 'consentctl admin checkpoint makes one')
+  if (text === null) throw dataError(`there is no file ${file}`, 'consentctl admin checkpoint creates one')
   return checkpoints.map(checkpoint => checkpoint.text)
 }
 

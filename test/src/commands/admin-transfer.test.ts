@@ -66,7 +66,7 @@ describe('admin export', () => {
     })
     const { code, stderr } = await cli.run(['admin', 'export', '-'], { ...serverOf(), stdout })
     expect(code).toBe(1)
-    expect(stderr).toContain('gone before its end')
+    expect(stderr).toContain('closed it before its end')
   })
 })
 
@@ -76,7 +76,7 @@ describe('admin import', () => {
     const server = serverOf()
     const { code, stdout, stderr } = await cli.run(['admin', 'import', at('c')], server)
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
-    expect(stderr).toContain('imported 1 record, 2 rows in all; consentctl admin verify')
+    expect(stderr).toContain('imported 1 record, 2 rows in all; run consentctl admin verify')
     expect(await cli.run(['admin', 'import', '-'], { ...server, stdin: 'three\n' })).toMatchObject({
       code: 0,
     })

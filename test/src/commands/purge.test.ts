@@ -29,7 +29,7 @@ describe('admin purge', () => {
     const { purge, command, done } = setup()
     const { code, stdout, stderr } = await command(['--yes', '--older-than', '7', '--data-dir', '/d'])
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${uuid(1)}\t1\t3\n${uuid(2)}\t0\t2\n` })
-    expect(stderr).toContain('deleted 1 record that no site keeps so long\npurged 5 records')
+    expect(stderr).toContain('deleted 1 expired record\npurged 5 records')
     expect(purge.mock.calls[0]?.[0]).toEqual({ databaseUrl: undefined, dataDir: '/d' })
     expect(purge.mock.calls[0]?.[1]).toMatchObject({ olderThan: 7 })
     expect(done).toHaveLength(2)
