@@ -16,8 +16,8 @@ export interface Log {
 }
 
 /**
- * A process takes a job over. Of claims after the same owner the first in the file counts: appends are atomic, so all
- * readers agree on it, and no lock file can be left behind or stolen.
+ * A process takes a job over. Of claims after the same owner the first in the file counts: appends are atomic on any local
+ * file system (not on NFS), so all readers agree on it, and no lock file can be left behind or stolen.
  */
 export interface Claim extends ProcessIdentity {
   /** Unique. */
