@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   type Event,
+  openState,
   readEarlierRuns,
   type SentLine,
 } from '../../../../../src/commands/consents/import/state.ts'
@@ -107,5 +108,28 @@ describe('readEarlierRuns', () => {
       if (sent?.id !== id || sent?.line !== line) expect(sent).toEqual({ line, id, sentAt: 2 })
     }
     expect(readings).toBe(3) // of the first sends, and twice of those sent again
+  })
+})
+
+describe('JobState.close', () => {
+  it('records lines that were written ahead and not sent, unless they may exist since an earlier run', async () => {
+    const events: Event[] = []
+    const state = openState({
+      header: { job: '5f0d7c0e-3a56-4f0e-9d0a-0d5a2f6c1b7e' },
+      isResumed: true,
+      earlierEvents: reading([]),
+      append: async (...more) => void events.push(...more),
+      appendSoon: event => void events.push(event),
+      requireHeld: async () => {},
+      close: async () => {},
+    })
+    await state.writeAhead([
+      { number: 1, wasSent: false },
+      { number: 2, wasSent: true },
+      { number: 3, wasSent: false },
+    ])
+    state.sending([3])
+    await state.close(false)
+    expect(events.slice(3)).toEqual([['f', 1, 'unsent']])
   })
 })
