@@ -5,14 +5,14 @@ import { intoHistory, intoLog, type View, viewJson } from './queries.ts'
 import type { Claim, ConsentJson, FirstAnswer, NewRecord } from './rows.ts'
 
 /** A row to insert. */
-export interface NewRow {
+interface NewRow {
   readonly record: NewRecord
   /** True if the policy version is the site's as this node knows it, and must still be the site's. */
   readonly isSitesPolicy: boolean
   readonly claim: Claim | null
 }
 
-export interface Batch {
+interface Batch {
   readonly rows: readonly NewRow[]
   readonly actor: Actor
   /** Keys used before this instant have expired. */

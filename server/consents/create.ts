@@ -124,7 +124,6 @@ interface Insertion {
   readonly view: View
 }
 
-/** Returns the answers to the keys of the written records, and to those without a key. */
 async function insertRecords(
   { sql }: Deps,
   caller: Caller,
@@ -149,7 +148,7 @@ async function insertRecords(
   return written
 }
 
-/** The answer that a written record's key replays from now on; null if it has no key. */
+/** The answer that a written record's key replays; null if it has no key. */
 type Written = FirstAnswer | null
 
 interface Replay {
@@ -177,7 +176,7 @@ async function replayKeys(
   }
 }
 
-/** Reads the policies of the sites again, and rejects the drafts whose site does not exist. */
+/** Refreshes the sites' policies, and rejects drafts whose site does not exist. */
 async function rejectUnknownSites(
   { sql, policies }: Deps,
   { accountId }: Caller,

@@ -63,6 +63,6 @@ export function hashKey(key: string): string {
 }
 
 /** Hashes canonical JSON, so that the order of fields does not matter. */
-export function hashBody(body: object): Buffer {
+function hashBody(body: object): Buffer {
   return sha256(canonical(body))
 }

@@ -12,7 +12,7 @@ const defaultLimit = 50
 
 type ListDeps = Deps & { readonly cursorSecret: Buffer; readonly replicas?: Replicas | undefined }
 
-export interface Page {
+interface Page {
   /** The JSON of a ConsentPage, on one line. */
   readonly text: string
   /** The cursor of the next page; null on the last one. */

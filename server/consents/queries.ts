@@ -115,7 +115,7 @@ interface RecordKey {
   readonly id: string
 }
 
-/** Returns the current policy versions of those of the sites that the account owns. */
+/** Sites that the account does not own are left out. */
 export async function findPolicyVersions(
   sql: Sql,
   accountId: string,
@@ -267,7 +267,6 @@ function conditions(
   return all
 }
 
-/** Returns the history of a record, oldest first; empty if the account has no such record. */
 export function findHistory(sql: Sql, { accountId, id }: RecordKey): Promise<EntryRow[]> {
   return sql<EntryRow[]>`
     select h.consent_id, h.version, h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id,
@@ -293,7 +292,6 @@ export function findEvents(sql: Sql, accountId: string, id: string, limit: numbe
     order by h.version limit ${limit}`
 }
 
-/** Returns when the oldest Idempotency-Key before an instant was used, or null. */
 export async function findOldestKey(sql: Sql, before: Date): Promise<Date | null> {
   const [row] = await sql<{ oldest: Date | null }[]>`
     select min(created_at) as oldest from idempotency_keys where created_at < ${before}`

@@ -68,7 +68,7 @@ export async function getHistory({ sql }: Deps, caller: Caller, id: string): Pro
   return { data: rows.map(toAuditEntry) }
 }
 
-/** Converts a row to an audit entry of the API (service specification, section 2.2), with its link in the hash chain. */
+/** Service specification, section 2.2, with the link in the hash chain. */
 function toAuditEntry(row: EntryRow): AuditEntry {
   return {
     id: entryId(row.hash),
@@ -130,7 +130,6 @@ export function noConsent(): Failure {
 
 type Change = Pick<Event, 'action' | 'state' | 'recordHash' | 'historyHash'>
 
-/** Returns the next link of a record's hash chain. */
 export function nextLink(row: ChainRow, actor: Actor, change: Change, salt = newSalt()): BatchLink {
   const { id, version, chain_head: previous } = row
   const at = new Date(Math.max(Date.now(), row.updated_at.getTime())) // a clock set back must not reorder history
@@ -138,7 +137,6 @@ export function nextLink(row: ChainRow, actor: Actor, change: Change, salt = new
   return { ...link, id, version, at }
 }
 
-/** Returns the links of a batch of deletions. */
 export function deletionLinks(rows: readonly StateRow[], actor: Actor): BatchLink[] {
   return rows.map(row => nextLink(row, actor, { action: 'deleted', state: row }))
 }

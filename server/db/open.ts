@@ -18,7 +18,7 @@ export interface Database {
   close(): Promise<void>
 }
 
-export interface OpenOptions extends EmbeddedOptions {
+interface OpenOptions extends EmbeddedOptions {
   /** True to use the embedded database of a running server, if there is one. */
   readonly share?: boolean
 }
