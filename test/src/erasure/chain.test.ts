@@ -10,47 +10,47 @@ import { useCli, uuid } from '../support.ts'
 import { fakeInstance, freshFolders, maria } from './fake-instance.ts'
 
 const cli = useCli()
-let at: ReturnType<typeof freshFolders>
+let folders: ReturnType<typeof freshFolders>
 beforeEach(() => {
-  at = freshFolders(cli)
+  folders = freshFolders(cli)
 })
 
-/** So many receipts in a chain. */
-async function chain(length: number) {
+/** Makes receipts in a chain. */
+async function makeReceipts(length: number) {
   for (let number = 1; number <= length; number += 1) {
     fakeInstance(cli, 2)
-    expect(await at.run('erase', maria, '--yes', '--ticket', `T-${number}`)).toMatchObject({ code: 0 })
+    expect(await folders.run('erase', maria, '--yes', '--ticket', `T-${number}`)).toMatchObject({ code: 0 })
   }
 }
 
 const deletions = () => cli.sent().filter(({ method }) => method === 'DELETE').length
 
-const failed = async (wanted: string) => {
-  const { code, stdout } = await at.run('verify', wanted, '-o', 'json')
+const findFailures = async (wanted: string) => {
+  const { code, stdout } = await folders.run('verify', wanted, '-o', 'json')
   const rows = JSON.parse(stdout) as { check: string; result: string; detail: string }[]
   const details = rows.filter(row => row.result === 'fail').map(({ check, detail }) => `${check}: ${detail}`)
   return { code, failed: details }
 }
 
 it('subject erase deletes nothing if no receipt could be written (exit 1)', async () => {
-  await chain(1)
+  await makeReceipts(1)
   const before = deletions()
-  rmSync(join(at.state, 'receipts'), { recursive: true })
-  rmSync(join(at.config, 'receipt-keys', 'default.head'))
-  writeFileSync(join(at.state, 'receipts'), '')
+  rmSync(join(folders.state, 'receipts'), { recursive: true })
+  rmSync(join(folders.config, 'receipt-keys', 'default.head'))
+  writeFileSync(join(folders.state, 'receipts'), '')
   fakeInstance(cli, 2)
-  const { code, stderr } = await at.run('erase', maria, '--yes', '--ticket', 'T')
+  const { code, stderr } = await folders.run('erase', maria, '--yes', '--ticket', 'T')
   expect(code).toBe(1)
   expect(stderr).toContain('receipts/default cannot be written')
-  expect([deletions() - before, at.journals()]).toEqual([0, []])
+  expect([deletions() - before, folders.journals()]).toEqual([0, []])
 })
 
 describe('a receipt that does not match its schema', () => {
   it('is never appended to the chain', async () => {
-    await chain(1)
-    const { signature: _, ...first } = JSON.parse(readFileSync(at.receipt(1), 'utf8'))
-    const key = readSigningKey(readFileSync(join(at.config, 'receipt-keys', 'default.pem'), 'utf8'))
-    const settings = { folder: at.config, stateFolder: at.state, profile: { value: 'default' } }
+    await makeReceipts(1)
+    const { signature: _, ...first } = JSON.parse(readFileSync(folders.receipt(1), 'utf8'))
+    const key = readSigningKey(readFileSync(join(folders.config, 'receipt-keys', 'default.pem'), 'utf8'))
+    const settings = { folder: folders.config, stateFolder: folders.state, profile: { value: 'default' } }
     const append = (more: object) =>
       appendReceipt(
         locateReceipts({ settings, warn: async () => {} } as unknown as Context),
@@ -62,100 +62,107 @@ describe('a receipt that does not match its schema', () => {
       exit: 5,
       message: expect.stringContaining('counts.deleted'),
     })
-    expect(at.receipts()).toEqual(['000001.json'])
-    expect(await failed('last')).toEqual({ code: 0, failed: [] })
+    expect(folders.receipts()).toEqual(['000001.json'])
+    expect(await findFailures('last')).toEqual({ code: 0, failed: [] })
   })
 
   it('is reported by the list (exit 8), and prevents resume from making a second one', async () => {
-    await chain(3)
-    const { job } = JSON.parse(readFileSync(at.receipt(2), 'utf8'))
-    writeFileSync(at.receipt(2), 'no receipt')
-    const listed = await at.run('receipts', '-o', 'id')
+    await makeReceipts(3)
+    const { job } = JSON.parse(readFileSync(folders.receipt(2), 'utf8'))
+    writeFileSync(folders.receipt(2), 'no receipt')
+    const listed = await folders.run('receipts', '-o', 'id')
     expect(listed).toMatchObject({ code: 8, stdout: '3\n1\n' })
     expect(listed.stderr).toContain('000002.json')
-    expect(await at.run('resume', job)).toMatchObject({ code: 5, stderr: expect.stringContaining('000002') })
-    expect(at.receipts()).toHaveLength(3)
+    expect(await folders.run('resume', job)).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining('000002'),
+    })
+    expect(folders.receipts()).toHaveLength(3)
   })
 })
 
 it('subject receipts --subject reports receipts that it cannot judge, because another key signed them', async () => {
-  await chain(2)
-  rmSync(join(at.config, 'receipt-keys', 'default.pem'))
-  await chain(1)
-  const listed = await at.run('receipts', '--subject', maria, '-o', 'id')
+  await makeReceipts(2)
+  rmSync(join(folders.config, 'receipt-keys', 'default.pem'))
+  await makeReceipts(1)
+  const listed = await folders.run('receipts', '--subject', maria, '-o', 'id')
   expect(listed).toMatchObject({ code: 8, stdout: '3\n' })
   expect(listed.stderr).toContain('2 receipts are signed by another key')
-  const all = await at.run('receipts', '-o', 'id')
+  const all = await folders.run('receipts', '-o', 'id')
   expect(all).toMatchObject({ code: 0, stdout: '3\n2\n1\n' })
   expect(all.stderr).toContain('2 receipts are signed by another key')
-  expect(await at.run('receipts', '1', '--format', 'md')).toMatchObject({
+  expect(await folders.run('receipts', '1', '--format', 'md')).toMatchObject({
     code: 0,
     stderr: expect.stringContaining('its signature was not checked'),
   })
 })
 
 it('subject receipts does not list a changed receipt or format its page, and reports it when printing its bytes', async () => {
-  await chain(2)
-  writeFileSync(at.receipt(1), readFileSync(at.receipt(1), 'utf8').replace('T-1', 'T-9'))
-  const listed = await at.run('receipts', '-o', 'id')
+  await makeReceipts(2)
+  writeFileSync(folders.receipt(1), readFileSync(folders.receipt(1), 'utf8').replace('T-1', 'T-9'))
+  const listed = await folders.run('receipts', '-o', 'id')
   expect(listed).toMatchObject({ code: 8, stdout: '2\n' })
   expect(listed.stderr).toContain('the signature of receipt 1 is invalid')
-  expect(await at.run('receipts', '1', '--format', 'md')).toMatchObject({ code: 5, stdout: '' })
-  expect(await at.run('receipts', '1')).toMatchObject({
+  expect(await folders.run('receipts', '1', '--format', 'md')).toMatchObject({ code: 5, stdout: '' })
+  expect(await folders.run('receipts', '1')).toMatchObject({
     code: 5,
     stdout: expect.stringContaining('T-9'),
     stderr: expect.stringContaining('the signature of receipt 1 is invalid'),
   })
-  expect(await at.run('receipts', '2')).toMatchObject({ code: 0, stderr: '' })
+  expect(await folders.run('receipts', '2')).toMatchObject({ code: 0, stderr: '' })
 })
 
 describe('the newest receipt of a chain', () => {
-  const head = () => join(at.config, 'receipt-keys', 'default.head')
+  const head = () => join(folders.config, 'receipt-keys', 'default.head')
   const erase = () => {
     fakeInstance(cli, 1)
-    return at.run('erase', maria, '--yes', '--ticket', 'T')
+    return folders.run('erase', maria, '--yes', '--ticket', 'T')
   }
 
   it('is reported as missing if it was removed, and its number is not reused', async () => {
-    await chain(3)
+    await makeReceipts(3)
     const before = deletions()
-    const third = readFileSync(at.receipt(3))
-    rmSync(at.receipt(3))
+    const third = readFileSync(folders.receipt(3))
+    rmSync(folders.receipt(3))
     for (const wanted of ['last', '1'])
-      expect(await failed(wanted)).toEqual({ code: 5, failed: ['chain: receipt 3 is missing'] })
+      expect(await findFailures(wanted)).toEqual({ code: 5, failed: ['chain: receipt 3 is missing'] })
     expect(await erase()).toMatchObject({ code: 5, stderr: expect.stringContaining('receipt 3 is missing') })
-    expect(at.receipts()).toEqual(['000001.json', '000002.json'])
-    expect([deletions() - before, at.journals()]).toEqual([0, []])
-    writeFileSync(at.receipt(3), third)
-    expect(await failed('last')).toEqual({ code: 0, failed: [] })
+    expect(folders.receipts()).toEqual(['000001.json', '000002.json'])
+    expect([deletions() - before, folders.journals()]).toEqual([0, []])
+    writeFileSync(folders.receipt(3), third)
+    expect(await findFailures('last')).toEqual({ code: 0, failed: [] })
   })
 
   it('is reported as missing if all receipts were removed', async () => {
-    await chain(1)
-    const kept = join(at.state, 'kept.json')
-    writeFileSync(kept, readFileSync(at.receipt(1)))
-    rmSync(dirname(at.receipt(1)), { recursive: true })
-    expect((await failed(kept)).code).toBe(5)
+    await makeReceipts(1)
+    const kept = join(folders.state, 'kept.json')
+    writeFileSync(kept, readFileSync(folders.receipt(1)))
+    rmSync(dirname(folders.receipt(1)), { recursive: true })
+    expect((await findFailures(kept)).code).toBe(5)
     rmSync(head())
-    expect((await failed(kept)).failed).toEqual(['chain: receipt 1 is not in the chain'])
+    expect((await findFailures(kept)).failed).toEqual(['chain: receipt 1 is not in the chain'])
   })
 
   it('may be newer than the head, if its process was killed before it wrote that', async () => {
-    await chain(1)
+    await makeReceipts(1)
     const before = readFileSync(head())
-    await chain(1)
+    await makeReceipts(1)
     writeFileSync(head(), before)
-    expect(await failed('last')).toEqual({ code: 0, failed: [] })
+    expect(await findFailures('last')).toEqual({ code: 0, failed: [] })
     expect(await erase()).toMatchObject({ code: 0 })
     expect(JSON.parse(readFileSync(head(), 'utf8'))).toMatchObject({ number: 3 })
     rmSync(head())
     expect(await erase()).toMatchObject({ code: 0 })
-    expect(await failed('last')).toEqual({ code: 0, failed: [] })
+    expect(await findFailures('last')).toEqual({ code: 0, failed: [] })
   })
 
   it('stays, with a warning, if the head cannot be written', async () => {
     const said: string[] = []
-    const settings = { folder: join(at.config, 'gone'), stateFolder: at.state, profile: { value: 'default' } }
+    const settings = {
+      folder: join(folders.config, 'gone'),
+      stateFolder: folders.state,
+      profile: { value: 'default' },
+    }
     const warn = async (line: string) => void said.push(line)
     await writeHead(locateReceipts({ settings, warn } as unknown as Context), {
       number: 7,

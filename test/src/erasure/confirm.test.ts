@@ -8,18 +8,18 @@ const cli = useCli()
 
 it('subject erase --confirm 0 makes a receipt for a protected profile, without a prompt', async () => {
   const instance = fakeInstance(cli, 0)
-  const at = freshFolders(cli)
-  const set = (...args: string[]) => cli.run(['config', 'set', ...args, '-p', 'live'], { env: at.env })
+  const folders = freshFolders(cli)
+  const set = (...args: string[]) => cli.run(['config', 'set', ...args, '-p', 'live'], { env: folders.env })
   expect(await set('base_url', cli.instance.url)).toMatchObject({ code: 0 })
   expect(await set('protected', 'true')).toMatchObject({ code: 0 })
-  const erase = (...more: string[]) => at.run('erase', maria, '--ticket', 'T', '-p', 'live', ...more)
+  const erase = (...more: string[]) => folders.run('erase', maria, '--ticket', 'T', '-p', 'live', ...more)
   expect(await erase('--yes')).toMatchObject({ code: 2 })
   expect(await erase('--confirm', '1')).toMatchObject({ code: 10 })
   expect(await erase('--confirm', '0')).toMatchObject({
     code: 0,
     stderr: expect.stringContaining('no data held'),
   })
-  const { stdout } = await at.run('receipts', 'last', '-p', 'live')
+  const { stdout } = await folders.run('receipts', 'last', '-p', 'live')
   expect(JSON.parse(stdout)).toMatchObject({ result: 'no_data_held' })
   fakeInstance(cli, 2)
   expect(await erase('--confirm', '0')).toMatchObject({ code: 10 })
@@ -30,18 +30,18 @@ it.each([2, 0])(
   'subject erase --plan-out with %d records prints the command that carries the plan out, quoted for a shell',
   async count => {
     const instance = fakeInstance(cli, count)
-    const at = freshFolders(cli)
-    mkdirSync(at.state, { recursive: true })
-    const path = join(at.state, 'the plan; of maria.json')
+    const folders = freshFolders(cli)
+    mkdirSync(folders.state, { recursive: true })
+    const path = join(folders.state, 'the plan; of maria.json')
     const flags = ['--base-url', cli.instance.url, '-p', 'default']
-    const planned = await at.run('erase', maria, '--ticket', 'T', '--plan-out', path, ...flags)
+    const planned = await folders.run('erase', maria, '--ticket', 'T', '--plan-out', path, ...flags)
     expect(planned).toMatchObject({ code: 0 })
     expect(JSON.parse(readFileSync(path, 'utf8')).records).toHaveLength(count)
     const command = words(/consentctl (subject .*)$/m.exec(planned.stderr)?.[1] ?? '')
     expect(command).toEqual(expect.arrayContaining(flags))
-    const applied = await at.run(...command.slice(1))
+    const applied = await folders.run(...command.slice(1))
     expect(applied.code, applied.stderr).toBe(0)
     expect(instance.deletions).toHaveLength(count)
-    expect(await lastReceipt(at)).toMatchObject({ ticket: 'T' })
+    expect(await lastReceipt(folders)).toMatchObject({ ticket: 'T' })
   },
 )

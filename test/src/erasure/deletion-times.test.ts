@@ -6,8 +6,8 @@ import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.
 const cli = useCli()
 const erase = ['erase', maria, '--ticket', 'T', '--yes', '-o', 'json']
 
-/** Has the instance write this as the time of deletion of its live records. */
-function writes(deleted_at: string) {
+/** Fakes an instance whose only record has this deletion time. */
+function instanceWith(deleted_at: string) {
   const instance = fakeInstance(cli, 1)
   instance.records.set(uuid(1), consent({ id: uuid(1), subject_id: maria, deleted_at }))
   return instance
@@ -16,20 +16,20 @@ function writes(deleted_at: string) {
 it('subject erase treats a record with an empty deletion time as live', async () => {
   const { deleted_at: _, ...record } = consent()
   expect(Consent.parse(record).deleted_at).toBe(null)
-  writes('')
-  const at = freshFolders(cli)
-  expect(await at.run(...erase)).toMatchObject({ code: 0 })
-  expect(await lastReceipt(at)).toMatchObject({ result: 'erased', counts: { deleted: 1 } })
+  instanceWith('')
+  const folders = freshFolders(cli)
+  expect(await folders.run(...erase)).toMatchObject({ code: 0 })
+  expect(await lastReceipt(folders)).toMatchObject({ result: 'erased', counts: { deleted: 1 } })
 })
 
 it.each(['0001-01-01T00:00:00Z', '2026-01-31T09:29:59.999Z', 'never', '0'])(
   'subject erase stops (exit 5) if a record has an impossible deletion time: %s',
   async deleted_at => {
-    const instance = writes(deleted_at)
-    const at = freshFolders(cli)
-    const { code, stderr } = await at.run(...erase)
+    const instance = instanceWith(deleted_at)
+    const folders = freshFolders(cli)
+    const { code, stderr } = await folders.run(...erase)
     expect(code).toBe(5)
     expect(machineError(stderr)).toMatchObject({ code: 'unexpected_answer' })
-    expect([at.receipts(), instance.deletions]).toEqual([[], []])
+    expect([folders.receipts(), instance.deletions]).toEqual([[], []])
   },
 )

@@ -29,10 +29,10 @@ const named = () => carriedOut().flatMap(({ ids = [] }) => ids)
 const ids = Array.from({ length: 12 }, (_, index) => uuid(index + 1))
 const deletions = () => cli.sent().filter(({ method }) => method === 'DELETE')
 
-/** Deletes the records of a call, which is then answered with an error. */
+/** The answer to a call that was carried out, and whose answer is lost. */
 const lose = () => fails(502, 'unavailable')
 
-describe('erase, if the service erases subjects itself', () => {
+describe('subject erase, if the service erases subjects itself,', () => {
   it('deletes the planned records by their ids, and the receipt has the instants and certificates of the service', async () => {
     const { code, stdout, stderr } = await erase('--yes', '-o', 'json')
     expect(code, stderr).toBe(0)
@@ -119,8 +119,7 @@ describe('erase, if the service erases subjects itself', () => {
     const plan = `${folders.state}.plan`
     await erase('--plan-out', plan)
     instance.quota = 0
-    for (const args of [['--apply', plan, '--yes']])
-      expect(await folders.run('erase', ...args)).toMatchObject({ code: 6 })
+    expect(await folders.run('erase', '--apply', plan, '--yes')).toMatchObject({ code: 6 })
     expect(await erase('--yes', '--export-first', `${folders.state}.export`)).toMatchObject({ code: 6 })
     expect([erasure.calls, instance.records.size]).toEqual([[], 12])
   })
@@ -170,7 +169,6 @@ describe('erase, if the service erases subjects itself', () => {
       const none = { erased: 0, remaining: 1, deleted: 11, complete: false, dry_run: false, sites: [] }
       return HttpResponse.json({ ...none, records: [], already_deleted: [], certificate: null })
     }
-    cli.instance.use()
     const { code, stdout, stderr } = await erase('--yes', '-o', 'json')
     expect(code, stderr).toBe(8)
     expect(stderr).toContain(uuid(3))
@@ -193,7 +191,7 @@ describe('erase, if the service erases subjects itself', () => {
   })
 })
 
-describe('erase, if the service erases subjects itself and an answer is lost', () => {
+describe('subject erase, if the service erases subjects itself and an answer is lost', () => {
   it('knows from the next answer what the lost one had deleted', async () => {
     let lost = 0
     erasure.after = () => (lost++ === 0 ? lose() : undefined)
@@ -228,7 +226,7 @@ describe('erase, if the service erases subjects itself and an answer is lost', (
   })
 })
 
-describe('erase, if the service erases subjects itself, says of a record', () => {
+describe('subject erase, if the service erases subjects itself, records', () => {
   it('"already_gone" if somebody else deleted it, with the instant', async () => {
     const deleted_at = '2026-02-01T00:00:00.000Z'
     erasure.before = () => {
@@ -257,7 +255,7 @@ describe('erase, if the service erases subjects itself, says of a record', () =>
     expect(await folders.run('verify', 'last', '--live')).toMatchObject({ code: 0 })
   })
 
-  it('nothing if the call was refused: the records are still there (exit 4), and resume deletes them', async () => {
+  it('nothing if the call was refused (exit 4), and resume deletes the records', async () => {
     erasure.before = () => fails(403, 'forbidden')
     const { code, stderr } = await erase('--yes')
     expect(code).toBe(4)
@@ -268,7 +266,7 @@ describe('erase, if the service erases subjects itself, says of a record', () =>
   })
 })
 
-describe('erase does not trust a service', () => {
+describe('subject erase does not trust a service', () => {
   it('that says it deleted a record which it was not asked to delete (exit 5)', async () => {
     instance.records.set(uuid(70), consent({ id: uuid(70), subject_id: 'other' }))
     erasure.after = () => {

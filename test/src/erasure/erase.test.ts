@@ -12,15 +12,15 @@ describe('subject commands with an instance that has only the routes of the spec
   it('find, erase and verify, with requests of the specification alone', async () => {
     const instance = fakeInstance(cli, 230)
     instance.records.set(uuid(999), consent({ id: uuid(999), subject_id: 'other' }))
-    const at = freshFolders(cli)
-    const found = await at.run('find', maria, '-o', 'id')
+    const folders = freshFolders(cli)
+    const found = await folders.run('find', maria, '-o', 'id')
     expect(found.stdout.trim().split('\n')).toHaveLength(230)
     expect(found.stderr).toContain(`115 of site ${uuid(900)}`)
-    const erased = await at.run(...erase, '--confirm', '230', '-o', 'ndjson')
+    const erased = await folders.run(...erase, '--confirm', '230', '-o', 'ndjson')
     expect(erased.code, erased.stderr).toBe(0)
     expect(erased.stdout.trim().split('\n')).toHaveLength(230)
     expect([...instance.records.keys()]).toEqual([uuid(999)])
-    const receipt = await lastReceipt(at)
+    const receipt = await lastReceipt(folders)
     expect(receipt).toMatchObject({
       number: 1,
       result: 'erased',
@@ -31,8 +31,8 @@ describe('subject commands with an instance that has only the routes of the spec
         expect.objectContaining({ id: uuid(7), result: 'deleted', request_id: `r-${uuid(7)}` }),
       ]),
     })
-    expect(await at.run('verify', 'last', '--live', '--subject', maria)).toMatchObject({ code: 0 })
-    expect(at.journals()).toEqual([])
+    expect(await folders.run('verify', 'last', '--live', '--subject', maria)).toMatchObject({ code: 0 })
+    expect(folders.journals()).toEqual([])
     const asked = new Set(
       cli.sent().map(({ method, path }) => `${method} ${path.replace(/[\da-f-]{36}/, ':id')}`),
     )
@@ -46,27 +46,27 @@ describe('subject commands with an instance that has only the routes of the spec
 
   it('export records with their histories, and a signed manifest with correct figures', async () => {
     fakeInstance(cli, 3)
-    const at = freshFolders(cli)
-    const file = join(at.state, '..', `${Math.random()}.json`)
-    expect(await at.run('export', maria, '--out', file)).toMatchObject({ code: 0, stdout: '' })
+    const folders = freshFolders(cli)
+    const file = join(folders.state, '..', `${Math.random()}.json`)
+    expect(await folders.run('export', maria, '--out', file)).toMatchObject({ code: 0, stdout: '' })
     const { records } = JSON.parse(readFileSync(file, 'utf8'))
     expect(records.map((record: { history: unknown[] }) => record.history.length)).toEqual([1, 1, 1])
     const manifest = JSON.parse(readFileSync(`${file}.manifest.json`, 'utf8'))
     expect(manifest).toMatchObject({ records: 3, entries: 3, bytes: statSync(file).size })
     expect(schemaProblems(readFileSync(`${file}.manifest.json`, 'utf8'))).toEqual([])
     expect(statSync(file).mode & 0o777).toBe(0o600)
-    expect(await at.run('export', maria, '--out', file)).toMatchObject({ code: 2 })
+    expect(await folders.run('export', maria, '--out', file)).toMatchObject({ code: 2 })
   })
 })
 
 describe('subject erase', () => {
   it('does nothing (exit 5) if the list has a record of another subject', async () => {
     const instance = fakeInstance(cli, 2)
-    const at = freshFolders(cli)
+    const folders = freshFolders(cli)
     const stranger = consent({ id: uuid(50), subject_id: `${maria} ` })
     instance.records.set('x', { ...stranger, subject_id: maria })
     Object.defineProperty(instance.records.get('x'), 'toJSON', { value: () => stranger })
-    const { code, stderr } = await at.run(...erase, '--yes', '-o', 'json')
+    const { code, stderr } = await folders.run(...erase, '--yes', '-o', 'json')
     expect(code).toBe(5)
     expect(machineError(stderr)).toMatchObject({ code: 'wrong_subject' })
     expect(instance.deletions).toEqual([])
@@ -74,13 +74,13 @@ describe('subject erase', () => {
 
   it('does not claim that nothing was done, if the verification finds a record of another subject', async () => {
     const instance = fakeInstance(cli, 2)
-    const at = freshFolders(cli)
+    const folders = freshFolders(cli)
     instance.beforeDelete = () => {
       const stranger = { ...consent({ id: uuid(50) }), toJSON: () => consent({ subject_id: 'other' }) }
       instance.records.set(uuid(50), stranger)
       return undefined
     }
-    const { code, stderr } = await at.run(...erase, '--yes')
+    const { code, stderr } = await folders.run(...erase, '--yes')
     expect(code).toBe(5)
     expect(instance.deletions).toHaveLength(2)
     expect(stderr).not.toContain('nothing was done')
@@ -88,11 +88,11 @@ describe('subject erase', () => {
 
   it('--apply does nothing (exit 10) if a planned record was changed, added or deleted', async () => {
     const instance = fakeInstance(cli, 3)
-    const at = freshFolders(cli)
-    const plan = join(at.state, '..', `${Math.random()}.json`)
-    expect(await at.run(...erase, '--plan-out', plan)).toMatchObject({ code: 0 })
+    const folders = freshFolders(cli)
+    const plan = join(folders.state, '..', `${Math.random()}.json`)
+    expect(await folders.run(...erase, '--plan-out', plan)).toMatchObject({ code: 0 })
     expect(statSync(plan).mode & 0o777).toBe(0o600)
-    const apply = () => at.run('erase', '--apply', plan, '--yes')
+    const apply = () => folders.run('erase', '--apply', plan, '--yes')
     const first = instance.records.get(uuid(1)) as ReturnType<typeof consent>
     instance.records.set(uuid(1), { ...first, accepted: false })
     expect((await apply()).stderr).toContain(`1 changed (${uuid(1)})`)
@@ -105,17 +105,20 @@ describe('subject erase', () => {
     expect(instance.deletions).toEqual([])
     instance.records.set(uuid(2), consent({ id: uuid(2), site_id: uuid(901) }))
     expect(await apply()).toMatchObject({ code: 0 })
-    expect(await lastReceipt(at)).toMatchObject({ ticket: 'DSR-7', planned_by: { who: expect.any(String) } })
+    expect(await lastReceipt(folders)).toMatchObject({
+      ticket: 'DSR-7',
+      planned_by: { who: expect.any(String) },
+    })
   })
 
   it('--export-first exports the records before, and the receipt names the export', async () => {
     fakeInstance(cli, 2)
-    const at = freshFolders(cli)
-    const file = join(at.state, '..', `${Math.random()}.json`)
-    expect(await at.run(...erase, '--export-first', file, '--yes')).toMatchObject({ code: 0 })
+    const folders = freshFolders(cli)
+    const file = join(folders.state, '..', `${Math.random()}.json`)
+    expect(await folders.run(...erase, '--export-first', file, '--yes')).toMatchObject({ code: 0 })
     expect(JSON.parse(readFileSync(file, 'utf8')).records).toHaveLength(2)
     const { sha256 } = JSON.parse(readFileSync(`${file}.manifest.json`, 'utf8'))
-    expect(await lastReceipt(at)).toMatchObject({ export_sha256: sha256 })
+    expect(await lastReceipt(folders)).toMatchObject({ export_sha256: sha256 })
   })
 
   it('--confirm does nothing (exit 10) if another number of records matches', async () => {
@@ -126,11 +129,11 @@ describe('subject erase', () => {
 
   it('leaves no file of an export or a plan if nothing is done', async () => {
     fakeInstance(cli, 3)
-    const at = freshFolders(cli)
-    const file = join(at.state, '..', `${Math.random()}.json`)
-    expect(await at.run(...erase, '--export-first', file, '--confirm', '2')).toMatchObject({ code: 10 })
+    const folders = freshFolders(cli)
+    const file = join(folders.state, '..', `${Math.random()}.json`)
+    expect(await folders.run(...erase, '--export-first', file, '--confirm', '2')).toMatchObject({ code: 10 })
     writeFileSync(`${file}.manifest.json`, '')
-    expect(await at.run(...erase, '--export-first', file, '--yes')).toMatchObject({ code: 2 })
+    expect(await folders.run(...erase, '--export-first', file, '--yes')).toMatchObject({ code: 2 })
     expect(existsSync(file)).toBe(false)
   })
 })
@@ -138,88 +141,88 @@ describe('subject erase', () => {
 describe('subject erase, if a record cannot be deleted or is gone', () => {
   it('deletes the others (exit 8), and resume does the rest and makes one receipt', async () => {
     const instance = fakeInstance(cli, 20)
-    const at = freshFolders(cli)
+    const folders = freshFolders(cli)
     instance.beforeDelete = id => (id === uuid(5) ? fails(500, 'internal_error') : undefined)
-    const stopped = await at.run(...erase, '--yes')
+    const stopped = await folders.run(...erase, '--yes')
     expect(stopped.code).toBe(8)
     expect(stopped.stderr).toContain('to resume: consentctl subject resume ')
-    expect(at.receipts()).toEqual([])
+    expect(folders.receipts()).toEqual([])
     expect([...instance.records.keys()]).toEqual([uuid(5)])
     instance.beforeDelete = () => undefined
-    const resumed = await at.run('resume', 'last', '-o', 'json')
+    const resumed = await folders.run('resume', 'last', '-o', 'json')
     expect(resumed.code, resumed.stderr).toBe(0)
     expect(JSON.parse(resumed.stdout)).toHaveLength(20)
-    expect(at.receipts()).toEqual(['000001.json'])
-    expect(at.journals()).toEqual([])
-    const { job, counts } = await lastReceipt(at)
+    expect(folders.receipts()).toEqual(['000001.json'])
+    expect(folders.journals()).toEqual([])
+    const { job, counts } = await lastReceipt(folders)
     expect(counts).toMatchObject({ deleted: 20 })
-    expect(await at.run('resume', job)).toMatchObject({ code: 0 })
-    expect(at.receipts()).toEqual(['000001.json'])
+    expect(await folders.run('resume', job)).toMatchObject({ code: 0 })
+    expect(folders.receipts()).toEqual(['000001.json'])
   })
 
   it('records "unknown" if an answer was lost and the record is gone then', async () => {
     const instance = fakeInstance(cli, 4)
-    const at = freshFolders(cli)
+    const folders = freshFolders(cli)
     let lost = 0
     instance.beforeDelete = id => {
       if (id !== uuid(2) || lost++ > 0) return undefined
       instance.records.delete(id)
       return fails(502, 'unavailable', 'nobody knows')
     }
-    expect(await at.run(...erase, '--yes')).toMatchObject({ code: 0 })
-    expect(await lastReceipt(at)).toMatchObject({ counts: { deleted: 3, already_gone: 0, unknown: 1 } })
+    expect(await folders.run(...erase, '--yes')).toMatchObject({ code: 0 })
+    expect(await lastReceipt(folders)).toMatchObject({ counts: { deleted: 3, already_gone: 0, unknown: 1 } })
   })
 
   it('records "already_gone" if somebody else deleted it', async () => {
     const instance = fakeInstance(cli, 4)
-    const at = freshFolders(cli)
+    const folders = freshFolders(cli)
     instance.beforeDelete = id => {
       if (id === uuid(2)) instance.records.delete(id)
       return undefined
     }
-    expect(await at.run(...erase, '--yes')).toMatchObject({ code: 0 })
-    expect(await lastReceipt(at)).toMatchObject({ counts: { deleted: 3, already_gone: 1 } })
+    expect(await folders.run(...erase, '--yes')).toMatchObject({ code: 0 })
+    expect(await lastReceipt(folders)).toMatchObject({ counts: { deleted: 3, already_gone: 1 } })
   })
 
   it('reports a record that was created during the job, in the receipt and by exit 8', async () => {
     const instance = fakeInstance(cli, 4)
-    const at = freshFolders(cli)
+    const folders = freshFolders(cli)
     instance.beforeDelete = () => {
       instance.records.set(uuid(70), consent({ id: uuid(70) }))
       return undefined
     }
-    const { code, stderr } = await at.run(...erase, '--yes')
+    const { code, stderr } = await folders.run(...erase, '--yes')
     expect(code).toBe(8)
     expect(stderr).toContain(uuid(70))
-    expect(await lastReceipt(at)).toMatchObject({
+    expect(await lastReceipt(folders)).toMatchObject({
       result: 'remaining',
       verification: { live: 1, remaining: [{ id: uuid(70) }] },
     })
-    expect(await at.run('verify', 'last', '--live', '--subject', maria)).toMatchObject({ code: 10 })
+    expect(await folders.run('verify', 'last', '--live', '--subject', maria)).toMatchObject({ code: 10 })
   })
 
   it('stops (exit 6) when the quota is used up, and resume continues', async () => {
     const instance = fakeInstance(cli, 20)
-    const at = freshFolders(cli)
+    const folders = freshFolders(cli)
     instance.quota = 10
-    const { code, stderr } = await at.run(...erase, '--yes')
+    const { code, stderr } = await folders.run(...erase, '--yes')
     expect(code).toBe(6)
     expect(stderr).toContain('subject resume')
-    expect(at.journals()).toHaveLength(1)
+    expect(folders.journals()).toHaveLength(1)
     instance.quota = Number.POSITIVE_INFINITY
-    expect(await at.run('resume', 'last')).toMatchObject({ code: 0 })
-    expect(await lastReceipt(at)).toMatchObject({ counts: { deleted: 20, already_gone: 0 } })
+    expect(await folders.run('resume', 'last')).toMatchObject({ code: 0 })
+    expect(await lastReceipt(folders)).toMatchObject({ counts: { deleted: 20, already_gone: 0 } })
     instance.quota = 0
-    expect(await at.run(...erase, '--yes')).toMatchObject({ code: 6 })
-    expect(at.journals()).toEqual([])
+    expect(await folders.run(...erase, '--yes')).toMatchObject({ code: 6 })
+    expect(folders.journals()).toEqual([])
   })
 
   it('can be resumed only with the profile and instance it was begun with', async () => {
     const instance = fakeInstance(cli, 2)
-    const at = freshFolders(cli)
+    const folders = freshFolders(cli)
     instance.beforeDelete = () => fails(500, 'internal_error')
-    await at.run(...erase, '--yes')
-    const { code, stderr } = await at.run('resume', 'last', '--base-url', 'http://127.0.0.1:1')
+    await folders.run(...erase, '--yes')
+    const { code, stderr } = await folders.run('resume', 'last', '--base-url', 'http://127.0.0.1:1')
     expect(code).toBe(2)
     expect(stderr).toContain(`--base-url ${cli.instance.url}`)
   })
@@ -228,8 +231,8 @@ describe('subject erase, if a record cannot be deleted or is gone', () => {
 describe('subject erase, if nothing is held', () => {
   it('makes a receipt that says so, with the due date and the subject in clear on request', async () => {
     fakeInstance(cli, 0)
-    const at = freshFolders(cli)
-    const { code, stderr, stdout } = await at.run(
+    const folders = freshFolders(cli)
+    const { code, stderr, stdout } = await folders.run(
       ...erase,
       '--yes',
       '--received',
@@ -238,7 +241,7 @@ describe('subject erase, if nothing is held', () => {
     )
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
     expect(stderr).toContain('no data held')
-    expect(await lastReceipt(at)).toMatchObject({
+    expect(await lastReceipt(folders)).toMatchObject({
       result: 'no_data_held',
       received_at: '2026-01-31',
       due_at: '2026-02-28',

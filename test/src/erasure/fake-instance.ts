@@ -205,7 +205,7 @@ export function freshFolders(cli: Cli) {
 }
 
 /** Reads the newest receipt. */
-export async function lastReceipt(at: ReturnType<typeof freshFolders>) {
-  const { stdout } = await at.run('receipts', 'last')
+export async function lastReceipt(folders: ReturnType<typeof freshFolders>) {
+  const { stdout } = await folders.run('receipts', 'last')
   return JSON.parse(stdout)
 }

@@ -7,7 +7,7 @@ import { fakeInstance, freshFolders, maria } from './fake-instance.ts'
 
 const cli = useCli()
 
-/** What our own service says of itself, as far as it is asked. */
+/** The description of the service, as far as it is read. */
 const described = {
   openapi: '3.1.1',
   paths: {
@@ -49,14 +49,14 @@ describe('subject find', () => {
 
   it('--all-profiles searches every stored instance with its own key, and reports one that fails (exit 8)', async () => {
     fakeInstance(cli, 1)
-    const at = freshFolders(cli)
-    mkdirSync(at.config, { recursive: true, mode: 0o700 })
+    const folders = freshFolders(cli)
+    mkdirSync(folders.config, { recursive: true, mode: 0o700 })
     const profiles = { one: { base_url: cli.instance.url }, two: { base_url: 'http://127.0.0.1:9' } }
     const key = (base_url: string) => ({ api_key: 'sk-of-one-0123456789abcdef', base_url })
-    writeFileSync(join(at.config, 'config.json'), JSON.stringify({ profiles }))
+    writeFileSync(join(folders.config, 'config.json'), JSON.stringify({ profiles }))
     const credentials = { one: key(cli.instance.url), two: key('http://127.0.0.1:9') }
-    writeFileSync(join(at.config, 'credentials.json'), JSON.stringify(credentials), { mode: 0o600 })
-    const { code, stdout, stderr } = await at.run('find', maria, '--all-profiles', '-o', 'json')
+    writeFileSync(join(folders.config, 'credentials.json'), JSON.stringify(credentials), { mode: 0o600 })
+    const { code, stdout, stderr } = await folders.run('find', maria, '--all-profiles', '-o', 'json')
     expect(code).toBe(8)
     expect(JSON.parse(stdout)).toMatchObject([{ profile: 'one', id: uuid(1), state: 'live' }])
     expect(stderr).toContain('profile two')

@@ -10,15 +10,15 @@ const terminal = { stdin: true, stderr: true }
 
 it('subject erase on a terminal asks before it makes a receipt that nothing is held, because of mistyped identifiers', async () => {
   fakeInstance(cli, 0)
-  const at = freshFolders(cli)
+  const folders = freshFolders(cli)
   const answered = (stdin: string) =>
-    cli.run(['subject', ...erase], { env: at.env, tty: terminal, stdin: `${stdin}\n` })
+    cli.run(['subject', ...erase], { env: folders.env, tty: terminal, stdin: `${stdin}\n` })
   const declined = await answered('')
   expect(declined.code).toBe(9)
   expect(declined.stderr).toContain('Identifiers must match exactly, including case and spaces')
-  expect(at.receipts()).toEqual([])
+  expect(folders.receipts()).toEqual([])
   expect((await answered('y')).code).toBe(0)
-  expect(await lastReceipt(at)).toMatchObject({ result: 'no_data_held' })
+  expect(await lastReceipt(folders)).toMatchObject({ result: 'no_data_held' })
 })
 
 it('subject erase does not say that no data is held if deleted records still hold it', async () => {
@@ -32,32 +32,34 @@ it('subject erase does not say that no data is held if deleted records still hol
       return HttpResponse.json({ data: isAsked ? [deleted] : [], next_cursor: null })
     }),
   )
-  const at = freshFolders(cli)
-  const { code, stderr } = await at.run(...erase, '--yes')
+  const folders = freshFolders(cli)
+  const { code, stderr } = await folders.run(...erase, '--yes')
   expect(code).toBe(0)
   expect(stderr).toContain('nothing live on')
-  expect(await lastReceipt(at)).toMatchObject({
+  expect(await lastReceipt(folders)).toMatchObject({
     result: 'nothing_live',
     verification: { deleted: 1, live: 0 },
   })
-  expect((await at.run('receipts', 'last', '--format', 'md')).stdout).toContain(
+  expect((await folders.run('receipts', 'last', '--format', 'md')).stdout).toContain(
     '1 deleted before still hold data until they are purged',
   )
-  expect((await at.run('find', maria)).stderr).toContain('0 live and 1 deleted')
+  expect((await folders.run('find', maria)).stderr).toContain('0 live and 1 deleted')
 })
 
 it('subject erase and receipts report an unfinished erasure of the same person', async () => {
   const instance = fakeInstance(cli, 2)
   instance.beforeDelete = id => (id === uuid(1) ? fails(403, 'forbidden', 'no') : undefined)
-  const at = freshFolders(cli)
-  expect((await at.run(...erase, '--yes')).code).not.toBe(0)
-  const job = at.journals()[0]?.slice(0, 36)
+  const folders = freshFolders(cli)
+  expect((await folders.run(...erase, '--yes')).code).not.toBe(0)
+  const job = folders.journals()[0]?.slice(0, 36)
   const resume = `consentctl subject resume ${job}`
-  expect((await at.run('receipts')).stderr).toContain(`T-1 is not finished and has no receipt: ${resume}`)
-  const again = await at.run('erase', maria, '--ticket', 'T-2', '--dry-run')
+  expect((await folders.run('receipts')).stderr).toContain(
+    `T-1 is not finished and has no receipt: ${resume}`,
+  )
+  const again = await folders.run('erase', maria, '--ticket', 'T-2', '--dry-run')
   expect(again.stderr).toContain(`an erasure of this person (T-1) is not finished: ${resume}`)
   expect(again.stderr).toContain('nothing was deleted')
-  expect((await at.run('erase', 'li@example.com', '--ticket', 'T-3', '--dry-run')).stderr).not.toContain(
+  expect((await folders.run('erase', 'li@example.com', '--ticket', 'T-3', '--dry-run')).stderr).not.toContain(
     'T-1',
   )
 })

@@ -20,12 +20,12 @@ import { hostileCases, useCli } from '../support.ts'
 import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
-let at: ReturnType<typeof freshFolders>
+let folders: ReturnType<typeof freshFolders>
 
-const erase = (...more: string[]) => at.run('erase', maria, '--yes', ...more)
-const keyFile = () => join(at.config, 'receipt-keys', 'default.pem')
-const sums = async (wanted: string, ...more: string[]) => {
-  const { code, stdout } = await at.run('verify', wanted, ...more, '-o', 'json')
+const erase = (...more: string[]) => folders.run('erase', maria, '--yes', ...more)
+const keyFile = () => join(folders.config, 'receipt-keys', 'default.pem')
+const findFailures = async (wanted: string, ...more: string[]) => {
+  const { code, stdout } = await folders.run('verify', wanted, ...more, '-o', 'json')
   const rows = JSON.parse(stdout) as { check: string; result: string; detail: string }[]
   return {
     code,
@@ -34,11 +34,10 @@ const sums = async (wanted: string, ...more: string[]) => {
 }
 
 beforeEach(() => {
-  at = freshFolders(cli)
+  folders = freshFolders(cli)
 })
 
-/** Three receipts in a chain. */
-async function three() {
+async function makeThree() {
   for (const ticket of ['T-1', 'T-2', 'T-3']) {
     fakeInstance(cli, 2)
     expect(await erase('--ticket', ticket)).toMatchObject({ code: 0 })
@@ -47,85 +46,86 @@ async function three() {
 
 describe('a chain of receipts', () => {
   it('verifies from any of its receipts, and they match the published schema', async () => {
-    await three()
-    for (const wanted of ['1', '2', 'last']) expect(await sums(wanted)).toEqual({ code: 0, failed: [] })
-    const { job } = await lastReceipt(at)
-    expect(await sums(job)).toEqual({ code: 0, failed: [] })
+    await makeThree()
+    for (const wanted of ['1', '2', 'last'])
+      expect(await findFailures(wanted)).toEqual({ code: 0, failed: [] })
+    const { job } = await lastReceipt(folders)
+    expect(await findFailures(job)).toEqual({ code: 0, failed: [] })
     for (const number of [1, 2, 3])
-      expect(schemaProblems(readFileSync(at.receipt(number), 'utf8'))).toEqual([])
-    expect(await sums(at.receipt(3), '--subject', maria)).toEqual({ code: 0, failed: [] })
-    expect(await sums('1', '--subject', 'somebody else')).toMatchObject({ code: 5 })
+      expect(schemaProblems(readFileSync(folders.receipt(number), 'utf8'))).toEqual([])
+    expect(await findFailures(folders.receipt(3), '--subject', maria)).toEqual({ code: 0, failed: [] })
+    expect(await findFailures('1', '--subject', 'somebody else')).toMatchObject({ code: 5 })
   })
 
   it('does not verify if one bit of a receipt is flipped', async () => {
-    await three()
-    const file = at.receipt(2)
+    await makeThree()
+    const file = folders.receipt(2)
     const bytes = readFileSync(file)
     for (let index = 0; index < bytes.length; index += 97) {
       const flipped = Buffer.from(bytes)
       flipped[index] = (flipped[index] ?? 0) ^ 1
       writeFileSync(file, flipped)
-      expect((await sums('last')).code, `byte ${index}`).toBe(5)
-      expect((await at.run('verify', '2')).code).toBe(5)
+      expect((await findFailures('last')).code, `byte ${index}`).toBe(5)
+      expect((await folders.run('verify', '2')).code).toBe(5)
     }
     writeFileSync(file, bytes)
-    expect(await sums('last')).toEqual({ code: 0, failed: [] })
+    expect(await findFailures('last')).toEqual({ code: 0, failed: [] })
   })
 
   it('does not verify if a receipt is missing or replaced by another, and names it', async () => {
-    await three()
-    const [second, third] = [readFileSync(at.receipt(2)), readFileSync(at.receipt(3))]
-    rmSync(at.receipt(2))
-    expect(await sums('3')).toEqual({ code: 5, failed: ['chain: receipt 2 is missing'] })
-    writeFileSync(at.receipt(2), third)
-    expect(await sums('1')).toEqual({
+    await makeThree()
+    const [second, third] = [readFileSync(folders.receipt(2)), readFileSync(folders.receipt(3))]
+    rmSync(folders.receipt(2))
+    expect(await findFailures('3')).toEqual({ code: 5, failed: ['chain: receipt 2 is missing'] })
+    writeFileSync(folders.receipt(2), third)
+    expect(await findFailures('1')).toEqual({
       code: 5,
       failed: ['chain: the file of receipt 2 holds receipt 3'],
     })
-    writeFileSync(at.receipt(2), second)
-    rmSync(at.receipt(3))
-    writeFileSync(join(at.state, 'kept.json'), third)
-    expect(await sums(join(at.state, 'kept.json'))).toEqual({
+    writeFileSync(folders.receipt(2), second)
+    rmSync(folders.receipt(3))
+    writeFileSync(join(folders.state, 'kept.json'), third)
+    expect(await findFailures(join(folders.state, 'kept.json'))).toEqual({
       code: 5,
       failed: ['chain: receipt 3 is missing'],
     })
   })
 
   it('does not verify if it is forked, even with the same key', async () => {
-    await three()
-    const kept = join(at.state, 'kept.json')
-    writeFileSync(kept, readFileSync(at.receipt(2)))
+    await makeThree()
+    const kept = join(folders.state, 'kept.json')
+    writeFileSync(kept, readFileSync(folders.receipt(2)))
     const { signature: _, ...receipt } = JSON.parse(readFileSync(kept, 'utf8'))
     const key = readSigningKey(readFileSync(keyFile(), 'utf8'))
-    writeFileSync(at.receipt(2), signDocument({ ...receipt, ticket: 'T-9' }, key))
-    expect((await sums('3')).failed).toEqual(['chain: receipt 3 does not follow the one before it'])
-    expect((await sums(kept)).failed).toEqual(['chain: the chain has another receipt 2'])
+    writeFileSync(folders.receipt(2), signDocument({ ...receipt, ticket: 'T-9' }, key))
+    expect((await findFailures('3')).failed).toEqual(['chain: receipt 3 does not follow the one before it'])
+    expect((await findFailures(kept)).failed).toEqual(['chain: the chain has another receipt 2'])
   })
 
   it('has no gap and no fork if many receipts are made at once', async () => {
     fakeInstance(cli, 0)
     const all = await Promise.all(Array.from({ length: 12 }, (_, index) => erase('--ticket', `T-${index}`)))
     expect(all.map(({ code }) => code)).toEqual(all.map(() => 0))
-    expect(at.receipts()).toHaveLength(12)
-    expect(await sums('12')).toEqual({ code: 0, failed: [] })
-    expect(readdirSync(join(at.config, 'receipt-keys'))).toEqual(['default.head', 'default.pem'])
+    expect(folders.receipts()).toHaveLength(12)
+    expect(await findFailures('12')).toEqual({ code: 0, failed: [] })
+    expect(readdirSync(join(folders.config, 'receipt-keys'))).toEqual(['default.head', 'default.pem'])
   })
 })
 
 describe('the key of a profile', () => {
   it('is created at first use, readable by its owner alone; keys show prints its public half', async () => {
-    const first = await at.run('keys', 'show')
+    const first = await folders.run('keys', 'show')
     expect(first).toMatchObject({ code: 0, stdout: expect.stringMatching(/^-----BEGIN PUBLIC KEY-----\n/) })
     expect(statSync(keyFile()).mode & 0o777).toBe(0o600)
     expect(statSync(dirname(keyFile())).mode & 0o777).toBe(0o700)
     chmodSync(keyFile(), 0o644)
-    expect(await at.run('keys', 'show')).toMatchObject({
+    expect(await folders.run('keys', 'show')).toMatchObject({
       stdout: first.stdout,
       stderr: expect.stringContaining('open to others'),
     })
     expect(statSync(keyFile()).mode & 0o777).toBe(0o600)
     writeFileSync(keyFile(), 'no key')
-    expect(await at.run('keys', 'show')).toMatchObject({ code: 2 })
+    expect(await folders.run('keys', 'show')).toMatchObject({ code: 2 })
   })
 
   it.each(['../../x', '.', '..', '', '.hidden', 'a/b', 'a\\b', 'C:x', 'a\0b', 'ü'.repeat(150)])(
@@ -134,9 +134,9 @@ describe('the key of a profile', () => {
   )
 
   it('verifies a receipt with openssl', async () => {
-    await three()
-    const [folder, file] = [at.state, at.receipt(3)]
-    writeFileSync(join(folder, 'key.pem'), (await at.run('keys', 'show')).stdout)
+    await makeThree()
+    const [folder, file] = [folders.state, folders.receipt(3)]
+    writeFileSync(join(folder, 'key.pem'), (await folders.run('keys', 'show')).stdout)
     const script = `sed '$d' ${file} > lines; tail -n 1 ${file} | cut -d '"' -f 4 | base64 -d > signature
       openssl pkeyutl -verify -pubin -inkey key.pem -rawin -in lines -sigfile signature`
     expect(spawnSync('sh', ['-c', script], { cwd: folder, encoding: 'utf8' }).stdout).toContain(
@@ -147,38 +147,38 @@ describe('the key of a profile', () => {
   })
 
   it('of another machine can be given with --public-key; its chain is then not checked', async () => {
-    await three()
-    const pem = join(at.state, 'key.pem')
-    writeFileSync(pem, (await at.run('keys', 'show')).stdout)
-    const [file, theirs] = [at.receipt(3), at]
-    at = freshFolders(cli)
-    mkdirSync(at.state)
-    expect((await sums(file)).failed[0]).toContain('signature: it is signed by another key')
-    expect(await sums(file, '--public-key', pem)).toEqual({ code: 0, failed: [] })
+    await makeThree()
+    const pem = join(folders.state, 'key.pem')
+    writeFileSync(pem, (await folders.run('keys', 'show')).stdout)
+    const [file, theirs] = [folders.receipt(3), folders]
+    folders = freshFolders(cli)
+    mkdirSync(folders.state)
+    expect((await findFailures(file)).failed[0]).toContain('signature: it is signed by another key')
+    expect(await findFailures(file, '--public-key', pem)).toEqual({ code: 0, failed: [] })
     expect(existsSync(theirs.receipt(3))).toBe(true)
   })
 })
 
 describe('subject receipts', () => {
   it('lists receipts newest first, and those of a subject', async () => {
-    await three()
-    const { stdout } = await at.run('receipts', '-o', 'json')
+    await makeThree()
+    const { stdout } = await folders.run('receipts', '-o', 'json')
     expect(JSON.parse(stdout)).toMatchObject([
       { number: 3, ticket: 'T-3', deleted: 2 },
       { number: 2 },
       { number: 1 },
     ])
-    expect((await at.run('receipts', '--subject', maria, '-o', 'id')).stdout).toBe('3\n2\n1\n')
-    expect((await at.run('receipts', '--subject', 'other', '-o', 'id')).stdout).toBe('')
-    expect((await at.run('receipts', '2')).stdout).toBe(readFileSync(at.receipt(2), 'latin1'))
-    expect(await at.run('receipts', '4')).toMatchObject({ code: 3 })
-    expect(await at.run('receipts', '../x')).toMatchObject({ code: 2 })
+    expect((await folders.run('receipts', '--subject', maria, '-o', 'id')).stdout).toBe('3\n2\n1\n')
+    expect((await folders.run('receipts', '--subject', 'other', '-o', 'id')).stdout).toBe('')
+    expect((await folders.run('receipts', '2')).stdout).toBe(readFileSync(folders.receipt(2), 'latin1'))
+    expect(await folders.run('receipts', '4')).toMatchObject({ code: 3 })
+    expect(await folders.run('receipts', '../x')).toMatchObject({ code: 2 })
   })
 
   it('does not show the subject unless that was requested', async () => {
     fakeInstance(cli, 1)
     await erase('--ticket', 'T')
-    const printed = `${readFileSync(at.receipt(1))}${(await at.run('receipts', '1', '--format', 'md')).stdout}`
+    const printed = `${readFileSync(folders.receipt(1))}${(await folders.run('receipts', '1', '--format', 'md')).stdout}`
     expect(printed).not.toContain('maria')
   })
 
@@ -187,7 +187,7 @@ describe('subject receipts', () => {
     fakeInstance(cli, 1)
     const mark = `${text} | <b> [x](https://evil.example) \`a\` **b** @team #1 `
     expect(await erase('--ticket', mark.slice(0, 99), '--reason', mark)).toMatchObject({ code: 0 })
-    const { stdout } = await at.run('receipts', '1', '--format', 'md')
+    const { stdout } = await folders.run('receipts', '1', '--format', 'md')
     const lines = stdout.split('\n')
     expect(lines.filter(line => line.startsWith('#'))).toHaveLength(5)
     const [reason = ''] = lines.filter(line => line.startsWith('| Reason'))

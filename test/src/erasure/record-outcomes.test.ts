@@ -11,19 +11,19 @@ import {
 } from './fake-instance.ts'
 
 const cli = useCli()
-let at: ReturnType<typeof freshFolders>
+let folders: ReturnType<typeof freshFolders>
 let instance: FakeInstance
 
 beforeEach(() => {
-  at = freshFolders(cli)
+  folders = freshFolders(cli)
   instance = fakeInstance(cli, 3)
 })
 
-const erase = () => at.run('erase', maria, '--ticket', 'T', '--yes')
-const resume = () => at.run('resume', 'last')
+const erase = () => folders.run('erase', maria, '--ticket', 'T', '--yes')
+const resume = () => folders.run('resume', 'last')
 
-/** The deletion of the first record is carried out, and its answer is this. */
-function deletesAndAnswers(...answers: (() => Response)[]): void {
+/** Deletes the first record when asked to, and answers in turn with these. */
+function deleteAndAnswer(...answers: (() => Response)[]): void {
   instance.beforeDelete = id => {
     if (id !== uuid(1)) return undefined
     instance.records.delete(id)
@@ -31,9 +31,9 @@ function deletesAndAnswers(...answers: (() => Response)[]): void {
   }
 }
 
-/** What the receipt says of the first record. */
-async function first() {
-  const receipt = await lastReceipt(at)
+/** Returns the first record of the receipt. */
+async function readFirst() {
+  const receipt = await lastReceipt(folders)
   return receipt.records.find(({ id }: { id: string }) => id === uuid(1))
 }
 
@@ -46,44 +46,44 @@ describe('a receipt says of a record that is gone, if the answer to its deletion
     ['though a later attempt was refused', [lost, refused]],
   ])('"unknown" if the instance does not show when: %s', async (_, answers) => {
     const runs = answers.length
-    deletesAndAnswers(...answers)
+    deleteAndAnswer(...answers)
     await erase()
     for (let run = 0; run < runs; run += 1) await resume()
-    expect(await first()).toEqual({
+    expect(await readFirst()).toEqual({
       id: uuid(1),
       site_id: uuid(900),
       result: 'unknown',
       deleted_at: null,
       request_id: null,
     })
-    expect(await lastReceipt(at)).toMatchObject({ counts: { deleted: 2, already_gone: 0, unknown: 1 } })
-    expect((await at.run('receipts', 'last', '--format', 'md')).stdout).toContain('it is not known who')
+    expect(await lastReceipt(folders)).toMatchObject({ counts: { deleted: 2, already_gone: 0, unknown: 1 } })
+    expect((await folders.run('receipts', 'last', '--format', 'md')).stdout).toContain('it is not known who')
   })
 
   it('"deleted" if the instance shows a deletion during the job', async () => {
     const deleted_at = new Date().toISOString()
     returnsDeleted(cli, { [uuid(1)]: consent({ id: uuid(1), subject_id: maria, deleted_at }) })
-    deletesAndAnswers(lost)
+    deleteAndAnswer(lost)
     await erase()
     await resume()
-    expect(await first()).toMatchObject({ result: 'deleted', deleted_at, request_id: null })
+    expect(await readFirst()).toMatchObject({ result: 'deleted', deleted_at, request_id: null })
   })
 
   it('"already_gone" if the instance shows a deletion before the job', async () => {
     const deleted_at = '2026-02-01T00:00:00.000Z'
     returnsDeleted(cli, { [uuid(1)]: consent({ id: uuid(1), subject_id: maria, deleted_at }) })
-    deletesAndAnswers(lost)
+    deleteAndAnswer(lost)
     await erase()
     await resume()
-    expect(await first()).toMatchObject({ result: 'already_gone', deleted_at })
+    expect(await readFirst()).toMatchObject({ result: 'already_gone', deleted_at })
   })
 })
 
 it('a receipt says "already_gone" of a record that is gone, if its deletion by the job was refused', async () => {
-  deletesAndAnswers(refused)
+  deleteAndAnswer(refused)
   await erase()
   await resume()
-  expect(await first()).toMatchObject({ result: 'already_gone', deleted_at: null, request_id: null })
+  expect(await readFirst()).toMatchObject({ result: 'already_gone', deleted_at: null, request_id: null })
 })
 
 describe('a receipt says "remaining" of a record that is still listed', () => {
@@ -94,8 +94,8 @@ describe('a receipt says "remaining" of a record that is still listed', () => {
     const answers = [answer, () => fails(404, 'not_found')]
     instance.beforeDelete = id => (id === uuid(1) ? answers.shift()?.() : undefined)
     expect(await erase()).toMatchObject({ code: 8 })
-    expect(await first()).toMatchObject({ result: 'remaining', deleted_at: null })
-    expect(await lastReceipt(at)).toMatchObject({
+    expect(await readFirst()).toMatchObject({ result: 'remaining', deleted_at: null })
+    expect(await lastReceipt(folders)).toMatchObject({
       result: 'remaining',
       counts: { deleted: 2, already_gone: 0, unknown: 0 },
       verification: { remaining: [{ id: uuid(1) }] },

@@ -8,15 +8,15 @@ import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.
 
 const cli = useCli()
 
-/** Leaves a journal as a process does that is killed after these events. */
-async function killedAfter(
-  at: ReturnType<typeof freshFolders>,
+/** Leaves the journal of a process that was killed after these events. */
+async function leaveKilledJob(
+  folders: ReturnType<typeof freshFolders>,
   job: string,
   events: readonly ErasureEvent[],
   profile = 'default',
 ): Promise<void> {
   const host = { pid: 2 ** 22 + 1, kill: () => {} }
-  const journals = erasureJobs({ settings: { stateFolder: at.state }, host } as unknown as Context)
+  const journals = erasureJobs({ settings: { stateFolder: folders.state }, host } as unknown as Context)
   const header: ErasureHeader = {
     version: 2,
     job,
@@ -47,22 +47,22 @@ const planned: ErasureEvent[] = [1, 2, 3].map(index => [
 
 it('subject resume removes a job that was killed before its plan was complete (exit 7)', async () => {
   const instance = fakeInstance(cli, 3)
-  const at = freshFolders(cli)
-  await killedAfter(at, uuid(77), planned)
-  const { code, stderr } = await at.run('resume', 'last')
+  const folders = freshFolders(cli)
+  await leaveKilledJob(folders, uuid(77), planned)
+  const { code, stderr } = await folders.run('resume', 'last')
   expect(code).toBe(7)
   expect(stderr).toContain('killed before anything was deleted')
-  expect([at.journals(), at.receipts(), instance.deletions]).toEqual([[], [], []])
+  expect([folders.journals(), folders.receipts(), instance.deletions]).toEqual([[], [], []])
 })
 
 it('subject resume records "unknown" of a record that is gone, if it was about to be deleted when the process was killed', async () => {
   const instance = fakeInstance(cli, 3)
-  const at = freshFolders(cli)
+  const folders = freshFolders(cli)
   instance.records.delete(uuid(1))
   instance.records.delete(uuid(2))
-  await killedAfter(at, uuid(77), [...planned, ['P'], ['s', [uuid(1)]]])
-  expect(await at.run('resume', uuid(77))).toMatchObject({ code: 0 })
-  const { records, started_at } = await lastReceipt(at)
+  await leaveKilledJob(folders, uuid(77), [...planned, ['P'], ['s', [uuid(1)]]])
+  expect(await folders.run('resume', uuid(77))).toMatchObject({ code: 0 })
+  const { records, started_at } = await lastReceipt(folders)
   expect(records.map(({ result }: { result: string }) => result)).toEqual([
     'unknown',
     'already_gone',
@@ -73,52 +73,52 @@ it('subject resume records "unknown" of a record that is gone, if it was about t
 
 it('subject resume last resumes the last job of the profile in use, and names the last one of another profile', async () => {
   const instance = fakeInstance(cli, 3)
-  const at = freshFolders(cli)
-  await killedAfter(at, uuid(77), [...planned, ['P']])
-  await killedAfter(at, uuid(78), [...planned, ['P']], 'other')
-  expect(await at.run('resume', 'last')).toMatchObject({ code: 0 })
-  expect([instance.deletions.length, at.journals()]).toEqual([3, [`${uuid(78)}.job`]])
-  const { code, stderr } = await at.run('resume', 'last')
+  const folders = freshFolders(cli)
+  await leaveKilledJob(folders, uuid(77), [...planned, ['P']])
+  await leaveKilledJob(folders, uuid(78), [...planned, ['P']], 'other')
+  expect(await folders.run('resume', 'last')).toMatchObject({ code: 0 })
+  expect([instance.deletions.length, folders.journals()]).toEqual([3, [`${uuid(78)}.job`]])
+  const { code, stderr } = await folders.run('resume', 'last')
   expect(code).toBe(2)
   expect(stderr).toContain(`consentctl subject resume ${uuid(78)} -p other --base-url ${cli.instance.url}`)
 })
 
 it('subject resume makes no second receipt for a job that was killed after its first', async () => {
   fakeInstance(cli, 3)
-  const at = freshFolders(cli)
-  await killedAfter(at, uuid(77), [...planned, ['P']])
-  expect(await at.run('resume', 'last')).toMatchObject({ code: 0 })
-  await killedAfter(at, uuid(77), [...planned, ['P']])
+  const folders = freshFolders(cli)
+  await leaveKilledJob(folders, uuid(77), [...planned, ['P']])
+  expect(await folders.run('resume', 'last')).toMatchObject({ code: 0 })
+  await leaveKilledJob(folders, uuid(77), [...planned, ['P']])
   const before = cli.sent().length
-  expect(await at.run('resume', 'last')).toMatchObject({
+  expect(await folders.run('resume', 'last')).toMatchObject({
     code: 0,
     stderr: expect.stringContaining('receipt 1'),
   })
   expect(cli.sent()).toHaveLength(before)
-  expect([at.journals(), at.receipts()]).toEqual([[], ['000001.json']])
+  expect([folders.journals(), folders.receipts()]).toEqual([[], ['000001.json']])
 })
 
 it('subject erase removes drafts of killed processes', async () => {
   fakeInstance(cli, 1)
-  const at = freshFolders(cli)
-  const left = join(at.state, 'erasures', `${uuid(5)}.1.abcd.part`)
-  mkdirSync(join(at.state, 'erasures'), { recursive: true })
+  const folders = freshFolders(cli)
+  const left = join(folders.state, 'erasures', `${uuid(5)}.1.abcd.part`)
+  mkdirSync(join(folders.state, 'erasures'), { recursive: true })
   writeFileSync(left, maria)
   utimesSync(left, 1, 1)
-  expect(await at.run('erase', maria, '--ticket', 'T', '--yes')).toMatchObject({ code: 0 })
-  expect(at.journals()).toEqual([])
+  expect(await folders.run('erase', maria, '--ticket', 'T', '--yes')).toMatchObject({ code: 0 })
+  expect(folders.journals()).toEqual([])
 })
 
 it('subject erase stops (exit 7), without a receipt, if another process has taken over its job', async () => {
   const instance = fakeInstance(cli, 40)
-  const at = freshFolders(cli)
+  const folders = freshFolders(cli)
   instance.beforeDelete = () => {
-    for (const name of at.journals()) rmSync(join(at.state, 'erasures', name))
+    for (const name of folders.journals()) rmSync(join(folders.state, 'erasures', name))
     return undefined
   }
-  const { code, stderr } = await at.run('erase', maria, '--ticket', 'T', '--yes')
+  const { code, stderr } = await folders.run('erase', maria, '--ticket', 'T', '--yes')
   expect(code).toBe(7)
   expect(stderr.match(/is working on the job/g)).toHaveLength(1)
   expect(instance.deletions.length).toBeLessThanOrEqual(16)
-  expect(at.receipts()).toEqual([])
+  expect(folders.receipts()).toEqual([])
 })

@@ -12,19 +12,19 @@ it.each([
 ])('subject erase does nothing (exit 5) if a record has an unusable id: %s', async (_, id) => {
   const instance = fakeInstance(cli, 2)
   instance.records.set(id, consent({ id, subject_id: maria }))
-  const at = freshFolders(cli)
-  const { code, stderr } = await at.run(...erase)
+  const folders = freshFolders(cli)
+  const { code, stderr } = await folders.run(...erase)
   expect(code).toBe(5)
   expect(machineError(stderr)).toMatchObject({ code: 'wrong_subject' })
-  expect([at.journals(), instance.deletions]).toEqual([[], []])
+  expect([folders.journals(), instance.deletions]).toEqual([[], []])
 })
 
 it('subject erase does nothing (exit 5) if a record is too long for the journal', async () => {
   const instance = fakeInstance(cli, 1)
   instance.records.set(uuid(1), consent({ id: uuid(1), subject_id: maria, site_id: 's'.repeat(1_200_000) }))
-  const at = freshFolders(cli)
-  expect(await at.run(...erase)).toMatchObject({ code: 5 })
-  expect([at.journals(), instance.deletions]).toEqual([[], []])
+  const folders = freshFolders(cli)
+  expect(await folders.run(...erase)).toMatchObject({ code: 5 })
+  expect([folders.journals(), instance.deletions]).toEqual([[], []])
 })
 
 it.each([
@@ -32,15 +32,17 @@ it.each([
   ['ticket', 't'.repeat(101)],
 ])('subject erase --apply refuses (exit 5) a plan with too long a %s', async (name, text) => {
   const instance = fakeInstance(cli, 1)
-  const at = freshFolders(cli)
-  const file = `${at.state}.plan`
-  expect(await at.run('erase', maria, '--ticket', 'T', '--reason', 'R', '--plan-out', file)).toMatchObject({
+  const folders = freshFolders(cli)
+  const file = `${folders.state}.plan`
+  expect(
+    await folders.run('erase', maria, '--ticket', 'T', '--reason', 'R', '--plan-out', file),
+  ).toMatchObject({
     code: 0,
   })
   const plan = JSON.parse(readFileSync(file, 'utf8'))
   writeFileSync(file, JSON.stringify({ ...plan, [name]: text }))
-  const { code, stderr } = await at.run('erase', '--apply', file, '--yes')
+  const { code, stderr } = await folders.run('erase', '--apply', file, '--yes')
   expect(code).toBe(5)
   expect(stderr).toContain(name)
-  expect([instance.deletions, existsSync(at.receipt(1))]).toEqual([[], false])
+  expect([instance.deletions, existsSync(folders.receipt(1))]).toEqual([[], false])
 })

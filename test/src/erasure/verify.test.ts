@@ -10,17 +10,17 @@ const cli = useCli()
 describe('verify, for documents that a profile has signed', () => {
   it('accepts receipts and manifests without any request, and elsewhere with the public key', async () => {
     fakeInstance(cli, 2)
-    const at = freshFolders(cli)
-    const file = join(at.state, '..', `${Math.random()}.json`)
-    expect(await at.run('export', maria, '--out', file)).toMatchObject({ code: 0 })
-    expect(await at.run('erase', maria, '--ticket', 'T', '--yes')).toMatchObject({ code: 0 })
-    const documents = [at.receipt(1), `${file}.manifest.json`]
+    const folders = freshFolders(cli)
+    const file = join(folders.state, '..', `${Math.random()}.json`)
+    expect(await folders.run('export', maria, '--out', file)).toMatchObject({ code: 0 })
+    expect(await folders.run('erase', maria, '--ticket', 'T', '--yes')).toMatchObject({ code: 0 })
+    const documents = [folders.receipt(1), `${file}.manifest.json`]
     for (const document of documents) expect(schemaProblems(readFileSync(document, 'utf8'))).toEqual([])
 
     const asked = cli.sent().length
     const verify = (env: Record<string, string>, ...args: string[]) =>
       cli.run(['verify', ...documents, ...args, '-o', 'ndjson'], { env })
-    const { code, stdout } = await verify(at.env)
+    const { code, stdout } = await verify(folders.env)
     const rows = stdout
       .trimEnd()
       .split('\n')
@@ -37,10 +37,10 @@ describe('verify, for documents that a profile has signed', () => {
     const stranger = await verify(elsewhere.env)
     expect(stranger.code).toBe(5)
     expect(stranger.stdout).toContain('which is unknown')
-    const key = join(at.state, 'public.pem')
+    const key = join(folders.state, 'public.pem')
     writeFileSync(
       key,
-      (await at.run('keys', 'show', '--json')).stdout
+      (await folders.run('keys', 'show', '--json')).stdout
         .replace(/[\s\S]*?(-----BEGIN[^"]*)"[\s\S]*/, '$1')
         .replaceAll('\\n', '\n'),
     )
@@ -49,11 +49,13 @@ describe('verify, for documents that a profile has signed', () => {
 
   it('refuses a manifest whose export was changed, and says if the export is missing', async () => {
     fakeInstance(cli, 1)
-    const at = freshFolders(cli)
-    const file = join(at.state, '..', `${Math.random()}.json`)
-    expect(await at.run('export', maria, '--out', file)).toMatchObject({ code: 0 })
+    const folders = freshFolders(cli)
+    const file = join(folders.state, '..', `${Math.random()}.json`)
+    expect(await folders.run('export', maria, '--out', file)).toMatchObject({ code: 0 })
     const verify = async () => {
-      const { code, stdout } = await cli.run(['verify', `${file}.manifest.json`, '--json'], { env: at.env })
+      const { code, stdout } = await cli.run(['verify', `${file}.manifest.json`, '--json'], {
+        env: folders.env,
+      })
       return [code, JSON.parse(stdout).detail]
     }
     writeFileSync(file, readFileSync(file, 'utf8').replace('maria', 'Maria'))
