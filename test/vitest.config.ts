@@ -21,9 +21,9 @@ if (!hasPostgres)
 
 /** Files that do not fit into the three minutes of `npm test`: many cases, real key derivation, or waits by the clock. */
 const slow = [
-  'test/src/output/strangers.test.ts',
+  'test/src/output/hostile-strings.test.ts',
   'test/src/io/io.test.ts',
-  'test/src/store-shared.test.ts',
+  'test/src/settings/store-shared.test.ts',
   'test/server/accounts/*.test.ts',
   'test/server/auth/password.test.ts',
   'test/server/banner/flood.test.ts',

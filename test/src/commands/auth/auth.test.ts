@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { http } from 'msw'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { apiKey, consentsPath, fails, listOf, machineError, screen, useCli } from '../support.ts'
+import { apiKey, consentsPath, fails, listOf, machineError, screen, useCli } from '../../support.ts'
 
 const cli = useCli()
 let folder = ''

@@ -3,10 +3,10 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { binary, run, useFolder } from '../support/cli.ts'
+import { binary, run, useFolder } from '../../support/cli.ts'
 
 const folder = useFolder()
-const scripts = fileURLToPath(new URL('../../completions/', import.meta.url))
+const scripts = fileURLToPath(new URL('../../../completions/', import.meta.url))
 
 beforeAll(() => {
   mkdirSync(join(folder.path, '.config', 'consentctl'), { recursive: true })

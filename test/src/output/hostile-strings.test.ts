@@ -6,8 +6,8 @@ import { widthOf } from '../../../src/output/graphemes.ts'
 import { fromTsv } from '../../../src/output/index.ts'
 import { consentView } from '../../../src/views/consent.ts'
 import { acting, consent, consentsPath, screen, useCli, uuid } from '../support.ts'
+import { strangers } from './hostile-strings.ts'
 import { linesOf, readCsv, readers, readTsv } from './parse.ts'
-import { strangers } from './strangers.ts'
 
 const cli = useCli()
 

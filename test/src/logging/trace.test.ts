@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { redactBody, redactUrl } from '../../src/logging/redact.ts'
-import { binary } from '../support/cli.ts'
-import { answers, apiKey, byId, consent, consentsPath, entry, fails, site, useCli, uuid } from './support.ts'
+import { redactBody, redactUrl } from '../../../src/logging/redact.ts'
+import { binary } from '../../support/cli.ts'
+import { answers, apiKey, byId, consent, consentsPath, entry, fails, site, useCli, uuid } from '../support.ts'
 
 const cli = useCli()
 const id = uuid(1)

@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { readKeyFile, runKeyCommand } from '../../src/settings/key.ts'
-import { changeConfig, saveProfile } from '../../src/settings/store.ts'
-import { runBinary, useFolder } from '../support/cli.ts'
-import { apiKey, listOf, machineError, useCli } from './support.ts'
+import { readKeyFile, runKeyCommand } from '../../../src/settings/key.ts'
+import { changeConfig, saveProfile } from '../../../src/settings/store.ts'
+import { runBinary, useFolder } from '../../support/cli.ts'
+import { apiKey, listOf, machineError, useCli } from '../support.ts'
 
 const cli = useCli()
 const folder = useFolder()

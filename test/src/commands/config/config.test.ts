@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { saveProfile } from '../../../src/settings/store.ts'
-import { run } from '../../support/cli.ts'
-import { apiKey, useCli } from '../support.ts'
+import { saveProfile } from '../../../../src/settings/store.ts'
+import { run } from '../../../support/cli.ts'
+import { apiKey, useCli } from '../../support.ts'
 
 const cli = useCli()
 

@@ -1,7 +1,7 @@
 import { HttpResponse } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { apiKeyOf, keysPath, managed, managing, newKey, runAs, signsIn } from '../dashboard.ts'
-import { fails, machineError, screen, useCli, uuid } from '../support.ts'
+import { apiKeyOf, keysPath, managed, managing, newKey, runAs, signsIn } from '../../dashboard.ts'
+import { fails, machineError, screen, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()
 const keyPath = `${keysPath}/:id`

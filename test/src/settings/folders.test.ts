@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { configFolder, stateFolder } from '../../src/settings/folders.ts'
-import { run } from '../support/cli.ts'
+import { configFolder, stateFolder } from '../../../src/settings/folders.ts'
+import { run } from '../../support/cli.ts'
 
 type Env = Record<string, string>
 

@@ -1,9 +1,9 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { readConfig, readCredentials, removeKey, saveProfile } from '../../src/settings/store.ts'
-import { useFolder } from '../support/cli.ts'
-import { machineError, useCli } from './support.ts'
+import { readConfig, readCredentials, removeKey, saveProfile } from '../../../src/settings/store.ts'
+import { useFolder } from '../../support/cli.ts'
+import { machineError, useCli } from '../support.ts'
 
 const cli = useCli()
 const root = useFolder()

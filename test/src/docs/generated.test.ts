@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { flatten } from '../../src/docs/describe.ts'
-import { generate } from '../../src/docs/generate.ts'
-import { describeCommands } from '../../src/program.ts'
-import { run } from '../support/cli.ts'
+import { flatten } from '../../../src/docs/describe.ts'
+import { generate } from '../../../src/docs/generate.ts'
+import { describeCommands } from '../../../src/program.ts'
+import { run } from '../../support/cli.ts'
 
-const root = new URL('../../', import.meta.url)
+const root = new URL('../../../', import.meta.url)
 const generated = generate(await describeCommands(), '1.2.3')
 
 describe('what is made from the tree of commands and the contract is what is committed (npm run generate)', () => {

@@ -21,9 +21,9 @@ import {
   readCredentials,
   removeKey,
   saveProfile,
-} from '../../src/settings/store.ts'
-import { binary, run, useFolder } from '../support/cli.ts'
-import { apiKey } from './support.ts'
+} from '../../../src/settings/store.ts'
+import { binary, run, useFolder } from '../../support/cli.ts'
+import { apiKey } from '../support.ts'
 
 const root = useFolder()
 let folders = 0

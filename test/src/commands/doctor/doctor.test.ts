@@ -3,10 +3,10 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { saveProfile } from '../../../src/settings/store.ts'
-import { type RunOptions, useFolder } from '../../support/cli.ts'
-import { freePort } from '../../support/cluster.ts'
-import { apiKey, consentsPath, screen, useCli } from '../support.ts'
+import { saveProfile } from '../../../../src/settings/store.ts'
+import { type RunOptions, useFolder } from '../../../support/cli.ts'
+import { freePort } from '../../../support/cluster.ts'
+import { apiKey, consentsPath, screen, useCli } from '../../support.ts'
 
 const cli = useCli()
 const state = useFolder()

@@ -13,8 +13,8 @@ import {
   password,
   runAs,
   signsIn,
-} from '../dashboard.ts'
-import { apiKey, fails, listOf, machineError, useCli, uuid } from '../support.ts'
+} from '../../dashboard.ts'
+import { apiKey, fails, listOf, machineError, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()
 let folder = ''

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { saveProfile } from '../../../src/settings/store.ts'
-import { run } from '../../support/cli.ts'
-import { apiKey, machineError, site, useCli, words } from '../support.ts'
+import { saveProfile } from '../../../../src/settings/store.ts'
+import { run } from '../../../support/cli.ts'
+import { apiKey, machineError, site, useCli, words } from '../../support.ts'
 
 const cli = useCli()
 let folder = ''

@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { answers, byId, consent, fails, machineError, useCli, uuid } from '../support.ts'
+import { answers, byId, consent, fails, machineError, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()
 

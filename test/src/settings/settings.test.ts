@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { requireApiKey, requireBaseUrl, resolveSettings } from '../../src/settings/settings.ts'
-import { useFolder } from '../support/cli.ts'
-import { apiKey } from './support.ts'
+import { requireApiKey, requireBaseUrl, resolveSettings } from '../../../src/settings/settings.ts'
+import { useFolder } from '../../support/cli.ts'
+import { apiKey } from '../support.ts'
 
 const folder = useFolder()
 let folders = 0

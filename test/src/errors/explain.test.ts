@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { NetworkError } from '../../src/client/errors.ts'
-import { CliError, Resumable } from '../../src/errors/errors.ts'
-import { explain } from '../../src/errors/explain.ts'
+import { NetworkError } from '../../../src/client/errors.ts'
+import { CliError, Resumable } from '../../../src/errors/errors.ts'
+import { explain } from '../../../src/errors/explain.ts'
 
 const call = (method: string) => ({
   method,

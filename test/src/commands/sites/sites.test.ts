@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { managed, managing, newToken, runAs, signsIn, siteOf, sitesPath } from '../dashboard.ts'
-import { fails, machineError, screen, useCli, uuid } from '../support.ts'
+import { managed, managing, newToken, runAs, signsIn, siteOf, sitesPath } from '../../dashboard.ts'
+import { fails, machineError, screen, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()
 const sitePath = `${sitesPath}/:id`
