@@ -10,19 +10,20 @@ import { type VerificationRow, verificationView } from '../../views/verification
 
 const Options = z.strictObject({ operands: Ids, verify: z.literal(true).optional() })
 
-/** `history`: the audit trail of records, deleted ones too. */
+/** `history`: shows or verifies the audit trail of records, deleted ones too. */
 export function history(command: Command, ctx: Context): void {
   command
     .argument('<id...>', 'ids of records; - reads them from standard input')
-    .option('--verify', 'say of each record whether its history is what was written, instead of showing it')
+    .option('--verify', 'verify the history of each record instead of showing it')
     .addHelpText(
       'after',
       `
-The entries of a record come oldest first; each is its state after the event.
+The entries of a record are shown oldest first; each is the state after the event.
 
---verify works out the hash chain from what the instance answers: entries that were changed, moved, taken out or
-put in between show. It ends with 5 unless every history verifies; one without hashes does not. What was cut off
-at the end shows in the instance's own database alone: consentctl admin verify. -q prints the ids of the others.
+--verify computes the hash chain from the response of the instance, and finds entries that were changed, moved,
+removed or inserted. The exit code is 5 unless every history verifies; one without hashes does not. Entries cut off
+at the end are found only in the instance's own database: see consentctl admin verify. -q prints the ids of the
+records that do not verify.
 
 Examples:
   $ consentctl history 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11

@@ -9,15 +9,15 @@ import { readSigned } from '../../evidence/signed.ts'
 
 const Options = z.strictObject({ operands: Ids })
 
-/** `receipt`: the service's own signed statement of a record, to the byte. */
+/** `receipt`: prints the service's signed statement of a record. */
 export function receipt(command: Command, ctx: Context): void {
   command
     .argument('<id>', 'id of a record')
     .addHelpText(
       'after',
       `
-The receipt is printed exactly as the instance signed it: keep it so, for a changed line end makes it void.
-It holds the data subject and the preferences in clear. "consentctl verify" checks it, and so does openssl.
+The receipt is printed exactly as the instance signed it. Keep every byte: a changed line end invalidates it. It has
+the data subject and the preferences in clear. Verify it with "consentctl verify" or openssl.
 
 Examples:
   $ consentctl receipt 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --out receipt.json
@@ -36,24 +36,21 @@ Examples:
     )
 }
 
-/**
- * Throws for what is no receipt of the record. What is one is printable ASCII: it cannot act on the terminal that it is
- * printed on, whoever has written it.
- */
+/** @throws CliError unless it is a receipt of the record, and so printable ASCII that cannot control the terminal */
 function requireReceipt(ctx: Context, text: string, id: string): void {
-  const problem = problemOf(text, id)
+  const problem = findProblem(text, id)
   if (problem === null) return
   throw new CliError(
     'unexpected_answer',
     exit.usage,
-    `the answer of ${instanceLabel(ctx)} is no receipt: it ${problem}`,
+    `the response of ${instanceLabel(ctx)} is not a receipt: it ${problem}`,
     {
       hint: 'check the address of the instance: consentctl config list',
     },
   )
 }
 
-function problemOf(text: string, id: string): string | null {
+function findProblem(text: string, id: string): string | null {
   try {
     const { type, record_id } = readSigned(Buffer.from(text)).document
     if (type !== 'consent_receipt') return 'is of another type'

@@ -26,7 +26,7 @@ import { requireBaseUrl } from '../../settings/settings.ts'
 import { checkView } from '../../views/program.ts'
 import { type Checked, fail, ok, skip, tried } from '../doctor/check.ts'
 import { toOutput } from '../doctor/doctor.ts'
-import { keysOfInstance } from '../verify/keys.ts'
+import { instanceKeys } from '../verify/keys.ts'
 import { Subject } from './subjects.ts'
 
 const Options = z.strictObject({
@@ -142,7 +142,7 @@ function requireSameInstance({ settings }: Context, { instance }: ErasureReceipt
 /** Checks what the service itself has signed against the keys that it publishes. */
 async function checkCertificates(ctx: Context, receipt: ErasureReceipt): Promise<Checked> {
   requireSameInstance(ctx, receipt)
-  const { byId } = await keysOfInstance(ctx)('service').catch((error: unknown) => {
+  const { byId } = await instanceKeys(ctx)('service').catch((error: unknown) => {
     const { message, exit: code } = explain(error)
     throw code === exit.usage ? dataError(message) : error // missing keys are not a mistake of the caller
   })

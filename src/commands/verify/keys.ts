@@ -11,18 +11,18 @@ import { dataError, usageError } from '../../errors/errors.ts'
 import { keyIdOf, publicKeyOf, publicPem, readPublicKey } from '../../evidence/keys.ts'
 import { readText } from '../../io/input.ts'
 
-/** Public keys by their ids. */
+/** Public keys by id. */
 export interface Keys {
   readonly byId: ReadonlyMap<string, KeyObject>
-  /** Where they are from, as it completes "the key is …". */
+  /** Completes "the key is …". */
   readonly source: string
 }
 
-/** The keys that a kind of document is verified with. */
+/** Returns the keys for documents of a signer. */
 export type FindKeys = (signer: DocumentKind['signer']) => Promise<Keys>
 
-/** The keys of these files: sets of keys, and single ones in PEM. Throws a CliError for a file that is neither. */
-export async function keysOfFiles(
+/** Reads keys from files: JWK sets, and single keys in PEM. @throws CliError for a file that is neither */
+export async function readKeyFiles(
   { io }: Pick<Context, 'io'>,
   { sets, single }: { readonly sets: readonly string[]; readonly single: readonly string[] },
 ): Promise<FindKeys> {
@@ -33,8 +33,8 @@ export async function keysOfFiles(
   return async () => keys
 }
 
-/** The keys that the instance publishes, and for what a profile has signed those of the profile; asked for when needed. */
-export function keysOfInstance(ctx: Context): FindKeys {
+/** Returns the published keys of the instance, or the key of the profile, fetched when they are first needed. */
+export function instanceKeys(ctx: Context): FindKeys {
   const found = new Map<DocumentKind['signer'], Promise<Keys>>()
   return signer => {
     const keys = found.get(signer) ?? (signer === 'profile' ? profileKeys(ctx) : publishedKeys(ctx))
@@ -50,16 +50,16 @@ async function profileKeys(ctx: Context): Promise<Keys> {
 
 async function publishedKeys(ctx: Context): Promise<Keys> {
   const { baseUrl } = ctx.settings
-  const ways = '--keys or --public-key with a file of keys that you have kept'
-  if (!baseUrl) throw usageError('no instance is set whose keys could be asked for', ways)
-  const api = ctx.apiWith(null) // what anyone may see needs no key
+  const hint = 'name a file of keys that you have kept, with --keys or --public-key'
+  if (!baseUrl) throw usageError('no instance is configured to fetch the keys from', hint)
+  const api = ctx.apiWith(null) // public, so no API key is sent
   const text = await callOptional(api, signingKeys.list, () => api.text(signingKeys.list, {}), {
     message: `${baseUrl.value} publishes no keys`,
-    hint: ways,
+    hint,
   })
   return {
-    byId: byIds(readKeySet(text, `the answer of ${baseUrl.value}`)),
-    source: `asked of ${baseUrl.value}, just now`,
+    byId: byIds(readKeySet(text, `the response of ${baseUrl.value}`)),
+    source: `published by ${baseUrl.value}`,
   }
 }
 
@@ -69,19 +69,19 @@ function byIds(keys: readonly KeyObject[]): ReadonlyMap<string, KeyObject> {
 
 const KeySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) })
 
-/** The Ed25519 keys of a JWK Set (RFC 7517), which may have others too (section 5). */
+/** Reads the Ed25519 keys of a JWK set (RFC 7517), and ignores others (section 5). */
 function readKeySet(text: string, name: string): KeyObject[] {
   const parsed = KeySet.safeParse(parse(text, name))
-  if (!parsed.success) throw dataError(`${name} is no set of keys`, 'a file such as consent-keys.json is one')
+  if (!parsed.success) throw dataError(`${name} is not a JWK set`, 'use a file such as consent-keys.json')
   const keys = parsed.data.keys.filter(({ kty, crv }) => kty === 'OKP' && crv === 'Ed25519')
-  if (keys.length === 0) throw dataError(`${name} has no key of Ed25519`)
+  if (keys.length === 0) throw dataError(`${name} has no Ed25519 key`)
   return keys.map(({ x, kid, pem }) => {
     const bytes = Buffer.from(String(x), 'base64url')
-    const isWritten = bytes.length === 32 && bytes.toString('base64url') === x
-    const key = isWritten ? publicKeyOf(bytes) : null
-    // Whoever reads the id or the PEM of a key must come upon the same key as whoever reads its bytes.
-    const isOne = key && [undefined, keyIdOf(key)].includes(kid as string)
-    if (!isOne || ![undefined, publicPem(key)].includes(pem as string))
+    const isCanonical = bytes.length === 32 && bytes.toString('base64url') === x
+    const key = isCanonical ? publicKeyOf(bytes) : null
+    // The id, the PEM and the bytes of a key must all be of the same key.
+    const isSame = key && [undefined, keyIdOf(key)].includes(kid as string)
+    if (!isSame || ![undefined, publicPem(key)].includes(pem as string))
       throw dataError(`${name} has a key that contradicts itself`)
     return key
   })
@@ -99,6 +99,6 @@ function readPem(text: string, name: string): KeyObject {
   try {
     return readPublicKey(text)
   } catch {
-    throw dataError(`${name} is no public key of Ed25519 in PEM`)
+    throw dataError(`${name} is not an Ed25519 public key in PEM`)
   }
 }

@@ -11,45 +11,62 @@ import { exit } from '../../errors/errors.ts'
 import { type Claimed, readSigned } from '../../evidence/signed.ts'
 import { readBytes } from '../../io/input.ts'
 import { type VerdictRow, verdictView } from '../../views/verification.ts'
-import { type FindKeys, keysOfFiles, keysOfInstance } from './keys.ts'
+import { type FindKeys, instanceKeys, readKeyFiles } from './keys.ts'
 
-const ending = '.manifest.json'
+const Options = z.strictObject({
+  operands: z.array(nonEmpty),
+  keys: z.array(nonEmpty).default([]),
+  publicKey: z.array(nonEmpty).default([]),
+})
 
-/**
- * Whether the export that lies beside a manifest is the one that the manifest was signed for, and what is to be said of it;
- * a manifest is named after its export. Throws the system's error for one that cannot be read.
- */
-async function compareExport(manifest: string, sha256: string): Promise<Comparison> {
-  const file = manifest.endsWith(ending) ? manifest.slice(0, -ending.length) : null
-  const found = file && (await digestOf(file))
-  if (!found) return { isOther: false, detail: `its export is not beside it: its SHA-256 must be ${sha256}` }
-  return found === sha256
-    ? { isOther: false, detail: `${file} is the export that it is for` }
-    : { isOther: true, detail: `is valid, but ${file} is not the export that it is for: that was changed` }
+/** Larger than any signed document. */
+const maxMiB = 64
+
+/** `verify`: verifies signed documents of any kind. */
+export function verify(command: Command, ctx: Context): void {
+  command
+    .argument('<file...>', 'signed documents; - is standard input')
+    .option('--keys <file>', 'verify with the keys of this JWK set, as a service publishes it', collect)
+    .option('--public-key <file>', 'verify with this public key in PEM', collect)
+    .addHelpText(
+      'after',
+      `
+Recognizes every kind of signed document. Without these options, documents of a service are verified with the keys
+that the configured instance publishes at /.well-known/consent-keys.json, and documents of a profile with the key
+of that profile. The exit code is 0 if all are valid, else 5. For the manifest of an export, the export beside it
+is verified too.
+
+A valid signature proves that the holder of the key signed exactly these bytes. Keys from the same place as the
+document prove little, because whoever can forge one can forge the other: fetch keys early, keep them apart, and
+compare key ids with the operator of the service.
+
+Examples:
+  $ consentctl verify receipt.json --keys consent-keys.json
+  $ consentctl receipt 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 | consentctl verify - -o json`,
+    )
+    .action(
+      action(ctx, Options, verdictView, async (_, { operands, keys, publicKey }) => {
+        const isOffline = keys.length + publicKey.length > 0
+        const findKeys = isOffline
+          ? await readKeyFiles(ctx, { sets: keys, single: publicKey })
+          : instanceKeys(ctx)
+        let areValid = true
+        async function* pages(): AsyncGenerator<readonly VerdictRow[]> {
+          for (const file of operands) {
+            const row = await judge(file, await readBytes(ctx.io, file, maxMiB), findKeys)
+            areValid &&= row.result === 'valid'
+            yield [row]
+          }
+        }
+        return many(verdictView, pages(), {
+          single: operands.length === 1,
+          exit: () => (areValid ? exit.done : exit.rejected),
+        })
+      }),
+    )
 }
 
-interface Comparison {
-  /** Whether there is an export, which is not the one. */
-  readonly isOther: boolean
-  readonly detail: string
-}
-
-/** The SHA-256 of a file in hexadecimal; null where there is none. */
-async function digestOf(file: string): Promise<string | null> {
-  const hash = createHash('sha256')
-  try {
-    await pipeline(createReadStream(file), hash)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw error
-  }
-  return hash.digest('hex')
-}
-
-/** Says of a document why it is not valid. */
-class NotValid extends Error {}
-
-/** Whether the bytes of a file are a signed document: its form, its type and version, its key, its signature, its fields. */
+/** Verifies the form, the signature, the type, the version and the fields of a document. */
 export async function judge(file: string, bytes: Buffer, findKeys: FindKeys): Promise<VerdictRow> {
   const unknown = { file, type: null, signed_by: null, issued_at: null }
   let claimed: Claimed
@@ -57,22 +74,22 @@ export async function judge(file: string, bytes: Buffer, findKeys: FindKeys): Pr
     claimed = readSigned(bytes)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    return { ...unknown, result: 'not_valid', detail: damageOf(bytes) ?? `it ${error.message}` }
+    return { ...unknown, result: 'not_valid', detail: describeDamage(bytes) ?? `it ${error.message}` }
   }
   const { document } = claimed
   try {
-    const kind = kindOf(document)
+    const kind = requireKind(document)
     const source = await requireSignature(claimed, kind, findKeys)
     requireFields(document, kind)
-    const compared =
-      document.type === 'export_manifest' ? await requireExport(file, document['sha256'] as string) : ''
+    const about =
+      document.type === 'export_manifest' ? await requireExport(file, String(document['sha256'])) : ''
     return {
       file,
       type: document.type,
       result: 'valid',
       signed_by: document.key_id,
       issued_at: String(document[kind.issuedAt]),
-      detail: `the key is ${source}${compared}`,
+      detail: `the key is ${source}${about}`,
     }
   } catch (error) {
     if (!(error instanceof NotValid)) throw error
@@ -80,18 +97,21 @@ export async function judge(file: string, bytes: Buffer, findKeys: FindKeys): Pr
   }
 }
 
-function kindOf({ type, version }: Claimed['document']): DocumentKind {
+/** The message completes "it …". */
+class NotValid extends Error {}
+
+function requireKind({ type, version }: Claimed['document']): DocumentKind {
   const kind = Object.hasOwn(documents, type) ? documents[type] : undefined
   if (!kind) throw new NotValid(`is of the type ${type}, which this program does not know`)
   if (version > kind.version)
     throw new NotValid(
       `is of version ${version}, and this program knows version ${kind.version}: a newer one can verify it`,
     )
-  if (version !== kind.version) throw new NotValid(`is of a version that there is not: ${version}`)
+  if (version !== kind.version) throw new NotValid(`is of version ${version}, which does not exist`)
   return kind
 }
 
-/** Where the key is from that has signed it. */
+/** Returns the source of the key, which completes "the key is …". */
 async function requireSignature(
   { document, isSignedBy }: Claimed,
   { signer }: DocumentKind,
@@ -113,15 +133,31 @@ function requireFields(document: Claimed['document'], { schema }: DocumentKind):
   throw new NotValid(`is signed, but not as its type says (${issue?.path.join('.')}: ${issue?.message})`)
 }
 
-/** A manifest proves its export, and nothing where that is another one. */
+const manifestSuffix = '.manifest.json'
+
+/** Compares the export beside a manifest, which is named after it. Returns the result for the detail. */
 async function requireExport(manifest: string, sha256: string): Promise<string> {
-  const { isOther, detail } = await compareExport(manifest, sha256)
-  if (isOther) throw new NotValid(detail)
-  return `; ${detail}`
+  const file = manifest.endsWith(manifestSuffix) ? manifest.slice(0, -manifestSuffix.length) : null
+  const actual = file && (await hashFile(file))
+  if (!actual) return `; its export is not beside it: its SHA-256 must be ${sha256}`
+  if (actual === sha256) return `; ${file} is the export that it is for`
+  throw new NotValid(`is valid, but ${file} is not the export that it is for: that was changed`)
 }
 
-/** What editors, shells and mail do to files, by what is seen of it; null where it is none of that. */
-function damageOf(bytes: Buffer): string | null {
+/** Returns the SHA-256 of a file in hexadecimal, null if there is none. */
+async function hashFile(file: string): Promise<string | null> {
+  const hash = createHash('sha256')
+  try {
+    await pipeline(createReadStream(file), hash)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+  return hash.digest('hex')
+}
+
+/** Recognizes the damage that editors, shells and mail do to files. */
+function describeDamage(bytes: Buffer): string | null {
   const start = bytes.subarray(0, 3).toString('hex')
   if (/^(fffe|feff)/.test(start)) return 'it was turned into UTF-16; the bytes must stay as they were signed'
   if (start === 'efbbbf') return 'it begins with a byte order mark, which was not signed'
@@ -130,57 +166,4 @@ function damageOf(bytes: Buffer): string | null {
   if (bytes.length > 0 && bytes.at(-1) !== 10)
     return 'its end is missing: the last line must end with a line feed'
   return null
-}
-
-const Options = z.strictObject({
-  operands: z.array(nonEmpty),
-  keys: z.array(nonEmpty).default([]),
-  publicKey: z.array(nonEmpty).default([]),
-})
-
-/** Far over any signed document, in MiB. */
-const largest = 64
-
-/** `verify`: whether signed documents are as they were signed, and by whom. */
-export function verify(command: Command, ctx: Context): void {
-  command
-    .argument('<file...>', 'signed documents; - is standard input')
-    .option('--keys <file>', 'verify with the keys of this set, as a service publishes them', collect)
-    .option('--public-key <file>', 'verify with this public key, in PEM', collect)
-    .addHelpText(
-      'after',
-      `
-Takes every kind of signed document that there is, and tells them apart. Without these flags a service's
-documents are verified with the keys that the instance of the settings publishes, at
-/.well-known/consent-keys.json; what a profile has signed, with the key of the profile. It ends with 0 if all
-of them are valid, else with 5. With the manifest of an export it also compares the export beside it.
-
-A valid signature proves that the holder of the key has signed exactly these bytes, and no more than you know
-of the key. Keys that come from the same place as the document prove little: whoever can forge the one can
-forge the other. Fetch them early, keep them apart, and compare key ids with whoever runs the service.
-
-Examples:
-  $ consentctl verify receipt.json --keys consent-keys.json
-  $ consentctl receipt 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 | consentctl verify - -o json`,
-    )
-    .action(
-      action(ctx, Options, verdictView, async (_, { operands, keys, publicKey }) => {
-        const isOffline = keys.length + publicKey.length > 0
-        const findKeys = isOffline
-          ? await keysOfFiles(ctx, { sets: keys, single: publicKey })
-          : keysOfInstance(ctx)
-        let areValid = true
-        async function* pages(): AsyncGenerator<readonly VerdictRow[]> {
-          for (const file of operands) {
-            const row = await judge(file, await readBytes(ctx.io, file, largest), findKeys)
-            areValid &&= row.result === 'valid'
-            yield [row]
-          }
-        }
-        return many(verdictView, pages(), {
-          single: operands.length === 1,
-          exit: () => (areValid ? exit.done : exit.rejected),
-        })
-      }),
-    )
 }

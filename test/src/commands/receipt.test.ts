@@ -60,7 +60,7 @@ describe('receipt', () => {
     answering(body)
     const { code, stdout, stderr } = await cli.run(['receipt', id])
     expect([code, stdout]).toEqual([2, ''])
-    expect(stderr).toMatch(/is no receipt|is not JSON/)
+    expect(stderr).toMatch(/is not a receipt|is not JSON/)
     expect(stderr).not.toMatch(acting)
   })
 

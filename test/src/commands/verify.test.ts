@@ -138,7 +138,7 @@ describe('what is not valid', () => {
       () => signedReceipt({ version: 2 }),
       /version 2, and .* version 1: a newer one/,
     ],
-    ['no version that there is', () => signedReceipt({ version: 0.5 }), /a version that there is not: 0\.5/],
+    ['no version that there is', () => signedReceipt({ version: 0.5 }), /version 0\.5, which does not exist/],
     [
       'an unknown type',
       () => signedReceipt({ type: 'gift\u202ecard' }),
