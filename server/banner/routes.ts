@@ -2,11 +2,18 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { banner } from '../../src/contract/index.ts'
 import type { Config } from '../config.ts'
 import type { Deps } from '../consents/deps.ts'
-import { type Limit, limiter, networkKey } from '../http/limits.ts'
+import { type Limit, limiter, networkKey } from '../http/rate-limits.ts'
 import { inTime, route } from '../http/route.ts'
-import { type Connection, type ConnectionConfig, readConnection } from './connection.ts'
 import { recordVisit } from './service.ts'
-import { findVisitor, preflightHeaders, type Visitor, type VisitorDeps } from './visitor.ts'
+import {
+  type Connection,
+  type ConnectionConfig,
+  findVisitor,
+  preflightHeaders,
+  readConnection,
+  type Visitor,
+  type VisitorDeps,
+} from './visitor.ts'
 
 /** Bytes of a body at most. */
 const bodyLimit = 16 * 1024

@@ -1,8 +1,7 @@
 import type { BannerConsent, BannerDraft, Consent } from '../../src/contract/index.ts'
 import { createConsent } from '../consents/create.ts'
 import type { Deps } from '../consents/deps.ts'
-import type { Connection } from './connection.ts'
-import type { Visitor } from './visitor.ts'
+import type { Connection, Visitor } from './visitor.ts'
 
 /** Records what a visitor chose; where from and with what comes from the connection, never from the page. */
 export async function recordVisit(

@@ -1,10 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Sql } from 'postgres'
+import { storable } from '../../src/contract/index.ts'
+import type { Admission } from '../admission.ts'
 import { type Caller, unauthorized } from '../auth/caller.ts'
 import { hashOf, siteOfToken } from '../auth/credential.ts'
 import type { TtlCache } from '../auth/ttl-cache.ts'
+import type { Config } from '../config.ts'
 import { Failure } from '../failure.ts'
-import type { Admission } from '../http/admission.ts'
+import { clientAddress } from '../http/rate-limits.ts'
+import type { Place } from '../net/geo.ts'
 import { findTokenSite, type TokenSite } from './queries.ts'
 
 export interface VisitorDeps {
@@ -63,4 +67,39 @@ export const preflightHeaders = {
 
 function noToken(): Failure {
   return unauthorized('A valid site token is required.')
+}
+
+/** Characters of a user agent that are kept. */
+const longestUserAgent = 1024
+
+/** What a connection says of a visitor, which no page may say; null for what it does not say. */
+export interface Connection {
+  readonly address: string | null
+  readonly userAgent: string | null
+  /** The place that a trusted proxy names. */
+  readonly place: Place | null
+}
+
+export type ConnectionConfig = Pick<Config, 'edgeCountryHeader' | 'edgeRegionHeader'>
+
+/** Reads it while the client is there: a socket that is closed has no address any more. */
+export function readConnection(config: ConnectionConfig, request: FastifyRequest): Connection {
+  const userAgent = request.headers['user-agent']?.slice(0, longestUserAgent)
+  return {
+    address: clientAddress(request),
+    userAgent: userAgent !== undefined && storable(userAgent) ? userAgent : null,
+    place: edgePlace(config, request),
+  }
+}
+
+/** Null where the request came from no trusted proxy, or that names no country: `XX` is Cloudflare's word for none. */
+function edgePlace(config: ConnectionConfig, { headers, ips }: FastifyRequest): Place | null {
+  const isProxied = ips !== undefined && ips.length > 1
+  const read = (name: string | null, format: RegExp) => {
+    const value = name === null ? undefined : headers[name]
+    return typeof value === 'string' && format.test(value) ? value : null
+  }
+  const country = isProxied ? read(config.edgeCountryHeader, /^[A-Z]{2}$/) : null
+  if (country === null || country === 'XX') return null
+  return { country, region: read(config.edgeRegionHeader, /^[A-Z\d]{1,3}$/) }
 }

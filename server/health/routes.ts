@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import { health } from '../../src/contract/index.ts'
 import { unavailable } from '../failure.ts'
 import { withinDeadline } from '../http/route.ts'
-import { isDraining, noteLook } from '../http/wire.ts'
+import { isDraining, noteLook } from '../http/server.ts'
 
 /** How long the database has to prove that it is there, in milliseconds. */
 const patience = 1000

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Access, Scope } from '../../src/contract/index.ts'
+import type { Admission } from '../admission.ts'
 import {
   type AuthDeps,
   type Caller,
@@ -12,8 +13,7 @@ import { requireOwnOrigin } from '../auth/session.ts'
 import { withRetry } from '../db/errors.ts'
 import { Failure, unavailable } from '../failure.ts'
 import { type Quota, quotaHeaders, resetOf, type Units } from '../quota/quota.ts'
-import type { Admission } from './admission.ts'
-import { noRoute, wrongMethod } from './failures.ts'
+import { noRoute, wrongMethod } from './errors.ts'
 import { deadline, type Exchange, inTime, retriesOf } from './route.ts'
 
 /**

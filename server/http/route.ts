@@ -4,9 +4,8 @@ import { type Endpoint, Uuid } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import { type RetryOptions, withRetry } from '../db/errors.ts'
 import { Failure, unavailable } from '../failure.ts'
-import { notesOf } from './outcome.ts'
-import { parseQuery } from './parsers.ts'
-import { headerOf } from './plain.ts'
+import { notesOf } from './logging.ts'
+import { headerOf, parseQuery } from './parsing.ts'
 import { Lines, sendLines } from './stream.ts'
 
 /** How long a request may wait for the database, in milliseconds. */

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { unavailable } from '../failure.ts'
-import { toFailure } from './failures.ts'
-import { notesOf } from './outcome.ts'
-import { isDraining } from './wire.ts'
+import { toFailure } from './errors.ts'
+import { notesOf } from './logging.ts'
+import { isDraining } from './server.ts'
 
 /** Lines that are sent as one response, the first of which is there. They end early with a cut connection if `rest` fails. */
 export class Lines {

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Load } from '../admission.ts'
 import { dbErrorClass } from '../db/errors.ts'
-import type { Load } from '../http/admission.ts'
-import type { Observer, Outcome } from '../http/outcome.ts'
-import { explainListen } from '../http/wire.ts'
+import type { Observer, Outcome } from '../http/logging.ts'
+import { explainListen } from '../http/server.ts'
 
 interface Metrics {
   readonly registry: Registry

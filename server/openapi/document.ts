@@ -1,9 +1,18 @@
+import type { FastifyInstance } from 'fastify'
 import type * as z from 'zod'
 import packageJson from '../../package.json' with { type: 'json' }
 import { api, type Endpoint } from '../../src/contract/index.ts'
 import { exampleOf } from './examples.ts'
-import { describeHeaders, type HeaderName, headers, quotaHeaders } from './headers.ts'
-import { nameOf, type RefusalName, refusals, statusOf } from './refusals.ts'
+import {
+  describeHeaders,
+  type HeaderName,
+  headers,
+  nameOf,
+  quotaHeaders,
+  type RefusalName,
+  refusals,
+  statusOf,
+} from './responses.ts'
 import {
   describeInput,
   describeOutput,
@@ -242,4 +251,13 @@ function usedOf<T>(schemas: Record<string, T>, root: object): Record<string, T> 
   return Object.fromEntries(
     Object.entries(schemas).filter(([name]) => text.includes(`"#/components/schemas/${name}"`)),
   )
+}
+
+/** The description of the API, made when it is first asked for. */
+export function openapiRoutes(app: FastifyInstance): void {
+  let text: string | undefined
+  app.get(api.description.get.path, { config: { access: 'anyone' } }, async (_request, reply) => {
+    text ??= JSON.stringify(describeApi())
+    return reply.type('application/json; charset=utf-8').send(text)
+  })
 }

@@ -1,5 +1,5 @@
 import { api, type Endpoint } from '../../src/contract/index.ts'
-import type { HeaderName } from './headers.ts'
+import type { HeaderName } from './responses.ts'
 
 /** What HTTP carries of an operation beyond what the contract says. */
 interface Notes {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { session } from '../../src/contract/index.ts'
 import { refuseForeignOrigin, sessionCookie } from '../auth/session.ts'
-import { attemptLimiter, type Limit, networkKey } from '../http/limits.ts'
+import { attemptLimiter, type Limit, networkKey } from '../http/rate-limits.ts'
 import { route } from '../http/route.ts'
 import { getSession, signIn, signOut } from './service.ts'
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { subjects } from '../../src/contract/index.ts'
 import { dbErrorCode } from '../db/errors.ts'
-import { notesOf } from '../http/outcome.ts'
+import { notesOf } from '../http/logging.ts'
 import { route } from '../http/route.ts'
 import { type Deps, eraseSubject, newProgress, type Progress } from './service.ts'
 

@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { expect } from 'vitest'
 import { describeApi } from '../../server/openapi/document.ts'
-import { refusals, statusOf } from '../../server/openapi/refusals.ts'
+import { refusals, statusOf } from '../../server/openapi/responses.ts'
 import type { Answer } from './service.ts'
 
 /** A Response Object of OpenAPI, as far as it is checked. */

@@ -1,7 +1,7 @@
 import fc, { type JsonValue } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Failure } from '../../../server/failure.ts'
-import { parseJson } from '../../../server/http/parsers.ts'
+import { parseJson } from '../../../server/http/parsing.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 const nested = (depth: number, inner = '1') => '['.repeat(depth) + inner + ']'.repeat(depth)

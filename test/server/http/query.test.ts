@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseQuery } from '../../../server/http/parsers.ts'
+import { parseQuery } from '../../../server/http/parsing.ts'
 
 const wellFormed = fc.string({ unit: 'binary', maxLength: 20 }).filter(text => text.isWellFormed())
 

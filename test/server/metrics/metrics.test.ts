@@ -1,6 +1,6 @@
 import { request } from 'undici'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { Admission } from '../../../server/http/admission.ts'
+import { Admission } from '../../../server/admission.ts'
 import { createMetrics, startMetrics } from '../../../server/metrics/metrics.ts'
 import { OperatorError } from '../../../src/contract/index.ts'
 import { skippedOnCitus } from '../../support/database.ts'

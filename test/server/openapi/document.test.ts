@@ -2,7 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, it } from 'vitest'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { describeApi } from '../../../server/openapi/document.ts'
-import { refusals } from '../../../server/openapi/refusals.ts'
+import { refusals } from '../../../server/openapi/responses.ts'
 import { api, type Endpoint } from '../../../src/contract/index.ts'
 import { validateAt } from '../../support/openapi.ts'
 

@@ -1,4 +1,4 @@
-import type { Consent, ConsentPage } from './consents.ts'
+import type { Consent, ConsentPage } from '../contract/consents.ts'
 
 type Fields<T> = readonly (readonly [name: keyof T & string, isOwn: (value: unknown) => boolean])[]
 

@@ -1,7 +1,7 @@
 import rateLimit from '@fastify/rate-limit'
 import { fastify } from 'fastify'
 import { expect, it } from 'vitest'
-import { limiter, networkKey } from '../../../server/http/limits.ts'
+import { limiter, networkKey } from '../../../server/http/rate-limits.ts'
 
 it('a limit does not forget an address because six thousand others came since', async () => {
   const app = fastify()

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { type CursorScope, decodeCursor, encodeCursor } from '../../../server/consents/cursor.ts'
 import { Failure } from '../../../server/failure.ts'
-import { type CursorScope, decodeCursor, encodeCursor } from '../../../server/http/cursor.ts'
 import { newId } from '../../../server/ids.ts'
 import { idOf } from '../../../src/evidence/bytes.ts'
 

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { OperatorError } from '../../src/contract/index.ts'
 import { Failure } from '../failure.ts'
-import { bodyOf } from './failures.ts'
+import { bodyOf } from './errors.ts'
 
 /** The parser's errors that have a status of their own. */
 const refusals: Record<string, readonly [status: string, message: string]> = {

@@ -3,11 +3,11 @@ import { connect, type Socket } from 'node:net'
 import fc from 'fast-check'
 import type { Sql } from 'postgres'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { Failure } from '../../../server/failure.ts'
-import { Admission, type AdmissionLimits, type Load } from '../../../server/http/admission.ts'
-import type { Observer } from '../../../server/http/outcome.ts'
-import { Quota } from '../../../server/quota/quota.ts'
-import { type TestAccount, useService } from '../../support/service.ts'
+import { Admission, type AdmissionLimits, type Load } from '../../server/admission.ts'
+import { Failure } from '../../server/failure.ts'
+import type { Observer } from '../../server/http/logging.ts'
+import { Quota } from '../../server/quota/quota.ts'
+import { type TestAccount, useService } from '../support/service.ts'
 
 const usual: AdmissionLimits = { running: 4, perTenant: 3, waiting: 5 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { isOwnPage } from '../../../src/client/exact-page.ts'
 import { Consent, ConsentPage } from '../../../src/contract/consents.ts'
-import { isOwnPage } from '../../../src/contract/own-page.ts'
 import { consent } from '../support.ts'
 
 /** What stands in for a value: those of other types, and those that the schema makes something else of. */

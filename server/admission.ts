@@ -1,4 +1,4 @@
-import { type Failure, unavailable } from '../failure.ts'
+import { type Failure, unavailable } from './failure.ts'
 
 /** How long a request waits for its turn, in milliseconds. */
 const patience = 1000
