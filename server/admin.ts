@@ -17,11 +17,11 @@ import { filesName } from './db/connect.ts'
 import { openDatabase } from './db/open.ts'
 import * as purges from './purge/service.ts'
 
-/** The embedded database's thread, as the build lays it beside this file. */
+/** The script of the embedded database's thread. The build puts it beside this file. */
 export const workerFile = new URL('./db/embedded-worker.js', import.meta.url)
 
-/** Days from a deletion to its purge where only the operator purges, and does not say. */
-const usualPurgeAfterDays = 30
+/** Days from a deletion to its purge if the server does not purge by itself. */
+const defaultPurgeAfterDays = 30
 
 /** Creates an account in the database, beside a running server or without one. */
 export async function createAccount(
@@ -32,7 +32,7 @@ export async function createAccount(
   return await withDatabase(options, host, { mayBeNew: true }, sql => accounts.createAccount(sql, draft))
 }
 
-/** Gives a user a new password, and ends every session of that user. */
+/** Resets a user's password and ends every session of that user. */
 export async function resetPassword(
   options: DatabaseOptions,
   user: { readonly email: string; readonly password?: string | undefined },
@@ -41,7 +41,7 @@ export async function resetPassword(
   return await withDatabase(options, host, { mayBeNew: false }, sql => accounts.resetPassword(sql, user))
 }
 
-/** Purges every account, once what there is to purge is approved. */
+/** Purges every account after `approve` has agreed to the numbers. */
 export async function* purge(
   options: DatabaseOptions,
   { olderThan, approve, onUnverified, signal }: PurgeOrder,
@@ -49,7 +49,7 @@ export async function* purge(
 ): AsyncGenerator<AccountPurge> {
   const { sql, config, close } = await openShared(options, host, { mayBeNew: false })
   try {
-    const days = olderThan ?? config.purgeAfterDays ?? usualPurgeAfterDays
+    const days = olderThan ?? config.purgeAfterDays ?? defaultPurgeAfterDays
     const before = purges.purgeBefore(days)
     const found = await purges.countPurge(sql, before, signal)
     const records = found.reduce((sum, own) => sum + own.purged + (days === 0 ? 0 : own.expired), 0)
@@ -74,13 +74,13 @@ async function withDatabase<T>(
   }
 }
 
-/** Opens the database beside a running server, or without one. */
+/** Opens the database, whether a server is running or not. */
 export async function openShared(
   options: DatabaseOptions,
   { env, onWait, onDefault }: ServerHost,
   { mayBeNew }: { mayBeNew: boolean },
 ): Promise<{ sql: Sql; config: Config; close: () => Promise<void> }> {
-  keepToOneself()
+  restrictFileModes()
   const config = readConfig(options, env)
   if (!config.databaseUrl) {
     const isNew = !existsSync(join(config.dataDir, filesName))
@@ -93,27 +93,27 @@ export async function openShared(
 }
 
 function noDatabase({ dataDir }: Config): OperatorError {
-  return new OperatorError(`there is no database in ${dataDir}`, {
+  return new OperatorError(`no database in ${dataDir}`, {
     obstacle: 'not_found',
-    hint: 'name the one of your server with --data-dir or --database-url',
+    hint: 'name the database of your server with --data-dir or --database-url',
   })
 }
 
-/** Files of the embedded database are for this user alone; its file layer asks for 0666, and this takes the rest. */
-export function keepToOneself(): void {
+/** Makes new files readable by this user only. The embedded database creates its files with mode 0666 less the umask. */
+export function restrictFileModes(): void {
   process.umask(0o077)
 }
 
-/** Milliseconds until it is told how far the work is, for the first time and then again. */
-const [firstWord, nextWord] = [2000, 10_000]
+const firstProgressMs = 2000
+const progressIntervalMs = 10_000
 
-/** Tells how far work of an administrator is, where it takes long. Returns what ends that. */
-export function tellProgress({ onWait }: ServerHost, say: () => string): () => void {
-  const tell = () => {
-    onWait?.(say())
-    timer = setTimeout(tell, nextWord)
+/** Reports the progress of long work of an administrator. Returns the function that ends the reports. */
+export function reportProgress({ onWait }: ServerHost, describe: () => string): () => void {
+  const report = () => {
+    onWait?.(describe())
+    timer = setTimeout(report, progressIntervalMs)
   }
-  let timer = setTimeout(tell, firstWord)
+  let timer = setTimeout(report, firstProgressMs)
   return () => {
     clearTimeout(timer)
     onWait?.(null)

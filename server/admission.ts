@@ -1,23 +1,23 @@
 import { type Failure, unavailable } from './failure.ts'
 
-/** How long a request waits for its turn, in milliseconds. */
-const patience = 1000
+/** The longest that a request waits for a slot. */
+const maxWaitMs = 1000
 
 export interface AdmissionLimits {
   /** Requests in flight at most. */
   readonly running: number
-  /** Of those, for one tenant at most: the others must find room. */
+  /** Requests in flight of one tenant at most, so that room is left for others. */
   readonly perTenant: number
-  /** Requests of one tenant that wait at most. */
+  /** Queued requests of one tenant at most. */
   readonly waiting: number
 }
 
 export interface Load {
   /** Requests in flight. */
   readonly running: number
-  /** Requests that wait for their turn. */
+  /** Requests that wait for a slot. */
   readonly waiting: number
-  /** How many were refused for want of room, ever. */
+  /** Requests rejected since the start because there was no room. */
   readonly shed: number
 }
 
@@ -31,8 +31,8 @@ interface Tenant {
 }
 
 /**
- * Which requests may work at once. Those over the limit wait for a short while, tenant by tenant in turn, so that one
- * that sends much delays itself and not the others; what cannot wait is told so at once.
+ * Concurrency limit with a short queue per tenant, served round-robin: a tenant that sends much delays itself and not the
+ * others. A request that finds its queue full is rejected at once.
  */
 export class Admission {
   readonly #limits: AdmissionLimits
@@ -50,27 +50,31 @@ export class Admission {
     return { running: this.#running, waiting, shed: this.#shed }
   }
 
-  /** Resolves when the request may work, to what must be called once it is done. Throws `unavailable`. */
-  async enter(name: string, milliseconds = patience): Promise<() => void> {
+  /**
+   * Waits for a slot and returns the function that releases it.
+   *
+   * @throws Failure `unavailable` if the queue is full or no slot is free within `timeoutMs` (1 s at most).
+   */
+  async enter(name: string, timeoutMs = maxWaitMs): Promise<() => void> {
     const tenant = this.#tenants.get(name) ?? { running: 0, waiting: new Set() }
     this.#tenants.set(name, tenant)
     if (this.#mayStart(tenant)) this.#start(tenant)
-    else await this.#wait(name, tenant, Math.min(milliseconds, patience))
-    let isDone = false
+    else await this.#wait(name, tenant, Math.min(timeoutMs, maxWaitMs))
+    let isReleased = false
     return () => {
-      if (isDone) return
-      isDone = true
+      if (isReleased) return
+      isReleased = true
       this.#leave(name, tenant)
     }
   }
 
-  /** Does work in its turn, and leaves when it is done. */
+  /** Runs work in a slot. */
   async run<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const leave = await this.enter(name)
+    const release = await this.enter(name)
     try {
       return await work()
     } finally {
-      leave()
+      release()
     }
   }
 
@@ -83,8 +87,8 @@ export class Admission {
     tenant.running += 1
   }
 
-  #wait(name: string, tenant: Tenant, milliseconds: number): Promise<void> {
-    if (tenant.waiting.size >= this.#limits.waiting) throw this.#busy()
+  #wait(name: string, tenant: Tenant, timeoutMs: number): Promise<void> {
+    if (tenant.waiting.size >= this.#limits.waiting) throw this.#shedRequest()
     return new Promise((resolve, reject) => {
       const waiter = {
         start: () => {
@@ -96,8 +100,8 @@ export class Admission {
       const timer = setTimeout(() => {
         tenant.waiting.delete(waiter)
         this.#dropIdle(name, tenant)
-        reject(this.#busy())
-      }, milliseconds)
+        reject(this.#shedRequest())
+      }, timeoutMs)
       tenant.waiting.add(waiter)
     })
   }
@@ -113,7 +117,7 @@ export class Admission {
     if (running === 0 && waiting.size === 0) this.#tenants.delete(name)
   }
 
-  /** The tenant that had its turn goes to the end of the line. */
+  /** Starts one queued request, and moves its tenant to the end of the line. */
   #startNext(): void {
     for (const [name, tenant] of this.#tenants) {
       const [waiter] = tenant.waiting
@@ -126,7 +130,7 @@ export class Admission {
     }
   }
 
-  #busy(): Failure {
+  #shedRequest(): Failure {
     this.#shed += 1
     return unavailable('The service has more to do than it can at the moment.')
   }

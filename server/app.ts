@@ -6,27 +6,28 @@ import { Admission } from './admission.ts'
 import type { KeyRow } from './auth/queries.ts'
 import { TtlCache } from './auth/ttl-cache.ts'
 import type { TokenSite } from './banner/queries.ts'
-import { type BannerLimits, usualLimits } from './banner/routes.ts'
+import { type BannerLimits, defaultBannerLimits } from './banner/routes.ts'
 import type { Config } from './config.ts'
 import { Policies } from './consents/policies.ts'
 import type { ConsentJson, Created, Draft } from './consents/rows.ts'
 import { Batcher } from './db/batching.ts'
 import type { Replicas } from './db/replicas.ts'
 import type { Signer } from './evidence/signer.ts'
-import { bodyOf, installMethodRefusals, noRoute, statusOf, toFailure } from './http/errors.ts'
-import { installGate, refuseUrl } from './http/gate.ts'
-import { type Log, logOutcome, notesOf, type Observer, onOutcome } from './http/logging.ts'
-import { installParsers, requirePlainRequest } from './http/parsing.ts'
-import { installWire, isDraining, refuseSocket } from './http/server.ts'
+import { installWithMethodErrors, noRoute, toErrorBody, toFailure, toStatus } from './http/errors.ts'
+import { installGate, rejectUrl } from './http/gate.ts'
+import { getDiagnostics, type Log, logRequest, type Observer, onRequestEnd } from './http/logging.ts'
+import { installParsers, rejectAmbiguousRequest } from './http/parsing.ts'
+import { isDraining, trackInFlight } from './http/server.ts'
+import { installSocketHandling, rejectSocket } from './http/sockets.ts'
 import type { Geo } from './net/geo.ts'
 import type { Quota } from './quota/quota.ts'
 import { installRoutes } from './routes.ts'
 
 export interface AppOptions {
   readonly sql: Sql
-  /** For the public flow, if not the same. */
+  /** Database connections of the public flow, if separate. */
   readonly publicSql?: Sql
-  /** For lists, where there are any. */
+  /** Used for lists. */
   readonly replicas?: Replicas | undefined
   readonly config: Pick<
     Config,
@@ -34,11 +35,10 @@ export interface AppOptions {
   >
   readonly geo: Geo
   readonly logger: Log
-  /** Counts what happens, where anybody wants to know. */
   readonly observer?: Observer | undefined
-  /** What this node spends of quotas; settled by whoever made it, once the application is closed. */
+  /** Settled by its creator once the application is closed. */
   readonly quota: Quota
-  /** What documents, cursors and sessions are signed with, and subjects in documents hidden; the same on every node. */
+  /** The secrets are the same on every node. */
   readonly signer: Signer
   readonly cursorSecret: Buffer
   readonly sessionSecret: Uint8Array
@@ -46,24 +46,24 @@ export interface AppOptions {
   readonly bannerLimits?: BannerLimits
 }
 
-/** Milliseconds until a whole request must have arrived. */
-const requestTimeout = 30_000
+/** How long a whole request may take to arrive. */
+const requestTimeoutMs = 30_000
 
-/** Bytes of a body at most: every field at its longest, with each character as an escape, and room to spare. */
-const bodyLimit = 128 * 1024
+/** Enough for every field at its longest, with each character escaped. */
+const bodyLimitBytes = 128 * 1024
 
-/** Requests at once: of the private API four for each connection of the pool, and fewer of the public flow. */
-const inFlight = {
+/** Requests in flight: of the private API four for each connection of the pool, fewer of the public flow. */
+const admissionLimits = {
   private: { running: 40, perTenant: 30, waiting: 100 },
   public: { running: 10, perTenant: 10, waiting: 50 },
-  lookUps: { running: 5, perTenant: 5, waiting: 200 },
+  lookups: { running: 5, perTenant: 5, waiting: 200 },
 } as const
 
-/** The service as a Fastify application that listens nowhere yet. */
+/** Creates the service as a Fastify application that does not listen yet. */
 export function createApp(options: AppOptions): FastifyInstance {
   const { sql, config } = options
   const deps = {
-    bannerLimits: usualLimits,
+    bannerLimits: defaultBannerLimits,
     publicSql: sql,
     ...options,
     keys: new TtlCache<KeyRow>(),
@@ -71,69 +71,70 @@ export function createApp(options: AppOptions): FastifyInstance {
     policies: new Policies(),
     reads: new Batcher<string, ConsentJson | undefined>(),
     creates: new Batcher<Draft, Created>(),
-    admission: new Admission(inFlight.private),
-    publicAdmission: new Admission(inFlight.public),
-    lookUps: new Admission(inFlight.lookUps),
+    admission: new Admission(admissionLimits.private),
+    publicAdmission: new Admission(admissionLimits.public),
+    lookups: new Admission(admissionLimits.lookups),
   }
-  options.observer?.watch('private', () => deps.admission.load)
-  options.observer?.watch('public', () => deps.publicAdmission.load)
+  options.observer?.watchLoad('private', () => deps.admission.load)
+  options.observer?.watchLoad('public', () => deps.publicAdmission.load)
   const app = fastify({
-    logger: false, // its own lines name URLs and quote errors; http/logging.ts says what is logged
+    logger: false, // its lines contain URLs and error messages; http/logging.ts decides what is logged
     trustProxy: config.trustProxy.length > 0 && [...config.trustProxy],
     exposeHeadRoutes: false,
     requestIdHeader: false,
     genReqId: () => randomUUID(),
-    bodyLimit,
-    requestTimeout,
+    bodyLimit: bodyLimitBytes,
+    requestTimeout: requestTimeoutMs,
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: {
-      maxParamLength: 16_384, // as long as a URL can be: every id that is no record's is answered alike
-      querystringParser: () => ({}), // the contract's schemas read the query, strictly (http/query.ts)
+      maxParamLength: 16_384, // as long as a URL can be, so that every unknown id gets the same response
+      querystringParser: () => ({}), // route() parses the query strictly
     },
     frameworkErrors: (_error, request, reply) => {
       begin(options, request, reply)
-      refuseUrl(deps, request).catch(error => answerFailure(error, request, reply))
+      rejectUrl(deps, request).catch(error => sendError(error, request, reply))
     },
-    http: { requireHostHeader: false }, // Node would answer without a body; requirePlainRequest does it instead
-    clientErrorHandler: refuseSocket,
+    http: { requireHostHeader: false }, // Node's own 400 has no body; rejectAmbiguousRequest checks it instead
+    clientErrorHandler: rejectSocket,
   })
-  app.decorateRequest('notes', null)
+  app.decorateRequest('diagnostics', null)
   app.addHook('onRequest', async (request, reply) => {
     begin(options, request, reply)
     if (isDraining(app.server)) reply.header('connection', 'close')
-    requirePlainRequest(request.raw)
+    rejectAmbiguousRequest(request.raw)
   })
-  installWire(app.server)
+  installSocketHandling(app.server)
+  trackInFlight(app.server)
   installGate(app, deps)
   installParsers(app)
-  app.setErrorHandler(answerFailure)
+  app.setErrorHandler(sendError)
   app.setNotFoundHandler(() => {
     throw noRoute()
   })
   app.register(async scope => {
     await scope.register(rateLimit, { global: false })
-    installMethodRefusals(scope, routes => installRoutes(routes, deps))
+    installWithMethodErrors(scope, routes => installRoutes(routes, deps))
   })
   return app
 }
 
-/** Headers of every answer: none is for a cache to keep, or for a browser to take for something else. */
-function usualHeaders({ id }: FastifyRequest): Record<string, string> {
+/** Headers of every response: caches must not store it, and browsers must not guess its type. */
+function commonHeaders({ id }: FastifyRequest): Record<string, string> {
   return { 'x-request-id': id, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
 }
 
-/** What is done for every request, whatever becomes of it. */
+/** Runs first for every request, including those that Fastify rejects by itself. */
 function begin({ logger, observer }: AppOptions, request: FastifyRequest, reply: FastifyReply): void {
-  reply.headers(usualHeaders(request))
-  onOutcome(request, reply, outcome => {
-    logOutcome(logger, outcome)
-    observer?.answered(outcome)
+  reply.headers(commonHeaders(request))
+  onRequestEnd(request, reply, summary => {
+    logRequest(logger, summary)
+    observer?.onRequestEnd(summary)
   })
 }
 
-function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const failure = toFailure(error)
-  notesOf(request).failure = failure
-  return reply.code(statusOf(failure)).headers(failure.headers).send(bodyOf(failure))
+  getDiagnostics(request).failure = failure
+  return reply.code(toStatus(failure)).headers(failure.headers).send(toErrorBody(failure))
 }

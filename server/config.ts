@@ -10,10 +10,9 @@ import { readSigningKey } from '../src/evidence/keys.ts'
 
 const portRange = 'must be a number from 0 to 65535'
 
-/** Up to a week. */
 const minutesRange = 'must be a whole number of minutes from 1 to 10080'
 
-/** 0 lets the system choose a free one. */
+/** 0 picks a free one. */
 const Port = z.coerce
   .string()
   .regex(/^\d{1,5}$/, portRange)
@@ -51,7 +50,7 @@ function oneOf<const Names extends readonly [string, ...string[]]>(names: Names)
   return z.enum(names, `must be one of ${names.join(', ')}`)
 }
 
-/** The variables that the server reads, as they are written. */
+/** The environment variables that the server reads. */
 const Environment = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: Port.default(8787),
@@ -86,19 +85,19 @@ const Environment = z.object({
   PUBLIC_RATE_PER_SITE: Rate.default(6000),
 })
 
-/** Whether a text is an address in full, or a network; one of every address there is would trust anybody. */
+/** Returns true for an address and for a network with a prefix of at least 1: /0 would trust anyone. */
 function isNetwork(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/')
   if (isIP(address) === 0 || rest.length > 0) return false
   return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && ipaddr.isValidCIDR(text))
 }
 
-/** The key in a file; what is wrong with it never repeats what is in it. */
+/** Reads the key in a file. The error never quotes the file. */
 function readKeyFile(path: string, { issues, value }: z.RefinementCtx<string>): KeyObject {
   try {
     return readSigningKey(readFileSync(path, 'utf8'))
   } catch {
-    issues.push({ code: 'custom', input: value, message: `${path} is no Ed25519 private key in PEM` })
+    issues.push({ code: 'custom', input: value, message: `${path} is not an Ed25519 private key in PEM` })
     return z.NEVER
   }
 }
@@ -107,37 +106,37 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly databaseUrl: string | null
-  /** Standbys of that database, for lists; null for none. */
+  /** Standbys of that database, which serve lists. */
   readonly readDatabaseUrl: string | null
   readonly dataDir: string
   readonly logLevel: string
-  /** How much of a data subject's address is kept: its network (/24, /48), all of it, or nothing. */
+  /** What is stored of a data subject's address: its network (/24, /48), all of it, or nothing. */
   readonly ipStorage: 'truncated' | 'raw' | 'drop'
-  /** The absolute path of the operator's own database of countries (MMDB), else null for the one that is included. */
+  /** The absolute path of the operator's database of countries (MMDB); null for the included one. */
   readonly geoipDb: string | null
-  /** The addresses and networks (CIDR) whose word on a client's address and place is believed. */
+  /** Addresses and networks (CIDR) of proxies that are trusted to name a client's address and place. */
   readonly trustProxy: readonly string[]
-  /** The headers, in lower case, in which a trusted proxy names a client's country and region. */
+  /** Lower-case names of the headers in which a trusted proxy names a client's country and region. */
   readonly edgeCountryHeader: string | null
   readonly edgeRegionHeader: string | null
-  /** What sessions are signed with, of at least 32 bytes; null where the operator gives none. */
+  /** Signs sessions, at least 32 bytes; null if the database keeps the secret. */
   readonly sessionSecret: string | null
-  /** What documents are signed with (Ed25519); null where the database keeps the key. */
+  /** Signs documents (Ed25519); null if the database keeps the key. */
   readonly signingKey: KeyObject | null
-  /** Days from a deletion until its personal data goes; null for never. */
+  /** Days from a deletion until its personal data is purged; null for never. */
   readonly purgeAfterDays: number | null
-  /** How often what is new in the histories is covered by a signed checkpoint. */
+  /** Interval of the signed checkpoints over new entries. */
   readonly checkpointMinutes: number
-  /** Where metrics are served; null for nowhere. */
+  /** Port of the metrics; null to serve none. */
   readonly metricsPort: number | null
-  /** Requests of the public flow that are answered in a minute at most: from one address, and for one site. */
+  /** Requests a minute of the public flow: from one address, and for one site. */
   readonly publicRatePerAddress: number
   readonly publicRatePerSite: number
 }
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** The server's settings: flags before the environment before defaults. An empty variable counts as unset. */
+/** Reads the settings: flags, then the environment, then defaults. An empty variable counts as unset. */
 export function readConfig(options: ServeOptions, env: Env): Config {
   const given = {
     ...env,
@@ -176,7 +175,7 @@ function describe(issue: z.core.$ZodIssue): string {
   return `${String(issue.path[0])}: ${issue.message}`
 }
 
-/** The user's folder for data by the platform's custom (XDG Base Directory Specification). */
+/** Returns the platform's folder for user data (XDG Base Directory Specification). */
 function defaultDataDir(env: Env): string {
   if (process.platform === 'win32') return join(env['LOCALAPPDATA'] ?? homedir(), 'consentctl')
   return join(env['XDG_DATA_HOME'] || join(env['HOME'] || homedir(), '.local', 'share'), 'consentctl')

@@ -1,10 +1,10 @@
 import type { ErrorCode } from '../src/contract/index.ts'
 
-/** An answer that is not a success: thrown where it is known, turned into HTTP in one place (http/failures.ts). */
+/** An error response. Thrown anywhere in the server; http/errors.ts turns it into HTTP. */
 export class Failure extends Error {
   override readonly name = 'Failure'
   readonly code: ErrorCode
-  /** An HTTP status other than the code's own: 405, 414, 415 and 431 carry `invalid_request`. */
+  /** Overrides the code's HTTP status: 405, 414, 415 and 431 carry `invalid_request`. */
   readonly status: number | undefined
   readonly headers: Readonly<Record<string, string>>
 
@@ -20,7 +20,7 @@ export class Failure extends Error {
   }
 }
 
-/** The database is down, late or busy: worth another try in a second. */
+/** The database is down, late or busy. Clients retry after a second. */
 export function unavailable(message: string, cause?: unknown): Failure {
   return new Failure('unavailable', message, { headers: { 'retry-after': '1' }, cause })
 }

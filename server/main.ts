@@ -4,18 +4,18 @@ import type { Sql } from 'postgres'
 import type { RunningServer, ServeOptions, ServerHost } from '../src/contract/index.ts'
 import { hasAccounts } from './accounts/queries.ts'
 import { createAccount } from './accounts/service.ts'
-import { keepToOneself, workerFile } from './admin.ts'
+import { restrictFileModes, workerFile } from './admin.ts'
 import { createApp } from './app.ts'
-import { startJobs } from './background-jobs.ts'
-import { limitsOf } from './banner/routes.ts'
+import { type Job, startJobs } from './background-jobs.ts'
+import { toBannerLimits } from './banner/routes.ts'
 import { type Config, readConfig } from './config.ts'
 import { deleteExpiredKeys } from './consents/idempotency.ts'
 import { type Database, openDatabase } from './db/open.ts'
 import { sharedSecret } from './db/secrets.ts'
 import { coverAll } from './evidence/log.ts'
 import { openSigner } from './evidence/signer.ts'
+import { withTimeout } from './http/deadline.ts'
 import { createLogger } from './http/logging.ts'
-import { withinDeadline } from './http/route.ts'
 import { drain, listen } from './http/server.ts'
 import type { MetricsServer } from './metrics/metrics.ts'
 import { openGeo } from './net/geo.ts'
@@ -26,23 +26,20 @@ export { createAccount, purge, resetPassword } from './admin.ts'
 export { exportDatabase, importDatabase } from './transfer/admin.ts'
 export { takeCheckpoints, verifyDatabase } from './verify/admin.ts'
 
-const minute = 60 * 1000
+const minuteMs = 60 * 1000
 
-/**
- * Has V8 collect garbage when its heap has grown by so much of itself. A node has little that lives long; left to itself V8
- * takes half as much memory again for the same work in the same time.
- */
-const thrift = '--heap-growing-percent=60'
+/** Without it V8 takes half as much memory again for the same work in the same time: little in a node lives long. */
+const memoryFlags = '--heap-growing-percent=60'
 
-/** Opens and migrates the database, then listens. Throws an OperatorError where the operator can mend it. */
+/** Opens and migrates the database, then listens. @throws OperatorError if the operator can fix the problem. */
 export async function serve(options: ServeOptions, { env, onWait }: ServerHost): Promise<RunningServer> {
   const config = readConfig(options, env)
-  keepToOneself()
-  setFlagsFromString(thrift)
+  restrictFileModes()
+  setFlagsFromString(memoryFlags)
   const logger = createLogger(config.logLevel)
-  const tell = (what: string) => (error: Error) => logger.error({ cause: error.message }, what)
-  const geo = openGeo(config, tell('the database of countries cannot be read; new records have none'))
-  const onTrouble = tell('the embedded database ended; it is started again')
+  const logError = (message: string) => (error: Error) => logger.error({ cause: error.message }, message)
+  const geo = openGeo(config, logError('the database of countries cannot be read; new records have none'))
+  const onTrouble = logError('the embedded database ended; it is started again')
   const metrics = await openMetrics(config)
   let database: Database | undefined
   const close = async () => {
@@ -53,29 +50,38 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
     database = await openDatabase(config, { workerFile, onWait, onTrouble })
     const { sql, publicSql, replicas } = database
     const quota = new Quota(sql)
-    const [bannerLimits, observer] = [limitsOf(config), metrics?.observer]
-    const secrets = await findSecrets(sql, config)
-    const databases = { sql, publicSql, replicas }
-    const app = createApp({ ...databases, config, geo, logger, observer, quota, bannerLimits, ...secrets })
+    const secrets = await readSecrets(sql, config)
+    const app = createApp({
+      ...{ sql, publicSql, replicas, config, geo, logger, quota, ...secrets },
+      observer: metrics?.observer,
+      bannerLimits: toBannerLimits(config),
+    })
     const isEmpty = !(await hasAccounts(sql))
     const url = await listen(app, config)
     logger.info({ url, metrics: metrics?.url, key_id: secrets.signer.keyId }, 'listening')
-    const cover = (signal: AbortSignal) => coverAll({ sql, signer: secrets.signer, signal })
-    const sweeping = { name: 'sweeping keys', every: 60 * minute, run: () => deleteExpiredKeys(sql) }
-    const covering = { name: 'checkpoints', every: config.checkpointMinutes * minute, run: cover }
-    const jobs = startJobs([sweeping, covering, purgeJob(sql, config)], logger)
+    const checkpoints: Job = {
+      name: 'checkpoints',
+      intervalMs: config.checkpointMinutes * minuteMs,
+      run: signal => coverAll({ sql, signer: secrets.signer, signal }),
+    }
+    const sweep: Job = {
+      name: 'sweeping keys',
+      intervalMs: 60 * minuteMs,
+      run: () => deleteExpiredKeys(sql),
+    }
+    const jobs = startJobs([sweep, checkpoints, purgeJob(sql, config)], logger)
     return {
       url,
       isEmpty,
       createAccount: draft => createAccount(sql, draft),
-      hurry: () => app.server.closeAllConnections(),
+      abortRequests: () => app.server.closeAllConnections(),
       close: async () => {
         logger.info('stopping')
-        const idle = jobs.stop()
+        const stopped = jobs.stop()
         await drain(app)
-        await withinDeadline(idle, 1000).catch(() => {})
-        await coverLast(cover, logger)
-        await withinDeadline(quota.settle(), 1000).catch(() => {}) // a database that hangs keeps nobody here
+        await withTimeout(stopped, 1000).catch(() => {})
+        await takeLastCheckpoints(checkpoints, logger)
+        await withTimeout(quota.settle(), 1000).catch(() => {}) // a database that hangs must not delay the stop
         await close()
         logger.info('stopped')
       },
@@ -86,14 +92,14 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
   }
 }
 
-/** At a stop one more checkpoint, as far as a second goes: a service that is started often may never come to its turn. */
-async function coverLast(cover: (signal: AbortSignal) => Promise<object | null>, logger: Logger) {
-  const done = await withinDeadline(cover(AbortSignal.timeout(900)), 1000).catch(() => null)
-  if (done) logger.info(done, 'checkpoints')
+/** A service that is restarted often may never reach the interval of the job. */
+async function takeLastCheckpoints({ name, run }: Job, logger: Logger): Promise<void> {
+  const done = await withTimeout(run(AbortSignal.timeout(900)), 1000).catch(() => null)
+  if (done) logger.info(done, name)
 }
 
-/** What cursors, sessions and documents are signed with, on every node alike. */
-async function findSecrets(sql: Sql, { sessionSecret, signingKey }: Config) {
+/** Reads what cursors, sessions and documents are signed with. All nodes have the same. */
+async function readSecrets(sql: Sql, { sessionSecret, signingKey }: Config) {
   return {
     signer: await openSigner(sql, signingKey),
     cursorSecret: await sharedSecret(sql, 'cursor'),
@@ -102,7 +108,7 @@ async function findSecrets(sql: Sql, { sessionSecret, signingKey }: Config) {
   }
 }
 
-/** Where nobody asks for metrics, nothing of them is loaded. */
+/** Loads the module of metrics only if they are served. */
 async function openMetrics({ metricsPort }: Config): Promise<MetricsServer | null> {
   if (metricsPort === null) return null
   const { startMetrics } = await import('./metrics/metrics.ts')

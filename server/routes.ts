@@ -13,7 +13,6 @@ import { subjectRoutes } from './subjects/routes.ts'
 
 type Deps<Routes extends (app: FastifyInstance, deps: never) => void> = Parameters<Routes>[1]
 
-/** What the routes need between them. */
 type RouteDeps = Deps<typeof sessionRoutes> &
   Deps<typeof consentRoutes> &
   Deps<typeof bannerRoutes> &
@@ -23,7 +22,6 @@ type RouteDeps = Deps<typeof sessionRoutes> &
   Deps<typeof usageRoutes> &
   Deps<typeof signingKeyRoutes> & { readonly publicSql: Sql }
 
-/** Every route of the service. */
 export function installRoutes(app: FastifyInstance, deps: RouteDeps): void {
   healthRoutes(app, deps.sql)
   openapiRoutes(app)

@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 
-/** An account with its owner, its site and its key, as rows. */
+/** The rows of an account with its owner, its site and its key. */
 export interface AccountRows {
   readonly accountId: string
   readonly plan: string
@@ -16,34 +16,34 @@ export interface AccountRows {
   readonly at: Date
 }
 
-/** Writes all its rows in one statement; false, and nothing written, where the e-mail signs in already. */
+/** Inserts all rows in one statement. Returns false, and writes nothing, if the e-mail has an account. */
 export async function insertAccount(
   sql: Sql,
   { accountId, user, site, key, at, ...rows }: AccountRows,
 ): Promise<boolean> {
   const written = await sql`
-    with l as (
+    with login as (
       insert into logins (email, account_id, user_id) values (${user.email}, ${accountId}, ${user.id})
       on conflict (email) do nothing returning account_id
-    ), a as (
+    ), account as (
       insert into accounts (account_id, plan, monthly_quota, created_at)
-      select account_id, ${rows.plan}, ${rows.monthlyQuota}::bigint, ${at}::timestamptz from l
+      select account_id, ${rows.plan}, ${rows.monthlyQuota}::bigint, ${at}::timestamptz from login
       returning account_id
-    ), u as (
+    ), owner as (
       insert into users (account_id, id, password_hash, created_at)
-      select account_id, ${user.id}::uuid, ${user.passwordHash}, ${at}::timestamptz from a
-    ), s as (
+      select account_id, ${user.id}::uuid, ${user.passwordHash}, ${at}::timestamptz from account
+    ), site as (
       insert into sites (account_id, id, name, created_at, updated_at)
-      select account_id, ${site.id}::uuid, ${site.name}, ${at}::timestamptz, ${at}::timestamptz from a
+      select account_id, ${site.id}::uuid, ${site.name}, ${at}::timestamptz, ${at}::timestamptz from account
       returning account_id, id
-    ), t as (
+    ), token as (
       insert into site_tokens (account_id, site_id, token_hash, created_at)
-      select account_id, id, ${site.tokenHash}::bytea, ${at}::timestamptz from s
-    ), k as (
+      select account_id, id, ${site.tokenHash}::bytea, ${at}::timestamptz from site
+    ), api_key as (
       insert into api_keys (account_id, id, name, key_hash, hint, created_at)
-      select account_id, ${key.id}::uuid, ${key.name}, ${key.keyHash}::bytea, ${key.hint}, ${at}::timestamptz from a
+      select account_id, ${key.id}::uuid, ${key.name}, ${key.keyHash}::bytea, ${key.hint}, ${at}::timestamptz from account
     )
-    select account_id from a`
+    select account_id from account`
   return written.length === 1
 }
 

@@ -15,16 +15,17 @@ import { insertAccount } from './queries.ts'
 /** Requests a calendar month in each plan; null is unlimited. */
 const planQuota = { unlimited: null, free: 10_000, pro: 1_000_000 } as const
 
-const shortestPassword = 8
+const minPasswordLength = 8
 
 /**
- * Creates an account with its owner, one site and one API key, and returns their secrets this once. Throws an
- * OperatorError for an e-mail that has an account already, or that is none.
+ * Creates an account with its owner, one site and one API key. Their secrets are in the result and nowhere else.
+ *
+ * @throws OperatorError for an invalid e-mail address, or one that already has an account.
  */
 export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewAccount> {
   const { email, plan = 'unlimited', site: siteName = 'default', password = newPassword() } = draft
   if (!/^[^\s@]+@[^\s@]+$/.test(email) || !Credentials.shape.email.safeParse(email).success)
-    throw new OperatorError(`"${email}" is no e-mail address`, { obstacle: 'invalid' })
+    throw new OperatorError(`"${email}" is not an e-mail address`, { obstacle: 'invalid' })
   requireLength(password)
   const [accountId, userId, siteId] = [newId(), newId(), newId()]
   const [apiKey, token] = [newApiKey(accountId), newSiteToken(accountId, siteId)]
@@ -38,7 +39,7 @@ export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewA
     at: new Date(),
   })
   if (!created)
-    throw new OperatorError(`there is an account with the e-mail ${email} already`, { obstacle: 'conflict' })
+    throw new OperatorError(`an account with the e-mail ${email} already exists`, { obstacle: 'conflict' })
   return {
     account_id: accountId,
     user: {
@@ -51,7 +52,7 @@ export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewA
   }
 }
 
-/** Sets a user's password, and ends every session of that user. Throws an OperatorError where there is no such user. */
+/** Sets a user's password and ends every session of that user. @throws OperatorError for an unknown user. */
 export async function resetPassword(
   sql: Sql,
   { email, password: given }: { readonly email: string; readonly password?: string | undefined },
@@ -59,7 +60,7 @@ export async function resetPassword(
   const password = given ?? newPassword()
   requireLength(password)
   const user = await findLogin(sql, email.toLowerCase())
-  if (!user) throw new OperatorError(`nobody signs in with the e-mail ${email}`, { obstacle: 'not_found' })
+  if (!user) throw new OperatorError(`no user has the e-mail ${email}`, { obstacle: 'not_found' })
   await setPassword(sql, user, await hashPassword(password))
   return { email: email.toLowerCase(), password: given === undefined ? password : null }
 }
@@ -70,8 +71,8 @@ function requireLength(password: string): void {
       obstacle: 'invalid',
     })
   }
-  if ([...password].length < shortestPassword) {
-    throw new OperatorError(`a password needs ${shortestPassword} characters or more`, {
+  if ([...password].length < minPasswordLength) {
+    throw new OperatorError(`a password must have at least ${minPasswordLength} characters`, {
       obstacle: 'invalid',
     })
   }

@@ -3,9 +3,9 @@ import type { Sql } from 'postgres'
 import type { Scope } from '../../src/contract/index.ts'
 import type { Admission } from '../admission.ts'
 import { Failure } from '../failure.ts'
-import { countHeader } from '../http/parsing.ts'
+import { countHeader } from '../net/headers.ts'
 import { accountOfApiKey, hashOf } from './credential.ts'
-import { findKey, findSessionVersion, type KeyRow, noteUse } from './queries.ts'
+import { findKey, findSessionVersion, type KeyRow, recordKeyUse } from './queries.ts'
 import { readSession, sessionToken } from './session.ts'
 import type { TtlCache } from './ttl-cache.ts'
 
@@ -16,14 +16,15 @@ export interface Caller {
   readonly kind: 'api_key' | 'user' | 'site_token'
   /** The id of that key, user or site. */
   readonly id: string
-  /** When a user's session ends. */
-  readonly until?: Date
+  /** When a user's session expires. */
+  readonly sessionExpiresAt?: Date
 }
 
-/** A caller with an API key, and what that allows. */
+/** A caller with an API key, and what the key allows. */
 export interface KeyCaller extends Caller {
   readonly kind: 'api_key'
   readonly scopes: readonly Scope[]
+  /** Requests a month; null is unlimited. */
   readonly monthlyQuota: number | null
 }
 
@@ -32,13 +33,15 @@ export interface AuthDeps {
   readonly sessionSecret: Uint8Array
   /** API keys by the hash of their text. */
   readonly keys: TtlCache<KeyRow>
-  /** Who a key belongs to is asked by strangers too: keys can be made up at will. */
-  readonly lookUps: Admission
+  /** Limits look-ups, because anyone can make up well-formed keys. */
+  readonly lookups: Admission
 }
 
 /**
- * Finds the caller: by the Authorization header alone where there is one, else by the session's cookie. Throws
- * `unauthorized` alike for whatever is missing, malformed, unknown, revoked or expired (service specification section 5).
+ * Finds the caller: by the Authorization header alone if there is one, else by the session cookie.
+ *
+ * @throws Failure `unauthorized`, the same for a missing, malformed, unknown, revoked and expired credential (service
+ *   specification section 5).
  */
 export async function findCaller(deps: AuthDeps, request: FastifyRequest): Promise<Caller | KeyCaller> {
   const { authorization } = request.headers
@@ -55,29 +58,29 @@ export function isKeyCaller(caller: Caller): caller is KeyCaller {
   return caller.kind === 'api_key'
 }
 
-/** The caller with an API key that was looked up within the last second; null where findCaller must be asked. */
-export function recallCaller(deps: AuthDeps, request: FastifyRequest): KeyCaller | null {
+/** Returns the caller if its API key is in the cache. */
+export function findCachedCaller(deps: AuthDeps, request: FastifyRequest): KeyCaller | null {
   const { authorization } = request.headers
   if (authorization === undefined || countHeader(request.raw, 'authorization') > 1) return null
-  const key = keyOf(authorization)
+  const key = parseBearer(authorization)
   return key ? toCaller(deps.sql, deps.keys.peek(key.hash.toString('base64'))) : null
 }
 
 async function findKeyCaller(
-  { sql, keys, lookUps }: AuthDeps,
+  { sql, keys, lookups }: AuthDeps,
   authorization: string,
 ): Promise<KeyCaller | null> {
-  const key = keyOf(authorization)
+  const key = parseBearer(authorization)
   if (!key) return null
   const row = await keys.get(key.hash.toString('base64'), async () => {
     const accountId = accountOfApiKey(key.text)
     if (!accountId) return undefined
-    return await lookUps.run('keys', () => findKey(sql, { accountId, keyHash: key.hash }))
+    return await lookups.run('keys', () => findKey(sql, { accountId, keyHash: key.hash }))
   })
   return toCaller(sql, row)
 }
 
-function keyOf(authorization: string): { text: string; hash: Buffer } | null {
+function parseBearer(authorization: string): { text: string; hash: Buffer } | null {
   const text = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
   return text ? { text, hash: hashOf(text) } : null
 }
@@ -89,7 +92,7 @@ function toCaller(sql: Sql, row: KeyRow | undefined): KeyCaller | null {
   const day = now.toISOString().slice(0, 10)
   if (row.last_used_on !== day) {
     row.last_used_on = day
-    noteUse(sql, { accountId, id, day }).catch(() => {}) // the next look-up notes it
+    recordKeyUse(sql, { accountId, id, day }).catch(() => {}) // the next look-up records it
   }
   return { accountId, kind: 'api_key', id, scopes, monthlyQuota: monthly_quota }
 }
@@ -99,7 +102,7 @@ async function findUser({ sql, sessionSecret }: AuthDeps, token: string | null):
   if (!claims) return null
   const { accountId, userId, version, expiresAt } = claims
   const current = await findSessionVersion(sql, { accountId, userId })
-  return current === version ? { accountId, kind: 'user', id: userId, until: expiresAt } : null
+  return current === version ? { accountId, kind: 'user', id: userId, sessionExpiresAt: expiresAt } : null
 }
 
 export function unauthorized(message = 'A valid API key or session is required.'): Failure {

@@ -4,7 +4,7 @@ import { idBytes, idOf, sha256 } from '../../src/evidence/bytes.ts'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** How many base62 digits hold 16 bytes (an id), 32 bytes (a secret) and 4 bytes (a CRC-32). */
+/** Base62 digits of 16 bytes (an id), 32 bytes (a secret) and 4 bytes (a CRC-32). */
 const digits = { id: 22, secret: 43, checksum: 6 } as const
 
 const id = `([\\dA-Za-z]{${digits.id}})`
@@ -12,40 +12,40 @@ const secret = `[\\dA-Za-z]{${digits.secret + digits.checksum}}`
 const apiKey = new RegExp(`^sk-${id}${secret}$`)
 const siteToken = new RegExp(`^st-${id}${id}${secret}$`)
 
-/** `sk-`, the account, 256 random bits and a checksum: whoever reads the text knows the tenant, nobody the secret. */
+/** Generates `sk-`, the account's id, 256 random bits and a checksum. */
 export function newApiKey(accountId: string): string {
   return withChecksum(`sk-${base62(idBytes(accountId), digits.id)}${base62(randomBytes(32), digits.secret)}`)
 }
 
-/** `st-`, the account, the site, 256 random bits and a checksum. */
+/** Generates `st-`, the ids of the account and the site, 256 random bits and a checksum. */
 export function newSiteToken(accountId: string, siteId: string): string {
   const ids = base62(idBytes(accountId), digits.id) + base62(idBytes(siteId), digits.id)
   return withChecksum(`st-${ids}${base62(randomBytes(32), digits.secret)}`)
 }
 
-/** The account an API key belongs to, by its text alone; `null` where the text is no key at all. */
+/** Reads the account from an API key's text. Returns null if the text is malformed. */
 export function accountOfApiKey(text: string): string | null {
-  return idsOf(apiKey, text)?.[0] ?? null
+  return parseIds(apiKey, text)?.[0] ?? null
 }
 
-/** The account and the site that a site token belongs to, by its text alone; `null` where it is none. */
+/** Reads the account and the site from a site token's text. Returns null if the text is malformed. */
 export function siteOfToken(text: string): { accountId: string; siteId: string } | null {
-  const [accountId, siteId] = idsOf(siteToken, text) ?? []
+  const [accountId, siteId] = parseIds(siteToken, text) ?? []
   return accountId && siteId ? { accountId, siteId } : null
 }
 
-/** The last characters of a credential, by which its owner knows it again. */
+/** Returns the last characters, by which an owner recognizes a credential. */
 export function hintOf(text: string): string {
   return text.slice(-4)
 }
 
-/** What the database keeps of a key or token: its SHA-256. */
+/** Returns the SHA-256 of a key or token, which is all that the database stores of it. */
 export function hashOf(text: string): Buffer {
   return sha256(text)
 }
 
-/** The ids in a credential, if it is well-formed and its checksum is right. */
-function idsOf(format: RegExp, text: string): string[] | null {
+/** Returns the ids in a credential if it is well-formed and its checksum is right. */
+function parseIds(format: RegExp, text: string): string[] | null {
   const [, ...ids] = format.exec(text) ?? []
   if (ids.length === 0 || withChecksum(text.slice(0, -digits.checksum)) !== text) return null
   const decoded = ids.map(decodeId)

@@ -9,26 +9,28 @@ interface Cost {
   readonly p: number
 }
 
-/** Cost of scrypt (RFC 7914): 2^17 blocks of 8 × 128 bytes, 128 MiB, about a third of a second. */
+/** Cost of scrypt (RFC 7914): 2^17 blocks of 8 × 128 bytes, which is 128 MiB and about a third of a second. */
 const cost: Cost = { log2N: 17, r: 8, p: 1 }
 
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt)
 
-/** One computation takes all of a core and 128 MiB: two at once, and a short queue. */
-const turn = pLimit(2)
-const longestQueue = 20
+/** One computation takes a whole core and 128 MiB. */
+const limit = pLimit(2)
+const maxQueue = 20
 
-/** A password's hash in the PHC string format, `$scrypt$ln=17,r=8,p=1$salt$hash`, with a salt of its own. */
+/** Hashes a password into the PHC string format, `$scrypt$ln=17,r=8,p=1$salt$hash`, with a new salt. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16)
   const { log2N, r, p } = cost
   const hash = await compute(password, salt, cost)
-  return `$scrypt$ln=${log2N},r=${r},p=${p}$${unpadded(salt)}$${unpadded(hash)}`
+  return `$scrypt$ln=${log2N},r=${r},p=${p}$${encodeUnpadded(salt)}$${encodeUnpadded(hash)}`
 }
 
 /**
- * Whether a hash is that of a password. A null hash, of nobody, takes as long and is nobody's: how long an answer takes
- * must not tell who has an account. Throws `unavailable` where too many wait already.
+ * Returns true if a hash is that of a password. A null hash takes as long and never matches, because the duration must not
+ * reveal who has an account.
+ *
+ * @throws Failure `unavailable` if too many sign-ins are queued.
  */
 export async function verifyPassword(password: string, phc: string | null): Promise<boolean> {
   const [, log2N, r, p, salt = '', hash = ''] =
@@ -40,16 +42,16 @@ export async function verifyPassword(password: string, phc: string | null): Prom
 }
 
 async function compute(password: string, salt: Buffer, { log2N, r, p }: Cost): Promise<Buffer> {
-  if (turn.pendingCount >= longestQueue) throw unavailable('Too many people sign in at once.')
+  if (limit.pendingCount >= maxQueue) throw unavailable('Too many people sign in at once.')
   const N = 2 ** log2N
-  return await turn(() => derive(password.normalize('NFKC'), salt, 32, { N, r, p, maxmem: 256 * N * r }))
+  return await limit(() => derive(password.normalize('NFKC'), salt, 32, { N, r, p, maxmem: 256 * N * r }))
 }
 
-/** A password with 144 bits of chance, of characters that survive every shell and form. */
+/** Generates a password of 144 random bits, in characters that need no quoting in shells and forms. */
 export function newPassword(): string {
   return randomBytes(18).toString('base64url')
 }
 
-function unpadded(bytes: Buffer): string {
+function encodeUnpadded(bytes: Buffer): string {
   return bytes.toString('base64').replace(/=+$/, '')
 }

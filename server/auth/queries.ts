@@ -12,7 +12,7 @@ export interface KeyRow {
   monthly_quota: number | null
 }
 
-/** The key with this hash, unless it is revoked. */
+/** Finds the key with this hash, unless it is revoked. */
 export async function findKey(
   sql: Sql,
   { accountId, keyHash }: { readonly accountId: string; readonly keyHash: Buffer },
@@ -24,8 +24,8 @@ export async function findKey(
   return row
 }
 
-/** Notes the day that a key was used on. */
-export async function noteUse(
+/** Records the day of a key's last use. */
+export async function recordKeyUse(
   sql: Sql,
   { accountId, id, day }: { accountId: string; id: string; day: string },
 ): Promise<void> {
@@ -34,7 +34,7 @@ export async function noteUse(
     where account_id = ${accountId} and id = ${id} and (last_used_on is null or last_used_on < ${day}::date)`
 }
 
-/** At which version a user's sessions are valid; undefined where there is no such user. */
+/** Returns the version at which a user's sessions are valid, or undefined for an unknown user. */
 export async function findSessionVersion(
   sql: Sql,
   { accountId, userId }: { readonly accountId: string; readonly userId: string },

@@ -3,21 +3,21 @@ import type { FastifyRequest } from 'fastify'
 import { jwtVerify, SignJWT } from 'jose'
 import { Failure } from '../failure.ts'
 
-/** How long a session lasts, in seconds. */
-const lifetime = 8 * 60 * 60
+const lifetimeSeconds = 8 * 60 * 60
 
-/** Who issues the tokens, and for what: a token that the same secret signed for something else is none. */
-const [issuer, audience] = ['consentctl', 'consentctl/session']
+/** Checked in every token, so that one that the same secret signed for another purpose is not valid here. */
+const issuer = 'consentctl'
+const audience = 'consentctl/session'
 
 export interface SessionClaims {
   readonly accountId: string
   readonly userId: string
-  /** The version of the user's sessions it was made at. */
+  /** The version of the user's sessions when it was signed. */
   readonly version: number
   readonly expiresAt: Date
 }
 
-/** A token of a session that begins now: a JWT (RFC 7519) with HS256. */
+/** Signs a token of a new session: a JWT (RFC 7519) with HS256. */
 export async function signSession(
   secret: Uint8Array,
   { accountId, userId, version }: Omit<SessionClaims, 'expiresAt'>,
@@ -29,19 +29,19 @@ export async function signSession(
     .setAudience(audience)
     .setSubject(userId)
     .setIssuedAt(now)
-    .setExpirationTime(now + lifetime)
+    .setExpirationTime(now + lifetimeSeconds)
     .sign(secret)
-  return { token, expiresAt: new Date((now + lifetime) * 1000) }
+  return { token, expiresAt: new Date((now + lifetimeSeconds) * 1000) }
 }
 
-/** What a token says, or null for one that this service did not sign, or that has ended. */
+/** Verifies a token. Returns null if this service did not sign it or it has expired. */
 export async function readSession(secret: Uint8Array, token: string): Promise<SessionClaims | null> {
   try {
     const { payload } = await jwtVerify(token, secret, {
       algorithms: ['HS256'],
       issuer,
       audience,
-      maxTokenAge: lifetime,
+      maxTokenAge: lifetimeSeconds,
       requiredClaims: ['sub', 'exp'],
     })
     const { sub: userId = '', exp = 0 } = payload
@@ -53,15 +53,17 @@ export async function readSession(secret: Uint8Array, token: string): Promise<Se
   }
 }
 
-/** The token in a request's cookie; null without one. */
+/** Returns the token in a request's cookie. */
 export function sessionToken(request: FastifyRequest): string | null {
   const header = request.headers.cookie
   return (header && parseCookie(header)[cookieName(isSecure(request))]) || null
 }
 
 /**
- * The Set-Cookie header for a token, or for none. Browsers keep a `__Host-` cookie to this host alone; without TLS there
- * is no session but on the machine itself. Throws `forbidden` elsewhere.
+ * Makes the Set-Cookie header for a token, or without one a header that removes the cookie. Browsers send a `__Host-` cookie to
+ * this host only.
+ *
+ * @throws Failure `forbidden` without TLS, except on localhost.
  */
 export function sessionCookie(request: FastifyRequest, token: string | null): string {
   const secure = isSecure(request)
@@ -75,20 +77,21 @@ export function sessionCookie(request: FastifyRequest, token: string | null): st
     secure,
     sameSite: 'lax',
     path: '/',
-    maxAge: token === null ? 0 : lifetime,
+    maxAge: token === null ? 0 : lifetimeSeconds,
   })
 }
 
 /**
- * Refuses what a page of another origin may have made a browser send (CSRF): the request must come from the service's
- * own origin. Throws `forbidden`.
+ * Rejects cross-site request forgery: the request must come from the service's own origin.
+ *
+ * @throws Failure `forbidden`
  */
 export function requireOwnOrigin(request: FastifyRequest): void {
   if (!isOwnOrigin(request)) throw new Failure('forbidden', 'The request must come from the own origin.')
 }
 
-/** The same, for a request that carries no cookie yet, and so may come from what is no browser. */
-export function refuseForeignOrigin(request: FastifyRequest): void {
+/** Does the same for requests without a cookie, which may also come from programs: those name no origin. */
+export function rejectForeignOrigin(request: FastifyRequest): void {
   const { origin, 'sec-fetch-site': site } = request.headers
   if (origin !== undefined || site !== undefined) requireOwnOrigin(request)
 }

@@ -1,14 +1,13 @@
 import type { Sql } from 'postgres'
 
-/** What a site's token says of the site. */
+/** The site of a token, as far as the public flow needs it. */
 export interface TokenSite {
   policy_version: number
   allowed_origins: string[]
-  /** When the token ends; null for the present one. */
+  /** When the token expires; null for the current one. */
   expires_at: Date | null
 }
 
-/** The site of a token, by the token's hash. */
 export async function findTokenSite(
   sql: Sql,
   { accountId, siteId, tokenHash }: { accountId: string; siteId: string; tokenHash: Buffer },

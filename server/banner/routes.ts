@@ -2,31 +2,40 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { banner } from '../../src/contract/index.ts'
 import type { Config } from '../config.ts'
 import type { Deps } from '../consents/deps.ts'
-import { type Limit, limiter, networkKey } from '../http/rate-limits.ts'
-import { inTime, route } from '../http/route.ts'
-import { recordVisit } from './service.ts'
+import { withinDeadline } from '../http/deadline.ts'
+import { type Limit, limitRequests } from '../http/rate-limits.ts'
+import { route } from '../http/route.ts'
+import { networkKey } from '../net/address.ts'
+import { type Connection, recordVisit, type TokenHolder } from './service.ts'
 import {
-  type Connection,
   type ConnectionConfig,
-  findVisitor,
+  findTokenHolder,
   preflightHeaders,
   readConnection,
-  type Visitor,
   type VisitorDeps,
 } from './visitor.ts'
 
-/** Bytes of a body at most. */
-const bodyLimit = 16 * 1024
+const bodyLimitBytes = 16 * 1024
 
 export interface BannerLimits {
-  /** Requests from one address; of IPv6 from one /64. */
+  /** Requests from one IPv4 address, or one /64 of IPv6. */
   readonly address: Limit
   /** Requests with the tokens of one site. */
   readonly site: Limit
 }
 
-/** The limits where an operator sets none. */
-export const usualLimits: BannerLimits = limitsOf({ publicRatePerAddress: 60, publicRatePerSite: 6000 })
+export const defaultBannerLimits = toBannerLimits({ publicRatePerAddress: 60, publicRatePerSite: 6000 })
+
+/** Returns the limits that an operator has configured. */
+export function toBannerLimits({
+  publicRatePerAddress,
+  publicRatePerSite,
+}: Pick<Config, 'publicRatePerAddress' | 'publicRatePerSite'>): BannerLimits {
+  return {
+    address: { max: publicRatePerAddress, seconds: 60 },
+    site: { max: publicRatePerSite, seconds: 60 },
+  }
+}
 
 export interface BannerDeps extends VisitorDeps, Deps {
   readonly bannerLimits: BannerLimits
@@ -35,48 +44,36 @@ export interface BannerDeps extends VisitorDeps, Deps {
 
 /** What is known of a request before its body is read. */
 interface Visit {
-  readonly visitor: Visitor
+  readonly holder: TokenHolder
   readonly connection: Connection
 }
 
-/** The public flow of the service specification's section 4.7: for browsers on pages of the site's own origins. */
+/** The public flow (service specification section 4.7): for browsers on pages of the origins that a site allows. */
 export function bannerRoutes(app: FastifyInstance, deps: BannerDeps): void {
-  const { bannerLimits } = deps
   const visits = new WeakMap<FastifyRequest, Visit>()
-  const ofAddress = limiter(app, bannerLimits.address, networkKey)
-  const ofSite = limiter(app, bannerLimits.site, ({ caller }) => caller?.id ?? '')
+  const limitByAddress = limitRequests(app, deps.bannerLimits.address, networkKey)
+  const limitBySite = limitRequests(app, deps.bannerLimits.site, ({ caller }) => caller?.id ?? '')
   route(
     app,
     banner.create,
     ({ body }, { request }) => {
-      const { visitor, connection } = visits.get(request) as Visit
-      return recordVisit(deps, visitor, connection, body)
+      const { holder, connection } = visits.get(request) as Visit
+      return recordVisit(deps, holder, connection, body)
     },
     {
-      bodyLimit,
+      bodyLimit: bodyLimitBytes,
       onRequest: async (request, reply) => {
         reply.header('vary', 'Origin')
         const connection = readConnection(deps.config, request)
-        await ofAddress(request)
-        const visitor = await inTime(request, findVisitor(deps, request, reply))
-        visits.set(request, { visitor, connection })
-        request.caller = visitor.caller
-        await ofSite(request)
+        await limitByAddress(request)
+        const holder = await withinDeadline(request, findTokenHolder(deps, request, reply))
+        visits.set(request, { holder, connection })
+        request.caller = holder.caller
+        await limitBySite(request)
       },
     },
   )
   app.options(banner.create.path, { config: { access: 'anyone' } }, (_request, reply) =>
     reply.code(204).headers(preflightHeaders).send(),
   )
-}
-
-/** The limits that an operator has set. */
-export function limitsOf({
-  publicRatePerAddress,
-  publicRatePerSite,
-}: Pick<Config, 'publicRatePerAddress' | 'publicRatePerSite'>): BannerLimits {
-  return {
-    address: { max: publicRatePerAddress, seconds: 60 },
-    site: { max: publicRatePerSite, seconds: 60 },
-  }
 }

@@ -1,12 +1,28 @@
 import type { BannerConsent, BannerDraft, Consent } from '../../src/contract/index.ts'
+import type { Caller } from '../auth/caller.ts'
 import { createConsent } from '../consents/create.ts'
 import type { Deps } from '../consents/deps.ts'
-import type { Connection, Visitor } from './visitor.ts'
+import type { Place } from '../net/geo.ts'
 
-/** Records what a visitor chose; where from and with what comes from the connection, never from the page. */
+/** A browser on a page that carries a site's token. */
+export interface TokenHolder {
+  readonly caller: Caller
+  /** The site's present one. */
+  readonly policyVersion: number
+}
+
+/** What the connection tells of a visitor, which no page may say. Null if it does not tell. */
+export interface Connection {
+  readonly address: string | null
+  readonly userAgent: string | null
+  /** The place that a trusted proxy names. */
+  readonly place: Place | null
+}
+
+/** Records what a visitor chose. */
 export async function recordVisit(
   deps: Deps,
-  { caller, policyVersion }: Visitor,
+  { caller, policyVersion }: TokenHolder,
   { address, userAgent, place }: Connection,
   draft: BannerDraft,
 ): Promise<BannerConsent> {

@@ -10,12 +10,13 @@ import {
 import type { Replicas } from '../db/replicas.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { Failure } from '../failure.ts'
-import { bodyOf, statusOf, toFailure } from '../http/errors.ts'
-import { type GateDeps, passAgain, withUnits } from '../http/gate.ts'
-import { notesOf } from '../http/logging.ts'
-import { prefersMinimal } from '../http/parsing.ts'
-import { pathId, route, Verbatim } from '../http/route.ts'
-import { Lines, prefersLines } from '../http/stream.ts'
+import { toErrorBody, toFailure, toStatus } from '../http/errors.ts'
+import { type GateDeps, runAsNewRequest } from '../http/gate.ts'
+import { getDiagnostics } from '../http/logging.ts'
+import { prefersLines, prefersMinimal } from '../http/parsing.ts'
+import { spendPerRow } from '../http/quota.ts'
+import { pathId, RawJson, route } from '../http/route.ts'
+import { Lines } from '../http/stream.ts'
 import type { Quota } from '../quota/quota.ts'
 import { createConsent, createRows } from './create.ts'
 import type { Deps } from './deps.ts'
@@ -44,56 +45,56 @@ export function consentRoutes(
     async ({ body }, { caller, header, setHeader }) => {
       const { json, isReplayed } = await createConsent(deps, caller, body, readIdempotencyKey(header))
       if (isReplayed) setHeader('idempotent-replayed', 'true')
-      return new Verbatim(json)
+      return new RawJson(json)
     },
-    { isRepeatable: ({ headers }) => headers['idempotency-key'] !== undefined },
+    { isIdempotent: ({ headers }) => headers['idempotency-key'] !== undefined },
   )
   route(
     app,
     createBatch,
-    async ({ body: { records: rows } }, exchange) => {
-      rejectIdempotencyKey(exchange.header)
+    async ({ body: { records: rows } }, context) => {
+      rejectIdempotencyKey(context.header)
       const logFailure = (failure: Failure) => {
-        notesOf(exchange.request).failure = failure
+        getDiagnostics(context.request).failure = failure
       }
-      const view = prefersMinimal(exchange.header('prefer')) ? 'minimal' : 'whole'
-      const work = async (paid: readonly unknown[]) => {
-        const results = await createRows(deps, exchange.caller, paid, view)
+      const view = prefersMinimal(context.header('prefer')) ? 'minimal' : 'whole'
+      const run = async (paid: readonly unknown[]) => {
+        const results = await createRows(deps, context.caller, paid, view)
         return results.map(result => toRowOutcome(result, logFailure))
       }
-      const outcomes = await withUnits(deps.quota, exchange, { rows, work, refuse: failedRow })
-      if (view === 'minimal') exchange.setHeader('preference-applied', 'return=minimal')
-      return new Verbatim(`{"results":[${outcomes.map(({ text }) => text).join()}]}`)
+      const outcomes = await spendPerRow(deps.quota, context, { rows, run, reject: failedRow })
+      if (view === 'minimal') context.setHeader('preference-applied', 'return=minimal')
+      return new RawJson(`{"results":[${outcomes.map(({ text }) => text).join()}]}`)
     },
     {
       bodyLimit: batchLimits.bytes,
-      isRepeatable: ({ body }) =>
+      isIdempotent: ({ body }) =>
         (body as ConsentBatch).records.every(row => Object(row).idempotency_key !== undefined),
     },
   )
   route(app, consents.list, async ({ query }, { caller, request, header, setHeader }) => {
     const first = await getPage(deps, caller, query)
     setHeader('vary', 'Accept')
-    if (!prefersLines(header('accept'))) return new Verbatim(first.text)
+    if (!prefersLines(header('accept'))) return new RawJson(first.text)
     const read = (cursor: string) =>
-      passAgain(deps, request, caller => getPage(deps, caller, { ...query, cursor }))
+      runAsNewRequest(deps, request, caller => getPage(deps, caller, { ...query, cursor }))
     return new Lines(first.text, pagesAfter(first, read))
   })
   route(app, consents.get, async ({ params, query }, { caller }) => {
     const id = pathId(params, unknown)
-    return new Verbatim(await service.getConsent(deps, caller, id, query.include_deleted ?? false))
+    return new RawJson(await service.getConsent(deps, caller, id, query.include_deleted ?? false))
   })
   route(
     app,
     consents.update,
     async ({ params, body }, { caller }) =>
-      new Verbatim(await service.updateConsent(deps, caller, pathId(params, unknown), body)),
+      new RawJson(await service.updateConsent(deps, caller, pathId(params, unknown), body)),
   )
   route(
     app,
     consents.remove,
     async ({ params }, { caller }) =>
-      new Verbatim(await service.deleteConsent(deps, caller, pathId(params, unknown))),
+      new RawJson(await service.deleteConsent(deps, caller, pathId(params, unknown))),
   )
   route(app, consents.history, ({ params }, { caller }) =>
     service.getHistory(deps, caller, pathId(params, unknown)),
@@ -101,7 +102,7 @@ export function consentRoutes(
   route(
     app,
     consents.receipt,
-    async ({ params }, { caller }) => new Verbatim(await issueReceipt(deps, caller, pathId(params, unknown))),
+    async ({ params }, { caller }) => new RawJson(await issueReceipt(deps, caller, pathId(params, unknown))),
   )
 }
 
@@ -123,11 +124,11 @@ function toRowOutcome(result: CreateResult, logFailure: (failure: Failure) => vo
 }
 
 function failedRow(failure: Failure): RowText {
-  const status = statusOf(failure)
+  const status = toStatus(failure)
   const seconds = failure.headers['retry-after']
   const outcome: RowOutcome = {
     status,
-    error: bodyOf(failure),
+    error: toErrorBody(failure),
     retry_after: seconds === undefined ? null : Number(seconds),
   }
   return { status, text: JSON.stringify(outcome) }

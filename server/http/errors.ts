@@ -4,34 +4,27 @@ import { type Access, type ErrorBody, errorStatus } from '../../src/contract/ind
 import { type DbErrorKind, dbErrorCode, dbErrorKind } from '../db/errors.ts'
 import { Failure, unavailable } from '../failure.ts'
 
-/** Fastify's own refusals, by the HTTP status it gives them. */
-const refusals: Record<number, () => Failure> = {
-  404: () => noRoute(),
-  413: () => new Failure('payload_too_large', 'The body is too large.'),
-  414: () => new Failure('invalid_request', 'The URL is too long.', { status: 414 }),
-  415: () => wrongMediaType(),
-}
-
-/** Anything thrown while a request is answered, as the failure that its client is told. */
+/** Converts anything thrown while a request is handled. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
-  if (error instanceof ZodError) return new Failure('invalid_request', explain(error), { cause: error })
+  if (error instanceof ZodError)
+    return new Failure('invalid_request', describeIssues(error), { cause: error })
   const { statusCode } = (error ?? {}) as { statusCode?: unknown }
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
     return (
-      refusals[statusCode]?.() ??
+      fastifyErrors[statusCode]?.() ??
       new Failure('invalid_request', 'The request is malformed.', { cause: error })
     )
   }
-  const trouble = dbErrorKind(error)
-  return trouble ? troubles[trouble](error) : internal(error)
+  const kind = dbErrorKind(error)
+  return kind ? databaseErrors[kind](error) : internalError(error)
 }
 
-export function bodyOf(failure: Failure): ErrorBody {
+export function toErrorBody(failure: Failure): ErrorBody {
   return { error: failure.code, message: failure.message }
 }
 
-export function statusOf(failure: Failure): number {
+export function toStatus(failure: Failure): number {
   return failure.status ?? errorStatus[failure.code]
 }
 
@@ -39,7 +32,7 @@ export function noRoute(): Failure {
   return new Failure('not_found', 'There is no such route.')
 }
 
-export function wrongMethod(allow: string): Failure {
+export function methodNotAllowed(allow: string): Failure {
   return new Failure('invalid_request', `The method is not one of ${allow}.`, {
     status: 405,
     headers: { allow },
@@ -50,32 +43,36 @@ export function wrongMediaType(): Failure {
   return new Failure('invalid_request', 'The body must be application/json.', { status: 415 })
 }
 
-function internal(cause: unknown): Failure {
-  return new Failure(
-    'internal_error',
-    'The service failed to answer; the request id helps to find out why.',
-    { cause },
-  )
+/** Fastify's own client errors, by the HTTP status it gives them. */
+const fastifyErrors: Record<number, () => Failure> = {
+  404: noRoute,
+  413: () => new Failure('payload_too_large', 'The body is too large.'),
+  414: () => new Failure('invalid_request', 'The URL is too long.', { status: 414 }),
+  415: wrongMediaType,
 }
 
-/** What the client is told of trouble with the database. */
-const troubles: Record<DbErrorKind, (cause: unknown) => Failure> = {
-  lost: noDatabase,
-  aborted: noDatabase,
-  rejected: cause => (dbErrorCode(cause) === '0A000' ? internal(cause) : noDatabase(cause)),
-  unavailable: noDatabase,
+const databaseErrors: Record<DbErrorKind, (cause: unknown) => Failure> = {
+  lost: databaseUnavailable,
+  aborted: databaseUnavailable,
+  rejected: cause => (dbErrorCode(cause) === '0A000' ? internalError(cause) : databaseUnavailable(cause)),
+  unavailable: databaseUnavailable,
   unstorable: cause => new Failure('invalid_request', 'A value cannot be stored.', { cause }),
   conflict: cause =>
     new Failure('conflict', 'Another request has made the same, or changed it, at the same time.', { cause }),
   missing: cause => new Failure('not_found', 'What the request refers to does not exist.', { cause }),
 }
 
-function noDatabase(cause: unknown): Failure {
+function databaseUnavailable(cause: unknown): Failure {
   return unavailable('The database does not answer at the moment.', cause)
 }
 
-/** Each problem as `field: what it must be`; for people, the codes are for programs. */
-function explain(error: ZodError): string {
+function internalError(cause: unknown): Failure {
+  const message = 'The service failed to answer; the request id helps to find out why.'
+  return new Failure('internal_error', message, { cause })
+}
+
+/** Describes the first five problems as `field: what it must be`. */
+function describeIssues(error: ZodError): string {
   const problems = error.issues.map(issue => {
     if (issue.code === 'unrecognized_keys') {
       return `unknown ${issue.keys.length > 1 ? 'fields' : 'field'}: ${issue.keys.slice(0, 5).join(', ').slice(0, 200)}`
@@ -85,22 +82,23 @@ function explain(error: ZodError): string {
   return problems.slice(0, 5).join('; ')
 }
 
-const all: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+const allMethods: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /**
- * Routes for the methods that a known path does not have, which the gate answers with 405 and Allow (RFC 9110 section
- * 15.5.6) once it knows the caller.
+ * Installs routes, and for each path a route for all other methods. The gate answers those with 405 and Allow (RFC 9110
+ * section 15.5.6) once it knows the caller.
  */
-export function installMethodRefusals(app: FastifyInstance, routes: (app: FastifyInstance) => void): void {
-  const known = new Map<string, { methods: Set<string>; access: Access | undefined }>()
+export function installWithMethodErrors(app: FastifyInstance, install: (app: FastifyInstance) => void): void {
+  const paths = new Map<string, { methods: Set<string>; access: Access | undefined }>()
   app.addHook('onRoute', ({ url, method, config }) => {
-    const entry = known.get(url) ?? { methods: new Set<string>(), access: config?.access }
-    for (const one of [method].flat()) entry.methods.add(one)
-    known.set(url, entry)
+    const path = paths.get(url) ?? { methods: new Set<string>(), access: config?.access }
+    for (const one of [method].flat()) path.methods.add(one)
+    paths.set(url, path)
   })
-  routes(app)
-  for (const [url, { methods, access }] of [...known]) {
+  install(app)
+  for (const [url, { methods, access }] of [...paths]) {
     const config = { ...(access && { access }), allow: [...methods].join(', ') }
-    app.route({ url, method: all.filter(method => !methods.has(method)), config, handler: async () => {} })
+    const method = allMethods.filter(one => !methods.has(one))
+    app.route({ url, method, config, handler: async () => {} })
   }
 }

@@ -7,72 +7,72 @@ import { dbErrorCode, dbErrorKind } from '../db/errors.ts'
 import type { Failure } from '../failure.ts'
 
 /**
- * What may be told of a request once it is over. Nothing that a client has written is in it: no URL, no header, no body,
- * and no error's own words, for those quote rows and fields.
+ * What is logged and counted of a request when it is over. It contains nothing that a client wrote (no URL, header or body)
+ * and no message of another library's error, because those quote rows and fields.
  */
-export interface Outcome {
+export interface RequestSummary {
   readonly requestId: string
   readonly method: string
-  /** The route's template; null where there is none. */
+  /** The route's template, null if there is none. */
   readonly route: string | null
-  /** 499 where the client was gone before the answer was out. */
+  /** 499 if the client disconnected before the response was sent. */
   readonly status: number
   readonly milliseconds: number
   readonly accountId: string | null
   readonly callerKind: Caller['kind'] | null
   readonly error: ErrorCode | null
-  /** Why it failed, where that was not the client's fault. */
-  readonly fault: Fault | null
-  /** The codes of database errors after which it was tried again. */
+  /** Null if it succeeded, or failed because of the client. */
+  readonly serverError: ServerError | null
+  /** Codes of the database errors after which it was retried. */
   readonly retries: readonly string[]
 }
 
-export interface Fault {
-  /** A sentence of this program's. */
+export interface ServerError {
+  /** A sentence of this program. */
   readonly message: string
-  /** The kind of the error behind it. */
+  /** The class of the error behind it. */
   readonly cause: string | null
-  /** The code of an error of the database. */
+  /** The code of a database error. */
   readonly code: string | null
-  /** Where the error came from, without its message. */
+  /** Stack frames, without the error's message. */
   readonly stack: readonly string[]
 }
 
-/** Whoever counts what the service does. */
+/** Receives what happens, for metrics. */
 export interface Observer {
-  answered(outcome: Outcome): void
-  /** Gives it a look at the requests of a flow that work and wait, whenever it wants one. */
-  watch(flow: 'private' | 'public', look: () => Load): void
+  onRequestEnd(summary: RequestSummary): void
+  /** Registers a function that reads the load of a flow. */
+  watchLoad(flow: 'private' | 'public', read: () => Load): void
 }
 
-interface Notes {
+interface Diagnostics {
   failure: Failure | null
   readonly retries: string[]
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Made when first asked for. A WeakMap of requests would cost the garbage collector more than the requests do. */
-    notes: Notes | null
+    /** Made on first use. A WeakMap of requests would cost the garbage collector more than the requests do. */
+    diagnostics: Diagnostics | null
   }
 }
 
-/** What is to be told of a request when it is over. */
-export function notesOf(request: FastifyRequest): Notes {
-  request.notes ??= { failure: null, retries: [] }
-  return request.notes
+/** Returns what is collected during a request for its summary. */
+export function getDiagnostics(request: FastifyRequest): Diagnostics {
+  request.diagnostics ??= { failure: null, retries: [] }
+  return request.diagnostics
 }
 
-/** Tells of a request when its answer is out, or its client is gone. */
-export function onOutcome(
+/** Calls back when the response is sent, or the client has disconnected. */
+export function onRequestEnd(
   request: FastifyRequest,
   { raw }: FastifyReply,
-  tell: (outcome: Outcome) => void,
+  callback: (summary: RequestSummary) => void,
 ): void {
   const start = performance.now()
   raw.once('close', () => {
-    const { failure, retries } = notesOf(request)
-    tell({
+    const { failure, retries } = getDiagnostics(request)
+    callback({
       requestId: request.id,
       method: request.method,
       route: request.routeOptions.url ?? null,
@@ -81,82 +81,90 @@ export function onOutcome(
       accountId: request.caller?.accountId ?? null,
       callerKind: request.caller?.kind ?? null,
       error: failure?.code ?? null,
-      fault: failure && faultOf(failure),
+      serverError: failure && toServerError(failure),
       retries,
     })
   })
 }
 
-/** Codes of failures that are this side's fault; what is turned away because there is too much of it has no cause. */
-const ours = new Set<ErrorCode>(['internal_error', 'unavailable'])
+const serverErrorCodes = new Set<ErrorCode>(['internal_error', 'unavailable'])
 
-function faultOf({ code, message, cause }: Failure): Fault | null {
+/** Returns null for client errors, and for requests that were shed: those have no cause. */
+function toServerError({ code, message, cause }: Failure): ServerError | null {
   const isBug = dbErrorKind(cause) === 'unstorable'
   const isShed = code === 'unavailable' && cause === undefined
-  if (isShed || (!ours.has(code) && !isBug)) return null
+  if (isShed || (!serverErrorCodes.has(code) && !isBug)) return null
   return {
     message: isBug ? 'a value reached the database that a check before it should have refused' : message,
     cause: cause instanceof Error ? cause.name : null,
     code: dbErrorCode(cause),
-    stack: framesOf(cause),
+    stack: readFrames(cause),
   }
 }
 
-/** How many lines of a stack are told. */
-const depth = 5
+const maxFrames = 5
 
-/** The places in an error's stack; none where they cannot be told from its message for certain. */
-function framesOf(error: unknown): string[] {
+/** Returns the frames of an error's stack, or none if they cannot be told from its message for certain. */
+function readFrames(error: unknown): string[] {
   if (!(error instanceof Error) || !error.stack) return []
   const start = error.stack.indexOf(error.message)
   if (start === -1) return []
-  const places = error.stack.slice(start + error.message.length).split('\n')
-  return places
+  const lines = error.stack.slice(start + error.message.length).split('\n')
+  return lines
     .map(line => line.trim())
     .filter(line => /^at \S/.test(line))
-    .slice(0, depth)
+    .slice(0, maxFrames)
 }
 
-/** As much of a logger as is used. */
 export type Log = Pick<Logger, 'info' | 'error'>
 
-/** Milliseconds from one write to the next: lines between them are written together, for a write costs more than they do. */
-const patience = 50
+/** Lines are written together at this interval, because a write costs more than they do. */
+const flushIntervalMs = 50
 
-/** How many characters wait at most. */
-const most = 8192
+const maxBufferedCharacters = 8192
 
-/** JSON lines on stderr; one that tells of an error, and all before it, at once. */
+/** Logs JSON lines to stderr. Error lines are written at once, with all lines before them. */
 export function createLogger(level: string): Logger {
   const stderr = pino.destination({ dest: 2, sync: true })
-  let waiting = ''
+  let buffered = ''
   let timer: NodeJS.Timeout | undefined
   const flush = () => {
     clearTimeout(timer)
     timer = undefined
-    if (waiting === '') return
-    const text = waiting
-    waiting = ''
-    timer = setTimeout(flush, patience).unref()
-    stderr.write(text) // never flushSync, which tries for ever where stderr is closed or its disk full
+    if (buffered === '') return
+    const text = buffered
+    buffered = ''
+    timer = setTimeout(flush, flushIntervalMs).unref()
+    stderr.write(text) // never flushSync, which retries for ever if stderr is closed or its disk full
   }
   process.once('exit', flush)
-  const lines = {
-    [Symbol.for('pino.metadata')]: true, // has pino tell the level of each line
+  const stream = {
+    [Symbol.for('pino.metadata')]: true, // makes pino set lastLevel before each write
     lastLevel: 0,
     write(line: string) {
-      waiting += line
-      if (!timer || waiting.length > most || pino.levels.labels[this.lastLevel] === 'error') flush()
+      buffered += line
+      if (!timer || buffered.length > maxBufferedCharacters || pino.levels.labels[this.lastLevel] === 'error')
+        flush()
     },
   }
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, lines)
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream)
 }
 
-/** One line a request, with what may be told of it and nothing else. */
-export function logOutcome(logger: Log, outcome: Outcome): void {
-  const { requestId, method, route, status, milliseconds, accountId, callerKind, error, fault, retries } =
-    outcome
-  logger[fault ? 'error' : 'info'](
+/** Logs one line for a request. */
+export function logRequest(logger: Log, summary: RequestSummary): void {
+  const {
+    requestId,
+    method,
+    route,
+    status,
+    milliseconds,
+    accountId,
+    callerKind,
+    error,
+    serverError,
+    retries,
+  } = summary
+  logger[serverError ? 'error' : 'info'](
     {
       request_id: requestId,
       method,
@@ -165,9 +173,9 @@ export function logOutcome(logger: Log, outcome: Outcome): void {
       ms: Math.round(milliseconds),
       ...(accountId && { account_id: accountId, caller: callerKind }),
       ...(error && { error }),
-      ...(fault && { cause: fault.cause, code: fault.code, stack: fault.stack }),
+      ...(serverError && { cause: serverError.cause, code: serverError.code, stack: serverError.stack }),
       ...(retries.length > 0 && { retries }),
     },
-    fault?.message ?? 'request',
+    serverError?.message ?? 'request',
   )
 }

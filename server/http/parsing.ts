@@ -2,11 +2,57 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { parseExactJson } from '../../src/contract/index.ts'
 import { Failure } from '../failure.ts'
+import { countHeader } from '../net/headers.ts'
 import { wrongMediaType } from './errors.ts'
+
+/** Of a repeated one Node would keep the first and drop the others. */
+const singleHeaders = ['host', 'content-type', 'content-encoding']
+
+/** A host and its port (RFC 3986 section 3.2.2). */
+const hostPattern = /^([\w.~%!$&'()*+;=-]*|\[[\da-f:.]+\])(:\d*)?$/i
+
+const charsetPattern = /;\s*charset\s*=\s*"?([^";\s]*)/i
+
+/**
+ * Rejects requests that can be read in two ways although Node accepts them: an unusual version, target or host (RFC 9112
+ * sections 2.3, 3.2), a transfer coding other than chunked (section 6.1), a repeated header.
+ *
+ * @throws Failure `invalid_request`
+ */
+export function rejectAmbiguousRequest(request: IncomingMessage): void {
+  const { headers, httpVersion, url = '' } = request
+  const isRepeated = singleHeaders.some(name => countHeader(request, name) > 1)
+  const hasHost = headers.host === undefined ? httpVersion === '1.0' : hostPattern.test(headers.host)
+  const coding = headers['transfer-encoding'] ?? 'chunked'
+  const isPlain = /^1\.[01]$/.test(httpVersion) && !url.includes('#') && coding.toLowerCase() === 'chunked'
+  if (isRepeated || !hasHost || !isPlain) throw new Failure('invalid_request', 'The request is malformed.')
+  if (!isUtf8(headers['content-type'] ?? '') || !/^(identity)?$/i.test(headers['content-encoding'] ?? '')) {
+    throw wrongMediaType()
+  }
+}
+
+/** Returns true if a content type names UTF-8 or no charset (RFC 8259 section 8.1: JSON has no other). */
+function isUtf8(contentType: string): boolean {
+  return contentType.split(/(?=;)/).every(part => /^(utf-?8)?$/i.test(charsetPattern.exec(part)?.[1] ?? ''))
+}
+
+/** Accepts bodies of JSON in UTF-8 only. The body of a DELETE means nothing (RFC 9110 section 9.3.5) and is ignored. */
+export function installParsers(app: FastifyInstance): void {
+  app.addHttpMethod('DELETE', { overrideExisting: true })
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser<Buffer>(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (_request: unknown, body: Buffer) => parseJson(body),
+  )
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, async () => {
+    throw wrongMediaType()
+  })
+}
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** A request body as JSON in UTF-8, exactly as it was sent. Throws `invalid_request`. */
+/** Parses a body as JSON in UTF-8, exactly as it was sent. @throws Failure `invalid_request` */
 export function parseJson(bytes: Uint8Array): unknown {
   try {
     return parseExactJson(decodeUtf8(bytes))
@@ -24,29 +70,17 @@ function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** JSON in UTF-8 and nothing else; a DELETE's body means nothing (RFC 9110 section 9.3.5), and is not looked at. */
-export function installParsers(app: FastifyInstance): void {
-  app.addHttpMethod('DELETE', { overrideExisting: true })
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser<Buffer>(
-    'application/json',
-    { parseAs: 'buffer' },
-    async (_request: unknown, body: Buffer) => parseJson(body),
-  )
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, async () => {
-    throw wrongMediaType()
-  })
-}
-
-const none: Record<string, string> = Object.freeze({})
+const noParameters: Record<string, string> = Object.freeze({})
 
 /**
- * The query string of a URL by the rules of HTML forms, as one value a name. Throws `invalid_request` for a name
- * given twice and for escapes that are no UTF-8: a filter that is read otherwise than meant shows other people's rows.
+ * Parses the query string of a URL by the rules of HTML forms, one value a name: a filter that is read otherwise than meant
+ * would show other people's records.
+ *
+ * @throws Failure `invalid_request` for a repeated name and for escapes that are not UTF-8.
  */
 export function parseQuery(url: string): Record<string, string> {
   const start = url.indexOf('?')
-  if (start === -1) return none
+  if (start === -1) return noParameters
   const values: Record<string, string> = Object.create(null)
   for (const pair of url.slice(start + 1).split('&')) {
     if (pair === '') continue
@@ -66,60 +100,24 @@ function decodeComponent(text: string): string {
   }
 }
 
-/** Whether a header `Prefer` asks for a minimal answer (RFC 7240 section 4.2). Of a preference given twice the first counts. */
+/** Returns true if a `Prefer` header asks for `return=minimal` (RFC 7240 section 4.2). The first of a repeated preference counts. */
 export function prefersMinimal(header: string | undefined): boolean {
   const [first] = (header ?? '').split(/[,\n]/).filter(one => /^\s*return\s*=/i.test(one))
   return first !== undefined && /=\s*(?:minimal|"minimal")\s*(?:;.*)?$/i.test(first)
 }
 
-/** Headers that say one thing or nothing: of two, Node would keep the first and drop the other. */
-const single = ['host', 'content-type', 'content-encoding']
-
-/** A host and its port (RFC 3986 section 3.2.2). */
-const host = /^([\w.~%!$&'()*+;=-]*|\[[\da-f:.]+\])(:\d*)?$/i
-
-const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i
-
 /**
- * What Node lets pass although it can be read in two ways: an unusual version, target or host (RFC 9112 sections 2.3, 3.2),
- * a transfer coding besides chunked (section 6.1), a header given twice. Throws `invalid_request`.
+ * Returns true if an `Accept` header asks for application/x-ndjson with a weight above that of JSON (RFC 9110 section
+ * 12.5.1). A header that accepts anything gets JSON.
  */
-export function requirePlainRequest(request: IncomingMessage): void {
-  const { headers, httpVersion, url = '' } = request
-  const isTwice = single.some(name => countHeader(request, name) > 1)
-  const isHosted = headers.host === undefined ? httpVersion === '1.0' : host.test(headers.host)
-  const coding = headers['transfer-encoding'] ?? 'chunked'
-  const isPlain = /^1\.[01]$/.test(httpVersion) && !url.includes('#') && coding.toLowerCase() === 'chunked'
-  if (isTwice || !isHosted || !isPlain) throw new Failure('invalid_request', 'The request is malformed.')
-  if (!isUtf8(headers['content-type'] ?? '') || !/^(identity)?$/i.test(headers['content-encoding'] ?? '')) {
-    throw wrongMediaType()
-  }
-}
-
-/** A header by its name in lower case; one that was sent twice holds a line break. */
-export function headerOf(request: IncomingMessage, name: string): string | undefined {
-  const { rawHeaders } = request
-  let found: string | undefined
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    if (!isName(rawHeaders[index], name)) continue
-    const value = rawHeaders[index + 1] ?? ''
-    found = found === undefined ? value : `${found}\n${value}`
-  }
-  return found
-}
-
-/** How often a request has a header, by its name in lower case. */
-export function countHeader({ rawHeaders }: IncomingMessage, name: string): number {
-  let count = 0
-  for (let index = 0; index < rawHeaders.length; index += 2) if (isName(rawHeaders[index], name)) count += 1
-  return count
-}
-
-function isName(text: string | undefined, name: string): boolean {
-  return text?.length === name.length && text.toLowerCase() === name
-}
-
-/** Whether a content type names UTF-8, or no charset (RFC 8259 section 8.1: there is no other for JSON). */
-function isUtf8(contentType: string): boolean {
-  return contentType.split(/(?=;)/).every(part => /^(utf-?8)?$/i.test(charset.exec(part)?.[1] ?? ''))
+export function prefersLines(header: string | undefined): boolean {
+  const weights = new Map(
+    (header ?? '').split(/[,\n]/).map(range => {
+      const [type = '', ...parameters] = range.split(';').map(part => part.trim().toLowerCase())
+      const weight = parameters.find(parameter => parameter.startsWith('q='))
+      return [type, weight ? Number(weight.slice(2)) : 1]
+    }),
+  )
+  const weightOf = (...types: string[]) => Math.max(...types.map(type => weights.get(type) ?? 0))
+  return weightOf('application/x-ndjson') > weightOf('application/json', 'application/*', '*/*')
 }

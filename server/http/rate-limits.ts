@@ -1,90 +1,68 @@
 import '@fastify/rate-limit'
-import { isIP } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import ipaddr from 'ipaddr.js'
 import { Failure } from '../failure.ts'
 
-/** At most so many requests in so many seconds. */
 export interface Limit {
+  /** Requests in a window. */
   readonly max: number
+  /** Length of the window. */
   readonly seconds: number
 }
 
-/** Counters that this node keeps of a limit at most: what was seen longest ago goes first. */
-const countersKept = 50_000
+/** Counters that this node keeps of one limit. The least recently used is evicted first. */
+const maxCounters = 50_000
 
 type KeyOf = (request: FastifyRequest) => string
 
 /**
- * A limit on the requests that have the same key, counted by this node alone. The result throws `rate_limited` with
- * Retry-After where a request is one too many.
+ * Limits the requests that have the same key, counted by this node alone. The function it returns throws the Failure
+ * `rate_limited`, with Retry-After, for a request over the limit.
  */
-export function limiter(
+export function limitRequests(
   app: FastifyInstance,
   limit: Limit,
   keyOf: KeyOf,
 ): (request: FastifyRequest) => Promise<void> {
-  const count = app.createRateLimit(optionsOf(limit, keyOf))
+  const count = app.createRateLimit(pluginOptions(limit, keyOf))
   return async request => {
-    const outcome = await count(request)
-    if (!outcome.isAllowed && outcome.isExceeded) throw tooMany(outcome.ttlInSeconds)
+    const result = await count(request)
+    if (!result.isAllowed && result.isExceeded) throw rateLimited(result.ttlInSeconds)
   }
 }
 
 /**
- * The same for attempts, of which only those count that end in `unauthorized`. Those under way count as if they did: many
- * at once are no more than one after the other.
+ * Limits attempts that end in `unauthorized`. Running attempts count as if they had, so that concurrent ones gain nothing over
+ * sequential ones.
  */
-export function attemptLimiter(app: FastifyInstance, limit: Limit, keyOf: KeyOf) {
-  const count = app.createRateLimit(optionsOf(limit, keyOf))
-  const underWay = new Map<string, number>()
+export function limitFailedAttempts(app: FastifyInstance, limit: Limit, keyOf: KeyOf) {
+  const count = app.createRateLimit(pluginOptions(limit, keyOf))
+  const running = new Map<string, number>()
   return async <T>(request: FastifyRequest, attempt: () => Promise<T>): Promise<T> => {
-    const outcome = await count(request, { increment: false })
+    const result = await count(request, { increment: false })
     const key = keyOf(request)
-    const others = underWay.get(key) ?? 0
-    if (!outcome.isAllowed && others >= outcome.remaining) throw tooMany(outcome.ttlInSeconds)
-    underWay.set(key, others + 1)
+    const others = running.get(key) ?? 0
+    if (!result.isAllowed && others >= result.remaining) throw rateLimited(result.ttlInSeconds)
+    running.set(key, others + 1)
     try {
       return await attempt()
     } catch (error) {
       if (error instanceof Failure && error.code === 'unauthorized') await count(request)
       throw error
     } finally {
-      const left = (underWay.get(key) ?? 1) - 1
-      if (left > 0) underWay.set(key, left)
-      else underWay.delete(key)
+      const left = (running.get(key) ?? 1) - 1
+      if (left > 0) running.set(key, left)
+      else running.delete(key)
     }
   }
 }
 
-/** The plugin's types do not know that each limit has counters of its own, and 5000 unless said. */
-function optionsOf({ max, seconds }: Limit, keyGenerator: KeyOf) {
-  return {
-    max,
-    timeWindow: seconds * 1000,
-    cache: countersKept,
-    keyGenerator,
-  }
+/** The plugin's types lack `cache`: each limit has its own counters, 5000 by default. */
+function pluginOptions({ max, seconds }: Limit, keyGenerator: KeyOf) {
+  return { max, timeWindow: seconds * 1000, cache: maxCounters, keyGenerator }
 }
 
-function tooMany(seconds: number): Failure {
+function rateLimited(seconds: number): Failure {
   return new Failure('rate_limited', 'Too many requests.', {
     headers: { 'retry-after': String(Math.max(1, seconds)) },
   })
-}
-
-/** The address that a request comes from, while its client is there; null where a proxy names none. Some add a port. */
-export function clientAddress({ ip }: FastifyRequest): string | null {
-  const address = (ip ?? '').replace(/^\[(.*)\](:\d+)?$|^([\d.]+):\d+$/, '$1$3').replace(/%.*$/, '')
-  return isIP(address) === 0 ? null : address
-}
-
-/**
- * Whom an address stands for: IPv6 is given out by networks of /64 or larger, IPv4 by single addresses. What a proxy
- * names no address for counts as the proxy's own.
- */
-export function networkKey(request: FastifyRequest): string {
-  const address = ipaddr.process(clientAddress(request) ?? request.socket.remoteAddress ?? '::')
-  if (address.kind() === 'ipv4') return address.toString()
-  return ipaddr.IPv6.networkAddressFromCIDR(`${address.toString()}/64`).toString()
 }

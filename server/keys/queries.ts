@@ -12,7 +12,7 @@ export interface ApiKeyRow {
   revoked_at: Date | null
 }
 
-/** Every key of an account, newest first. */
+/** Lists every key of an account, newest first. */
 export function listKeys(sql: Sql, accountId: string): Promise<ApiKeyRow[]> {
   return sql<ApiKeyRow[]>`
     select ${columns(sql)} from api_keys where account_id = ${accountId} order by id desc`
@@ -39,7 +39,7 @@ export async function insertKey(
   return row
 }
 
-/** Ends a key; undefined where the account has none with this id that is not revoked. */
+/** Revokes a key. Returns undefined if the account has no such key, or it is revoked. */
 export async function revokeKey(
   sql: Sql,
   { accountId, id, at }: { readonly accountId: string; readonly id: string; readonly at: Date },

@@ -10,19 +10,19 @@ import { type ApiKeyRow, insertKey, listKeys, revokeKey as revoke } from './quer
 
 export interface Deps {
   readonly sql: Sql
-  /** What this node remembers of keys. */
+  /** This node's cache of keys. */
   readonly keys: TtlCache<KeyRow>
 }
 
-/** The last instant that a timestamp of an answer can tell: the end of the year 9999. */
+/** The end of the year 9999: later timestamps have no RFC 3339 form. */
 const lastInstant = Date.UTC(10_000, 0) - 1
 
-/** Every key of the caller's account, revoked ones too, newest first. */
+/** Lists every key of the caller's account, including revoked ones, newest first. */
 export async function getKeys({ sql }: Deps, { accountId }: Caller): Promise<{ data: ApiKey[] }> {
   return { data: (await listKeys(sql, accountId)).map(toApiKey) }
 }
 
-/** Makes a key. Throws `invalid_request` for one that would have ended already, or whose end cannot be told. */
+/** Creates a key. @throws Failure `invalid_request` if it would expire in the past or after the year 9999. */
 export async function createKey(
   { sql }: Deps,
   { accountId }: Caller,
@@ -46,7 +46,7 @@ export async function createKey(
   return { ...toApiKey(row), key }
 }
 
-/** Revokes a key: here at once, on every other node within a second. Throws `not_found`. */
+/** Revokes a key, on this node at once and on others within a second. @throws Failure `not_found` */
 export async function revokeKey({ sql, keys }: Deps, { accountId }: Caller, id: string): Promise<ApiKey> {
   const row = await revoke(sql, { accountId, id, at: new Date() })
   keys.clear()

@@ -1,10 +1,12 @@
+import { isIP } from 'node:net'
+import type { FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
 import type { Config } from '../config.ts'
 
-/** How many leading bits of an address are kept when it is truncated. */
+/** Leading bits of an address that are kept when it is truncated. */
 const prefix = { ipv4: 24, ipv6: 48 } as const
 
-/** The first address of the network that an address is in. An IPv4 address written inside IPv6 counts as what it is. */
+/** Returns the first address of the network that an address is in. An IPv4 address written as IPv6 counts as IPv4. */
 export function truncate(address: string): ipaddr.IPv4 | ipaddr.IPv6 {
   const parsed = ipaddr.process(address)
   const kind = parsed.kind()
@@ -12,10 +14,29 @@ export function truncate(address: string): ipaddr.IPv4 | ipaddr.IPv6 {
   return kind === 'ipv4' ? ipaddr.IPv4.networkAddressFromCIDR(cidr) : ipaddr.IPv6.networkAddressFromCIDR(cidr)
 }
 
-/** What is kept of a data subject's address (GDPR Art. 5(1)(c)), as PostgreSQL's `cidr`: its network by default. */
+/** Returns what is kept of a data subject's address (GDPR Art. 5(1)(c)), as PostgreSQL's `cidr`. */
 export function networkOf(address: string, storage: Config['ipStorage']): string | null {
   if (storage === 'drop') return null
   const kept = storage === 'raw' ? ipaddr.process(address) : truncate(address)
   const bits = storage === 'raw' ? kept.toByteArray().length * 8 : prefix[kept.kind()]
   return `${kept.toString()}/${bits}`
+}
+
+/**
+ * Returns the address that a request comes from, without the port that some proxies add, or null if a proxy names none. Call it
+ * early: a closed socket has no address.
+ */
+export function clientAddress({ ip }: FastifyRequest): string | null {
+  const address = (ip ?? '').replace(/^\[(.*)\](:\d+)?$|^([\d.]+):\d+$/, '$1$3').replace(/%.*$/, '')
+  return isIP(address) === 0 ? null : address
+}
+
+/**
+ * Returns the key by which a client is rate-limited: its IPv4 address, or the /64 of its IPv6 address, because providers assign
+ * whole networks of that size. If a proxy names no address, its own counts.
+ */
+export function networkKey(request: FastifyRequest): string {
+  const address = ipaddr.process(clientAddress(request) ?? request.socket.remoteAddress ?? '::')
+  if (address.kind() === 'ipv4') return address.toString()
+  return ipaddr.IPv6.networkAddressFromCIDR(`${address.toString()}/64`).toString()
 }

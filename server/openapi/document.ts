@@ -71,13 +71,13 @@ const withoutDatabase: readonly Endpoint[] = [api.health.live, api.description.g
 
 /** What an endpoint may refuse, as references by status. */
 function refusalsOf(endpoint: Endpoint): Record<number, { $ref: string }> {
-  const { access, neverRefused, params, body, errors = [] } = endpoint
+  const { access, allowedOverQuota, params, body, errors = [] } = endpoint
   const isPrivate = access === 'account' || access === 'session'
   const names: RefusalName[] = [
     'BadRequest',
     ...(access === 'anyone' ? [] : (['Unauthorized'] as const)),
     ...(isPrivate ? (['Forbidden'] as const) : []),
-    ...(isPrivate && !neverRefused ? (['QuotaExceeded'] as const) : []),
+    ...(isPrivate && !allowedOverQuota ? (['QuotaExceeded'] as const) : []),
     ...(params ? (['NotFound', 'UriTooLong'] as const) : []),
     ...(body ? (['PayloadTooLarge', 'UnsupportedMediaType'] as const) : []),
     ...errors.map(nameOf),

@@ -251,7 +251,7 @@ export function purgeJob(sql: Sql, { purgeAfterDays: days }: Pick<Config, 'purge
     if (failure) throw failure
     return done.deleted + done.purged > 0 ? done : null
   }
-  return { name: 'purging', every: days === 0 ? minuteMs : 60 * minuteMs, run }
+  return { name: 'purging', intervalMs: days === 0 ? minuteMs : 60 * minuteMs, run }
 }
 
 function unverifiedMessage(ids: readonly (string | null)[], purged: number, failure: unknown): string {

@@ -10,7 +10,7 @@ export interface UserRow {
   session_version: number
 }
 
-/** Who signs in with an e-mail in lower case. */
+/** Finds the user of an e-mail in lower case. */
 export async function findLogin(sql: Sql, email: string): Promise<UserKey | undefined> {
   const [row] = await sql<{ account_id: string; user_id: string }[]>`
     select account_id, user_id from logins where email = ${email}`
@@ -23,7 +23,6 @@ export async function findUser(sql: Sql, { accountId, userId }: UserKey): Promis
   return row
 }
 
-/** The e-mail that a user signs in with. */
 export async function findEmail(sql: Sql, { accountId, userId }: UserKey): Promise<string | undefined> {
   const [row] = await sql<{ email: string }[]>`
     select email from logins where account_id = ${accountId} and user_id = ${userId}`
@@ -36,7 +35,7 @@ export async function endSessions(sql: Sql, { accountId, userId }: UserKey): Pro
     update users set session_version = session_version + 1 where account_id = ${accountId} and id = ${userId}`
 }
 
-/** Sets a user's password, and ends every session. */
+/** Sets a user's password and ends every session. */
 export async function setPassword(
   sql: Sql,
   { accountId, userId }: UserKey,

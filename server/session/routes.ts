@@ -1,13 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { session } from '../../src/contract/index.ts'
-import { refuseForeignOrigin, sessionCookie } from '../auth/session.ts'
-import { attemptLimiter, type Limit, networkKey } from '../http/rate-limits.ts'
+import { rejectForeignOrigin, sessionCookie } from '../auth/session.ts'
+import { type Limit, limitFailedAttempts } from '../http/rate-limits.ts'
 import { route } from '../http/route.ts'
+import { networkKey } from '../net/address.ts'
 import { getSession, signIn, signOut } from './service.ts'
 
 /**
- * Failed attempts to sign in from one network: for one e-mail, and for all. None counts against an e-mail alone, so that nobody
- * can lock its owner out from elsewhere.
+ * Failed sign-ins from one network, for one e-mail and for all. No limit counts by e-mail alone, so that nobody can lock its
+ * owner out from another network.
  */
 const limits = {
   email: { max: 10, seconds: 15 * 60 },
@@ -15,14 +16,16 @@ const limits = {
 } as const satisfies Record<string, Limit>
 
 export function sessionRoutes(app: FastifyInstance, deps: Parameters<typeof signIn>[0]): void {
-  const ofNetwork = attemptLimiter(app, limits.network, networkKey)
-  const keyOf = (request: FastifyRequest) => `${networkKey(request)} ${emailOf(request)}`
-  const ofEmail = attemptLimiter(app, limits.email, keyOf)
+  const limitByNetwork = limitFailedAttempts(app, limits.network, networkKey)
+  const keyOf = (request: FastifyRequest) => `${networkKey(request)} ${readEmail(request)}`
+  const limitByEmail = limitFailedAttempts(app, limits.email, keyOf)
   route(app, session.create, async ({ body }, { request, setHeader }) => {
-    refuseForeignOrigin(request)
+    rejectForeignOrigin(request)
     const cookie = (token: string) => sessionCookie(request, token)
-    cookie('') // refused before the password is looked at
-    const { session, token } = await ofNetwork(request, () => ofEmail(request, () => signIn(deps, body)))
+    cookie('') // throws before the password is checked
+    const { session, token } = await limitByNetwork(request, () =>
+      limitByEmail(request, () => signIn(deps, body)),
+    )
     setHeader('set-cookie', cookie(token))
     return session
   })
@@ -34,6 +37,6 @@ export function sessionRoutes(app: FastifyInstance, deps: Parameters<typeof sign
   })
 }
 
-function emailOf({ body }: FastifyRequest): string {
+function readEmail({ body }: FastifyRequest): string {
   return String((body as { email?: unknown }).email).toLowerCase()
 }

@@ -10,20 +10,20 @@ interface Deps {
   readonly sessionSecret: Uint8Array
 }
 
-/** What an unknown e-mail is looked up as, so that it takes as long as a known one. */
-const nobody = {
+/** Looked up for an unknown e-mail, so that it takes as long as a known one. */
+const unknownUser = {
   accountId: '00000000-0000-0000-0000-000000000000',
   userId: '00000000-0000-0000-0000-000000000000',
 }
 
-/** Begins a session. Throws `unauthorized` alike for an unknown e-mail and a wrong password. */
+/** Starts a session. @throws Failure `unauthorized`, the same for an unknown e-mail and a wrong password. */
 export async function signIn(
   { sql, sessionSecret }: Deps,
   { email, password }: Credentials,
 ): Promise<{ session: Session; token: string }> {
   const address = email.toLowerCase()
   const login = await findLogin(sql, address)
-  const user = await findUser(sql, login ?? nobody)
+  const user = await findUser(sql, login ?? unknownUser)
   const isRight = await verifyPassword(password, user?.password_hash ?? null)
   if (!login || !user || !isRight) {
     throw unauthorized('The e-mail or the password is wrong.')
@@ -38,18 +38,18 @@ export async function signIn(
   return { session, token: signed.token }
 }
 
-/** Who is signed in, and until when. */
+/** Returns who is signed in, and until when. */
 export async function getSession({ sql }: Deps, caller: Caller): Promise<Session> {
   const { accountId, id } = caller
   const email = await findEmail(sql, { accountId, userId: id })
   return {
     account_id: accountId,
     user: { id, email: email ?? '' },
-    expires_at: caller.until?.toISOString() ?? '',
+    expires_at: caller.sessionExpiresAt?.toISOString() ?? '',
   }
 }
 
-/** Ends every session of the user: their tokens are dead on every node. */
+/** Ends every session of the user, on every node. */
 export async function signOut({ sql }: Deps, { accountId, id }: Caller): Promise<void> {
   await endSessions(sql, { accountId, userId: id })
 }

@@ -15,12 +15,12 @@ export interface SiteKey {
   readonly id: string
 }
 
-/** Every site of an account, newest first. */
+/** Lists every site of an account, newest first. */
 export function listSites(sql: Sql, accountId: string): Promise<SiteRow[]> {
   return sql<SiteRow[]>`select ${columns(sql)} from sites where account_id = ${accountId} order by id desc`
 }
 
-/** Writes a site and its first token in one statement. */
+/** Inserts a site and its first token in one statement. */
 export async function insertSite(
   sql: Sql,
   { accountId, id }: SiteKey,
@@ -34,22 +34,22 @@ export async function insertSite(
   },
 ): Promise<SiteRow | undefined> {
   const [row] = await sql<SiteRow[]>`
-    with s as (
+    with inserted as (
       insert into sites (account_id, id, name, policy_version, allowed_origins, retention_days,
         created_at, updated_at)
       values (${accountId}, ${id}, ${site.name}, ${site.policyVersion}, ${sql.json([...site.allowedOrigins])},
         ${site.retentionDays}, ${site.at}, ${site.at})
       returning *
-    ), t as (
+    ), token as (
       insert into site_tokens (account_id, site_id, token_hash, created_at)
-      select a.account_id, s.id, ${site.tokenHash}::bytea, ${site.at}::timestamptz
-      from s join accounts a on a.account_id = ${accountId}
+      select a.account_id, inserted.id, ${site.tokenHash}::bytea, ${site.at}::timestamptz
+      from inserted join accounts a on a.account_id = ${accountId}
     )
-    select ${columns(sql)} from s`
+    select ${columns(sql)} from inserted`
   return row
 }
 
-/** Changes what is given, and nothing where that is how it is; undefined where the account has no such site. */
+/** Updates what is given; `updated_at` only if that changes something. Returns undefined for an unknown site. */
 export async function updateSite(
   sql: Sql,
   { accountId, id }: SiteKey,
@@ -57,7 +57,7 @@ export async function updateSite(
     readonly name: string | null
     readonly policyVersion: number | null
     readonly allowedOrigins: readonly string[] | null
-    /** Undefined where it stays, for null is never. */
+    /** Undefined keeps it; null is never. */
     readonly retentionDays: number | null | undefined
     readonly at: Date
   },
@@ -82,8 +82,8 @@ export async function updateSite(
 }
 
 /**
- * Adds a token and ends those before it at an instant, or sooner if they end sooner; those that have ended go. False
- * where there is no such site. Of two at the same time one fails (23505): a site has one token without an end.
+ * Adds a token, has earlier ones expire at `until` or sooner, and deletes expired ones. Returns false for an unknown site. Of
+ * two concurrent calls one fails (23505), because a site has one token without an expiry.
  */
 export async function replaceToken(
   sql: Sql,
@@ -95,7 +95,7 @@ export async function replaceToken(
       update site_tokens set expires_at = least(expires_at, ${until}::timestamptz)
       where account_id = ${accountId} and site_id = ${id} and (expires_at is null or expires_at > ${at})
       returning 1
-    ), gone as (
+    ), deleted as (
       delete from site_tokens where account_id = ${accountId} and site_id = ${id} and expires_at <= ${at}
     ), added as (
       insert into site_tokens (account_id, site_id, token_hash, created_at)

@@ -17,19 +17,18 @@ import { insertSite, listSites, replaceToken, type SiteRow, updateSite } from '.
 
 export interface Deps {
   readonly sql: Sql
-  /** What this node remembers of site tokens. */
+  /** This node's cache of site tokens. */
   readonly tokens: TtlCache<TokenSite>
 }
 
-/** How long the tokens before a new one go on to work, in hours, unless it is said. */
-const overlap = 24
+const defaultOverlapHours = 24
 
-/** Every site of the caller's account, newest first. */
+/** Lists every site of the caller's account, newest first. */
 export async function getSites({ sql }: Deps, { accountId }: Caller): Promise<{ data: Site[] }> {
   return { data: (await listSites(sql, accountId)).map(toSite) }
 }
 
-/** Makes a site with its token. */
+/** Creates a site with its token. */
 export async function createSite({ sql }: Deps, { accountId }: Caller, draft: SiteDraft): Promise<NewSite> {
   const id = newId()
   const token = newSiteToken(accountId, id)
@@ -49,7 +48,7 @@ export async function createSite({ sql }: Deps, { accountId }: Caller, draft: Si
   return { ...toSite(row), token }
 }
 
-/** Changes a site: here at once, on every other node within a second. Throws `not_found`. */
+/** Changes a site, on this node at once and on others within a second. @throws Failure `not_found` */
 export async function changeSite(
   { sql, tokens }: Deps,
   { accountId }: Caller,
@@ -72,12 +71,12 @@ export async function changeSite(
   return toSite(row)
 }
 
-/** Gives a site a new token; those before it work until the overlap ends. Throws `not_found`. */
+/** Adds a token to a site. Earlier ones work until the overlap ends. @throws Failure `not_found` */
 export async function rotateToken(
   { sql, tokens }: Deps,
   { accountId }: Caller,
   id: string,
-  { overlap_hours = overlap }: TokenRotation,
+  { overlap_hours = defaultOverlapHours }: TokenRotation,
 ): Promise<NewToken> {
   const token = newSiteToken(accountId, id)
   const at = new Date()

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { subjects } from '../../src/contract/index.ts'
 import { dbErrorCode } from '../db/errors.ts'
-import { notesOf } from '../http/logging.ts'
+import { getDiagnostics } from '../http/logging.ts'
 import { route } from '../http/route.ts'
 import { type Deps, eraseSubject, newProgress, type Progress } from './service.ts'
 
@@ -14,8 +14,8 @@ const progresses = new WeakMap<FastifyRequest, Progress>()
 function progressOf(request: FastifyRequest): Progress {
   const known = progresses.get(request)
   if (known) return known
-  const log = (error: unknown) => void notesOf(request).retries.push(dbErrorCode(error) ?? '')
-  const progress = newProgress(performance.now() + deletionShare * request.patience, log)
+  const log = (error: unknown) => void getDiagnostics(request).retries.push(dbErrorCode(error) ?? '')
+  const progress = newProgress(performance.now() + deletionShare * request.timeLeftMs, log)
   progresses.set(request, progress)
   return progress
 }
@@ -25,6 +25,6 @@ export function subjectRoutes(app: FastifyInstance, deps: Deps): void {
     app,
     subjects.erase,
     ({ body }, { caller, request }) => eraseSubject(deps, caller, body, progressOf(request)),
-    { isRepeatable: () => true },
+    { isIdempotent: () => true },
   )
 }

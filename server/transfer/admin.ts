@@ -7,7 +7,7 @@ import {
   type ServerHost,
   type Transferred,
 } from '../../src/contract/index.ts'
-import { openShared, tellProgress } from '../admin.ts'
+import { openShared, reportProgress } from '../admin.ts'
 import { dbErrorKind } from '../db/errors.ts'
 import { exportAll } from './export.ts'
 import { importAll } from './import.ts'
@@ -43,7 +43,7 @@ async function transfer(
 ): Promise<Transferred> {
   const { sql, close } = await openShared(options, host, { mayBeNew })
   const done: Transferred = { rows: 0, records: 0 }
-  const quiet = tellProgress(host, () => `${verb}ing: ${done.rows} rows so far`)
+  const quiet = reportProgress(host, () => `${verb}ing: ${done.rows} rows so far`)
   try {
     await requireKnownSchema(sql)
     await work(sql, done)

@@ -8,7 +8,7 @@ import type {
   Verification,
 } from '../../src/contract/index.ts'
 import { readCheckpoint } from '../../src/evidence/signed.ts'
-import { openShared, tellProgress } from '../admin.ts'
+import { openShared, reportProgress } from '../admin.ts'
 import { dbErrorKind } from '../db/errors.ts'
 import { coverAccount, type Log } from '../evidence/log.ts'
 import { findLastCheckpoint } from '../evidence/queries.ts'
@@ -24,7 +24,7 @@ export function verifyDatabase(
   const inspected = newCounts()
   async function* findings(): AsyncGenerator<readonly DatabaseFinding[]> {
     const { sql, close } = await openShared(options, host, { mayBeNew: false })
-    const stopProgress = reportProgress(host, inspected)
+    const stopProgress = startReports(host, inspected)
     try {
       const scope = { account, kept: kept.map(readCheckpoint), records: true }
       for await (const found of verifyAll({ sql, signal, inspected }, scope)) {
@@ -50,7 +50,7 @@ export async function takeCheckpoints(
 ): Promise<TakenCheckpoints> {
   const { sql, config, close } = await openShared(options, host, { mayBeNew: false })
   const inspected = newCounts()
-  const stopProgress = reportProgress(host, inspected)
+  const stopProgress = startReports(host, inspected)
   try {
     const signer = await openSigner(sql, config.signingKey)
     const scope = { account, kept: kept.map(readCheckpoint), records: false }
@@ -95,8 +95,8 @@ function newCounts(): Inspected {
   return { accounts: 0, records: 0, entries: 0, checkpoints: 0 }
 }
 
-function reportProgress(host: ServerHost, inspected: Inspected): () => void {
-  return tellProgress(
+function startReports(host: ServerHost, inspected: Inspected): () => void {
+  return reportProgress(
     host,
     () => `verifying: ${inspected.records} records and ${inspected.checkpoints} checkpoints so far`,
   )

@@ -47,7 +47,7 @@ Examples:
           const serving = stop.isAsked() ? '' : `consentctl is serving on ${server.url}\n`
           await ctx.io.out.write(serving + hints)
           await stop.asked
-          stop.onInsistence(() => server.hurry())
+          stop.onInsistence(() => server.abortRequests())
         } finally {
           await server.close()
         }

@@ -26,8 +26,8 @@ export interface Endpoint<
   readonly access: Access
   /** The scope that an API key needs for it; a session has them all. */
   readonly scope?: Scope
-  /** Whether it is done where the monthly quota is used up, too: then it takes nothing of it. */
-  readonly neverRefused?: boolean
+  /** True if it also works when the monthly quota is used up. It then takes no unit. */
+  readonly allowedOverQuota?: boolean
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body

@@ -137,8 +137,8 @@ export interface RunningServer {
   createAccount(draft: AccountDraft): Promise<NewAccount>
   /** Finishes the requests in flight, within ten seconds, then closes the database. */
   close(): Promise<void>
-  /** While it closes: gives up the requests in flight. */
-  hurry(): void
+  /** Aborts the requests in flight while it closes. */
+  abortRequests(): void
 }
 
 /** What the surroundings give to the server: the environment, and a line of talk while something takes long. */

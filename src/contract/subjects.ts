@@ -67,7 +67,7 @@ export const subjects = {
     path: '/api/v1/subjects/erase',
     access: 'account',
     scope: 'erase',
-    neverRefused: true,
+    allowedOverQuota: true,
     query: NoQuery,
     body: SubjectErasure,
     status: 200,

@@ -212,9 +212,9 @@ it('keeps its limits, lets nobody wait for nothing, and has all its places again
 describe('over HTTP', () => {
   let load: () => Load = () => ({ running: 0, waiting: 0, shed: 0 })
   const observer: Observer = {
-    answered: () => {},
-    watch: (flow, look) => {
-      if (flow === 'private') load = look
+    onRequestEnd: () => {},
+    watchLoad: (flow, read) => {
+      if (flow === 'private') load = read
     },
   }
   /** Asks no database, so that a request comes as far as its place while the database makes everybody wait. */

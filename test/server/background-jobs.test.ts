@@ -12,7 +12,7 @@ function listening() {
 it('runs again and again, tells what was done, and nothing where that was nothing', async () => {
   const { told, logger } = listening()
   let runs = 0
-  const job = { name: 'counting', every: 5, run: async () => (++runs % 2 === 0 ? { runs } : null) }
+  const job = { name: 'counting', intervalMs: 5, run: async () => (++runs % 2 === 0 ? { runs } : null) }
   const jobs = startJobs([job], logger)
   await vi.waitFor(() => expect(runs).toBeGreaterThan(4))
   await jobs.stop()
@@ -36,7 +36,7 @@ it('goes on after a failure, of which a database’s own words are not told', as
     if (failure) throw failure
     return { done: true }
   }
-  const jobs = startJobs([{ name: 'failing', every: 1, run }], logger)
+  const jobs = startJobs([{ name: 'failing', intervalMs: 1, run }], logger)
   await vi.waitFor(() => expect(told.length).toBeGreaterThan(2))
   await jobs.stop()
   expect(told.slice(0, 3)).toEqual([
@@ -55,7 +55,7 @@ it('is stopped when its run has ended, which is told to end', async () => {
     hasEnded = true
     return null
   }
-  const jobs = startJobs([{ name: 'waiting', every: 1, run }], logger)
+  const jobs = startJobs([{ name: 'waiting', intervalMs: 1, run }], logger)
   await delay(30)
   await jobs.stop()
   expect(hasEnded).toBe(true)
@@ -64,13 +64,13 @@ it('is stopped when its run has ended, which is told to end', async () => {
 it('does not begin once it is stopped', async () => {
   const { logger } = listening()
   const run = vi.fn(async () => null)
-  await startJobs([{ name: 'late', every: 60_000, run }], logger).stop()
+  await startJobs([{ name: 'late', intervalMs: 60_000, run }], logger).stop()
   expect(run).not.toHaveBeenCalled()
 })
 
 it('does not run again and again where its time is longer than a timer takes', async () => {
   const run = vi.fn(async () => null)
-  const jobs = startJobs([{ name: 'rare', every: 2 ** 32, run }], listening().logger)
+  const jobs = startJobs([{ name: 'rare', intervalMs: 2 ** 32, run }], listening().logger)
   await delay(50)
   await jobs.stop()
   expect(run).not.toHaveBeenCalled()

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { usualLimits } from '../../server/banner/routes.ts'
+import { defaultBannerLimits } from '../../server/banner/routes.ts'
 import { type Config, readConfig } from '../../server/config.ts'
 import { OperatorError } from '../../src/contract/index.ts'
 
@@ -24,8 +24,8 @@ const defaults: Config = {
   purgeAfterDays: 30,
   checkpointMinutes: 60,
   metricsPort: null,
-  publicRatePerAddress: usualLimits.address.max,
-  publicRatePerSite: usualLimits.site.max,
+  publicRatePerAddress: defaultBannerLimits.address.max,
+  publicRatePerSite: defaultBannerLimits.site.max,
 }
 
 const secret = 'an0ther-secret-of-more-than-thirty-two-bytes'

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import type { Load } from '../../../server/admission.ts'
-import type { Observer, Outcome } from '../../../server/http/logging.ts'
+import type { Observer, RequestSummary } from '../../../server/http/logging.ts'
 import { drain } from '../../../server/http/server.ts'
 import { describeApi } from '../../../server/openapi/document.ts'
 import { Quota, type Units } from '../../../server/quota/quota.ts'
@@ -12,13 +12,13 @@ import { type TestAccount, useService } from '../../support/service.ts'
 import { root } from './records.ts'
 import { seed } from './seed.ts'
 
-/** Outcomes of requests, newest last, and the load of the private flow. */
-const outcomes: Outcome[] = []
+/** Summaries of requests, newest last, and the load of the private flow. */
+const summaries: RequestSummary[] = []
 let load: () => Load = () => ({ running: 0, waiting: 0, shed: 0 })
 const observer: Observer = {
-  answered: outcome => void outcomes.push(outcome),
-  watch: (flow, look) => {
-    if (flow === 'private') load = look
+  onRequestEnd: summary => void summaries.push(summary),
+  watchLoad: (flow, read) => {
+    if (flow === 'private') load = read
   },
 }
 const service = useService({ observer })
@@ -230,7 +230,7 @@ describe('a stream › quota', () => {
     const next = await open(account, { limit: '10', cursor })
     expect([next.statusCode, JSON.parse(await text(next)).error]).toEqual([429, 'quota_exceeded'])
     expect(await used(account)).toBe(3)
-    expect(outcomes.some(({ status, error }) => status === 499 && error === 'quota_exceeded')).toBe(true)
+    expect(summaries.some(({ status, error }) => status === 499 && error === 'quota_exceeded')).toBe(true)
   })
 
   it('takes nothing from a session', async () => {

@@ -1,12 +1,13 @@
 import rateLimit from '@fastify/rate-limit'
 import { fastify } from 'fastify'
 import { expect, it } from 'vitest'
-import { limiter, networkKey } from '../../../server/http/rate-limits.ts'
+import { limitRequests } from '../../../server/http/rate-limits.ts'
+import { networkKey } from '../../../server/net/address.ts'
 
 it('a limit does not forget an address because six thousand others came since', async () => {
   const app = fastify()
   await app.register(rateLimit, { global: false })
-  const limit = limiter(app, { max: 1, seconds: 60 }, networkKey)
+  const limit = limitRequests(app, { max: 1, seconds: 60 }, networkKey)
   app.get('/', { onRequest: limit }, async () => 'welcome')
   const ask = async (remoteAddress: string) =>
     (await app.inject({ method: 'GET', url: '/', remoteAddress })).body === 'welcome'

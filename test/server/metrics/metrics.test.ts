@@ -98,7 +98,7 @@ describe('requests at work', () => {
   it('are shown by flow, with those that wait and those that found no room', async () => {
     const { registry, observer } = createMetrics()
     const admission = new Admission({ running: 1, perTenant: 1, waiting: 1 })
-    observer.watch('private', () => admission.load)
+    observer.watchLoad('private', () => admission.load)
     const leave = await admission.enter('a')
     const waiting = admission.enter('a')
     await expect(admission.enter('a')).rejects.toThrow()

@@ -239,8 +239,8 @@ describe('a purge', () => {
     expect(await monthly?.run(never)).toBe(null)
     expect(await atOnce?.run(never)).toEqual({ deleted: 0, purged: 2 })
     expect(await atOnce?.run(never)).toBe(null)
-    expect(monthly?.every).toBe(60 * 60_000)
-    expect(atOnce?.every).toBe(60_000)
+    expect(monthly?.intervalMs).toBe(60 * 60_000)
+    expect(atOnce?.intervalMs).toBe(60_000)
   })
 
   it('twice at once, while clients write and delete, leaves every record and chain whole', async () => {

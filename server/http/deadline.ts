@@ -1,0 +1,69 @@
+import type { FastifyRequest } from 'fastify'
+import type { RetryOptions } from '../db/errors.ts'
+import { unavailable } from '../failure.ts'
+import { getDiagnostics } from './logging.ts'
+
+/** The longest that all waits of one request for the database take together. */
+export const databaseTimeoutMs = 5000
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What is left of `databaseTimeoutMs`. */
+    timeLeftMs: number
+  }
+}
+
+/**
+ * Waits for work, at most for what is left of the request's time, and takes the wait off it.
+ *
+ * @throws Failure `unavailable` at the timeout. The work is not stopped.
+ */
+export function withinDeadline<T>(request: FastifyRequest, work: Promise<T>): Promise<T> {
+  const start = performance.now()
+  const timeLeftMs = readTimeLeft(request)
+  return withTimeout(work, timeLeftMs, () => {
+    request.timeLeftMs = Math.max(0, timeLeftMs - (performance.now() - start))
+  })
+}
+
+/** Returns how a request retries its work on the database. Only idempotent work is retried after a lost connection. */
+export function retryOptions(request: FastifyRequest, isIdempotent: boolean): RetryOptions {
+  return {
+    isIdempotent,
+    budgetMs: readTimeLeft(request),
+    onRetry: code => getDiagnostics(request).retries.push(code),
+  }
+}
+
+/** A request whose URL cannot be decoded is made without decorations. */
+function readTimeLeft({ timeLeftMs = databaseTimeoutMs }: FastifyRequest): number {
+  return timeLeftMs
+}
+
+/**
+ * Waits for work, but no longer than `timeoutMs`. Calls `onEnd` at whichever comes first.
+ *
+ * @throws Failure `unavailable` at the timeout. The work is not stopped.
+ */
+export function withTimeout<T>(work: Promise<T>, timeoutMs: number, onEnd = () => {}): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      clearTimeout(timer)
+      onEnd()
+    }
+    const timer = setTimeout(() => {
+      onEnd()
+      reject(unavailable('The database did not answer in time.', { code: 'DEADLINE' }))
+    }, timeoutMs)
+    work.then(
+      value => {
+        end()
+        resolve(value)
+      },
+      error => {
+        end()
+        reject(error)
+      },
+    )
+  })
+}

@@ -1,0 +1,125 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isKeyCaller, type KeyCaller } from '../auth/caller.ts'
+import { withRetry } from '../db/errors.ts'
+import { Failure, unavailable } from '../failure.ts'
+import { type Quota, quotaHeaders, resetOf, type Units } from '../quota/quota.ts'
+import { retryOptions, withinDeadline } from './deadline.ts'
+import type { RequestContext } from './route.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Units that it has spent. They are given back if it fails on our side. */
+    units: Units | null
+  }
+}
+
+/**
+ * Spends one unit for a request and sets the quota's headers.
+ *
+ * @throws Failure `quota_exceeded` if none is left, unless the route is allowed over the quota.
+ */
+export async function spendForRequest(
+  quota: Quota,
+  caller: KeyCaller,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const unit = await findUnit(quota, caller, request)
+  const limit = caller.monthlyQuota ?? 0
+  if (!unit && !request.routeOptions.config.allowedOverQuota) throw quotaExceeded(limit)
+  reply.headers(unit?.headers ?? quotaHeaders(limit, limit, new Date()))
+  request.units = unit
+}
+
+/** Spends one unit. @throws Failure `quota_exceeded` if none is left. */
+export async function spendUnit(quota: Quota, caller: KeyCaller, request: FastifyRequest): Promise<Units> {
+  const unit = await findUnit(quota, caller, request)
+  if (!unit) throw quotaExceeded(caller.monthlyQuota ?? 0)
+  return unit
+}
+
+/** Spends one unit, or returns null if none is left. */
+async function findUnit(
+  quota: Quota,
+  { accountId, monthlyQuota }: KeyCaller,
+  request: FastifyRequest,
+): Promise<Units | null> {
+  const held = quota.spendHeld(accountId, monthlyQuota)
+  if (held) return held
+  const spending = withRetry(() => quota.spend(accountId, monthlyQuota), retryOptions(request, true))
+  try {
+    return await withinDeadline(request, spending)
+  } catch (error) {
+    // A unit that arrives after the deadline would pay for a 503.
+    spending.then(late => late?.giveBack()).catch(() => {})
+    throw error
+  }
+}
+
+interface RowWork<Result> {
+  readonly rows: readonly unknown[]
+  readonly run: (rows: readonly unknown[]) => Promise<Result[]>
+  /** Makes the result of a row without a unit. */
+  readonly reject: (failure: Failure) => Result
+}
+
+/**
+ * Runs a request of several rows for as many of the first rows as there are units; the gate has spent the first one. A row
+ * that fails on our side gives its unit back.
+ *
+ * @throws Failure `unavailable` if the request has been answered before its work began.
+ */
+export async function spendPerRow<Result extends { readonly status: number }>(
+  quota: Quota,
+  context: RequestContext,
+  { rows, run, reject }: RowWork<Result>,
+): Promise<Result[]> {
+  const count = await spendRows(quota, context, rows.length)
+  const results = await run(rows.slice(0, count))
+  const failed = results.filter(({ status }) => status >= 500).length
+  if (failed > 0) context.request.units?.giveBack(failed)
+  const { monthlyQuota } = context.caller as KeyCaller
+  return [...results, ...rows.slice(count).map(() => reject(quotaExceeded(monthlyQuota ?? 0)))]
+}
+
+/** Returns how many rows have a unit. A retry spends nothing again. */
+async function spendRows(
+  quota: Quota,
+  { request, caller, setHeader }: RequestContext,
+  rows: number,
+): Promise<number> {
+  if (!isKeyCaller(caller)) return rows
+  const { units } = request
+  if (!units) throw alreadyAnswered()
+  if (units.count > 1 || rows === 1) return Math.min(units.count, rows)
+  const more = await quota.spend(caller.accountId, caller.monthlyQuota, rows - 1)
+  if (!more) return 1
+  if (request.units !== units) {
+    more.giveBack() // the request was answered meanwhile, and its first unit given back
+    throw alreadyAnswered()
+  }
+  request.units = addUnits(more, units)
+  for (const [name, value] of Object.entries(more.headers)) setHeader(name, value)
+  return request.units.count
+}
+
+function addUnits(one: Units, other: Units): Units {
+  const count = one.count + other.count
+  const giveBack = (units = count) => {
+    one.giveBack(Math.min(units, one.count))
+    other.giveBack(Math.max(0, units - one.count))
+  }
+  return { count, headers: one.headers, giveBack }
+}
+
+function alreadyAnswered(): Failure {
+  return unavailable('The request was answered before its work began.')
+}
+
+function quotaExceeded(limit: number): Failure {
+  const now = new Date()
+  const seconds = Math.ceil(resetOf(now) - now.getTime() / 1000)
+  return new Failure('quota_exceeded', 'The monthly quota of this account is used up.', {
+    headers: { ...quotaHeaders(limit, limit, now), 'retry-after': String(seconds) },
+  })
+}
