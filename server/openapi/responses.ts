@@ -1,10 +1,10 @@
-import { type ErrorCode, errorStatus } from '../../src/contract/index.ts'
-import { refTo } from './schemas.ts'
+import { type ErrorCode, errorStatus, type HeaderDocs } from '../../src/contract/index.ts'
+import { type JsonSchema, refTo } from './schemas.ts'
 
-const quota = 'On answers to an API key whose account has a monthly quota'
+const keyResponses = 'On responses to an API key whose account has a monthly quota'
 
-/** The headers of answers. */
-export const headers = {
+/** Headers that several endpoints have in common. */
+export const commonHeaders = {
   'X-Request-Id': {
     description: 'Names the request in the log of the service.',
     required: true,
@@ -12,112 +12,95 @@ export const headers = {
     example: '7b6f3a4e-5d0c-4f7e-9a53-2f0d4f0b8f6e',
   },
   'X-Quota-Limit': {
-    description: `${quota}: requests a calendar month in UTC.`,
+    description: `${keyResponses}: requests a calendar month in UTC.`,
     schema: { type: 'integer', minimum: 0 },
     example: 10000,
   },
   'X-Quota-Remaining': {
-    description: `${quota}: how many are left after this one.`,
+    description: `${keyResponses}: requests left after this one.`,
     schema: { type: 'integer', minimum: 0 },
     example: 8766,
   },
   'X-Quota-Reset': {
-    description: `${quota}: when the next month begins, in seconds since 1970.`,
+    description: `${keyResponses}: when the next month begins, in seconds since 1970.`,
     schema: { type: 'integer', minimum: 0 },
     example: 1796083200,
   },
   'Retry-After': {
-    description: 'After how many seconds to try again.',
+    description: 'After how many seconds to retry.',
     required: true,
     schema: { type: 'integer', minimum: 1 },
     example: 1,
   },
   'WWW-Authenticate': {
-    description: 'The scheme of the credential that is missing.',
+    description: 'The scheme of the missing credential.',
     required: true,
     schema: { type: 'string', const: 'Bearer' },
     example: 'Bearer',
   },
   Vary: {
-    description: 'The request headers that the form of the answer depends on.',
-    schema: { type: 'string', const: 'Accept' },
+    description:
+      'The request header that the response depends on: `Accept` if the endpoint can stream, `Origin` in the public flow.',
+    schema: { type: 'string', enum: ['Accept', 'Origin'] },
     example: 'Accept',
   },
   Allow: {
-    description: 'The methods that the path has.',
+    description: 'The methods of the path.',
     required: true,
     schema: { type: 'string', pattern: '^[A-Z]+(, [A-Z]+)*$' },
     example: 'GET, POST',
   },
-  'Set-Cookie': {
-    description:
-      'The session: `__Host-consent_session`, or `consent_session` where the service is on localhost without TLS.',
-    required: true,
-    schema: { type: 'string', pattern: '^(__Host-)?consent_session=' },
-    example:
-      '__Host-consent_session=eyJhbGciOiJIUzI1NiJ9.EXAMPLE; Max-Age=28800; Path=/; HttpOnly; Secure; SameSite=Lax',
-  },
-  'Idempotent-Replayed': {
-    description: 'The Idempotency-Key was used before: this is the first answer again, and nothing was made.',
-    schema: { type: 'string', const: 'true' },
-    example: 'true',
-  },
-  'Preference-Applied': {
-    description: 'Of the records there are the ids alone, as it was preferred (RFC 7240 section 3).',
-    schema: { type: 'string', const: 'return=minimal' },
-    example: 'return=minimal',
-  },
-} as const
+} as const satisfies Record<string, HeaderDocs>
 
-export type HeaderName = keyof typeof headers
+type CommonHeader = keyof typeof commonHeaders
 
-/** On whatever is answered after the quota was looked at. */
+/** On every response after the quota was checked. */
 export const quotaHeaders = ['X-Quota-Limit', 'X-Quota-Remaining', 'X-Quota-Reset'] as const
 
-/** The headers of one answer; every answer has the request's id. */
-export function describeHeaders(names: readonly HeaderName[]): Record<string, { $ref: string }> {
+/** Refers to the headers of a response. Every response has the request's id. */
+export function describeHeaders(names: readonly string[]): Record<string, { $ref: string }> {
   return Object.fromEntries(['X-Request-Id', ...names].map(name => [name, refTo('headers', name)]))
 }
 
-/** An answer that is no success. */
-export interface Refusal {
+/** An error response. */
+interface ErrorResponse {
   readonly code: ErrorCode
-  /** Where it is not the code's own. */
+  /** Overrides the status of the code. */
   readonly status?: number
   readonly description: string
   /** An example of its message. */
   readonly message: string
-  readonly headers: readonly HeaderName[]
+  readonly headers: readonly CommonHeader[]
 }
 
-/** Every one that there is, by the name of its component. */
-export const refusals = {
+/** Every error response, by the name of its component. */
+export const errorResponses = {
   BadRequest: {
     code: 'invalid_request',
-    description: 'Not as described: the message names the field. Also for what is hardly HTTP.',
+    description: 'The request is not as described: the message names the field. Also for malformed HTTP.',
     message: 'accepted: must be true or false',
-    headers: quotaHeaders,
+    headers: [...quotaHeaders, 'Vary'],
   },
   Unauthorized: {
     code: 'unauthorized',
     description:
-      'The credential is missing, malformed, unknown, revoked or expired: which of these is not told.',
+      'The credential is missing, malformed, unknown, revoked or expired. The response does not say which.',
     message: 'A valid API key or session is required.',
-    headers: ['WWW-Authenticate'],
+    headers: ['WWW-Authenticate', 'Vary'],
   },
   Forbidden: {
     code: 'forbidden',
     description:
-      'The credential does not allow it: the scope of a key, or the origin of the page that sent it.',
+      'The credential does not allow it: because of the scope of a key, or the origin of the page that sent it.',
     message: 'The API key lacks the scope write.',
-    headers: quotaHeaders,
+    headers: [...quotaHeaders, 'Vary'],
   },
   NotFound: {
     code: 'not_found',
     description:
-      'Nothing by that id; what belongs to another account, and an id that is no UUID, are answered alike.',
+      'Nothing has this id. An id of another account and an id that is not a UUID get the same response.',
     message: 'There is no such consent.',
-    headers: quotaHeaders,
+    headers: [...quotaHeaders, 'Vary'],
   },
   MethodNotAllowed: {
     code: 'invalid_request',
@@ -136,15 +119,15 @@ export const refusals = {
   Conflict: {
     code: 'conflict',
     description:
-      'The Idempotency-Key was used with another body, or the record that it made was erased and purged since: it is not made again. Of a receipt: the record has too many events for one.',
+      'The Idempotency-Key was used with another body, or the record that it created was erased and purged since: it is not created again. For a receipt: the record has too many events.',
     message: 'The Idempotency-Key was used with another body.',
-    headers: quotaHeaders,
+    headers: [...quotaHeaders, 'Vary'],
   },
   PayloadTooLarge: {
     code: 'payload_too_large',
-    description: 'The body is larger than 128 KiB; of a banner, than 16 KiB; of a batch, than 1 MiB.',
+    description: 'The body is larger than 128 KiB (from a banner 16 KiB, of a batch 1 MiB).',
     message: 'The body is too large.',
-    headers: quotaHeaders,
+    headers: [...quotaHeaders, 'Vary'],
   },
   UriTooLong: {
     code: 'invalid_request',
@@ -156,14 +139,13 @@ export const refusals = {
   UnsupportedMediaType: {
     code: 'invalid_request',
     status: 415,
-    description: 'The body is not called application/json.',
+    description: 'The content type is not application/json.',
     message: 'The body must be application/json.',
-    headers: quotaHeaders,
+    headers: [...quotaHeaders, 'Vary'],
   },
   QuotaExceeded: {
     code: 'quota_exceeded',
-    description:
-      'The monthly quota of the account is used up: nothing was done, and nothing will be until it resets.',
+    description: 'The monthly quota of the account is used up: nothing was done.',
     message: 'The monthly quota of this account is used up.',
     headers: [...quotaHeaders, 'Retry-After'],
   },
@@ -171,7 +153,7 @@ export const refusals = {
     code: 'rate_limited',
     description: 'Too many requests in a short time: nothing was done.',
     message: 'Too many requests.',
-    headers: ['Retry-After'],
+    headers: ['Retry-After', 'Vary'],
   },
   HeadersTooLarge: {
     code: 'invalid_request',
@@ -182,28 +164,40 @@ export const refusals = {
   },
   InternalError: {
     code: 'internal_error',
-    description: 'The service failed. No unit of the quota is taken.',
+    description: 'The service failed. It takes no unit of the quota.',
     message: 'The service failed to answer; the request id helps to find out why.',
-    headers: quotaHeaders,
+    headers: [...quotaHeaders, 'Vary'],
   },
   Unavailable: {
     code: 'unavailable',
-    description: 'The database does not answer, or there is too much to do. No unit of the quota is taken.',
+    description:
+      'The database does not respond, or there are too many requests. It takes no unit of the quota.',
     message: 'The database does not answer at the moment.',
-    headers: [...quotaHeaders, 'Retry-After'],
+    headers: [...quotaHeaders, 'Retry-After', 'Vary'],
   },
-} as const satisfies Record<string, Refusal>
+} as const satisfies Record<string, ErrorResponse>
 
-export type RefusalName = keyof typeof refusals
+export type ErrorResponseName = keyof typeof errorResponses
 
-export function statusOf({ code, status }: Refusal): number {
+export function statusOf({ code, status }: ErrorResponse): number {
   return status ?? errorStatus[code]
 }
 
-/** The first refusal that has a code and its status. */
-export function nameOf(code: ErrorCode): RefusalName {
-  const names = Object.keys(refusals) as RefusalName[]
-  const name = names.find(one => refusals[one].code === code)
+/** Returns the first error response of a code: the one with the code's own status. */
+export function findErrorResponse(code: ErrorCode): ErrorResponseName {
+  const names = Object.keys(errorResponses) as ErrorResponseName[]
+  const name = names.find(one => errorResponses[one].code === code)
   if (!name) throw new Error(`${code} is not described`)
   return name
+}
+
+/** Returns the components of the error responses: each has the two fields of ErrorBody and a fixed code. */
+export function describeErrorResponses(): Record<string, object> {
+  return Object.fromEntries(
+    Object.entries(errorResponses).map(([name, { code, description, message, headers }]) => {
+      const schema: JsonSchema = { ...refTo('schemas', 'ErrorBody'), properties: { error: { const: code } } }
+      const content = { 'application/json': { schema, example: { error: code, message } } }
+      return [name, { description, headers: describeHeaders(headers), content }]
+    }),
+  )
 }

@@ -13,7 +13,7 @@ import { usage } from './usage.ts'
 
 const description = {
   get: endpoint({
-    summary: 'This description of the API (OpenAPI 3.1)',
+    summary: 'Get this description of the API (OpenAPI 3.1)',
     method: 'GET',
     path: '/api/v1/openapi.json',
     access: 'anyone',

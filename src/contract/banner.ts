@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import { Consent, ConsentDraft } from './consents.ts'
-import { endpoint, NoQuery } from './endpoint.ts'
+import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 
 /** What a banner may say: the site comes from its token, the address and the user agent from the connection. */
 export const BannerDraft = ConsentDraft.omit({ site_id: true, ip_address: true, user_agent: true })
@@ -29,4 +29,15 @@ export const banner = {
     response: BannerConsent,
     errors: ['forbidden', 'rate_limited'],
   }),
+}
+
+export const bannerDocs: ResourceDocs<typeof banner> = {
+  description: 'The public flow of browsers, with the token of a site.',
+  endpoints: {
+    create: {
+      description:
+        'Address, user agent and site are those of the connection and the token. Pages may send it from the origins that the site allows: a preflight gets the same response for every origin, and the response to the request has `Access-Control-Allow-Origin`.',
+      success: 'What was recorded.',
+    },
+  },
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { Consent, ConsentDraft } from './consents.ts'
-import { endpoint, NoQuery } from './endpoint.ts'
+import { type EndpointDocs, endpoint, NoQuery } from './endpoint.ts'
 import { ErrorBody } from './errors.ts'
 
 /** The limits of a batch, in rows and in bytes of its body. */
@@ -80,3 +80,23 @@ export const createBatch = endpoint({
   status: 200,
   response: BatchOutcome,
 })
+
+export const createBatchDocs: EndpointDocs = {
+  description:
+    'Each row is handled as a single create would be: an invalid one stops no other, and its `idempotency_key` stands for the header Idempotency-Key, which a batch must not have (400). Rows are created in their order. A body that is not as described, or is ambiguous JSON, is rejected as a whole. Each row takes a unit of the quota; if fewer are left, the first rows take them, and the others get 429.',
+  success: 'The result of each row, in their order. It is 200 even if every row was rejected.',
+  requestHeaders: {
+    Prefer: {
+      description: 'With `return=minimal` the response has only the id of each created record (RFC 7240).',
+      schema: { type: 'string' },
+      example: 'return=minimal',
+    },
+  },
+  responseHeaders: {
+    'Preference-Applied': {
+      description: 'The response has only the ids of the records, as preferred (RFC 7240 section 3).',
+      schema: { type: 'string', const: 'return=minimal' },
+      example: 'return=minimal',
+    },
+  },
+}

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { SignedConsentReceipt } from './documents/consent-receipt.ts'
-import { ById, endpoint, NoQuery } from './endpoint.ts'
+import { ById, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { Preferences } from './json.ts'
 import {
   Count,
@@ -218,4 +218,58 @@ export const consents = {
     response: SignedConsentReceipt,
     errors: ['conflict'],
   }),
+}
+
+export const consentsDocs: ResourceDocs<typeof consents> = {
+  description: 'Consent records and their audit trail.',
+  endpoints: {
+    create: {
+      description:
+        'Silence is not consent: `accepted` is false unless given. Preferences are at most 16 KiB of JSON, 8 levels deep, with 256 keys in all.',
+      success: 'The record.',
+      requestHeaders: {
+        'Idempotency-Key': {
+          description:
+            'Printable ASCII, kept for 24 hours for the account. The same body again gets the first response again; another body gets 409, and so does the same body once its record was deleted and purged.',
+          schema: { type: 'string', pattern: '^[ -~]{1,255}$' },
+          example: '0b0c7a52-61f4-4bb1-a1f9-0b6a6b1a2c4e',
+        },
+      },
+      responseHeaders: {
+        'Idempotent-Replayed': {
+          description:
+            'The Idempotency-Key was used before: this is the first response again, and nothing was created.',
+          schema: { type: 'string', const: 'true' },
+          example: 'true',
+        },
+      },
+    },
+    list: {
+      description:
+        'Filters narrow the list; one that names a site of another account finds nothing. A cursor goes with the filters it was made with; `limit` may change between pages.\n\nWith `Accept: application/x-ndjson` the page and all that follow it are one response, a page a line. Each of them is treated like a request of its own: it takes a unit of the quota when it is read, and the credential must still be valid. **The list is complete only if `next_cursor` of the last line is null.** If the connection closes before that, continue with a request for the last `next_cursor`; its response says why, if there is something to do about it (the quota is used up, the key is revoked). The service ends a stream early when it stops, after a whole line, and when its reader takes nothing for a minute.',
+      success:
+        'A page; `next_cursor` is null on the last one, and never leads to an empty one. As a stream, a page a line.',
+    },
+    get: { success: 'The record. A deleted one is a 404 unless `include_deleted` is true.' },
+    update: {
+      description:
+        'Preferences are replaced as a whole. A change to what is stored already is not an event: nothing is written.',
+      success: 'The record.',
+    },
+    remove: {
+      description: 'From then on no list and no read without `include_deleted` has it. A body is ignored.',
+      success: 'The record for the last time.',
+      example: { updated_at: '2026-11-20T20:50:27.128Z', deleted_at: '2026-11-20T20:50:27.128Z' },
+    },
+    history: {
+      description:
+        'The entries are a hash chain (SHA-256, JSON as in RFC 8785): `payload_hash` covers the salt and the state; `hash` covers the previous hash, the record, the version, the action, the actor, the time and `payload_hash`.',
+      success: 'Every event, each with the state after it. A deleted record has a history too.',
+    },
+    receipt: {
+      description:
+        'In the terms of ISO/IEC TS 27560:2023 and the W3C Data Privacy Vocabulary. The last line of the text is the Ed25519 signature of the lines above it, so store the text unchanged: `consentctl verify` and openssl check it.',
+      success: 'The receipt. A deleted record is a 404.',
+    },
+  },
 }

@@ -1,12 +1,12 @@
 import * as z from 'zod'
-import { endpoint } from './endpoint.ts'
+import { endpoint, type ResourceDocs } from './endpoint.ts'
 
 const Health = z.object({ status: z.literal('ok') })
 
-/** `live`: the process answers. `ready`: its database answers too. Neither needs a credential. */
+/** `live`: the process responds. `ready`: its database responds too. */
 export const health = {
   live: endpoint({
-    summary: 'Whether the process answers',
+    summary: 'Check that the process responds',
     method: 'GET',
     path: '/live',
     access: 'anyone',
@@ -14,7 +14,7 @@ export const health = {
     response: Health,
   }),
   ready: endpoint({
-    summary: 'Whether the service can answer requests: its database does',
+    summary: 'Check that the service can handle requests: its database responds',
     method: 'GET',
     path: '/ready',
     access: 'anyone',
@@ -22,3 +22,5 @@ export const health = {
     response: Health,
   }),
 }
+
+export const healthDocs: ResourceDocs<typeof health> = { description: 'For load balancers and supervisors.' }

@@ -1,10 +1,10 @@
 import * as z from 'zod'
-import { ById, endpoint, NoQuery, scopes } from './endpoint.ts'
+import { ById, endpoint, NoQuery, type ResourceDocs, scopes } from './endpoint.ts'
 import { Id, Instant, Timestamp, text } from './values.ts'
 
 const path = '/api/v1/keys'
 
-/** An API key as it is listed: its text is shown once, when it is made. */
+/** An API key as it is listed. Its text is shown once, when it is created. */
 export const ApiKey = z.object({
   id: Id,
   name: z.string(),
@@ -17,7 +17,6 @@ export const ApiKey = z.object({
 })
 export type ApiKey = z.output<typeof ApiKey>
 
-/** The body of a new key: all scopes and no end unless said. */
 export const KeyDraft = z.strictObject({
   name: text(1, 100),
   scopes: z
@@ -33,7 +32,7 @@ export type KeyDraft = z.output<typeof KeyDraft>
 export const NewApiKey = ApiKey.extend({ key: z.string().meta({ pattern: '^sk-' }) })
 export type NewApiKey = z.output<typeof NewApiKey>
 
-/** The API keys of an account: a key cannot make another. */
+/** The API keys of an account. A key cannot create another. */
 export const keys = {
   list: endpoint({
     summary: 'List the API keys of the account, newest first',
@@ -45,7 +44,7 @@ export const keys = {
     response: z.object({ data: z.array(ApiKey) }),
   }),
   create: endpoint({
-    summary: 'Make an API key; its text is in this answer and nowhere else',
+    summary: 'Create an API key; its text is in this response and nowhere else',
     method: 'POST',
     path,
     access: 'session',
@@ -64,4 +63,14 @@ export const keys = {
     status: 200,
     response: ApiKey,
   }),
+}
+
+export const keysDocs: ResourceDocs<typeof keys> = {
+  description: 'API keys, for users who signed in.',
+  endpoints: {
+    create: {
+      description: 'It has every scope and never expires unless given; an expiry must be in the future.',
+    },
+    revoke: { description: 'It stops working within a second on every node.' },
+  },
 }

@@ -1,14 +1,12 @@
 import * as z from 'zod'
-import { endpoint, NoQuery } from './endpoint.ts'
+import { endpoint, type HeaderDocs, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { Id, Timestamp, text } from './values.ts'
 
 const path = '/api/v1/session'
 
-/** Who signs in. */
 export const Credentials = z.strictObject({ email: text(1, 254), password: text(1, 1024) })
 export type Credentials = z.output<typeof Credentials>
 
-/** Who is signed in, and until when. */
 export const Session = z.object({
   account_id: Id,
   user: z.object({ id: Id, email: z.string() }),
@@ -47,4 +45,26 @@ export const session = {
     status: 204,
     response: z.null(),
   }),
+}
+
+const setCookie: HeaderDocs = {
+  description:
+    'The session: `__Host-consent_session`, or `consent_session` if the service is on localhost without TLS.',
+  required: true,
+  schema: { type: 'string', pattern: '^(__Host-)?consent_session=' },
+  example:
+    '__Host-consent_session=eyJhbGciOiJIUzI1NiJ9.EXAMPLE; Max-Age=28800; Path=/; HttpOnly; Secure; SameSite=Lax',
+}
+
+export const sessionDocs: ResourceDocs<typeof session> = {
+  description: 'Signing in and out.',
+  endpoints: {
+    create: {
+      description:
+        'Needs HTTPS, except on localhost. A page must be of the service itself. A wrong e-mail and a wrong password get the same response.',
+      success: 'Signed in.',
+      responseHeaders: { 'Set-Cookie': setCookie },
+    },
+    remove: { success: 'Signed out.', responseHeaders: { 'Set-Cookie': setCookie } },
+  },
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { endpoint, NoQuery } from './endpoint.ts'
+import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 
 /** An Ed25519 key as a JWK (RFC 7517, RFC 8037 section 2); `pem` is an addition, for openssl. */
 export const SigningKey = z.object({
@@ -18,7 +18,6 @@ export const SigningKey = z.object({
     .describe('The same as SubjectPublicKeyInfo (RFC 8410).'),
 })
 
-/** The keys that documents of the service are verified with. */
 export const signingKeys = {
   list: endpoint({
     summary: 'The public keys that the service signs and has signed with, the present one first',
@@ -29,4 +28,14 @@ export const signingKeys = {
     status: 200,
     response: z.object({ keys: z.array(SigningKey) }),
   }),
+}
+
+export const signingKeysDocs: ResourceDocs<typeof signingKeys> = {
+  description: 'The keys that verify signed documents of the service.',
+  endpoints: {
+    list: {
+      description:
+        'A JWK Set (RFC 7517). Store the keys before you need them: keys that arrive with a document prove less.',
+    },
+  },
 }

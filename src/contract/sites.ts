@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { ById, endpoint, NoQuery } from './endpoint.ts'
+import { ById, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { Count, Id, PolicyVersion, Timestamp, text } from './values.ts'
 
 const path = '/api/v1/sites'
@@ -18,7 +18,7 @@ export const Site = z.object({
 })
 export type Site = z.output<typeof Site>
 
-/** An origin as browsers write it (RFC 6454 section 6.2): scheme, host, and the port unless it is the usual one. */
+/** An origin as browsers write it (RFC 6454 section 6.2): scheme, host, and the port unless it is the default one. */
 export const Origin = z
   .string('must be text')
   .max(255, 'must have at most 255 characters')
@@ -41,7 +41,7 @@ export const SiteDraft = z.strictObject({
   name: text(1, 100),
   policy_version: PolicyVersion.optional(),
   allowed_origins: AllowedOrigins.optional(),
-  retention_days: RetentionDays.nullable().optional().describe('Null is never, as unless said.'),
+  retention_days: RetentionDays.nullable().optional().describe('Null, the default, is never.'),
 })
 export type SiteDraft = z.output<typeof SiteDraft>
 
@@ -51,7 +51,6 @@ export type SiteChange = z.output<typeof SiteChange>
 export const NewSite = Site.extend({ token: z.string().meta({ pattern: '^st-' }) })
 export type NewSite = z.output<typeof NewSite>
 
-/** For how long the tokens before a new one go on to work, in hours. */
 export const TokenRotation = z.strictObject({
   overlap_hours: z
     .int('must be an integer')
@@ -64,11 +63,11 @@ export type TokenRotation = z.output<typeof TokenRotation>
 export const NewToken = z.object({
   site_id: Id,
   token: z.string().meta({ pattern: '^st-' }),
-  previous_valid_until: Timestamp.describe('Until when the tokens before it work.'),
+  previous_valid_until: Timestamp.describe('Until when earlier tokens work.'),
 })
 export type NewToken = z.output<typeof NewToken>
 
-/** The sites of an account: what a record belongs to, and whose token a banner carries. */
+/** The sites of an account. Every record belongs to one, and banners carry their tokens. */
 export const sites = {
   list: endpoint({
     summary: 'List the sites of the account, newest first',
@@ -80,7 +79,7 @@ export const sites = {
     response: z.object({ data: z.array(Site) }),
   }),
   create: endpoint({
-    summary: 'Make a site; its token is in this answer and nowhere else',
+    summary: 'Create a site; its token is in this response and nowhere else',
     method: 'POST',
     path,
     access: 'session',
@@ -101,7 +100,7 @@ export const sites = {
     response: Site,
   }),
   rotateToken: endpoint({
-    summary: 'Give a site a new token; the ones before it work for a while longer',
+    summary: 'Give a site a new token; earlier ones work for a while longer',
     method: 'POST',
     path: `${path}/:id/token`,
     access: 'session',
@@ -119,4 +118,13 @@ const originForm = /^https?:\/\/([a-z\d_]([\w.-]*[a-z\d_])?|\[[\da-f:]+\])(:[1-9
 
 function isOrigin(value: string): boolean {
   return originForm.test(value) && URL.canParse(value) && new URL(value).origin === value
+}
+
+export const sitesDocs: ResourceDocs<typeof sites> = {
+  description: 'Sites and their tokens, for users who signed in.',
+  endpoints: {
+    rotateToken: {
+      description: 'Earlier tokens expire after `overlap_hours`: 24 by default, and at once with 0.',
+    },
+  },
 }

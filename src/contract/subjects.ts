@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { endpoint, NoQuery } from './endpoint.ts'
+import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { ExactCount, Id, Timestamp, text, Uuid } from './values.ts'
 
 /** The most records that a request names, and that a response does. */
@@ -73,4 +73,17 @@ export const subjects = {
     status: 200,
     response: SubjectErased,
   }),
+}
+
+export const subjectsDocs: ResourceDocs<typeof subjects> = {
+  description: 'What an account holds on one person.',
+  endpoints: {
+    erase: {
+      description:
+        'Deletes the live records of exactly this `subject_id`; with `ids` only those of them that it names, so that nothing is deleted that the caller has not seen. It works batch by batch, and stops after 1000 records or before it would take too long: `complete` is then false, and the next call continues. A call can be repeated at any time: a record that an earlier call with the same `ids` deleted is in `already_deleted`, with its time of deletion. A dry run lists what would be deleted, 1000 records a call: pass the last id as `after` for the next ones. It is never rejected for quota. No list has deleted records any more; their personal data is removed when they are purged.',
+      success:
+        'What was deleted, and a certificate: JSON whose last line is the Ed25519 signature of the lines above it. In a dry run what would be deleted, and no certificate.',
+      example: { erased: 2, remaining: 0, dry_run: false },
+    },
+  },
 }

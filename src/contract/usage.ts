@@ -1,8 +1,7 @@
 import * as z from 'zod'
-import { endpoint, NoQuery } from './endpoint.ts'
+import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { Count, Timestamp } from './values.ts'
 
-/** What an account has used of its monthly quota. */
 export const Usage = z.object({
   month: z.string().meta({ pattern: '^\\d{4}-\\d\\d$' }).describe('The calendar month in UTC.'),
   used: Count,
@@ -16,7 +15,7 @@ export type Usage = z.output<typeof Usage>
 
 export const usage = {
   get: endpoint({
-    summary: 'What is used of the monthly quota',
+    summary: 'Get what is used of the monthly quota',
     method: 'GET',
     path: '/api/v1/usage',
     access: 'account',
@@ -26,3 +25,5 @@ export const usage = {
     response: Usage,
   }),
 }
+
+export const usageDocs: ResourceDocs<typeof usage> = { description: 'The monthly quota.' }

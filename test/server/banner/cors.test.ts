@@ -88,7 +88,7 @@ describe.each([...others, ...unknown])('%s %s', (method, url) => {
       await service.call(method, url, { headers, body }),
       await preflight(url, method, headers),
     ]) {
-      expect(corsOf(answer)).toEqual([])
+      expect(corsOf(answer).filter(header => header !== 'vary: Accept')).toEqual([]) // of a list, which can stream
       expect(answer.status === 204).toBe(false)
     }
   })

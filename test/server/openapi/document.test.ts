@@ -2,7 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, it } from 'vitest'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { describeApi } from '../../../server/openapi/document.ts'
-import { refusals } from '../../../server/openapi/responses.ts'
+import { errorResponses } from '../../../server/openapi/responses.ts'
 import { api, type Endpoint } from '../../../src/contract/index.ts'
 import { validateAt } from '../../support/openapi.ts'
 
@@ -81,10 +81,10 @@ describe.each(endpoints)('%s', (id, { path, method, params, body, status, access
   })
 })
 
-/** The codes of the refusals that an operation refers to. */
+/** The codes of the errorResponses that an operation refers to. */
 function codesOf(operation: { responses: Record<string, { $ref?: string }> }): string[] {
   const names = Object.values(operation.responses).flatMap(({ $ref }) => $ref?.split('/').at(-1) ?? [])
-  return names.map(name => refusals[name as keyof typeof refusals].code)
+  return names.map(name => errorResponses[name as keyof typeof errorResponses].code)
 }
 
 /** Every object of the document with its JSON pointer. */

@@ -1,0 +1,26 @@
+import type { api } from './api.ts'
+import { bannerDocs } from './banner.ts'
+import { createBatchDocs } from './batch.ts'
+import { consentsDocs } from './consents.ts'
+import type { ResourceDocs } from './endpoint.ts'
+import { healthDocs } from './health.ts'
+import { keysDocs } from './keys.ts'
+import { sessionDocs } from './session.ts'
+import { signingKeysDocs } from './signing-keys.ts'
+import { sitesDocs } from './sites.ts'
+import { subjectsDocs } from './subjects.ts'
+import { usageDocs } from './usage.ts'
+
+/** The prose of every resource of `api`, for the OpenAPI document. Only the server imports it. */
+export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeof api)[Name]> } = {
+  consents: { ...consentsDocs, endpoints: { ...consentsDocs.endpoints, createBatch: createBatchDocs } },
+  banner: bannerDocs,
+  session: sessionDocs,
+  keys: keysDocs,
+  sites: sitesDocs,
+  subjects: subjectsDocs,
+  usage: usageDocs,
+  signingKeys: signingKeysDocs,
+  health: healthDocs,
+  description: { description: 'This document.' },
+}
