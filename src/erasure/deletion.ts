@@ -84,13 +84,9 @@ async function deleteOne(job: RunningJob, target: Target): Promise<ErasedRecord>
   } finally {
     await recordClock(job, response)
   }
-  const deleted_at = isAbsent
-    ? mayBeOwn
-      ? await findDeletionTime(job, id)
-      : null
-    : answered?.id === id
-      ? toInstant(answered.deleted_at)
-      : null
+  let deleted_at: string | null = null
+  if (isAbsent && mayBeOwn) deleted_at = await findDeletionTime(job, id)
+  else if (!isAbsent && answered?.id === id) deleted_at = toInstant(answered.deleted_at)
   const answer = { target, isAbsent, deleted_at, mayBeOwn, requestId: response?.requestId ?? null }
   const outcome = toRecord(job.state, answer)
   await record(job, ['d', outcome])

@@ -82,15 +82,15 @@ export function requireAsPlanned(planned: readonly Known[], present: readonly Kn
   const now = new Map(present.map(record => [record.id, record]))
   const then = new Set(planned.map(({ id }) => id))
   const differences = [
-    describe(
+    describeDifference(
       planned.filter(({ id, sha256: digest }) => now.has(id) && now.get(id)?.sha256 !== digest),
       'changed',
     ),
-    describe(
+    describeDifference(
       present.filter(({ id }) => !then.has(id)),
       'added',
     ),
-    describe(
+    describeDifference(
       planned.filter(({ id }) => !now.has(id)),
       'gone',
     ),
@@ -100,7 +100,7 @@ export function requireAsPlanned(planned: readonly Known[], present: readonly Kn
   throw new CliError('changed', exit.changed, message, { hint: 'look at the records, and make a new plan' })
 }
 
-function describe(records: readonly Known[], difference: string): string {
+function describeDifference(records: readonly Known[], difference: string): string {
   if (records.length === 0) return ''
   const ids = records.slice(0, 3).map(({ id }) => id)
   return `${records.length} ${difference} (${ids.join(', ')}${records.length > 3 ? ', …' : ''})`

@@ -78,7 +78,7 @@ export function erasesSubjects(api: Client): Promise<boolean> {
 
 /** The records of subjects that an instance holds. */
 export interface Holding {
-  readonly live: readonly Pick<Target, 'id' | 'site_id' | 'subject'>[]
+  readonly live: readonly Target[]
   /** The number of deleted records that are not purged yet; null if the instance does not show them. */
   readonly deleted: number | null
 }

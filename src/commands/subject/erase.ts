@@ -202,7 +202,7 @@ async function findRecords(ctx: Context, subjects: readonly string[], needsRecor
   } catch (error) {
     if (exitOf(error) !== exit.quota) throw error
     if (needsRecords || deletes_by === 'record') throw quotaError(error)
-    await ctx.say('quota used up: erasing on the server instead, which is never refused')
+    await ctx.say('quota used up: erasing on the server instead (never refused)')
     return { records: null, targets: (await askForErasable(ctx.api, subjects)).live, deletes_by }
   }
 }
