@@ -145,6 +145,23 @@ describe('subject erase, if the service erases subjects itself,', () => {
     expect(folders.journals()).toEqual([])
   })
 
+  it('names at most 200 records a call, and those of each identifier of the person apart', async () => {
+    instance = fakeInstance(cli, 450)
+    erasure = erasesSubjects(cli, instance)
+    for (const index of [1001, 1002])
+      instance.records.set(uuid(index), consent({ id: uuid(index), subject_id: 'customer-7' }))
+    instance.records.set(uuid(1003), consent({ id: uuid(1003), subject_id: 'another person' }))
+    expect(await erase('--also', 'customer-7', '--yes')).toMatchObject({ code: 0 })
+    expect(carriedOut().map(({ subject_id, ids: asked }) => [subject_id, asked?.length])).toEqual([
+      [maria, 200],
+      [maria, 200],
+      [maria, 50],
+      ['customer-7', 2],
+    ])
+    expect([...instance.records.keys()]).toEqual([uuid(1003)])
+    expect(await lastReceipt(folders)).toMatchObject({ counts: { deleted: 452 } })
+  })
+
   it('calls again until all are deleted, if a call deletes only some', async () => {
     erasure.limit = 5
     expect(await erase('--yes')).toMatchObject({ code: 0 })

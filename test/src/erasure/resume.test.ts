@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Context } from '../../../src/context.ts'
 import { type ErasureEvent, type ErasureHeader, erasureJobs } from '../../../src/erasure/job.ts'
-import { useCli, uuid } from '../support.ts'
-import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
+import { type consent, useCli, uuid } from '../support.ts'
+import { erasesSubjects, fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
 
@@ -13,7 +13,7 @@ async function leaveKilledJob(
   folders: ReturnType<typeof freshFolders>,
   job: string,
   events: readonly ErasureEvent[],
-  profile = 'default',
+  { profile = 'default', deletes_by = 'record' }: Partial<Pick<ErasureHeader, 'profile' | 'deletes_by'>> = {},
 ): Promise<void> {
   const host = { pid: 2 ** 22 + 1, kill: () => {} }
   const journals = erasureJobs({ settings: { stateFolder: folders.state }, host } as unknown as Context)
@@ -33,7 +33,7 @@ async function leaveKilledJob(
     planned_by: null,
     plan_sha256: '0'.repeat(64),
     export_sha256: null,
-    deletes_by: 'record',
+    deletes_by,
   }
   const journal = await journals.create(header)
   for (const event of events) await journal.append(event)
@@ -71,11 +71,35 @@ it('subject resume records "unknown" of a record that is gone, if it was about t
   expect(started_at).toBe('2026-11-21T00:00:00.000Z')
 })
 
+it('subject resume learns from the service which records the killed process had deleted', async () => {
+  const instance = fakeInstance(cli, 3)
+  const erasure = erasesSubjects(cli, instance)
+  const folders = freshFolders(cli)
+  const own = instance.records.get(uuid(1)) as ReturnType<typeof consent>
+  instance.records.delete(own.id)
+  erasure.deleted.set(own.id, { ...own, deleted_at: '2026-11-21T00:00:01.000Z' })
+  const other = instance.records.get(uuid(3)) as ReturnType<typeof consent>
+  instance.records.delete(other.id)
+  erasure.deleted.set(other.id, { ...other, deleted_at: '2026-11-21T00:00:02.000Z' })
+  const events: ErasureEvent[] = [...planned, ['P'], ['s', [uuid(1), uuid(2)]]]
+  await leaveKilledJob(folders, uuid(77), events, { deletes_by: 'subject' })
+  expect(await folders.run('resume', uuid(77))).toMatchObject({ code: 0 })
+  const { records, answers_lost } = await lastReceipt(folders)
+  const results = records.map(({ result, deleted_at }: Record<string, string>) => [result, deleted_at])
+  expect(results).toEqual([
+    ['deleted', '2026-11-21T00:00:01.000Z'],
+    ['deleted', erasure.deleted.get(uuid(2))?.deleted_at],
+    ['already_gone', '2026-11-21T00:00:02.000Z'],
+  ])
+  expect(answers_lost).toBe(1)
+  expect(await folders.run('verify', 'last', '--live')).toMatchObject({ code: 0 })
+})
+
 it('subject resume last resumes the last job of the profile in use, and names the last one of another profile', async () => {
   const instance = fakeInstance(cli, 3)
   const folders = freshFolders(cli)
   await leaveKilledJob(folders, uuid(77), [...planned, ['P']])
-  await leaveKilledJob(folders, uuid(78), [...planned, ['P']], 'other')
+  await leaveKilledJob(folders, uuid(78), [...planned, ['P']], { profile: 'other' })
   expect(await folders.run('resume', 'last')).toMatchObject({ code: 0 })
   expect([instance.deletions.length, folders.journals()]).toEqual([3, [`${uuid(78)}.job`]])
   const { code, stderr } = await folders.run('resume', 'last')
