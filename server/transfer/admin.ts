@@ -13,7 +13,7 @@ import { exportAll } from './export.ts'
 import { importAll } from './import.ts'
 import { findLaterSchema } from './queries.ts'
 
-/** Writes a whole database, beside a running server or without one: as it is at the moment this begins. */
+/** Exports a whole database as of the moment this begins, with or without a running server. */
 export function exportDatabase(
   options: DatabaseOptions,
   order: ExportOrder,
@@ -24,7 +24,7 @@ export function exportDatabase(
   )
 }
 
-/** Fills an empty database, which is made where there is none yet. */
+/** Fills an empty database, which is created if missing. */
 export function importDatabase(
   options: DatabaseOptions,
   order: ImportOrder,
@@ -43,20 +43,20 @@ async function transfer(
 ): Promise<Transferred> {
   const { sql, close } = await openShared(options, host, { mayBeNew })
   const done: Transferred = { rows: 0, records: 0 }
-  const quiet = reportProgress(host, () => `${verb}ing: ${done.rows} rows so far`)
+  const stopProgress = reportProgress(host, () => `${verb}ing: ${done.rows} rows so far`)
   try {
     await requireKnownSchema(sql)
     await work(sql, done)
     return done
   } catch (cause) {
     if (!['lost', 'unavailable', 'rejected', 'aborted'].includes(dbErrorKind(cause) ?? '')) throw cause
-    throw new OperatorError(`the database did not answer to the end: nothing was ${verb}ed`, {
+    throw new OperatorError(`the connection to the database was lost: nothing was ${verb}ed`, {
       obstacle: 'unavailable',
-      hint: 'see what PostgreSQL says, and run it again',
+      hint: 'see the log of PostgreSQL, and run it again',
       cause,
     })
   } finally {
-    quiet()
+    stopProgress()
     await close()
   }
 }
@@ -64,8 +64,8 @@ async function transfer(
 async function requireKnownSchema(sql: Sql): Promise<void> {
   const later = await findLaterSchema(sql)
   if (later === undefined) return
-  throw new OperatorError(`the database is of a later schema, ${later}, than this version knows`, {
+  throw new OperatorError(`the database has a later schema than this version knows: ${later}`, {
     obstacle: 'conflict',
-    hint: 'use the version of consentctl that has served it last',
+    hint: 'use the version of consentctl that served it last',
   })
 }

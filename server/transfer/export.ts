@@ -3,9 +3,9 @@ import type { Sql } from 'postgres'
 import type { ExportOrder, Transferred } from '../../src/contract/index.ts'
 import { schemaVersion } from '../db/migrate.ts'
 import { endLine, headerLine, rowLine, tableNames } from './format.ts'
-import { listColumns, readRows, settle } from './queries.ts'
+import { configure, listColumns, readRows } from './queries.ts'
 
-/** Writes a database as it is at one moment, page by page: the memory that takes does not grow with it. */
+/** Writes a database as of one moment, page by page, in constant memory. */
 export async function exportAll(sql: Sql, { write, signal }: ExportOrder, done: Transferred): Promise<void> {
   const hash = createHash('sha256')
   const put = async (text: string) => {
@@ -15,7 +15,7 @@ export async function exportAll(sql: Sql, { write, signal }: ExportOrder, done: 
   }
   await sql.begin(async tx => {
     await tx`set transaction isolation level repeatable read, read only`
-    await settle(tx)
+    await configure(tx)
     const columns = await listColumns(tx)
     await put(headerLine({ schema: schemaVersion, created_at: new Date().toISOString(), columns }))
     const rows: Record<string, number> = {}

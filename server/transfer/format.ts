@@ -1,12 +1,12 @@
-// An export is lines of JSON in UTF-8: a header, a row in each line after it, and an end that counts and hashes what came
-// before. Rows are as PostgreSQL writes them in JSON, and never read here: no number or time is changed on its way.
+// An export is lines of JSON in UTF-8: a header, one row a line, and an end with the counts and the hash of everything before.
+// Rows are JSON as PostgreSQL writes it, and are never parsed here, so that no number or time is changed.
 
 import type { Fragment, ISql } from 'postgres'
 import * as z from 'zod'
 
 /**
- * Every table but that of the migrations, each after those that it refers to, and the order of its rows: that of its primary
- * key, and the same in every database, whatever its collation. A test compares them with the schema.
+ * Every table except `migrations`, after the tables that it references, with the order of its rows: by primary key, independent of
+ * the collation of the database. A test compares them with the schema.
  */
 export const tables = {
   secrets: sql => sql`name collate "C"`,
@@ -33,12 +33,12 @@ function isTable(name: string): name is TableName {
   return Object.hasOwn(tables, name)
 }
 
-/** Raised with every change of the format. */
+/** Incremented with every change of the format. */
 export const formatVersion = 1
 
 const Header = z.object({
   consentctl_export: z.number(),
-  /** The last migration of the database. */
+  /** Last migration of the database. */
   schema: z.string(),
   created_at: z.string(),
   columns: z.record(z.string(), z.array(z.string())),
@@ -49,7 +49,7 @@ export type Header = z.output<typeof Header>
 const End = z.strictObject({
   end: z.strictObject({
     rows: z.record(z.string(), z.number()),
-    /** Of all bytes before this line, in hexadecimal. */
+    /** Hash of all bytes before this line, in hexadecimal. */
     sha256: z.string(),
   }),
 })
@@ -60,7 +60,7 @@ export function headerLine(header: Omit<Header, 'consentctl_export'>): string {
   return `${JSON.stringify({ consentctl_export: formatVersion, ...header })}\n`
 }
 
-/** A row as PostgreSQL has written it, under the name of its table. */
+/** Formats a row, which is JSON as PostgreSQL writes it. */
 export function rowLine(table: TableName, row: string): string {
   return `{"${table}":${row}}\n`
 }
@@ -69,17 +69,17 @@ export function endLine(end: End): string {
   return `${JSON.stringify({ end })}\n`
 }
 
-/** The header in a line; null where it is none. */
+/** Parses a header; null if the line is not one. */
 export function readHeader(line: string): Header | null {
   return Header.safeParse(parse(line)).data ?? null
 }
 
-/** The end in a line; null where it is none. */
+/** Parses the end; null if the line is not one. */
 export function readEnd(line: string): End | null {
   return line.startsWith('{"end":') ? (End.safeParse(parse(line)).data?.end ?? null) : null
 }
 
-/** The row in a line, unread; null where it is none. */
+/** Splits a row into table and unparsed JSON; null if the line is not one. */
 export function readRow(line: string): { readonly table: TableName; readonly row: string } | null {
   const [, table = '', row = ''] = /^\{"(\w+)":(\{.*\})\}$/s.exec(line) ?? []
   return isTable(table) ? { table, row } : null
@@ -93,18 +93,18 @@ function parse(line: string): unknown {
   }
 }
 
-/** The longest line of an export, in bytes: far over any row, far under what would fill the memory. */
-const longestLine = 4 * 1024 * 1024
+/** Longer than any row, and short enough for memory. */
+const maxLineBytes = 4 * 1024 * 1024
 
 export interface Line {
   /** From 1. */
   readonly number: number
-  /** With the line's end, where it has one. */
+  /** Includes the line feed, if there is one. */
   readonly bytes: Buffer
 }
 
-/** The lines of a stream, every byte of it in one of them. Throws a RangeError at one that is too long, for it may never end. */
-export async function* linesOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
+/** Splits a stream into lines without dropping a byte. @throws RangeError at a line that is too long */
+export async function* readLines(source: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
   let number = 0
   let rest: Buffer[] = []
   let length = 0
@@ -112,15 +112,15 @@ export async function* linesOf(source: AsyncIterable<Uint8Array>): AsyncGenerato
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
     let start = 0
     for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, start)) {
-      const piece = bytes.subarray(start, end + 1)
-      yield { number: ++number, bytes: rest.length > 0 ? Buffer.concat([...rest, piece]) : piece }
+      const line = bytes.subarray(start, end + 1)
+      yield { number: ++number, bytes: rest.length > 0 ? Buffer.concat([...rest, line]) : line }
       rest = []
       length = 0
       start = end + 1
     }
     if (start < bytes.length) rest.push(bytes.subarray(start))
     length += bytes.length - start
-    if (length > longestLine) throw new RangeError(`line ${number + 1} is longer than any row`)
+    if (length > maxLineBytes) throw new RangeError(`line ${number + 1} is longer than any row`)
   }
   if (length > 0) yield { number: number + 1, bytes: Buffer.concat(rest) }
 }

@@ -8,74 +8,75 @@ import {
   formatVersion,
   type Header,
   type Line,
-  linesOf,
   readEnd,
   readHeader,
+  readLines,
   readRow,
   type TableName,
   tableNames,
 } from './format.ts'
-import { countRows, findFilled, insertRows, listColumns, settle } from './queries.ts'
+import { configure, countRows, findFilled, insertRows, listColumns } from './queries.ts'
 
-/** What there is in a line. */
+/** A line of an export. */
 type Entry =
   | { readonly kind: 'header'; readonly header: Header }
   | { readonly kind: 'row'; readonly table: TableName; readonly row: string; readonly line: number }
   | { readonly kind: 'end'; readonly end: End }
 
 /**
- * What is in an export, in its order. The end comes last, and only where it is the end and all before it is as it was
- * written: until then nothing of it may count. Throws an OperatorError for anything else.
+ * Parses an export. The end is yielded only if it is the last line and the hash fits: until then nothing may be committed.
+ *
+ * @throws OperatorError for anything else
  */
-async function* entriesOf(source: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Entry> {
+async function* readEntries(source: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Entry> {
   const hash = createHash('sha256')
   let end: End | null = null
   let last = 0
-  for await (const { number, bytes } of wellFormed(source, name)) {
+  for await (const { number, bytes } of readWholeLines(source, name)) {
     const text = decode(bytes, number, name)
     last = number
-    if (end) throw refused(name, `it goes on after its end, in line ${number}`, 'one export is one file')
+    if (end)
+      throw invalidExport(name, `it continues after its end, in line ${number}`, 'one export is one file')
     if (number === 1) {
-      yield { kind: 'header', header: headerOf(text, name) }
+      yield { kind: 'header', header: requireHeader(text, name) }
     } else {
       end = readEnd(text)
       const row = end ? null : readRow(text)
       if (row) yield { kind: 'row', ...row, line: number }
-      else if (!end) throw refused(name, `line ${number} is no row of a table`)
+      else if (!end) throw invalidExport(name, `line ${number} is not a row of a table`)
     }
     if (!end) hash.update(bytes)
   }
-  if (last === 0) throw refused(name, 'it is empty')
-  if (!end) throw refused(name, `it is cut off after line ${last}`)
+  if (last === 0) throw invalidExport(name, 'it is empty')
+  if (!end) throw invalidExport(name, `it is cut off after line ${last}`)
   if (end.sha256 !== hash.digest('hex'))
-    throw refused(name, 'it is not as it was written: its SHA-256 is another one')
+    throw invalidExport(name, 'it was changed: its SHA-256 does not match')
   yield { kind: 'end', end }
 }
 
-/** What is wrong with an export. */
-function refused(name: string, what: string, hint = 'export it again'): OperatorError {
+function invalidExport(name: string, what: string, hint = 'export it again'): OperatorError {
   return new OperatorError(`nothing of ${name} was imported: ${what}`, { obstacle: 'invalid', hint })
 }
 
-function headerOf(text: string, name: string): Header {
+function requireHeader(text: string, name: string): Header {
   const header = readHeader(text)
-  const hint = 'consentctl admin export makes one'
-  if (!header) throw refused(name, 'it is no export of a database', hint)
+  const hint = 'use a file of consentctl admin export'
+  if (!header) throw invalidExport(name, 'it is not an export of a database', hint)
   const { consentctl_export: version } = header
   if (version !== formatVersion)
-    throw refused(name, `it is an export of format ${version}, and this version reads ${formatVersion}`)
+    throw invalidExport(name, `it is an export of format ${version}, and this version reads ${formatVersion}`)
   return header
 }
 
-/** The lines, each of which has an end. */
-async function* wellFormed(source: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Line> {
+/** Reads lines and rejects one without a line feed. */
+async function* readWholeLines(source: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Line> {
   try {
-    for await (const line of linesOf(source)) {
-      if (line.bytes.at(-1) !== 10) throw refused(name, `it is cut off in line ${line.number}`)
+    for await (const line of readLines(source)) {
+      if (line.bytes.at(-1) !== 10) throw invalidExport(name, `it is cut off in line ${line.number}`)
       yield line
     }
   } catch (error) {
-    throw error instanceof RangeError ? refused(name, error.message) : error
+    throw error instanceof RangeError ? invalidExport(name, error.message) : error
   }
 }
 
@@ -83,18 +84,23 @@ function decode(bytes: Buffer, number: number, name: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes.subarray(0, -1))
   } catch {
-    throw refused(name, `line ${number} is not valid UTF-8`)
+    throw invalidExport(name, `line ${number} is not valid UTF-8`)
   }
 }
 
-/** How many rows, and about how many characters of them, are written in one statement at most. */
-const [mostRows, mostText] = [1000, 1024 * 1024]
+/** Rows of one statement. */
+const maxRows = 1000
 
-type Rows = Extract<Entry, { kind: 'row' }>
+/** Approximate characters of the rows of one statement. */
+const maxText = 1024 * 1024
+
+type Row = Extract<Entry, { kind: 'row' }>
 
 /**
- * Fills an empty database with an export, in one transaction: all of it is there in the end, with the numbers of rows and
- * the hash that the export names, or nothing is. Throws an OperatorError that says which.
+ * Fills an empty database with an export in one transaction, which is committed only if the counts and the hash are those that the
+ * export names.
+ *
+ * @throws OperatorError if nothing was imported
  */
 export async function importAll(
   sql: Sql,
@@ -102,11 +108,11 @@ export async function importAll(
   done: Transferred,
 ): Promise<void> {
   await sql.begin(async tx => {
-    await settle(tx)
-    await lockSchema(tx) // a node that starts now waits for its end
+    await configure(tx)
+    await lockSchema(tx) // a node that starts now waits for the end of this transaction
     await requireEmpty(tx)
     const columns = await listColumns(tx)
-    let batch: Rows[] = []
+    let batch: Row[] = []
     let length = 0
     const flush = async () => {
       signal.throwIfAborted()
@@ -116,10 +122,10 @@ export async function importAll(
       batch = []
       length = 0
     }
-    for await (const entry of entriesOf(source, name)) {
+    for await (const entry of readEntries(source, name)) {
       if (entry.kind === 'header') requireSchema(entry.header, columns, name)
       if (entry.kind === 'row') {
-        const isFull = batch.length === mostRows || length + entry.row.length > mostText
+        const isFull = batch.length === maxRows || length + entry.row.length > maxText
         if (isFull || batch[0]?.table !== entry.table) await flush()
         batch.push(entry)
         length += entry.row.length
@@ -134,7 +140,7 @@ export async function importAll(
 
 async function insertBatch(
   tx: ISql,
-  batch: readonly Rows[],
+  batch: readonly Row[],
   columns: Record<TableName, string[]>,
   name: string,
 ): Promise<void> {
@@ -150,9 +156,9 @@ async function insertBatch(
     )
   } catch (cause) {
     const code = dbErrorCode(cause) ?? ''
-    // Its own words may hold what is in the rows. A cluster passes on what its nodes say without the code.
+    // The message of PostgreSQL may quote rows. A cluster passes on errors of its nodes as XX000.
     if (!/^((22|23|54)...|XX000)$/.test(code)) throw cause
-    throw refused(
+    throw invalidExport(
       name,
       `lines ${first.line} to ${last.line} cannot be stored as rows of ${table} (SQLSTATE ${code})`,
     )
@@ -162,28 +168,34 @@ async function insertBatch(
 async function requireEmpty(tx: ISql): Promise<void> {
   const table = await findFilled(tx)
   if (table === undefined) return
-  throw new OperatorError(`the database is not empty: there are rows in ${table}`, {
+  throw new OperatorError(`the database is not empty: ${table} has rows`, {
     obstacle: 'conflict',
-    hint: 'make a new one and import before any server is started on it: createdb, or another --data-dir',
+    hint: 'import into a new one before any server is started on it: createdb, or another --data-dir',
   })
 }
 
 function requireSchema(header: Header, columns: Record<TableName, string[]>, name: string): void {
-  const hint =
-    'export it again with this version of consentctl, which brings that database to its schema first'
+  const hint = 'export it again with this version of consentctl, which migrates that database first'
   if (header.schema !== schemaVersion)
-    throw refused(name, `it is of the schema ${header.schema}, and this is ${schemaVersion}`, hint)
+    throw invalidExport(
+      name,
+      `its schema is ${header.schema}, and that of this database ${schemaVersion}`,
+      hint,
+    )
   const sorted = (names: readonly string[] = []) => [...names].sort().join(', ')
   const others = Object.keys(header.columns).filter(table => !(table in columns))
   const different = tableNames.filter(table => sorted(header.columns[table]) !== sorted(columns[table]))
   const [table] = [...others, ...different]
-  if (table !== undefined) throw refused(name, `its table ${table} is another one than here`, hint)
+  if (table !== undefined) throw invalidExport(name, `its table ${table} has other columns than here`, hint)
 }
 
-/** What is there now, whoever wrote it, is what was exported. */
+/** Compares the counts of the database, whoever wrote the rows, with those of the export. */
 async function requireCounts(tx: ISql, { rows }: End, name: string): Promise<void> {
   const counts = await countRows(tx)
   const wrong = tableNames.find(table => counts[table] !== rows[table])
   if (wrong === undefined) return
-  throw refused(name, `${rows[wrong] ?? 'no'} rows of ${wrong} were exported, and ${counts[wrong]} came`)
+  throw invalidExport(
+    name,
+    `${rows[wrong] ?? 'no'} rows of ${wrong} were exported, and ${counts[wrong]} arrived`,
+  )
 }

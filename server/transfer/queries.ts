@@ -2,14 +2,14 @@ import type { ISql } from 'postgres'
 import { schemaVersion } from '../db/migrate.ts'
 import { type TableName, tableNames, tables } from './format.ts'
 
-/** Lets a transaction take as long as it takes, and has every value written in one way whatever the database's settings. */
-export async function settle(tx: ISql): Promise<void> {
+/** Removes the timeouts of a transaction, and fixes the formats of values, whatever the database's settings. */
+export async function configure(tx: ISql): Promise<void> {
   await tx`
     select set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true),
       set_config('timezone', 'UTC', true), set_config('bytea_output', 'hex', true)`
 }
 
-/** A migration that this version does not know: a later one has been here. */
+/** Returns the name of a migration that only a later version knows. */
 export async function findLaterSchema(tx: ISql): Promise<string | undefined> {
   const [row] = await tx<
     { name: string }[]
@@ -17,7 +17,7 @@ export async function findLaterSchema(tx: ISql): Promise<string | undefined> {
   return row?.name
 }
 
-/** The columns of every table, in the order of the schema. */
+/** Returns the columns of every table, in the order of the schema. */
 export async function listColumns(tx: ISql): Promise<Record<TableName, string[]>> {
   const columns = {} as Record<TableName, string[]>
   for (const table of tableNames) {
@@ -29,7 +29,7 @@ export async function listColumns(tx: ISql): Promise<Record<TableName, string[]>
   return columns
 }
 
-/** The rows of a table as JSON, page by page, within a transaction. */
+/** Reads the rows of a table as JSON, page by page, within a transaction. */
 export async function* readRows(tx: ISql, table: TableName): AsyncGenerator<readonly string[]> {
   await tx`
     declare exported no scroll cursor for
@@ -42,9 +42,7 @@ export async function* readRows(tx: ISql, table: TableName): AsyncGenerator<read
   await tx`close exported`
 }
 
-/**
- * Writes rows as they were read. Every column is named, for in another database they may stand in another order.
- */
+/** Inserts rows of `readRows`. Names every column, because another database may have another order. */
 export async function insertRows(
   tx: ISql,
   table: TableName,
@@ -57,7 +55,7 @@ export async function insertRows(
     select ${names} from json_populate_recordset(null::${tx(table)}, ${`[${rows.join(',')}]`}::json)`
 }
 
-/** How many rows each table has. */
+/** Counts the rows of each table. */
 export async function countRows(tx: ISql): Promise<Record<TableName, number>> {
   const counts = {} as Record<TableName, number>
   for (const table of tableNames) {
@@ -67,7 +65,7 @@ export async function countRows(tx: ISql): Promise<Record<TableName, number>> {
   return counts
 }
 
-/** The first table that has any rows. */
+/** Returns the first table that has rows. */
 export async function findFilled(tx: ISql): Promise<TableName | undefined> {
   for (const table of tableNames) {
     const [row] = await tx`select 1 from ${tx(table)} limit 1` // Citus 13 fails on "exists (select from …)"

@@ -10,19 +10,20 @@ import { report } from '../../errors/report.ts'
 import { mapInOrder } from '../../io/concurrency.ts'
 import type { ConsentRow } from '../../views/consent.ts'
 
-/** What a history tells of its record at an instant. */
+/** State of a record at an instant, by its history. */
 interface StateAt {
-  /** The last entry until then: it has been so since that. */
+  /** Last entry until the instant. */
   readonly entry: AuditEntry
-  /** When it was deleted, if an entry until then says so. */
+  /** Time of the deletion, if an entry until the instant says so. */
   readonly deletedAt: string | null
-  /** Whether that entry may be the deletion itself: of an instance that tells no actions, and nothing comes after it. */
+  /** True if the entry may be the deletion itself: it is the last, and the instance does not name actions. */
   readonly mayBeDeleted: boolean
 }
 
 /**
- * The state of a record at an instant, in milliseconds since 1970, from its entries; each of these is the state after an
- * event. Null before the first. Throws a CliError for a time that cannot be compared.
+ * Returns the state of a record at an instant (milliseconds since 1970), null before its first entry.
+ *
+ * @throws CliError for a time that cannot be parsed
  */
 export function stateAt(entries: readonly AuditEntry[], instant: number): StateAt | null {
   const ordered = oldestFirst(entries)
@@ -36,15 +37,12 @@ export function stateAt(entries: readonly AuditEntry[], instant: number): StateA
   }
 }
 
-/** When a record was purged; null where no entry says so. */
+/** Returns the time of the purge; null if no entry is one. */
 function purgedAt(entries: readonly AuditEntry[]): string | null {
   return entries.find(({ action }) => action === 'purged')?.created_at ?? null
 }
 
-/**
- * Entries by time. The specification leaves it open in which order they come; of those of the same instant that order
- * still tells which was first.
- */
+/** Sorts entries by time. The specification does not define their order; of equal times, the order of the response decides. */
 export function oldestFirst(entries: readonly AuditEntry[]): readonly AuditEntry[] {
   const [first, last] = [entries[0], entries.at(-1)]
   if (!first || !last || first === last) return entries
@@ -54,13 +52,13 @@ export function oldestFirst(entries: readonly AuditEntry[]): readonly AuditEntry
   return given.sort((a, b) => timeOf(a.created_at) - timeOf(b.created_at))
 }
 
-/** A time that an instance has noted, in milliseconds since 1970. */
+/** Parses a time of the instance to milliseconds since 1970. @throws CliError */
 export function timeOf(instant: string): number {
   const time = parseInstant(instant)
   if (time !== null) return time
-  const message = `the instance has noted the time "${instant}", which cannot be compared with another`
+  const message = `the instance has the time "${instant}", which cannot be parsed`
   throw new CliError('unreadable_time', exit.failure, message, {
-    hint: 'consentctl history shows the states as it has them',
+    hint: 'consentctl history shows the entries as they are',
   })
 }
 
@@ -68,45 +66,46 @@ function isEnd({ action }: AuditEntry): boolean {
   return action === 'deleted' || action === 'purged'
 }
 
-/** The instant that is asked about. */
+/** Value of `--at`. */
 export interface At {
-  /** As RFC 3339, and in milliseconds since 1970. */
+  /** RFC 3339. */
   readonly text: string
+  /** Milliseconds since 1970. */
   readonly instant: number
-  /** Whether a record is shown that was deleted by then. */
+  /** True to show records that were deleted by then. */
   readonly includeDeleted: boolean
 }
 
-/** A record as it was, and what must be said of it; or why there is none. */
+/** A record as it was, with warnings about it; or why there is none. */
 type Moment =
   | { readonly row: ConsentRow; readonly notes: readonly string[] }
-  | { readonly absent: 'not yet' | 'deleted' | 'untold'; readonly why: string }
+  | { readonly absent: 'not yet' | 'deleted' | 'unknown'; readonly why: string }
 
 type State = Pick<Required<ConsentRow>, 'accepted' | 'preferences' | 'policy_version' | 'updated_at'>
 
 /**
- * A record as it was at an instant. `record` is what is known of it now, for the fields that never change; null where the
- * instance shows it no more.
+ * Returns a record as it was. `record` is its present state, for the fields that never change; null if the instance does not show it
+ * any more.
  */
 function momentOf(id: string, record: Consent | null, entries: readonly AuditEntry[], at: At): Moment {
   const absent = absence(record, entries, at)
   if (absent) return absent
-  const known = stateAt(entries, at.instant)
-  const state = known ? stateOf(known.entry) : entries.length === 0 ? unchanged(record, at) : null
-  if (!state) return { absent: 'untold', why: begins(entries) }
+  const past = stateAt(entries, at.instant)
+  const state = past ? stateOf(past.entry) : entries.length === 0 ? unchanged(record, at) : null
+  if (!state) return { absent: 'unknown', why: describeStart(entries) }
   const purged = purgedAt(entries)
-  const notes = []
-  if (!record) notes.push(`${id}${known?.mayBeDeleted ? unknownEnd : onlyHistory}`)
+  const notes: string[] = []
+  if (!record) notes.push(`${id}${past?.mayBeDeleted ? unknownEnd : onlyHistory}`)
   if (purged) notes.push(`${id} was purged at ${purged}: its preferences, and whose it was, are gone`)
-  const preferences = purged ? null : state.preferences // {} would say that there were none
+  const preferences = purged ? null : state.preferences // {} would mean that there were none
   const deleted_at = deletion(record, entries, at)
-  return { row: { ...(record ?? unseen(id, entries)), ...state, preferences, deleted_at }, notes }
+  return { row: { ...(record ?? fromHistory(id, entries)), ...state, preferences, deleted_at }, notes }
 }
 
 const onlyHistory = ' is deleted now, and this instance shows no deleted record: only its history tells of it'
 const unknownEnd = `${onlyHistory}, and not when it was deleted, which may have been by then`
 
-/** Why nothing is shown, where that can be told: it was not there yet, or no more. */
+/** Returns the reason if the record did not exist yet, or was deleted. */
 function absence(record: Consent | null, entries: readonly AuditEntry[], at: At): Moment | null {
   const [first] = oldestFirst(entries)
   const created = first?.action === 'created' ? first.created_at : record?.created_at
@@ -116,7 +115,7 @@ function absence(record: Consent | null, entries: readonly AuditEntry[], at: At)
   return deleted === null ? null : { absent: 'deleted', why: `deleted at ${deleted}` }
 }
 
-/** When it was deleted, if it was by then. */
+/** Returns the time of the deletion, if the record was deleted by then. */
 function deletion(record: Consent | null, entries: readonly AuditEntry[], at: At): string | null {
   const now = record?.deleted_at ?? null
   const isBefore = now !== null && timeOf(now) <= at.instant
@@ -127,7 +126,7 @@ function stateOf({ accepted, preferences, policy_version, created_at }: AuditEnt
   return { accepted, preferences, policy_version, updated_at: created_at }
 }
 
-/** The state of a record that has no history: the one it has, if it has had that since. */
+/** Returns the state of a record without history: its present one, if it has not changed since. */
 function unchanged(record: Consent | null, at: At): State | null {
   if (!record) return null
   const { accepted, preferences, policy_version, created_at, updated_at, deleted_at } = record
@@ -136,13 +135,13 @@ function unchanged(record: Consent | null, at: At): State | null {
   return { accepted, preferences, policy_version, updated_at: isSince ? updated_at : created_at }
 }
 
-function begins(entries: readonly AuditEntry[]): string {
+function describeStart(entries: readonly AuditEntry[]): string {
   const [first] = oldestFirst(entries)
   return first ? `its history begins at ${first.created_at}` : 'it has no history'
 }
 
-/** A record that only its history tells of. */
-function unseen(id: string, entries: readonly AuditEntry[]): ConsentRow {
+/** Returns a record of which only the history is left. */
+function fromHistory(id: string, entries: readonly AuditEntry[]): ConsentRow {
   const [first] = oldestFirst(entries)
   return {
     id,
@@ -161,21 +160,21 @@ function unseen(id: string, entries: readonly AuditEntry[]): ConsentRow {
   }
 }
 
-/** The instant of `--at`; with --verbose it is told what it became. Throws a usage error for one that is not over. */
-export async function atOf(ctx: Context, flag: string, includeDeleted: boolean | undefined): Promise<At> {
+/** Parses `--at`. @throws UsageError for an instant in the future */
+export async function readAt(ctx: Context, flag: string, includeDeleted: boolean | undefined): Promise<At> {
   const text = pastInstant(flag, new Date())
   if (ctx.globals.verbose) await ctx.warn(`* --at ${text}`)
   return { text, instant: parseInstant(text) ?? 0, includeDeleted: includeDeleted ?? false }
 }
 
-/** A record by its id as it was. Throws where it was not there, or how it was cannot be told. */
+/** Returns a record as it was. @throws CliError if it did not exist then, or its state is unknown */
 export async function getAt(ctx: Context, id: string, at: At): Promise<ConsentRow> {
   const moment = await readMoment(ctx, id, null, at)
   if ('row' in moment) {
     for (const note of moment.notes) await ctx.warn(`warning: ${note}`)
     return moment.row
   }
-  if (moment.absent === 'untold') throw untoldError(id, at, moment.why)
+  if (moment.absent === 'unknown') throw unknownError(id, at, moment.why)
   const hint = moment.absent === 'deleted' ? { hint: '--include-deleted shows it' } : {}
   throw new CliError(
     'not_found',
@@ -185,18 +184,18 @@ export async function getAt(ctx: Context, id: string, at: At): Promise<ConsentRo
   )
 }
 
-function untoldError(id: string, at: At, why: string): CliError {
-  return new CliError('untold', exit.notFound, `how ${id} was at ${at.text} cannot be told: ${why}`)
+function unknownError(id: string, at: At, why: string): CliError {
+  return new CliError('untold', exit.notFound, `the state of ${id} at ${at.text} is unknown: ${why}`)
 }
 
-/** A record as it was, from its history; `listed` is the record where a list has shown it. */
+/** Reads the history and returns the record as it was. `listed` is the record, if it comes from a list. */
 async function readMoment(ctx: Context, id: string, listed: Consent | null, at: At): Promise<Moment> {
   const { data } = await ctx.api.consents.history({ params: { id } })
   const absent = absence(listed, data, at)
   return absent ?? momentOf(id, listed ?? (await findRecord(ctx, id)), data, at)
 }
 
-/** A record, deleted or not; null where the instance shows it no more. */
+/** Returns a record, deleted or not; null if the instance does not show it any more. */
 async function findRecord(ctx: Context, id: string): Promise<Consent | null> {
   const get = (query: { include_deleted?: boolean }) =>
     ctx.api.consents.get({ params: { id }, query }).catch((error: unknown) => {
@@ -209,20 +208,20 @@ async function findRecord(ctx: Context, id: string): Promise<Consent | null> {
   )
 }
 
-/** How many histories are asked for at once. */
-const atOnce = 8
+/** Histories that are fetched at once. */
+const concurrency = 8
 
 interface PageAt {
   readonly records: readonly ConsentRow[]
-  /** Where the walk goes on after this page; null when there is no more. */
+  /** Cursor of the next page; null after the last. */
   readonly next: string | null
-  /** How many records there were of which nothing can be told. */
-  readonly untold: number
+  /** Number of records whose state is unknown. */
+  readonly unknown: number
 }
 
 /**
- * The pages of a list as its records were. A page has no more records than may still be shown, and their histories still
- * be asked for, so that its cursor goes on without a gap. `accepted` is about the state then.
+ * Lists records as they were, page by page. A page is no larger than the remaining limits of records and requests, so that its
+ * cursor leaves no gap. `accepted` filters by the past state.
  */
 export async function* pagesAt(
   ctx: Context,
@@ -238,9 +237,9 @@ export async function* pagesAt(
     const size = Math.min(left, requests - 1)
     const asked = { ...query, cursor, include_deleted: all || undefined }
     for await (const page of ctx.api.pages(asked, { limit: size, maxRequests: 1 })) {
-      const { rows, histories, untold } = await rowsOf(ctx, page.records, at)
+      const { rows, histories, unknown } = await rowsOf(ctx, page.records, at)
       const records = rows.filter(row => accepted === undefined || row.accepted === accepted)
-      yield { records, untold, next: page.next }
+      yield { records, unknown, next: page.next }
       if (page.next === null) return
       left -= records.length
       requests -= 1 + histories
@@ -249,20 +248,20 @@ export async function* pagesAt(
   }
 }
 
-/** The records of a page as they were, in their order, without those that were not there. */
+/** Returns the records of a page as they were, in order, without those that did not exist. */
 async function rowsOf(ctx: Context, records: readonly Consent[], at: At) {
   const candidates = records.filter(record => absence(record, [], at) === null)
   const rows: ConsentRow[] = []
-  let untold = 0
+  let unknown = 0
   const read = async (record: Consent) => ({ record, moment: await readMoment(ctx, record.id, record, at) })
-  for await (const { record, moment } of mapInOrder(candidates, { concurrency: atOnce }, read)) {
+  for await (const { record, moment } of mapInOrder(candidates, { concurrency }, read)) {
     if ('row' in moment) {
       for (const note of moment.notes) await ctx.warn(`warning: ${note}`)
       rows.push(moment.row)
-    } else if (moment.absent === 'untold') {
-      untold += 1
-      await report(ctx, untoldError(record.id, at, moment.why))
+    } else if (moment.absent === 'unknown') {
+      unknown += 1
+      await report(ctx, unknownError(record.id, at, moment.why))
     }
   }
-  return { rows, histories: candidates.length, untold }
+  return { rows, histories: candidates.length, unknown }
 }

@@ -5,7 +5,7 @@ import { expandIds, runForEach } from '../../cli/ids.ts'
 import { many } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { consentView } from '../../views/consent.ts'
-import { atOf } from './at.ts'
+import { readAt } from './at.ts'
 
 const Options = z.strictObject({
   operands: Ids,
@@ -40,7 +40,7 @@ Examples:
 }
 
 async function momentReader(ctx: Context, flag: string, includeDeleted: boolean | undefined) {
-  const at = await atOf(ctx, flag, includeDeleted)
+  const at = await readAt(ctx, flag, includeDeleted)
   const { getAt } = await import('./at.ts')
   return (id: string) => getAt(ctx, id, at)
 }

@@ -89,8 +89,8 @@ async function run(ctx: Context, options: ListOptions): Promise<Output<ConsentRo
     return printPages(ctx, view, pages, cursor => resumeCommand(ctx.host.argv, query, cursor))
   }
   requireAtOptions(options)
-  const { atOf, pagesAt } = await import('./at.ts')
-  const at = await atOf(ctx, options.at, includeDeleted)
+  const { readAt, pagesAt } = await import('./at.ts')
+  const at = await readAt(ctx, options.at, includeDeleted)
   const bounds = { from: query.from, to: query.to, at: at.text }
   const pages = pagesAt(ctx, query, at, { limit, maxRequests })
   return printPages(ctx, view, pages, cursor => resumeCommand(ctx.host.argv, bounds, cursor))
@@ -109,7 +109,7 @@ interface Page {
   /** The cursor of the next page; null on the last one. */
   readonly next: string | null
   /** Records whose past state cannot be told. */
-  readonly untold?: number
+  readonly unknown?: number
 }
 
 /** Pages after which a list is long, so that memory counts more than the flags cost. */
@@ -123,7 +123,7 @@ function printPages(
   commandFrom: (cursor: string) => string,
 ): Output<ConsentRow> {
   let shown = 0
-  let untold = 0
+  let unknown = 0
   let next: string | null = null
   async function* rows(): AsyncGenerator<readonly ConsentRow[]> {
     let count = 0
@@ -131,7 +131,7 @@ function printPages(
       for await (const page of pages) {
         yield page.records
         shown += page.records.length
-        untold += page.untold ?? 0
+        unknown += page.unknown ?? 0
         next = page.next
         count += 1
         if (count === longList) limitHeapGrowth()
@@ -144,5 +144,5 @@ function printPages(
     if (next !== null) await ctx.warn(`${formatCount(shown)}; there are more: ${commandFrom(next)}`)
     else if (ctx.io.out.isTerminal) await ctx.say(formatCount(shown))
   }
-  return many(view, rows(), { footer, exit: () => (untold > 0 ? exit.partial : exit.done) })
+  return many(view, rows(), { footer, exit: () => (unknown > 0 ? exit.partial : exit.done) })
 }

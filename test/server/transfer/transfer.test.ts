@@ -158,16 +158,16 @@ describe('an import', () => {
     const header = text.slice(0, text.indexOf('\n'))
     const rest = text.slice(header.length)
     const refused = (other: string) => refusedWith(Buffer.from(other))
-    expect(await refused(text + text)).toContain('goes on after its end')
+    expect(await refused(text + text)).toContain('continues after its end')
     expect(await refused(header.replace('"consentctl_export":1', '"consentctl_export":2') + rest)).toContain(
       'format 2',
     )
     expect(await refused(header.replace(schemaVersion, '0003_service') + rest)).toContain(
-      'schema 0003_service',
+      'schema is 0003_service',
     )
     expect(await refused(header.replace('"session_version"', '"another"') + rest)).toContain('table users')
     expect(await refused(header.replace('"usage":', '"other":') + rest)).toContain('table other')
-    expect(await refused('{"id":"1"}\n')).toContain('is no export')
+    expect(await refused('{"id":"1"}\n')).toContain('not an export')
     expect(await refused(`${'x'.repeat(5_000_000)}`)).toContain('longer than any row')
   })
 

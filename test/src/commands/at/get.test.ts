@@ -121,7 +121,7 @@ describe('on a service of the specification alone', () => {
     cli.instance.use(...bare([{ record, entries: entries.slice(1) }]))
     const { code, stdout, stderr } = await get(10)
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
-    expect(stderr).toContain(`cannot be told: its history begins at ${at(11)}`)
+    expect(stderr).toContain(`is unknown: its history begins at ${at(11)}`)
     expect((await get(12)).row).toMatchObject({ accepted: true })
   })
 

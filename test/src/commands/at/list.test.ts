@@ -95,7 +95,7 @@ describe('on a service of the specification alone', () => {
     cli.instance.use(...bare([{ record, entries: entries.slice(1) }, ...records]))
     const { code, stderr, ids } = await list(12)
     expect({ code, ids }).toEqual({ code: 8, ids: ['live', 'late'] })
-    expect(stderr).toContain(`how cut was at ${at(12)} cannot be told: its history begins at ${at(13)}`)
+    expect(stderr).toContain(`the state of cut at ${at(12)} is unknown: its history begins at ${at(13)}`)
   })
 })
 
