@@ -258,6 +258,13 @@ describe('subject erase, if the service erases subjects itself, records', () => 
     expect(records[1]).toMatchObject({ result: 'already_gone', deleted_at: null, request_id: null })
   })
 
+  it('"deleted" if the service says so, though its clock is two hours behind', async () => {
+    erasure.clockOffsetMs = -7_200_000
+    expect(await erase('--yes')).toMatchObject({ code: 0 })
+    expect(await lastReceipt(folders)).toMatchObject({ counts: { deleted: 12, already_gone: 0 } })
+    expect(await folders.run('verify', 'last', '--live')).toMatchObject({ code: 0 })
+  })
+
   it('"remaining" if it is listed afterwards, whatever the service answered', async () => {
     const first = instance.records.get(uuid(1)) as ReturnType<typeof consent>
     erasure.after = () => {

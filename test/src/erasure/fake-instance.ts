@@ -90,6 +90,8 @@ export interface FakeErasure {
   after: (body: SubjectErasure) => Response | undefined
   /** Records that a call deletes at most. */
   limit: number
+  /** By how much the clock of the service is ahead, in milliseconds. */
+  clockOffsetMs: number
   /** Changes what a certificate says. */
   certified: object
 }
@@ -104,6 +106,7 @@ export function erasesSubjects(cli: Cli, holder: FakeInstance): FakeErasure {
     before: () => undefined,
     after: () => undefined,
     limit: Number.POSITIVE_INFINITY,
+    clockOffsetMs: 0,
     certified: {},
   }
   const certify = (erased: number, ticket: string) =>
@@ -133,7 +136,8 @@ export function erasesSubjects(cli: Cli, holder: FakeInstance): FakeErasure {
       if (!dry_run)
         for (const record of erased) {
           holder.records.delete(record.id)
-          erasure.deleted.set(record.id, { ...record, deleted_at: new Date().toISOString() })
+          const deleted_at = new Date(Date.now() + erasure.clockOffsetMs).toISOString()
+          erasure.deleted.set(record.id, { ...record, deleted_at })
         }
       const other = dry_run ? undefined : erasure.after(body)
       if (other) return other
