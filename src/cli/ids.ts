@@ -6,52 +6,42 @@ import { decode, readLines } from '../io/input.ts'
 import { fromTsv } from '../output/index.ts'
 import { isId } from './action.ts'
 
-/** Rows of several ids, and the exit code once they are all read. */
-interface Outcome<Row> {
-  readonly pages: AsyncIterable<readonly Row[]>
-  readonly exit: () => Exit
-}
-
 /**
- * Runs the same work for each id, in order. An error is reported and the next id is tried, unless all others would fail
- * too: without a valid key or without quota. The exit code is `partial` if some succeeded. `finish` gets their number.
+ * Calls `run` for each id, in order. An error is reported and the next id follows, unless all others would fail too.
+ * `finish` gets the number of ids that succeeded. `exit` is right once the pages are read.
  */
 export function runForEach<Row>(
   ctx: Context,
   ids: readonly string[],
   run: (id: string) => Promise<readonly Row[]>,
   finish: (done: number) => Promise<void> = async () => {},
-): Outcome<Row> {
+): { readonly pages: AsyncIterable<readonly Row[]>; readonly exit: () => Exit } {
   const failures: Exit[] = []
   let done = 0
+  const reportFailure = async (error: unknown, id: string): Promise<Exit> => {
+    const code = exitOf(error)
+    if (ids.length === 1 || (endsAll(code) && done === 0)) throw error
+    await report(ctx, error, id)
+    failures.push(code)
+    return code
+  }
   async function* pages(): AsyncGenerator<readonly Row[]> {
     for (const [index, id] of ids.entries()) {
-      let rows: readonly Row[]
-      try {
-        rows = await run(id)
-      } catch (error) {
-        const code = exitOf(error)
-        if (ids.length === 1 || (endsAll(code) && done === 0)) throw error
-        await report(ctx, error, id)
-        failures.push(code)
-        if (endsAll(code)) {
-          const left = ids.length - index
-          await ctx.warn(
-            `stopped: ${left} of ${ids.length} ids ${left === 1 ? 'was' : 'were'} not processed, from ${id} on`,
-          )
-          break
-        }
-        continue
+      const result = await run(id).catch(error => reportFailure(error, id))
+      if (typeof result === 'object') {
+        if (result.length > 0) done += 1
+        yield result
+      } else if (endsAll(result)) {
+        await ctx.warn(`stopped: ${ids.length - index} of ${ids.length} ids not processed, from ${id} on`)
+        break
       }
-      if (rows.length > 0) done += 1
-      yield rows
     }
     await finish(done)
   }
   return { pages: pages(), exit: () => overallExit(done, failures) }
 }
 
-/** True if all further requests would fail too: without a valid key, without quota, or interrupted. */
+/** Returns true if all further requests would fail too: without a valid key, without quota, or interrupted. */
 export function endsAll(code: Exit): boolean {
   return code === exit.auth || code === exit.quota || isInterrupted(code)
 }
@@ -60,7 +50,6 @@ function isInterrupted(code: Exit): boolean {
   return code === exit.interrupted || code === exit.terminated
 }
 
-/** The exit code of several pieces of work. */
 export function overallExit(done: number, failures: readonly Exit[]): Exit {
   const [first] = failures
   const interrupted = failures.find(isInterrupted)
@@ -69,7 +58,7 @@ export function overallExit(done: number, failures: readonly Exit[]): Exit {
   return done === 0 ? first : exit.partial
 }
 
-/** Returns each id once; `-` stands for the lines of stdin, as `-q` writes them. */
+/** Returns each id once. `-` stands for the lines of stdin. */
 export async function expandIds(ctx: Context, operands: readonly string[]): Promise<string[]> {
   const ids = new Set<string>()
   for (const operand of operands) {

@@ -4,7 +4,7 @@ import { ApiError, type Call, type CallError, isCallError } from './errors.ts'
 import type { Input, ResponseInfo } from './request.ts'
 import { type Backoff, backoffSeconds } from './retry.ts'
 
-/** The outcome of one row: its record's id, or the error that its own create would have had. */
+/** A record's id, or the error that its own create would have had. */
 export type RowResult =
   | { readonly id: string; readonly error: null }
   | { readonly id: null; readonly error: CallError }
@@ -20,52 +20,55 @@ interface RowState {
   /** The first error after which the row may have been created: later ones say nothing about that attempt. */
   lost: CallError | undefined
   id: string | null
-  /** The error of the latest attempt. */
+  /** Of the latest attempt. */
   error: CallError | null
 }
 
 /**
- * Creates the records of rows with one request, and retries rows that failed for the moment. Each row has a key, so it
- * happens once however often it is sent.
+ * Creates the records of rows with one request, and retries the rows whose errors are temporary. The key of each row
+ * makes it happen once.
  *
  * @throws the error of the first request, if that fails as a whole.
  */
 export async function createRows(options: BatchOptions, rows: readonly BatchRow[]): Promise<RowResult[]> {
-  const { maxWait, pause, onWait } = options
   const states = rows.map((row): RowState => ({ row, lost: undefined, id: null, error: null }))
-  let pending = states
-  for (let attempt = 1; ; attempt += 1) {
+  await sendRows(options, states)
+  let pending = await waitForRetry(options, states, 1)
+  for (let attempt = 2; pending.length > 0; attempt += 1) {
     try {
       await sendRows(options, pending)
     } catch (error) {
-      if (attempt === 1) throw error
       if (isCallError(error)) for (const state of pending) state.error = error
       break
     }
-    const waits = new Map<RowState, number>()
-    for (const state of pending) {
-      const seconds = state.error && backoffSeconds(state.error, attempt, maxWait)
-      if (seconds !== null) waits.set(state, seconds)
-    }
-    pending = [...waits.keys()]
-    const [first] = pending
-    if (!first?.error) break
-    const seconds = Math.max(...waits.values())
-    onWait(first.lost ?? first.error, seconds, attempt + 1)
-    const isInterrupted = await pause(seconds).then(
-      () => false,
-      () => true,
-    )
-    if (isInterrupted) break
+    pending = await waitForRetry(options, pending, attempt)
   }
   return states.map(
     ({ id, error, lost }) => ({ id, error: id === null ? (lost ?? error) : null }) as RowResult,
   )
 }
 
+/** Waits until the rows with temporary errors can be sent again, and returns them; none if the user interrupts. */
+async function waitForRetry(
+  { maxWait, pause, onWait }: BatchOptions,
+  states: readonly RowState[],
+  attempt: number,
+): Promise<readonly RowState[]> {
+  const waits = states.map(({ error }) => error && backoffSeconds(error, attempt, maxWait))
+  const pending = states.filter((_, index) => waits[index] !== null)
+  const [first] = pending
+  if (!first?.error) return []
+  const seconds = Math.max(...waits.map(wait => wait ?? 0))
+  onWait(first.lost ?? first.error, seconds, attempt + 1)
+  return await pause(seconds).then(
+    () => pending,
+    () => [],
+  )
+}
+
 type Outcome = { readonly consent: { readonly id: string } } | RowRefused
 
-/** Sends rows once, and notes the outcome of each. */
+/** Sends rows once, and sets the outcome of each. */
 async function sendRows({ send, call }: BatchOptions, states: readonly RowState[]): Promise<void> {
   let info: ResponseInfo | undefined
   let lost: CallError | undefined
@@ -90,16 +93,10 @@ async function sendRows({ send, call }: BatchOptions, states: readonly RowState[
       state.error = null
       continue
     }
-    const error = rowError(call, outcome, info?.requestId ?? null)
+    const { status, retry_after: retryAfter } = outcome
+    const head = { status, requestId: info?.requestId ?? null, retryAfter, location: null }
+    const error = new ApiError(call, head, outcome.error)
     if (error.maybeDone) state.lost ??= error
     state.error = error
   }
-}
-
-function rowError(
-  call: Call,
-  { status, error, retry_after }: RowRefused,
-  requestId: string | null,
-): ApiError {
-  return new ApiError(call, { status, requestId, retryAfter: retry_after, location: null }, error)
 }

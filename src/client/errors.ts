@@ -1,4 +1,4 @@
-/** A request, as far as an error needs it. */
+/** A request, for errors. */
 export interface Call {
   readonly method: string
   /** The path as the contract has it, with `:name` for each parameter. */
@@ -8,13 +8,12 @@ export interface Call {
   readonly idempotent: boolean
   /** The id in its path, if it is about one thing. */
   readonly id: string | null
-  /** The source of the key that was sent with it; null if a user signs in instead. */
+  /** Null if a user signs in instead. */
   readonly keySource: string | null
-  /** The proxy it goes through and the variable that names it, both safe to show. */
+  /** Its address without credentials, and the variable that names it. */
   readonly proxy: { readonly shown: string; readonly source: string } | null
 }
 
-/** The head of a response, as far as an error needs it. */
 export interface ResponseHead {
   readonly status: number
   readonly requestId: string | null
@@ -24,24 +23,31 @@ export interface ResponseHead {
   readonly location: string | null
 }
 
-/** The instance responded with an error of the service's own shape. */
-export class ApiError extends Error {
-  override readonly name = 'ApiError'
+class ResponseError extends Error {
   readonly call: Call
-  readonly code: string
   readonly status: number
   readonly requestId: string | null
   readonly retryAfter: number | null
-  /** True if the call may have been carried out: the instance failed somewhere on the way. */
-  readonly maybeDone: boolean
 
-  constructor(call: Call, head: ResponseHead, body: { error: string; message: string }) {
-    super(body.message)
+  constructor(call: Call, head: ResponseHead, message: string) {
+    super(message)
     this.call = call
-    this.code = body.error
     this.status = head.status
     this.requestId = head.requestId
     this.retryAfter = head.retryAfter
+  }
+}
+
+/** An error of the service's own shape. */
+export class ApiError extends ResponseError {
+  override readonly name = 'ApiError'
+  readonly code: string
+  /** True if the call may have been carried out before the instance failed. */
+  readonly maybeDone: boolean
+
+  constructor(call: Call, head: ResponseHead, body: { error: string; message: string }) {
+    super(call, head, body.message)
+    this.code = body.error
     this.maybeDone = head.status >= 500
   }
 }
@@ -64,12 +70,8 @@ export class NetworkError extends Error {
 }
 
 /** A response that is not one of this service: an HTML page, other JSON, a redirect. */
-export class ContractError extends Error {
+export class ContractError extends ResponseError {
   override readonly name = 'ContractError'
-  readonly call: Call
-  readonly status: number
-  readonly requestId: string | null
-  readonly retryAfter: number | null
   readonly location: string | null
   /** The first 200 characters of the body. */
   readonly excerpt: string
@@ -77,11 +79,7 @@ export class ContractError extends Error {
   readonly maybeDone: boolean
 
   constructor(call: Call, head: ResponseHead, excerpt: string, problem: string) {
-    super(problem)
-    this.call = call
-    this.status = head.status
-    this.requestId = head.requestId
-    this.retryAfter = head.retryAfter
+    super(call, head, problem)
     this.location = head.location
     this.excerpt = excerpt.slice(0, 200)
     this.maybeDone = head.status < 300 || head.status >= 500 || head.status === 303

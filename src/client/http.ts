@@ -11,7 +11,7 @@ export interface HttpRequest {
   readonly body: string | undefined
   /** Ends it at any stage. */
   readonly signal: AbortSignal
-  /** Called before the first byte can leave: without this call nothing has reached the instance. */
+  /** Called before the first byte can leave. */
   readonly onSent: () => void
 }
 
@@ -21,20 +21,19 @@ export interface HttpResponse {
   readonly body: AsyncIterable<Uint8Array>
 }
 
-/** Sends requests to one instance. It follows no redirects and retries nothing. */
+/** Sends requests to one instance, without following redirects. */
 export interface HttpClient {
   send(request: HttpRequest): Promise<HttpResponse>
-  /** Drops every connection. */
   close(): void
 }
 
-/** Returns the first value of a header, by its name in lower case; null if there is none. */
+/** Returns the first value of a header. `name` is in lower case. */
 export function header(headers: Headers, name: string): string | null {
   const value = headers[name]
   return (Array.isArray(value) ? value[0] : value) ?? null
 }
 
-/** Uses Node's own HTTP, which costs a process a fraction of what a library does. `ca`: every authority to trust, in PEM. */
+/** Uses Node's own HTTP, because undici takes many times as long to load. `ca` are all authorities to trust, in PEM. */
 export async function openDirect(isTls: boolean, ca: readonly string[] | null): Promise<HttpClient> {
   const { Agent, request } = isTls ? await import('node:https') : await import('node:http')
   const agent = new Agent({ keepAlive: true, ...(isTls && ca && { ca: [...ca] }) })
@@ -43,7 +42,7 @@ export async function openDirect(isTls: boolean, ca: readonly string[] | null): 
       if (url.port === '0') return reject(new Error('no server is at port 0')) // Node would use the default port
       if (signal.aborted) return reject(signal.reason)
       const outgoing = request(url, { method, headers: { ...headers }, agent })
-      // Given the signal, Node would watch the end of every request for it, at a third of what the request costs.
+      // Passing the signal to Node makes a request a third slower.
       signal.addEventListener('abort', () => outgoing.destroy(signal.reason), { once: true })
       outgoing.once('socket', socket => {
         if (outgoing.reusedSocket) onSent()
@@ -63,7 +62,7 @@ export async function openDirect(isTls: boolean, ca: readonly string[] | null): 
   return { send, close: () => agent.destroy() }
 }
 
-/** Uses a tunnel through a proxy. undici is loaded here alone: reading it costs a start more than all the rest. */
+/** Uses a tunnel through a proxy. */
 export async function openProxied(proxy: string, ca: readonly string[] | null): Promise<HttpClient> {
   const { ProxyAgent, request } = await import('undici')
   const trust = ca ? { ca: [...ca] } : {}
@@ -71,7 +70,7 @@ export async function openProxied(proxy: string, ca: readonly string[] | null): 
     uri: proxy,
     requestTls: trust,
     proxyTls: trust,
-    headersTimeout: 0, // the timer of each request covers these
+    headersTimeout: 0, // the timer of each request replaces these
     bodyTimeout: 0,
   })
   return {
@@ -92,7 +91,7 @@ export async function openProxied(proxy: string, ca: readonly string[] | null): 
   }
 }
 
-/** Calls `onStart` when a request gets its connection, which is right before it is written. */
+/** Calls `onStart` when a request gets its connection, right before it is written. */
 function callOnStart(onStart: () => void): Dispatcher.DispatcherComposeInterceptor {
   return dispatch => (options, handler) =>
     dispatch(options, {
@@ -108,46 +107,44 @@ function callOnStart(onStart: () => void): Dispatcher.DispatcherComposeIntercept
     })
 }
 
-/** undici reports a proxy's refusal in words alone; this adds a code. */
+/** Adds a code, which undici's error of a proxy lacks. */
 function withProxyCode(error: Error): Error {
   const status = /^Proxy response \((\d+)\)/.exec(error.message)?.[1]
   if (status === undefined) return error
   return Object.assign(new Error(`the proxy answered ${status}`), { code: `PROXY_${status}` })
 }
 
-/** A response of which the whole body has arrived, or if it is streamed the first line. */
 export interface Received {
   readonly head: ResponseHead
   readonly headers: Headers
+  /** The whole body, or the first line of a streamed one. */
   readonly text: string
   /** The lines after the first, if the body is streamed. Fails with a NetworkError or a ContractError. */
   readonly rest: AsyncGenerator<string> | null
 }
 
-export interface Attempt {
+interface Attempt {
   readonly headers: Record<string, string>
   readonly body: string | undefined
   /** True to read a body of type application/x-ndjson line by line. */
   readonly asLines?: boolean
 }
 
-export interface Limits {
-  /** Milliseconds from the start of a request to the end of its response, or of each of its lines; null for the default. */
+interface Limits {
+  /** Milliseconds from the start of a request to the end of its response, or for each of its lines. */
   readonly total: number | null
-  /** Ends every request. */
   readonly closing: AbortSignal
 }
 
 const defaultTimeoutsMs = { connect: 10_000, silence: 30_000, total: 300_000 }
 
-/** Largest body, or line of one, in bytes: many times the size of a page. */
+/** Bytes of a body, or of a line of one: many times the size of a page. */
 const maxBodyBytes = 64 * 1024 * 1024
 
 /**
  * Sends a request once.
  *
- * @throws NetworkError, which knows if the request was sent.
- * @throws ContractError for a body that is encoded, too large or not UTF-8.
+ * @throws NetworkError; ContractError for a body that is encoded, too large or not UTF-8.
  */
 export async function attempt(
   http: HttpClient,
@@ -172,16 +169,13 @@ export async function attempt(
     const { method } = call
     const request = { method, url: new URL(call.url), headers, body, signal: timer.signal, onSent }
     const response = await timer.race(http.send(request))
-    if (response.status < 200) throw new Error('it changed to another protocol') // 101, without being asked to
+    if (response.status < 200) throw new Error('it changed to another protocol') // 101
     const head = readHead(response)
     const encoding = header(response.headers, 'content-encoding')?.toLowerCase() ?? 'identity'
-    if (encoding !== 'identity')
-      throw new ContractError(
-        call,
-        head,
-        '',
-        `the response is encoded (${encoding}) although Accept-Encoding does not allow it`,
-      )
+    if (encoding !== 'identity') {
+      const problem = `the response is encoded (${encoding}) although Accept-Encoding does not allow it`
+      throw new ContractError(call, head, '', problem)
+    }
     const incoming = { call, head, timer, data: response.body }
     isStreaming = asLines && isNdjson(response)
     if (!isStreaming) {
@@ -236,7 +230,7 @@ async function collect(body: Body): Promise<Buffer> {
   return join(chunks)
 }
 
-/** Yields the lines of a body. Time that the reader takes between two lines does not count. */
+/** Yields the lines of a body. The timer stops while the reader uses one. */
 async function* readLines(body: Body, fail: (error: unknown) => Error): AsyncGenerator<string> {
   const { timer } = body
   let chunks: Uint8Array[] = []
@@ -289,11 +283,11 @@ function decode({ call, head }: Body, bytes: Buffer): string {
 
 type Timer = ReturnType<typeof startTimer>
 
-/** Starts the timeouts of one request: to connect, for each silence, and in total. */
+/** Starts the timeouts of a request: to connect, for each silence, and in total. */
 function startTimer({ total, closing }: Limits) {
   const controller = new AbortController()
   const { signal } = controller
-  // Not AbortSignal.any: what it makes stays in memory as long as the transport, on some versions of Node.
+  // Not AbortSignal.any: on some versions of Node its signals are kept as long as `closing`.
   const close = () => controller.abort(closing.reason)
   if (closing.aborted) close()
   closing.addEventListener('abort', close)
@@ -307,7 +301,7 @@ function startTimer({ total, closing }: Limits) {
     if (signal.aborted) reject(signal.reason)
     signal.addEventListener('abort', () => reject(signal.reason))
   })
-  aborted.catch(() => {}) // it may abort while nobody waits
+  aborted.catch(() => {}) // it may abort when nothing awaits it
   const expectData = (problem: string) => {
     clearTimeout(silenceTimer)
     if (total === null && !isOver) silenceTimer = abortAfter(defaultTimeoutsMs.silence, problem)
@@ -319,14 +313,12 @@ function startTimer({ total, closing }: Limits) {
   return {
     signal,
     race: <T>(work: Promise<T>) => Promise.race([work, aborted]),
-    /** Restarts the timeout of a silence. */
     expectData,
     pause,
     resume: (problem: string) => {
       totalTimer = startTotal()
       expectData(problem)
     },
-    /** Drops what is left of the request, with its connection. */
     abort: () => controller.abort(),
     end: () => {
       isOver = true

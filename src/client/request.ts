@@ -2,59 +2,53 @@ import { type Endpoint, pathOf } from '../contract/endpoint.ts'
 import type { Call, CallError } from './errors.ts'
 import type { Headers, Received } from './http.ts'
 
-/** Where requests go, who sends them, and their limits. */
 export interface Connection {
-  /** The instance's base address, without a slash at the end. */
+  /** Without a slash at the end. */
   readonly baseUrl: string
-  /**
-   * The key that goes with each request, and its source for error messages. Without one a user signs in first: the cookies
-   * that the instance then sets are kept in memory, and go with each request after it.
-   */
+  /** Null if a user signs in: the cookies that the instance then sets are kept in memory. */
   readonly key: { readonly value: string; readonly source: string } | null
   readonly userAgent: string
-  /** The proxy to go through, its address as it may be shown, and the variable that names it. */
+  /** `url` holds the credentials, `shown` does not; `source` is the variable that names it. */
   readonly proxy: { readonly url: string; readonly shown: string; readonly source: string } | null
-  /** Every certificate authority to trust, in PEM; null for Node's own. */
+  /** All certificate authorities to trust, in PEM; null for Node's own. */
   readonly ca: readonly string[] | null
-  /** Milliseconds that a request may take; null for the defaults. */
+  /** Milliseconds; null for the defaults. */
   readonly timeout: number | null
-  /** Seconds to wait at most before a retry. */
+  /** Seconds. */
   readonly maxWait: number
-  /** Resolves after so many seconds; rejects if the signal aborts. */
+  /** Rejects if the signal aborts. */
   readonly pause: (seconds: number, signal: AbortSignal) => Promise<void>
-  /** Aborted when the user wants to stop: running changes finish, everything else ends. */
+  /** Aborted when the user interrupts: changes that were sent finish, everything else ends. */
   readonly interruption: AbortSignal
   readonly trace: Trace | null
 }
 
-/** An observer of all requests. It is given secrets and personal data, and must hide them in what it shows. */
+/** Observes all requests. It gets secrets and personal data, and must not show them. */
 export interface Trace {
-  /** Sends a request once by calling `send`, and reports it and its outcome. */
+  /** Calls `send` once, and reports the request and its outcome. */
   follow(
     call: Call,
     request: { readonly headers: Readonly<Record<string, string>>; readonly body: string | undefined },
     send: () => Promise<Received>,
   ): Promise<Received>
-  /** Reports that attempt `next` follows after so many seconds, because of `error`. */
+  /** Reports a wait before attempt `next`. */
   waits(error: CallError, seconds: number, next: number): void
 }
 
-/** What a request carries. */
 export interface Input {
   readonly params?: unknown
   readonly query?: unknown
   readonly body?: unknown
-  /** Makes a create that is sent twice happen once, if the instance supports it. */
   readonly idempotencyKey?: string | undefined
-  /** A preference (RFC 7240), which an instance may ignore. */
+  /** RFC 7240; an instance may ignore it. */
   readonly prefer?: 'return=minimal'
-  /** How to read a success: as its text, or as a PageResponse that may be streamed; by the endpoint's schema if not set. */
+  /** Returns a success as its text, or as a PageResponse that may be streamed, instead of by the endpoint's schema. */
   readonly as?: 'text' | 'pages'
   /** Called for every complete response, whatever its status. */
   readonly onResponse?: ((response: ResponseInfo) => void) | undefined
-  /** Called for every attempt that failed and may have been carried out. */
+  /** Called for every failed attempt that may have been carried out. */
   readonly onLost?: ((error: CallError) => void) | undefined
-  /** True if the body itself makes it idempotent. */
+  /** True if the body makes it idempotent. */
   readonly isIdempotent?: boolean
 }
 
@@ -65,33 +59,29 @@ export interface ResponseInfo {
   readonly at: number | null
 }
 
-/** Sends a request once, and reads its response. */
 export type Deliver = (endpoint: Endpoint, input: Input) => Promise<unknown>
 
-/** Pages as lines if the instance has them (Accept, RFC 9110 section 12.5.1): its Content-Type tells. */
-const acceptPages = 'application/x-ndjson, application/json;q=0.9'
-
-/** Returns the headers that go with every request. */
-export function commonHeaders(connection: Connection): Record<string, string> {
+export function commonHeaders({ key, baseUrl, userAgent }: Connection): Record<string, string> {
   return {
-    ...credentials(connection),
-    'user-agent': connection.userAgent,
+    // A session's requests must name the origin: its cookie alone proves nothing (RFC 6454 section 7).
+    ...(key ? { authorization: `Bearer ${key.value}` } : { origin: new URL(baseUrl).origin }),
+    'user-agent': userAgent,
     accept: 'application/json',
     'accept-encoding': 'identity',
   }
 }
 
-/** Returns the headers that one request adds. */
+/** Returns the headers that one request adds to the common ones. */
 export function ownHeaders({ body, idempotencyKey, prefer, as }: Input): Record<string, string> {
   return {
-    ...(as === 'pages' && { accept: acceptPages }),
+    ...(as === 'pages' && { accept: 'application/x-ndjson, application/json;q=0.9' }),
     ...(body !== undefined && { 'content-type': 'application/json' }),
     ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
     ...(prefer !== undefined && { prefer }),
   }
 }
 
-/** Describes a request before it is sent. A sign-in counts as idempotent: twice, it makes one more session. */
+/** Describes a request for errors. A sign-in counts as idempotent, because a repeated one only makes one more session. */
 export function callOf(connection: Connection, endpoint: Endpoint, { params, query }: Input): Call {
   const { method, path } = endpoint
   return {
@@ -109,12 +99,7 @@ export function isSignIn({ key }: Connection, { method, access }: Endpoint): boo
   return !key && method === 'POST' && access === 'anyone'
 }
 
-/** A key, or the origin, which a session's requests must name: its cookie alone proves nothing (RFC 6454 section 7). */
-function credentials({ key, baseUrl }: Connection): Record<string, string> {
-  return key ? { authorization: `Bearer ${key.value}` } : { origin: new URL(baseUrl).origin }
-}
-
-/** Returns the cookies that a response sets (RFC 6265 section 5.2) as the header of the requests after it. */
+/** Returns the cookies that a response sets (RFC 6265 section 5.2), as a header of the next requests. */
 export function cookieHeader(setCookie: Headers[string]): { cookie?: string } {
   const pairs = [setCookie ?? []].flat().map(cookie => cookie.replace(/;.*$/s, '').trim())
   return pairs.length > 0 ? { cookie: pairs.join('; ') } : {}
@@ -122,7 +107,6 @@ export function cookieHeader(setCookie: Headers[string]): { cookie?: string } {
 
 function toSearch(query: unknown): string {
   const set = Object.entries(query ?? {}).filter(([, value]) => value !== undefined)
-  return set.length === 0
-    ? ''
-    : `?${new URLSearchParams(set.map(([name, value]): [string, string] => [name, String(value)]))}`
+  if (set.length === 0) return ''
+  return `?${new URLSearchParams(set.map(([name, value]): [string, string] => [name, String(value)]))}`
 }

@@ -8,12 +8,7 @@ import { header, type Received } from './http.ts'
 import type { PageResponse } from './pages.ts'
 import type { Input } from './request.ts'
 
-/**
- * Reads a response as the endpoint's schema has it, or as the caller wants it.
- *
- * @throws ApiError for an error of the service.
- * @throws ContractError for anything that is not of the service.
- */
+/** @throws ApiError for an error of the service; ContractError for a response that is not of the service. */
 export function readResponse(endpoint: Endpoint, call: Call, received: Received, as?: Input['as']): unknown {
   if (as === 'pages') return readPages(call, received)
   const body = readBody(call, received, as === 'text' ? null : endpoint.response)
@@ -30,32 +25,33 @@ function readPages(call: Call, received: Received): PageResponse {
 }
 
 /** Reads the body of a success by a schema, or as any JSON if there is none. */
-function readBody(call: Call, { head, headers, text, rest }: Received, schema: z.ZodType | null): unknown {
-  const { status } = head
-  const refuse = (problem: string) => new ContractError(call, head, text, problem)
-  const isSuccess = status >= 200 && status < 300
-  if (status >= 300 && status < 400)
-    throw refuse(
+function readBody(call: Call, received: Received, schema: z.ZodType | null): unknown {
+  const { head, text } = received
+  const unexpected = (problem: string) => new ContractError(call, head, text, problem)
+  const kind = Math.floor(head.status / 100)
+  if (kind === 3)
+    throw unexpected(
       head.location === null ? 'the status does not answer a request' : 'redirects are not followed',
     )
-  const isEmpty = text.trim() === ''
-  const type = header(headers, 'content-type')
-  if (!isEmpty && !rest && type !== null && !/[/+]json\b/i.test(type))
-    throw refuse(`the response is not JSON (${type})`)
-  const body = isEmpty ? null : parseJson(text)
-  if (body === undefined) throw refuse('the response is not JSON')
-  if (isSuccess && (schema === null || (schema === ConsentPage && isOwnPage(body)))) return body
-  const parsed = (isSuccess && schema ? schema : ErrorBody).safeParse(body)
-  if (parsed.success && isSuccess) return parsed.data
+  const { body, problem } = parseBody(received)
+  if (problem) throw unexpected(problem)
+  if (kind === 2 && (schema === null || (schema === ConsentPage && isOwnPage(body)))) return body
+  const parsed = (kind === 2 && schema ? schema : ErrorBody).safeParse(body)
+  if (parsed.success && kind === 2) return parsed.data
   if (parsed.success) throw new ApiError(call, head, parsed.data as ErrorBody)
   const path = parsed.error.issues[0]?.path.join('.') || 'whole body'
-  throw refuse(`the response is not of this service (${path})`)
+  throw unexpected(`the response is not of this service (${path})`)
 }
 
-function parseJson(text: string): unknown {
+/** Parses a JSON body, or a line of NDJSON. An empty body is null. */
+function parseBody({ headers, text, rest }: Received): { body?: unknown; problem?: string } {
+  if (text.trim() === '') return { body: null }
+  const type = header(headers, 'content-type')
+  if (!rest && type !== null && !/[/+]json\b/i.test(type))
+    return { problem: `the response is not JSON (${type})` }
   try {
-    return JSON.parse(text)
+    return { body: JSON.parse(text) }
   } catch {
-    return undefined
+    return { problem: 'the response is not JSON' }
   }
 }

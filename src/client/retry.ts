@@ -6,26 +6,25 @@ import type { Deliver, Input } from './request.ts'
 
 export const maxAttempts = 4
 
-/** How retries wait. */
 export interface Backoff {
-  /** Seconds to wait at most. An instance that asks for a longer wait is not waited for. */
+  /** Seconds. If an instance asks for a longer wait, there is no retry. */
   readonly maxWait: number
-  /** Resolves after so many seconds; rejects if the user interrupts. */
+  /** Rejects if the user interrupts. */
   readonly pause: (seconds: number) => Promise<void>
-  /** Called before each wait. */
+  /** Called before each wait, with the number of the next attempt. */
   readonly onWait: (error: CallError, seconds: number, next: number) => void
 }
 
-export interface RetryOptions extends Backoff {
+interface RetryOptions extends Backoff {
   /** Resolves to true if the call may be sent again after an attempt that may have been carried out. */
   readonly mayRepeat: () => Promise<boolean>
-  /** Called for every attempt that failed and may have been carried out. */
+  /** Called for every failed attempt that may have been carried out. */
   readonly onLost?: ((error: CallError) => void) | undefined
 }
 
 /**
- * Retries with exponential backoff and full jitter, up to `maxAttempts`. `send` is told if an earlier attempt may have been
- * carried out.
+ * Retries with exponential backoff and full jitter, up to `maxAttempts`. `isRepeated` is true if an earlier attempt may
+ * have been carried out.
  *
  * @throws the error of the first attempt that may have been carried out, if the call must not be repeated: later errors
  *   say nothing about that attempt. Otherwise the last error.
@@ -36,27 +35,26 @@ export async function withRetries<T>(
 ): Promise<T> {
   let lost: CallError | undefined
   for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await send(lost !== undefined)
-    } catch (error) {
-      if (!isCallError(error)) throw error
-      if (error.maybeDone) {
-        lost ??= error
-        onLost?.(error)
-      }
-      const final = lost && !lost.call.idempotent ? lost : error
-      const seconds = backoffSeconds(error, attempt, maxWait)
-      if (seconds === null || (lost && !(await mayRepeat()))) throw final
-      onWait(error, seconds, attempt + 1)
-      await pause(seconds).catch(() => Promise.reject(final))
+    const result = await send(lost !== undefined).then(value => ({ value }), requireCallError)
+    if ('value' in result) return result.value
+    if (result.maybeDone) {
+      lost ??= result
+      onLost?.(result)
     }
+    const final = lost && !lost.call.idempotent ? lost : result
+    const seconds = backoffSeconds(result, attempt, maxWait)
+    if (seconds === null || (lost && !(await mayRepeat()))) throw final
+    onWait(result, seconds, attempt + 1)
+    await pause(seconds).catch(() => Promise.reject(final))
   }
 }
 
-/**
- * Returns the seconds to wait before the attempt after `attempt`: full jitter below a bound that doubles, and no less than
- * the instance asks for. Null if there is to be none.
- */
+function requireCallError(error: unknown): CallError {
+  if (isCallError(error)) return error
+  throw error
+}
+
+/** Returns the seconds before the next attempt, no less than the instance asks for; null if there is none. */
 export function backoffSeconds(error: CallError, attempt: number, maxWait: number): number | null {
   if (attempt >= maxAttempts || !isTemporary(error)) return null
   const asked = error instanceof NetworkError ? 0 : (error.retryAfter ?? 0)
@@ -72,18 +70,18 @@ function isTemporary(error: CallError): boolean {
   return [408, 429, 500, 502, 503, 504].includes(error.status)
 }
 
-/** Codes of errors that a retry meets again: an unknown name, a certificate, a protocol, a proxy that refuses, an end. */
+/** Error codes that a retry cannot help. */
 const permanent =
   /^(ENOTFOUND|EPROTO|CLOSED|PROXY_4\d\d|ERR_INVALID_\w+)$|CERT|ISSUER|SIGNATURE|HOSTNAME_MISMATCH|TLS|SSL/
 
-/** Sends a call again that may have been carried out. */
+/** Sends a call again of which an earlier attempt may have been carried out. */
 export async function repeat(endpoint: Endpoint, input: Input, deliver: Deliver): Promise<unknown> {
   if (endpoint.method === 'PUT') return await repeatChange(endpoint, input, deliver)
   if (endpoint.method === 'DELETE') return await repeatRemoval(endpoint, input, deliver)
   return await deliver(endpoint, input)
 }
 
-/** Returns the resource if it is already as the change wants it: sending the change again could undo somebody else's. */
+/** Returns the resource if it has the change already, because sending that again could undo another caller's. */
 async function repeatChange(endpoint: Endpoint, input: Input, deliver: Deliver): Promise<unknown> {
   try {
     const present = await deliver({ ...endpoint, method: 'GET' }, { params: input.params })
@@ -96,10 +94,7 @@ async function repeatChange(endpoint: Endpoint, input: Input, deliver: Deliver):
   return await deliver(endpoint, input)
 }
 
-/**
- * Sends a removal again. `not_found` then means that it was carried out, unless the resource can still be read and is not
- * deleted. Returns what is still known of it.
- */
+/** Sends a removal again. `not_found` then means that it was carried out, unless the resource can be read undeleted. */
 async function repeatRemoval(endpoint: Endpoint, input: Input, deliver: Deliver): Promise<unknown> {
   try {
     return await deliver(endpoint, input)

@@ -26,14 +26,13 @@ export interface Transport {
   close(): void
 }
 
-/** A response as it came, whatever its status and body. */
 export interface RawResponse {
   readonly status: number
   readonly headers: Headers
   readonly text: string
 }
 
-/** A parameter of an endpoint, as OpenAPI names it, or a field of its JSON body. */
+/** A parameter as OpenAPI names it, or a field of a JSON body. */
 export interface Parameter {
   readonly in: 'query' | 'header' | 'body'
   readonly name: string
@@ -41,12 +40,12 @@ export interface Parameter {
 
 const idempotencyKey: Parameter = { in: 'header', name: 'Idempotency-Key' }
 
-/** Sends the contract's requests to one instance. Its methods reject with a CallError, or if the user interrupts. */
+/** The methods reject with a CallError, or if the user interrupts. */
 export async function openTransport(connection: Connection): Promise<Transport> {
   const { baseUrl, proxy, ca, maxWait, trace, interruption, key } = connection
   const http = proxy ? await openProxied(proxy.url, ca) : await openDirect(baseUrl.startsWith('https:'), ca)
   const closing = new AbortController()
-  const idle = new AbortController() // ends reads and waits, and leaves changes alone
+  const idle = new AbortController() // ends reads and waits, but no changes
   for (const signal of [closing.signal, interruption])
     signal.addEventListener('abort', () => idle.abort(signal.reason))
   setMaxListeners(0, closing.signal, idle.signal) // one for each request in flight
@@ -79,7 +78,7 @@ export async function openTransport(connection: Connection): Promise<Transport> 
   async function supports(endpoint: Endpoint, parameter?: Parameter): Promise<boolean> {
     description ??= readDescription(send)
     description.catch(() => {
-      description = undefined // the next caller asks again
+      description = undefined // the next call reads it again
     })
     return isDescribed(await description, endpoint, parameter)
   }
@@ -106,7 +105,7 @@ export async function openTransport(connection: Connection): Promise<Transport> 
   return { send, createRows, probe, supports, close }
 }
 
-/** Returns the function that sends a call once. The cookies of a sign-in go with the calls after it. */
+/** Returns the function that sends a request once. It keeps the cookies of a sign-in for the next requests. */
 function createDeliver(
   connection: Connection,
   http: HttpClient,
@@ -133,7 +132,7 @@ function createDeliver(
   }
 }
 
-/** Reads an instance's description of its API (OpenAPI); null if it has none. @throws CallError if it cannot be asked. */
+/** Reads the instance's OpenAPI description; null if it has none. */
 async function readDescription(send: Deliver): Promise<unknown> {
   const { api } = await import('../contract/api.ts')
   try {
@@ -144,7 +143,6 @@ async function readDescription(send: Deliver): Promise<unknown> {
   }
 }
 
-/** Returns true if an OpenAPI description has an endpoint, and a parameter of it if one is given. */
 function isDescribed(description: unknown, { path, method }: Endpoint, parameter?: Parameter): boolean {
   const operation = at(description, 'paths', path.replace(/:(\w+)/g, '{$1}'), method.toLowerCase())
   if (parameter === undefined) return operation !== undefined

@@ -1,48 +1,66 @@
 import * as z from 'zod'
 import { storable } from './values.ts'
 
-/** Deeper than any body of the contract, and far from where recursion hurts. */
-const deepest = 32
+/** Deeper than any body of the contract. */
+const maxDepth = 32
 
 /**
- * A text as JSON (RFC 8259), refused wherever JSON.parse would quietly change what was sent: a key given twice,
- * `__proto__`, numbers that a double cannot hold. Throws a SyntaxError whose message completes "The body …".
+ * Parses JSON (RFC 8259), and rejects what JSON.parse would silently change: a repeated key, `__proto__`, numbers that a
+ * double cannot hold.
+ * @throws SyntaxError whose message completes "The body …"
  */
 export function parseExactJson(text: string): unknown {
   const value = parse(text)
   /** The keys of each open object, `null` for an open array. */
   const open: (Set<string> | null)[] = []
-  let expectKey = false
+  /** The keys of the innermost object if a key is next. */
+  let keys: Set<string> | null | undefined = null
   for (let at = 0; at < text.length; at += 1) {
     const character = text[at] as string
-    if (character === '{' || character === '[') {
-      expectKey = character === '{'
-      open.push(expectKey ? new Set() : null)
-      if (open.length > deepest) throw new SyntaxError('is nested too deeply')
-    } else if (character === '}' || character === ']') {
-      open.pop()
-      expectKey = false
-    } else if (character === ',') {
-      expectKey = Boolean(open.at(-1))
-    } else if (character === '"') {
-      const end = endOfString(text, at)
-      const keys = open.at(-1)
-      if (expectKey && keys) addKey(keys, text.slice(at, end + 1))
-      expectKey = false
-      at = end
-    } else if (character === '-' || (character >= '0' && character <= '9')) {
-      number.lastIndex = at
-      const token = number.exec(text)?.[0] ?? ''
-      if (!isKept(token)) throw new SyntaxError('has a number that cannot be kept exactly')
-      at += token.length - 1
+    switch (character) {
+      case '{':
+      case '[':
+        keys = character === '{' ? new Set() : null
+        open.push(keys)
+        if (open.length > maxDepth) throw new SyntaxError('is nested too deeply')
+        break
+      case '}':
+      case ']':
+        open.pop()
+        keys = null
+        break
+      case ',':
+        keys = open.at(-1)
+        break
+      case '"': {
+        const end = endOfString(text, at)
+        if (keys) addKey(keys, text.slice(at, end + 1))
+        keys = null
+        at = end
+        break
+      }
+      default:
+        if (startsNumber(character)) at = endOfExactNumber(text, at)
     }
   }
   return value
 }
 
+function startsNumber(character: string): boolean {
+  return character === '-' || (character >= '0' && character <= '9')
+}
+
 const number = /-?\d[\d.eE+-]*/y
 
-/** Where the quotation mark is that ends the string which begins at one: one after an even number of backslashes. */
+/** Returns the position of a number's last character. */
+function endOfExactNumber(text: string, start: number): number {
+  number.lastIndex = start
+  const token = number.exec(text)?.[0] ?? ''
+  if (!isKept(token)) throw new SyntaxError('has a number that cannot be kept exactly')
+  return start + token.length - 1
+}
+
+/** Returns the position of the closing quotation mark: the next one after an even number of backslashes. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
     let backslashes = 0
@@ -51,12 +69,12 @@ function endOfString(text: string, start: number): number {
   }
 }
 
-/** Whether a number means the same to every reader of JSON (RFC 7493 section 2.2). */
+/** Returns true if every reader of JSON reads the same number (RFC 7493 section 2.2). */
 export function isExactNumber(value: number): boolean {
   return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))
 }
 
-/** Whether a double says what the number's text says: its digits are those of the double, however they are written. */
+/** Returns true if a double has the digits of the number's text. */
 function isKept(token: string): boolean {
   if (/^-?[1-9]\d{0,14}$/.test(token)) return true // most are whole, and below 2^53
   const value = Number(token)
@@ -65,7 +83,7 @@ function isKept(token: string): boolean {
   return digits === significant(String(value)) || digits === significant(value.toPrecision(17))
 }
 
-/** The digits of a number between its first and its last that is no zero. */
+/** Returns the digits without leading and trailing zeros. */
 function significant(text: string): string {
   return text
     .replace(/[eE].*$/, '')
@@ -88,14 +106,10 @@ function addKey(keys: Set<string>, token: string): void {
   keys.add(key)
 }
 
-/** What `preferences` may hold (decided where the specification leaves it free-form). */
+/** Bytes of UTF-8, levels (the object itself is the first), and keys in all. */
 export const preferenceLimits = { bytes: 16_384, depth: 8, keys: 256 } as const
 
-/**
- * Any JSON object of at most 16 KiB as UTF-8 text, 8 levels (the object itself is the first) and 256 keys in all.
- * Anything that JSON or PostgreSQL would alter on the way is refused: NUL, lone surrogates, numbers that are not
- * finite, integers beyond 2^53 - 1.
- */
+/** A JSON object within `preferenceLimits`, without what JSON or PostgreSQL would change. */
 export const Preferences = z
   .record(z.string(), z.unknown(), 'must be a JSON object')
   .superRefine((value, context) => {
@@ -111,27 +125,37 @@ function findProblem(root: object): string | null {
   let zeros = 0
   const queue: { value: unknown; depth: number }[] = [{ value: root, depth: 1 }]
   for (const { value, depth } of queue) {
-    if (typeof value === 'string' && !storable(value)) return 'must be well-formed Unicode without NUL'
-    if (typeof value === 'number' && !isExactNumber(value))
-      return 'must have only finite numbers, and integers below 2^53'
-    if (typeof value === 'number') zeros += zerosOf(value)
-    if (typeof value !== 'object' || value === null) continue
-    if (depth > preferenceLimits.depth) return `must be at most ${preferenceLimits.depth} levels deep`
-    if (!Array.isArray(value)) {
-      const names = Object.keys(value)
-      keys += names.length
-      if (keys > preferenceLimits.keys) return `must have at most ${preferenceLimits.keys} keys`
-      if (!names.every(storable)) return 'must be well-formed Unicode without NUL'
+    if (typeof value !== 'object' || value === null) {
+      const problem = scalarProblem(value)
+      if (problem) return problem
+      zeros += zerosOf(value)
+      continue
     }
-    for (const child of Object.values(value)) queue.push({ value: child, depth: depth + 1 })
+    if (depth > preferenceLimits.depth) return `must be at most ${preferenceLimits.depth} levels deep`
+    const names = Array.isArray(value) ? [] : Object.keys(value)
+    keys += names.length
+    if (keys > preferenceLimits.keys) return `must have at most ${preferenceLimits.keys} keys`
+    for (const child of [...names, ...Object.values(value)]) queue.push({ value: child, depth: depth + 1 })
   }
+  return sizeProblem(root, zeros)
+}
+
+function scalarProblem(value: unknown): string | null {
+  if (typeof value === 'string' && !storable(value)) return 'must be well-formed Unicode without NUL'
+  if (typeof value === 'number' && !isExactNumber(value))
+    return 'must have only finite numbers, and integers below 2^53'
+  return null
+}
+
+/** Returns the zeros that PostgreSQL adds by writing out a number in scientific notation: 300 for 1e-300. */
+function zerosOf(value: unknown): number {
+  if (typeof value !== 'number') return 0
+  return Math.abs(Number(/e([+-]\d+)$/.exec(String(value))?.[1] ?? 0))
+}
+
+function sizeProblem(root: object, zeros: number): string | null {
   const text = JSON.stringify(root)
   if (3 * text.length + zeros <= preferenceLimits.bytes) return null // no code unit takes more in UTF-8
   const bytes = new TextEncoder().encode(text).length + zeros
   return bytes > preferenceLimits.bytes ? `must be at most ${preferenceLimits.bytes} bytes of JSON` : null
-}
-
-/** Zeros that a number in scientific notation has when it is written out, as PostgreSQL keeps it: 1e-300 has 300. */
-function zerosOf(value: number): number {
-  return Math.abs(Number(/e([+-]\d+)$/.exec(String(value))?.[1] ?? 0))
 }

@@ -1,4 +1,4 @@
-/** Exit codes: a contract with scripts, changed only in a major version. */
+/** Exit codes: changed only in a major version, because scripts rely on them. */
 export const exit = {
   done: 0,
   /** A bug, or a local failure such as a full disk. */
@@ -25,10 +25,9 @@ export const exit = {
 
 export type Exit = (typeof exit)[keyof typeof exit]
 
-/** An error of the command line itself. */
 export class CliError extends Error {
   override readonly name = 'CliError'
-  /** `error.code` of the JSON form. */
+  /** `error.code` in JSON. */
   readonly code: string
   readonly exit: Exit
   readonly hint: string | undefined

@@ -3,39 +3,34 @@ import type { ErrorCode } from '../contract/errors.ts'
 import { isOperatorError, type Obstacle } from '../contract/server.ts'
 import { CliError, type Exit, exit, Resumable, usageError } from './errors.ts'
 
-/** Suggests what to do about a request without a response. */
 function networkHint({ code, call, maybeDone }: NetworkError): string {
   const { proxy } = call
   if (proxy && !maybeDone && !isCertificate(code)) return proxyHint(proxy, code)
   if (code === 'ECONNREFUSED')
     return 'check that the instance is running, and its address: consentctl config list'
   if (/ENOTFOUND|EAI_/.test(code)) return 'check the host name: consentctl config list'
-  if (/NOT_YET_VALID|HAS_EXPIRED/.test(code)) {
+  if (/NOT_YET_VALID|HAS_EXPIRED/.test(code))
     return `check this machine’s clock (${new Date().toISOString()}) and the instance’s certificate`
-  }
   if (/ALTNAME|HOSTNAME/.test(code)) return 'check the address: the certificate is for another host'
-  if (/^(EPROTO|ERR_SSL)/.test(code)) {
+  if (/^(EPROTO|ERR_SSL)/.test(code))
     return 'check the address: the port may not speak https, or only another version of TLS'
-  }
-  if (isCertificate(code)) {
+  if (isCertificate(code))
     return 'check the instance’s certificate, or add its authority with --ca-file or NODE_EXTRA_CA_CERTS'
-  }
   if (code === 'TIMEOUT') return 'try again, or raise --timeout'
   return 'try again: this is safe'
 }
 
 function proxyHint({ source }: { source: string }, code: string): string {
-  if (code === 'PROXY_407') {
-    return `the proxy requires credentials: ${source}=http://user:password@host:port`
-  }
-  return `check the proxy in ${source}, or add the instance’s host to NO_PROXY`
+  return code === 'PROXY_407'
+    ? `the proxy requires credentials: ${source}=http://user:password@host:port`
+    : `check the proxy in ${source}, or add the instance’s host to NO_PROXY`
 }
 
 function isCertificate(code: string): boolean {
   return /CERT|ISSUER|SIGNATURE|HOSTNAME|TLS|SSL|EPROTO/.test(code)
 }
 
-/** Shows a redirect's target without its query, and the base address that would avoid the redirect if it is clear. */
+/** Shows a redirect's target without its query, and the base address that would avoid the redirect. */
 function redirectHint({ call, location }: ContractError): { why: string; hint: string } | undefined {
   if (location === null || !URL.canParse(location, call.url)) return undefined
   const { origin, pathname } = new URL(location, call.url)
@@ -47,22 +42,21 @@ function redirectHint({ call, location }: ContractError): { why: string; hint: s
     : { why, hint: 'check the address of the instance: consentctl config list' }
 }
 
-/** A request that may have been applied, but whose response was lost. */
+/** The outcome if a response is lost, and how to check it. */
 interface LostResponse {
   readonly outcome: string
   readonly hint: string
 }
 
-/** By the path of a POST: the possible outcome if its response is lost, and how to check it. */
+const lostCreate: LostResponse = {
+  outcome: 'the record may or may not have been created',
+  hint: 'run consentctl list before you create it again',
+}
+
+/** By the path of a POST. */
 const lostResponses: Record<string, LostResponse> = {
-  '/api/v1/consents': {
-    outcome: 'the record may or may not have been created',
-    hint: 'run consentctl list before you create it again',
-  },
-  '/api/v1/consents/batch': {
-    outcome: 'the record may or may not have been created',
-    hint: 'run consentctl list before you create it again',
-  },
+  '/api/v1/consents': lostCreate,
+  '/api/v1/consents/batch': lostCreate,
   '/api/v1/keys': {
     outcome: 'the key may or may not have been created',
     hint: 'run consentctl keys list, and revoke the key if it is there: its text is lost',
@@ -101,15 +95,6 @@ const exitByCode: Record<ErrorCode, Exit> = {
   unavailable: exit.temporary,
 }
 
-/** For unknown error codes. */
-const exitByStatus: Record<number, Exit> = {
-  401: exit.auth,
-  403: exit.auth,
-  404: exit.notFound,
-  408: exit.temporary,
-  429: exit.temporary,
-}
-
 /** For responses that did not come from the service: a proxy's 404 does not mean that a record is missing. */
 const exitByForeignStatus: Record<number, Exit> = {
   401: exit.auth,
@@ -117,6 +102,9 @@ const exitByForeignStatus: Record<number, Exit> = {
   408: exit.temporary,
   429: exit.temporary,
 }
+
+/** For unknown error codes. */
+const exitByStatus: Record<number, Exit> = { ...exitByForeignStatus, 404: exit.notFound }
 
 function explainApi(error: ApiError): Explanation {
   const { code, status, requestId, call } = error
@@ -153,7 +141,6 @@ function whyRejected(call: Call): string | undefined {
   return isSignIn(call) ? undefined : 'the instance rejects the session that it created'
 }
 
-/** Suggests what to do about a rejected sign-in, session, scope or key. */
 function rejectedHint({ call, code }: ApiError): string {
   const { keySource } = call
   if (keySource === null) {
@@ -187,7 +174,6 @@ function hintOf({ code, retryAfter, call }: ApiError): string | undefined {
     : 'consentctl sites list'
 }
 
-/** An instance may ask for a longer wait than the command's own limit. */
 function retryHint(retryAfter: number | null): string {
   if (retryAfter === null) return 'try again later'
   const isLong = retryAfter > 60 && retryAfter <= 86_400
@@ -210,7 +196,6 @@ function explainNetwork(error: NetworkError): Explanation {
   }
 }
 
-/** Explains a response that did not come from the service. */
 function explainContract(error: ContractError): Explanation {
   const { call, status, excerpt, message, requestId, retryAfter } = error
   const lost = lostResponse(error.maybeDone, call)
@@ -232,7 +217,6 @@ function explainContract(error: ContractError): Explanation {
   }
 }
 
-/** An error as it is reported to people and programs. */
 interface Explanation {
   readonly code: string
   readonly message: string
@@ -251,7 +235,7 @@ const exitByObstacle: Record<Obstacle, Exit> = {
   not_found: exit.notFound,
 }
 
-/** Turns anything thrown into a report: its code, message, hint and exit code. */
+/** Explains anything thrown. */
 export function explain(error: unknown): Explanation {
   if (error instanceof Resumable) return { ...explain(error.cause), hint: error.command }
   if (error instanceof CliError) {
@@ -274,16 +258,12 @@ export function explain(error: unknown): Explanation {
   return { code: 'bug', message: error instanceof Error ? error.message : String(error), exit: exit.failure }
 }
 
-/** Hints for errors without a suggestion of commander. */
-const hints: readonly (readonly [pattern: RegExp, hint: string])[] = [
-  [/^unknown command 'help'/, 'use consentctl --help, or --help after any command'],
-]
-
 /** Turns commander's error and its suggestion into a usage error. */
 export function fromCommander(error: { readonly message: string }): CliError {
-  const [message = '', hint] = error.message.replace(/^error: /, '').split('\n')
-  const own = hints.find(([pattern]) => pattern.test(message))?.[1]
-  return usageError(message, own ?? hint?.replace(/^\((.*)\)$/, '$1'))
+  const [message = '', suggestion] = error.message.replace(/^error: /, '').split('\n')
+  if (message.startsWith("unknown command 'help'"))
+    return usageError(message, 'use consentctl --help, or --help after any command')
+  return usageError(message, suggestion?.replace(/^\((.*)\)$/, '$1'))
 }
 
 export function exitOf(error: unknown): Exit {

@@ -14,12 +14,12 @@ interface ReportContext {
   }
 }
 
-/** Codes that add nothing to their message and are not shown to people. */
-const isOwn = new Set(['usage', 'settings', 'declined', 'interrupted', 'no_key', 'invalid_data'])
+/** Codes that add nothing to their message. */
+const hiddenCodes = new Set(['usage', 'settings', 'declined', 'interrupted', 'no_key', 'invalid_data'])
 
 /**
  * Writes an error to stderr: at most four lines for people, one line of JSON for programs. `subject`, such as an id, is
- * put before the message. Without `isHinted` the hint is left out.
+ * put before the message.
  */
 export async function report(
   ctx: ReportContext,
@@ -27,33 +27,25 @@ export async function report(
   subject?: string,
   { isHinted = true } = {},
 ): Promise<void> {
-  const explained = explain(error)
-  const shown = isHinted ? explained : { ...explained, hint: undefined }
-  const isSaid = subject && (shown.message.startsWith(subject) || shown.message.endsWith(` ${subject}`))
-  const message = subject && !isSaid ? `${subject}: ${shown.message}` : shown.message
   const { err } = ctx.io
-  if (ctx.globals.debug) {
-    await err.write(
-      stackLines(error)
-        .map(line => `${masked(visible(line))}\n`)
-        .join(''),
-    )
-  }
+  const write = (lines: readonly string[]) => err.write(`${masked(lines.join('\n'))}\n`)
+  if (ctx.globals.debug && error instanceof Error) await write(stackLines(error).map(visible))
+  const { code, why, exit: exitCode, status, requestId, ...explained } = explain(error)
+  const hint = isHinted ? explained.hint : undefined
+  const isNamed =
+    !subject || explained.message.startsWith(subject) || explained.message.endsWith(` ${subject}`)
+  const message = isNamed ? explained.message : `${subject}: ${explained.message}`
   if (wantsJson(ctx)) {
-    const { code, hint, exit: exitCode, status, requestId } = shown
     const body = { code, message, hint, exit: exitCode, status, request_id: requestId ?? undefined }
-    return await err.write(
-      `${masked(safeJson({ error: { ...body, retryable: exitCode === exit.temporary } }))}\n`,
-    )
+    return await write([safeJson({ error: { ...body, retryable: exitCode === exit.temporary } })])
   }
-  const red = err.color ? (text: string) => `\u001b[31m${text}\u001b[39m` : (text: string) => text
-  const lines = [
-    `${red('error:')} ${visible(message)}${isOwn.has(shown.code) ? '' : ` (${visible(shown.code)})`}`,
-  ]
-  if (shown.why) lines.push(`why: ${visible(shown.why)}`)
-  if (shown.hint) lines.push(`try: ${visible(shown.hint)}`)
-  if (shown.requestId) lines.push(`request: ${visible(shown.requestId)}`)
-  await err.write(`${masked(lines.join('\n'))}\n`)
+  const label = err.color ? '\u001b[31merror:\u001b[39m' : 'error:'
+  const shownCode = hiddenCodes.has(code) ? '' : ` (${visible(code)})`
+  const lines = [`${label} ${visible(message)}${shownCode}`]
+  if (why) lines.push(`why: ${visible(why)}`)
+  if (hint) lines.push(`try: ${visible(hint)}`)
+  if (requestId) lines.push(`request: ${visible(requestId)}`)
+  await write(lines)
 }
 
 function wantsJson({ globals, host }: ReportContext): boolean {

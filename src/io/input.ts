@@ -24,55 +24,69 @@ export function readLines(io: Io, source: string): AsyncGenerator<Line> {
   return splitLines(readChunks(io, source), nameOf(source))
 }
 
-/**
- * Yields the lines of a stream, which end in LF or CRLF. Empty lines are skipped. With `quoted` a line does not end within
- * quotation marks, as in CSV (RFC 4180 section 2).
- *
- * @throws CliError invalid_data at a line that is longer than 1 MiB, because it may never end
- */
 export async function* splitLines(
   chunks: AsyncIterable<Buffer>,
   name: string,
   options?: { readonly quoted: boolean },
 ): AsyncGenerator<Line> {
-  for await (const lines of splitTogether(chunks, name, options)) for (const line of lines) yield line
+  for await (const lines of splitTogether(chunks, name, options)) yield* lines
 }
 
-/** Yields the same lines in arrays, which are never empty, one for each chunk that ends a line. */
+/**
+ * Yields the lines of a stream, which end in LF or CRLF, in arrays: one for each chunk that ends a line. Empty lines are
+ * skipped. With `quoted` a line does not end within quotation marks, as in CSV (RFC 4180 section 2).
+ *
+ * @throws CliError invalid_data at a line that is longer than 1 MiB, because it may never end
+ */
 export async function* splitTogether(
   chunks: AsyncIterable<Buffer>,
   name: string,
   { quoted } = { quoted: false },
 ): AsyncGenerator<readonly Line[]> {
+  const scan: Scan = { position: 0, terminators: 0, isOpen: false }
   let number = 1
   let rest: Buffer = Buffer.alloc(0)
-  let ends = 0 // terminators within the present line, because of open quotation marks
-  let scanned = 0 // bytes of the present line up to the last of those
-  let isOpen = false
   for await (const chunk of chunks) {
     const bytes: Buffer = rest.length ? Buffer.concat([rest, chunk]) : chunk
-    let start = 0
     const lines: Line[] = []
-    for (let end = bytes.indexOf(10, scanned); end !== -1; end = bytes.indexOf(10, scanned)) {
-      if (quoted && hasOddQuotes(bytes.subarray(scanned, end))) isOpen = !isOpen
-      scanned = end + 1
-      ends += 1
-      if (isOpen) continue
-      const line = toLine(bytes, start, scanned, number)
-      if (isTooLong(line.bytes)) break
-      if (line.bytes.length > 0) lines.push(line)
-      number += ends
-      ends = 0
-      start = scanned
+    let start = 0
+    while (findEnd(bytes, scan, quoted)) {
+      const line = toLine(bytes, start, scan.position, number)
+      if (isTooLong(line)) break
+      lines.push(line)
+      number += scan.terminators
+      scan.terminators = 0
+      start = scan.position
     }
-    if (lines.length > 0) yield lines
+    const filled = lines.filter(isFilled)
+    if (filled.length > 0) yield filled
     rest = bytes.subarray(start)
-    scanned -= start
+    scan.position -= start
     if (rest.length > longestLine + 1) throw tooLong(number, name)
   }
   const last = toLine(rest, 0, rest.length, number)
-  if (isTooLong(last.bytes)) throw tooLong(number, name)
-  if (last.bytes.length > 0) yield [last]
+  if (isTooLong(last)) throw tooLong(number, name)
+  if (isFilled(last)) yield [last]
+}
+
+interface Scan {
+  /** Bytes of the present chunk, up to the last terminator. */
+  position: number
+  /** Terminators of the present line; several if it has quotation marks. */
+  terminators: number
+  /** True within quotation marks. */
+  isOpen: boolean
+}
+
+/** Moves `scan` to the end of the present line; returns false if it is not in `bytes`. */
+function findEnd(bytes: Buffer, scan: Scan, quoted: boolean): boolean {
+  for (let at = bytes.indexOf(10, scan.position); at !== -1; at = bytes.indexOf(10, scan.position)) {
+    if (quoted && hasOddQuotes(bytes.subarray(scan.position, at))) scan.isOpen = !scan.isOpen
+    scan.position = at + 1
+    scan.terminators += 1
+    if (!scan.isOpen) return true
+  }
+  return false
 }
 
 function hasOddQuotes(bytes: Buffer): boolean {
@@ -138,8 +152,12 @@ function toLine(chunk: Buffer, start: number, stop: number, number: number): Lin
   return { number, bytes: chunk.subarray(start, last), end: stop - last }
 }
 
-function isTooLong({ length }: Buffer): boolean {
-  return length > longestLine
+function isTooLong({ bytes }: Line): boolean {
+  return bytes.length > longestLine
+}
+
+function isFilled({ bytes }: Line): boolean {
+  return bytes.length > 0
 }
 
 function tooLong(number: number, name: string): CliError {

@@ -1,8 +1,8 @@
-import { createInterface } from 'node:readline/promises'
+import { createInterface, type Interface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
 import { CliError, exit } from '../errors/errors.ts'
-import { type Host, type Io, interruptedError } from './io.ts'
+import { type Io, interruptedError } from './io.ts'
 
-/** True if stdin and stderr are terminals. */
 export function canPrompt({ stdin, err }: Io): boolean {
   return stdin.isTTY === true && err.isTerminal
 }
@@ -10,54 +10,37 @@ export function canPrompt({ stdin, err }: Io): boolean {
 /** Asks a question on stderr and returns the answer. @throws CliError at Ctrl-C or the end of the input */
 export async function prompt(io: Io, question: string, interruption: AbortSignal): Promise<string> {
   const lines = createInterface({ input: io.stdin, output: io.err.stream })
-  try {
-    const declined = new Promise<never>((_, reject) => {
-      lines.once('SIGINT', () => {
-        io.err
-          .write('\n')
-          .then(() => reject(interruptedError(exit.interrupted, '; nothing was done')), reject)
-      })
-      lines.once('close', () => reject(declinedError()))
-      interruption.addEventListener('abort', () => reject(interruption.reason), { once: true })
-    })
-    return await Promise.race([lines.question(question), declined])
-  } finally {
-    lines.close()
-  }
+  const interrupted = new Promise<never>((_, reject) => {
+    interruption.addEventListener('abort', () => reject(interruption.reason), { once: true })
+  })
+  const answer = ask(lines, question, () => io.err.write('\n'))
+  return await Promise.race([answer, interrupted]).finally(() => lines.close())
 }
 
 /** Like `prompt`, without showing the input. */
 export async function promptHidden(io: Io, question: string): Promise<string> {
-  const { stdin } = io
-  stdin.setRawMode?.(true) // before the question, so that text pasted early is not echoed
+  const output = new Writable({ write: (_chunk, _encoding, done) => done() })
+  // Before the question, so that text pasted early is not echoed: this sets the terminal's raw mode.
+  const lines = createInterface({ input: io.stdin, output, terminal: true })
+  const answer = ask(lines, '', async () => {})
+  answer.catch(() => {}) // thrown below
   try {
     await io.err.write(question)
-    return await readHidden(stdin)
+    return await answer
   } finally {
-    stdin.setRawMode?.(false)
-    stdin.pause()
+    lines.close()
     await io.err.write('\n')
   }
 }
 
-async function readHidden(stdin: Host['stdin']): Promise<string> {
-  let typed = ''
-  return await new Promise((resolve, reject) => {
-    const onData = (chunk: Buffer) => {
-      for (const character of chunk.toString('utf8')) {
-        if (character === '\r' || character === '\n') return finish(() => resolve(typed))
-        if (character === '\u0003')
-          return finish(() => reject(interruptedError(exit.interrupted, '; nothing was done')))
-        if (character === '\u0004') return finish(() => reject(declinedError()))
-        typed = character === '\u007f' || character === '\b' ? typed.replace(/.$/su, '') : typed + character
-      }
-    }
-    const finish = (settle: () => void) => {
-      stdin.off('data', onData)
-      settle()
-    }
-    stdin.on('data', onData)
+async function ask(lines: Interface, question: string, endLine: () => Promise<void>): Promise<string> {
+  const declined = new Promise<never>((_, reject) => {
+    lines.once('SIGINT', () => {
+      endLine().then(() => reject(interruptedError(exit.interrupted, '; nothing was done')), reject)
+    })
+    lines.once('close', () => reject(declinedError()))
   })
+  return await Promise.race([lines.question(question), declined])
 }
 
 /** The user declined, or typed another number than the requested one (exit 9). */
