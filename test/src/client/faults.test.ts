@@ -157,6 +157,14 @@ describe.each(Object.entries(ways))('client › faults › %s', (_, way) => {
     expect(await send('DELETE')).toMatchObject({ code: 0, stdout: expect.stringContaining(id) })
   })
 
+  it('when the response to a removal is lost and the record can still be read as live, is not counted as done', async () => {
+    faulty.script(resets, error(404, 'not_found'), ok({ deleted_at: null }))
+    const { code, stdout, stderr } = await send('DELETE')
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+    expect(machineError(stderr)).toMatchObject({ code: 'not_found' })
+    expect(faulty.requests.map(({ method }) => method)).toEqual(['DELETE', 'DELETE', 'GET'])
+  })
+
   it('when a removal is answered with 404 at once, ends with not found', async () => {
     faulty.script(error(404, 'not_found'))
     expect(await send('DELETE')).toMatchObject({ code: 3 })
