@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { expect, it } from 'vitest'
-import { commandLine, runBinary, useFolder } from '../support/cli.ts'
+import { commandLine, quote, runBinary, useFolder } from '../support/cli.ts'
 import { commandsOf, sh, someChanges } from '../support/readme.ts'
 import { createAccount, startServer } from '../support/server.ts'
 
@@ -38,7 +38,7 @@ it('an erasure receipt verifies with the documented commands, unless a byte of i
   const { server, env } = await serve('erasure')
   const bin = join(folder.path, 'bin')
   mkdirSync(bin)
-  const words = commandLine([]).map(word => `'${word}'`)
+  const words = commandLine([]).map(quote)
   writeFileSync(join(bin, 'consentctl'), `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`, { mode: 0o755 })
   await runBinary(['create', '--subject', 'maría', '-q'], { env })
   const erase = ['subject', 'erase', 'maría', '--ticket', 'T “1”', '--confirm', '1']

@@ -2,9 +2,10 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { formatNames } from '../../src/output/format.ts'
-import { binary } from '../support/cli.ts'
+import { binary, quote } from '../support/cli.ts'
 import { recordText, useEndless } from '../support/endless.ts'
 
 const instance = useEndless()
@@ -24,7 +25,7 @@ const env = () => ({
 
 /** Runs a line of bash in which `consentctl` is the built executable, with the exit code of its first command. */
 async function shell(line: string): Promise<{ code: number; stdout: string; stderr: string }> {
-  const command = `consentctl() { '${process.execPath}' '${binary}' "$@"; }; ${line}; exit "\${PIPESTATUS[0]}"`
+  const command = `consentctl() { ${quote(process.execPath)} ${quote(binary)} "$@"; }; ${line}; exit "\${PIPESTATUS[0]}"`
   const child = spawn('bash', ['-c', command], { env: env(), stdio: ['ignore', 'pipe', 'pipe'] })
   return await collected(child)
 }
@@ -162,7 +163,7 @@ describe('memory', () => {
       '--max-old-space-size=64',
       ...more,
       '--require',
-      new URL('../support/peak.cjs', import.meta.url).pathname,
+      fileURLToPath(new URL('../support/peak.cjs', import.meta.url)),
     ]
     const child = spawn(process.execPath, [...limits, binary, 'list', '-o', 'ndjson'], {
       env: env(),

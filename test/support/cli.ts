@@ -21,6 +21,11 @@ export function commandLine(args: readonly string[]): [program: string, ...args:
   return other && !isService ? [other, ...args] : [process.execPath, binary, ...args]
 }
 
+/** Quotes a word for a POSIX shell: the checkout may be below a folder whose name has blanks. */
+export function quote(word: string): string {
+  return `'${word.replaceAll("'", "'\\''")}'`
+}
+
 export interface Ran {
   readonly code: number
   readonly stdout: string

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { commandLine } from './cli.ts'
+import { commandLine, quote } from './cli.ts'
 
 /** A command on a pseudo-terminal, as util-linux's `script` makes one. */
 export interface Terminal {
@@ -20,9 +20,9 @@ if (!hasTerminal) {
   )
 }
 
-/** Runs the built executable on a pseudo-terminal; its arguments must need no quoting. */
+/** Runs the built executable on a pseudo-terminal. */
 export function openTerminal(args: readonly string[], env: Record<string, string>): Terminal {
-  const command = commandLine(args).join(' ')
+  const command = commandLine(args).map(quote).join(' ')
   const child = spawn('script', ['-qec', command, '/dev/null'], {
     env: { PATH: process.env['PATH'], TERM: 'xterm', ...env },
   })

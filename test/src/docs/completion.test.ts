@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { binary, run, useFolder } from '../../support/cli.ts'
+import { binary, quote, run, useFolder } from '../../support/cli.ts'
 
 const folder = useFolder()
 const scripts = fileURLToPath(new URL('../../../completions/', import.meta.url))
@@ -12,7 +12,8 @@ beforeAll(() => {
   mkdirSync(join(folder.path, '.config', 'consentctl'), { recursive: true })
   const profiles = { shop: { base_url: 'https://a.example', site: 'site-1' }, blog: { site: 'site-2' } }
   writeFileSync(join(folder.path, '.config', 'consentctl', 'config.json'), JSON.stringify({ profiles }))
-  writeFileSync(join(folder.path, 'consentctl'), `#!/bin/sh\nexec "${process.execPath}" "${binary}" "$@"\n`)
+  const command = [process.execPath, binary].map(quote).join(' ')
+  writeFileSync(join(folder.path, 'consentctl'), `#!/bin/sh\nexec ${command} "$@"\n`)
   chmodSync(join(folder.path, 'consentctl'), 0o755)
   writeFileSync(join(folder.path, 'records.ndjson'), '')
 })
@@ -35,11 +36,11 @@ const shells: Record<string, (words: string[]) => string[]> = {
   bash: words => {
     const list = words.map(word => `'${word}'`).join(' ')
     const asked = `COMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _consentctl; printf '%s\\n' "\${COMPREPLY[@]}"`
-    return lines(say('bash', ['-c', `source ${scripts}consentctl.bash; ${asked}`]))
+    return lines(say('bash', ['-c', `source ${quote(`${scripts}consentctl.bash`)}; ${asked}`]))
   },
   fish: words => {
     const line = words.join(' ')
-    const asked = `source ${scripts}consentctl.fish; complete -C '${line}'`
+    const asked = `source ${quote(`${scripts}consentctl.fish`)}; complete -C '${line}'`
     return lines(say('fish', ['-c', asked])).map(each => each.split('\t')[0] ?? '')
   },
   zsh: words => {
@@ -52,7 +53,12 @@ const shells: Record<string, (words: string[]) => string[]> = {
       _files() { print -l -- * }
       compset() { PREFIX=\${PREFIX#*=} }
       compdef() { :; }`
-    return lines(say('zsh', ['-fc', `${shown}\nsource ${scripts}_consentctl; ${given}; _consentctl || true`]))
+    return lines(
+      say('zsh', [
+        '-fc',
+        `${shown}\nsource ${quote(`${scripts}_consentctl`)}; ${given}; _consentctl || true`,
+      ]),
+    )
   },
 }
 
