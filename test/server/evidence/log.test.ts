@@ -33,7 +33,7 @@ const checkpoints = () => sql<{ tree_size: number; root_hash: Buffer; document: 
   select tree_size::float8 as tree_size, root_hash, document from checkpoints
   where account_id = ${owner.accountId} order by tree_size`
 
-it('takes every entry once, and signs the root of all that it has taken', async () => {
+it('the log has every entry once, and its checkpoint signs the root', async () => {
   const first = await owner.create()
   await owner.update(first.id, { accepted: true })
   expect(await cover()).toEqual({ entries: 2, checkpoints: 1 })
@@ -62,7 +62,7 @@ it('takes every entry once, and signs the root of all that it has taken', async 
   }
 })
 
-it('makes no checkpoint for an account without anything new', async () => {
+it('no checkpoint is made for an account without new entries', async () => {
   await owner.create()
   await cover()
   const other = await newOwner(service)
@@ -71,7 +71,7 @@ it('makes no checkpoint for an account without anything new', async () => {
   expect(await checkpoints()).toHaveLength(1)
 })
 
-it('is one gapless log, whose checkpoints all hold, after many were at it at once while records were written', async () => {
+it('the log is gapless and all its checkpoints verify when several nodes cover it while records are written', async () => {
   const writing = Promise.all(
     Array.from({ length: 20 }, async () => {
       const { id } = await owner.create()
@@ -91,7 +91,7 @@ it('is one gapless log, whose checkpoints all hold, after many were at it at onc
   expect((await verified(sql, { account: owner.accountId })).findings).toEqual([])
 })
 
-it('takes far more than one statement does, each time with a checkpoint, and goes on after a stop', async () => {
+it('more entries than one statement appends get a checkpoint per statement, also after a stop', async () => {
   const count = 9000
   await sql`
     insert into log_entries (account_id, consent_id, version, hash)
@@ -104,7 +104,7 @@ it('takes far more than one statement does, each time with a checkpoint, and goe
   expect((await checkpoints()).map(({ tree_size }) => tree_size)).toEqual([2000, 4000, 6000, 8000, 9000])
 })
 
-it('signs nothing on top of a checkpoint that was changed, says so, and goes on with other accounts', async () => {
+it('when a checkpoint was changed, nothing is signed after it, and other accounts are covered', async () => {
   await owner.create()
   await cover()
   await sql`update checkpoints set frontier = ${Buffer.alloc(32)} where account_id = ${owner.accountId}`
@@ -122,7 +122,7 @@ it('signs nothing on top of a checkpoint that was changed, says so, and goes on 
   await sql`delete from log_entries where account_id = ${owner.accountId}` // it would be told again after every test
 })
 
-it('signs nothing on top of a checkpoint that another key has signed than those that are published', async () => {
+it('when a checkpoint is signed by an unpublished key, nothing is signed after it', async () => {
   await owner.create()
   await cover()
   const [row] = await checkpoints()
@@ -137,7 +137,7 @@ it('signs nothing on top of a checkpoint that another key has signed than those 
   expect(await cover()).toEqual({ entries: 1, checkpoints: 1 })
 })
 
-it('makes no key of its own where the service signs with one that was not named', async () => {
+it('when the service signs with a key of its operator that is not configured, no other is generated', async () => {
   const before = await sql`select value from secrets where name = 'signing'`
   await sql`delete from secrets where name = 'signing'`
   await expect(openSigner(sql, null)).rejects.toMatchObject({

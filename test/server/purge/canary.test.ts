@@ -101,7 +101,7 @@ const leftIn = (text: string, canaries: readonly Canaries[]) =>
     Object.entries(each).filter(([, value]) => formsOf(value).some(form => text.includes(form))),
   )
 
-it(`after purge no canary of ${subjects} subjects is anywhere, and every chain verifies`, async () => {
+it(`a purge leaves no personal data of ${subjects} subjects in any table, and every chain verifies`, async () => {
   const raw = await service.addNode({ config: { ipStorage: 'raw' } })
   const owner = await newOwner(service)
   const [alive, ...gone] = Array.from({ length: subjects + 1 }, newCanaries)

@@ -17,7 +17,7 @@ beforeAll(async () => {
 const never = new AbortController().signal
 
 describe('a purged record', () => {
-  it('is a skeleton for its owner, and its history says so', async () => {
+  it('is returned without personal data, and its history has an entry for the purge', async () => {
     const fields = {
       subject_id: 'maria',
       consent_id: 'label',
@@ -73,7 +73,7 @@ describe('a purged record', () => {
     expect(await purgeNow(service.sql)).toEqual(new Map())
   })
 
-  it('does not come back by the key it was made with, for as long as the key is kept', async () => {
+  it('is not created again by its idempotency key, until the key expires', async () => {
     const body = { site_id: owner.siteId, subject_id: 'maria' }
     const key = { 'idempotency-key': 'of maria' }
     const { id } = (await owner.post(body, key)).body
@@ -94,7 +94,7 @@ describe('a purged record', () => {
     expect(later.body.id).not.toBe(id)
   })
 
-  it('does not come back by a retry that arrives beside the purge', async () => {
+  it('is not created again by a retry during the purge', async () => {
     const own = await newOwner(service)
     const bodies = Array.from({ length: 40 }, (_, index) => ({
       site_id: own.siteId,
@@ -121,7 +121,7 @@ describe('a purged record', () => {
 describe('a purge', () => {
   beforeEach(() => purgeNow(service.sql))
 
-  it('takes what was deleted before its time, in every account, and nothing else', async () => {
+  it('purges what was deleted before its instant, in every account, and nothing else', async () => {
     const old = new Date(Date.now() - 31 * 24 * 60 * 60 * 1000)
     const [one, other] = [await service.newAccount(), await service.newAccount()]
     const shape = { records: 3, entries: 2 }
@@ -142,7 +142,7 @@ describe('a purge', () => {
     for (const { accountId } of [one, other]) expect(await brokenChains(service.sql, accountId)).toEqual([])
   })
 
-  it('strips a history that is longer than a statement takes bit by bit', async () => {
+  it('strips a history that is longer than one statement strips in several', async () => {
     const account = await service.newAccount()
     const preferences = (version: number) => ({ note: `canary-${version}`.repeat(10) })
     await insertChains(service.sql, account, { records: 1, entries: 4100, preferences })
@@ -151,7 +151,7 @@ describe('a purge', () => {
     expect(await brokenChains(service.sql, account.accountId)).toEqual([])
   })
 
-  it('passes over a record that cannot be purged, or deleted, and names it when all else is done', async () => {
+  it('skips a record that cannot be purged or deleted, and names it after everything else is done', async () => {
     const old = new Date(Date.now() - 31 * 24 * 60 * 60 * 1000)
     const [one, other] = await Promise.all([service.newAccount(), service.newAccount()])
     const ids = [
@@ -188,7 +188,7 @@ describe('a purge', () => {
     expect(await brokenChains(service.sql, one.accountId)).toEqual([])
   })
 
-  it('ends after the batch it is at, and the next goes on', async () => {
+  it('stops after the current batch, and the next purge continues', async () => {
     const account = await service.newAccount()
     await insertChains(service.sql, account, { records: 700, entries: 2 })
     const stop = new AbortController()
@@ -213,7 +213,7 @@ describe('a purge', () => {
 
   /** The embedded database's clock is the node's own. */
   const apart = it.skipIf(process.env['TEST_ENGINE'] !== 'postgres')
-  apart.each([10, -10])('refuses to go by a clock that is %i days ahead of the database’s', async days => {
+  apart.each([10, -10])('fails when the clock is %i days ahead of that of the database', async days => {
     const own = await newOwner(service)
     await service.sql`update sites set retention_days = 1 where id = ${own.siteId}`
     const live = await own.create()
@@ -231,7 +231,7 @@ describe('a purge', () => {
     expect(await purgeNow(service.sql)).toEqual(new Map([[own.accountId, 1]]))
   })
 
-  it('is done by the server at its times, and not at all where that is never to be', async () => {
+  it('runs as a job of the server at its intervals, and never if PURGE_AFTER_DAYS is never', async () => {
     const account = await service.newAccount()
     await insertChains(service.sql, account, { records: 2, entries: 2 })
     const [not, monthly, atOnce] = [null, 30, 0].map(days => purgeJob(service.sql, { purgeAfterDays: days }))
@@ -243,7 +243,7 @@ describe('a purge', () => {
     expect(atOnce?.intervalMs).toBe(60_000)
   })
 
-  it('twice at once, while clients write and delete, leaves every record and chain whole', async () => {
+  it('leaves every record and chain whole when two run at once while clients write and delete', async () => {
     const target: Target = { url: service.url, ...(await service.newAccount()) }
     const ledger = newLedger()
     let isOver = false

@@ -36,7 +36,7 @@ const inserted = (shape: { records: number; at: Date }) =>
   insertChains(service.sql, owner, { ...shape, entries: 2, isLive: true })
 
 describe('a site that keeps records for 10 days', () => {
-  it('loses those that have not changed for longer, in the name of the service, and no other', async () => {
+  it('has older records deleted by the service, and no others', async () => {
     const old = await inserted({ records: 450, at: daysAgo(11) })
     const young = await inserted({ records: 3, at: daysAgo(9) })
     const [changed = ''] = old
@@ -54,7 +54,7 @@ describe('a site that keeps records for 10 days', () => {
     expect(await run(30)).toEqual([])
   })
 
-  it('has them purged like any other: in the same run where that is at once', async () => {
+  it('has them purged like others, in the same run if purging is immediate', async () => {
     await inserted({ records: 5, at: daysAgo(11) })
     await keep(10)
     const expected = [{ account_id: owner.accountId, expired: 5, purged: 5 }]
@@ -64,7 +64,7 @@ describe('a site that keeps records for 10 days', () => {
     expect(await brokenChains(service.sql, owner.accountId)).toEqual([])
   })
 
-  it('loses them where nothing is ever purged, too', async () => {
+  it('has them deleted even if nothing is ever purged', async () => {
     await inserted({ records: 5, at: daysAgo(11) })
     await keep(10)
     expect(await purgeJob(service.sql, { purgeAfterDays: null }).run(signal)).toEqual({
@@ -73,7 +73,7 @@ describe('a site that keeps records for 10 days', () => {
     })
   })
 
-  it('keeps the rest as soon as that is said, in the middle of a run, too', async () => {
+  it('keeps the remaining ones when its retention is removed during a run', async () => {
     await inserted({ records: 450, at: daysAgo(11) })
     await keep(10)
     const sql = new Proxy(service.sql, {
@@ -86,7 +86,7 @@ describe('a site that keeps records for 10 days', () => {
     expect(await run(30, sql)).toEqual([{ account_id: owner.accountId, expired: 200, purged: 0 }])
   })
 
-  it('keeps everything again once that is said', async () => {
+  it('keeps everything after its retention is removed', async () => {
     const [id = ''] = await inserted({ records: 1, at: daysAgo(11) })
     await keep(10)
     expect((await keep(null)).body.retention_days).toBe(null)

@@ -4,7 +4,7 @@ import { useService } from '../../support/service.ts'
 
 const service = useService()
 
-it('gives back a unit that was spent when the deadline had passed', async () => {
+it('a unit that was spent after the deadline of its request is refunded', async () => {
   const { key, accountId } = await service.newAccount({ monthlyQuota: 10 })
   const list = () => service.call('GET', '/api/v1/consents', { key })
   expect((await list()).headers['x-quota-remaining']).toBe('9')

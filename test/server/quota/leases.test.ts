@@ -123,7 +123,7 @@ describe.concurrent('many nodes', () => {
     },
   )
 
-  it('refuse nobody a unit that another is slow to give back', async () => {
+  it('refuse no unit that another node is slow to return', async () => {
     const ledger = await newLedger(640)
     const slow = new Quota(newWire([400]).sql)
     for (let index = 0; index < 6; index += 1) await ledger.spend(slow)
@@ -132,7 +132,7 @@ describe.concurrent('many nodes', () => {
     expect(ledger.granted).toBe(640)
   })
 
-  it('know of each other’s months nothing: an account’s limit is its own', async () => {
+  it('do not share limits across accounts', async () => {
     const [one, other] = [await newLedger(5), await newLedger(7)]
     const quota = new Quota(database.sql)
     await Promise.all([one.spendMany(10, quota), other.spendMany(10, quota)])
@@ -141,7 +141,7 @@ describe.concurrent('many nodes', () => {
 })
 
 describe.concurrent('a lease', () => {
-  it('grows with the pace, is at most a part of what is left, and never more than the largest', async () => {
+  it('grows with the rate, and is at most a part of what is left and the maximum', async () => {
     const ledger = await newLedger(10 * share)
     const quota = new Quota(database.sql)
     let most = 0
@@ -156,7 +156,7 @@ describe.concurrent('a lease', () => {
     expect(quota.unspent(endless.accountId, monthOf(new Date()))).toBeLessThanOrEqual(maxLeaseUnits)
   })
 
-  it('is one unit for who asks now and then, and then nothing is held', async () => {
+  it('is one unit at a low rate, and then nothing is held', async () => {
     const ledger = await newLedger(1_000_000)
     const quota = new Quota(database.sql)
     for (let used = 1; used <= 3; used += 1) {
@@ -166,7 +166,7 @@ describe.concurrent('a lease', () => {
     }
   })
 
-  it('goes back by itself a second later, when nothing more is asked for', async () => {
+  it('is returned after a second without requests', async () => {
     const ledger = await newLedger(1_000_000)
     const quota = new Quota(database.sql)
     for (let index = 0; index < 50; index += 1) await ledger.spend(quota)
@@ -175,7 +175,7 @@ describe.concurrent('a lease', () => {
     await vi.waitFor(isBack, { timeout: 3 * leaseMs, interval: 50 })
   })
 
-  it('of a node that crashed is all that is lost', async () => {
+  it('is all that is lost when its node crashes', async () => {
     const ledger = await newLedger(64 * 20)
     const { sql, cut } = newWire()
     const [crashed, other] = [new Quota(sql), new Quota(database.sql)]
@@ -225,7 +225,7 @@ describe.concurrent('what could not be given back', () => {
 })
 
 describe.concurrent('settle', () => {
-  it('gives back everything that was not spent, of every account', async () => {
+  it('returns all unspent units of every account', async () => {
     const ledgers = await Promise.all([100, 1000, null].map(newLedger))
     const quota = new Quota(database.sql)
     await Promise.all(ledgers.map((ledger, index) => ledger.spendMany(30 + index, quota)))
@@ -236,7 +236,7 @@ describe.concurrent('settle', () => {
     expect(await ledgers[0]?.usage()).toEqual({ used: 30, held: 0 })
   })
 
-  it('leaves a node that spends on', async () => {
+  it('lets the node spend afterwards', async () => {
     const ledger = await newLedger(1000)
     const quota = new Quota(database.sql)
     for (let round = 0; round < 10; round += 1) {
@@ -280,7 +280,7 @@ describe.concurrent('a unit given back', () => {
     expect(await ledger.spend(other)).not.toBeNull()
   })
 
-  it('counts in its own month, however late', async () => {
+  it('counts in its own month, even if settled later', async () => {
     let now = new Date('2026-01-31T23:59:59.999Z')
     const ledger = await newLedger(10)
     const quota = new Quota(database.sql, () => now)
@@ -320,7 +320,7 @@ describe.concurrent('a month', () => {
 })
 
 describe.concurrent('an account without a limit', () => {
-  it('is refused nothing, is counted, and has no headers', async () => {
+  it('is never refused, is counted, and has no headers', async () => {
     const ledger = await newLedger(null)
     const quotas = [new Quota(database.sql), new Quota(database.sql)]
     const units = await ledger.spendMany(5000, ...quotas)

@@ -46,14 +46,14 @@ describe('a unit of the quota', () => {
     },
   )
 
-  it('is not taken by a request that is refused for want of one', async () => {
+  it('is not spent by a request that is refused because none is left', async () => {
     const account = await service.newAccount({ monthlyQuota: 1 })
     const answers = [await list(account), await list(account), await list(account)]
     expect(answers.map(({ status }) => status)).toEqual([200, 429, 429])
     expect(await used(account)).toBe(1)
   })
 
-  it('is given back when the request fails on our side', async () => {
+  it('is refunded when the request fails in the service', async () => {
     const account = await service.newAccount({ monthlyQuota: 10 })
     await list(account)
     const failed = await withoutConsents(() => list(account))
@@ -70,20 +70,20 @@ describe('the headers', () => {
     expect(pick(answer)).toEqual(['3', '2', String(Date.UTC(2026, 2) / 1000), undefined])
   })
 
-  it('tell of a refusal when to come back', async () => {
+  it('of a refusal have a retry-after', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-12-31T23:59:00.5Z') })
     const answer = await list(await service.newAccount({ monthlyQuota: 0 }))
     expect([answer.status, answer.body.error]).toEqual([429, 'quota_exceeded'])
     expect(pick(answer)).toEqual(['0', '0', String(Date.UTC(2027, 0) / 1000), '60'])
   })
 
-  it('are absent where there is no limit', async () => {
+  it('are absent without a limit', async () => {
     expect(pick(await list(await service.newAccount()))).toEqual([undefined, undefined, undefined, undefined])
   })
 })
 
 describe('the limit', () => {
-  it('lets exactly as many of many clients at once pass, and stores exactly as many records', async () => {
+  it('admits exactly as many requests of concurrent clients, and stores as many records', async () => {
     const account = await service.newAccount({ monthlyQuota: 500 })
     const { key, siteId, accountId } = account
     let left = 640
@@ -103,7 +103,7 @@ describe('the limit', () => {
     expect(await used(account)).toBe(500)
   })
 
-  it('is one account’s own', async () => {
+  it('is per account', async () => {
     const [poor, other] = [
       await service.newAccount({ monthlyQuota: 0 }),
       await service.newAccount({ monthlyQuota: 1 }),

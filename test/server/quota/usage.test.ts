@@ -16,7 +16,7 @@ async function usage(account: TestAccount) {
 }
 
 describe('200', () => {
-  it('tells a session what is used, and takes nothing itself', async () => {
+  it('returns the usage to a session, and spends nothing', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-02-03T04:05:06Z') })
     const account = await service.newAccount({ monthlyQuota: 10 })
     const whole = { month: '2026-02', limit: 10, resets_at: '2026-03-01T00:00:00.000Z' }
@@ -27,7 +27,7 @@ describe('200', () => {
     }
   })
 
-  it('counts itself when a key asks, and says the same as the headers', async () => {
+  it('counts its own request by an API key, and agrees with the headers', async () => {
     const { key } = await service.newAccount({ monthlyQuota: 10 })
     for (const used of [1, 2, 3, 4]) {
       const { body, headers } = await service.call('GET', path, { key })
@@ -37,7 +37,7 @@ describe('200', () => {
     }
   })
 
-  it('counts without a limit, and has nothing remaining to tell', async () => {
+  it('counts without a limit, and remaining is null', async () => {
     const account = await service.newAccount()
     for (let index = 0; index < 5; index += 1) {
       await service.call('GET', '/api/v1/consents', { key: account.key })
@@ -54,7 +54,7 @@ describe('200', () => {
     expect(await held(account)).toBeGreaterThan(0)
   })
 
-  it('counts what another node holds until that gives it back', async () => {
+  it('counts what another node holds until it is returned', async () => {
     const account = await service.newAccount({ monthlyQuota: 6400 })
     const node = new Quota(service.sql)
     for (let index = 0; index < 20; index += 1) await node.spend(account.accountId, 6400)
@@ -64,7 +64,7 @@ describe('200', () => {
     expect((await usage(account)).used).toBe(20)
   })
 
-  it('never says that less than nothing remains', async () => {
+  it('never returns a negative remaining', async () => {
     const account = await service.newAccount({ monthlyQuota: 10 })
     for (let index = 0; index < 3; index += 1) {
       await service.call('GET', '/api/v1/consents', { key: account.key })
@@ -86,13 +86,13 @@ describe('200', () => {
     expect(await usage(account)).toMatchObject({ month: '2027-01', used: 0, remaining: 10 })
   })
 
-  it('is one account’s own', async () => {
+  it('is per account', async () => {
     const [one, other] = [await service.newAccount(), await service.newAccount()]
     await service.call('GET', '/api/v1/consents', { key: one.key })
     expect([(await usage(one)).used, (await usage(other)).used]).toEqual([1, 0])
   })
 
-  it('is the same after a pause, when nothing is held any more', async () => {
+  it('is the same after the leases have ended', async () => {
     const account = await service.newAccount({ monthlyQuota: 6400 })
     for (let index = 0; index < 20; index += 1) {
       await service.call('GET', '/api/v1/consents', { key: account.key })
@@ -104,14 +104,14 @@ describe('200', () => {
 })
 
 describe('400', () => {
-  it('takes no query', async () => {
+  it('rejects a query', async () => {
     const { key } = await service.newAccount()
     expect((await service.call('GET', `${path}?month=2026-01`, { key })).status).toBe(400)
   })
 })
 
 describe('401', () => {
-  it('tells a stranger and a banner nothing', async () => {
+  it('rejects requests without credentials and with a site token', async () => {
     const { siteToken } = await service.newAccount()
     expect((await service.call('GET', path)).status).toBe(401)
     expect((await service.call('GET', path, { headers: { 'x-site-token': siteToken } })).status).toBe(401)
@@ -119,7 +119,7 @@ describe('401', () => {
 })
 
 describe('403', () => {
-  it('needs the scope read', async () => {
+  it('requires the scope read', async () => {
     const session = await service.signIn(await service.newAccount())
     const [reader, writer] = [
       await makeKey(service, session, { scopes: ['read'] }),
@@ -131,7 +131,7 @@ describe('403', () => {
 })
 
 describe('429', () => {
-  it('tells a key that nothing is left, while a session still sees it', async () => {
+  it('refuses an API key when nothing is left, but not a session', async () => {
     const account = await service.newAccount({ monthlyQuota: 1 })
     expect((await service.call('GET', path, { key: account.key })).status).toBe(200)
     const refused = await service.call('GET', path, { key: account.key })

@@ -52,7 +52,7 @@ async function fill() {
 }
 
 describe('an export', () => {
-  it('knows every table of the schema, by its key and after those that it refers to', async () => {
+  it('has every table of the schema, by primary key and after the tables that it references', async () => {
     const { sql } = service
     const keys = await sql<{ name: string; key: string }[]>`
       select c.relname as name,
@@ -74,7 +74,7 @@ describe('an export', () => {
     expect(references.filter(({ of, table }) => place(of) >= place(table))).toEqual([])
   })
 
-  it('is one line of JSON for each row, then the counts and the SHA-256 of what came before', () => {
+  it('is one line of JSON for each row, then the counts and the SHA-256 of everything before', () => {
     const lines = text.split('\n')
     expect(lines.pop()).toBe('')
     const { end } = JSON.parse(lines.pop() ?? '')
@@ -105,7 +105,7 @@ describe('an export', () => {
     },
   )
 
-  it('of what was imported is the same to the byte, whatever values there are', async () => {
+  it('of an imported database is the same to the byte, with any values', async () => {
     const done = await importBytes(target.sql, Buffer.from(text))
     expect(done).toMatchObject({ records: 4, rows: text.split('\n').length - 3 })
     const again = await exportText(target.sql)
@@ -124,7 +124,7 @@ describe('an import', () => {
     return (answer as Error).message
   }
 
-  it('takes its bytes in pieces of any length', async () => {
+  it('reads chunks of any length', async () => {
     const small = await exportText(target.sql)
     for (const piece of [1, 2, 7, 1_000_000]) {
       expect(await importBytes(target.sql, Buffer.from(small), piece)).toEqual({ rows: 0, records: 0 })
@@ -132,7 +132,7 @@ describe('an import', () => {
     expect(await importBytes(target.sql, Buffer.from(text), 3)).toMatchObject({ records: 4 })
   })
 
-  it('refuses a file that is cut off, wherever, and says so', async () => {
+  it('rejects a file that is cut off anywhere', async () => {
     const bytes = Buffer.from(text)
     const lines = [...bytes.keys()].filter(at => bytes[at] === 10).map(at => at + 1)
     const edges = [lines[0], lines[1], lines[700], lines.at(-3), lines.at(-2)].map(Number)
@@ -141,7 +141,7 @@ describe('an import', () => {
     expect(await refusedWith(Buffer.alloc(0))).toContain('is empty')
   })
 
-  it('refuses a file of which one byte was changed, and repeats nothing of what is in it', async () => {
+  it('rejects a file of which one byte was changed, and quotes nothing of it', async () => {
     const lines = text.split('\n').filter(line => !/^\{"secrets":\{"name":"s\d/.test(line))
     const bytes = Buffer.from(await resealed(`${lines.slice(0, -2).join('\n')}\n`))
     expect(await importBytes(target.sql, bytes)).toMatchObject({ records: 4 })
@@ -154,7 +154,7 @@ describe('an import', () => {
     }
   })
 
-  it('refuses two files in one, another format, another schema, other columns, and what is no export', async () => {
+  it('rejects two files in one, another format, another schema, other columns, and anything else', async () => {
     const header = text.slice(0, text.indexOf('\n'))
     const rest = text.slice(header.length)
     const refused = (other: string) => refusedWith(Buffer.from(other))
@@ -171,7 +171,7 @@ describe('an import', () => {
     expect(await refused(`${'x'.repeat(5_000_000)}`)).toContain('longer than any row')
   })
 
-  it('refuses rows that another one is missing to, or that are there twice', async () => {
+  it('rejects rows whose references are missing, and duplicate rows', async () => {
     const lines = text.split('\n').slice(0, -2)
     const without = lines.filter(line => !line.startsWith('{"sites":'))
     expect(await refusedWith(Buffer.from(await resealed(`${without.join('\n')}\n`)))).toMatch(
@@ -184,7 +184,7 @@ describe('an import', () => {
     )
   })
 
-  it('refuses a database that is not empty, and leaves it as it is', async () => {
+  it('rejects a database that is not empty, and leaves it as it is', async () => {
     for (const fill of [
       target.sql`insert into secrets (name, value) values ('cursors', '\\x00')`,
       target.sql`insert into accounts (account_id, plan, created_at) values (${account.accountId}, 'free', now())`,

@@ -31,7 +31,7 @@ beforeAll(async () => {
 })
 
 it.skipIf(hasNoNulls).each(['consents', 'consent_history', 'log_entries'] as const)(
-  'a null where none may be is told of its record, in each column of %s',
+  'a null in any column of %s that must not be null is reported with the record',
   async table => {
     const names = required.get(table) ?? []
     expect(names.length).toBeGreaterThan(3)
@@ -47,7 +47,7 @@ it.skipIf(hasNoNulls).each(['consents', 'consent_history', 'log_entries'] as con
 )
 
 it.skipIf(hasNoNulls)(
-  'a null in a checkpoint is told of its account, and one in a key of what it has signed',
+  'a null in a checkpoint is reported with the account, and one in a key with what it signed',
   async () => {
     for (const name of [
       'account_id',

@@ -36,7 +36,7 @@ const kept = async () =>
 
 const found = async (keptBefore: string[] = []) => (await verified(sql, { kept: keptBefore })).findings
 
-it('finds nothing where nothing was touched, with kept checkpoints too, and counts', async () => {
+it('a verification finds nothing in an untouched database, with kept checkpoints too, and counts', async () => {
   expect(await verified(sql, { kept: await kept() })).toEqual({
     findings: [],
     inspected: { accounts: 1, records: 3, entries: 5, checkpoints: 2 },
@@ -44,7 +44,7 @@ it('finds nothing where nothing was touched, with kept checkpoints too, and coun
   expect((await verified(sql, { account: owner.accountId })).findings).toEqual([])
 })
 
-it('accuses nobody while records are written, changed, deleted and covered', async () => {
+it('a verification finds nothing while records are created, updated, deleted and covered', async () => {
   const writers = Array.from({ length: 3 }, async () => {
     for (let round = 0; round < 8; round += 1) {
       const { id } = await owner.create()
@@ -63,7 +63,7 @@ it('accuses nobody while records are written, changed, deleted and covered', asy
   expect([...findings, ...(await found(await kept()))]).toEqual([])
 })
 
-it('finds a history that was rewritten with its log by the checkpoint, as far as its account', async () => {
+it('a history that was rewritten with its log is found by the checkpoint, which names the account', async () => {
   await rewrite()
   expect(await found()).toMatchObject([
     {
@@ -75,7 +75,7 @@ it('finds a history that was rewritten with its log by the checkpoint, as far as
   ])
 })
 
-it('finds one that was rewritten with everything there is and signed anew only by a checkpoint that was kept', async () => {
+it('a history that was rewritten with its log and new checkpoints is found only by a kept checkpoint', async () => {
   const before = await kept()
   await rewrite()
   await sql`update log_entries set leaf_index = null`
@@ -88,7 +88,7 @@ it('finds one that was rewritten with everything there is and signed anew only b
   ])
 })
 
-it('finds a tail that was cut off everywhere only by a checkpoint that was kept', async () => {
+it('an end that was cut off in all tables is found only by a kept checkpoint', async () => {
   const before = await kept()
   await sql`delete from checkpoints where tree_size = 5`
   const cut = await sql<{ consent_id: string; version: number }[]>`
@@ -102,14 +102,14 @@ it('finds a tail that was cut off everywhere only by a checkpoint that was kept'
   expect(await found(before)).toMatchObject([{ account_id: owner.accountId, problem: 'shortened' }])
 })
 
-it('finds an account that is gone by its kept checkpoint, and by nothing else', async () => {
+it('an account that was removed is found only by its kept checkpoint', async () => {
   const before = await kept()
   await sql`truncate accounts, checkpoints, log_entries cascade`
   expect(await found()).toEqual([])
   expect(await found(before)).toMatchObject([{ account_id: owner.accountId, problem: 'lost' }])
 })
 
-describe('of a stored checkpoint', () => {
+describe('a stored checkpoint', () => {
   const where = () => sql`where account_id = ${owner.accountId} and tree_size = 3`
   it.each<[string, () => Promise<unknown>, RegExp]>([
     ['its root', () => sql`update checkpoints set root_hash = ${Buffer.alloc(32)} ${where()}`, /columns/],
@@ -133,7 +133,7 @@ describe('of a stored checkpoint', () => {
       () => sql`update signing_keys set public_key = ${Buffer.alloc(32, 1)}`,
       /does not know/,
     ],
-  ])('a change of %s is told', async (_, change, detail) => {
+  ])('is reported when somebody changes %s', async (_, change, detail) => {
     await change()
     expect((await found()).filter(({ account_id }) => account_id !== null)).toMatchObject([
       { account_id: owner.accountId, consent_id: null, detail: expect.stringMatching(detail) },
@@ -141,7 +141,7 @@ describe('of a stored checkpoint', () => {
   })
 })
 
-it('names the entries that lost their places in the log, and those that got others', async () => {
+it('entries whose index in the log was removed or changed are named', async () => {
   await sql`update log_entries set leaf_index = null where consent_id = ${id} and version = 2`
   await owner.create() // waits for its place, as it should
   expect(await found()).toMatchObject([{ consent_id: id, version: 2, problem: 'changed' }])
@@ -151,7 +151,7 @@ it('names the entries that lost their places in the log, and those that got othe
   expect(findings.filter(({ consent_id }) => ![null, id].includes(consent_id))).toEqual([])
 })
 
-describe('a change that hashes to the same is told:', () => {
+describe('a change that does not change a hash is reported', () => {
   it.each<[string, () => Promise<unknown>, object[]]>([
     [
       'an actor that is the service itself, of an id that is zeros',
@@ -179,14 +179,14 @@ describe('a change that hashes to the same is told:', () => {
   })
 })
 
-it('has nothing against numbers with all the digits that a double has', async () => {
+it('numbers with all the digits of a double are not reported', async () => {
   await owner.create({
     preferences: { a: 0.1234567890123456, b: 5e-324, c: 9007199254740991, d: '1'.repeat(40) },
   })
   expect(await found()).toEqual([])
 })
 
-it('names a published key that is none, or another one', async () => {
+it('a published key that is not a key, or another one than its id says, is named', async () => {
   await sql`
     insert into signing_keys (key_id, public_key, created_at)
     values ('short', '\\x01', now()), ('another', ${Buffer.alloc(32, 1)}, now())`
@@ -198,7 +198,7 @@ it('names a published key that is none, or another one', async () => {
   expect(await found()).toMatchObject(expected)
 })
 
-it('says that there is no account where there is none of that id', async () => {
+it('a verification of an unknown account fails', async () => {
   await expect(verified(sql, { account: id })).rejects.toThrow(`no account ${id}`)
 })
 

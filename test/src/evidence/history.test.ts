@@ -15,7 +15,7 @@ describe.each(Object.entries(histories))('the history of %s', (_, make) => {
     expect(verifyAudit(id, make())).toEqual({ result: 'ok', detail: null })
   })
 
-  it('does not with any one field of any entry changed', () => {
+  it('does not verify with any one field of any entry changed', () => {
     const others: { [Name in keyof AuditEntry]: (value: AuditEntry[Name]) => unknown } = {
       id: value => value.replace(/.$/, digit => (digit === '0' ? '1' : '0')),
       consent_id: value => value.replace(/.$/, '2'),
@@ -46,7 +46,7 @@ describe.each(Object.entries(histories))('the history of %s', (_, make) => {
     }
   })
 
-  it('does not without any one entry but the last', () => {
+  it('does not verify without any one entry but the last', () => {
     for (const index of make().keys()) {
       const entries = make()
       if (index === entries.length - 1) continue
@@ -57,7 +57,7 @@ describe.each(Object.entries(histories))('the history of %s', (_, make) => {
     }
   })
 
-  it('does not in any other order', () => {
+  it('does not verify in any other order', () => {
     for (const index of make().keys()) {
       const entries = make()
       const [entry] = entries.splice(index, 1)
@@ -67,7 +67,7 @@ describe.each(Object.entries(histories))('the history of %s', (_, make) => {
   })
 })
 
-it('says where an entry comes from whose version was changed with another’s', () => {
+it('entries that swapped versions are reported with the recorded versions', () => {
   const [first, second, third] = historyOf('created', 'updated', 'updated') as [
     AuditEntry,
     AuditEntry,
@@ -78,7 +78,7 @@ it('says where an entry comes from whose version was changed with another’s', 
   expect(verifyAudit(id, swapped).detail).toContain('version 3: is what was recorded as version 2')
 })
 
-it('accuses of a changed hash that entry, not the one after it', () => {
+it('a changed hash is reported for its entry, not for the next', () => {
   const entries = historyOf('created', 'updated', 'updated')
   entries[1] = { ...(entries[1] as AuditEntry), hash: '00'.repeat(32) }
   const { detail } = verifyAudit(id, entries)
@@ -110,7 +110,7 @@ it.each([
   expect(verifyAudit(id, entries).result).toBe(isOwn ? 'ok' : 'not_valid')
 })
 
-it('cannot be verified where an instance offers no chain, and is never said to be valid', () => {
+it('a history without hashes is unverifiable, never valid', () => {
   const plain = historyOf('created', 'updated').map(entry => ({
     ...{ ...entry, version: null, hash: null },
     ...{ payload_hash: null, salt: null, record_hash: null },

@@ -23,7 +23,7 @@ const roots = [
   '5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328',
 ]
 
-it('has the roots of the published test vectors, grown leaf by leaf', () => {
+it('a Merkle tree has the roots of the published test vectors after each leaf', () => {
   const tree = new MerkleTree()
   expect(tree.root.toString('hex')).toBe('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855')
   for (const [index, leaf] of leaves.entries()) {
@@ -32,11 +32,11 @@ it('has the roots of the published test vectors, grown leaf by leaf', () => {
   }
 })
 
-it('hashes a leaf apart from a node', () => {
+it('a leaf hash has the prefix of leaves', () => {
   expect(leafHash(Buffer.alloc(0)).toString('hex')).toBe(roots[0])
 })
 
-it('goes on from its frontier as if it had never stopped', () => {
+it('a Merkle tree that is opened from its frontier continues with the same roots', () => {
   const whole = new MerkleTree()
   let stopped = new MerkleTree()
   for (let index = 0; index < 200; index += 1) {
@@ -48,6 +48,6 @@ it('goes on from its frontier as if it had never stopped', () => {
   }
 })
 
-it('takes no frontier of another size', () => {
+it('a Merkle tree rejects a frontier of another size', () => {
   expect(() => new MerkleTree(3, Buffer.alloc(32))).toThrow('does not fit a tree of 3 leaves')
 })

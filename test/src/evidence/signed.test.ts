@@ -16,12 +16,12 @@ const document = {
 }
 const text = signDocument(document, key)
 
-it('names a key as RFC 8037 does', () => {
+it('a key id is the thumbprint of RFC 8037', () => {
   const bytes = Buffer.from('11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo', 'base64url')
   expect(keyIdOf(publicKeyOf(bytes))).toBe('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k')
 })
 
-it('is JSON in ASCII, and says after its reading what it said before', () => {
+it('a signed document is JSON in ASCII, and is read as it was written', () => {
   expect(text).toMatch(/^[\n -~]+$/)
   expect(JSON.parse(text)).toEqual({ ...document, signature: expect.any(String) })
   const claimed = readSigned(Buffer.from(text))
@@ -30,7 +30,7 @@ it('is JSON in ASCII, and says after its reading what it said before', () => {
   expect(claimed.isSignedBy(newSigningKey())).toBe(false)
 })
 
-it('is valid no more with any one bit of it changed', () => {
+it('a signed document is invalid with any one bit changed', () => {
   const bytes = Buffer.from(text)
   for (let index = 0; index < bytes.length * 8; index += 1) {
     const changed = Buffer.from(bytes)
@@ -41,7 +41,7 @@ it('is valid no more with any one bit of it changed', () => {
   expect(isValid(bytes.subarray(0, -1))).toBe(false)
 })
 
-it('verifies with openssl: the last line is the signature of the lines above it', () => {
+it('a signed document verifies with openssl', () => {
   const folder = mkdtempSync(join(tmpdir(), 'consentctl-'))
   try {
     const put = (name: string, content: string | Buffer) => {
