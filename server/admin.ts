@@ -94,7 +94,7 @@ export async function openShared(
 
 function noDatabase({ dataDir }: Config): OperatorError {
   return new OperatorError(`no database in ${dataDir}`, {
-    obstacle: 'not_found',
+    code: 'not_found',
     hint: 'name the database of your server with --data-dir or --database-url',
   })
 }

@@ -46,7 +46,7 @@ export interface AppOptions {
   readonly bannerLimits?: BannerLimits
 }
 
-/** How long a whole request may take to arrive. */
+/** Time for a whole request to arrive. */
 const requestTimeoutMs = 30_000
 
 /** Enough for every field at its longest, with each character escaped. */

@@ -110,7 +110,7 @@ export interface Config {
   readonly readDatabaseUrl: string | null
   readonly dataDir: string
   readonly logLevel: string
-  /** What is stored of a data subject's address: its network (/24, /48), all of it, or nothing. */
+  /** Storage of a data subject's address: its network (/24, /48), all of it, or nothing. */
   readonly ipStorage: 'truncated' | 'raw' | 'drop'
   /** The absolute path of the operator's database of countries (MMDB); null for the included one. */
   readonly geoipDb: string | null

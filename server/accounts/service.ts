@@ -25,7 +25,7 @@ const minPasswordLength = 8
 export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewAccount> {
   const { email, plan = 'unlimited', site: siteName = 'default', password = newPassword() } = draft
   if (!/^[^\s@]+@[^\s@]+$/.test(email) || !Credentials.shape.email.safeParse(email).success)
-    throw new OperatorError(`"${email}" is not an e-mail address`, { obstacle: 'invalid' })
+    throw new OperatorError(`"${email}" is not an e-mail address`, { code: 'invalid' })
   requireLength(password)
   const [accountId, userId, siteId] = [newId(), newId(), newId()]
   const [apiKey, token] = [newApiKey(accountId), newSiteToken(accountId, siteId)]
@@ -39,7 +39,7 @@ export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewA
     at: new Date(),
   })
   if (!created)
-    throw new OperatorError(`an account with the e-mail ${email} already exists`, { obstacle: 'conflict' })
+    throw new OperatorError(`an account with the e-mail ${email} already exists`, { code: 'conflict' })
   return {
     account_id: accountId,
     user: {
@@ -60,7 +60,7 @@ export async function resetPassword(
   const password = given ?? newPassword()
   requireLength(password)
   const user = await findLogin(sql, email.toLowerCase())
-  if (!user) throw new OperatorError(`no user has the e-mail ${email}`, { obstacle: 'not_found' })
+  if (!user) throw new OperatorError(`no user has the e-mail ${email}`, { code: 'not_found' })
   await setPassword(sql, user, await hashPassword(password))
   return { email: email.toLowerCase(), password: given === undefined ? password : null }
 }
@@ -68,12 +68,12 @@ export async function resetPassword(
 function requireLength(password: string): void {
   if (!Credentials.shape.password.safeParse(password).success) {
     throw new OperatorError('a password must be text of at most 1024 characters, without NUL', {
-      obstacle: 'invalid',
+      code: 'invalid',
     })
   }
   if ([...password].length < minPasswordLength) {
     throw new OperatorError(`a password must have at least ${minPasswordLength} characters`, {
-      obstacle: 'invalid',
+      code: 'invalid',
     })
   }
 }

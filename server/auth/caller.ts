@@ -9,7 +9,7 @@ import { findKey, findSessionVersion, type KeyRow, recordKeyUse } from './querie
 import { readSession, sessionToken } from './session.ts'
 import type { TtlCache } from './ttl-cache.ts'
 
-/** Who sent a request. */
+/** The sender of a request. */
 export interface Caller {
   readonly accountId: string
   /** As the audit trail names it. */

@@ -42,7 +42,7 @@ export interface BannerDeps extends VisitorDeps, Deps {
   readonly config: Deps['config'] & ConnectionConfig
 }
 
-/** What is known of a request before its body is read. */
+/** The part of a request that is known before its body is read. */
 interface Visit {
   readonly holder: TokenHolder
   readonly connection: Connection

@@ -11,7 +11,7 @@ export interface TokenHolder {
   readonly policyVersion: number
 }
 
-/** What the connection tells of a visitor, which no page may say. Null if it does not tell. */
+/** Facts about a visitor that come from the connection, never from the page. Null if unknown. */
 export interface Connection {
   readonly address: string | null
   readonly userAgent: string | null

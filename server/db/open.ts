@@ -99,7 +99,7 @@ function toOperatorError(cause: unknown, { target }: ConnectOptions): OperatorEr
   return new OperatorError(
     `the database cannot be used: ${(cause as Error).message || code || String(cause)}`,
     {
-      obstacle: isUnavailable ? 'unavailable' : 'settings',
+      code: isUnavailable ? 'unavailable' : 'settings',
       hint: hint ?? (isUnavailable ? others.unavailable : others.other),
       cause,
     },

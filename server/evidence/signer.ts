@@ -23,7 +23,7 @@ export interface Signer {
 export async function openSigner(sql: Sql, ownKey: KeyObject | null): Promise<Signer> {
   if (!ownKey && (await isKeyElsewhere(sql))) {
     throw new OperatorError('this service signs with a key that is not in the database', {
-      obstacle: 'settings',
+      code: 'settings',
       hint: 'name its file in SIGNING_KEY_FILE, as on every other node',
     })
   }

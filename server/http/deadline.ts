@@ -8,7 +8,7 @@ export const databaseTimeoutMs = 5000
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What is left of `databaseTimeoutMs`. */
+    /** The rest of `databaseTimeoutMs`. */
     timeLeftMs: number
   }
 }

@@ -7,7 +7,7 @@ import { dbErrorCode, dbErrorKind } from '../db/errors.ts'
 import type { Failure } from '../failure.ts'
 
 /**
- * What is logged and counted of a request when it is over. It contains nothing that a client wrote (no URL, header or body)
+ * A request as it is logged and counted when it is over. It contains nothing that a client wrote (no URL, header or body)
  * and no message of another library's error, because those quote rows and fields.
  */
 export interface RequestSummary {

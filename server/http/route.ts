@@ -15,7 +15,7 @@ interface Input<P, Q, B> {
   readonly body: B
 }
 
-/** What a handler gets besides its input: the caller, and the headers of both directions. */
+/** The caller and the headers of both directions, for handlers. */
 export class RequestContext {
   readonly request: FastifyRequest
   /** Reads a header by its lower-case name. The values of a header that was sent twice are joined by a line break. */
@@ -89,7 +89,7 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
 /**
  * Returns the id in a path.
  *
- * @throws Failure `not_found` with `message` for one that is no UUID: it is answered like a UUID that nobody has.
+ * @throws Failure `not_found` with `message` for one that is not a UUID: it gets the same response as a UUID that nobody has.
  */
 export function pathId({ id }: { readonly id: string }, message: string): string {
   const parsed = Uuid.safeParse(id)

@@ -27,14 +27,14 @@ export function explainListenError(cause: unknown, { host, port }: Address, hint
   return cause
 }
 
-/** How long a load balancer gets to notice that the server stops, if it has probed within `recentProbeMs`. */
+/** Time for a load balancer to notice that the server stops, if it has probed within `recentProbeMs`. */
 const noticePeriodMs = 1000
 const recentProbeMs = 15_000
 
-/** How long requests in flight may take to finish when the server stops. */
+/** Time for requests in flight to finish when the server stops. */
 const drainTimeoutMs = 5500
 
-/** How long requests that are on their way may take to arrive. */
+/** Time for requests that are on their way to arrive. */
 const gracePeriodMs = 300
 
 /**

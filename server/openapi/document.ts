@@ -3,7 +3,7 @@ import type * as z from 'zod'
 import packageJson from '../../package.json' with { type: 'json' }
 import { apiDocs } from '../../src/contract/docs.ts'
 import { api, type Endpoint, type EndpointDocs, type HeaderDocs } from '../../src/contract/index.ts'
-import { exampleOf } from './examples.ts'
+import { makeExample } from './examples.ts'
 import {
   commonHeaders,
   describeErrorResponses,
@@ -140,7 +140,7 @@ function describeParametersIn(place: 'path' | 'query', schema: z.ZodType | undef
   const { properties = {}, required = [] } = describeParameters(schema)
   return Object.entries(properties).map(([name, property]) => {
     const { description, ...rest } = property as JsonSchema
-    const example = exampleOf(rest, {}, name)
+    const example = makeExample(rest, {}, name)
     return {
       name,
       in: place,
@@ -157,7 +157,7 @@ const ndjson = 'application/x-ndjson'
 
 function describeJson(schemas: Schemas, type: z.ZodType, particulars: object = {}): { [json]: object } {
   const schema = schemas.of(type)
-  const example = { ...(exampleOf(schema, schemas.named) as object), ...particulars }
+  const example = { ...(makeExample(schema, schemas.named) as object), ...particulars }
   return { [json]: { schema, example } }
 }
 

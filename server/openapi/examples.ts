@@ -7,7 +7,7 @@ const ids: Readonly<Record<string, string>> = {
   actor_id: '01a1fab8-e7a5-7d10-b6ce-0c91f4a7d283',
 }
 
-/** A value for each field of the API by its name, for a field means the same wherever it is. */
+/** Examples by field name: a field means the same everywhere in the API. */
 const values: Readonly<Record<string, unknown>> = {
   consent_id: 'analytics-2026-05',
   subject_id: 'maria@example.com',
@@ -62,17 +62,19 @@ const values: Readonly<Record<string, unknown>> = {
 }
 
 /**
- * A value that a schema takes: the one it names itself, else by its name, else of its type. Throws where none of these
- * gives one.
+ * Makes an example of a schema: its own, else by field name, else by type.
+ *
+ * @throws Error if there is none.
  */
-export function exampleOf(
+export function makeExample(
   schema: JsonSchema,
   components: Readonly<Record<string, JsonSchema>>,
   name = '',
 ): unknown {
-  const again = (inner: unknown, innerName = name) => exampleOf(inner as JsonSchema, components, innerName)
+  const recurse = (inner: unknown, innerName = name) =>
+    makeExample(inner as JsonSchema, components, innerName)
   const { $ref, examples, enum: choices, const: only, format, type, anyOf, items } = schema
-  if ($ref) return again(components[$ref.slice($ref.lastIndexOf('/') + 1)])
+  if ($ref) return recurse(components[$ref.slice($ref.lastIndexOf('/') + 1)])
   if (examples) return examples[0]
   if (choices) return choices[0]
   if (only !== undefined) return only
@@ -80,12 +82,12 @@ export function exampleOf(
     return ids[name] ?? ids['id']
   if (schema.properties) {
     const fields = Object.entries(schema.properties)
-    return Object.fromEntries(fields.map(([key, field]) => [key, again(field, key)]))
+    return Object.fromEntries(fields.map(([key, field]) => [key, recurse(field, key)]))
   }
-  if (anyOf && values[name] !== null) return again(anyOf[0])
+  if (anyOf && values[name] !== null) return recurse(anyOf[0])
   if (name in values && (type !== 'array' || Array.isArray(values[name]))) return values[name]
-  if (type === 'array') return [again(items)]
+  if (type === 'array') return [recurse(items)]
   if (type === 'boolean') return true
   if (type === 'integer') return schema.minimum
-  throw new Error(`there is no example of ${name}`)
+  throw new Error(`no example of ${name}`)
 }

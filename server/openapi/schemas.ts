@@ -3,32 +3,32 @@ import * as contract from '../../src/contract/index.ts'
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema
 
-/** Schemas of JSON Schema 2020-12 for some of the contract. */
+/** JSON Schemas (2020-12) of a part of the contract. */
 export interface Schemas {
-  /** Those that the contract exports, by the names it gives them. */
+  /** Schemas that the contract exports, by name. */
   readonly named: Readonly<Record<string, JsonSchema>>
-  /** A schema as it is written where it is used: a reference where it has a name. */
+  /** Returns a reference to a named schema, else the schema itself. */
   of(schema: z.ZodType): JsonSchema
 }
 
-/** A reference to a component of the document. */
+/** Refers to a component of the document. */
 export function refTo(kind: 'schemas' | 'responses' | 'headers', name: string): { $ref: string } {
   return { $ref: `#/components/${kind}/${name}` }
 }
 
-/** The parameters of a path or a query, as what the contract makes of their text. */
+/** Describes the parameters of a path or a query by the values that their text is parsed to. */
 export function describeParameters(schema: z.ZodType): JsonSchema {
   return z.toJSONSchema(schema, { io: 'output', override: keepGivenType, unrepresentable: 'any' })
 }
 
-/** What the bodies of requests may hold. */
+/** Describes bodies of requests. */
 export function describeInput(schemas: readonly z.ZodType[]): Schemas {
   return describe(schemas, 'input', isStrict, keepGivenType)
 }
 
-/** What this service answers, which is less than the contract takes from other instances. */
+/** Describes responses of this service. The contract accepts more from other instances. */
 export function describeOutput(schemas: readonly z.ZodType[]): Schemas {
-  return describe(schemas, 'output', schema => !isStrict(schema), promise)
+  return describe(schemas, 'output', schema => !isStrict(schema), tightenOutput)
 }
 
 type Override = NonNullable<z.core.ToJSONSchemaParams['override']>
@@ -62,21 +62,21 @@ function describe(
   }
 }
 
-/** In the contract what is sent is strict, and what is answered is not. */
+/** In the contract the schemas of requests are strict, and those of responses are not. */
 function isStrict({ def }: z.ZodObject): boolean {
   return def.catchall?._zod.def.type === 'never'
 }
 
-/** A union with a type of its own may be given in several forms to the client, and has one in a request. */
+/** A union with an own type has several forms for the client's callers, but one in a request. */
 const keepGivenType: Override = ({ jsonSchema }) => {
   if (jsonSchema.type !== undefined) delete jsonSchema.anyOf
 }
 
 /**
- * This service leaves no field out, and a field is null only where it can have no value: what the contract catches, falls
- * back from, or marks with `nullable: false`, it does for other instances.
+ * This service leaves no field out and returns null only for a missing value. Fallbacks in the contract (`catch`, `default`,
+ * `nullable: false`) are for other instances, so the document omits them.
  */
-const promise: Override = ({ zodSchema, jsonSchema }) => {
+const tightenOutput: Override = ({ zodSchema, jsonSchema }) => {
   const { type } = zodSchema._zod.def
   if (type === 'object') jsonSchema.required = Object.keys(jsonSchema.properties ?? {})
   delete jsonSchema.default

@@ -36,7 +36,7 @@ export class Failures {
     if (this.#first === undefined) return
     const message = this.#more === 0 ? this.#first : `${this.#first}; and ${this.#more} more`
     throw new OperatorError(message, {
-      obstacle: 'conflict',
+      code: 'conflict',
       hint: 'everything else is done; consentctl admin verify shows what was changed',
     })
   }

@@ -51,7 +51,7 @@ async function transfer(
   } catch (cause) {
     if (!['lost', 'unavailable', 'rejected', 'aborted'].includes(dbErrorKind(cause) ?? '')) throw cause
     throw new OperatorError(`the connection to the database was lost: nothing was ${verb}ed`, {
-      obstacle: 'unavailable',
+      code: 'unavailable',
       hint: 'see the log of PostgreSQL, and run it again',
       cause,
     })
@@ -65,7 +65,7 @@ async function requireKnownSchema(sql: Sql): Promise<void> {
   const later = await findLaterSchema(sql)
   if (later === undefined) return
   throw new OperatorError(`the database has a later schema than this version knows: ${later}`, {
-    obstacle: 'conflict',
+    code: 'conflict',
     hint: 'use the version of consentctl that served it last',
   })
 }

@@ -55,7 +55,7 @@ async function* readEntries(source: AsyncIterable<Uint8Array>, name: string): As
 }
 
 function invalidExport(name: string, what: string, hint = 'export it again'): OperatorError {
-  return new OperatorError(`nothing of ${name} was imported: ${what}`, { obstacle: 'invalid', hint })
+  return new OperatorError(`nothing of ${name} was imported: ${what}`, { code: 'invalid', hint })
 }
 
 function requireHeader(text: string, name: string): Header {
@@ -169,7 +169,7 @@ async function requireEmpty(tx: ISql): Promise<void> {
   const table = await findFilled(tx)
   if (table === undefined) return
   throw new OperatorError(`the database is not empty: ${table} has rows`, {
-    obstacle: 'conflict',
+    code: 'conflict',
     hint: 'import into a new one before any server is started on it: createdb, or another --data-dir',
   })
 }

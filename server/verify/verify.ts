@@ -35,7 +35,7 @@ export async function* verifyAll(
     yield [{ account_id: accountId, consent_id: null, version: null, problem: 'lost', detail }]
   }
   if (account !== undefined && work.inspected.accounts === 0 && remaining.size === 0) {
-    throw new OperatorError(`there is no account ${account}`, { obstacle: 'not_found' })
+    throw new OperatorError(`there is no account ${account}`, { code: 'not_found' })
   }
 }
 

@@ -2,7 +2,7 @@ import type * as z from 'zod'
 import { Consent, ConsentDraft } from './consents.ts'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 
-/** What a banner may say: the site comes from its token, the address and the user agent from the connection. */
+/** The body of a banner's request. The site comes from its token, the address and the user agent from the connection. */
 export const BannerDraft = ConsentDraft.omit({ site_id: true, ip_address: true, user_agent: true })
 export type BannerDraft = z.output<typeof BannerDraft>
 

@@ -15,27 +15,24 @@ import {
   Uuid,
 } from './values.ts'
 
-/** `field`, or `null` where an instance has no value for it or leaves it out. */
+/** A field that is null if an instance has no value for it or leaves it out. */
 function optional<T extends z.ZodType>(field: T) {
   return field.nullable().default(null)
 }
 
-/** The same for what this service always has. */
+/** The same for a field that this service always has. */
 function given<T extends z.ZodType>(field: T) {
   return optional(field).meta({ nullable: false })
 }
 
-/**
- * A consent record (service specification section 2.1). What is required here is what every instance promises;
- * ids and timestamps are any text, for another instance may write them in its own way.
- */
+/** A consent record (service specification section 2.1). The fields that every instance promises are required. */
 export const Consent = z.object({
   id: Id.describe('A UUID of version 7, whose millisecond is created_at.'),
   site_id: given(Id),
   consent_id: optional(z.string()).describe('The label that its caller gave it; not unique.'),
   subject_id: optional(z.string()).describe('Whose consent it is, exactly as it was sent.'),
   country: optional(z.string().meta({ pattern: '^[A-Z]{2}$' })).describe('ISO 3166-1, by the address.'),
-  region: optional(z.string()).describe('What ISO 3166-2 has after the dash.'),
+  region: optional(z.string()).describe('The part of the ISO 3166-2 code after the dash.'),
   user_agent: optional(z.string()),
   accepted: z.boolean(),
   preferences: given(z.record(z.string(), z.unknown())),
@@ -43,23 +40,23 @@ export const Consent = z.object({
   created_at: Timestamp,
   updated_at: given(Timestamp),
   deleted_at: z
-    .preprocess(value => (value === '' ? null : value), optional(Timestamp)) // some write an empty one for none
-    .describe('Null while it is not deleted.'),
+    .preprocess(value => (value === '' ? null : value), optional(Timestamp)) // some instances write '' for null
+    .describe('Null unless it is deleted.'),
 })
 export type Consent = z.output<typeof Consent>
 
-/** The body of a create (section 4.1): only `site_id` is required; what is not listed is refused. */
+/** The body of a create (section 4.1). */
 export const ConsentDraft = z.strictObject({
   site_id: Uuid,
   consent_id: text(1, 255).optional().describe('A label of your own; not unique.'),
-  subject_id: text(1, 255).optional().describe('Whose consent it is; kept exactly as sent.'),
-  accepted: z.boolean('must be true or false').optional().describe('False unless said.'),
-  preferences: Preferences.optional().describe('{} unless said.'),
-  policy_version: PolicyVersion.optional().describe("The site's present one unless said."),
+  subject_id: text(1, 255).optional().describe('Whose consent it is; stored exactly as sent.'),
+  accepted: z.boolean('must be true or false').optional().describe('Default: false.'),
+  preferences: Preferences.optional().describe('Default: {}.'),
+  policy_version: PolicyVersion.optional().describe("Default: the site's current one."),
   ip_address: z
     .union([z.ipv4(), z.ipv6()], 'must be an IPv4 or IPv6 address')
     .optional()
-    .describe('For the country; never answered, and stored truncated.'),
+    .describe('For the country; never returned, and stored truncated.'),
   user_agent: text(0, 1024).optional(),
 })
 export type ConsentDraft = z.output<typeof ConsentDraft>
@@ -71,21 +68,21 @@ export const ConsentChange = z.strictObject({
 })
 export type ConsentChange = z.output<typeof ConsentChange>
 
-/** The query of a list (section 4.2); `from` and `to` are inclusive bounds on `created_at`. */
+/** The query of a list (section 4.2). */
 export const ConsentQuery = z
   .strictObject({
     site_id: Uuid.optional(),
     subject_id: text(1, 255).optional(),
     consent_id: text(1, 255).optional(),
     accepted: QueryBoolean.optional(),
-    from: Instant.optional().describe('The least created_at, itself included.'),
-    to: Instant.optional().describe('The greatest created_at, itself included.'),
+    from: Instant.optional().describe('The earliest created_at, inclusive.'),
+    to: Instant.optional().describe('The latest created_at, inclusive.'),
     include_deleted: QueryBoolean.optional().describe('Deleted records too.'),
     cursor: z
       .string()
       .min(1, 'must not be empty')
       .optional()
-      .describe('next_cursor of the page before, with the same filters.'),
+      .describe('next_cursor of the previous page, with the same filters.'),
     limit: queryInteger(1, 100).optional().meta({ default: 50 }),
   })
   .refine(({ from, to }) => !from || !to || (parseInstant(from) ?? 0) <= (parseInstant(to) ?? 0), {
@@ -94,7 +91,6 @@ export const ConsentQuery = z
   })
 export type ConsentQuery = z.output<typeof ConsentQuery>
 
-/** A page of a list; `next_cursor` is null on the last one. */
 export const ConsentPage = z.object({
   data: z.array(Consent),
   limit: z.int().meta({ minimum: 1, maximum: 100 }).optional().catch(undefined),
@@ -102,14 +98,14 @@ export const ConsentPage = z.object({
 })
 export type ConsentPage = z.output<typeof ConsentPage>
 
-/** A hash or a salt of an answer: lower-case hexadecimal digits, two for each byte. */
+/** A hash or a salt in a response, in lower-case hexadecimal. */
 function hex(bytes: number) {
   return z.string().meta({ pattern: `^[\\da-f]{${2 * bytes}}$` })
 }
 
 /**
- * One entry of the audit trail (section 2.2): the state after the event. `action` is this service's addition, and so is
- * what follows `created_at`: with it the whole chain can be worked out from this answer alone.
+ * An entry of the audit trail (section 2.2): the state after the event. `action` and the fields after `created_at` are additions of
+ * this service; with them the hash chain can be verified from the response alone.
  */
 export const AuditEntry = z.object({
   id: Id,
@@ -121,13 +117,13 @@ export const AuditEntry = z.object({
   changed_by: given(z.string().meta({ enum: ['api_key', 'user', 'site_token', 'system'] })),
   actor_id: optional(Id).describe('The id of that key, user or site; null for the system.'),
   created_at: Timestamp,
-  version: given(Count.meta({ minimum: 1 })).describe('1 for the first entry, one more for each after it.'),
-  salt: optional(hex(16)).describe('What the payload is hashed with; null once it is purged.'),
+  version: given(Count.meta({ minimum: 1 })).describe('1 for the first entry, one more for each later one.'),
+  salt: optional(hex(16)).describe('Hashed with the payload; null once it is purged.'),
   record_hash: optional(hex(32)).describe(
-    'The hash of the fields that no update changes: in the first entry, and once they are purged in the last one instead.',
+    'The hash of the fields that no update changes: in the first entry, or once they are purged in the last one.',
   ),
   payload_hash: given(hex(32)).describe('The hash of the state.'),
-  hash: given(hex(32)).describe('The hash of the entry and of the hash before it.'),
+  hash: given(hex(32)).describe('The hash of the entry and of the previous hash.'),
 })
 export type AuditEntry = z.output<typeof AuditEntry>
 
@@ -136,7 +132,7 @@ export const History = z.object({ data: z.array(AuditEntry) })
 const path = '/api/v1/consents'
 const GetQuery = z.strictObject({ include_deleted: QueryBoolean.optional() })
 
-/** The six routes of the specification's section 4, and the receipt. What an instance answers to a removal is its own affair. */
+/** The six routes of the specification's section 4, and the receipt. Instances may answer a removal as they like. */
 export const consents = {
   create: endpoint({
     summary: 'Create a consent record',
@@ -196,7 +192,7 @@ export const consents = {
     response: Consent.nullable().catch(null),
   }),
   history: endpoint({
-    summary: 'The audit trail of a record, oldest first',
+    summary: 'Get the audit trail of a record, oldest first',
     method: 'GET',
     path: `${path}/:id/history`,
     access: 'account',
@@ -207,7 +203,7 @@ export const consents = {
     response: History,
   }),
   receipt: endpoint({
-    summary: 'A signed statement of what a record says and how it came about',
+    summary: 'Get a signed statement of what a record says and how it came about',
     method: 'GET',
     path: `${path}/:id/receipt`,
     access: 'account',

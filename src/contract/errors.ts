@@ -16,7 +16,7 @@ export const errorStatus = {
 
 export type ErrorCode = keyof typeof errorStatus
 
-/** The body of every answer that is not a success: a code for programs and a sentence for people. */
+/** The body of every error response: a code for programs and a sentence for people. */
 export const ErrorBody = z.object({
   error: z.string().meta({ enum: Object.keys(errorStatus) }),
   message: z.string(),

@@ -8,7 +8,7 @@ const path = '/api/v1/keys'
 export const ApiKey = z.object({
   id: Id,
   name: z.string(),
-  hint: z.string().nullable().describe('The last characters of its text, to know it by.'),
+  hint: z.string().nullable().describe('The last characters of its text, to recognize it by.'),
   scopes: z.array(z.enum(scopes)),
   created_at: Timestamp,
   expires_at: Timestamp.nullable(),

@@ -1,33 +1,33 @@
 /**
- * What is wrong with a record or with the log: something is not as it was written; stands in another place; is missing; is
- * missing at the end; or is there and was never written.
+ * Kinds of tampering with a record or the log: `changed` and `reordered` entries, `lost` ones (missing), `shortened` (missing at the
+ * end), and `forged` ones (never written by the service).
  */
 export type Problem = 'changed' | 'reordered' | 'lost' | 'shortened' | 'forged'
 
-/** Something in a database that is not what the service wrote. */
+/** A difference between the database and what the service wrote. */
 export interface DatabaseFinding {
-  /** Null where it is about what all accounts share. */
+  /** Null if it is about what all accounts share. */
   readonly account_id: string | null
-  /** The record's id; null where it is about the account's log, and no record can be named. */
+  /** The record's id; null if it is about the account's log. */
   readonly consent_id: string | null
-  /** Of the audit entry; null where it is about more than one. */
+  /** Of the audit entry; null if it is about more than one. */
   readonly version: number | null
   readonly problem: Problem
   /** For people. */
   readonly detail: string
 }
 
-/** What of a database is looked at, and by what. */
+/** The scope of a verification. */
 export interface Inspection {
-  /** One account alone. */
+  /** Limits it to one account. */
   readonly account?: string | undefined
-  /** Signed checkpoints that were kept elsewhere. */
+  /** Signed checkpoints that were stored elsewhere. */
   readonly kept: readonly string[]
-  /** Ends the work, with its reason. */
+  /** Stops the work, which then throws its reason. */
   readonly signal: AbortSignal
 }
 
-/** How much was looked at so far. */
+/** Progress of a verification. */
 export interface Inspected {
   accounts: number
   records: number
@@ -35,19 +35,19 @@ export interface Inspected {
   checkpoints: number
 }
 
-/** The work is done while the findings are read; they come in pages, as they are found. */
+/** A verification, which works while its findings are read. They come in pages. */
 export interface Verification {
   readonly findings: AsyncIterable<readonly DatabaseFinding[]>
   readonly inspected: Readonly<Inspected>
 }
 
-/** The signed checkpoints of now, the last one of each account that has entries, and what contradicts those that were kept. */
+/** The latest signed checkpoint of each account with entries, and what contradicts those that were stored elsewhere. */
 export interface TakenCheckpoints {
   readonly checkpoints: readonly string[]
   readonly findings: readonly DatabaseFinding[]
 }
 
-/** How much of a database was moved so far. */
+/** Progress of an export or import of a database. */
 export interface Transferred {
   /** Of all tables. */
   rows: number
@@ -56,22 +56,22 @@ export interface Transferred {
 }
 
 export interface ExportOrder {
-  /** Takes the next piece of the text; the one after it is read when this resolves. */
+  /** Called with each piece of the text, one after the other. */
   readonly write: (text: string) => Promise<void>
-  /** Ends the work, with its reason. */
+  /** Stops the work, which then throws its reason. */
   readonly signal: AbortSignal
 }
 
 export interface ImportOrder {
   /** The bytes of an export. */
   readonly source: AsyncIterable<Uint8Array>
-  /** What they are called in errors. */
+  /** Used in errors. */
   readonly name: string
-  /** Ends the work, with its reason. */
+  /** Stops the work, which then throws its reason. */
   readonly signal: AbortSignal
 }
 
-/** Where the records are kept: a PostgreSQL server by its URL, else the embedded one in a folder. */
+/** The database: a PostgreSQL server by its URL, else the embedded one in a folder. */
 export interface DatabaseOptions {
   readonly databaseUrl?: string | undefined
   readonly dataDir?: string | undefined
@@ -79,7 +79,7 @@ export interface DatabaseOptions {
 
 export interface ServeOptions extends DatabaseOptions {
   readonly host?: string | undefined
-  /** 0 lets the system choose a free one. */
+  /** 0 picks a free one. */
   readonly port?: number | undefined
 }
 
@@ -91,11 +91,11 @@ export interface AccountDraft {
   readonly plan?: (typeof plans)[number] | undefined
   /** Requests a calendar month (UTC); overrides the plan's. */
   readonly monthlyQuota?: number | undefined
-  /** Without one a password is generated, and returned this once. */
+  /** If not given, one is generated and returned. */
   readonly password?: string | undefined
 }
 
-/** A new account with its owner, its site and its key. The secrets are nowhere else: the database keeps hashes. */
+/** A new account with its owner, its site and its key. The database stores only hashes of the secrets. */
 export interface NewAccount {
   readonly account_id: string
   readonly user: { readonly id: string; readonly email: string; readonly password: string | null }
@@ -103,99 +103,95 @@ export interface NewAccount {
   readonly api_key: string
 }
 
-/** A user's new password; null where the operator has given it, and knows it. */
+/** A user's new password, null if the operator gave it. */
 export interface NewPassword {
   readonly email: string
   readonly password: string | null
 }
 
-/** What a purge does, or would do, in one account. */
+/** The numbers of a purge in one account, before or after it. */
 export interface AccountPurge {
   readonly account_id: string
-  /** Live records that are deleted, for their sites keep none so old. */
+  /** Live records that are deleted because their site's retention period is over. */
   readonly expired: number
-  /** Deleted records whose personal data goes. */
+  /** Deleted records whose personal data is removed. */
   readonly purged: number
 }
 
 export interface PurgeOrder {
-  /** Days since the deletion; what the server itself goes by unless it is said. */
+  /** Days since the deletion. Default: the server's setting. */
   readonly olderThan?: number | undefined
-  /** Told what there is to do, and to how many records, before anything is done; nothing is where it says no. */
+  /** Called with the numbers before anything is done. Nothing is done if it resolves to false. */
   readonly approve: (found: readonly AccountPurge[], records: number) => Promise<boolean>
   /** Called with a finding of each record that is left because its history does not verify. */
   readonly onUnverified: (finding: DatabaseFinding) => Promise<void>
-  /** Ends it after the batch it is at. */
+  /** Stops it after the current batch. */
   readonly signal: AbortSignal
 }
 
 export interface RunningServer {
-  /** Where it listens, such as `http://127.0.0.1:8787`. */
+  /** Such as `http://127.0.0.1:8787`. */
   readonly url: string
-  /** Whether the database holds no account yet. */
+  /** True if the database has no account yet. */
   readonly isEmpty: boolean
   createAccount(draft: AccountDraft): Promise<NewAccount>
-  /** Finishes the requests in flight, within ten seconds, then closes the database. */
+  /** Finishes the requests in flight within ten seconds, then closes the database. */
   close(): Promise<void>
   /** Aborts the requests in flight while it closes. */
   abortRequests(): void
 }
 
-/** What the surroundings give to the server: the environment, and a line of talk while something takes long. */
+/** The environment of the server, and callbacks for its status messages. */
 export interface ServerHost {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Called with what is being waited for, and with `null` when it is over. */
+  /** Called with what the server waits for, and with null when the wait is over. */
   readonly onWait?: (what: string | null) => void
-  /** Told which embedded database is used where none was named, for there may be another one. */
+  /** Called with the embedded database that is used if none was given. */
   readonly onDefault?: (what: string) => void
 }
 
-/** The server as the executable sees it; the client never imports it. */
+/** The exports of the server's bundle. The executable loads it; the client never imports it. */
 export interface ServerModule {
   serve(options: ServeOptions, host: ServerHost): Promise<RunningServer>
   createAccount(options: DatabaseOptions, draft: AccountDraft, host: ServerHost): Promise<NewAccount>
-  /** Gives a user a new password, one that is made up unless it is given, and ends the user's sessions. */
+  /** Resets a user's password, to a generated one unless given, and ends the user's sessions. */
   resetPassword(
     options: DatabaseOptions,
     user: { readonly email: string; readonly password?: string | undefined },
     host: ServerHost,
   ): Promise<NewPassword>
-  /** Deletes what is too old, and takes the personal data of deleted records for good, in the accounts it yields one by one. */
+  /** Deletes expired records and removes the personal data of deleted ones. Yields the numbers of each account. */
   purge(options: DatabaseOptions, order: PurgeOrder, host: ServerHost): AsyncGenerator<AccountPurge>
-  /** Verifies every record, its history and the log, beside a running server or without one. */
+  /** Verifies every record, its history and the log, whether a server is running or not. */
   verifyDatabase(options: DatabaseOptions, inspection: Inspection, host: ServerHost): Verification
-  /** Covers what is new with signed checkpoints, and compares the log with those that were kept. */
+  /** Signs checkpoints over new entries, and compares the log with those that were stored elsewhere. */
   takeCheckpoints(
     options: DatabaseOptions,
     inspection: Inspection,
     host: ServerHost,
   ): Promise<TakenCheckpoints>
-  /** Writes a whole database, secrets and all, as one text. */
+  /** Writes a whole database, including its secrets, as one text. */
   exportDatabase(options: DatabaseOptions, order: ExportOrder, host: ServerHost): Promise<Transferred>
-  /** Fills an empty database with what another one was, or leaves it empty. */
+  /** Fills an empty database from an export. It stays empty if that fails. */
   importDatabase(options: DatabaseOptions, order: ImportOrder, host: ServerHost): Promise<Transferred>
 }
 
-/**
- * What stands in the way: a setting; a database that does not answer; data that is refused; something that is there
- * already, or that is not there.
- */
-export type Obstacle = 'settings' | 'unavailable' | 'invalid' | 'conflict' | 'not_found'
+export type OperatorErrorCode = 'settings' | 'unavailable' | 'invalid' | 'conflict' | 'not_found'
 
-/** The server could not do what it was told for a reason that its operator can mend: a taken port, a wrong URL. */
+/** A problem that the operator can fix, such as a port in use or a wrong URL. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'
-  readonly obstacle: Obstacle
+  readonly code: OperatorErrorCode
   readonly hint: string | undefined
 
-  constructor(message: string, options: { obstacle?: Obstacle; hint?: string; cause?: unknown } = {}) {
+  constructor(message: string, options: { code?: OperatorErrorCode; hint?: string; cause?: unknown } = {}) {
     super(message, options.cause === undefined ? {} : { cause: options.cause })
-    this.obstacle = options.obstacle ?? 'settings'
+    this.code = options.code ?? 'settings'
     this.hint = options.hint
   }
 }
 
-/** Told by name, for the server is built apart from the client and has its own copy of the class. */
+/** Checks the name, because the server's bundle has its own copy of the class. */
 export function isOperatorError(error: unknown): error is OperatorError {
   return error instanceof Error && error.name === 'OperatorError'
 }

@@ -28,7 +28,7 @@ export const session = {
     errors: ['unauthorized', 'forbidden', 'rate_limited'],
   }),
   get: endpoint({
-    summary: 'Who is signed in, and until when',
+    summary: 'Get who is signed in, and until when',
     method: 'GET',
     path,
     access: 'session',

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 
-/** An Ed25519 key as a JWK (RFC 7517, RFC 8037 section 2); `pem` is an addition, for openssl. */
+/** An Ed25519 key as a JWK (RFC 7517, RFC 8037 section 2). `pem` is an addition for openssl. */
 export const SigningKey = z.object({
   kty: z.literal('OKP'),
   crv: z.literal('Ed25519'),
@@ -9,7 +9,7 @@ export const SigningKey = z.object({
   kid: z
     .string()
     .meta({ pattern: '^[\\w-]{43}$' })
-    .describe('Its thumbprint (RFC 7638): key_id of what it signs.'),
+    .describe('Its thumbprint (RFC 7638): the key_id of documents that it signs.'),
   use: z.literal('sig'),
   alg: z.literal('EdDSA'),
   pem: z
@@ -20,7 +20,7 @@ export const SigningKey = z.object({
 
 export const signingKeys = {
   list: endpoint({
-    summary: 'The public keys that the service signs and has signed with, the present one first',
+    summary: 'List the public keys that the service signs and has signed with, the current one first',
     method: 'GET',
     path: '/.well-known/consent-keys.json',
     access: 'anyone',

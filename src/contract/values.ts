@@ -1,9 +1,6 @@
 import * as z from 'zod'
 
-/**
- * Text that PostgreSQL and JSON both keep unchanged: well-formed Unicode without NUL, counted in characters
- * (code points), never normalised or trimmed.
- */
+/** Text that PostgreSQL and JSON both keep unchanged: well-formed Unicode without NUL. Its length is in code points. */
 export function text(min: number, max: number) {
   return z
     .string('must be text')
@@ -16,26 +13,26 @@ export function text(min: number, max: number) {
     .meta({ minLength: min, maxLength: max, pattern: '^[^\\u0000]*$' })
 }
 
-/** Whether PostgreSQL and JSON both keep a text unchanged. */
+/** Returns true if PostgreSQL and JSON both keep a text unchanged. */
 export function storable(value: string): boolean {
   return value.isWellFormed() && !value.includes('\0')
 }
 
-/** Each has one code unit or two. */
+/** Counts code points. */
 function characters(value: string): number {
   let count = 0
   for (const _ of value) count += 1
   return count
 }
 
-/** A UUID in its canonical text (RFC 9562 section 4), any version; upper case is read as lower case. */
+/** A UUID of any version in its canonical text (RFC 9562 section 4), converted to lower case. */
 export const Uuid = z
   .string('must be a UUID')
   .regex(/^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i, 'must be a UUID')
   .toLowerCase()
   .meta({ format: 'uuid', pattern: '^[\\dA-Fa-f]{8}(-[\\dA-Fa-f]{4}){3}-[\\dA-Fa-f]{12}$' })
 
-/** An id of an answer: any text, for another instance may write ids in its own way; this service writes UUIDs. */
+/** An id in a response. Any text is accepted, because other instances may have other ids; this service returns UUIDs. */
 export const Id = z.string().meta({ format: 'uuid', pattern: '^[\\da-f]{8}(-[\\da-f]{4}){3}-[\\da-f]{12}$' })
 
 /** PostgreSQL's largest `integer`. */
@@ -46,10 +43,10 @@ export const PolicyVersion = z
   .min(1, `must be from 1 to ${maxInteger}`)
   .max(maxInteger, `must be from 1 to ${maxInteger}`)
 
-/** A number of an answer that this service writes as a count. */
+/** A count in a response. Any number is accepted from other instances. */
 export const Count = z.number().meta({ type: 'integer', minimum: 0 })
 
-/** The same where it goes into a signed document, and must be one. */
+/** A count that goes into a signed document, so it is validated. */
 export const ExactCount = z
   .number()
   .refine(value => Number.isSafeInteger(value) && value >= 0, 'must be a count')
@@ -58,9 +55,9 @@ export const ExactCount = z
 const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/
 
 /**
- * An instant in RFC 3339 with an offset, as a count of milliseconds since 1970; whatever is finer counts as half a
- * one, so that a lower bound can be rounded up and an upper one down. `null` for what is no instant: `24:00`, a leap second, 30
- * February, the year 0000.
+ * Parses an RFC 3339 date-time with an offset into milliseconds since 1970. A finer fraction counts as half a millisecond, so
+ * that lower bounds can be rounded up and upper ones down. Returns null for invalid ones, including `24:00`, leap seconds, 30
+ * February and the year 0000.
  */
 export function parseInstant(value: string): number | null {
   const parts = rfc3339.exec(value)
@@ -85,17 +82,17 @@ export const Instant = z
   })
   .meta({ format: 'date-time' })
 
-/** An instant of an answer: any text, like an id; this service writes UTC with exactly milliseconds. */
+/** An instant in a response. Any text is accepted, as for ids; this service returns UTC with exactly milliseconds. */
 export const Timestamp = z
   .string()
   .meta({ format: 'date-time', pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' })
 
-/** `true` or `false`, as the word of a query string or as a boolean. */
+/** A boolean, also as `true` or `false` in a query string. */
 export const QueryBoolean = z
   .union([z.boolean(), z.enum(['true', 'false']).transform(word => word === 'true')])
   .meta({ type: 'boolean' })
 
-/** An integer within bounds, as the digits of a query string or as a number. */
+/** An integer within bounds, also as digits in a query string. */
 export function queryInteger(min: number, max: number) {
   const digits = z
     .string()

@@ -1,6 +1,6 @@
 import { ApiError, type Call, ContractError, EndlessListError, NetworkError } from '../client/errors.ts'
 import type { ErrorCode } from '../contract/errors.ts'
-import { isOperatorError, type Obstacle } from '../contract/server.ts'
+import { isOperatorError, type OperatorErrorCode } from '../contract/server.ts'
 import { CliError, type Exit, exit, Resumable, usageError } from './errors.ts'
 
 function networkHint({ code, call, maybeDone }: NetworkError): string {
@@ -227,7 +227,7 @@ interface Explanation {
   readonly requestId?: string | null | undefined
 }
 
-const exitByObstacle: Record<Obstacle, Exit> = {
+const exitByOperatorErrorCode: Record<OperatorErrorCode, Exit> = {
   settings: exit.usage,
   unavailable: exit.temporary,
   invalid: exit.rejected,
@@ -242,8 +242,8 @@ export function explain(error: unknown): Explanation {
     return { code: error.code, message: error.message, hint: error.hint, exit: error.exit }
   }
   if (isOperatorError(error)) {
-    const { obstacle, message, hint } = error
-    return { code: obstacle, message, hint, exit: exitByObstacle[obstacle] }
+    const { code, message, hint } = error
+    return { code, message, hint, exit: exitByOperatorErrorCode[code] }
   }
   if (error instanceof ApiError) return explainApi(error)
   if (error instanceof NetworkError) return explainNetwork(error)

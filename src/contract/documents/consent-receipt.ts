@@ -2,9 +2,8 @@ import * as z from 'zod'
 import { contextSchema, Instant, KeyId, Sha256, signed } from './fields.ts'
 
 /**
- * What the names of a consent receipt are in the vocabularies of the W3C Data Privacy Vocabulary (DPV) and of Dublin Core,
- * as https://w3id.org/dpv/guides/consent-27560 maps them: with it the receipt is JSON-LD as well. What is not in it is
- * this service's own, and has no name there.
+ * JSON-LD context of a consent receipt: maps its names to the W3C Data Privacy Vocabulary (DPV) and Dublin Core as
+ * https://w3id.org/dpv/guides/consent-27560 does. Names that are missing are this service's own.
  */
 export const consentContext = {
   dpv: 'https://w3id.org/dpv#',

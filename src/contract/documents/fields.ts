@@ -11,7 +11,7 @@ export const KeyId = z
   .regex(/^[\w-]{43}$/)
   .describe('The key that it is signed with, by its thumbprint (RFC 7638).')
 
-/** A document as it is written: its last line is the signature of the lines above it. */
+/** Adds the signature, which is the last line of the text and covers the lines above it. */
 export function signed<Shape extends z.core.$ZodLooseShape>(document: z.ZodObject<Shape>) {
   return document.extend({
     signature: z
@@ -23,7 +23,7 @@ export function signed<Shape extends z.core.$ZodLooseShape>(document: z.ZodObjec
 
 type Term = string | Readonly<Record<string, string>>
 
-/** The schema of a JSON-LD context that is always the same. */
+/** Makes the schema of a constant JSON-LD context. */
 export function contextSchema(context: Readonly<Record<string, Term>>) {
   const terms = Object.entries(context).map(([name, term]): [string, z.ZodType<Term>] => [
     name,

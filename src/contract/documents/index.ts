@@ -12,13 +12,13 @@ export interface DocumentKind {
   readonly version: number
   /** Without the signature. */
   readonly schema: z.ZodObject
-  /** The field that tells when it was made. */
+  /** The field with its time of signing. */
   readonly issuedAt: string
-  /** Whose key signs it: the service's, which the instance publishes, or that of a profile of the command line. */
+  /** The signing key: the service's, which the instance publishes, or that of a profile of the command line. */
   readonly signer: 'service' | 'profile'
 }
 
-/** Every kind of signed document, by its `type`. A new one is a line here; its JSON Schema is generated. */
+/** Every kind of signed document, by its `type`. Their JSON Schemas are generated. */
 export const documents: Readonly<Record<string, DocumentKind>> = {
   checkpoint: {
     title: 'Checkpoint',

@@ -27,7 +27,7 @@ export async function importBytes(sql: Sql, bytes: Uint8Array, piece = 1000) {
     await importAll(sql, { source: source(), name: 'the file', signal }, done)
     return done
   } catch (error) {
-    return error as Error & { obstacle?: string }
+    return error as Error & { code?: string }
   }
 }
 

@@ -119,7 +119,7 @@ describe('an export', () => {
 describe('an import', () => {
   const refusedWith = async (bytes: Uint8Array) => {
     const answer = await importBytes(target.sql, bytes)
-    expect(answer).toMatchObject({ name: 'OperatorError', obstacle: 'invalid' })
+    expect(answer).toMatchObject({ name: 'OperatorError', code: 'invalid' })
     expect(await countAll(target.sql)).toBe(0)
     return (answer as Error).message
   }
@@ -190,7 +190,7 @@ describe('an import', () => {
       target.sql`insert into accounts (account_id, plan, created_at) values (${account.accountId}, 'free', now())`,
     ]) {
       await fill
-      expect(await importBytes(target.sql, Buffer.from(text))).toMatchObject({ obstacle: 'conflict' })
+      expect(await importBytes(target.sql, Buffer.from(text))).toMatchObject({ code: 'conflict' })
       expect(await countAll(target.sql)).toBe(1)
       await emptyAll(target.sql)
     }
