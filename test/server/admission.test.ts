@@ -41,8 +41,8 @@ function newDoor(limits: AdmissionLimits = usual) {
 /** Lets every promise that can be kept be kept. */
 const settled = () => new Promise(setImmediate)
 
-describe('a place', () => {
-  it('is had at once by as many requests as may run, of a tenant by fewer', async () => {
+describe('Admission › slots', () => {
+  it('are given at once up to the limits, in all and per tenant', async () => {
     const { admission, entered, ask } = newDoor()
     for (const request of ['a1', 'a2', 'a3', 'a4']) ask('a', request)
     for (const request of ['b1', 'b2']) ask('b', request)
@@ -51,7 +51,7 @@ describe('a place', () => {
     expect(admission.load).toEqual({ running: 4, waiting: 2, shed: 0 })
   })
 
-  it('is had by those of a tenant that wait in the order they came', async () => {
+  it('are given to the waiting requests of a tenant in their order', async () => {
     const { entered, ask, leave } = newDoor()
     for (const request of ['a1', 'a2', 'a3', 'a4', 'a5', 'a6']) ask('a', request)
     await settled()
@@ -59,7 +59,7 @@ describe('a place', () => {
     expect(entered).toEqual(['a1', 'a2', 'a3', 'a4', 'a5', 'a6'])
   })
 
-  it('is had by tenants in turn, however many requests of one wait', async () => {
+  it('are given to tenants in turn, however many requests of one wait', async () => {
     const { entered, ask, leave } = newDoor({ running: 2, perTenant: 2, waiting: 100 })
     for (let index = 1; index <= 50; index += 1) ask('a', `a${index}`)
     for (const request of ['b1', 'b2', 'c1', 'b3']) ask(request.charAt(0), request)
@@ -69,7 +69,7 @@ describe('a place', () => {
     expect(entered.slice(2)).toEqual(['a3', 'b1', 'c1', 'a4', 'b2', 'a5', 'b3', 'a6', 'a7'])
   })
 
-  it('is not given to a tenant that has its share while another waits', async () => {
+  it('are not given to a tenant at its limit while another waits', async () => {
     const { entered, ask, leave } = newDoor({ running: 3, perTenant: 2, waiting: 5 })
     for (const request of ['a1', 'a2', 'a3', 'b1', 'b2', 'c1']) ask(request.charAt(0), request)
     await settled()
@@ -82,7 +82,7 @@ describe('a place', () => {
     expect(entered.slice(5)).toEqual(['c1'])
   })
 
-  it('is given back once, however often that is said', async () => {
+  it('are released once, however often release is called', async () => {
     const { admission, entered, ask } = newDoor({ running: 1, perTenant: 1, waiting: 5 })
     const leave = await admission.enter('a')
     for (const request of ['a2', 'a3']) ask('a', request)
@@ -94,11 +94,11 @@ describe('a place', () => {
   })
 })
 
-describe('503', () => {
+describe('Admission › 503', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
   afterEach(() => void vi.useRealTimers())
 
-  it('is told at once to a request of a tenant of whom enough wait, and not to another’s', async () => {
+  it('is returned at once when the queue of the tenant is full, and not to other tenants', async () => {
     const { refused, ask, admission } = newDoor()
     for (let index = 1; index <= 10; index += 1) ask('a', `a${index}`)
     for (let index = 1; index <= 3; index += 1) ask('b', `b${index}`)
@@ -107,7 +107,7 @@ describe('503', () => {
     expect(admission.load).toEqual({ running: 4, waiting: 7, shed: 2 })
   })
 
-  it('is told to a request that has waited for a second, with when to come back', async () => {
+  it('is returned after a second in the queue, with Retry-After', async () => {
     const { admission } = newDoor({ running: 1, perTenant: 1, waiting: 5 })
     await admission.enter('a')
     const waits = admission.enter('b')
@@ -124,7 +124,7 @@ describe('503', () => {
     expect(admission.load).toEqual({ running: 1, waiting: 0, shed: 1 })
   })
 
-  it('is told sooner to a request that has less time left', async () => {
+  it('is returned sooner to a request that has less time left', async () => {
     const { admission } = newDoor({ running: 1, perTenant: 1, waiting: 5 })
     await admission.enter('a')
     const refused = expect(admission.enter('b', 200)).rejects.toBeInstanceOf(Failure)
@@ -132,7 +132,7 @@ describe('503', () => {
     await refused
   })
 
-  it('costs no place: who was told so is not let in later', async () => {
+  it('takes no slot: a rejected request does not start later', async () => {
     const { admission, entered, refused, ask, leave } = newDoor({ running: 1, perTenant: 1, waiting: 5 })
     ask('a', 'a1')
     ask('b', 'b1')
@@ -145,7 +145,7 @@ describe('503', () => {
     expect(admission.load).toMatchObject({ running: 0, waiting: 0 })
   })
 
-  it('is told to nobody who was let in, a second later', async () => {
+  it('is not returned to a request that has started, a second later', async () => {
     const { refused, ask, leave } = newDoor({ running: 1, perTenant: 1, waiting: 5 })
     ask('a', 'a1')
     ask('a', 'a2')
@@ -156,7 +156,7 @@ describe('503', () => {
   })
 })
 
-it('keeps its limits, lets nobody wait for nothing, and has all its places again, whatever comes and goes', async () => {
+it('Admission › keeps its limits, leaves no slot idle while requests wait, and has all slots back in the end, for any sequence of calls', async () => {
   const limits = fc.record({
     running: fc.integer({ min: 1, max: 5 }),
     perTenant: fc.integer({ min: 1, max: 5 }),
@@ -209,7 +209,7 @@ it('keeps its limits, lets nobody wait for nothing, and has all its places again
   )
 })
 
-describe('over HTTP', () => {
+describe('Admission › over HTTP', () => {
   let load: () => Load = () => ({ running: 0, waiting: 0, shed: 0 })
   const observer: Observer = {
     onRequestEnd: () => {},
@@ -226,7 +226,7 @@ describe('over HTTP', () => {
   const service = useService({ observer, quota: new NoQuota({} as Sql) })
   const root = '/api/v1/consents'
 
-  it('gives the place of a request back when its client is gone', async () => {
+  it('releases the slot of a request when its client disconnects', async () => {
     const account = await service.newAccount()
     await service.call('GET', root, { key: account.key })
     await whileConsentsWait(async () => {
@@ -240,7 +240,7 @@ describe('over HTTP', () => {
     expect(load()).toMatchObject({ running: 0, waiting: 0 })
   })
 
-  it('takes no place for a body that does not come', async () => {
+  it('takes no slot while a body has not arrived', async () => {
     const account = await service.newAccount()
     const head = { 'content-type': 'application/json', 'content-length': '100' }
     const sockets = await Promise.all(Array.from({ length: 50 }, () => ask(account, 'POST', head)))
@@ -250,7 +250,7 @@ describe('over HTTP', () => {
     for (const socket of sockets) socket.destroy()
   })
 
-  it('tells a request that found no place in a second to come back', async () => {
+  it('responds 503 with Retry-After to a request without a slot for a second', async () => {
     const account = await service.newAccount()
     await service.call('GET', root, { key: account.key })
     await whileConsentsWait(async () => {

@@ -9,7 +9,7 @@ function listening() {
   return { told, logger: { info: log('info'), error: log('error') } as never }
 }
 
-it('runs again and again, tells what was done, and nothing where that was nothing', async () => {
+it('startJobs › repeats a job and logs what it returns, unless that is null', async () => {
   const { told, logger } = listening()
   let runs = 0
   const job = { name: 'counting', intervalMs: 5, run: async () => (++runs % 2 === 0 ? { runs } : null) }
@@ -25,7 +25,7 @@ it('runs again and again, tells what was done, and nothing where that was nothin
   expect(runs).toBe(last)
 })
 
-it('goes on after a failure, of which a database’s own words are not told', async () => {
+it('startJobs › continues after a failure, and does not log messages of the database', async () => {
   const { told, logger } = listening()
   const failures = [
     Object.assign(new Error('Key (subject_id)=(maria) exists'), { code: '23505' }),
@@ -46,7 +46,7 @@ it('goes on after a failure, of which a database’s own words are not told', as
   ])
 })
 
-it('is stopped when its run has ended, which is told to end', async () => {
+it('startJobs › aborts the running job on stop and waits for its end', async () => {
   const { logger } = listening()
   let hasEnded = false
   const run = async (signal: AbortSignal) => {
@@ -61,14 +61,14 @@ it('is stopped when its run has ended, which is told to end', async () => {
   expect(hasEnded).toBe(true)
 })
 
-it('does not begin once it is stopped', async () => {
+it('startJobs › does not start a job after stop', async () => {
   const { logger } = listening()
   const run = vi.fn(async () => null)
   await startJobs([{ name: 'late', intervalMs: 60_000, run }], logger).stop()
   expect(run).not.toHaveBeenCalled()
 })
 
-it('does not run again and again where its time is longer than a timer takes', async () => {
+it('startJobs › does not run at once when the interval exceeds the longest timer', async () => {
   const run = vi.fn(async () => null)
   const jobs = startJobs([{ name: 'rare', intervalMs: 2 ** 32, run }], listening().logger)
   await delay(50)

@@ -72,35 +72,35 @@ const asSet: Config = {
   publicRatePerSite: 12_000,
 }
 
-describe('a setting', () => {
-  it('has its default where nothing is set', () => {
+describe('readConfig › setting', () => {
+  it('has its default when nothing is set', () => {
     expect(readConfig({}, { HOME: home })).toEqual(defaults)
   })
 
-  it('is taken from the environment, whatever else is in there', () => {
+  it('is read from the environment, whatever else is there', () => {
     expect(readConfig({}, { ...environment, HOME: home, PATH: '/bin', host: 'x' })).toEqual(asSet)
   })
 
-  it('is taken from a flag before the environment', () => {
+  it('is read from a flag before the environment', () => {
     const flags = { host: '::1', port: 0, databaseUrl: 'postgresql://c@localhost/d' }
     expect(readConfig(flags, environment)).toEqual({ ...asSet, ...flags })
     expect(readConfig({ dataDir: '/data' }, environment).dataDir).toBe(resolve('/data'))
   })
 
-  it('counts as unset where its variable is empty', () => {
+  it('counts as unset when its variable is empty', () => {
     const empty = Object.fromEntries(Object.keys(environment).map(name => [name, '']))
     expect(readConfig({}, { ...empty, HOME: home })).toEqual(defaults)
   })
 })
 
-describe('the database', () => {
-  it("is the embedded one where a flag names its folder, whatever the environment's DATABASE_URL", () => {
+describe('readConfig › database', () => {
+  it('is the embedded one when a flag names its folder, whatever DATABASE_URL is', () => {
     expect(readConfig({ dataDir: '/data' }, environment).databaseUrl).toBeNull()
   })
 })
 
-describe('paths', () => {
-  it('are made absolute, so that a later change of folder means nothing to them', () => {
+describe('readConfig › paths', () => {
+  it('are made absolute, so that a later chdir does not change them', () => {
     const { dataDir, geoipDb } = readConfig({ dataDir: 'data' }, { GEOIP_DB: './geo/city.mmdb' })
     expect(dataDir).toBe(resolve('data'))
     expect(geoipDb).toBe(resolve('geo/city.mmdb'))
@@ -113,7 +113,7 @@ describe('paths', () => {
   })
 })
 
-describe('a good value', () => {
+describe('readConfig › valid value', () => {
   it.each<[string, string, Partial<Config>]>([
     ['PORT', '0', { port: 0 }],
     ['PORT', '65535', { port: 65_535 }],
@@ -128,12 +128,12 @@ describe('a good value', () => {
     ['SESSION_SECRET', 'é'.repeat(16), { sessionSecret: 'é'.repeat(16) }],
     ['PUBLIC_RATE_PER_ADDRESS', '1', { publicRatePerAddress: 1 }],
     ['PUBLIC_RATE_PER_SITE', '999999999', { publicRatePerSite: 999_999_999 }],
-  ])('of %s is %j', (name, value, expected) => {
+  ])('of %s is read as %j', (name, value, expected) => {
     expect(readConfig({}, { [name]: value })).toMatchObject(expected)
   })
 })
 
-describe('a bad value', () => {
+describe('readConfig › invalid value', () => {
   const range = 'must be a number from 0 to 65535'
   const rate = 'must be a whole number from 1 to 999999999'
   const oneHeader = 'must be the name of one header'
@@ -173,13 +173,13 @@ describe('a bad value', () => {
         ['PUBLIC_RATE_PER_SITE', value, rate],
       ],
     ),
-  ])('of %s is %j: it is refused, with the name and the reason', (name, value, reason) => {
+  ])('of %s is %j: is rejected with its name and the reason', (name, value, reason) => {
     const failure = failureOf({ [name]: value })
     expect(failure).toBeInstanceOf(OperatorError)
     expect(failure.message).toBe(`${name}: ${reason}`)
   })
 
-  it('of each of several is told at once, and none with a secret', () => {
+  it('is reported together with all others, without secrets', () => {
     const { message } = failureOf({
       PORT: 'x',
       SESSION_SECRET: 'S3cr3t',
@@ -189,7 +189,7 @@ describe('a bad value', () => {
     expect(message).not.toContain('S3cr3t')
   })
 
-  it('of a flag is refused like that of its variable', () => {
+  it('of a flag is rejected like that of its variable', () => {
     expect(() => readConfig({ port: 65_536 }, {})).toThrow(`PORT: ${range}`)
     expect(() => readConfig({ port: Number.NaN }, {})).toThrow(`PORT: ${range}`)
   })

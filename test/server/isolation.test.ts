@@ -3,7 +3,6 @@ import { newId } from '../../server/ids.ts'
 import type { Endpoint } from '../../src/contract/index.ts'
 import { readSigned } from '../../src/evidence/signed.ts'
 import { type Answer, type TestAccount, useService } from '../support/service.ts'
-import { visible } from './alike.ts'
 import {
   bearer,
   credentialFor,
@@ -17,6 +16,7 @@ import {
   shapeOf,
   subjectOf,
 } from './endpoints.ts'
+import { visible } from './visible.ts'
 
 const noLimit = { max: 1_000_000, seconds: 60 }
 const service = useService({ bannerLimits: { address: noLimit, site: noLimit } })
@@ -69,7 +69,7 @@ const matrix = endpoints.flatMap(of =>
   fieldsOf(of.endpoint).map(named => ({ name: `${of.route} ${named.place}.${named.field}`, of, ...named })),
 )
 
-it('has every route there is, with all that it can name', () => {
+it('tenant isolation › covers every route and every parameter that names something', () => {
   const routes = endpoints.map(({ route, endpoint }) =>
     [route, endpoint.access, ...fieldsOf(endpoint).map(({ place, field }) => `${place}.${field}`)].join(' '),
   )
@@ -102,8 +102,8 @@ it('has every route there is, with all that it can name', () => {
   ])
 })
 
-describe.each(matrix)('$name', ({ of, place, field }) => {
-  it.each(senders)('with $name tells nothing of what is somebody else’s', async sender => {
+describe.each(matrix)('tenant isolation › $name', ({ of, place, field }) => {
+  it.each(senders)('reveals nothing of another account through $name', async sender => {
     const own = await newHoldings(service)
     const headers = await sender.headers(own)
     const ask = async (value: string) => {
@@ -118,7 +118,7 @@ describe.each(matrix)('$name', ({ of, place, field }) => {
     expect(await holdingsOf(owner)).toEqual(before)
   })
 
-  it('answers for the caller’s own, so that the refusals are about ownership', async () => {
+  it('accepts the caller’s own values, so that the rejections are about ownership', async () => {
     const own = await newHoldings(service)
     const [method, path, { body }] = requestFor(of, own, { place, field, value: ownValue(of, field, own) })
     const headers = await credentialFor(service, of.endpoint, own)
@@ -128,8 +128,8 @@ describe.each(matrix)('$name', ({ of, place, field }) => {
   })
 })
 
-describe.each(endpoints)('$route', of => {
-  it('shows nothing of anybody but the caller', async () => {
+describe.each(endpoints)('tenant isolation › $route', of => {
+  it('returns data of the caller only', async () => {
     const own = await newHoldings(service)
     const [method, path, { body }] = requestFor(of, own)
     const answer = await service.call(method, path, {
@@ -143,9 +143,9 @@ describe.each(endpoints)('$route', of => {
   })
 })
 
-describe('a list', () => {
+describe('tenant isolation › list', () => {
   it.each(['', '?include_deleted=true', '?limit=100', '?accepted=false'])(
-    'with the query "%s" has the caller’s records alone',
+    'returns only the caller’s records for the query "%s"',
     async query => {
       const { body } = await service.call('GET', `/api/v1/consents${query}`, { key: stranger.key })
       const sites = new Set(body.data.map((record: { site_id: string }) => record.site_id))

@@ -12,8 +12,8 @@ const root = '/api/v1/consents'
 const uuid = expect.stringMatching(/^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/)
 const freshEmail = () => `${newId()}@example.com`
 
-describe('a new account', () => {
-  it('comes with its owner, its site and its key, and nothing else', async () => {
+describe('createAccount › result', () => {
+  it('creates the owner, one site and one key, and nothing else', async () => {
     const email = freshEmail()
     expect(await createAccount(service.sql, { email })).toEqual({
       account_id: uuid,
@@ -23,14 +23,14 @@ describe('a new account', () => {
     })
   })
 
-  it('has a key that creates records for its site at once', async () => {
+  it('returns a key that can create records for the site at once', async () => {
     const account = await createAccount(service.sql, { email: freshEmail() })
     const body = { site_id: account.site.id, accepted: true }
     const created = await service.call('POST', root, { key: account.api_key, body })
     expect([created.status, created.body.policy_version]).toEqual([201, 1])
   })
 
-  it('sees nothing of the account before it', async () => {
+  it('shows nothing of earlier accounts', async () => {
     const [one, other] = [
       await createAccount(service.sql, { email: freshEmail() }),
       await createAccount(service.sql, { email: freshEmail() }),
@@ -39,14 +39,14 @@ describe('a new account', () => {
     expect(answer.status).toBe(404)
   })
 
-  it('keeps its site’s name as it was given', async () => {
+  it('stores the name of the site as given', async () => {
     const site = ' Café “Ω” 🍪 '
     expect((await createAccount(service.sql, { email: freshEmail(), site })).site.name).toBe(site)
   })
 })
 
-describe('its password', () => {
-  it('is told only when it was generated', async () => {
+describe('createAccount › password', () => {
+  it('is in the result only if it was generated', async () => {
     const given = await createAccount(service.sql, { email: freshEmail(), password: 'correct horse' })
     expect(given.user.password).toBeNull()
     const [one, other] = [
@@ -59,7 +59,7 @@ describe('its password', () => {
   it.each([
     ['given', 'ﬁ correct horse Ω'],
     ['generated', undefined],
-  ])('is kept, when %s, as a PHC string of scrypt with 2^17 rounds', async (_name, password) => {
+  ])('is stored, when %s, as a PHC string of scrypt with 2^17 rounds', async (_name, password) => {
     const email = freshEmail()
     const account = await createAccount(service.sql, password === undefined ? { email } : { email, password })
     const [user] = await service.sql<{ hash: string }[]>`
@@ -72,7 +72,7 @@ describe('its password', () => {
     expect(hash).toBe(derived.toString('base64').replace('=', ''))
   })
 
-  it('has a salt of its own, and needs eight characters', async () => {
+  it('has its own salt, and at least eight characters', async () => {
     const password = 'the same'
     const emails = [freshEmail(), freshEmail()]
     for (const email of emails) await createAccount(service.sql, { email, password })
@@ -84,11 +84,11 @@ describe('its password', () => {
   })
 })
 
-describe('its e-mail', () => {
+describe('createAccount › e-mail', () => {
   it.each<[string, (email: string) => string]>([
     ['is', email => email],
     ['is, in another case,', email => email.toUpperCase()],
-  ])('is refused where it %s that of another account, and nothing is written', async (_name, again) => {
+  ])('is rejected, and nothing written, when it %s that of another account', async (_name, again) => {
     const email = `ada.${freshEmail()}`
     await createAccount(service.sql, { email })
     const before = await counts()
@@ -96,13 +96,13 @@ describe('its e-mail', () => {
     expect(await counts()).toEqual(before)
   })
 
-  it('is kept in lower case', async () => {
+  it('is stored in lower case', async () => {
     const email = freshEmail()
     const account = await createAccount(service.sql, { email: email.toUpperCase() })
     expect(account.user.email).toBe(email)
   })
 
-  it('belongs to one account only, when ten ask for it at once', async () => {
+  it('belongs to one account only when ten concurrent calls use it', async () => {
     await Promise.all(Array.from({ length: 10 }, () => service.sql`select pg_sleep(0.05)`)) // opens the pool
     for (let round = 0; round < 30; round += 1) {
       const email = freshEmail()
@@ -113,14 +113,14 @@ describe('its e-mail', () => {
   })
 
   it.each(['', 'ada', '@', 'a@', '@b', 'a b@c', 'a@b@c', 'a@b\n', `${'a'.repeat(250)}@b.cd`])(
-    'is refused when it is %j',
+    'is rejected when it is %j',
     async email => {
       await expect(createAccount(service.sql, { email })).rejects.toThrow(OperatorError)
     },
   )
 })
 
-describe('its quota', () => {
+describe('createAccount › quota', () => {
   it.each([
     ['unlimited without a plan', {}, null],
     ['unlimited', { plan: 'unlimited' }, null],

@@ -21,8 +21,8 @@ function user({ userId }: TestAccount) {
     select password_hash, session_version from users where id = ${userId}`
 }
 
-describe('a new password', () => {
-  it('that is given signs in from then on, and the old one does not; it is told to nobody', async () => {
+describe('resetPassword › success', () => {
+  it('accepts the given password at sign-in and no longer the old one, and does not return it', async () => {
     expect(await signIn(old)).toBe(201)
     const password = ' ﬁve wörds 🍪 "here" '
     expect(await resetPassword(service.sql, { email: account.email, password })).toEqual({
@@ -34,7 +34,7 @@ describe('a new password', () => {
     ])
   })
 
-  it('that is made is told this once, signs in, and is another each time', async () => {
+  it('returns a generated password, which signs in and differs each time', async () => {
     const made = await resetPassword(service.sql, { email: account.email })
     expect(made.password).toMatch(/^[\w-]{24}$/)
     expect([await signIn(old), await signIn(made.password ?? '')]).toEqual([401, 201])
@@ -43,7 +43,7 @@ describe('a new password', () => {
     expect(await signIn(made.password ?? '')).toBe(401)
   })
 
-  it('is kept as a PHC string of scrypt with 2^17 rounds and a salt of its own', async () => {
+  it('stores a PHC string of scrypt with 2^17 rounds and its own salt', async () => {
     const hashes: string[] = []
     for (let round = 0; round < 2; round += 1) {
       await resetPassword(service.sql, { email: account.email, password: 'the same' })
@@ -65,7 +65,7 @@ describe('a new password', () => {
     expect(await signIn('new password')).toBe(201)
   })
 
-  it('ends every session, and leaves the API keys and the other accounts as they are', async () => {
+  it('ends every session, and leaves API keys and other accounts alone', async () => {
     const other = await service.newAccount({ password: old })
     const [own, theirs] = [await service.signIn(account), await service.signIn(other)]
     await resetPassword(service.sql, { email: account.email, password: 'new password' })
@@ -75,7 +75,7 @@ describe('a new password', () => {
     expect(await signIn(old, other.email)).toBe(201)
   })
 
-  it('ends, when two are set at once, what either of them had let in', async () => {
+  it('ends the sessions of both passwords when two are set concurrently', async () => {
     const reset = (password: string) => resetPassword(service.sql, { email: account.email, password })
     await Promise.all([reset('password one'), reset('password two')])
     const [row] = await user(account)
@@ -84,7 +84,7 @@ describe('a new password', () => {
   })
 })
 
-describe('refused, with nothing changed,', () => {
+describe('resetPassword › rejected, with nothing changed,', () => {
   it.each([
     [
       'is an e-mail that nobody signs in with',

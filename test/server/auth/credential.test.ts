@@ -8,12 +8,12 @@ import { useService } from '../../support/service.ts'
 const base62 = [...'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz']
 const service = useService()
 
-describe('an API key', () => {
-  it('is sk-, 22 digits of the account, 43 of the secret and 6 of the checksum, in base62', () => {
+describe('credentials › an API key', () => {
+  it('consists of sk-, 22 digits of the account, 43 of the secret and 6 of the checksum, in base62', () => {
     expect(newApiKey(newId())).toMatch(/^sk-[\dA-Za-z]{22}[\dA-Za-z]{43}[\dA-Za-z]{6}$/)
   })
 
-  it('tells its account by its text alone, whatever the account', () => {
+  it('names its account, whichever it is', () => {
     const anyId = fc
       .bigInt({ min: 0n, max: 2n ** 128n - 1n })
       .map(n => idOf(n.toString(16).padStart(32, '0')))
@@ -29,7 +29,7 @@ describe('an API key', () => {
     expect(new Set(secrets).size).toBe(1000)
   })
 
-  it('is refused after a change of any one character to any other', () => {
+  it('is rejected after any change of one character', () => {
     const key = newApiKey(newId())
     const others = [...base62, '-', '_', ' ', 'é', '\0']
     const mutants = [...key].flatMap((character, index) =>
@@ -41,7 +41,7 @@ describe('an API key', () => {
     expect(mutants.filter(mutant => accountOfApiKey(mutant) !== null)).toEqual([])
   })
 
-  it('is refused when characters are dropped, added or exchanged', () => {
+  it('is rejected when characters are dropped, added or exchanged', () => {
     const key = newApiKey(newId())
     const index = fc.nat(key.length - 1)
     const exchanged = fc.tuple(index, index).map(([a, b]) => {
@@ -73,19 +73,19 @@ describe('an API key', () => {
     expect(accountOfApiKey(text)).toBeNull()
   })
 
-  it('is any text at all only by having the right form', () => {
+  it('is no text of another form', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary' }), text => accountOfApiKey(text) === null))
   })
 })
 
-describe('a site token', () => {
-  it('is st-, 22 digits of the account, 22 of the site, 43 of the secret and 6 of the checksum', () => {
+describe('credentials › a site token', () => {
+  it('consists of st-, 22 digits of the account, 22 of the site, 43 of the secret and 6 of the checksum', () => {
     expect(newSiteToken(newId(), newId())).toMatch(/^st-[\dA-Za-z]{93}$/)
   })
 })
 
-describe('the database', () => {
-  it('holds the SHA-256 of a key and of a token, and neither text nor a part of its secret anywhere', async () => {
+describe('credentials › storage', () => {
+  it('has the SHA-256 of a key and of a token, and no part of their texts anywhere', async () => {
     const { key, siteToken, siteId } = await service.newAccount()
     await service.call('POST', '/api/v1/consents', { key, body: { site_id: siteId } })
     const stored = (await everything()).join('\n')

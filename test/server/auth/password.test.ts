@@ -9,8 +9,8 @@ function cheapHash(password: string, salt = Buffer.alloc(16, 1)): string {
   return `$scrypt$ln=4,r=1,p=1$${salt.toString('base64')}$${hash.toString('base64')}`
 }
 
-describe('a password', () => {
-  it('is that of its hash, and no other is', async () => {
+describe('password hashes › verifyPassword', () => {
+  it('accepts the password of a hash and no other', async () => {
     const hash = await hashPassword('correct horse')
     expect(await verifyPassword('correct horse', hash)).toBe(true)
     for (const other of ['', 'correct hors', 'correct horse ', 'Correct horse', hash]) {
@@ -18,7 +18,7 @@ describe('a password', () => {
     }
   })
 
-  it('is verified at the cost that its hash names, so that the cost can be raised', async () => {
+  it('uses the cost in the hash, so that the cost can be raised', async () => {
     expect(await verifyPassword('correct horse', cheapHash('correct horse'))).toBe(true)
     expect(await verifyPassword('another', cheapHash('correct horse'))).toBe(false)
   })
@@ -30,18 +30,18 @@ describe('a password', () => {
     '$scrypt$',
     '$scrypt$ln=4,r=1,p=1$AAAA$',
     '$argon2id$v=19$m=1,t=1,p=1$AAAA$AAAA',
-  ])('is never that of nobody, nor of what is no hash: %j', async hash => {
+  ])('rejects every password for the invalid hash %j', async hash => {
     expect(await verifyPassword('', hash)).toBe(false)
   })
 
-  it('is never that of a hash that was cut off', async () => {
+  it('rejects every password for a truncated hash', async () => {
     const whole = cheapHash('correct horse')
     expect(await verifyPassword('correct horse', whole.slice(0, -24))).toBe(false)
   })
 })
 
-describe('many at once', () => {
-  it('wait in a short queue, and those beyond it are told at once to come back', async () => {
+describe('password hashes › concurrency', () => {
+  it('queues a few calls and rejects those beyond at once as unavailable', async () => {
     const hash = cheapHash('correct horse')
     const outcomes = await Promise.allSettled(
       Array.from({ length: 40 }, () => verifyPassword('correct horse', hash)),

@@ -4,7 +4,7 @@ import { newApiKey } from '../../../server/auth/credential.ts'
 import { newId } from '../../../server/ids.ts'
 import { consents } from '../../../src/contract/index.ts'
 import { type TestAccount, useService } from '../../support/service.ts'
-import { visible } from '../alike.ts'
+import { visible } from '../visible.ts'
 
 const service = useService()
 const root = '/api/v1/consents'
@@ -64,7 +64,7 @@ beforeAll(async () => {
   account = await service.newAccount()
 })
 
-describe('401', () => {
+describe('authentication › 401', () => {
   it.each(strangers)('answers %s with the same bytes on every route and none', async (_name, makeHeaders) => {
     const headers = await makeHeaders()
     for (const [method, path, body, type = 'application/json'] of requests) {
@@ -74,20 +74,20 @@ describe('401', () => {
     }
   })
 
-  it('asks for a bearer key (RFC 6750 section 3), and says nothing about why', async () => {
+  it('asks for a bearer key (RFC 6750 section 3) without a reason', async () => {
     const { status, headers, text } = await service.call('GET', root)
     expect(status).toBe(401)
     expect(headers['www-authenticate']).toBe('Bearer')
     expect(text).toBe('{"error":"unauthorized","message":"A valid API key or session is required."}')
   })
 
-  it('tells nothing about the quota', async () => {
+  it('has no headers of the quota', async () => {
     const limited = await service.newAccount({ monthlyQuota: 0 })
     const answer = await service.call('GET', root, { key: newApiKey(limited.accountId) })
     expect(Object.keys(answer.headers).filter(name => name.startsWith('x-quota'))).toEqual([])
   })
 
-  it('follows within a second the revocation, on another node, of a key that worked a moment ago', async () => {
+  it('follows within a second when another node revokes a key that is in use', async () => {
     const { key, keyId } = await service.newAccount()
     expect((await service.call('GET', root, { key })).status).toBe(200)
     await service.sql`update api_keys set revoked_at = now() where id = ${keyId}`
@@ -96,19 +96,19 @@ describe('401', () => {
   })
 })
 
-describe('200', () => {
-  it.each(['Bearer', 'bearer', 'BEARER', 'Bearer  '])('admits a good key after %j', async scheme => {
+describe('authentication › 200', () => {
+  it.each(['Bearer', 'bearer', 'BEARER', 'Bearer  '])('accepts a valid key after %j', async scheme => {
     const answer = await service.call('GET', root, { headers: { authorization: `${scheme} ${account.key}` } })
     expect(answer.status).toBe(200)
   })
 
-  it('admits a key that expires later', async () => {
+  it('accepts a key that expires later', async () => {
     const { key, keyId } = await service.newAccount()
     await service.sql`update api_keys set expires_at = now() + interval '1 hour' where id = ${keyId}`
     expect((await service.call('GET', root, { key })).status).toBe(200)
   })
 
-  it('lets a good key decide alone, whatever else is sent', async () => {
+  it('accepts a valid key whatever else is sent', async () => {
     const headers = { 'x-site-token': 'st-nonsense', cookie: 'consent_session=nonsense' }
     expect((await service.call('GET', root, { key: account.key, headers })).status).toBe(200)
   })

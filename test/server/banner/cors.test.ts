@@ -21,7 +21,7 @@ function preflight(url: string, method: string, headers: Record<string, string> 
   return service.call('OPTIONS', url, { headers: { ...asked, ...headers } })
 }
 
-describe('the preflight of a visit', () => {
+describe('CORS › preflight', () => {
   it('allows POST with its two headers, for a day, and no credentials', async () => {
     const answer = await preflight(path, 'POST')
     expect([answer.status, answer.text]).toEqual([204, ''])
@@ -45,8 +45,8 @@ describe('the preflight of a visit', () => {
   })
 })
 
-describe('the answer to a visit', () => {
-  it('is readable by the page, which is named, and by no cache for another', async () => {
+describe('CORS › response to a visit', () => {
+  it('is readable by the page of its origin, and not cached for others', async () => {
     const answer = await shop.visit()
     expect([answer.status, corsOf(answer)]).toEqual([201, cors.readable])
   })
@@ -73,7 +73,7 @@ const unknown = [
   ['POST', `${path}/x`],
 ] as const
 
-describe.each([...others, ...unknown])('%s %s', (method, url) => {
+describe.each([...others, ...unknown])('CORS › %s %s', (method, url) => {
   const callers: [name: string, headers: () => Record<string, string> | Promise<Record<string, string>>][] = [
     ['nobody', () => ({})],
     ['an API key', () => ({ authorization: `Bearer ${shop.key}` })],
@@ -81,7 +81,7 @@ describe.each([...others, ...unknown])('%s %s', (method, url) => {
     ['a site token', () => ({ 'x-site-token': shop.siteToken })],
   ]
 
-  it.each(callers)('is for no page of another origin, called by %s', async (_name, makeHeaders) => {
+  it.each(callers)('has no CORS headers when called by %s', async (_name, makeHeaders) => {
     const headers = { ...(await makeHeaders()), origin }
     const body = ['POST', 'PUT', 'PATCH'].includes(method) ? {} : undefined
     for (const answer of [

@@ -2,8 +2,8 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newApiKey, newSiteToken } from '../../../server/auth/credential.ts'
 import { newId } from '../../../server/ids.ts'
 import { type Answer, useService } from '../../support/service.ts'
-import { visible } from '../alike.ts'
 import { instant, uuidV7 } from '../consents/records.ts'
+import { visible } from '../visible.ts'
 import { cors, corsOf, expectRefused, newShop, origin, path, type Shop } from './shop.ts'
 
 const unlimited = { max: 1e6, seconds: 60 }
@@ -14,8 +14,8 @@ beforeEach(async () => {
   shop = await newShop(service)
 })
 
-describe('201', () => {
-  it('answers with the fields of the decision and no other', async () => {
+describe('POST /api/v1/public/consent › 201', () => {
+  it('returns the fields of the decision and no others', async () => {
     const sent = {
       consent_id: 'banner-3',
       accepted: true,
@@ -31,7 +31,7 @@ describe('201', () => {
     })
   })
 
-  it('records for the site of the token, with what the page says and what the connection says', async () => {
+  it('records for the site of the token what the page says and what the connection tells', async () => {
     const sent = { consent_id: 'b', subject_id: 'maria', accepted: true, preferences: { a: [1] } }
     const { body } = await shop.visit(sent, { 'user-agent': 'Mozilla/5.0 (test)' })
     expect((await shop.get(body.id)).body).toEqual({
@@ -48,13 +48,13 @@ describe('201', () => {
     })
   })
 
-  it('names the site as who did it, in the audit trail', async () => {
+  it('names the site as the actor in the audit trail', async () => {
     const { body } = await shop.visit({ accepted: true })
     const entry = { action: 'created', accepted: true, changed_by: 'site_token', actor_id: shop.siteId }
     expect((await shop.history(body.id)).body.data).toEqual([expect.objectContaining(entry)])
   })
 
-  it('takes silence for a refusal, and the policy version of the site where none is given', async () => {
+  it('defaults to a refusal and to the policy version of the site', async () => {
     await service.sql`update sites set policy_version = 7 where id = ${shop.siteId}`
     const { body } = await shop.visit({})
     expect(body).toMatchObject({ accepted: false, preferences: {}, consent_id: null, policy_version: 7 })
@@ -65,12 +65,12 @@ describe('201', () => {
     ['none', {}, null],
     ['one too long, cut', { 'user-agent': 'x'.repeat(1025) }, 'x'.repeat(1024)],
     ['one in Latin-1', { 'user-agent': Buffer.from('Käse', 'latin1').toString('latin1') }, 'Käse'],
-  ])('keeps of the user agent %s', async (_name, headers, expected) => {
+  ])('stores of the user agent %s', async (_name, headers, expected) => {
     const { body } = await shop.visit({}, headers)
     expect((await shop.get(body.id)).body.user_agent).toBe(expected)
   })
 
-  it('admits what sends no Origin, for that is no page', async () => {
+  it('accepts a request without Origin, because no page sent it', async () => {
     const answer = await shop.send({ body: {}, headers: { 'x-site-token': shop.siteToken } })
     expect([answer.status, corsOf(answer)]).toEqual([201, cors.hidden])
   })
@@ -81,7 +81,7 @@ describe('201', () => {
     ['a bad API key', async () => bearer('sk-nonsense')],
     ['another scheme', async () => ({ authorization: 'Basic eDp4' })],
     ['a cookie', async () => ({ cookie: 'consent_session=nonsense; __Host-consent_session=x' })],
-  ])('lets the token decide alone, whatever %s beside it says', async (_name, makeHeaders) => {
+  ])('uses the token alone, whatever %s beside it says', async (_name, makeHeaders) => {
     const { status, body } = await shop.visit({}, await makeHeaders())
     expect(status).toBe(201)
     expect((await shop.history(body.id)).body.data[0].actor_id).toBe(shop.siteId)
@@ -101,9 +101,9 @@ describe('201', () => {
   })
 })
 
-describe('400', () => {
+describe('POST /api/v1/public/consent › 400', () => {
   it.each(['site_id', 'ip_address', 'user_agent', 'country', 'region', 'acepted'])(
-    'refuses %s in the body, by its name',
+    'rejects %s in the body and names it',
     async name => {
       const values: Record<string, string> = { site_id: shop.siteId, ip_address: '193.0.6.139' }
       const answer = await shop.visit({ accepted: true, [name]: values[name] ?? 'x' })
@@ -124,19 +124,19 @@ describe('400', () => {
     ['a field given twice', '{"accepted":true,"accepted":false}'],
     ['nothing', ''],
     ['no body', undefined],
-  ])('refuses %s', async (_name, body) => {
+  ])('rejects %s', async (_name, body) => {
     const headers = { 'x-site-token': shop.siteToken, origin }
     await expectRefused(shop, await shop.send({ body, headers }), [400, 'invalid_request'])
   })
 
-  it('refuses a query', async () => {
+  it('rejects a query', async () => {
     const headers = { 'x-site-token': shop.siteToken }
     const answer = await service.call('POST', `${path}?accepted=true`, { headers, body: {} })
     await expectRefused(shop, answer, [400, 'invalid_request'])
   })
 })
 
-describe('401', () => {
+describe('POST /api/v1/public/consent › 401', () => {
   const strangers: [name: string, headers: () => Record<string, string>][] = [
     ['no credential', () => ({})],
     ['an empty token', () => token('')],
@@ -158,7 +158,7 @@ describe('401', () => {
     reference = await service.call('POST', path)
   })
 
-  it.each(strangers)('answers %s with the same bytes, whatever else is wrong', async (_name, makeHeaders) => {
+  it.each(strangers)('returns the same bytes for %s, whatever else is wrong', async (_name, makeHeaders) => {
     const headers = makeHeaders()
     const bodies = [{}, '{', { site_id: 1 }, 'x'.repeat(20_000), undefined]
     for (const body of bodies) {
@@ -169,14 +169,14 @@ describe('401', () => {
     expect(await shop.count()).toBe(0)
   })
 
-  it('is for a missing token, and readable by no page', () => {
+  it('is returned for a missing token and readable by no page', () => {
     expect(reference.status).toBe(401)
     expect(reference.text).toBe('{"error":"unauthorized","message":"A valid site token is required."}')
     expect(corsOf(reference)).toEqual(cors.hidden)
   })
 })
 
-describe('403', () => {
+describe('POST /api/v1/public/consent › 403', () => {
   it.each([
     'https://evil.example',
     'http://shop.example.com',
@@ -190,25 +190,25 @@ describe('403', () => {
     'null',
     '',
     '*',
-  ])('is the answer to a page of the origin %j, which may not read it', async other => {
+  ])('is returned to a page of the origin %j, which may not read it', async other => {
     const answer = await shop.visit({ accepted: true }, { origin: other })
     await expectRefused(shop, answer, [403, 'forbidden'])
     expect(corsOf(answer)).toEqual(cors.hidden)
   })
 
-  it('comes before anything of the body is looked at', async () => {
+  it('comes before the body is checked', async () => {
     const headers = { origin: 'https://evil.example', 'content-type': 'text/plain' }
     for (const body of ['{', 'x'.repeat(20_000)]) expect((await shop.visit(body, headers)).status).toBe(403)
   })
 
-  it('is the answer to every page where the site has no origins', async () => {
+  it('is returned to every page when the site has no origins', async () => {
     const { siteToken } = await service.newAccount()
     const headers = { 'x-site-token': siteToken }
     expect((await shop.send({ body: {}, headers: { ...headers, origin } })).status).toBe(403)
     expect((await shop.send({ body: {}, headers })).status).toBe(201)
   })
 
-  it("is the answer to the pages of another site's origin", async () => {
+  it("is returned to pages of another site's origin", async () => {
     const other = await newShop(service)
     await service.sql`update sites set allowed_origins = '["https://other.example"]' where id = ${other.siteId}`
     expect((await other.visit()).status).toBe(403)
@@ -216,8 +216,8 @@ describe('403', () => {
   })
 })
 
-describe('404 and 405', () => {
-  it.each(['GET', 'PUT', 'PATCH', 'DELETE'])('%s is no method of the path, for anyone', async method => {
+describe('POST /api/v1/public/consent › 404 and 405', () => {
+  it.each(['GET', 'PUT', 'PATCH', 'DELETE'])('rejects the method %s for anyone', async method => {
     const headers = { 'x-site-token': shop.siteToken, origin }
     const answer = await service.call(method, path, { headers })
     await expectRefused(shop, answer, [405, 'invalid_request'])
@@ -225,7 +225,7 @@ describe('404 and 405', () => {
   })
 
   it.each([`${path}/`, `${path}/${newId()}`, `${path}s`, '/api/v1/public'])(
-    '%s is no route, and a token opens none',
+    'responds 404 for %s, with a token too',
     async other => {
       const headers = { 'x-site-token': shop.siteToken }
       expect((await service.call('POST', other, { headers, body: {} })).status).toBe(401)
@@ -234,15 +234,15 @@ describe('404 and 405', () => {
   )
 })
 
-describe('413', () => {
-  it('is the answer to a body of more than 16 KiB, which the page may read', async () => {
+describe('POST /api/v1/public/consent › 413', () => {
+  it('is returned for a body of more than 16 KiB and readable by the page', async () => {
     const answer = await shop.visit('{}'.padEnd(16 * 1024 + 1))
     await expectRefused(shop, answer, [413, 'payload_too_large'])
     expect(corsOf(answer)).toEqual(cors.readable)
   })
 })
 
-describe('415', () => {
+describe('POST /api/v1/public/consent › 415', () => {
   it.each([
     'text/plain',
     'application/x-www-form-urlencoded',
@@ -250,13 +250,13 @@ describe('415', () => {
     'application/json-seq',
     'json',
     'text/plain, application/json',
-  ])('is the answer to %s, which the page may read', async type => {
+  ])('is returned for %s and readable by the page', async type => {
     const answer = await shop.visit('{"accepted":true}', { 'content-type': type })
     await expectRefused(shop, answer, [415, 'invalid_request'])
     expect(corsOf(answer)).toEqual(cors.readable)
   })
 
-  it.each(['application/json; charset=utf-8', 'Application/JSON'])('is not the answer to %s', async type => {
+  it.each(['application/json; charset=utf-8', 'Application/JSON'])('is not returned for %s', async type => {
     expect((await shop.visit('{}', { 'content-type': type })).status).toBe(201)
   })
 })

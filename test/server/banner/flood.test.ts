@@ -29,12 +29,12 @@ async function hold(table: string): Promise<() => Promise<void>> {
 
 const madeUp = () => ({ 'x-site-token': newSiteToken(shop.accountId, shop.siteId) })
 
-describe.runIf(hasSessions)('503', () => {
+describe.runIf(hasSessions)('floods of the public flow › 503', () => {
   it.each([
     ['visits', 'consents', () => ({}), 201, cors.readable],
     ['made-up tokens', 'site_tokens', madeUp, 401, cors.hidden],
   ] as const)(
-    'is the answer to %s that find no place, at once or after a second',
+    'is returned to %s without a slot, at once or after a second',
     async (_name, table, headers, answered, readable) => {
       const release = await hold(table)
       const start = performance.now()
@@ -60,14 +60,14 @@ describe.runIf(hasSessions)('503', () => {
   )
 })
 
-describe('the private API', () => {
+describe('floods of the public flow › private API', () => {
   const floods: [name: string, visit: () => Promise<Answer>][] = [
     ['visits', () => shop.visit({ accepted: true })],
     ['made-up tokens', () => shop.visit({}, madeUp())],
     ['refused origins', () => shop.visit({}, { origin: 'https://evil.example' })],
   ]
 
-  it.each(floods)('answers beside a flood of 300 %s at once', async (_name, visit) => {
+  it.each(floods)('responds during a flood of 300 concurrent %s', async (_name, visit) => {
     const flood = Promise.all(Array.from({ length: 300 }, visit))
     for (let index = 0; index < 10; index += 1) {
       const start = performance.now()
@@ -80,8 +80,8 @@ describe('the private API', () => {
   })
 })
 
-describe('a visit', () => {
-  it('waits for none whose body is still on its way', async () => {
+describe('floods of the public flow › visit', () => {
+  it('does not wait for visits whose body has not arrived', async () => {
     const head = [
       `POST ${path} HTTP/1.1`,
       'Host: localhost',

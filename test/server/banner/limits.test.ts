@@ -43,10 +43,10 @@ function expectLimited(answer: Answer): void {
   expect(seconds).toBeLessThanOrEqual(60)
 }
 
-describe('429 for an address', () => {
+describe('rate limits of the public flow › 429 for an address', () => {
   const service = useShop({ address: { max: 3, seconds: 60 }, site: unlimited })
 
-  it('is the answer to one visit too many, and says when to come back', async () => {
+  it('is returned for the first visit over the limit, with Retry-After', async () => {
     const address = newAddress()
     const answers = await visits(shop, ...from(...Array(4).fill(address)))
     expect(statuses(answers)).toEqual([201, 201, 201, 429])
@@ -55,7 +55,7 @@ describe('429 for an address', () => {
     expect(statuses(await visits(shop, ...from(newAddress())))).toEqual([201])
   })
 
-  it('comes before the token is looked at, so that no page may read it', async () => {
+  it('comes before the token is checked, so that no page may read it', async () => {
     const address = newAddress()
     const wrong = { 'x-site-token': newSiteToken(shop.accountId, shop.siteId), 'x-forwarded-for': address }
     const answers = await visits(shop, wrong, wrong, wrong, wrong, ...from(address))
@@ -63,7 +63,7 @@ describe('429 for an address', () => {
     for (const answer of answers.slice(3)) expect(corsOf(answer)).toEqual(cors.hidden)
   })
 
-  it('counts a visit that is refused for its origin or its body', async () => {
+  it('counts visits that are rejected for their origin or body', async () => {
     const headers = { 'x-forwarded-for': newAddress() }
     const refused = { ...headers, origin: 'https://evil.example' }
     const answers = [
@@ -93,11 +93,11 @@ describe('429 for an address', () => {
       ['9.9.9.1', '9.9.9.2', '9.9.9.3', '9.9.9.4'].map(ip => `${ip}, 81.3.0.3`),
       429,
     ],
-  ])('is the answer to the fourth of four %s', async (_name, addresses, last) => {
+  ])('is returned for the fourth of four %s', async (_name, addresses, last) => {
     expect(statuses(await visits(shop, ...from(...addresses)))).toEqual([201, 201, 201, last])
   })
 
-  it('is for each node and each visitor alone: preflights and the private API are not counted', async () => {
+  it('counts by node and visitor, without preflights and the private API', async () => {
     const headers = { 'x-forwarded-for': newAddress() }
     for (let index = 0; index < 5; index += 1) {
       expect((await service.call('OPTIONS', path, { headers })).status).toBe(204)
@@ -108,19 +108,19 @@ describe('429 for an address', () => {
   })
 })
 
-describe('429 for an address that no trusted proxy vouches for', () => {
+describe('rate limits of the public flow › 429 for an address that no trusted proxy vouches for', () => {
   useShop({ address: { max: 3, seconds: 60 }, site: unlimited }, [])
 
-  it('is not put off by a header of its own', async () => {
+  it('ignores headers of the client', async () => {
     const answers = await visits(shop, {}, {}, {}, {})
     expect(statuses(answers)).toEqual([201, 201, 201, 429])
   })
 })
 
-describe('429 for a site', () => {
+describe('rate limits of the public flow › 429 for a site', () => {
   const service = useShop({ address: unlimited, site: { max: 3, seconds: 60 } })
 
-  it('is the answer to one visit too many, whoever sends it, which the page may read', async () => {
+  it('is returned for the first visit over the limit from any address, and readable by the page', async () => {
     const answers = await visits(shop, {}, {}, {}, {})
     expect(statuses(answers)).toEqual([201, 201, 201, 429])
     expectLimited(answers[3] as Answer)
@@ -140,7 +140,7 @@ describe('429 for a site', () => {
     expect(statuses(await visits(shop, {}, next, next, next, {}))).toEqual([201, 201, 201, 429, 429])
   })
 
-  it('does not count what no page of the site has sent', async () => {
+  it('does not count requests that no page of the site sent', async () => {
     const wrong = { 'x-site-token': newSiteToken(shop.accountId, shop.siteId) }
     const refused = { origin: 'https://evil.example' }
     const answers = await visits(shop, wrong, refused, wrong, refused, {}, {}, {}, {})
@@ -148,10 +148,10 @@ describe('429 for a site', () => {
   })
 })
 
-describe('after the time that Retry-After says', () => {
+describe('rate limits of the public flow › after the time that Retry-After says', () => {
   useShop({ address: { max: 1, seconds: 1 }, site: unlimited })
 
-  it('a visit is welcome again', async () => {
+  it('accepts visits again', async () => {
     const headers = { 'x-forwarded-for': newAddress() }
     const [, refused] = await visits(shop, headers, headers)
     expect(refused?.headers['retry-after']).toBe('1')

@@ -24,27 +24,27 @@ async function rotate(body: object): Promise<string> {
   return answer.body.token
 }
 
-describe('a token that another has replaced', () => {
-  it('goes on to work beside the new one', async () => {
+describe('site tokens › replaced token', () => {
+  it('works beside the new one', async () => {
     const next = await rotate({})
     const last = await rotate({ overlap_hours: 1 })
     expect(await visits(shop.siteToken, next, last)).toEqual([201, 201, 201])
   })
 
-  it('is dead at once where no overlap is wanted, though it worked a moment ago', async () => {
+  it('stops working at once without an overlap, even if it was just used', async () => {
     expect(await visits(shop.siteToken)).toEqual([201])
     const next = await rotate({ overlap_hours: 0 })
     expect(await visits(shop.siteToken, next)).toEqual([401, 201])
   })
 
-  it('is dead within a second where another node has replaced it', async () => {
+  it('stops working within a second when another node replaced it', async () => {
     expect(await visits(shop.siteToken)).toEqual([201])
     await service.sql`update site_tokens set expires_at = now() where site_id = ${shop.siteId}`
     await delay(1000)
     expect(await visits(shop.siteToken)).toEqual([401])
   })
 
-  it('ends at its very instant, though it is remembered for longer', async () => {
+  it('stops working exactly at its expiry, even if cached for longer', async () => {
     const end = new Date(Date.now() + 600)
     await service.sql`update site_tokens set expires_at = ${end} where site_id = ${shop.siteId}`
     expect(await visits(shop.siteToken)).toEqual([201])
@@ -52,7 +52,7 @@ describe('a token that another has replaced', () => {
     expect(await visits(shop.siteToken)).toEqual([401])
   })
 
-  it('is answered like one that never was', async () => {
+  it('gets the same response as an unknown token', async () => {
     await rotate({ overlap_hours: 0 })
     const expired = await shop.visit()
     const unknown = await shop.send({ body: {}, headers: { origin } })
@@ -60,8 +60,8 @@ describe('a token that another has replaced', () => {
   })
 })
 
-describe('a site', () => {
-  it('that its owner changes is changed for the next visit', async () => {
+describe('site tokens › changed site', () => {
+  it('applies to the next visit', async () => {
     expect((await shop.visit()).body.policy_version).toBe(1)
     const headers = await service.signIn(shop)
     const body = { policy_version: 2, allowed_origins: ['https://new.example'] }

@@ -26,7 +26,7 @@ function useShop(config: Parameters<typeof useService>[0] & object) {
   }
 }
 
-describe('from a client that is no trusted proxy', () => {
+describe('readConnection › untrusted client', () => {
   const direct = useShop({ config: edge })
   const other = useShop({ config: { ...edge, trustProxy: ['192.0.2.1', '10.0.0.0/8'] } })
 
@@ -40,14 +40,14 @@ describe('from a client that is no trusted proxy', () => {
       'other headers of proxies',
       { forwarded: `for=${dutch}`, 'x-real-ip': dutch, 'cf-connecting-ip': dutch },
     ],
-  ])('%s counts as nothing: its own address is kept', async (_name, headers) => {
+  ])('ignores %s and stores its own address', async (_name, headers) => {
     const own = { ...nothing, network: '127.0.0.0/24' }
     expect(await direct(headers)).toEqual(own)
     expect(await other(headers)).toEqual(own)
   })
 })
 
-describe('from a trusted proxy', () => {
+describe('readConnection › trusted proxy', () => {
   const proxied = useShop({ config: { ...edge, trustProxy: ['127.0.0.1', '10.0.0.0/8', '2001:db8::/32'] } })
 
   it.each([
@@ -62,7 +62,7 @@ describe('from a trusted proxy', () => {
     ['trusted addresses that the client had put there', `10.0.0.9, ${dutch}, 10.1.2.3`, 'NL', '193.0.6.0/24'],
     ['garbage that the client had put there', `'"<x>,,unknown, ${dutch}`, 'NL', '193.0.6.0/24'],
     ['an address within a link', 'fe80::1%eth0', null, 'fe80::/48'],
-  ])('an address is believed: %s', async (_name, forwarded, country, network) => {
+  ])('uses the address: %s', async (_name, forwarded, country, network) => {
     expect(await proxied({ 'x-forwarded-for': forwarded })).toEqual({ country, network, region: null })
   })
 
@@ -79,16 +79,13 @@ describe('from a trusted proxy', () => {
       'x'.repeat(8000),
     ],
     `${dutch}, unknown`,
-  ])('garbage is no address, and no reason to refuse: %.20j', async forwarded => {
+  ])('accepts the visit without an address for %.20j', async forwarded => {
     expect(await proxied({ 'x-forwarded-for': forwarded })).toEqual(nothing)
   })
 
-  it.each(['', ' ', ',', ' , '])(
-    'where it names nobody, as by %j, it is the visitor itself',
-    async forwarded => {
-      expect(await proxied({ 'x-forwarded-for': forwarded })).toEqual({ ...nothing, network: '127.0.0.0/24' })
-    },
-  )
+  it.each(['', ' ', ',', ' , '])('counts as the visitor when it names nobody with %j', async forwarded => {
+    expect(await proxied({ 'x-forwarded-for': forwarded })).toEqual({ ...nothing, network: '127.0.0.0/24' })
+  })
 
   it.each([
     ['both', { 'cf-ipcountry': 'DE', 'cf-region-code': 'BY' }, 'DE', 'BY'],
@@ -101,16 +98,16 @@ describe('from a trusted proxy', () => {
     ['nothing', { 'cf-ipcountry': '' }, 'FR', null],
     ['two countries', { 'cf-ipcountry': 'DE, NL' }, 'FR', null],
     ['headers that are not configured', { 'x-vercel-ip-country': 'DE' }, 'FR', null],
-  ])('its place goes before that of the address: %s', async (_name, headers, country, region) => {
+  ])('uses its place over that of the address: %s', async (_name, headers, country, region) => {
     const kept = await proxied({ 'x-forwarded-for': french, ...headers })
     expect(kept).toEqual({ country, region, network: '81.255.1.0/24' })
   })
 })
 
-describe('from a trusted proxy that names no places, with addresses kept as they are', () => {
+describe('readConnection › trusted proxy without places, with raw addresses', () => {
   const proxied = useShop({ config: { trustProxy: ['127.0.0.1'], ipStorage: 'raw' } })
 
-  it("the visitor's address is kept and placed, and nothing else looked at", async () => {
+  it("stores and looks up the visitor's address alone", async () => {
     const headers = { 'x-forwarded-for': french, 'cf-ipcountry': 'DE', 'cf-region-code': 'BY' }
     expect(await proxied(headers)).toEqual({ country: 'FR', region: null, network: `${french}/32` })
   })

@@ -15,13 +15,13 @@ async function askForTunnel(): Promise<Socket> {
   return socket
 }
 
-it('survives clients that ask for a tunnel and are gone before the answer', async () => {
+it('CONNECT › survives clients that disconnect before the response', async () => {
   for (let time = 0; time < 20; time += 1) (await askForTunnel()).resetAndDestroy()
   await delay(100)
   expect((await service.call('GET', '/live')).status).toBe(200)
 })
 
-it('lets go of a client that asks for a tunnel and never hangs up', async () => {
+it('CONNECT › closes the connection of a client that does not', async () => {
   const socket = await askForTunnel()
   const [answer] = (await once(socket, 'data')) as [Buffer]
   expect(answer.toString()).toContain('400 Bad Request')

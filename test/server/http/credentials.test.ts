@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner, root } from '../consents/records.ts'
-import { converse, type Said } from './conversation.ts'
-import { expectClientError, useLedger } from './ledger.ts'
+import { converse, type RawResponse } from './raw-connection.ts'
+import { expectClientError, useRecordCount } from './record-count.ts'
 
 const service = useService()
 let owner: Owner
@@ -11,7 +11,7 @@ beforeAll(async () => {
   owner = await newOwner(service)
   stranger = await newOwner(service)
 })
-const ledger = useLedger(service)
+const recordCount = useRecordCount(service)
 
 /** A create with these lines for its credentials, as they are. */
 async function create(...lines: string[]) {
@@ -19,12 +19,12 @@ async function create(...lines: string[]) {
   const head = [`POST ${root} HTTP/1.1`, 'Host: x', 'Connection: close', 'Content-Type: application/json']
   const text = [...head, ...lines, `Content-Length: ${body.length}`, '', body].join('\r\n')
   const answers = await converse(service.url, text)
-  for (const answer of answers) ledger.note(answer)
+  for (const answer of answers) recordCount.add(answer)
   expect(answers).toHaveLength(1)
-  return answers[0] as Said
+  return answers[0] as RawResponse
 }
 
-function visible({ status, headers, text }: Said) {
+function visible({ status, headers, text }: RawResponse) {
   const { 'x-request-id': _id, date: _date, ...others } = headers
   return { status, headers: others, text }
 }
@@ -94,17 +94,17 @@ const otherHeaders: [header: string, make: (key: string) => string][] = [
   ['X-Remote-User', () => 'admin'],
 ]
 
-describe('401', () => {
-  it.each(values)('answers an Authorization with %s as it answers none', async (_what, make) => {
+describe('credential headers › 401', () => {
+  it.each(values)('responds to an Authorization with %s as to none', async (_what, make) => {
     expect(visible(await create(`Authorization: ${make(owner.key)}`))).toEqual(visible(await create()))
   })
 
-  it.each(otherHeaders)('answers a key in %s as it answers none', async (header, make) => {
+  it.each(otherHeaders)('responds to a key in %s as to none', async (header, make) => {
     expect(visible(await create(`${header}: ${make(owner.key)}`))).toEqual(visible(await create()))
   })
 
   it.each(['api_key', 'apikey', 'key', 'token', 'access_token', 'authorization', 'bearer'])(
-    'answers a key in the query’s %s as it answers none',
+    'responds to a key in the query’s %s as to none',
     async name => {
       const answer = await service.call('GET', `${root}?${name}=${owner.key}`)
       expectClientError(answer, 401)
@@ -112,7 +112,7 @@ describe('401', () => {
     },
   )
 
-  it('answers a bad Authorization before a good one as it answers none', async () => {
+  it('responds to an invalid Authorization before a valid one as to none', async () => {
     const good = `Authorization: Bearer ${owner.key}`
     expect(visible(await create('Authorization: Bearer x', good))).toEqual(visible(await create()))
     expect(visible(await create('Authorization:', good))).toEqual(visible(await create()))
@@ -124,20 +124,20 @@ describe('401', () => {
     ['an empty one', () => ''],
     ['the same', () => `Bearer ${owner.key}`],
     ['that of somebody else', () => `Bearer ${stranger.key}`],
-  ])('answers two Authorizations, of which the second is %s', async (_what, make) => {
+  ])('responds to two Authorizations, of which the second is %s', async (_what, make) => {
     const answer = await create(`Authorization: Bearer ${owner.key}`, `Authorization: ${make()}`)
     expectClientError(answer)
   })
 })
 
-describe('201', () => {
+describe('credential headers › 201', () => {
   it.each([
     ['the scheme in any case', 'Authorization: bEaReR KEY'],
     ['the header in any case', 'AUTHORIZATION: Bearer KEY'],
     ['no space after the colon', 'Authorization:Bearer KEY'],
     ['white space around', 'Authorization: \t Bearer KEY \t '],
     ['several spaces', 'Authorization: Bearer    KEY'],
-  ])('admits a key with %s', async (_what, line) => {
+  ])('accepts a key with %s', async (_what, line) => {
     expect((await create(line.replace('KEY', owner.key))).status).toBe(201)
   })
 })

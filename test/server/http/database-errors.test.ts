@@ -86,7 +86,7 @@ const cases = rows.flatMap(([code, times, some, status, tries]) =>
   some.map(write => ({ code, times, write, status, tries })),
 )
 
-describe.skipIf(hasNoTriggers)('an error of the database', () => {
+describe.skipIf(hasNoTriggers)('database errors › status', () => {
   let id: string
 
   beforeEach(async () => {
@@ -95,7 +95,7 @@ describe.skipIf(hasNoTriggers)('an error of the database', () => {
   })
 
   it.each(cases)(
-    '$code, $times times in a $write, is answered with $status after $tries tries',
+    'responds $status after $tries attempts when a $write fails $times times with $code',
     async ({ code, times, write, status, tries }) => {
       await trouble(code, times)
       const answer = await writes[write](id)
@@ -107,8 +107,8 @@ describe.skipIf(hasNoTriggers)('an error of the database', () => {
   )
 })
 
-describe.skipIf(hasNoTriggers)('a write that was tried again', () => {
-  it('is there once', async () => {
+describe.skipIf(hasNoTriggers)('database errors › retried write', () => {
+  it('is stored once', async () => {
     await trouble('40001', 3)
     const { body } = await writes.POST()
     await trouble('40P01', 1)
@@ -118,8 +118,8 @@ describe.skipIf(hasNoTriggers)('a write that was tried again', () => {
   })
 })
 
-describe('a change of the schema', () => {
-  it('is noticed by statements that were prepared before it; nothing is stored or answered otherwise than it was sent', async () => {
+describe('database errors › schema change', () => {
+  it('is noticed by prepared statements, and nothing is stored or returned differently', async () => {
     await trouble('', 0)
     const body = { site_id: account.siteId, accepted: true, preferences: { analytics: true, level: 3 } }
     const write = async () => {

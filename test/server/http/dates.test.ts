@@ -3,7 +3,7 @@ import type { Consent } from '../../../src/contract/index.ts'
 import { useService } from '../../support/service.ts'
 import { matching, populate } from '../consents/population.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
-import { expectClientError, useLedger } from './ledger.ts'
+import { expectClientError, useRecordCount } from './record-count.ts'
 
 const service = useService()
 let owner: Owner
@@ -136,17 +136,17 @@ const words: [text: string, from: string, to?: string][] = [
   ['9999-12-31T23:59:59-23:59', '9999-12-31T23:59:59.999Z'],
 ]
 
-describe('400', () => {
-  useLedger(service)
+describe('from and to › 400', () => {
+  useRecordCount(service)
 
-  it.each(notInstants)('takes %j neither for from nor for to', async text => {
+  it.each(notInstants)('rejects %j for from and for to', async text => {
     for (const bound of ['from', 'to']) expectClientError(await owner.list({ [bound]: text }), 400)
   })
 })
 
-describe('200', () => {
+describe('from and to › 200', () => {
   it.each(words)(
-    'lists from and to %s what is on its side of that instant',
+    'list from and to %s the records on their side of that instant',
     async (text, from, to = from) => {
       expect((await owner.list({ from: text, limit: '100' })).body.data).toEqual(matching(records, { from }))
       expect((await owner.list({ to: text, limit: '100' })).body.data).toEqual(matching(records, { to }))

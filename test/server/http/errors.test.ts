@@ -2,7 +2,7 @@ import { request } from 'undici'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { consents, health } from '../../../src/contract/index.ts'
 import { type TestAccount, useService } from '../../support/service.ts'
-import { type RawAnswer, sendRaw } from './raw.ts'
+import { type RawAnswer, sendRaw } from './raw-request.ts'
 
 const service = useService()
 const root = '/api/v1/consents'
@@ -20,33 +20,30 @@ const known = [...Object.values(consents), ...Object.values(health)].reduce(
 )
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-describe('405', () => {
+describe('error responses › 405', () => {
   const refused = [...known].flatMap(([path, allowed]) =>
     methods.filter(method => !allowed.includes(method)).map(method => ({ method, path, allowed })),
   )
 
-  it.each(refused)(
-    'answers $method $path, and tells which methods it has',
-    async ({ method, path, allowed }) => {
-      const answer = await request(service.url + path.replace(':id', one.slice(root.length + 1)), {
-        method: method as 'GET',
-        headers: { authorization: `Bearer ${account.key}` },
-      })
-      const text = await answer.body.text()
-      expect(answer.statusCode).toBe(405)
-      expect(String(answer.headers['allow']).split(', ').sort()).toEqual(allowed.sort())
-      expect(answer.headers['x-request-id']).toBeTruthy()
-      if (method === 'HEAD') expect(text).toBe('')
-      else expect(JSON.parse(text)).toEqual({ error: 'invalid_request', message: expect.any(String) })
-    },
-  )
+  it.each(refused)('are returned to $method $path with Allow', async ({ method, path, allowed }) => {
+    const answer = await request(service.url + path.replace(':id', one.slice(root.length + 1)), {
+      method: method as 'GET',
+      headers: { authorization: `Bearer ${account.key}` },
+    })
+    const text = await answer.body.text()
+    expect(answer.statusCode).toBe(405)
+    expect(String(answer.headers['allow']).split(', ').sort()).toEqual(allowed.sort())
+    expect(answer.headers['x-request-id']).toBeTruthy()
+    if (method === 'HEAD') expect(text).toBe('')
+    else expect(JSON.parse(text)).toEqual({ error: 'invalid_request', message: expect.any(String) })
+  })
 
   it.each(['/live', '/ready'])('needs no credential on %s, as its 200 needs none', async path => {
     expect((await service.call('POST', path, { body: {} })).status).toBe(405)
   })
 })
 
-describe('every refusal has a code, a message and a request id', () => {
+describe('error responses › have a code, a message and a request id', () => {
   it.each<[string, string, string, number, string, unknown?, Record<string, string>?]>([
     ['an unknown route', 'GET', '/nope', 404, 'not_found'],
     ['the root', 'GET', '/', 404, 'not_found'],
@@ -68,7 +65,7 @@ describe('every refusal has a code, a message and a request id', () => {
   })
 })
 
-describe('what is hardly HTTP is refused in the same shape', () => {
+describe('error responses › have the same form for malformed HTTP', () => {
   const head = (line: string, ...headers: string[]) =>
     `${[line, 'Host: x', 'Connection: close', `Authorization: Bearer ${account.key}`, ...headers].join('\r\n')}\r\n\r\n`
   const post = (headers: string[], body: string) =>
@@ -126,7 +123,7 @@ describe('what is hardly HTTP is refused in the same shape', () => {
     expect(answer?.text.match(/HTTP\/1\.1/g)).toBeNull()
   })
 
-  it('leaves the service at work', async () => {
+  it('leave the service running', async () => {
     expect((await service.call('GET', '/live')).status).toBe(200)
     expect((await service.call('GET', root, { key: account.key })).status).toBe(200)
   })

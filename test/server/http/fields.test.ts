@@ -3,25 +3,25 @@ import { consents } from '../../../src/contract/index.ts'
 import { useService } from '../../support/service.ts'
 import { newOwner } from '../consents/records.ts'
 import { fieldsOf } from './arbitraries.ts'
-import { expectClientError, useLedger } from './ledger.ts'
-import { type Target, takers } from './takers.ts'
-import { oddValues } from './values.ts'
+import { oddValues } from './odd-values.ts'
+import { expectClientError, useRecordCount } from './record-count.ts'
+import { type Target, writeEndpoints } from './write-endpoints.ts'
 
 const service = useService()
 
-it('the tables have a row for every endpoint of records that takes a body', () => {
+it('body fields › the tables have every endpoint of records with a body', () => {
   const taking = Object.values(consents).filter(({ body }) => body !== undefined)
-  expect(takers.map(({ endpoint }) => endpoint)).toEqual(expect.arrayContaining(taking))
+  expect(writeEndpoints.map(({ endpoint }) => endpoint)).toEqual(expect.arrayContaining(taking))
 })
 
-describe.each(takers)('$name takes for a field exactly what is its own, and stores that as sent:', taker => {
+describe.each(writeEndpoints)('body fields › $name', writeEndpoint => {
   let target: Target
   beforeAll(async () => {
-    target = await taker.open(await newOwner(service))
+    target = await writeEndpoint.open(await newOwner(service))
   })
-  const ledger = useLedger(service)
+  const recordCount = useRecordCount(service)
 
-  const cases = Object.entries(taker.fields).flatMap(([field, kinds]) =>
+  const cases = Object.entries(writeEndpoint.fields).flatMap(([field, kinds]) =>
     oddValues.map(([what, json, kind]) => ({
       field,
       what,
@@ -30,23 +30,28 @@ describe.each(takers)('$name takes for a field exactly what is its own, and stor
     })),
   )
 
-  it.each(cases.filter(({ isOwn }) => isOwn))('$field takes $what', async ({ field, json }) => {
-    const answer = await target.send(bodyWith(field, json))
-    ledger.note(answer)
-    expect(answer.status, answer.text).toBe(taker.endpoint.status)
-    await target.expectStored(answer, { ...target.required, [field]: JSON.parse(json) })
-  })
+  it.each(cases.filter(({ isOwn }) => isOwn))(
+    'accepts $what for $field and stores it as sent',
+    async ({ field, json }) => {
+      const answer = await target.send(bodyWith(field, json))
+      recordCount.add(answer)
+      expect(answer.status, answer.text).toBe(writeEndpoint.endpoint.status)
+      await target.expectStored(answer, { ...target.required, [field]: JSON.parse(json) })
+    },
+  )
 
-  it.each(cases.filter(({ isOwn }) => !isOwn))('$field refuses $what', async ({ field, json }) => {
+  it.each(cases.filter(({ isOwn }) => !isOwn))('rejects $what for $field', async ({ field, json }) => {
     const before = await target.state()
     const answer = await target.send(bodyWith(field, json))
-    ledger.note(answer)
+    recordCount.add(answer)
     expectClientError(answer, 400)
     expect(await target.state()).toEqual(before)
   })
 
   it('has a row for each field of its schema', () => {
-    expect(Object.keys(taker.fields).sort()).toEqual(Object.keys(fieldsOf(taker.endpoint.body)).sort())
+    expect(Object.keys(writeEndpoint.fields).sort()).toEqual(
+      Object.keys(fieldsOf(writeEndpoint.endpoint.body)).sort(),
+    )
   })
 
   /** A body that is valid but for one member, whose value is given as JSON text. */

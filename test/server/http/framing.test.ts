@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner, root } from '../consents/records.ts'
-import { converse } from './conversation.ts'
-import { expectClientError, useLedger } from './ledger.ts'
 import * as malformed from './malformed.ts'
-import { type Make, type Parts, partsFor } from './parts.ts'
+import { converse } from './raw-connection.ts'
+import { expectClientError, useRecordCount } from './record-count.ts'
+import { type Make, type Parts, partsFor } from './request-parts.ts'
 import * as wellformed from './wellformed.ts'
 
 const service = useService()
@@ -13,11 +13,11 @@ let owner: Owner
 beforeAll(async () => {
   owner = await newOwner(service)
 })
-const ledger = useLedger(service)
+const recordCount = useRecordCount(service)
 
 async function answersTo(make: Make, options: { fin?: boolean } = {}) {
   const answers = await converse(service.url, make(partsFor(owner)), options)
-  for (const answer of answers) ledger.note(answer)
+  for (const answer of answers) recordCount.add(answer)
   return answers
 }
 
@@ -33,12 +33,12 @@ async function expectOneRefusal(make: Make, options: { fin?: boolean } = {}) {
 /** Sends a head that is refused, and only then a body that is none. */
 async function expectNoSecondAnswer(make: Make) {
   const open = make(partsFor(owner)).replace('Connection: close\r\n', '')
-  const answers = await converse(service.url, [open, 'no size\r\n'], { patience: 500, mayWait: true })
+  const answers = await converse(service.url, [open, 'no size\r\n'], { timeoutMs: 500, mayWait: true })
   expect(answers.length).toBeLessThanOrEqual(1)
   for (const answer of answers) expectClientError(answer)
 }
 
-describe('is refused, and nothing after it is read:', () => {
+describe('HTTP framing › rejected, with nothing after it read:', () => {
   it.each(malformed.badLengths)('a Content-Length that is %j', value =>
     expectOneRefusal(({ post, body }) =>
       post([`Content-Length:${value.replace('N', String(body.length))}`], body),
@@ -66,7 +66,7 @@ describe('is refused, and nothing after it is read:', () => {
   it.each(malformed.cutShort)('and then closed, %s', (_what, make) => expectOneRefusal(make, { fin: true }))
 })
 
-describe('is answered like any other request:', () => {
+describe('HTTP framing › accepted:', () => {
   it.each(wellformed.goodBodies)('a create with %s', async (_what, make) => {
     const answers = await answersTo(make)
     expect(answers.map(answer => [answer.status, answer.text])).toEqual([[201, expect.any(String)]])
@@ -78,8 +78,8 @@ describe('is answered like any other request:', () => {
   })
 })
 
-describe('on one connection', () => {
-  it('requests are answered in their order, each once', async () => {
+describe('HTTP framing › one connection', () => {
+  it('gets the responses to its requests in their order, each once', async () => {
     const answers = await answersTo(({ post, body, get }) => {
       const keep = (text: string) => text.replace('Connection: close\r\n', '')
       const create = keep(post([`Content-Length: ${body.length}`], body))
@@ -90,7 +90,7 @@ describe('on one connection', () => {
   })
 
   it.each(wellformed.refusedWithBody)(
-    'the body of what is refused as %i is never a request of its own',
+    'never treats the body of a request rejected with %i as a request',
     async (status, make) => {
       const answers = await answersTo(({ head, get, ...parts }) => {
         const inner = get('limit=3').repeat(3)
@@ -104,7 +104,7 @@ describe('on one connection', () => {
   )
 
   it.each(wellformed.refusedWithBody)(
-    'nothing follows what is refused as %i and has no end',
+    'is closed after a request rejected with %i that has no end',
     async (status, make) => {
       const answers = await answersTo(parts => make(parts, 'x'.repeat(10)).slice(0, -9), { fin: true })
       expect(answers.length).toBeLessThanOrEqual(1)
@@ -112,7 +112,7 @@ describe('on one connection', () => {
     },
   )
 
-  it('a body in a read is not looked at, and no request either', async () => {
+  it('ignores the body of a read, and does not treat it as a request', async () => {
     const answers = await answersTo(({ get }) => {
       const inner = get('limit=3')
       const outer = get('limit=2').replace('Connection: close', `Content-Length: ${inner.length}`)
@@ -121,7 +121,7 @@ describe('on one connection', () => {
     expect(answers.map(({ text }) => JSON.parse(text).limit)).toEqual([2, 4])
   })
 
-  it('a request whose sender then says no more is answered', async () => {
+  it('gets a response after the client has half-closed it', async () => {
     const answers = await answersTo(({ get }) => get('limit=1'), { fin: true })
     expect(answers.map(({ status }) => status)).toEqual([200])
   })
@@ -129,36 +129,36 @@ describe('on one connection', () => {
   it.each([
     ['404', ({ head, coding }: Parts) => head('POST /nope HTTP/1.1', coding)],
     ['413', ({ post }: Parts) => post(['Content-Length: 200000'], '')],
-  ])('what is refused as %s before its body breaks is not answered a second time', (_status, make) =>
+  ])('gets one response for a request rejected with %s before its body breaks', (_status, make) =>
     expectNoSecondAnswer(make),
   )
 
-  it('nothing after a final request is answered', async () => {
+  it('gets no response after a final request', async () => {
     const answers = await answersTo(({ get }) => get('limit=1') + get('limit=2'))
     expect(answers.length).toBeLessThanOrEqual(1)
   })
 })
 
-describe('what Node alone would let pass:', () => {
+describe('HTTP framing › stricter than Node:', () => {
   it.each(wellformed.ambiguous)('%s', async (_what, make) => expectOneRefusal(make))
 
   it.each([
     ['401', ({ head, coding, key }: Parts) => head(`POST ${root} HTTP/1.1`, coding).replace(key, 'x')],
     ['405', ({ head, coding }: Parts) => head(`PATCH ${root} HTTP/1.1`, coding)],
-  ])('what is refused as %s before its body breaks is not answered a second time', (_status, make) =>
+  ])('gets one response for a request rejected with %s before its body breaks', (_status, make) =>
     expectNoSecondAnswer(make),
   )
 
-  it('a request is answered or undone, and never refused and done, where rubbish follows it', async () => {
+  it('a request with rubbish after it is never both rejected and done', async () => {
     const { body: record, ...created } = await owner.post({ site_id: owner.siteId })
-    ledger.note(created)
+    recordCount.add(created)
     const answers = await answersTo(({ head }) => `${head(`DELETE ${root}/${record.id} HTTP/1.1`)}rubbish`)
     await delay(300) // for what may still be in flight
     const isDone = (await owner.get(record.id)).status === 404
     expect(isDone).toBe(answers[0]?.status === 200)
   })
 
-  it('an Idempotency-Key counts, however many headers come before it', async () => {
+  it('an Idempotency-Key is read however many headers precede it', async () => {
     const headers = Array(2100).fill('X: y')
     const create: Make = ({ post, body }) =>
       post([...headers, `Content-Length: ${body.length}`, 'Idempotency-Key: once'], body)

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Consent } from '../../../src/contract/index.ts'
 import { useService } from '../../support/service.ts'
-import { visible } from '../alike.ts'
 import { newOwner, type Owner, root, unknownId } from '../consents/records.ts'
-import { converse } from './conversation.ts'
-import { expectClientError, useLedger } from './ledger.ts'
+import { visible } from '../visible.ts'
+import { converse } from './raw-connection.ts'
+import { expectClientError, useRecordCount } from './record-count.ts'
 
 const service = useService()
 let owner: Owner
@@ -13,7 +13,7 @@ beforeAll(async () => {
   owner = await newOwner(service)
   record = await owner.create({ preferences: { untouched: true } })
 })
-const ledger = useLedger(service)
+const recordCount = useRecordCount(service)
 
 /** Texts that PostgreSQL, or somebody's parser, takes for the UUID that they are made of. */
 const notUuids: [what: string, make: (id: string) => string][] = [
@@ -69,9 +69,9 @@ const ask: [route: string, ask: (id: string) => ReturnType<Owner['get']>][] = [
   ['GET receipt', id => owner.receipt(id)],
 ]
 
-describe('404', () => {
+describe('ids › 404', () => {
   it.each([...notUuids, ...others.map(([what, id]) => [what, () => id] as const)])(
-    'answers for an id in a path with %s as for any unknown one, on every route',
+    'is the same for an id in a path with %s as for an unknown one, on every route',
     async (_what, make) => {
       for (const [, route] of ask) {
         const expected = visible(await route(unknownId))
@@ -82,10 +82,10 @@ describe('404', () => {
     },
   )
 
-  it.each(others)('answers for a site that is %s as for any unknown one', async (_what, id) => {
+  it.each(others)('is the same for a site that is %s as for an unknown one', async (_what, id) => {
     for (const more of [{}, { policy_version: 1 }]) {
       const answer = await owner.post({ site_id: id, ...more })
-      ledger.note(answer)
+      recordCount.add(answer)
       expect(visible(answer)).toEqual(visible(await owner.post({ site_id: unknownId, ...more })))
       expectClientError(answer, 404)
     }
@@ -113,7 +113,7 @@ describe('404', () => {
     '/%c0%af',
     '/%ed%a0%80',
     '/%u0041',
-  ])('answers for the path that ends in %s', async tail => {
+  ])('is returned for the path that ends in %s', async tail => {
     const head = [`GET ${root}${tail} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${owner.key}`]
     const answers = await converse(service.url, [...head, 'Connection: close', '', ''].join('\r\n'))
     expect(answers).toHaveLength(1)
@@ -121,19 +121,19 @@ describe('404', () => {
   })
 })
 
-describe('400', () => {
-  it.each(notUuids)('takes for the site of a record no UUID with %s', async (_what, make) => {
+describe('ids › 400', () => {
+  it.each(notUuids)('is returned for a site_id of a record with %s', async (_what, make) => {
     const answer = await owner.post({ site_id: make(owner.siteId) })
-    ledger.note(answer)
+    recordCount.add(answer)
     expectClientError(answer, 400)
   })
 
-  it.each(notUuids)('takes for the site of a list no UUID with %s', async (_what, make) => {
+  it.each(notUuids)('is returned for a site_id of a list with %s', async (_what, make) => {
     expectClientError(await owner.list({ site_id: make(owner.siteId) }), 400)
   })
 })
 
-describe('200', () => {
+describe('ids › 200', () => {
   it.each(others)('lists nothing for a site that is %s', async (_what, id) => {
     expect((await owner.list({ site_id: id })).body).toEqual({ data: [], limit: 50, next_cursor: null })
   })
@@ -143,7 +143,7 @@ describe('200', () => {
     ['in both cases', id => id.replace(/[a-f]/, letter => letter.toUpperCase())],
     ['percent-encoded', id => [...id].map(digit => `%${digit.charCodeAt(0).toString(16)}`).join('')],
     ['with its hyphens encoded', id => id.replaceAll('-', '%2d')],
-  ])('takes an id %s for the same UUID, in a path and in a query', async (_how, make) => {
+  ])('accepts an id %s as the same UUID, in a path and in a query', async (_how, make) => {
     expect((await owner.get(make(record.id))).body).toEqual(record)
     expect((await owner.list(`site_id=${make(owner.siteId)}`)).body.data).toEqual([record])
   })

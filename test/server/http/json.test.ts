@@ -7,10 +7,10 @@ const bytes = (text: string) => new TextEncoder().encode(text)
 const nested = (depth: number, inner = '1') => '['.repeat(depth) + inner + ']'.repeat(depth)
 const refused = expect.objectContaining({ name: 'Failure', code: 'invalid_request' })
 
-describe('what JSON.parse keeps', () => {
+describe('parseJson › unambiguous JSON', () => {
   const json = fc.jsonValue({ maxDepth: 12 }).filter(isKept)
 
-  it('is read as JSON.parse reads it, compact or spread over lines', () => {
+  it('is parsed as by JSON.parse, compact or over several lines', () => {
     fc.assert(
       fc.property(json, fc.constantFrom(0, 1, '\t', '\r\n '), (value, space) => {
         const text = JSON.stringify(value, null, space)
@@ -20,7 +20,7 @@ describe('what JSON.parse keeps', () => {
     )
   })
 
-  it('is read alike when every character of a string is escaped', () => {
+  it('is parsed the same when every character of a string is escaped', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), text => {
         const escaped = [...Array(text.length).keys()].map(
@@ -57,7 +57,7 @@ describe('what JSON.parse keeps', () => {
   })
 })
 
-describe('what JSON.parse would change is refused', () => {
+describe('parseJson › rejects what JSON.parse would change:', () => {
   it.each([
     ['minus zero, which RFC 8785 writes as 0', '[-0]'],
     ['a key twice', '{"a":1,"a":2}'],
@@ -85,7 +85,7 @@ describe('what JSON.parse would change is refused', () => {
     expect(() => parseJson(bytes(text))).toThrow(refused)
   })
 
-  it('a key twice at any depth and place of any value', () => {
+  it('a repeated key anywhere in any value', () => {
     const place = fc.array(fc.constantFrom('array', 'object'), { maxLength: 20 })
     const key = fc.string({ unit: 'binary' }).filter(text => text.isWellFormed() && text !== '__proto__')
     const between = fc.jsonValue({ maxDepth: 3 }).filter(isKept)
@@ -103,7 +103,7 @@ describe('what JSON.parse would change is refused', () => {
   })
 })
 
-describe('what is no JSON in UTF-8 is refused', () => {
+describe('parseJson › rejects what is not JSON in UTF-8:', () => {
   it.each([
     ['nothing', ''],
     ['white space', ' \n'],
@@ -137,7 +137,7 @@ describe('what is no JSON in UTF-8 is refused', () => {
     expect(() => parseJson(Uint8Array.from([0x22, ...middle, 0x22]))).toThrow(refused)
   })
 
-  it('any bytes end in a value or in invalid_request, never in another error', () => {
+  it('any bytes give a value or invalid_request, never another error', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), input => {
         try {

@@ -30,7 +30,7 @@ const get = () => service.call('GET', `${root}/${id}`, { key: account.key })
 const isSpread = skippedOnCitus('locks of rows, which are on other nodes than the one that is asked for them')
 
 /** The embedded database has one backend: nobody waits in it, and nobody can end it. */
-describe.skipIf(process.env['TEST_ENGINE'] !== 'postgres')('PostgreSQL', () => {
+describe.skipIf(process.env['TEST_ENGINE'] !== 'postgres')('lost connections › PostgreSQL', () => {
   it.each<[what: string, send: () => Promise<Answer>, table: string, status: number]>([
     ['a read', get, 'consents', 200],
     ['a change', update, 'consents', 503],
@@ -40,7 +40,7 @@ describe.skipIf(process.env['TEST_ENGINE'] !== 'postgres')('PostgreSQL', () => {
     ['the look at the key of a create', createAsStranger, 'api_keys', 201],
     ['the quota of a create', createAsStranger, 'usage', 201],
   ])(
-    'ends the connection of %s, and the service tries again where that is safe',
+    'closes the connection of %s: the service retries if that is safe',
     async (_what, send, table, status) => {
       const answer = await meanwhile(
         send,
@@ -54,47 +54,41 @@ describe.skipIf(process.env['TEST_ENGINE'] !== 'postgres')('PostgreSQL', () => {
     },
   )
 
-  it.skipIf(isSpread)(
-    'cannot serialize a change with another (40001), and the service tries again',
-    async () => {
-      await service.sql`
+  it.skipIf(isSpread)('fails to serialize a change (40001): the service retries', async () => {
+    await service.sql`
       do $$ begin execute format('alter database %I set default_transaction_isolation = %L',
         current_database(), 'repeatable read'); end $$`
-      await reconnect()
-      const answer = await meanwhile(
-        update,
-        tx => tx`update consents set subject_id = 'x' where id = ${id}`,
-        async () => {},
-      )
-      expect(answer.status).toBe(200)
-      expect((await get()).body).toMatchObject({ accepted: true, subject_id: 'x' })
-      await service.sql`
+    await reconnect()
+    const answer = await meanwhile(
+      update,
+      tx => tx`update consents set subject_id = 'x' where id = ${id}`,
+      async () => {},
+    )
+    expect(answer.status).toBe(200)
+    expect((await get()).body).toMatchObject({ accepted: true, subject_id: 'x' })
+    await service.sql`
       do $$ begin execute format('alter database %I reset default_transaction_isolation', current_database()); end $$`
-      await reconnect()
-    },
-  )
+    await reconnect()
+  })
 
-  it.skipIf(isSpread)(
-    'ends a deadlock by undoing a change (40P01), and the service tries again',
-    async () => {
-      const answer = await meanwhile(
-        update,
-        async tx => {
-          await tx`set local deadlock_timeout = '20s'` // the other side notices first
-          await tx`
+  it.skipIf(isSpread)('resolves a deadlock (40P01): the service retries', async () => {
+    const answer = await meanwhile(
+      update,
+      async tx => {
+        await tx`set local deadlock_timeout = '20s'` // the other side notices first
+        await tx`
           insert into consent_history
           select account_id, consent_id, 2, 'updated', accepted, preferences, policy_version, changed_by, actor_id,
             created_at, salt, payload_hash, hash from consent_history where consent_id = ${id}`
-        },
-        async tx => {
-          await tx`select from consents where id = ${id} for update`
-          throw new Rollback()
-        },
-      )
-      expect(answer.status).toBe(200)
-      expect((await get()).body.accepted).toBe(true)
-    },
-  )
+      },
+      async tx => {
+        await tx`select from consents where id = ${id} for update`
+        throw new Rollback()
+      },
+    )
+    expect(answer.status).toBe(200)
+    expect((await get()).body.accepted).toBe(true)
+  })
 })
 
 class Rollback extends Error {}

@@ -1,5 +1,5 @@
 // What HTTP/1.1 (RFC 9112) refuses. In a text each character is a byte.
-import { length, type Row } from './parts.ts'
+import { length, type Row } from './request-parts.ts'
 
 const each = (...lines: string[]) => lines.flatMap(line => line.split('|'))
 

@@ -2,22 +2,22 @@ import { gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner, root } from '../consents/records.ts'
-import { converse } from './conversation.ts'
-import { expectClientError, useLedger } from './ledger.ts'
+import { converse } from './raw-connection.ts'
+import { expectClientError, useRecordCount } from './record-count.ts'
 
 const service = useService()
 let owner: Owner
 beforeAll(async () => {
   owner = await newOwner(service)
 })
-const ledger = useLedger(service)
+const recordCount = useRecordCount(service)
 
 /** A create over a socket, with headers of the test's own and none but them about the body. */
 async function create(headers: readonly string[], body: string | Buffer = fields()) {
   const head = [`POST ${root} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${owner.key}`, 'Connection: close']
   const sent = [...head, ...headers, `Content-Length: ${Buffer.byteLength(body)}`, '', ''].join('\r\n')
   const answers = await converse(service.url, Buffer.concat([Buffer.from(sent, 'latin1'), Buffer.from(body)]))
-  for (const answer of answers) ledger.note(answer)
+  for (const answer of answers) recordCount.add(answer)
   expect(answers).toHaveLength(1)
   return answers[0]
 }
@@ -25,7 +25,7 @@ async function create(headers: readonly string[], body: string | Buffer = fields
 const fields = (more: object = {}) => JSON.stringify({ site_id: owner.siteId, ...more })
 const json = 'Content-Type: application/json'
 
-describe('201', () => {
+describe('content types › 201', () => {
   it.each([
     'application/json; charset=utf-8',
     'application/json;charset=UTF-8',
@@ -41,7 +41,7 @@ describe('201', () => {
     expect(JSON.parse(answer?.text ?? '').subject_id).toBe('Zoë')
   })
 
-  it('minds no content type where there is no content', async () => {
+  it('ignores the content type of a request without a body', async () => {
     for (const type of ['application/json', 'text/plain', '///']) {
       expect((await owner.send('GET', '?limit=1', { headers: { 'content-type': type } })).status).toBe(200)
     }
@@ -70,7 +70,7 @@ describe('201', () => {
   })
 })
 
-describe('400', () => {
+describe('content types › 400', () => {
   it.each([
     ['twice', ['Idempotency-Key: a', 'Idempotency-Key: a']],
     ['twice, in two cases', ['Idempotency-Key: a', 'IDEMPOTENCY-KEY: b']],
@@ -85,17 +85,17 @@ describe('400', () => {
     expect(await service.sql`select from idempotency_keys`).toHaveLength(0)
   })
 
-  it('takes no body for none, and none for a body', async () => {
+  it('treats no body and an empty one as different', async () => {
     expectClientError(await create([json], ''), 400)
     expectClientError(await create([], ''), 400)
   })
 
-  it('does not undo a compression that nobody asked it to', async () => {
+  it('does not decompress', async () => {
     expectClientError(await create([json, 'Content-Encoding: gzip'], gzipSync(fields())))
   })
 })
 
-describe('415', () => {
+describe('content types › 415', () => {
   it.each([
     'text/json',
     'text/javascript',
@@ -127,11 +127,11 @@ describe('415', () => {
     'application/j\xf6on',
     '__proto__',
     'constructor',
-  ])('takes no body that is %j', async type => {
+  ])('is returned for a body of the type %j', async type => {
     expectClientError(await create([`Content-Type: ${type}`]), 415)
   })
 
-  it('takes no body whose type is not said, or said in a second place', async () => {
+  it('is returned for a body without a content type or with two', async () => {
     expectClientError(await create([]), 415)
     expectClientError(await create(['Content-Type:']), 415)
     expectClientError(await create(['X-Content-Type: application/json']), 415)
@@ -140,12 +140,12 @@ describe('415', () => {
 })
 
 // The order of the checks is that of the gate: the route comes before what its body is.
-describe('404', () => {
+describe('content types › 404', () => {
   it.each([
     ['that is no JSON', '{', 'application/json'],
     ['of another type', 'x', 'text/plain'],
     ['that is too large', ' '.repeat(200_000), 'application/json'],
-  ])('answers a body %s for a route that there is not', async (_what, body, type) => {
+  ])('is returned for a body %s to an unknown route', async (_what, body, type) => {
     expectClientError(
       await service.call('POST', '/nope', { key: owner.key, body, headers: { 'content-type': type } }),
       404,
@@ -154,7 +154,7 @@ describe('404', () => {
 })
 
 // Each of these is read otherwise than its sender says it is.
-describe('4xx', () => {
+describe('content types › 4xx', () => {
   it.each([
     ['Latin-1', ['Content-Type: application/json; charset=iso-8859-1']],
     ['UTF-16', ['Content-Type: application/json; charset=utf-16']],
@@ -162,7 +162,7 @@ describe('4xx', () => {
     ['another type as well', [json, 'Content-Type: text/plain']],
     ['gzip', [json, 'Content-Encoding: gzip']],
     ['an unknown coding', [json, 'Content-Encoding: x']],
-  ])('answers a body that is said to be %s', async (_what, headers) => {
+  ])('is returned for a body declared as %s', async (_what, headers) => {
     expectClientError(await create(headers, fields({ subject_id: 'Ã©' })))
   })
 })

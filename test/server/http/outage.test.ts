@@ -18,11 +18,14 @@ import { useService, usualConfig } from '../../support/service.ts'
 const service = useService()
 const key = newApiKey(newId())
 
-describe('with a database', () => {
-  it.each(['/live', '/ready', '/live?x=1', '/ready?'])('GET %s is 200 without a credential', async path => {
-    const answer = await service.call('GET', path)
-    expect([answer.status, answer.text]).toEqual([200, '{"status":"ok"}'])
-  })
+describe('database outage › control', () => {
+  it.each(['/live', '/ready', '/live?x=1', '/ready?'])(
+    'GET %s responds 200 without a credential',
+    async path => {
+      const answer = await service.call('GET', path)
+      expect([answer.status, answer.text]).toEqual([200, '{"status":"ok"}'])
+    },
+  )
 })
 
 /** Databases that are gone, each in its own way. */
@@ -33,7 +36,7 @@ const outages: [name: string, open: () => Promise<{ port: number; close: () => v
   ['speaks something else', () => listen(socket => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))],
 ]
 
-describe.concurrent.each(outages)('with a database that %s', (_name, open) => {
+describe.concurrent.each(outages)('database outage › database that %s', (_name, open) => {
   let app: FastifyInstance
   let close: () => Promise<void>
 
@@ -61,15 +64,15 @@ describe.concurrent.each(outages)('with a database that %s', (_name, open) => {
   })
   afterAll(() => close())
 
-  it('/live is 200', async () => {
+  it('/live responds 200', async () => {
     expect((await app.inject('/live')).statusCode).toBe(200)
   })
 
-  it('/ready is 503 within two seconds, and tells when to come back', async () => {
+  it('/ready responds 503 within two seconds, with Retry-After', async () => {
     await expectUnavailable('GET', '/ready', 2000)
   })
 
-  it('every private route is 503 within five and a half seconds, many at once', async () => {
+  it('every private route responds 503 within 5.5 seconds, under concurrency', async () => {
     const requests = Object.values(consents).flatMap(({ method, path }) => Array(5).fill([method, path]))
     await Promise.all(requests.map(([method, path]) => expectUnavailable(method, path, 5500)))
   })

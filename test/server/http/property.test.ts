@@ -5,10 +5,10 @@ import { type Answer, useService } from '../../support/service.ts'
 import { type Filters, instants, matching, populate } from '../consents/population.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
 import { anyMutation, anyOf, fieldsOf, takes } from './arbitraries.ts'
-import { converse } from './conversation.ts'
-import { expectClientError, useLedger } from './ledger.ts'
-import { partsFor } from './parts.ts'
-import { type Target, takers } from './takers.ts'
+import { converse } from './raw-connection.ts'
+import { expectClientError, useRecordCount } from './record-count.ts'
+import { partsFor } from './request-parts.ts'
+import { type Target, writeEndpoints } from './write-endpoints.ts'
 
 /** How often each property is tried; the embedded database has one backend, and is tried less. */
 const numRuns = process.env['TEST_ENGINE'] === 'postgres' ? 200 : 70
@@ -19,7 +19,7 @@ beforeAll(async () => {
   owner = await newOwner(service)
 })
 
-describe.each(takers)('$name', ({ endpoint, open }) => {
+describe.each(writeEndpoints)('random requests › $name', ({ endpoint, open }) => {
   const schema = endpoint.body as NonNullable<typeof endpoint.body>
   let target: Target
   let valid: fc.Arbitrary<Record<string, unknown>>
@@ -27,25 +27,25 @@ describe.each(takers)('$name', ({ endpoint, open }) => {
     target = await open(owner)
     valid = anyOf(schema).map(body => ({ ...body, ...target.required }))
   })
-  const ledger = useLedger(service)
+  const recordCount = useRecordCount(service)
 
-  it('stores exactly whatever its schema takes', async () => {
+  it('stores exactly whatever its schema accepts', async () => {
     const property = fc.asyncProperty(valid, async body => {
       const answer = await target.send(body)
-      ledger.note(answer)
+      recordCount.add(answer)
       expect(answer.status, answer.text).toBe(endpoint.status)
       await target.expectStored(answer, body)
     })
     await fc.assert(property, { numRuns })
   })
 
-  it('refuses with 4xx, or stores exactly, whatever else it is sent', async () => {
+  it('responds 4xx or stores exactly whatever else it is sent', async () => {
     const mutation = anyMutation(Object.keys(fieldsOf(schema)))
     const property = fc.asyncProperty(valid, mutation, async (body, { apply }) => {
       const before = await target.state()
       const sent = apply(body)
       const answer = await target.send(sent)
-      ledger.note(answer)
+      recordCount.add(answer)
       const text = Buffer.from(sent).toString()
       if (answer.status === endpoint.status) {
         await target.expectStored(answer, JSON.parse(text))
@@ -60,14 +60,14 @@ describe.each(takers)('$name', ({ endpoint, open }) => {
   })
 })
 
-describe('list', () => {
+describe('random requests › list', () => {
   let records: Consent[]
   let lister: Owner
   beforeAll(async () => {
     lister = await newOwner(service)
     records = await populate(service.sql, lister, 120)
   })
-  useLedger(service)
+  useRecordCount(service)
 
   /** Values that select some of the records; the rest of a query is what the schema says. */
   const known = () => {
@@ -87,12 +87,12 @@ describe('list', () => {
     expect(answer.body.data).toEqual(matching(records, filters).slice(0, Number(limit)))
   }
 
-  it('answers whatever its schema takes with what fits, and nothing else', async () => {
+  it('returns what matches for any query that its schema accepts', async () => {
     const property = fc.asyncProperty(anyQuery(), async query => expectPage(await lister.list(query), query))
     await fc.assert(property, { numRuns })
   })
 
-  it('refuses with 4xx, or answers with what fits, whatever else it is asked', async () => {
+  it('responds 4xx or returns what matches for any other query', async () => {
     const name = fc.oneof(fc.constantFrom(...Object.keys(fieldsOf(ConsentQuery))), fc.string())
     const value = fc.oneof(
       fc.string({ unit: 'grapheme' }),
@@ -116,10 +116,10 @@ describe('list', () => {
   })
 })
 
-describe('a connection', () => {
-  useLedger(service)
+describe('random requests › connection', () => {
+  useRecordCount(service)
 
-  it('is answered with 2xx or 4xx, whatever bytes are put into a request or in place of one', async () => {
+  it('gets 2xx or 4xx, whatever bytes are in a request or in place of one', async () => {
     const request = Buffer.from(partsFor(owner).get('limit=1'), 'latin1')
     const piece = fc.oneof(
       fc.uint8Array({ maxLength: 4 }),
@@ -138,7 +138,7 @@ describe('a connection', () => {
       )
     const noise = fc.uint8Array({ minLength: 1, maxLength: 200 }).map(bytes => Buffer.from(bytes))
     const property = fc.asyncProperty(fc.oneof(spoilt, spoilt, noise), async bytes => {
-      const answers = await converse(service.url, bytes, { patience: 100, mayWait: true })
+      const answers = await converse(service.url, bytes, { timeoutMs: 100, mayWait: true })
       const heads = bytes.toString('latin1').split(/\r?\n\r?\n(?=[\s\S])/) // a blank line in the middle makes two requests
       expect(answers.length).toBeLessThanOrEqual(heads.length)
       for (const answer of answers) if (answer.status !== 200) expectClientError(answer)

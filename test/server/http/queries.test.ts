@@ -3,8 +3,8 @@ import type { Consent } from '../../../src/contract/index.ts'
 import { useService } from '../../support/service.ts'
 import { matching, populate } from '../consents/population.ts'
 import { newOwner, type Owner, root, unknownId } from '../consents/records.ts'
-import { converse } from './conversation.ts'
-import { expectClientError, useLedger } from './ledger.ts'
+import { converse } from './raw-connection.ts'
+import { expectClientError, useRecordCount } from './record-count.ts'
 
 const service = useService()
 let owner: Owner
@@ -65,13 +65,13 @@ const foreign: [what: string, query: string][] = [
   ['a code point above U+10FFFF', 'a=%f4%90%80%80'],
 ]
 
-describe('400', () => {
-  const ledger = useLedger(service)
+describe('query parameters › 400', () => {
+  const recordCount = useRecordCount(service)
 
-  it.each(foreign)('is what every route answers to %s', async (_what, query) => {
+  it.each(foreign)('is returned by every route for %s', async (_what, query) => {
     for (const [method, path, body] of routes) {
       const answer = await owner.send(method, `${path}?${query}`, { body })
-      ledger.note(answer)
+      recordCount.add(answer)
       expectClientError(answer, 400)
       expect(answer.text.length).toBeLessThan(12_000)
     }
@@ -81,12 +81,12 @@ describe('400', () => {
     '+1|1+|%2B1|1%20|%091|1%0a|1%00|-0|00|0x1|0b1|1e0|1.0|1,0|1_0|1n|[1]|1;2|true|null|NaN|Infinity|all|max|%EF%BC%91|%D9%A1|2147483648|4294967297|18446744073709551617|00000000001|\u00b2'.split(
       '|',
     ),
-  )('takes no limit=%s', async text => {
+  )('is returned for limit=%s', async text => {
     expectClientError(await owner.list(`limit=${text}`), 400)
   })
 
   it.each('True|FALSE|t|f|y|no|on|off|0|2|-1|[]|%00|true%00|true,false|true+|tru%C3%A9|undefined'.split('|'))(
-    'takes neither accepted=%s nor include_deleted=%s',
+    'is returned for accepted=%s and include_deleted=%s',
     async text => {
       expectClientError(await owner.list(`accepted=${text}`), 400)
       expectClientError(await owner.list(`include_deleted=${text}`), 400)
@@ -109,7 +109,7 @@ describe('400', () => {
     'limit%3d1',
     'limit:1',
     'limit==1',
-  ])('takes no list of ?%s', async query => expectClientError(await owner.list(query), 400))
+  ])('is returned for ?%s', async query => expectClientError(await owner.list(query), 400))
 
   it.each([
     '?#',
@@ -119,19 +119,19 @@ describe('400', () => {
     '?subject_id=\xe9',
     '?subject_id=a\x7f',
     '?a b',
-  ])('takes no list whose target ends in %j', async tail => expectClientError(await ask(root + tail), 400))
+  ])('is returned for a target that ends in %j', async tail => expectClientError(await ask(root + tail), 400))
 
   // A fragment never leaves a browser; what it holds is lost, and with it the filter.
-  it.each(['#subject_id=a', '#', '#limit=1?'])('takes no list whose target ends in %j', async tail =>
+  it.each(['#subject_id=a', '#', '#limit=1?'])('is returned for a target that ends in %j', async tail =>
     expectClientError(await ask(root + tail), 400),
   )
 })
 
-describe('200', () => {
+describe('query parameters › 200', () => {
   const live = () => matching(records, {})
 
   it.each(['', '?', '?&', '?&&limit=2&', '?limit=%32', '?%6c%69mit=2', '?limit=02', '?limit=0000000002'])(
-    'lists as it should for %j',
+    'returns the expected list for %j',
     async query => {
       const answer = await ask(root + query)
       expect(answer?.status, answer?.text).toBe(200)
@@ -139,7 +139,7 @@ describe('200', () => {
     },
   )
 
-  it('reads a plus sign as a space, as forms write it, and %2B as a plus sign', async () => {
+  it('parses a plus sign as a space, as forms write it, and %2B as a plus sign', async () => {
     for (const subject_id of ['a b', 'a+b']) await owner.create({ subject_id })
     const subjects = async (query: string) =>
       (await owner.list(query)).body.data.map((found: Consent) => found.subject_id)

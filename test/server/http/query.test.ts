@@ -4,8 +4,8 @@ import { parseQuery } from '../../../server/http/parsing.ts'
 
 const wellFormed = fc.string({ unit: 'binary', maxLength: 20 }).filter(text => text.isWellFormed())
 
-describe('a query string', () => {
-  it('is read back as it was written, by forms and by encodeURIComponent', () => {
+describe('parseQuery › query string', () => {
+  it('round-trips through forms and encodeURIComponent', () => {
     const values = fc.dictionary(wellFormed, wellFormed)
     fc.assert(
       fc.property(values, given => {
@@ -34,7 +34,7 @@ describe('a query string', () => {
     expect({ ...parseQuery(url) }).toEqual(values)
   })
 
-  it('has no names but those given', () => {
+  it('has no inherited names', () => {
     const values = parseQuery('/path?__proto__=1')
     expect([Object.keys(values), 'constructor' in values]).toEqual([['__proto__'], false])
   })
@@ -49,7 +49,7 @@ describe('a query string', () => {
     ['an escape that is no UTF-8', 'a=%ff'],
     ['an overlong escape', 'a=%c0%af'],
     ['an escaped surrogate', 'a=%ed%a0%80'],
-  ])('with %s is refused', (_name, query) => {
+  ])('is rejected with %s', (_name, query) => {
     expect(() => parseQuery(`/path?${query}`)).toThrow(
       expect.objectContaining({ name: 'Failure', code: 'invalid_request' }),
     )

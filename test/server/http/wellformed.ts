@@ -1,6 +1,6 @@
 // What HTTP/1.1 (RFC 9112) takes, and what is only its content's fault. In a text each character is a byte.
 import { root } from '../consents/records.ts'
-import { length, type Parts, type Row } from './parts.ts'
+import { length, type Parts, type Row } from './request-parts.ts'
 
 export const goodBodies: Row[] = [
   ['a length', parts => parts.post([length(parts)], parts.body)],

@@ -20,8 +20,8 @@ function create(body: unknown, headers: Record<string, string> = session) {
   return service.call('POST', path, { body, headers })
 }
 
-describe('201', () => {
-  it('answers with the key and its text, which works at once', async () => {
+describe('POST /api/v1/keys › 201', () => {
+  it('returns the key and its text, which works at once', async () => {
     const { status, body, headers } = await create({ name: ' Shop “Ω” 🍪 ' })
     expect(body).toEqual({
       id: expect.stringMatching(uuidV7),
@@ -38,7 +38,7 @@ describe('201', () => {
     expect((await service.call('GET', root, { key: body.key })).status).toBe(200)
   })
 
-  it('shows the text this once: it is in no list and nowhere in the database, but as a hash', async () => {
+  it('returns the text once: no list has it, and the database only its hash', async () => {
     const { key, id } = await makeKey(service, session)
     expect((await service.call('GET', root, { key })).status).toBe(200)
     const list = await service.call('GET', path, { headers: session })
@@ -53,14 +53,14 @@ describe('201', () => {
     expect(dump).toContain(hashOf(key).toString('hex'))
   })
 
-  it('makes another text each time, for the same name', async () => {
+  it('generates a new text each time for the same name', async () => {
     const keys = await Promise.all(Array.from({ length: 20 }, () => makeKey(service, session)))
     expect(new Set(keys.map(({ key }) => key)).size).toBe(20)
     expect(new Set(keys.map(({ id }) => id)).size).toBe(20)
   })
 
   it.each([[['erase', 'read']], [['write']], [['erase', 'write', 'read']]])(
-    'keeps the scopes %j, in their usual order',
+    'stores the scopes %j in their usual order',
     async given => {
       const { scopes } = await makeKey(service, session, { scopes: given })
       expect(scopes).toEqual(['read', 'write', 'erase'].filter(scope => given.includes(scope)))
@@ -72,13 +72,13 @@ describe('201', () => {
     ['2999-12-31T23:59:59+02:00', '2999-12-31T21:59:59.000Z'],
     ['2999-12-31T23:59:59.1239Z', '2999-12-31T23:59:59.123Z'],
     ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
-  ])('ends at %s, told as %s', async (expires_at, told) => {
+  ])('expires at %s, returned as %s', async (expires_at, told) => {
     const key = await makeKey(service, session, { expires_at })
     expect(key.expires_at).toBe(told)
     expect((await service.call('GET', root, { key: key.key })).status).toBe(200)
   })
 
-  it('makes a key that is none from the instant it ends, on a node that has just used it too', async () => {
+  it('creates a key that is rejected from its expiry on, even if cached', async () => {
     const expires_at = new Date(Date.now() + 600).toISOString()
     const { key } = await makeKey(service, session, { expires_at })
     expect((await service.call('GET', root, { key })).status).toBe(200)
@@ -95,7 +95,7 @@ describe('201', () => {
   })
 })
 
-describe('400', () => {
+describe('POST /api/v1/keys › 400', () => {
   it.each<[string, unknown]>([
     ['no name', {}],
     ['an empty name', { name: '' }],
@@ -118,7 +118,7 @@ describe('400', () => {
     ['a field it does not know', { name: 'a', scope: ['read'] }],
     ['a list', [{ name: 'a' }]],
     ['null', null],
-  ])('refuses %s, and makes nothing', async (_name, body) => {
+  ])('rejects %s and creates nothing', async (_name, body) => {
     const before = await service.call('GET', path, { headers: session })
     const answer = await create(body)
     expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
@@ -126,7 +126,7 @@ describe('400', () => {
   })
 
   it.each(['2020-01-01T00:00:00Z', '9999-12-31T23:59:59-01:00', '9999-12-31T23:59:59.999-00:01'])(
-    'says what is wrong with an end at %s',
+    'explains what is wrong with an expiry at %s',
     async expires_at => {
       const { status, body } = await create({ name: 'a', expires_at })
       expect(status).toBe(400)
@@ -134,21 +134,21 @@ describe('400', () => {
     },
   )
 
-  it('refuses a query', async () => {
+  it('rejects a query', async () => {
     const answer = await service.call('POST', `${path}?name=a`, { body: { name: 'a' }, headers: session })
     expect(answer.status).toBe(400)
   })
 })
 
-describe('401', () => {
-  it('makes none for a stranger', async () => {
+describe('POST /api/v1/keys › 401', () => {
+  it('creates no key without a credential', async () => {
     expect((await create({ name: 'a' }, {})).status).toBe(401)
     expect((await create({ name: 'a' }, { 'x-site-token': account.siteToken })).status).toBe(401)
   })
 })
 
-describe('403', () => {
-  it('makes none for a key, however much it may do', async () => {
+describe('POST /api/v1/keys › 403', () => {
+  it('creates no key for an API key with any scopes', async () => {
     const answer = await create({ name: 'a' }, { authorization: `Bearer ${account.key}` })
     expect([answer.status, answer.body.error]).toEqual([403, 'forbidden'])
   })

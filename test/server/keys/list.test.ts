@@ -12,8 +12,8 @@ async function list(headers: Signed): Promise<ApiKey[]> {
   return answer.body.data
 }
 
-describe('200', () => {
-  it('has every key of the account, newest first, the revoked ones too, and nobody else’s', async () => {
+describe('GET /api/v1/keys › 200', () => {
+  it('returns every key of the account, including revoked ones, newest first', async () => {
     const account = await service.newAccount()
     const [session, other] = [await service.signIn(account), await service.signIn(await service.newAccount())]
     const made = [await makeKey(service, session), await makeKey(service, session, { scopes: ['read'] })]
@@ -26,18 +26,18 @@ describe('200', () => {
     expect(keys[0]).toEqual(newest)
   })
 
-  it('takes no query', async () => {
+  it('rejects a query', async () => {
     const session = await service.signIn(await service.newAccount())
     expect((await service.call('GET', `${path}?limit=1`, { headers: session })).status).toBe(400)
   })
 })
 
-describe('last_used_on', () => {
+describe('GET /api/v1/keys › last_used_on', () => {
   const today = '2026-11-20'
   beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: new Date(`${today}T12:00:00Z`) }))
   afterEach(() => void vi.useRealTimers())
 
-  it('is the day in UTC of the last use, by a request of whatever result', async () => {
+  it('is the day in UTC of the last use, whatever the response was', async () => {
     const session = await service.signIn(await service.newAccount())
     const [used, refused, unused] = [
       await makeKey(service, session),
@@ -55,7 +55,7 @@ describe('last_used_on', () => {
   it.each([
     ['yesterday', '2026-11-19', today],
     ['tomorrow, as a node with another clock says', '2026-11-21', '2026-11-21'],
-  ])('that was %s never goes back', async (_name, given, expected) => {
+  ])('is never set back when it is %s', async (_name, given, expected) => {
     const account = await service.newAccount()
     await service.sql`update api_keys set last_used_on = ${given}::date where id = ${account.keyId}`
     await service.call('GET', '/api/v1/consents', { key: account.key })

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { newId } from '../../../server/ids.ts'
 import { type Signed, type TestAccount, type TestNode, useService } from '../../support/service.ts'
-import { visible } from '../alike.ts'
 import { instant } from '../consents/records.ts'
+import { visible } from '../visible.ts'
 import { makeKey, path } from './keys.ts'
 
 const service = useService()
@@ -23,8 +23,8 @@ function revoke(id: string, headers: Record<string, string> = session) {
   return service.call('DELETE', `${path}/${id}`, { headers })
 }
 
-describe('200', () => {
-  it('answers with the key as it ended, without its text', async () => {
+describe('DELETE /api/v1/keys/:id › 200', () => {
+  it('returns the revoked key without its text', async () => {
     const { key: _text, ...made } = await makeKey(service, session, { name: 'to end', scopes: ['read'] })
     const before = Date.now()
     const answer = await revoke(made.id)
@@ -35,7 +35,7 @@ describe('200', () => {
     expect(Date.parse(answer.body.revoked_at)).toBeGreaterThanOrEqual(before)
   })
 
-  it('ends the key here at once and on another node within a second, though both have just used it', async () => {
+  it('revokes the key here at once and on another node within a second, even if cached', async () => {
     for (let round = 0; round < 3; round += 1) {
       const { key, id } = await makeKey(service, session)
       const nodes = [service, other]
@@ -51,7 +51,7 @@ describe('200', () => {
     }
   })
 
-  it('stops a stream of requests here: none that begins after it is answered passes', async () => {
+  it('rejects every request here that starts after the response', async () => {
     const { key, id } = await makeKey(service, session)
     let isRevoked = false
     const late: number[] = []
@@ -70,7 +70,7 @@ describe('200', () => {
     expect(new Set(late)).toEqual(new Set([401]))
   })
 
-  it('leaves every other key of the account as it was', async () => {
+  it('leaves the other keys of the account alone', async () => {
     const [one, two] = [await makeKey(service, session), await makeKey(service, session)]
     await revoke(one.id)
     expect((await service.call('GET', root, { key: two.key })).status).toBe(200)
@@ -78,8 +78,8 @@ describe('200', () => {
   })
 })
 
-describe('404', () => {
-  it('answers a second time like for a key that there never was, and keeps the first instant', async () => {
+describe('DELETE /api/v1/keys/:id › 404', () => {
+  it('is returned the second time, and the first time of revocation stays', async () => {
     const { id } = await makeKey(service, session)
     const { body } = await revoke(id)
     const answers = [id, newId(), 'no-uuid', account.siteId, 'x'.repeat(500)].map(one => revoke(one))
@@ -90,15 +90,15 @@ describe('404', () => {
     expect(keys.data.find((key: { id: string }) => key.id === id).revoked_at).toBe(body.revoked_at)
   })
 
-  it('leaves exactly one of many at once the one that revoked it', async () => {
+  it('is returned to all but one of concurrent calls', async () => {
     const { id } = await makeKey(service, session)
     const answers = await Promise.all(Array.from({ length: 10 }, () => revoke(id)))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(404)])
   })
 })
 
-describe('403', () => {
-  it('lets no key revoke another, nor itself', async () => {
+describe('DELETE /api/v1/keys/:id › 403', () => {
+  it('is returned to an API key, for itself and for another', async () => {
     const { key, id } = await makeKey(service, session)
     for (const one of [id, account.keyId, newId()]) {
       const answer = await revoke(one, { authorization: `Bearer ${key}` })

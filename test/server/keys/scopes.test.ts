@@ -14,7 +14,7 @@ const sets = [1, 2, 3, 4, 5, 6, 7].map(bits => {
   return { name: allowed.join(', '), allowed }
 })
 
-it('are needed for every route that a key reaches', () => {
+it('scopes › are required by every route that accepts an API key', () => {
   expect(scoped.map(({ route, endpoint }) => `${route} ${endpoint.scope}`)).toEqual([
     'consents.create write',
     'consents.list read',
@@ -29,8 +29,8 @@ it('are needed for every route that a key reaches', () => {
   ])
 })
 
-describe.each(sets)('a key with the scopes $name', ({ allowed }) => {
-  it('reaches the routes of these alone, and is counted either way', async () => {
+describe.each(sets)('scopes › key with $name', ({ allowed }) => {
+  it('is accepted by the routes of these scopes only, and takes a unit either way', async () => {
     const own = await newHoldings(service)
     await service.sql`delete from usage where account_id = ${own.accountId}`
     await service.sql`update accounts set monthly_quota = 100 where account_id = ${own.accountId}`
@@ -61,8 +61,8 @@ describe.each(sets)('a key with the scopes $name', ({ allowed }) => {
   })
 })
 
-describe('a route that needs a session', () => {
-  it.each(sessionOnly)('$route refuses an API key, counts the request and changes nothing', async of => {
+describe('scopes › route that needs a session', () => {
+  it.each(sessionOnly)('$route rejects an API key, takes a unit and changes nothing', async of => {
     const own = await newHoldings(service)
     await service.sql`delete from usage where account_id = ${own.accountId}`
     await service.sql`update accounts set monthly_quota = 2 where account_id = ${own.accountId}`
@@ -75,7 +75,7 @@ describe('a route that needs a session', () => {
     expect(await rows(own.accountId)).toEqual(before)
   })
 
-  it('tells a key without its scope nothing of what the account has', async () => {
+  it('reveals nothing to a key without the scope', async () => {
     const own = await newHoldings(service)
     const { key } = await makeKey(service, await service.signIn(own), { scopes: ['write'] })
     const [there, nowhere] = await Promise.all(

@@ -32,7 +32,7 @@ async function expectValue(sample: string, value: number): Promise<void> {
   await expect.poll(() => sampleOf(sample), { timeout: 5000, interval: 10 }).toBe(value)
 }
 
-describe('a request', () => {
+describe('metrics › request', () => {
   it('is counted and timed by method, route and status; its URL is nowhere', async () => {
     const { body } = await send()
     await service.call('GET', `${root}/${body.id}`, { key: account.key })
@@ -51,13 +51,13 @@ describe('a request', () => {
     }
   })
 
-  it('over the quota is counted', async () => {
+  it('is counted when it is over the quota', async () => {
     await service.call('GET', root, { key: limited.key })
     expect((await service.call('GET', root, { key: limited.key })).status).toBe(429)
     await expectValue('consentctl_quota_refusals_total', 1)
   })
 
-  it('over a limit on the rate is counted', async () => {
+  it('is counted when it is over a rate limit', async () => {
     const visit = () =>
       service.call('POST', '/api/v1/public/consent', {
         body: {},
@@ -69,8 +69,8 @@ describe('a request', () => {
   })
 })
 
-describe.skipIf(skippedOnCitus('trouble that a trigger makes'))('trouble with the database', () => {
-  it('is counted by the class of its code, and so is a value that got too far, and every retry', async () => {
+describe.skipIf(skippedOnCitus('trouble that a trigger makes'))('metrics › database errors', () => {
+  it('are counted by the class of their code, as are values that passed the checks, and retries', async () => {
     await service.sql`create sequence tries`
     await service.sql`
       create function make_trouble() returns trigger language plpgsql as $$ begin
@@ -94,8 +94,8 @@ describe.skipIf(skippedOnCitus('trouble that a trigger makes'))('trouble with th
   })
 })
 
-describe('requests at work', () => {
-  it('are shown by flow, with those that wait and those that found no room', async () => {
+describe('metrics › load', () => {
+  it('counts requests in flight, waiting and shed, by flow', async () => {
     const { registry, observer } = createMetrics()
     const admission = new Admission({ running: 1, perTenant: 1, waiting: 1 })
     observer.watchLoad('private', () => admission.load)
@@ -111,15 +111,15 @@ describe('requests at work', () => {
     expect(await registry.metrics()).toContain('http_requests_shed_total{flow="private"} 1\n')
   })
 
-  it('are those of the service', async () => {
+  it('is that of the service', async () => {
     const text = await registry.metrics()
     for (const flow of ['private', 'public'])
       expect(text).toContain(`http_requests_in_flight{flow="${flow}"} 0\n`)
   })
 })
 
-describe('the server of metrics', () => {
-  it('answers on loopback, in the text format, and only there', async () => {
+describe('metrics › server', () => {
+  it('responds on loopback only, in the text format', async () => {
     const server = await startMetrics(0)
     try {
       const answer = await request(server.url)
@@ -141,7 +141,7 @@ describe('the server of metrics', () => {
     await expect(request(server.url)).rejects.toThrow()
   })
 
-  it('tells its operator where the port is taken', async () => {
+  it('reports a port that is in use', async () => {
     const server = await startMetrics(0)
     const port = Number(new URL(server.url).port)
     const error = await startMetrics(port).catch(error => error)

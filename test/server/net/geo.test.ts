@@ -29,7 +29,7 @@ function open(networks: Record<string, Value>, ipVersion: 4 | 6 = 6): Geo {
   return openGeo({ geoipDb: write(mmdb(networks, ipVersion)) }, rethrow)
 }
 
-describe('the included database', () => {
+describe('openGeo › included database', () => {
   const geo = openGeo({ geoipDb: null }, rethrow)
 
   it.each([
@@ -39,7 +39,7 @@ describe('the included database', () => {
     ['8.8.8.8', 'US'],
     ['2001:4860:4860::8888', 'US'],
     ['2001:67c:2e8:22::c100:68b', 'NL'],
-  ])('knows the country of %s, and no region', (address, country) => {
+  ])('returns the country of %s, and no region', (address, country) => {
     expect(geo.lookup(address)).toEqual({ country, region: null })
   })
 
@@ -50,12 +50,12 @@ describe('the included database', () => {
     ...'203.0.113.9 224.0.0.1 240.0.0.1 255.255.255.255 ::ffff:192.168.1.7 :: ::1 fe80::1 fd00::1'.split(' '),
     ...'ff02::1 2001:db8::1 64:ff9b::808:808 2002:808:808::1 2001:0:808:808::1 4000::1'.split(' '),
     ...['', 'unknown', '8.8.8.8, 8.8.4.4', '8.8.8.8:80', '[2001:4860:4860::8888]', '8.8.8'],
-  ])('has no country for %j', address => {
+  ])('returns no country for %j', address => {
     expect(geo.lookup(address)).toEqual(nowhere)
   })
 })
 
-describe('a database of the operator', () => {
+describe('openGeo › database of the operator', () => {
   it.each<[string, Value, string | null, string | null]>([
     ['the flat form', flat('NL'), 'NL', null],
     ['the nested form', nested('GB', 'ENG', 'WBK'), 'GB', 'ENG'],
@@ -75,7 +75,7 @@ describe('a database of the operator', () => {
     expect(geo.lookup('2a01:e00::1')).toEqual({ country, region })
   })
 
-  it('is asked for the network of an address, whatever it knows of the address itself', () => {
+  it('looks up the network of an address, not the address itself', () => {
     const geo = open({
       '81.2.69.0/24': nested('GB', 'ENG'),
       '81.2.69.142/32': nested('FR', 'IDF'),
@@ -90,7 +90,7 @@ describe('a database of the operator', () => {
     expect(geo.lookup('81.2.70.142')).toEqual(nowhere)
   })
 
-  it('answers alike for all addresses of one network', () => {
+  it('returns the same for all addresses of one network', () => {
     const halves = [0, 64, 128, 192].map(byte => [`81.2.69.${byte}/26`, flat(byte % 128 ? 'GB' : 'FR')])
     const geo = open(Object.fromEntries(halves))
     const property = fc.property(fc.nat(255), byte => {
@@ -99,7 +99,7 @@ describe('a database of the operator', () => {
     fc.assert(property)
   })
 
-  it('does not place what is private or reserved, even where it names a country', () => {
+  it('returns nothing for private and reserved addresses, even if it names a country', () => {
     const geo = open({ '0.0.0.0/1': flat('FR'), '128.0.0.0/1': flat('FR'), '8000::/1': flat('FR') })
     expect(geo.lookup('11.0.0.1').country).toBe('FR')
     for (const address of ['10.0.0.1', '192.168.1.1', '203.0.113.1', 'fe80::1']) {
@@ -107,14 +107,14 @@ describe('a database of the operator', () => {
     }
   })
 
-  it('has no answer for IPv6 where it is for IPv4 alone', () => {
+  it('returns nothing for IPv6 if it has IPv4 only', () => {
     const geo = open({ '32.0.0.0/3': flat('FR') }, 4)
     expect(geo.lookup('42.0.0.1').country).toBe('FR')
     expect(geo.lookup('2a01:e00::1')).toEqual(nowhere)
   })
 })
 
-describe('GEOIP_DB', () => {
+describe('openGeo › GEOIP_DB', () => {
   const valid = mmdb({ '1.0.0.0/8': nested('AU') })
 
   it.each<[string, () => string, RegExp]>([
@@ -129,7 +129,7 @@ describe('GEOIP_DB', () => {
       () => write(mmdb({ '1.0.0.0/8': { autonomous_system_number: 1 } })),
       /of type Test/,
     ],
-  ])('is refused at once where it %s, with its name and what to do', (_why, make, reason) => {
+  ])('is rejected at once, with its name and a hint, when it %s', (_why, make, reason) => {
     const file = make()
     const failure = thrownBy(() => openGeo({ geoipDb: file }, rethrow))
     expect(failure).toBeInstanceOf(OperatorError)
@@ -138,7 +138,7 @@ describe('GEOIP_DB', () => {
     expect(failure).toHaveProperty('hint', expect.stringContaining('MMDB'))
   })
 
-  it('is given up with one report when it turns out to be damaged later', () => {
+  it('is abandoned with one report when damage is found later', () => {
     const good = mmdb({ '1.0.0.0/8': flat('AU'), '81.2.0.0/16': flat('GB') })
     const record = good.lastIndexOf('country_code')
     const damaged = Buffer.from(good).fill(0, record - 2, record)
@@ -151,7 +151,7 @@ describe('GEOIP_DB', () => {
     expect(reports).toHaveLength(1)
   })
 
-  it('is refused, or read without a failure, with any of its bytes altered', () => {
+  it('is rejected or read without an error when any of its bytes is altered', () => {
     const file = write(valid)
     const changes = fc.array(fc.tuple(fc.nat(valid.length - 1), fc.nat(255)), { minLength: 1, maxLength: 4 })
     const property = fc.property(changes, bytes => {

@@ -124,9 +124,9 @@ const bad: Case[] = [
   ['a refusal of an unknown route in another shape', 'GET', '/nope', 404, { error: 'Not Found' }],
 ]
 
-describe('the check of every answer', () => {
-  it.each(good)('takes %s', (...answer) => check(answer))
-  it.each(bad)('refuses %s', (...answer) => expect(() => check(answer)).toThrow())
+describe('expectDocumented › responses', () => {
+  it.each(good)('accepts %s', (...answer) => check(answer))
+  it.each(bad)('rejects %s', (...answer) => expect(() => check(answer)).toThrow())
 })
 
 function exampleOf(path: string, method: string, status: number): Record<string, unknown> {

@@ -14,7 +14,7 @@ const endpoints = Object.entries(api).flatMap(([resource, group]) =>
   Object.entries(group).map(([name, endpoint]): [string, Endpoint] => [`${resource}.${name}`, endpoint]),
 )
 
-describe('the document', () => {
+describe('describeApi › document', () => {
   it('is OpenAPI 3.1 by its own schema, of this version of the service', async () => {
     const validator = new Validator()
     const { valid, errors } = await validator.validate(structuredClone(document))
@@ -23,7 +23,7 @@ describe('the document', () => {
     expect(document.info).toMatchObject({ version: packageJson.version, license: { identifier: 'MIT' } })
   })
 
-  it('refers to nothing that is not there, and has nothing that nobody refers to', () => {
+  it('has no dangling references and no unused components', () => {
     const referred = nodes.flatMap(([, node]) => (typeof node['$ref'] === 'string' ? [node['$ref']] : []))
     const { securitySchemes: _, ...kinds } = document.components
     const there = Object.entries(kinds).flatMap(([kind, components]) =>
@@ -33,7 +33,7 @@ describe('the document', () => {
     expect([...new Set([...referred, ofEveryPath])].sort()).toEqual(there.sort())
   })
 
-  it('has examples, each of which is as its schema says', () => {
+  it('has examples that match their schemas', () => {
     const examples = nodes.filter(([, node]) => 'example' in node && 'schema' in node)
     expect(examples.length).toBeGreaterThan(60)
     const wrong = examples.map(([pointer, { example }]) => [
@@ -43,7 +43,7 @@ describe('the document', () => {
     expect(wrong.filter(({ length }) => length > 1)).toEqual([])
   })
 
-  it('has parameters and headers of one plain type each, for they are text', () => {
+  it('has parameters and headers of one scalar type each, because they are text', () => {
     const all = nodes.filter(
       ([pointer, node]) => 'in' in node || /^\/components\/headers\/[^/]+$/.test(pointer),
     )
@@ -58,28 +58,31 @@ describe('the document', () => {
   })
 })
 
-describe.each(endpoints)('%s', (id, { path, method, params, body, status, access, errors = [] }) => {
-  const operation = document.paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
+describe.each(endpoints)(
+  'describeApi › %s',
+  (id, { path, method, params, body, status, access, errors = [] }) => {
+    const operation = document.paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
 
-  it('is an operation of that name, with its success and its errors', () => {
-    expect(operation).toMatchObject({ operationId: id, summary: expect.any(String) })
-    expect(operation.responses).toHaveProperty(String(status))
-    const expected = [
-      'invalid_request',
-      'internal_error',
-      ...errors,
-      ...(access === 'anyone' ? [] : ['unauthorized', 'unavailable']),
-      ...(params ? ['not_found'] : []),
-      ...(body ? ['payload_too_large'] : []),
-    ]
-    expect(codesOf(operation)).toEqual(expect.arrayContaining(expected))
-  })
+    it('has an operation id, its success and its errors', () => {
+      expect(operation).toMatchObject({ operationId: id, summary: expect.any(String) })
+      expect(operation.responses).toHaveProperty(String(status))
+      const expected = [
+        'invalid_request',
+        'internal_error',
+        ...errors,
+        ...(access === 'anyone' ? [] : ['unauthorized', 'unavailable']),
+        ...(params ? ['not_found'] : []),
+        ...(body ? ['payload_too_large'] : []),
+      ]
+      expect(codesOf(operation)).toEqual(expect.arrayContaining(expected))
+    })
 
-  it('names in its path the parameters that it describes', () => {
-    const described = (operation.parameters ?? []).filter((one: Node) => one['in'] === 'path')
-    expect(described.map((one: Node) => `:${one['name']}`)).toEqual(path.match(/:\w+/g) ?? [])
-  })
-})
+    it('describes the parameters in its path', () => {
+      const described = (operation.parameters ?? []).filter((one: Node) => one['in'] === 'path')
+      expect(described.map((one: Node) => `:${one['name']}`)).toEqual(path.match(/:\w+/g) ?? [])
+    })
+  },
+)
 
 /** The codes of the errorResponses that an operation refers to. */
 function codesOf(operation: { responses: Record<string, { $ref?: string }> }): string[] {

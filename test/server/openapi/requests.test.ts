@@ -98,10 +98,10 @@ const values = [
   ...fieldsBeyondLimits.map(([, value]) => value),
 ]
 
-describe.each(bodies)('%s', (name, schema: z.ZodObject) => {
+describe.each(bodies)('request schemas › %s', (name, schema: z.ZodObject) => {
   const fields = [...Object.keys(schema.shape), 'acepted']
 
-  it('is described as the contract reads it, field by field', () => {
+  it('accepts what the contract accepts, field by field', () => {
     let taken = 0
     for (const field of fields) {
       for (const value of values)
@@ -110,7 +110,7 @@ describe.each(bodies)('%s', (name, schema: z.ZodObject) => {
     expect(taken).toBeGreaterThan(0)
   })
 
-  it('is described as the contract reads it, with any fields there or not', () => {
+  it('accepts what the contract accepts, with any fields present or not', () => {
     const value = fc.constantFrom(...values)
     const shape = Object.fromEntries(fields.map(field => [field, value]))
     const body = fc.oneof(fc.record(shape, { requiredKeys: [], noNullPrototype: true }), value)
@@ -118,20 +118,20 @@ describe.each(bodies)('%s', (name, schema: z.ZodObject) => {
   })
 })
 
-describe('a record', () => {
+describe('request schemas › record', () => {
   const keys = Array.from({ length: 257 }, (_, index): [string, number] => [`k${index}`, index])
 
   it.each([
     ['subject_id', 'a\0b'],
     ['preferences', Object.fromEntries(keys)],
     ['ip_address', 'localhost'],
-  ])('is described without %s beyond what JSON Schema can say', (field, value) => {
+  ])('has no %s beyond what JSON Schema can express', (field, value) => {
     expect(validateAt('/components/schemas/ConsentDraft', { site_id: id, [field]: value })).not.toEqual([])
   })
 })
 
-describe('every example', () => {
-  it('of a body is one that the service takes', () => {
+describe('request schemas › examples', () => {
+  it('of bodies are accepted by the service', () => {
     for (const { body } of endpoints()) {
       if (body)
         expect(body.safeParse(exampleOf(body)), JSON.stringify(exampleOf(body))).toMatchObject({
@@ -140,7 +140,7 @@ describe('every example', () => {
     }
   })
 
-  it('of a parameter is one that the service takes, as text', () => {
+  it('of parameters are accepted by the service as text', () => {
     for (const { path, method, query } of endpoints()) {
       const given = (operationOf(path, method).parameters ?? []).filter(parameter => parameter.in === 'query')
       const parameters = Object.fromEntries(given.map(({ name, example }) => [name, String(example)]))

@@ -29,8 +29,8 @@ afterAll(async () => {
 
 const { paths } = describeApi() as { paths: Record<string, object> }
 
-describe('the routes', () => {
-  it('are those of the document: no more, and no fewer', async () => {
+describe('GET /api/v1/openapi.json › routes', () => {
+  it('are exactly those of the document', async () => {
     const registered: string[] = []
     app.addHook('onRoute', ({ method, url, config }) => {
       if (config?.allow === undefined) registered.push(...[method].flat().map(one => `${one} ${url}`))
@@ -44,7 +44,7 @@ describe('the routes', () => {
     expect(registered.filter(route => !preflights.includes(route)).sort()).toEqual(described.sort())
   })
 
-  it('have the document, for anyone, without a database', async () => {
+  it('serve the document to anyone, without a database', async () => {
     const answer = await app.inject('/api/v1/openapi.json')
     expect([answer.statusCode, answer.headers['content-type']]).toEqual([
       200,

@@ -20,7 +20,7 @@ const routes = endpoints
 
 const unsafe = routes.filter(({ endpoint }) => endpoint.method !== 'GET')
 
-it('covers every route of an account', () => {
+it('session cookie › covers every private route', () => {
   expect(routes.map(({ route }) => route)).toEqual([
     'consents.create',
     'consents.list',
@@ -44,8 +44,8 @@ it('covers every route of an account', () => {
   ])
 })
 
-describe('without the own origin', () => {
-  it.each(unsafe)('$route is refused, and changes nothing', async of => {
+describe('session cookie › without the own origin', () => {
+  it.each(unsafe)('$route is rejected and changes nothing', async of => {
     const [method, path, { body }] = requestFor(of, account)
     const before = await everything()
     const { cookie, origin } = session
@@ -72,7 +72,7 @@ describe('without the own origin', () => {
     expect(await everything()).toEqual(before)
   })
 
-  it.each(routes.filter(({ endpoint }) => endpoint.method === 'GET'))('$route answers', async of => {
+  it.each(routes.filter(({ endpoint }) => endpoint.method === 'GET'))('$route succeeds', async of => {
     const [method, path] = requestFor(of, account)
     for (const headers of [{}, { origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) {
       const answer = await service.call(method, path, { headers: { cookie: session.cookie, ...headers } })
@@ -82,14 +82,14 @@ describe('without the own origin', () => {
   })
 })
 
-describe('with the own origin', () => {
-  it('is told by Sec-Fetch-Site too, where a browser sends no Origin', async () => {
+describe('session cookie › with the own origin', () => {
+  it('is proved by Sec-Fetch-Site when a browser sends no Origin', async () => {
     const headers = { cookie: session.cookie, 'sec-fetch-site': 'same-origin' }
     const created = await service.call('POST', root, { headers, body: { site_id: account.siteId } })
     expect(created.status).toBe(201)
   })
 
-  it('takes no form of another content type', async () => {
+  it('rejects forms of another content type', async () => {
     const headers = { ...session, 'content-type': 'text/plain' }
     const answer = await service.call('POST', root, {
       headers,
@@ -98,7 +98,7 @@ describe('with the own origin', () => {
     expect(answer.status).toBe(415)
   })
 
-  it.each(routes)('$route answers, and neither tells nor takes anything of the quota', async of => {
+  it.each(routes)('$route succeeds without using the quota', async of => {
     const own = await newHoldings(service)
     await service.sql`update accounts set monthly_quota = 0 where account_id = ${own.accountId}`
     const [method, path, options] = requestFor(of, own)
@@ -113,7 +113,7 @@ describe('with the own origin', () => {
   })
 })
 
-describe('the trail', () => {
+describe('session cookie › audit trail', () => {
   it('names the user who created, changed and deleted a record', async () => {
     const send = (method: string, path: string, options: CallOptions = {}) =>
       service.call(method, root + path, { ...options, headers: session })
@@ -130,8 +130,8 @@ describe('the trail', () => {
   })
 })
 
-describe('a credential beside it', () => {
-  it('decides alone, when it is an Authorization, on every route', async () => {
+describe('session cookie › second credential', () => {
+  it('is used alone if it is an Authorization header, on every route', async () => {
     for (const of of routes) {
       const [method, path, options] = requestFor(of, account)
       for (const authorization of ['', 'Bearer sk-nonsense', 'Basic eDp5']) {
@@ -144,14 +144,14 @@ describe('a credential beside it', () => {
     }
   })
 
-  it('is named in the trail, when it is a good key', async () => {
+  it('is the actor in the audit trail if it is a valid key', async () => {
     const { key, keyId, siteId } = account
     const { body } = await service.call('POST', root, { key, headers: session, body: { site_id: siteId } })
     const history = await service.call('GET', `${root}/${body.id}/history`, { key })
     expect(history.body.data[0]).toMatchObject({ changed_by: 'api_key', actor_id: keyId })
   })
 
-  it('is not looked at, when it is a site’s token', async () => {
+  it('is ignored if it is a site’s token', async () => {
     const headers = { ...session, 'x-site-token': 'st-nonsense' }
     expect((await service.call('GET', root, { headers })).status).toBe(200)
   })

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { hashPassword } from '../../../server/auth/password.ts'
 import { newId } from '../../../server/ids.ts'
 import { type TestAccount, type TestNode, useService } from '../../support/service.ts'
-import { visible } from '../alike.ts'
+import { visible } from '../visible.ts'
 
 const service = useService()
 const path = '/api/v1/session'
@@ -34,8 +34,8 @@ function freshAddress(): string {
   return `203.0.${addresses >> 8}.${addresses & 255}`
 }
 
-describe('201', () => {
-  it('tells who signed in and until when, and sets a cookie for the whole time', async () => {
+describe('POST /api/v1/session › 201', () => {
+  it('returns who signed in and until when, and sets a cookie for the whole time', async () => {
     const before = Math.floor(Date.now() / 1000) * 1000
     const answer = await signIn({}, {}, service)
     expect([answer.status, answer.body]).toEqual([
@@ -55,7 +55,7 @@ describe('201', () => {
   })
 
   it.each(['127.0.0.1', '127.8.9.10:8787', 'localhost', 'LocalHost:8787', '[::1]', '[::1]:8787'])(
-    'sets, on plain HTTP to %s, a cookie that no script and no other site may send',
+    'sets on plain HTTP to %s an HttpOnly, SameSite cookie',
     async host => {
       const { headers } = await signIn({}, { host }, service)
       expect(headers['set-cookie']).toMatch(
@@ -64,7 +64,7 @@ describe('201', () => {
     },
   )
 
-  it('sets, behind a trusted proxy with TLS, a cookie that is sent to this host alone and over TLS', async () => {
+  it('sets behind a trusted proxy with TLS a Secure __Host- cookie', async () => {
     const host = 'consent.example.com'
     const forwarded = { host, 'x-forwarded-proto': 'https', origin: `https://${host}` }
     const { headers } = await signIn({}, forwarded)
@@ -73,7 +73,7 @@ describe('201', () => {
     )
   })
 
-  it('sets no such cookie on the word of a proxy that is not trusted', async () => {
+  it('sets no Secure cookie behind an untrusted proxy', async () => {
     const forwarded = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'consent.example.com' }
     for (const node of [service, elsewhere]) {
       const { headers } = await signIn({}, forwarded, node)
@@ -81,12 +81,12 @@ describe('201', () => {
     }
   })
 
-  it('knows an e-mail in any case, and tells it in lower case', async () => {
+  it('accepts an e-mail in any case and returns it in lower case', async () => {
     const answer = await signIn({ email: account.email.toUpperCase() })
     expect([answer.status, answer.body.user.email]).toEqual([201, account.email])
   })
 
-  it('knows a password in any Unicode form', async () => {
+  it('accepts a password in any Unicode form', async () => {
     const { email } = await service.newAccount({ password: 'caf\u00e9 \u03a9 12' })
     expect((await signIn({ email, password: 'cafe\u0301 \u2126 12' })).status).toBe(201)
   })
@@ -97,11 +97,11 @@ describe('201', () => {
     ['from its own origin, as the browser says', () => ({ 'sec-fetch-site': 'same-origin' })],
     ['with a key that is none', () => ({ authorization: 'Bearer sk-nonsense' })],
     ['with a session that is over', () => ({ cookie: 'consent_session=a.b.c' })],
-  ])('answers %s', async (_name, headers) => {
+  ])('accepts %s', async (_name, headers) => {
     expect((await signIn({}, headers())).status).toBe(201)
   })
 
-  it('takes nothing of the quota, with whatever key', async () => {
+  it('takes nothing of the quota, with any key', async () => {
     const { email, key, accountId } = await service.newAccount({ monthlyQuota: 0, password })
     const answer = await signIn({ email }, { authorization: `Bearer ${key}` })
     expect([answer.status, answer.headers['x-quota-limit']]).toEqual([201, undefined])
@@ -109,22 +109,22 @@ describe('201', () => {
   })
 })
 
-describe('400', () => {
+describe('POST /api/v1/session › 400', () => {
   it.each([
     ['no password', { password: undefined }],
     ['an empty password', { password: '' }],
     ['a password that is no text', { password: 12_345_678 }],
     ['an e-mail in a list', { email: ['a@example.com'] }],
     ['a field it does not know', { remember: true }],
-  ])('refuses %s', async (_name, credentials) => {
+  ])('rejects %s', async (_name, credentials) => {
     const answer = await signIn(credentials)
     expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
     expect(answer.headers['set-cookie']).toBeUndefined()
   })
 })
 
-describe('401', () => {
-  it('answers for an unknown e-mail exactly as for a wrong password, and sets no cookie', async () => {
+describe('POST /api/v1/session › 401', () => {
+  it('is the same for an unknown e-mail and a wrong password, without a cookie', async () => {
     const wrong = [
       { password: `${password} ` },
       { password: password.toUpperCase() },
@@ -157,7 +157,7 @@ describe('401', () => {
   })
 })
 
-describe('403', () => {
+describe('POST /api/v1/session › 403', () => {
   it.each<[string, () => Record<string, string>]>([
     ['another origin', () => ({ origin: 'https://evil.example' })],
     ['an origin with its own name inside', () => ({ origin: `${proxied.url}.evil.example` })],
@@ -168,7 +168,7 @@ describe('403', () => {
     ['two origins', () => ({ origin: `${proxied.url} https://evil.example` })],
     ['another site, as the browser says', () => ({ 'sec-fetch-site': 'cross-site' })],
     ['another subdomain, as the browser says', () => ({ 'sec-fetch-site': 'same-site' })],
-  ])('refuses a page of %s, even with the right password', async (_name, headers) => {
+  ])('is returned to a page of %s, even with the right password', async (_name, headers) => {
     await expectForbidden({}, headers())
   })
 
@@ -180,7 +180,7 @@ describe('403', () => {
     '10.0.0.1:8787',
     '[::2]',
     '0.0.0.0',
-  ])('refuses plain HTTP to %s before it looks at the password', async host => {
+  ])('is returned on plain HTTP to %s before the password is checked', async host => {
     const [right, wrong] = [
       await expectForbidden({}, { host }),
       await expectForbidden({ password: 'x' }, { host }),
@@ -189,7 +189,7 @@ describe('403', () => {
     expect(right.body.message).toContain('HTTPS')
   })
 
-  it('takes no proxy’s word for TLS but a trusted one’s', async () => {
+  it('is returned when an untrusted proxy claims TLS', async () => {
     const headers = { host: 'consent.example.com', 'x-forwarded-proto': 'https' }
     await expectForbidden({}, headers, service)
     await expectForbidden({}, headers, elsewhere)
@@ -204,7 +204,7 @@ describe('403', () => {
   }
 })
 
-describe('415', () => {
+describe('POST /api/v1/session › 415', () => {
   it.each([
     'text/plain',
     'application/x-www-form-urlencoded',
@@ -212,7 +212,7 @@ describe('415', () => {
     'text/plain; a=application/json',
     'application/jsonp',
     'application/vnd.api+json',
-  ])('refuses credentials as %s, which a form of another site could send', async type => {
+  ])('is returned for credentials as %s, which a form of another site could send', async type => {
     const body = JSON.stringify({ email: account.email, password })
     const answer = await service.call('POST', path, { body, headers: { 'content-type': type } })
     expect([answer.status, answer.body.error]).toEqual([415, 'invalid_request'])
@@ -220,8 +220,8 @@ describe('415', () => {
   })
 })
 
-describe('429', () => {
-  it('ends the attempts for an e-mail from one address after ten that failed, and from that address alone', async () => {
+describe('POST /api/v1/session › 429', () => {
+  it('is returned after ten failures for one e-mail from one address, to that address only', async () => {
     const { email } = await service.newAccount({ password })
     const here = { 'x-forwarded-for': '198.51.100.1' }
     for (let attempt = 0; attempt < 10; attempt += 1) {
@@ -234,7 +234,7 @@ describe('429', () => {
     expect((await signIn({}, here)).status).toBe(201)
   })
 
-  it('counts a failure though a success came between, and no success', async () => {
+  it('counts failures despite a success between them, and no successes', async () => {
     const { email } = await service.newAccount({ password })
     const here = { 'x-forwarded-for': '198.51.100.4' }
     for (let attempt = 0; attempt < 10; attempt += 1) {
@@ -244,7 +244,7 @@ describe('429', () => {
     await expectLimited(await signIn({ email }, here))
   })
 
-  it('lets exactly ten guesses pass of many at once', async () => {
+  it('lets exactly ten of many concurrent guesses pass', async () => {
     const { email } = await service.newAccount({ password })
     const here = { 'x-forwarded-for': '198.51.100.3' }
     const guess = () => signIn({ email, password: 'wrong' }, here)
@@ -256,7 +256,7 @@ describe('429', () => {
     await expectLimited(await signIn({ email }, here))
   })
 
-  it('believes no address that a client has written for itself', async () => {
+  it('ignores addresses that the client claims', async () => {
     const { email } = await service.newAccount({ password })
     const from = (address: string, guess = password) =>
       signIn({ email, password: guess }, { 'x-forwarded-for': address }, elsewhere)
@@ -264,7 +264,7 @@ describe('429', () => {
     await expectLimited(await from('192.0.2.99'))
   })
 
-  it('ends all attempts from one network after a hundred that failed: of IPv6 a /64', async () => {
+  it('is returned after a hundred failures from one network, in IPv6 a /64', async () => {
     const from = (address: string, email: string, guess = password) =>
       signIn({ email, password: guess }, { 'x-forwarded-for': address })
     for (let index = 0; index < 10; index += 1) {

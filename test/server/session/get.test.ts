@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Answer, type TestAccount, type TestNode, useService } from '../../support/service.ts'
-import { visible } from '../alike.ts'
+import { visible } from '../visible.ts'
 import { forge, forgeries, withPart } from './tokens.ts'
 
 const service = useService()
@@ -23,8 +23,8 @@ function get(cookie: string, node: TestNode = service, headers: Record<string, s
   return node.call('GET', path, { headers: { cookie, ...headers } })
 }
 
-describe('200', () => {
-  it('tells who is signed in, and until when the token is good', async () => {
+describe('GET /api/v1/session › 200', () => {
+  it('returns who is signed in, and until when', async () => {
     const exp = Math.floor(Date.now() / 1000) + 3600
     const { status, body } = await get(`consent_session=${forge(account, { claims: { exp } })}`)
     expect([status, body]).toEqual([
@@ -44,25 +44,25 @@ describe('200', () => {
     expect(answer.status).toBe(200)
   })
 
-  it('takes the cookie of TLS behind a trusted proxy', async () => {
+  it('accepts the __Host- cookie behind a trusted proxy', async () => {
     const answer = await get(`__Host-consent_session=${forge(account)}`, proxied, secure)
     expect([answer.status, answer.body.user.id]).toEqual([200, account.userId])
   })
 
-  it.each(['', 'https://evil.example', 'null'])('needs no origin, and minds none: "%s"', async origin => {
+  it.each(['', 'https://evil.example', 'null'])('accepts any or no origin: "%s"', async origin => {
     const headers: Record<string, string> = { cookie: `consent_session=${forge(account)}`, origin }
     expect((await service.call('GET', path, { headers })).status).toBe(200)
   })
 
-  it('takes a token to the last second of its eight hours', async () => {
+  it('accepts a token until the last second of its eight hours', async () => {
     const iat = Math.floor(Date.now() / 1000) - 8 * 3600 + 30
     const token = forge(account, { claims: { iat, exp: iat + 8 * 3600 } })
     expect((await get(`consent_session=${token}`)).status).toBe(200)
   })
 })
 
-describe('401', () => {
-  it.each(forgeries)('answers a token with %s like none at all', async (_name, make) => {
+describe('GET /api/v1/session › 401', () => {
+  it.each(forgeries)('is the same for a token with %s as for none', async (_name, make) => {
     const token = await make(account, other)
     await expectNobody(await get(`consent_session=${token}`))
     const list = await service.call('GET', '/api/v1/consents', {
@@ -78,37 +78,40 @@ describe('401', () => {
     ['in quotation marks of its own', token => `consent_session="x${token}"`],
     ['that is empty beside it', token => `consent_session; session=${token}; token=${token}`],
     ['inside another’s value', token => `a=consent_session=${token}`],
-  ])('takes no cookie %s on plain HTTP', async (_name, cookie) => {
+  ])('is returned for a cookie %s on plain HTTP', async (_name, cookie) => {
     await expectNobody(await get(cookie(forge(account))))
   })
 
-  it('takes no cookie of plain HTTP over TLS: another host of the domain may have set it', async () => {
+  it('is returned for the cookie of plain HTTP over TLS, because another host of the domain may have set it', async () => {
     await expectNobody(await get(`consent_session=${forge(account)}`, proxied, secure))
   })
 
-  it.each(['Bearer', 'Cookie', 'JWT', 'Session'])('takes no token in Authorization: %s', async scheme => {
-    const headers = { authorization: `${scheme} ${forge(account)}` }
-    await expectNobody(await service.call('GET', path, { headers }))
-  })
+  it.each(['Bearer', 'Cookie', 'JWT', 'Session'])(
+    'is returned for a token in Authorization: %s',
+    async scheme => {
+      const headers = { authorization: `${scheme} ${forge(account)}` }
+      await expectNobody(await service.call('GET', path, { headers }))
+    },
+  )
 
-  it('lets an Authorization header alone decide, beside a good cookie', async () => {
+  it('is returned for an invalid Authorization header beside a valid cookie', async () => {
     for (const authorization of ['', 'Bearer', 'Bearer sk-nonsense', `Bearer ${forge(account)}`, 'Basic x']) {
       await expectNobody(await get(`consent_session=${forge(account)}`, service, { authorization }))
     }
   })
 
   it.each(['authorization', 'x-session', 'x-site-token', 'consent_session'])(
-    'takes no token from the header %s',
+    'is returned for a token in the header %s',
     async name => {
       await expectNobody(await service.call('GET', path, { headers: { [name]: forge(account) } }))
     },
   )
 
-  it('takes no token from the query', async () => {
+  it('is returned for a token in the query', async () => {
     await expectNobody(await service.call('GET', `${path}?consent_session=${forge(account)}`))
   })
 
-  it('takes none of a thousand tokens with one bit changed', async () => {
+  it('is returned for each of a thousand tokens with one bit changed', async () => {
     const token = forge(account)
     const seed = Math.floor(Math.random() * 2 ** 31)
     let state = seed
@@ -131,13 +134,13 @@ describe('401', () => {
   }
 })
 
-describe('403', () => {
-  it('tells an API key that it will not do', async () => {
+describe('GET /api/v1/session › 403', () => {
+  it('is returned to an API key, with the reason', async () => {
     const answer = await service.call('GET', path, { key: account.key })
     expect([answer.status, answer.body.error]).toEqual([403, 'forbidden'])
   })
 
-  it('tells so to a key beside a good cookie', async () => {
+  it('is returned to an API key beside a valid cookie', async () => {
     const answer = await get(`consent_session=${forge(account)}`, service, {
       authorization: `Bearer ${account.key}`,
     })

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { resetPassword } from '../../../server/accounts/service.ts'
 import { type Signed, type TestAccount, type TestNode, useService } from '../../support/service.ts'
-import { visible } from '../alike.ts'
+import { visible } from '../visible.ts'
 
 const service = useService()
 const path = '/api/v1/session'
@@ -27,14 +27,14 @@ async function statuses(sessions: readonly Signed[]): Promise<number[]> {
   return (await Promise.all(answers)).map(({ status }) => status)
 }
 
-describe('204', () => {
-  it('answers with nothing, and takes the cookie back', async () => {
+describe('DELETE /api/v1/session › 204', () => {
+  it('has no body and removes the cookie', async () => {
     const answer = await service.call('DELETE', path, { headers: await service.signIn(account) })
     expect([answer.status, answer.text]).toEqual([204, ''])
     expect(answer.headers['set-cookie']).toBe('consent_session=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax')
   })
 
-  it('takes the cookie of TLS back by its own name', async () => {
+  it('removes the __Host- cookie by its name', async () => {
     const host = 'consent.example.com'
     const { cookie } = await service.signIn(account)
     const headers = {
@@ -50,7 +50,7 @@ describe('204', () => {
     ])
   })
 
-  it('ends every session of the user at once, on every node, and nobody else’s', async () => {
+  it('ends every session of the user at once on every node, and no one else’s', async () => {
     const neighbour = await service.newAccount()
     const sessions = [await service.signIn(account), await service.signIn(account)]
     const theirs = await service.signIn(neighbour)
@@ -60,7 +60,7 @@ describe('204', () => {
     expect(new Set(await statuses([theirs]))).toEqual(new Set([200]))
   })
 
-  it('leaves the API keys as they are, and the way back in', async () => {
+  it('leaves API keys alone, and the user can sign in again', async () => {
     await service.call('DELETE', path, { headers: await service.signIn(account) })
     expect((await service.call('GET', '/api/v1/consents', { key: account.key })).status).toBe(200)
     const back = await service.call('POST', path, { body: { email: account.email, password } })
@@ -68,13 +68,13 @@ describe('204', () => {
     expect(new Set(await statuses([{ cookie, origin: service.url }]))).toEqual(new Set([200]))
   })
 
-  it('minds no body and no content type', async () => {
+  it('ignores body and content type', async () => {
     const headers = { ...(await service.signIn(account)), 'content-type': 'text/plain' }
     expect((await service.call('DELETE', path, { headers, body: 'nonsense' })).status).toBe(204)
   })
 })
 
-describe('a new password', () => {
+describe('DELETE /api/v1/session › new password', () => {
   it('ends every session of the user at once, on every node', async () => {
     const sessions = [await service.signIn(account), await service.signIn(account)]
     expect(new Set(await statuses(sessions))).toEqual(new Set([200]))
@@ -84,8 +84,8 @@ describe('a new password', () => {
   })
 })
 
-describe('401', () => {
-  it('answers a session that is over, and one that never was, alike', async () => {
+describe('DELETE /api/v1/session › 401', () => {
+  it('is the same for an ended session and an unknown one', async () => {
     const session = await service.signIn(account)
     await service.call('DELETE', path, { headers: session })
     const [again, never] = [
@@ -97,8 +97,8 @@ describe('401', () => {
   })
 })
 
-describe('403', () => {
-  it('ends nothing for a page of another origin, nor for an API key', async () => {
+describe('DELETE /api/v1/session › 403', () => {
+  it('is returned to a page of another origin and to an API key, and ends nothing', async () => {
     const session = await service.signIn(account)
     const { cookie } = session
     for (const headers of [{ cookie }, { cookie, origin: 'https://evil.example' }, bearer(account.key)]) {

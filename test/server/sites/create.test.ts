@@ -19,8 +19,8 @@ function create(body: unknown, headers: Record<string, string> = session) {
   return service.call('POST', path, { body, headers })
 }
 
-describe('201', () => {
-  it('answers with the site and its token; both work at once', async () => {
+describe('POST /api/v1/sites › 201', () => {
+  it('returns the site and its token, which work at once', async () => {
     const { status, body } = await create({ name: ' Café “Ω” 🍪 ' })
     expect(status).toBe(201)
     expect(body).toEqual({
@@ -39,7 +39,7 @@ describe('201', () => {
     expect((await visit(service, body.token)).status).toBe(201)
   })
 
-  it('keeps the policy version and the origins that it is given, in their order', async () => {
+  it('stores the policy version and the origins in their order', async () => {
     const given = { name: 'a', policy_version: 2_147_483_647, allowed_origins: origins }
     const { body } = await create(given)
     expect(body).toMatchObject(given)
@@ -50,7 +50,7 @@ describe('201', () => {
     expect((await visit(service, body.token, { origin: 'https://evil.example' })).status).toBe(403)
   })
 
-  it('shows the token this once: it is in no list and nowhere in the database, but as a hash', async () => {
+  it('returns the token once: no list has it, and the database only its hash', async () => {
     const { token, id } = (await create({ name: 'a' })).body
     expect((await visit(service, token)).status).toBe(201)
     const list = await service.call('GET', path, { headers: session })
@@ -64,14 +64,14 @@ describe('201', () => {
     expect(dump).toContain(hashOf(token).toString('hex'))
   })
 
-  it('takes a hundred origins', async () => {
+  it('accepts a hundred origins', async () => {
     const allowed_origins = many(100)
     expect((await create({ name: 'a', allowed_origins })).body.allowed_origins).toEqual(allowed_origins)
   })
 })
 
-describe('400', () => {
-  it.each(noOrigins)('refuses the origin %j, and makes nothing', async origin => {
+describe('POST /api/v1/sites › 400', () => {
+  it.each(noOrigins)('rejects the origin %j and creates nothing', async origin => {
     await expectRefused({ name: 'a', allowed_origins: [origin] }, 'allowed_origins')
   })
 
@@ -93,7 +93,7 @@ describe('400', () => {
     ['a token', { name: 'a', token: 'st-x' }, 'token'],
     ['an id', { name: 'a', id: '01890000-0000-7000-8000-000000000000' }, 'id'],
     ['null', null, ''],
-  ])('refuses %s, and makes nothing', async (_name, body, named) => {
+  ])('rejects %s and creates nothing', async (_name, body, named) => {
     await expectRefused(body, named)
   })
 
@@ -106,8 +106,8 @@ describe('400', () => {
   }
 })
 
-describe('401 and 403', () => {
-  it('makes none for a stranger, a banner or a key', async () => {
+describe('POST /api/v1/sites › 401 and 403', () => {
+  it('create nothing without a credential, with a site token and with an API key', async () => {
     expect((await create({ name: 'a' }, {})).status).toBe(401)
     expect((await create({ name: 'a' }, { 'x-site-token': account.siteToken })).status).toBe(401)
     expect((await create({ name: 'a' }, { authorization: `Bearer ${account.key}` })).status).toBe(403)

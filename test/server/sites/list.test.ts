@@ -4,8 +4,8 @@ import { path } from './sites.ts'
 
 const service = useService()
 
-describe('200', () => {
-  it('has every site of the account, newest first, without its tokens, and nobody else’s', async () => {
+describe('GET /api/v1/sites › 200', () => {
+  it('returns every site of the account, newest first, without tokens', async () => {
     const account = await service.newAccount()
     const [session, other] = [await service.signIn(account), await service.signIn(await service.newAccount())]
     await service.call('POST', path, { headers: other, body: { name: 'theirs' } })
@@ -19,14 +19,14 @@ describe('200', () => {
     expect(body.data).toEqual([two, one, expect.objectContaining({ id: account.siteId, name: 'a site' })])
   })
 
-  it('takes no query', async () => {
+  it('rejects a query', async () => {
     const session = await service.signIn(await service.newAccount())
     expect((await service.call('GET', `${path}?limit=1`, { headers: session })).status).toBe(400)
   })
 })
 
-describe('401 and 403', () => {
-  it('lists none for a stranger, a banner or a key', async () => {
+describe('GET /api/v1/sites › 401 and 403', () => {
+  it('are returned without a credential, with a site token and with an API key', async () => {
     const { key, siteToken } = await service.newAccount()
     expect((await service.call('GET', path)).status).toBe(401)
     expect((await service.call('GET', path, { headers: { 'x-site-token': siteToken } })).status).toBe(401)

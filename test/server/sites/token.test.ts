@@ -4,8 +4,8 @@ import { newSiteToken } from '../../../server/auth/credential.ts'
 import { newId } from '../../../server/ids.ts'
 import type { NewToken } from '../../../src/contract/index.ts'
 import { type Signed, type TestAccount, useService } from '../../support/service.ts'
-import { visible } from '../alike.ts'
 import { dumpDatabase } from '../keys/keys.ts'
+import { visible } from '../visible.ts'
 import { bannerLimits, path, visit } from './sites.ts'
 
 const service = useService({ bannerLimits })
@@ -34,13 +34,13 @@ async function statuses(...tokens: string[]): Promise<number[]> {
   return (await Promise.all(tokens.map(token => visit(service, token)))).map(({ status }) => status)
 }
 
-describe('201', () => {
+describe('POST /api/v1/sites/:id/token › 201', () => {
   it.each([
     [{}, 24],
     [{ overlap_hours: 0 }, 0],
     [{ overlap_hours: 1 }, 1],
     [{ overlap_hours: 720 }, 720],
-  ])('answers %j with a new token, and until when those before it work', async (body, hours) => {
+  ])('returns for %j a new token, and until when earlier ones work', async (body, hours) => {
     const before = Date.now()
     const { site_id, token, previous_valid_until } = await rotated(body)
     expect([site_id, token]).toEqual([account.siteId, expect.stringMatching(/^st-[\dA-Za-z]{93}$/)])
@@ -49,7 +49,7 @@ describe('201', () => {
     expect(until).toBeLessThanOrEqual(Date.now())
   })
 
-  it('lets both tokens work until the overlap ends, then the new one alone', async () => {
+  it('accepts both tokens until the overlap ends, then only the new one', async () => {
     const { token } = await rotated()
     expect(await statuses(account.siteToken, token)).toEqual([201, 201])
     const end = new Date(Date.now() + 1300)
@@ -62,7 +62,7 @@ describe('201', () => {
     expect(await statuses(account.siteToken, token)).toEqual([401, 201])
   })
 
-  it('ends the token before it at once without an overlap, though it has just been used', async () => {
+  it('ends the earlier token at once without an overlap, even if cached', async () => {
     expect(await statuses(account.siteToken)).toEqual([201])
     const { token } = await rotated({ overlap_hours: 0 })
     expect(await statuses(account.siteToken, token)).toEqual([401, 201])
@@ -84,27 +84,27 @@ describe('201', () => {
     }
   })
 
-  it('twice leaves all three working, and without an overlap the last alone', async () => {
+  it('leaves all three tokens working after two calls, and only the last without an overlap', async () => {
     const [one, two] = [await rotated(), await rotated()]
     expect(await statuses(account.siteToken, one.token, two.token)).toEqual([201, 201, 201])
     const three = await rotated({ overlap_hours: 0 })
     expect(await statuses(account.siteToken, one.token, two.token, three.token)).toEqual([401, 401, 401, 201])
   })
 
-  it('never lengthens the life of a token that is about to end', async () => {
+  it('never extends a token that is about to expire', async () => {
     await rotated({ overlap_hours: 0 })
     await rotated({ overlap_hours: 720 })
     expect(await statuses(account.siteToken)).toEqual([401])
   })
 
-  it('concerns one site alone', async () => {
+  it('affects one site only', async () => {
     const { body } = await service.call('POST', path, { headers: session, body: { name: 'another' } })
     const other = await service.newAccount()
     await rotated({ overlap_hours: 0 })
     expect(await statuses(body.token, other.siteToken)).toEqual([201, 201])
   })
 
-  it('shows the token this once: it is nowhere in the database, but as a hash', async () => {
+  it('returns the token once: the database has only its hash', async () => {
     const { token } = await rotated()
     expect(await dumpDatabase(service)).not.toContain(token.slice(50))
   })
@@ -116,7 +116,7 @@ describe('201', () => {
   })
 })
 
-describe('400', () => {
+describe('POST /api/v1/sites/:id/token › 400', () => {
   it.each<[string, unknown]>([
     ['a negative overlap', { overlap_hours: -1 }],
     ['an overlap of more than 30 days', { overlap_hours: 721 }],
@@ -126,15 +126,15 @@ describe('400', () => {
     ['a token', { token: 'st-x' }],
     ['null', null],
     ['nothing', undefined],
-  ])('refuses %s, and the token before it goes on to work', async (_name, body) => {
+  ])('rejects %s, and the earlier token keeps working', async (_name, body) => {
     const answer = await service.call('POST', `${path}/${account.siteId}/token`, { body, headers: session })
     expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
     expect(await tokens()).toEqual([{ expires_at: null }])
   })
 })
 
-describe('404', () => {
-  it('answers for every id that is no site of the account with the same bytes', async () => {
+describe('POST /api/v1/sites/:id/token › 404', () => {
+  it('is the same for every id that is not a site of the account', async () => {
     const other = await service.newAccount()
     const ids = [other.siteId, newId(), account.keyId, 'no-uuid', '%00']
     const answers = (await Promise.all(ids.map(id => rotate({ overlap_hours: 0 }, id)))).map(visible)
@@ -144,8 +144,8 @@ describe('404', () => {
   })
 })
 
-describe('403', () => {
-  it('lets no key and no site token rotate it', async () => {
+describe('POST /api/v1/sites/:id/token › 403', () => {
+  it('is returned to API keys and site tokens', async () => {
     const key = await rotate({}, account.siteId, { authorization: `Bearer ${account.key}` })
     const banner = await rotate({}, account.siteId, { 'x-site-token': account.siteToken })
     expect([key.status, banner.status]).toEqual([403, 401])

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { newId } from '../../../server/ids.ts'
 import type { Site } from '../../../src/contract/index.ts'
 import { type Signed, type TestAccount, useService } from '../../support/service.ts'
-import { visible } from '../alike.ts'
+import { visible } from '../visible.ts'
 import { bannerLimits, noOrigins, origins, path, visit } from './sites.ts'
 
 const service = useService({ bannerLimits })
@@ -25,7 +25,7 @@ async function site(): Promise<Site> {
   return body.data.find(({ id }: Site) => id === account.siteId)
 }
 
-describe('200', () => {
+describe('PATCH /api/v1/sites/:id › 200', () => {
   it.each<[string, Partial<Site>]>([
     ['the name', { name: ' Ω 🍪 ' }],
     ['the policy version', { policy_version: 7 }],
@@ -56,7 +56,7 @@ describe('200', () => {
       'everything as it is',
       ({ name, policy_version, allowed_origins }) => ({ name, policy_version, allowed_origins }),
     ],
-  ])('leaves a site as it was, updated_at too, when it is given %s', async (_name, body) => {
+  ])('leaves a site unchanged, including updated_at, for %s', async (_name, body) => {
     await change({ policy_version: 3, allowed_origins: origins })
     const before = await site()
     await delay(2)
@@ -74,7 +74,7 @@ describe('200', () => {
     expect(body.updated_at).not.toBe(before.updated_at)
   })
 
-  it('holds for the banner here at once and on another node within a second', async () => {
+  it('applies to the banner here at once and on another node within a second', async () => {
     const other = await service.addNode({ bannerLimits })
     const { siteToken } = account
     const [before, after] = ['https://before.example', 'https://after.example']
@@ -100,7 +100,7 @@ describe('200', () => {
     expect(created.body.policy_version).toBe(9)
   })
 
-  it('lets changes of different fields at once both stand', async () => {
+  it('keeps concurrent changes of different fields', async () => {
     await Promise.all([
       change({ name: 'new' }),
       change({ policy_version: 5 }),
@@ -114,7 +114,7 @@ describe('200', () => {
   })
 })
 
-describe('400', () => {
+describe('PATCH /api/v1/sites/:id › 400', () => {
   it.each<[string, object | null]>([
     ['a name of null', { name: null }],
     ['an empty name', { name: '' }],
@@ -127,20 +127,20 @@ describe('400', () => {
     ['an instant', { updated_at: '2026-01-01T00:00:00.000Z' }],
     ['null', null],
     ['a list', []],
-  ])('refuses %s, and changes nothing', async (_name, body) => {
+  ])('rejects %s and changes nothing', async (_name, body) => {
     const before = await site()
     const answer = await change(body)
     expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
     expect(await site()).toEqual(before)
   })
 
-  it('refuses every text that is no origin', async () => {
+  it('rejects every text that is not an origin', async () => {
     for (const origin of noOrigins) expect((await change({ allowed_origins: [origin] })).status).toBe(400)
   })
 })
 
-describe('404', () => {
-  it('answers for every id that is no site of the account with the same bytes', async () => {
+describe('PATCH /api/v1/sites/:id › 404', () => {
+  it('is the same for every id that is not a site of the account', async () => {
     const { siteId } = await service.newAccount()
     const ids = [siteId, newId(), account.keyId, account.accountId, 'no-uuid', `{${account.siteId}}`, '%00']
     const answers = (await Promise.all(ids.map(id => change({ name: 'b' }, id)))).map(visible)
@@ -149,8 +149,8 @@ describe('404', () => {
   })
 })
 
-describe('403', () => {
-  it('lets no key change a site', async () => {
+describe('PATCH /api/v1/sites/:id › 403', () => {
+  it('is returned to API keys', async () => {
     const before = await site()
     const headers = { authorization: `Bearer ${account.key}` }
     expect((await change({ name: 'b' }, account.siteId, headers)).status).toBe(403)

@@ -12,7 +12,7 @@ const problem = (text: string) => {
   }
 }
 
-it('reads what JSON.stringify writes, with and without spaces', () => {
+it('parseExactJson › parses what JSON.stringify writes, with and without spaces', () => {
   fc.assert(
     fc.property(
       fc.jsonValue({ stringUnit: 'binary', maxDepth: 5 }),
@@ -26,7 +26,7 @@ it('reads what JSON.stringify writes, with and without spaces', () => {
   )
 })
 
-it('never reads a text in another way than JSON.parse, and refuses all that it refuses', () => {
+it('parseExactJson › never differs from JSON.parse, and rejects all that it rejects', () => {
   const unit = fc.constantFrom(
     '{',
     '}',
@@ -61,7 +61,7 @@ it('never reads a text in another way than JSON.parse, and refuses all that it r
   )
 })
 
-it('finds a key given twice in any object, however it is written', () => {
+it('parseExactJson › rejects a repeated key in any object, however it is written', () => {
   const key = fc.string({ unit: 'binary' })
   const escaped = (text: string) =>
     `"${[...Array(text.length).keys()].map(at => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`).join('')}"`
@@ -77,7 +77,7 @@ it('finds a key given twice in any object, however it is written', () => {
   )
 })
 
-describe('refused, for JSON.parse would quietly change it', () => {
+describe('parseExactJson › rejects what JSON.parse would silently change:', () => {
   it.each([
     ['{"a":1,"a":1}', 'the key "a" twice'],
     ['{"a":{"b":1,"c":[{"d":1,"d":2}]}}', 'the key "d" twice'],
@@ -112,7 +112,7 @@ it.each([
   '{} {}',
   'undefined',
   '// x\n{}',
-])('%j is not valid JSON', text => expect(problem(text)).toBe('is not valid JSON'))
+])('parseExactJson › rejects invalid JSON: %j', text => expect(problem(text)).toBe('is not valid JSON'))
 
 it.each([
   '9007199254740991',
@@ -128,11 +128,11 @@ it.each([
   '{"a":"a","b":"a"}',
   '"9007199254740993"',
   '{"a":"\\"a\\":1"}',
-])('%s is read', text => {
+])('parseExactJson › parses %s', text => {
   expect(problem(text)).toBeNull()
 })
 
-it('a million levels or characters are no crash', () => {
+it('parseExactJson › survives a million levels or characters', () => {
   expect(problem('['.repeat(1_000_000))).toBe('is not valid JSON')
   expect(problem(`"${'x'.repeat(1_000_000)}"`)).toBeNull()
   expect(problem(`${'['.repeat(5000)}${']'.repeat(5000)}`)).toBe('is nested too deeply')
@@ -144,4 +144,6 @@ it.each([
   [0.5, true],
   [Number.NaN, false],
   [Number.NEGATIVE_INFINITY, false],
-])('%d is exact: %s', (value, exact) => expect(isExactNumber(value)).toBe(exact))
+])('parseExactJson › isExactNumber › returns for %d: %s', (value, exact) =>
+  expect(isExactNumber(value)).toBe(exact),
+)

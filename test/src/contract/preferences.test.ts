@@ -8,7 +8,7 @@ const problem = (value: unknown) => {
 }
 const nested = (levels: number): object => (levels === 1 ? {} : { a: nested(levels - 1) })
 
-it('any small JSON object is kept as it is', () => {
+it('Preferences › keeps any small JSON object as it is', () => {
   const values = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 }), { maxKeys: 5 })
   fc.assert(
     fc.property(values, value => {
@@ -20,7 +20,7 @@ it('any small JSON object is kept as it is', () => {
   )
 })
 
-describe('limits', () => {
+describe('Preferences › limits', () => {
   it('16 KiB of JSON as UTF-8', () => {
     const room = preferenceLimits.bytes - '{"a":""}'.length
     expect(problem({ a: 'x'.repeat(room) })).toBeNull()
@@ -59,7 +59,7 @@ it.each([
   [{ a: Number.NaN }, 'finite'],
   [{ a: 2 ** 53 }, 'integers'],
   [{ a: -(2 ** 53) }, 'integers'],
-])('%j is refused', (value, said) => {
+])('Preferences › rejects %j', (value, said) => {
   expect(problem(value)).toContain(said)
 })
 
@@ -70,11 +70,11 @@ it.each([
   [{ a: null, b: [], c: {} }],
   [{ '': '' }],
   [{}],
-])('%j is kept', value => {
+])('Preferences › keeps %j', value => {
   expect(Preferences.parse(value)).toEqual(value)
 })
 
-it('a hundred thousand levels are refused, not a crash', () => {
+it('Preferences › rejects a hundred thousand levels without a crash', () => {
   let deep: object = {}
   for (let level = 0; level < 100_000; level += 1) deep = { a: deep }
   expect(problem(deep)).toContain('levels')

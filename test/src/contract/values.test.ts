@@ -14,8 +14,8 @@ import {
 const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>
   schema.safeParse(value).success
 
-describe('an instant', () => {
-  it('that a Date writes reads back to the same millisecond', () => {
+describe('contract values › parseInstant', () => {
+  it('round-trips what a Date writes, to the millisecond', () => {
     const dates = fc.date({
       min: new Date('0001-01-01T00:00:00Z'),
       max: new Date('9999-12-31T23:59:59.999Z'),
@@ -37,7 +37,7 @@ describe('an instant', () => {
     ['2000-02-29T00:00:00Z', '2000-02-29T00:00:00.000Z'],
     ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000Z'],
     ['2026-01-31T09:30:00-00:00', '2026-01-31T09:30:00.000Z'],
-  ])('%s is %s', (given, utc) => {
+  ])('parses %s as %s', (given, utc) => {
     expect(parseInstant(given)).toBe(Date.parse(utc))
     expect(accepts(Instant, given)).toBe(true)
   })
@@ -88,19 +88,22 @@ describe('an instant', () => {
   })
 })
 
-describe('text', () => {
-  it('is counted in characters, not in UTF-16 units, and never changed', () => {
+describe('contract values › text', () => {
+  it('is measured in characters, not UTF-16 units, and never changed', () => {
     expect(accepts(text(1, 3), '👍👍👍')).toBe(true)
     expect(accepts(text(1, 3), '👍👍👍👍')).toBe(false)
     for (const value of [' a ', 'e\u0301', '\u00e9', '\ufeffa', 'a\u202e'])
       expect(text(1, 9).parse(value)).toBe(value)
   })
 
-  it.each(['a\u0000', '\ud800', 'a\udc00b', '\udc00\ud800'])('%j is refused: it would not be kept', value => {
-    expect(accepts(text(0, 9), value)).toBe(false)
-  })
+  it.each(['a\u0000', '\ud800', 'a\udc00b', '\udc00\ud800'])(
+    'rejects %j, which would not be stored unchanged',
+    value => {
+      expect(accepts(text(0, 9), value)).toBe(false)
+    },
+  )
 
-  it('has the bounds that it says', () => {
+  it('has the given bounds', () => {
     expect(accepts(text(1, 255), '')).toBe(false)
     expect(accepts(text(0, 255), '')).toBe(true)
     expect(accepts(text(1, 255), 'x'.repeat(255))).toBe(true)
@@ -108,8 +111,8 @@ describe('text', () => {
   })
 })
 
-describe('a UUID', () => {
-  it('is read in any case and version', () => {
+describe('contract values › Uuid', () => {
+  it('accepts any case and version', () => {
     expect(Uuid.parse('01939D2C-7B1A-7C3E-9A51-2F6A1F0D9B11')).toBe('01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11')
     for (const version of '012345678f')
       expect(accepts(Uuid, `01939d2c-7b1a-${version}c3e-ca51-2f6a1f0d9b11`)).toBe(true)
@@ -126,7 +129,7 @@ describe('a UUID', () => {
   ])('%j is none', value => expect(accepts(Uuid, value)).toBe(false))
 })
 
-describe('numbers and booleans', () => {
+describe('contract values › numbers and booleans', () => {
   it.each([1, 2_147_483_647])('%d is a policy version', value =>
     expect(accepts(PolicyVersion, value)).toBe(true),
   )
@@ -140,7 +143,7 @@ describe('numbers and booleans', () => {
     [true, true],
     [false, false],
   ])('%j of a query is %s', (given, value) => expect(QueryBoolean.parse(given)).toBe(value))
-  it.each(['TRUE', '1', '', 1, null, 'yes'])('%j is no boolean', value =>
+  it.each(['TRUE', '1', '', 1, null, 'yes'])('%j is not a boolean', value =>
     expect(accepts(QueryBoolean, value)).toBe(false),
   )
 
@@ -156,7 +159,7 @@ describe('numbers and booleans', () => {
   )
 })
 
-describe('bodies and queries', () => {
+describe('contract values › bodies and queries', () => {
   const site_id = '01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11'
 
   it('never drop or coerce a field', () => {
@@ -177,11 +180,11 @@ describe('bodies and queries', () => {
     expect(accepts(ConsentDraft, { site_id, ip_address })).toBe(true),
   )
   it.each(['203.0.113', '203.0.113.256', '203.0.113.0/24', 'localhost', '', '1.2.3.4 '])(
-    '%j is no address',
+    '%j is not an address',
     ip_address => expect(accepts(ConsentDraft, { site_id, ip_address })).toBe(false),
   )
 
-  it('a range that ends before it begins is refused, one instant is a range', () => {
+  it('a range that ends before it begins is rejected; one instant is a range', () => {
     const [early, late] = ['2026-01-31T10:00:00+02:00', '2026-01-31T09:00:00Z']
     expect(accepts(ConsentQuery, { from: early, to: late })).toBe(true)
     expect(accepts(ConsentQuery, { from: late, to: early })).toBe(false)

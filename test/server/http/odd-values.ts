@@ -1,4 +1,4 @@
-import type { Kind } from './takers.ts'
+import type { Kind } from './write-endpoints.ts'
 
 /** A value of a field as JSON text, and what it could be taken for; without a kind no field may take it. */
 type OddValue = readonly [name: string, json: string, kind?: Kind]

@@ -3,33 +3,33 @@ import { type Consent, ConsentDraft, consents } from '../../../src/contract/inde
 import type { Answer } from '../../support/service.ts'
 import { expectKept, type Owner } from '../consents/records.ts'
 
-/** What an odd value of `values.ts` could be taken for. */
+/** The types that an odd value of `odd-values.ts` could pass for. */
 export type Kind = 'text' | 'long text' | 'object' | 'boolean' | 'integer'
 
-/** An endpoint that takes a body, open for one owner. */
+/** An endpoint with a body, for one owner. */
 export interface Target {
   /** Members that every valid body has. */
   readonly required: Readonly<Record<string, unknown>>
   send(body: unknown, headers?: Record<string, string>): Promise<Answer>
-  /** Expects what was answered to hold every sent field unchanged, and so each way to read it. */
+  /** Expects the response, and every way to read the record, to have each sent field unchanged. */
   expectStored(answer: Answer, sent: Readonly<Record<string, unknown>>): Promise<void>
-  /** All that a refused request must leave as it was. */
+  /** Returns all that a rejected request must leave unchanged. */
   state(): Promise<unknown>
 }
 
-export interface Taker {
+export interface WriteEndpoint {
   readonly name: string
   /** Its declaration in the contract: the schema of the body and the status of a success. */
   readonly endpoint: { readonly body?: z.ZodType; readonly status: number }
-  /** The kinds of odd values that each field takes; it must refuse all others. */
+  /** The kinds of odd values that each field accepts; it must reject all others. */
   readonly fields: Readonly<Record<string, readonly Kind[]>>
-  /** The field that takes any JSON object, if there is one. */
+  /** The field that accepts any JSON object. */
   readonly free?: string
   open(owner: Owner): Promise<Target>
 }
 
-/** The endpoints whose bodies the tables go through; a new endpoint is an entry here. */
-export const takers: readonly Taker[] = [
+/** The endpoints that the tables of bodies are for. */
+export const writeEndpoints: readonly WriteEndpoint[] = [
   {
     name: 'create',
     endpoint: consents.create,
@@ -100,7 +100,7 @@ function batchOf(body: unknown): Buffer {
   return Buffer.concat([Buffer.from('{"records":['), row, Buffer.from(']}')])
 }
 
-/** The answer to a batch of one row as a single create would have given it. */
+/** Converts the response to a batch of one row to that of a single create. */
 function ofRow(answer: Answer): Answer {
   const [outcome, ...more] = answer.body.results ?? []
   if (!outcome || more.length > 0) return answer
@@ -108,7 +108,7 @@ function ofRow(answer: Answer): Answer {
   return { ...answer, status: outcome.status, body, text: JSON.stringify(body) }
 }
 
-/** Expects a record as it was answered, read, listed and audited to hold each of the sent fields unchanged. */
+/** Expects a record to have each sent field unchanged in the response, a read, a list and its history. */
 async function expectRecord(owner: Owner, record: Consent, sent: Readonly<Record<string, unknown>>) {
   expectKept(record, sent)
   expectKept((await owner.get(record.id)).body, record)

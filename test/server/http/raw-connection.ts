@@ -1,26 +1,26 @@
 import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Milliseconds between two pieces: enough for the first to be answered. */
-const pause = 100
+/** Enough for a response to the first piece. */
+const pauseMs = 100
 
-export interface Said {
+export interface RawResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly text: string
 }
 
 /**
- * Sends bytes over one connection, or pieces with a pause between them, and reads every answer until the server closes
- * it; with `fin` our half is closed as soon as the bytes are out. In a string each character is a byte. Rejects if the
- * server leaves the connection open for the milliseconds of `patience`, unless it `mayWait` for more.
+ * Sends bytes over one connection, or pieces with a pause between them, and reads every response until the server closes it. `fin`
+ * half-closes the connection after the bytes. In a string each character is a byte. Rejects if the server leaves the connection
+ * open for `timeoutMs`, unless it `mayWait` for more.
  */
 export async function converse(
   url: string,
   bytes: string | Buffer | string[],
-  options: { fin?: boolean; patience?: number; mayWait?: boolean } = {},
-): Promise<Said[]> {
-  const { fin = false, patience = 5000, mayWait = false } = options
+  options: { fin?: boolean; timeoutMs?: number; mayWait?: boolean } = {},
+): Promise<RawResponse[]> {
+  const { fin = false, timeoutMs = 5000, mayWait = false } = options
   const { hostname, port } = new URL(url)
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: fin })
   const chunks: Buffer[] = []
@@ -28,13 +28,13 @@ export async function converse(
   socket.on('data', chunk => chunks.push(chunk))
   socket.on('end', () => socket.end())
   socket.on('error', () => {}) // a reset after the answers is as good as an end
-  socket.setTimeout(patience, () => {
+  socket.setTimeout(timeoutMs, () => {
     isLate = true
     socket.destroy()
   })
   const closed = new Promise(resolve => socket.once('close', resolve)) // events.once would reject at the error
   for (const [index, piece] of (Array.isArray(bytes) ? bytes : [bytes]).entries()) {
-    if (index > 0) await delay(pause)
+    if (index > 0) await delay(pauseMs)
     socket.write(typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece)
   }
   if (fin) socket.end()
@@ -45,9 +45,9 @@ export async function converse(
   return answers
 }
 
-/** The final answers in what a server has sent; interim ones (1xx) are passed over. */
-function parse(received: Buffer): Said[] {
-  const answers: Said[] = []
+/** Parses the final responses; interim ones (1xx) are skipped. */
+function parse(received: Buffer): RawResponse[] {
+  const answers: RawResponse[] = []
   for (let rest = received; rest.length > 0; ) {
     const end = rest.indexOf('\r\n\r\n')
     const [first = '', ...lines] = rest.toString('latin1', 0, end).split('\r\n')

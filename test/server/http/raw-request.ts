@@ -6,18 +6,18 @@ export interface RawAnswer {
   readonly text: string
 }
 
-/** Sends bytes as they are to a server, and reads until it ends; null where it ends without an answer. */
+/** Sends raw bytes to a server and reads until it closes the connection. Returns null if it sent no response. */
 export async function sendRaw(
   url: string,
   bytes: string | Buffer,
-  patience = 5000,
+  timeoutMs = 5000,
 ): Promise<RawAnswer | null> {
   const { hostname, port } = new URL(url)
   const socket = connect({ host: hostname, port: Number(port) })
   const chunks: Buffer[] = []
   socket.on('data', chunk => chunks.push(chunk))
   socket.on('error', () => {}) // a reset after the answer is as good as an end
-  socket.setTimeout(patience, () => socket.destroy())
+  socket.setTimeout(timeoutMs, () => socket.destroy())
   const closed = new Promise(resolve => socket.once('close', resolve)) // events.once would reject at the error
   socket.write(bytes)
   await closed

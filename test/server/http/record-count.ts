@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect } from 'vitest'
 import type { ErrorCode } from '../../../src/contract/index.ts'
 import type { Answer, TestService } from '../../support/service.ts'
 
-/** The statuses that each error code may come with: the one table of errors, as its clients see it. */
+/** The statuses of each error code. */
 const statuses: Readonly<Record<ErrorCode, readonly number[]>> = {
   invalid_request: [400, 405, 408, 414, 415, 417, 431],
   unauthorized: [401],
@@ -16,7 +16,7 @@ const statuses: Readonly<Record<ErrorCode, readonly number[]>> = {
   unavailable: [503],
 }
 
-/** Expects a refusal that is the client's fault: 4xx, exactly a code and a message, the two fitting together. */
+/** Expects a 4xx with exactly a code that fits the status and a message. */
 export function expectClientError(
   answer: Pick<Answer, 'status' | 'text'> | undefined,
   status?: number,
@@ -29,18 +29,15 @@ export function expectClientError(
   if (status !== undefined) expect(answer?.status, answer?.text).toBe(status)
 }
 
-export interface Ledger {
-  /** Counts a record for a 201 that is no replay, and for any other answer none. */
-  note(answer: Pick<Answer, 'status' | 'headers'> | undefined): void
+export interface RecordCount {
+  /** Counts a record for a 201, unless it is a replay. */
+  add(answer: Pick<Answer, 'status' | 'headers'> | undefined): void
 }
 
-/**
- * Keeps the books of a table of requests: after the table the service still answers, it holds one record more for each
- * 201 and none for anything else, and every record has its whole history.
- */
-export function useLedger(service: TestService): Ledger {
+/** Expects after all tests that the service responds, has one more record for each 201, and the whole history of every record. */
+export function useRecordCount(service: TestService): RecordCount {
   let expected = { records: 0, incomplete: 0 }
-  const books = async () => {
+  const readCounts = async () => {
     const [row] = await service.sql<{ records: number; incomplete: number }[]>`
       select count(*)::integer as records, count(*) filter (where version <> entries)::integer as incomplete
       from consents c, lateral (select count(*) as entries from consent_history h
@@ -48,15 +45,15 @@ export function useLedger(service: TestService): Ledger {
     return row ?? expected
   }
   beforeAll(async () => {
-    const { records, incomplete } = await books()
+    const { records, incomplete } = await readCounts()
     expected = { records: expected.records + records, incomplete }
   })
   afterAll(async () => {
     expect((await service.call('GET', '/ready')).status).toBe(200)
-    expect(await books()).toEqual(expected)
+    expect(await readCounts()).toEqual(expected)
   })
   return {
-    note: answer => {
+    add: answer => {
       if (answer?.status === 201 && !answer.headers['idempotent-replayed']) expected.records += 1
     },
   }
