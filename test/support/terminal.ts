@@ -21,10 +21,15 @@ if (!hasTerminal) {
 }
 
 /** Runs the built executable on a pseudo-terminal. */
-export function openTerminal(args: readonly string[], env: Record<string, string>): Terminal {
-  const command = commandLine(args).map(quote).join(' ')
+export function openTerminal(
+  args: readonly string[],
+  env: Record<string, string>,
+  { cwd, columns = 80 }: { cwd?: string; columns?: number } = {},
+): Terminal {
+  const command = `stty cols ${columns}; exec ${commandLine(args).map(quote).join(' ')}`
   const child = spawn('script', ['-qec', command, '/dev/null'], {
     env: { PATH: process.env['PATH'], TERM: 'xterm', ...env },
+    ...(cwd && { cwd }),
   })
   let screen = ''
   let onData = () => {}

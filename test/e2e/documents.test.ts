@@ -1,0 +1,121 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { useFolder } from '../support/cli.ts'
+import { type ServerProcess, startServer } from '../support/server.ts'
+import { hasTerminal, openTerminal } from '../support/terminal.ts'
+
+/** With this set the outputs in the documents are replaced by what the commands print now. */
+const isUpdate = process.env['CONSENTCTL_TEST_UPDATE'] === '1'
+
+const folder = useFolder()
+let server: ServerProcess
+let password = ''
+
+beforeAll(async () => {
+  if (!hasTerminal) return
+  mkdirSync(`${folder.path}/work`)
+  server = await startServer(['--quickstart', '--port', '0'], { HOME: folder.path }, /--help/)
+  password = /password +(\S+)/i.exec(server.output())?.[1] ?? ''
+})
+afterAll(() => server?.end('SIGTERM'))
+
+interface Step {
+  readonly command: string
+  /** What the document shows below the command. */
+  readonly shown: string
+}
+
+const block = /```console\n([\s\S]*?)```/g
+const uuid = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g
+/** What a terminal is told about its cursor, not its text. */
+const cursorMove = new RegExp(`${String.fromCodePoint(27)}\\[[\\d;]*[A-Z]`, 'g')
+const prompt = /^(.*(?:\[y\/N\]|Type \d+ to .*?:)) (\S+)$/m
+
+function stepsIn(text: string): Step[] {
+  return [...text.matchAll(block)].flatMap(([, body = '']) =>
+    body
+      .split(/^\$ /m)
+      .slice(1)
+      .map(step => {
+        const [command = '', ...lines] = step.trimEnd().split('\n')
+        return { command, shown: lines.join('\n') }
+      }),
+  )
+}
+
+/** Runs a command on a terminal of 110 columns, with the answer that the document shows; resolves to the screen's text. */
+async function onTerminal({ command, shown }: Step): Promise<string> {
+  const [, ...args] = command.split(' ')
+  const terminal = openTerminal(
+    args,
+    { HOME: folder.path, NO_COLOR: '1' },
+    { cwd: `${folder.path}/work`, columns: 110 },
+  )
+  const [, , answer] = prompt.exec(shown) ?? []
+  if (answer) {
+    await terminal.shows(/\[y\/N\]|Type \d+ to /)
+    terminal.type(`${answer}\r`)
+  }
+  if (args.includes('--email')) {
+    await terminal.shows('(not shown)')
+    terminal.type(`${password}\r`)
+  }
+  const { code, screen } = await terminal.ended
+  expect({ command, code, screen }).toMatchObject({ code: 0 })
+  return screen
+    .replaceAll('\r', '')
+    .replace(cursorMove, '')
+    .replaceAll(folder.path, '/home/pat')
+    .replaceAll(new URL(server.url).host, '127.0.0.1:8787')
+    .trimEnd()
+}
+
+/** What differs from run to run, as placeholders; widths of columns do not count. */
+function stable(text: string): string {
+  return text
+    .replace(uuid, '<id>')
+    .replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z/g, '<time>')
+    .replace(/\b(sk|st)-[\dA-Za-z]+/g, '<secret>')
+    .replace(/^(HINT +)\S+$/m, '$1<hint>')
+    .replace(/ +$/gm, '')
+}
+
+describe.skipIf(!hasTerminal).each(['README.md', 'src/commands/README.md'])('%s', name => {
+  const file = fileURLToPath(new URL(`../../${name}`, import.meta.url))
+  const text = readFileSync(file, 'utf8')
+
+  it('shows commands that work as printed, with what they print', async () => {
+    const steps = stepsIn(text)
+    expect(steps.length).toBeGreaterThan(0)
+    const ids = new Map<string, string>()
+    let updated = text
+    for (const step of steps) {
+      const command = step.command.replace(uuid, id => ids.get(id) ?? id)
+      const screen = await onTerminal({ ...step, command })
+      const actual = screen.match(uuid) ?? []
+      for (const [index, id] of (step.shown.match(uuid) ?? []).entries()) ids.set(id, actual[index] ?? id)
+      if (isUpdate) updated = replaceStep(updated, step, screen, ids)
+      else if (step.shown !== '') expect(stable(screen)).toBe(stable(step.shown))
+    }
+    if (isUpdate)
+      writeFileSync(
+        file,
+        updated.replace(uuid, id => ids.get(id) ?? id),
+      )
+  })
+})
+
+function replaceStep(
+  text: string,
+  { command, shown }: Step,
+  screen: string,
+  ids: ReadonlyMap<string, string>,
+): string {
+  const before = `$ ${command}\n${shown === '' ? '' : `${shown}\n`}`
+  const isKept = shown === '' && command.includes('--email')
+  if (isKept) return text
+  const known = new Map([...ids].map(([shownId, actual]) => [actual, shownId]))
+  const after = screen.replace(uuid, id => known.get(id) ?? id)
+  return text.replace(before, () => `$ ${command}\n${after}\n`)
+}
