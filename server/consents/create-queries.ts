@@ -4,40 +4,39 @@ import { empty, staticFragment, toArrayLiteral } from '../db/fragments.ts'
 import { intoHistory, intoLog, type View, viewJson } from './queries.ts'
 import type { Claim, ConsentJson, FirstAnswer, NewRecord } from './rows.ts'
 
-/** A row to insert. */
 interface NewRow {
   readonly record: NewRecord
-  /** True if the policy version is the site's as this node knows it, and must still be the site's. */
+  /** True if the policy version was taken from the site, which must still have it. */
   readonly isSitesPolicy: boolean
   readonly claim: Claim | null
 }
 
-interface Batch {
-  readonly rows: readonly NewRow[]
-  readonly actor: Actor
-  /** Keys used before this instant have expired. */
-  readonly freeBefore: Date
-  readonly view: View
-}
-
 /**
- * Inserts records, their audit and log entries and their Idempotency-Keys, and returns what was inserted. Skipped are records
- * whose key is in use, whose site does not exist, or whose site has another policy version than the one they were built with.
+ * Inserts records with their audit and log entries and Idempotency-Keys, and returns those inserted. Skips records whose key
+ * was used since `freeBefore`, whose site does not exist, or whose site has another policy version by now.
  *
- * One statement, and so one transaction in one round trip, because the driver's transactions are not safe
- * (db/postgres-pool/README.md). Keys are inserted in their order, so that of two statements with common keys one waits for
- * the other and never each for the other.
+ * One statement, because the driver's transactions are not safe (db/postgres-pool/README.md). Keys are inserted in order,
+ * so that two statements with common keys cannot deadlock.
  *
- * The planner knows nothing of `drafts` and may take it for a few rows. `audit` and `log` therefore read `drafts` again,
- * filtered by a hashed set of ids, and do not join `inserted`: in nested loops the join compares each draft with each inserted
- * row (500 records: a million rows looked at instead of 8,500, 126 ms instead of 40). `is true` keeps PostgreSQL from turning
- * the filter into that join. The sites are named in an array, because otherwise all sites of the account are read (5,000
- * sites: 38,500 rows instead of 8,500).
+ * The planner may take `drafts` for a few rows. So `audit` and `log` read `drafts` again, filtered by a hashed set of ids,
+ * instead of joining `inserted` in nested loops (500 records: 8,500 rows read instead of a million, 40 ms instead of 126);
+ * `is true` keeps PostgreSQL from making that join of it. The sites are named in an array, because otherwise all sites of the
+ * account are read (5,000 sites: 38,500 rows instead of 8,500).
  */
 export function insertConsents(
   sql: Sql,
   accountId: string,
-  { rows, actor, freeBefore, view }: Batch,
+  {
+    rows,
+    actor,
+    freeBefore,
+    view,
+  }: {
+    readonly rows: readonly NewRow[]
+    readonly actor: Actor
+    readonly freeBefore: Date
+    readonly view: View
+  },
 ): Promise<(ConsentJson & { id: string })[]> {
   const hasKeys = rows.some(({ claim }) => claim)
   const site = siteOfDraft(sql, accountId, rows)
@@ -86,14 +85,14 @@ function drafts(sql: Sql, rows: readonly NewRow[]): Fragment {
     )`
 }
 
-/** The join condition of a draft `d` and its site `s`, which must have the policy version that was taken from it. */
+/** The join condition of a draft `d` and its site `s`. */
 function siteOfDraft(sql: Sql, accountId: string, rows: readonly NewRow[]): Fragment {
   const ids = [...new Set(rows.map(({ record }) => record.site_id))]
   return sql`s.account_id = ${accountId} and s.id = any (${toArrayLiteral(ids)}::uuid[]) and s.id = d.site_id
     and (d.policy_version = s.policy_version or not d.is_sites_policy)`
 }
 
-/** The CTE `claimed_keys`: ids of the drafts whose key is new or has expired. */
+/** CTE of the ids of drafts whose key is new or has expired. */
 function claimedKeys(sql: Sql, site: Fragment, freeBefore: Date): Fragment {
   return sql`claimed_keys as (
       insert into idempotency_keys as i (account_id, key, body_hash, consent_id, created_at)
@@ -113,9 +112,8 @@ const whereClaimed = staticFragment(
 const whereInserted = staticFragment(sql => sql`where (d.id in (select id from inserted)) is true`)
 
 /**
- * Returns the records that keys created, in their first state. Nothing is returned for an unused key. `offset 0` keeps
- * PostgreSQL from merging the subselects, so each record is looked up by its primary key. Otherwise a planner without
- * statistics reads the account's whole table once for each key (50 keys among 5,000 records: 20 s instead of 2 ms).
+ * Returns the records that keys created, in their first state. `offset 0` keeps PostgreSQL from merging the subselects:
+ * without statistics it would read the account's whole table for each key (50 keys, 5,000 records: 20 s instead of 2 ms).
  */
 export function findFirstAnswers(
   sql: Sql,

@@ -12,19 +12,27 @@ import { claimKey, keyLifetimeMs, replay } from './idempotency.ts'
 import type { View } from './queries.ts'
 import type { Created, CreateResult, Draft, FirstAnswer, NewRecord } from './rows.ts'
 
-/** Drafts, and results of creates, by the index of the create in its batch. */
+/** Both by the index of the create in its batch. */
 type Drafts = ReadonlyMap<number, Draft>
 type Results = Map<number, CreateResult>
 
-/** A record that was skipped is written again because its site's policy had changed, or its key had just expired. */
+interface Batch {
+  readonly deps: Deps
+  readonly caller: Caller
+  readonly drafts: Drafts
+  readonly results: Results
+  readonly view: View
+}
+
+/** The insert skips a record if its site's policy changed or its key expired meanwhile. */
 const maxAttempts = 3
 
-/** Validating and hashing a whole batch would block other requests. */
+/** Validating and hashing a whole batch at once would block other requests. */
 const itemsPerTurn = 100
 
 /**
- * Creates a record, in one statement with the caller's other creates of this turn of the event loop. A key that was used in
- * the last 24 hours replays the first answer.
+ * Creates a record, batched with the caller's other creates of this turn of the event loop. A key that was used in the last
+ * 24 hours replays the first answer.
  *
  * @throws Failure `not_found` if the account has no such site; `conflict` if the key was used with another body, or its
  *   record was purged.
@@ -45,7 +53,7 @@ export function createConsent(
   })
 }
 
-/** Creates a record of each row as `createConsent` would, all in one statement. Results are in the order of the rows. */
+/** Creates a record of each row as `createConsent` does, all in one statement. Results are in the order of the rows. */
 export async function createRows(
   deps: Deps,
   caller: Caller,
@@ -67,9 +75,8 @@ export async function createRows(
 }
 
 /**
- * Creates records, all in one statement, and returns a result for each draft. Throws only if nothing was written. Once a
- * record is written, an error becomes the result of the drafts that are still open, because a retry of the whole batch would
- * write that record again.
+ * Creates records in one statement, and returns a result for each draft. Throws only if nothing was written: afterwards an
+ * error becomes the result of the open drafts, because a retry of the whole batch would write the others again.
  */
 export async function createMany(
   deps: Deps,
@@ -78,32 +85,32 @@ export async function createMany(
   view: View = 'whole',
 ): Promise<Results> {
   const results: Results = new Map()
-  const open = () => new Map([...drafts].filter(([index]) => !results.has(index)))
+  const batch: Batch = { deps, caller, drafts, results, view }
   let isWritten = false
   try {
     for (let attempt = 0; attempt < maxAttempts && results.size < drafts.size; attempt += 1) {
-      const records = await buildRecords(deps, caller, open(), results)
-      const written = await insertRecords(deps, caller, { drafts, records, view }, results)
+      const written = await insertRecords(batch, await buildRecords(batch))
       isWritten ||= written.length > 0
-      await replayKeys(deps, caller, { open: open(), written, view }, results)
-      await rejectUnknownSites(deps, caller, open(), results)
+      await replayKeys(batch, written)
+      await rejectUnknownSites(batch)
     }
-    for (const index of open().keys())
+    for (const index of openDrafts(batch).keys())
       results.set(index, unavailable('The site was changed at the same time.'))
   } catch (error) {
     if (!isWritten) throw error
-    for (const index of open().keys()) results.set(index, error as Error)
+    for (const index of openDrafts(batch).keys()) results.set(index, error as Error)
   }
   return results
 }
 
-/** Builds a record of each draft, but of those with the same key only of the first. */
-async function buildRecords(
-  deps: Deps,
-  caller: Caller,
-  open: Drafts,
-  results: Results,
-): Promise<Map<number, NewRecord>> {
+function openDrafts({ drafts, results }: Batch): Drafts {
+  return new Map([...drafts].filter(([index]) => !results.has(index)))
+}
+
+/** Builds a record of each open draft, but of those with the same key only of the first. */
+async function buildRecords(batch: Batch): Promise<ReadonlyMap<number, NewRecord>> {
+  const { deps, caller, results } = batch
+  const open = openDrafts(batch)
   const undecided = new Map([...open].filter(([, { draft }]) => draft.policy_version === undefined))
   const policies = await deps.policies.guess(deps.sql, caller.accountId, siteIds(undecided))
   const records = new Map<number, NewRecord>()
@@ -118,17 +125,12 @@ async function buildRecords(
   return records
 }
 
-interface Insertion {
-  readonly drafts: Drafts
-  readonly records: ReadonlyMap<number, NewRecord>
-  readonly view: View
-}
+/** The answer that a written record's key replays; null if it has no key. */
+type Written = FirstAnswer | null
 
 async function insertRecords(
-  { sql }: Deps,
-  caller: Caller,
-  { drafts, records, view }: Insertion,
-  results: Results,
+  { deps: { sql }, caller, drafts, results, view }: Batch,
+  records: ReadonlyMap<number, NewRecord>,
 ): Promise<Written[]> {
   if (records.size === 0) return []
   const rows = [...records].map(([index, record]) => {
@@ -148,27 +150,15 @@ async function insertRecords(
   return written
 }
 
-/** The answer that a written record's key replays; null if it has no key. */
-type Written = FirstAnswer | null
-
-interface Replay {
-  readonly open: Drafts
-  readonly written: readonly Written[]
-  readonly view: View
-}
-
 /** Sets the results of the drafts whose key is in use, by this batch or by an earlier request. */
-async function replayKeys(
-  { sql }: Deps,
-  { accountId }: Caller,
-  { open, written, view }: Replay,
-  results: Results,
-): Promise<void> {
+async function replayKeys(batch: Batch, written: readonly Written[]): Promise<void> {
+  const { deps, caller, results, view } = batch
+  const open = openDrafts(batch)
   const answers = new Map(written.flatMap(answer => (answer ? [[answer.key, answer] as const] : [])))
   const keys = [...open.values()].flatMap(({ claim }) =>
     claim && !answers.has(claim.key) ? [claim.key] : [],
   )
-  const found = keys.length > 0 ? await findFirstAnswers(sql, accountId, keys, view) : []
+  const found = keys.length > 0 ? await findFirstAnswers(deps.sql, caller.accountId, keys, view) : []
   for (const answer of found) answers.set(answer.key, answer)
   for (const [index, { claim }] of open) {
     const answer = claim && answers.get(claim.key)
@@ -177,18 +167,15 @@ async function replayKeys(
 }
 
 /** Refreshes the sites' policies, and rejects drafts whose site does not exist. */
-async function rejectUnknownSites(
-  { sql, policies }: Deps,
-  { accountId }: Caller,
-  open: Drafts,
-  results: Results,
-): Promise<void> {
+async function rejectUnknownSites(batch: Batch): Promise<void> {
+  const { deps, caller, results } = batch
+  const open = openDrafts(batch)
   if (open.size === 0) return
-  const current = await policies.read(sql, accountId, siteIds(open))
+  const current = await deps.policies.read(deps.sql, caller.accountId, siteIds(open))
   for (const [index, { draft }] of open) if (!current.has(draft.site_id)) results.set(index, noSite())
 }
 
-/** Builds the first state of a record; its place is looked up by the draft's IP address unless it is given. */
+/** Builds the first state of a record. */
 export function buildRecord(
   { config, geo }: Pick<Deps, 'config' | 'geo'>,
   actor: Actor,

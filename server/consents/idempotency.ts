@@ -30,7 +30,7 @@ export function rejectIdempotencyKey(header: ReadHeader): void {
   )
 }
 
-/** One statement deletes the keys of a minute, so that none takes long. */
+/** Creation times of the keys that one statement deletes, so that none takes long. */
 const sliceMs = 60_000
 
 export async function deleteExpiredKeys(sql: Sql): Promise<null> {
@@ -43,7 +43,7 @@ export async function deleteExpiredKeys(sql: Sql): Promise<null> {
 }
 
 export function claimKey(key: string, body: object): Claim {
-  return { key: hashKey(key), bodyHash: hashBody(body) }
+  return { key: hashKey(key), bodyHash: sha256(canonical(body)) }
 }
 
 /** Returns the first answer to a key, or `conflict` if the body is another one or the record was purged. */
@@ -57,12 +57,7 @@ function conflict(message: string): Failure {
   return new Failure('conflict', message)
 }
 
-/** A key outlives the purge of its record, and may contain personal data, so only its hash is stored. */
+/** A key outlives the purge of its record and may contain personal data, so only its hash is stored. */
 export function hashKey(key: string): string {
   return hash('sha256', key)
-}
-
-/** Hashes canonical JSON, so that the order of fields does not matter. */
-function hashBody(body: object): Buffer {
-  return sha256(canonical(body))
 }

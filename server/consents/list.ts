@@ -13,15 +13,14 @@ const defaultLimit = 50
 type ListDeps = Deps & { readonly cursorSecret: Buffer; readonly replicas?: Replicas | undefined }
 
 interface Page {
-  /** The JSON of a ConsentPage, on one line. */
+  /** A ConsentPage as one line of JSON. */
   readonly text: string
   /** The cursor of the next page; null on the last one. */
   readonly next: string | null
 }
 
 /**
- * Reads one page of the caller's records, newest first. It reads one record more than asked for, so that a cursor never
- * leads to an empty page.
+ * Reads one page of the caller's records, newest first.
  *
  * @throws Failure `invalid_request` for a cursor of another account or other filters.
  */
@@ -53,7 +52,6 @@ export async function getPage(
   return { text, next }
 }
 
-/** Yields the pages after one, each read when it is asked for. */
 export async function* pagesAfter(
   { next }: Page,
   read: (cursor: string) => Promise<Page>,
@@ -66,8 +64,8 @@ export async function* pagesAfter(
 }
 
 /**
- * Returns true if a list is the same on a replica that lags: only of old records, and without filters on what may have
- * changed since. Never for a subject or a label: whoever erased these a moment ago must not find them again.
+ * Returns true if a list of old records is the same on a replica that lags. Never for a subject or a label: a record that
+ * was just erased must not be found again.
  */
 function isSettled({ subjectId, consentId, accepted, before, lastId }: ListFilters): boolean {
   if (subjectId !== undefined || consentId !== undefined || accepted !== undefined) return false

@@ -5,13 +5,13 @@ import { findPolicyVersions } from './queries.ts'
 const maxSites = 10_000
 
 /**
- * The sites' policy versions as this node last read them. A guess that saves a query for each record: the statement that
- * writes a record checks it, and skips the record if the site has another policy by then.
+ * Cache of the sites' policy versions, without expiry: the statement that writes a record skips it if the site has another
+ * version by then.
  */
 export class Policies {
   readonly #versions = new LRUCache<string, number>({ max: maxSites })
 
-  /** Returns policy versions by site id, from the cache if possible. Sites that the account does not own are left out. */
+  /** Returns policy versions by site id, from the cache if possible, without sites that the account does not own. */
   async guess(sql: Sql, accountId: string, siteIds: readonly string[]): Promise<Map<string, number>> {
     const guesses = new Map<string, number>()
     for (const id of siteIds) {
@@ -23,7 +23,6 @@ export class Policies {
     return new Map([...guesses, ...(await this.read(sql, accountId, unknown))])
   }
 
-  /** Returns the sites' current policy versions. */
   async read(sql: Sql, accountId: string, siteIds: readonly string[]): Promise<Map<string, number>> {
     const versions = await findPolicyVersions(sql, accountId, siteIds)
     for (const id of siteIds) this.#versions.delete(accountId + id)

@@ -23,10 +23,7 @@ const plainColumns = staticFragment(
     sql`id, site_id, consent_id, subject_id, country, region, user_agent, accepted, preferences, policy_version`,
 )
 
-/**
- * The column `json`: a record as the API returns it, without its address, chain and version. PostgreSQL serializes it faster
- * than the driver parses the columns.
- */
+/** A record as the API returns it. PostgreSQL serializes it faster than the driver parses the columns. */
 const consentJson = staticFragment(
   sql => sql`row_to_json((select r from (
     select ${plainColumns(sql)},
@@ -38,10 +35,9 @@ const consentJson = staticFragment(
 
 const idJson = staticFragment(sql => sql`'{"id":"' || id || '"}' as json`)
 
-/** Amount of detail of a response: the whole record, or its id (`Prefer: return=minimal`). */
+/** `minimal` is the id alone (`Prefer: return=minimal`). */
 export type View = 'whole' | 'minimal'
 
-/** The column `json` of a response. */
 export function viewJson(sql: Sql, view: View): Fragment {
   return view === 'minimal' ? idJson(sql) : consentJson(sql)
 }
@@ -57,9 +53,8 @@ export const intoLog = staticFragment(
 )
 
 /**
- * The CTEs `audit` and `log`: history entries of the rows in the CTE `changed`, with their links in the CTE `links`, and
- * their entries in the log that checkpoints sign. The account's row is joined so that Citus writes them on the account's node
- * instead of sending them to every node.
+ * CTEs that write the audit and log entries of the CTE `changed`, with their hashes from the CTE `links`. The account's row is
+ * joined so that Citus writes them on the account's node instead of sending them to every node.
  */
 export function auditAndLog(
   sql: Sql,
@@ -79,9 +74,9 @@ export function auditAndLog(
 }
 
 /**
- * The CTEs `links`, and `locked`: ids of the batch's records that meet `condition` and that no other transaction is writing.
- * The order and `skip locked` keep two batches from waiting for each other. The update still has to compare the versions:
- * Citus 13 cannot read rows that a statement both locks and joins, so nothing is joined here.
+ * The CTEs `links`, and `locked`: ids of those of its records that meet `condition` and that no other transaction is writing.
+ * The order and `skip locked` prevent deadlocks of batches. The update has to compare the versions, because Citus 13 cannot
+ * read rows that a statement both locks and joins.
  */
 export function linksAndLocks(
   sql: Sql,
@@ -103,16 +98,11 @@ export function linksAndLocks(
 }
 
 /**
- * The condition that an id is one of a batch. It is repeated wherever a batch is joined with a table: a planner without
- * statistics would otherwise read the account's whole table once for each record.
+ * The condition that an id is one of a batch. Wherever a batch is joined with a table it is repeated: a planner without
+ * statistics would otherwise read the account's whole table for each record.
  */
 export function among(sql: Sql, id: Fragment, records: readonly { readonly id: string }[]): Fragment {
   return sql`${id} = any (${toArrayLiteral(records.map(record => record.id))}::uuid[])`
-}
-
-interface RecordKey {
-  readonly accountId: string
-  readonly id: string
 }
 
 /** Sites that the account does not own are left out. */
@@ -128,8 +118,8 @@ export async function findPolicyVersions(
 }
 
 /**
- * Returns the records that exist, in no order. The array is the result of a subselect: if the planner sees its length, it
- * plans each call anew, which takes longer than the read.
+ * Returns records in no order. The array comes from a subselect: a planner that sees its length plans each call anew, which
+ * takes longer than the read.
  */
 export function findConsentsJson(
   sql: Sql,
@@ -145,7 +135,8 @@ export function findConsentsJson(
 
 export async function findConsent(
   sql: Sql,
-  { accountId, id }: RecordKey,
+  accountId: string,
+  id: string,
 ): Promise<(StateRow & ConsentJson) | undefined> {
   const [row] = await sql<(StateRow & ConsentJson)[]>`
     select id, version, chain_head, updated_at, accepted, preferences, policy_version, ${consentJson(sql)}
@@ -154,15 +145,16 @@ export async function findConsent(
 }
 
 /**
- * Changes a live record that is still at `version`, with its audit and log entries, or returns undefined. One statement, and
- * so one transaction in one round trip, because the driver's transactions are not safe (db/postgres-pool/README.md).
+ * Changes a live record that is still at the link's version, with its audit and log entries, or returns undefined. One
+ * statement, because the driver's transactions are not safe (db/postgres-pool/README.md).
  */
 export async function updateConsent(
   sql: Sql,
-  { accountId, id, version }: RecordKey & { readonly version: number },
+  accountId: string,
   state: State & { readonly deleted_at: Date | null },
-  { at, link, ...entry }: Entry,
+  { link, ...entry }: Entry,
 ): Promise<ConsentJson | undefined> {
+  const { id, version, at } = link
   const [row] = await sql<ConsentJson[]>`
     with links as (
       select ${id}::uuid as id, ${at}::timestamptz as at, ${link.salt}::bytea as salt,
@@ -179,9 +171,8 @@ export async function updateConsent(
 }
 
 /**
- * Deletes live records logically, with their audit and log entries, in one statement: a batch is deleted with its evidence
- * or not at all. Records that have changed since they were read, or that another transaction is writing, are skipped. Returns
- * the deleted ones.
+ * Deletes live records logically, with their audit and log entries in the same statement, and returns the deleted ones. Skips
+ * records that have changed since they were read, or that another transaction is writing.
  */
 export function deleteRecords(
   sql: Sql,
@@ -203,8 +194,8 @@ export function deleteRecords(
 }
 
 /**
- * Returns one row: the first records of a list, newest first, at most `limit` and never more than 100. One row, because the
- * driver takes as long to parse fifty rows as PostgreSQL to find them.
+ * Returns one row with the first `limit` records of a list, at most 100, newest first. The driver takes as long to parse fifty
+ * rows as PostgreSQL to find them.
  */
 export function findPage(
   sql: Sql,
@@ -223,13 +214,12 @@ export function findPage(
 }
 
 /**
- * The newest records of a list, in one or more runs. Live and deleted records, and accepted and other ones, are separate in
- * most indexes, so each run is read in the order of its index and merged with the others, and no row is read that the page does not need. The primary
- * key, and a subject's index, have them together.
+ * The newest records of a list. Most indexes separate live from deleted and accepted from other records, so each of these
+ * runs is read in the order of its index and merged with the others. The primary key and a subject's index do not.
  *
  * Each run has its own order and limit, because PostgreSQL would otherwise read all of it and sort. The limit is a constant
- * (101: one more than a page has) because for a parameter the planner assumes a tenth of the table, rejects the generic plan
- * and plans each call anew. A run has only the columns that the page needs: with more, each record is built twice.
+ * (a page and one more): for a parameter the planner assumes a tenth of the table and plans each call anew. A run has only
+ * the columns that the page needs: with more, each record is built twice.
  */
 function listRuns(sql: Sql, accountId: string, filters: ListFilters): Fragment {
   const { siteId, subjectId, consentId, accepted, includeDeleted } = filters
@@ -267,7 +257,7 @@ function conditions(
   return all
 }
 
-export function findHistory(sql: Sql, { accountId, id }: RecordKey): Promise<EntryRow[]> {
+export function findHistory(sql: Sql, accountId: string, id: string): Promise<EntryRow[]> {
   return sql<EntryRow[]>`
     select h.consent_id, h.version, h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id,
       h.created_at, h.salt, h.payload_hash, h.hash,
@@ -277,10 +267,7 @@ export function findHistory(sql: Sql, { accountId, id }: RecordKey): Promise<Ent
     where h.account_id = ${accountId} and h.consent_id = ${id} order by h.version`
 }
 
-/**
- * Returns the first entries of a live record's history with the record, oldest first. One statement, so that no change comes
- * in between. Empty if the account has no such record or it is deleted.
- */
+/** Returns the first entries of a live record's history, oldest first. One statement, so that no change comes in between. */
 export function findEvents(sql: Sql, accountId: string, id: string, limit: number): Promise<EventRow[]> {
   return sql<EventRow[]>`
     select c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent, c.ip_network,

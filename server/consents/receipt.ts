@@ -6,7 +6,7 @@ import {
   consentSchemaVersion,
 } from '../../src/contract/documents/consent-receipt.ts'
 import { type ChainEntry, entryId } from '../../src/evidence/chain.ts'
-import { type Finding, verifyHistory } from '../../src/evidence/history.ts'
+import { verifyHistory } from '../../src/evidence/history.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { Failure } from '../failure.ts'
@@ -15,7 +15,7 @@ import { findEvents } from './queries.ts'
 import type { EventRow } from './rows.ts'
 import { noConsent } from './service.ts'
 
-/** All events are hashed and signed at once, and each can have 16 KiB of preferences. */
+/** All are hashed and signed at once, each with up to 16 KiB of preferences. */
 const maxEvents = 500
 
 const tooManyEvents = `The record has more than ${maxEvents} events, too many for a receipt; its history has them all.`
@@ -23,8 +23,8 @@ const tooManyEvents = `The record has more than ${maxEvents} events, too many fo
 /**
  * Returns the text of a signed consent receipt.
  *
- * @throws Failure `not_found` as a read does, and for a deleted record; `conflict` if there are too many events; and
- *   `internal_error` if the history does not verify, because a signature would vouch for it.
+ * @throws Failure `not_found`, also for a deleted record; `conflict` if there are too many events; `internal_error` if the
+ *   history does not verify, because a signature would vouch for it.
  */
 export async function issueReceipt(
   { sql, signer }: { readonly sql: Sql; readonly signer: Signer },
@@ -35,7 +35,12 @@ export async function issueReceipt(
   const last = rows.at(-1)
   if (!last) throw noConsent()
   if (rows.length > maxEvents) throw new Failure('conflict', tooManyEvents)
-  requireVerified(id, rows)
+  const problem = findProblem(id, last, rows)
+  if (problem !== null)
+    throw new Failure(
+      'internal_error',
+      `The record ${id} does not verify: ${problem}. No receipt of it is signed.`,
+    )
   const states = consentStates(rows)
   const receipt: Omit<ConsentReceipt, 'key_id'> = {
     type: 'consent_receipt',
@@ -67,7 +72,7 @@ export async function issueReceipt(
   return signer.sign(receipt)
 }
 
-/** Returns the state after each event. Not accepted means refused, or withdrawn once it had been given. */
+/** Returns the state after each event. */
 function consentStates(rows: readonly EventRow[]): ConsentState[] {
   let wasGiven = false
   return rows.map(({ accepted }) => {
@@ -76,28 +81,12 @@ function consentStates(rows: readonly EventRow[]): ConsentState[] {
   })
 }
 
-/** The message names the record, because it is all that the log has of it. */
-function requireVerified(id: string, rows: readonly EventRow[]): void {
-  const problem = findProblem(id, rows)
-  if (problem === null) return
-  throw new Failure(
-    'internal_error',
-    `The record ${id} does not verify: ${problem}. No receipt of it is signed.`,
-  )
-}
-
-function findProblem(id: string, rows: readonly EventRow[]): string | null {
-  const last = rows.at(-1)
-  if (!last) return 'it has no history'
+function findProblem(id: string, last: EventRow, rows: readonly EventRow[]): string | null {
   const { record_hash: recordHash, ...identity } = last
   const [finding] = verifyHistory({ id, recordHash, identity }, rows.map(toChainEntry))
-  if (finding) return describeFinding(finding)
+  if (finding) return `${finding.version === null ? '' : `version ${finding.version}: `}${finding.detail}`
   if (last.record_version !== last.version) return 'its history ends at another version'
   return last.chain_head.equals(last.hash) ? null : 'its head is not the hash of its last entry'
-}
-
-function describeFinding({ version, detail }: Finding): string {
-  return version === null ? detail : `version ${version}: ${detail}`
 }
 
 function toChainEntry(row: EventRow): ChainEntry {

@@ -106,13 +106,13 @@ export function consentRoutes(
   )
 }
 
-/** The outcome of a row of a batch: its status, and the JSON of its `RowOutcome`. */
+/** The status of a row of a batch, and the JSON of its `RowOutcome`. */
 interface RowText {
   readonly status: number
   readonly text: string
 }
 
-/** Serializes the result of a row. `logFailure` is called with failures that are not the client's. */
+/** `logFailure` is called with failures that are not the client's. */
 function toRowOutcome(result: CreateResult, logFailure: (failure: Failure) => void): RowText {
   if (!(result instanceof Error)) {
     const { json, isReplayed } = result

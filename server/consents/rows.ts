@@ -2,7 +2,7 @@ import type { ConsentDraft } from '../../src/contract/index.ts'
 import type { Action, Actor, Identity, Link, State } from '../../src/evidence/chain.ts'
 import type { Place } from '../net/geo.ts'
 
-/** A record as the API returns it (service specification, section 2.1), serialized. */
+/** A serialized record (service specification, section 2.1). */
 export interface ConsentJson {
   json: string
 }
@@ -20,7 +20,6 @@ export interface Created extends Readonly<ConsentJson> {
   readonly isReplayed: boolean
 }
 
-/** Result of one create of a batch. */
 export type CreateResult = Created | Error
 
 /** An Idempotency-Key as it is stored: hashes of the key and of the request's body. */
@@ -29,7 +28,6 @@ export interface Claim {
   readonly bodyHash: Buffer
 }
 
-/** A record to create. */
 export interface Draft {
   readonly draft: ConsentDraft
   readonly claim: Claim | null
@@ -71,11 +69,10 @@ export interface EntryRow extends State {
 export interface Entry {
   readonly action: Action
   readonly actor: Actor
-  readonly at: Date
-  readonly link: Link
+  readonly link: BatchLink
 }
 
-/** Columns needed to append to a record's hash chain. */
+/** Columns needed to extend a record's hash chain. */
 export interface ChainRow {
   id: string
   version: number
@@ -83,7 +80,6 @@ export interface ChainRow {
   updated_at: Date
 }
 
-/** Columns needed to change or delete a record. */
 export interface StateRow extends ChainRow, State {}
 
 /** A link to append to a record that must still be at `version`. */
@@ -100,7 +96,7 @@ export interface DeletedRow {
   deleted_at: Date | null
 }
 
-/** An entry of a live record's history, with the record's own columns. */
+/** An audit entry of a live record, with the record's own columns. */
 export interface EventRow extends Identity, Omit<EntryRow, 'consent_id' | 'record_hash'> {
   record_version: number
   record_hash: Buffer
@@ -115,7 +111,7 @@ export interface ListFilters {
   /** Inclusive bounds of the id, and so of `created_at`. */
   readonly firstId?: string | undefined
   readonly lastId?: string | undefined
-  /** Position of the cursor: exclusive upper bound of the id. */
+  /** Exclusive bound of the id, from the cursor. */
   readonly before?: string | undefined
   readonly includeDeleted: boolean
 }

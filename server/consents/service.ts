@@ -20,7 +20,7 @@ import type { BatchLink, ChainRow, DeletedRow, EntryRow, StateRow } from './rows
 /** Attempts to change a record that other requests are changing at the same time. */
 const maxAttempts = 100
 
-/** No attempt begins later than this, because the client has had its answer by then. */
+/** No attempt begins later: the client has had its answer by then. */
 const retryBudgetMs = 5000
 
 const maxBackoffMs = 10
@@ -41,7 +41,7 @@ export async function getConsent(
   return row.json
 }
 
-/** Returns the JSON of the changed record. A change to the same values is not an event: it writes no audit entry. */
+/** Returns the JSON of the changed record. A change to the same values writes no audit entry. */
 export function updateConsent(
   deps: Deps,
   caller: Caller,
@@ -56,14 +56,14 @@ export function updateConsent(
   })
 }
 
-/** Deletes a record logically, and returns its JSON. Afterwards only its history can be read. */
+/** Deletes a record logically, and returns its JSON. */
 export function deleteConsent(deps: Deps, caller: Caller, id: string): Promise<string> {
   return applyEvent(deps, caller, id, 'deleted', row => row)
 }
 
-/** Returns the history of a record, deleted or not, oldest first. @throws Failure `not_found`. */
+/** Returns the history of a record, deleted or not, oldest first. @throws Failure `not_found` */
 export async function getHistory({ sql }: Deps, caller: Caller, id: string): Promise<{ data: AuditEntry[] }> {
-  const rows = await queries.findHistory(sql, { accountId: caller.accountId, id })
+  const rows = await queries.findHistory(sql, caller.accountId, id)
   if (rows.length === 0) throw noConsent()
   return { data: rows.map(toAuditEntry) }
 }
@@ -88,10 +88,7 @@ function toAuditEntry(row: EntryRow): AuditEntry {
   }
 }
 
-/**
- * Optimistic update: reads a live record, computes its next state, and writes state and audit entry if the record is still
- * at the version that was read; otherwise starts again. `next` returns null if there is nothing to change.
- */
+/** Optimistic update: starts again if the record has another version by the write. `next` returns null for no change. */
 async function applyEvent(
   { sql }: Deps,
   caller: Caller,
@@ -99,25 +96,18 @@ async function applyEvent(
   action: Action,
   next: (row: StateRow) => State | null,
 ): Promise<string> {
-  const key = { accountId: caller.accountId, id }
+  const { accountId } = caller
   const deadline = performance.now() + retryBudgetMs
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
-    const row = await queries.findConsent(sql, key)
+    const row = await queries.findConsent(sql, accountId, id)
     if (!row) throw noConsent()
     if (performance.now() > deadline) break
     const state = next(row)
     if (!state) return row.json
-    const { version } = row
     const link = nextLink(row, caller, { action, state })
-    const { at } = link
-    const deletedAt = action === 'deleted' ? at : null
-    const entry = { action, actor: caller, at, link }
-    const written = await queries.updateConsent(
-      sql,
-      { ...key, version },
-      { ...state, deleted_at: deletedAt },
-      entry,
-    )
+    const deleted_at = action === 'deleted' ? link.at : null
+    const entry = { action, actor: caller, link }
+    const written = await queries.updateConsent(sql, accountId, { ...state, deleted_at }, entry)
     if (written) return written.json
     await delay(Math.random() * maxBackoffMs)
   }
@@ -128,9 +118,12 @@ export function noConsent(): Failure {
   return new Failure('not_found', 'There is no such consent.')
 }
 
-type Change = Pick<Event, 'action' | 'state' | 'recordHash' | 'historyHash'>
-
-export function nextLink(row: ChainRow, actor: Actor, change: Change, salt = newSalt()): BatchLink {
+export function nextLink(
+  row: ChainRow,
+  actor: Actor,
+  change: Pick<Event, 'action' | 'state' | 'recordHash' | 'historyHash'>,
+  salt = newSalt(),
+): BatchLink {
   const { id, version, chain_head: previous } = row
   const at = new Date(Math.max(Date.now(), row.updated_at.getTime())) // a clock set back must not reorder history
   const link = linkOf({ ...change, id, version: version + 1, actor, at, previous }, salt)

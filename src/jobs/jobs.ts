@@ -10,7 +10,7 @@ import { groupCommit, writeAll } from './group-commit.ts'
 import { busy, type Claim, type Close, damaged, encode, type Log, readEntries, readOwnership } from './log.ts'
 import { identify, isRunning } from './process.ts'
 
-export interface JobHeader {
+interface JobHeader {
   /** The job's UUID. */
   readonly job: string
 }

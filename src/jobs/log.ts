@@ -63,7 +63,7 @@ export async function* readEntries(log: Log): AsyncGenerator<unknown> {
 }
 
 /** The owner of a job at the end of its file. */
-export interface Ownership {
+interface Ownership {
   /** Null if nobody has claimed it since it was closed. */
   readonly owner: Claim | null
   /** The last line that can be read. */

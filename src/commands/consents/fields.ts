@@ -16,7 +16,7 @@ export const acceptance = {
   preferences: nonEmpty.optional(),
 }
 
-export interface Acceptance {
+interface Acceptance {
   readonly accepted?: true | undefined
   readonly refused?: true | undefined
   readonly pref?: string[] | undefined
