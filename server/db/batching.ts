@@ -7,20 +7,19 @@ type Execute<Item, Result> = (items: readonly Item[]) => Promise<readonly (Resul
 /** Errors that a single item can cause; null is an error that is not the database's. */
 const itemErrors = new Set<DbErrorKind | null>([null, 'unstorable', 'conflict', 'missing'])
 
-/** No caller waits longer than the request deadline, so a batch is not retried after it. */
+/** The request deadline, after which no caller waits. */
 const retryBudgetMs = 5000
 
 /**
- * Coalesces calls made in the same turn of the event loop into one statement, with DataLoader and without its cache. Nothing
- * waits for more calls to arrive, or for an earlier batch.
+ * Coalesces calls made in the same turn of the event loop into one statement. Nothing waits for more calls, or for an earlier
+ * batch.
  *
- * If a batch fails with an error that one item can cause, each item is retried alone, because the others must not fail with
- * it. Any other error rejects all of them.
+ * If a batch fails with an error that one item can cause, each item is retried alone. Any other error rejects all of them.
  */
 export class Batcher<Item, Result> {
   readonly #loaders = new Map<string, DataLoader<Item, Result>>()
 
-  /** Executes `item` in a batch with the others of the same key in this turn. The first call's `execute` is used. */
+  /** Executes `item` with the others of the same key in this turn, by the first call's `execute`. */
   run(key: string, item: Item, execute: Execute<Item, Result>): Promise<Result> {
     let loader = this.#loaders.get(key)
     if (!loader) {

@@ -1,8 +1,8 @@
 import { dbErrorKind } from './errors.ts'
 
 /**
- * Runs a statement on all rows, and if it fails, on each half of them, down to the single row that it fails for, which is
- * given to `onFailure`. Errors that are not about a row are thrown.
+ * Runs a statement on all rows, and if it fails on each half, down to the single rows that fail, which are given to
+ * `onFailure`. Throws errors that are not about a row.
  */
 export async function bisect<Row extends { readonly id: string }, Result>(
   rows: readonly Row[],

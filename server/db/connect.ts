@@ -6,11 +6,9 @@ import { Pool } from './postgres-pool/pool.ts'
 import { inTransaction } from './postgres-pool/transaction.ts'
 
 export interface ConnectOptions {
-  /** A PostgreSQL URL, or the folder of a server's Unix socket. */
+  /** A PostgreSQL URL, or the folder of a Unix socket. */
   readonly target: { readonly url: string } | { readonly folder: string }
-  /** Maximum size of the pool. */
   readonly max: number
-  /** True for a standby that is only read from. */
   readonly isReplica?: boolean
 }
 
@@ -20,10 +18,10 @@ export const socketName = '.s.PGSQL.5432'
 /** The subfolder of the embedded database's files. */
 export const filesName = 'postgresql'
 
-/** The request deadline: no caller waits longer for a statement. */
+/** In milliseconds: the request deadline. */
 const statement_timeout = 5000
 
-/** Makes a connection pool, which connects on first use. A database that is down is noticed within seconds. */
+/** Makes a connection pool, which connects on first use. */
 export function connect({ target, max, isReplica = false }: ConnectOptions): Sql {
   const connection = { application_name: 'consentctl' }
   if ('folder' in target) return connectEmbedded(`${target.folder}/${socketName}`, { max, connection })
@@ -42,7 +40,7 @@ export function connect({ target, max, isReplica = false }: ConnectOptions): Sql
   return new Pool(new Hosts([open(first), ...more.map(open)]), max).sql
 }
 
-/** The embedded database is reached over a local socket, where the driver's own pool is enough, but for its transactions. */
+/** On a local socket the driver's own pool is enough, but for its transactions. */
 function connectEmbedded(path: string, options: Pick<ConnectOptions, 'max'> & { connection: object }): Sql {
   const sql = postgres({
     ...driverOptions,
@@ -56,7 +54,7 @@ function connectEmbedded(path: string, options: Pick<ConnectOptions, 'max'> & { 
   return Object.assign(sql, { begin })
 }
 
-/** Splits a URL that names several hosts, as libpq's do (`postgres://one:5432,other:5433/name`), into one for each. */
+/** Splits a URL of several hosts, as libpq has (`postgres://one:5432,other:5433/name`), into one for each. */
 export function splitHosts(url: string): [string, ...string[]] {
   const { before, hosts, after } = splitUrl(url)
   const [first = '', ...more] = hosts.map(host => `${before}${host}${after}`)
@@ -68,7 +66,7 @@ function splitUrl(url: string): { before: string; hosts: string[]; after: string
   return { before, hosts: hosts.split(','), after }
 }
 
-/** Returns true if a server is on another machine and its URL does not say how to encrypt. */
+/** Returns true if a host is on another machine, and the URL does not say how to encrypt. */
 function isRemote(url: string): boolean {
   const isLocal = /^(localhost|127\.[\d.]+|\[::1\]|%2f.*)?(:\d+)?$/i
   return !splitUrl(url).hosts.every(host => isLocal.test(host)) && !/[?&]ssl(mode)?=/.test(url)

@@ -5,13 +5,12 @@ import { makeFolder } from './flush.ts'
 import { lockFolder } from './lock.ts'
 import type { EmbeddedDatabase } from './pglite.ts'
 
-/** Bytes of a Unix socket's path: 104 with the final zero on macOS, 108 on Linux. */
+/** In bytes: 104 with the final zero on macOS, 108 on Linux. */
 const maxSocketPath = 103
 
-/** Bytes of the longest socket name in the folder: PostgreSQL's or a lock's. */
+/** In bytes, of PostgreSQL's socket or a lock's. */
 const maxSocketName = 16
 
-/** Exponential backoff of restarts. */
 const minRestartDelayMs = 100
 const maxRestartDelayMs = 5000
 

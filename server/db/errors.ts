@@ -1,16 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Kind of a database error, by its code: a SQLSTATE (PostgreSQL manual, appendix A) or a code of the connection. */
+/** By its code: a SQLSTATE (PostgreSQL manual, appendix A) or a code of the connection. */
 export type DbErrorKind =
   /** The connection was lost. The statement may have been executed. */
   | 'lost'
   /** Rolled back because of another transaction: a serialization failure or a deadlock. */
   | 'aborted'
-  /** Rejected before it began, for a reason that another connection or a new plan does not have. */
+  /** Rejected before it began. Another connection or a new plan may succeed. */
   | 'rejected'
   /** The database is down, full or busy. */
   | 'unavailable'
-  /** A value that PostgreSQL cannot store. Validation should have rejected it. */
+  /** A value that PostgreSQL cannot store, although validation accepted it. */
   | 'unstorable'
   | 'conflict'
   /** A foreign key that references no row. */
@@ -32,13 +32,13 @@ const kinds: readonly (readonly [codes: RegExp, kind: DbErrorKind])[] = [
   [/^23503$/, 'missing'],
 ]
 
-/** Returns null for an error that is not the database's, and for a mistake in this program such as a syntax error. */
+/** Returns null for an error that is not the database's, and for a bug such as a syntax error. */
 export function dbErrorKind(error: unknown): DbErrorKind | null {
   const code = dbErrorCode(error)
   return code === null ? null : (kinds.find(([codes]) => codes.test(code))?.[1] ?? null)
 }
 
-/** Returns true if the failed statement certainly changed nothing: rolled back, rejected, or never sent. */
+/** Returns true if the failed statement was certainly rolled back, rejected, or never sent. */
 export function wasNotExecuted(error: unknown): boolean {
   return /^(40001|40P01|25006|26000|0A000|55P03|57014|57P03|53...|ECONNREFUSED|CONNECT_TIMEOUT)$/.test(
     dbErrorCode(error) ?? '',
@@ -59,11 +59,11 @@ export function dbErrorClass(code: string): string {
 
 const maxRetries: Partial<Record<DbErrorKind, number>> = { aborted: 3, rejected: 1, lost: 1 }
 
-/** Upper bound of the first backoff, with full jitter. The bound grows by as much with each retry. */
+/** Upper bound of the first backoff. It grows by as much with each retry. */
 const backoffStepMs = 40
 
 export interface RetryOptions {
-  /** Idempotent work is also retried after a lost connection, when the first attempt may have been executed. */
+  /** True to retry after a lost connection too, when the first attempt may have been executed. */
   readonly isIdempotent: boolean
   /** No attempt begins later than this. */
   readonly budgetMs: number
@@ -72,30 +72,32 @@ export interface RetryOptions {
 }
 
 /**
- * Runs work on the database, and retries it if the kind of its error allows that.
+ * Runs work, and retries it with full jitter if the kind of its error allows that.
  *
- * After a lost connection only a success of the retry counts; if it fails, the first error is thrown. Otherwise a deletion
- * that was executed before the connection was lost would be answered with "not found" by its own retry.
+ * If the retry after a lost connection fails, the first error is thrown: otherwise a deletion that was executed before the
+ * connection was lost would be answered with "not found" by its own retry.
  */
 export async function withRetry<T>(
   work: () => Promise<T>,
   { isIdempotent, budgetMs, onRetry }: RetryOptions,
 ): Promise<T> {
   const deadline = performance.now() + budgetMs
-  let lost: { readonly error: unknown } | undefined
   for (let failures = 1; ; failures += 1) {
     try {
       return await work()
     } catch (error) {
-      if (lost) throw lost.error
       const kind = dbErrorKind(error)
-      if (kind === 'lost') lost = { error }
-      const isAllowed = isIdempotent || kind !== 'lost'
       const waitMs = Math.random() * backoffStepMs * failures
-      const limit = (kind && isAllowed && maxRetries[kind]) || 0
-      if (failures > limit || performance.now() + waitMs > deadline) throw error
+      const isTooLate = performance.now() + waitMs > deadline
+      if (isTooLate || failures > countRetries(kind, isIdempotent)) throw error
       onRetry(dbErrorCode(error) ?? '')
       await delay(waitMs)
+      if (kind === 'lost') return await work().catch(() => Promise.reject(error))
     }
   }
+}
+
+function countRetries(kind: DbErrorKind | null, isIdempotent: boolean): number {
+  if (kind === null || (kind === 'lost' && !isIdempotent)) return 0
+  return maxRetries[kind] ?? 0
 }

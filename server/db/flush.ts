@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 /** Errors of systems that cannot flush a folder, or do not need to (Windows). */
 const withoutFolders = new Set(['EACCES', 'EBADF', 'EINVAL', 'EISDIR', 'EPERM'])
 
-/** Flushes an open file or folder to the disk. Throws the system's error, except for folders that cannot be flushed. */
+/** Flushes an open file or folder to the disk, unless it is a folder that the system cannot flush. */
 export function flush(descriptor: number): void {
   try {
     fsyncSync(descriptor)
@@ -14,7 +14,7 @@ export function flush(descriptor: number): void {
   }
 }
 
-/** Flushes the names in a folder. Throws the system's error, except for folders that cannot be flushed. */
+/** Flushes the names in a folder, where the system can. */
 export function flushFolder(folder: string): void {
   let descriptor: number
   try {
@@ -30,10 +30,7 @@ export function flushFolder(folder: string): void {
   }
 }
 
-/**
- * Creates a folder that only its owner can read, with its parents, and flushes their names. Node's own `recursive` never
- * returns on a file system that rejects folders (/proc).
- */
+/** Creates a folder with its parents. Node's own `recursive` never returns on a file system that rejects folders (/proc). */
 export function makeFolder(folder: string): void {
   if (existsSync(folder)) return
   makeFolder(dirname(folder))

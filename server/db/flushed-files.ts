@@ -8,8 +8,8 @@ interface NodeStream {
 }
 
 /**
- * PGlite's file layer with the fsync that it lacks. It is installed before PostgreSQL's first write, because the start already
- * relies on pg_control being on the disk, which says if the log has to be replayed.
+ * PGlite's file layer with the fsync that it lacks, installed before PostgreSQL's first write: the start already relies on
+ * pg_control being on the disk.
  */
 export class FlushedFiles extends NodeFS {
   override async init(pg: PGlite, options: Parameters<NodeFS['init']>[1]): ReturnType<NodeFS['init']> {
@@ -27,8 +27,8 @@ function flushToDisk({ FS }: PGlite['Module']): void {
     try {
       flush(stream.nfd)
     } catch (error) {
-      // A second fsync can succeed although the data of the first one is lost. So nothing is acknowledged any more, and
-      // the thread ends: the next one replays the log from the disk.
+      // A second fsync can succeed although the data of the first one is lost. So nothing more is acknowledged, and the
+      // thread ends: the next one replays the log from the disk.
       failure = error
       setImmediate(() => {
         throw error

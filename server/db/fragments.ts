@@ -1,6 +1,6 @@
 import type { Fragment, Sql } from 'postgres'
 
-/** Caches a fragment without parameters for each pool, because building one costs as much as building a statement. */
+/** Caches a fragment without parameters for each pool: building one costs as much as building a statement. */
 export function staticFragment(build: (sql: Sql) => Fragment): (sql: Sql) => Fragment {
   const built = new WeakMap<Sql, Fragment>()
   return sql => {
@@ -16,10 +16,7 @@ export const empty = staticFragment(sql => sql``)
 
 type Value = string | number | boolean | Date | Buffer | null
 
-/**
- * Formats an array literal (PostgreSQL manual, 8.15.2), to be cast in the statement. The driver formats arrays itself only
- * if it may first query the database for their types (`fetch_types`, see db/connect.ts).
- */
+/** Formats an array literal (PostgreSQL manual, 8.15.2). The driver can only if it may query types (postgres-pool/README.md). */
 export function toArrayLiteral(values: readonly Value[]): string {
   return `{${values.map(toElement).join(',')}}`
 }

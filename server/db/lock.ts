@@ -6,10 +6,9 @@ import { join } from 'node:path'
 /**
  * Locks a folder for this process. Returns a function that unlocks it, or null if another process holds the lock.
  *
- * The lock is a Unix socket on which its owner listens. The system closes it with the process, however that ends, and it works
- * between containers that share the folder, where process ids mean nothing. Its name is `lock.<number>`, and the highest
- * number counts. A process that finds that socket dead links its own under the next number, which only one can do. No name is
- * reused: a released lock leaves its file behind.
+ * The lock is a Unix socket on which its owner listens: it ends with the process, and works between containers that share the
+ * folder, where process ids mean nothing. Its name is `lock.<number>`, and the highest number counts. A process that finds
+ * that socket dead links its own under the next number, which only one can do. No name is reused.
  */
 export async function lockFolder(folder: string): Promise<(() => Promise<void>) | null> {
   const own = join(folder, `lock-${randomUUID().slice(0, 8)}`)
@@ -52,7 +51,7 @@ function lockAt(folder: string, number: number): string {
   return join(folder, `lock.${number}`)
 }
 
-/** Returns the numbers of the locks in a folder, in ascending order. */
+/** Returns the numbers in ascending order. */
 function listLocks(folder: string): number[] {
   const found = readdirSync(folder).map(name => /^lock\.(\d+)$/.exec(name)?.[1])
   return found
@@ -61,7 +60,7 @@ function listLocks(folder: string): number[] {
     .sort((a, b) => a - b)
 }
 
-/** Links a socket under a name. Returns false if the name exists. */
+/** Returns false if the path exists. */
 function tryLink(own: string, path: string): boolean {
   try {
     linkSync(own, path)

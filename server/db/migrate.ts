@@ -16,10 +16,9 @@ const migrations: readonly (readonly [name: string, statements: string])[] = [
   ['0006_keys', keys],
 ]
 
-/** The name of this version's schema. */
 export const schemaVersion = migrations.at(-1)?.[0] ?? ''
 
-/** All nodes use the same number, so that nodes that start together migrate one after the other. */
+/** Shared by all nodes and versions. */
 const lock = 7_266_328
 
 /** Keeps other nodes from migrating, and so from starting, until the end of the transaction. */
@@ -27,7 +26,7 @@ export async function lockSchema(tx: ISql): Promise<void> {
   await tx`select pg_advisory_xact_lock(${lock})`
 }
 
-/** Migrates the schema to this version in one transaction. Throws PostgreSQL's error and leaves the schema as it was. */
+/** Migrates the schema in one transaction. @throws PostgresError, after which the schema is as it was */
 export async function migrate(sql: Sql): Promise<void> {
   await sql.begin(async tx => {
     await tx`set local statement_timeout = 0`
@@ -46,14 +45,11 @@ export async function migrate(sql: Sql): Promise<void> {
 
 interface Table {
   readonly name: string
-  /** True if its rows belong to accounts: its primary key begins with `account_id`. */
+  /** True if its primary key begins with `account_id`. */
   readonly hasTenant: boolean
 }
 
-/**
- * On a Citus cluster, distributes the tables of tenants by account, colocated, and copies every other table to each node.
- * Rows move with their tables.
- */
+/** On a Citus cluster, distributes the tables of tenants by account, colocated, and copies every other one to each node. */
 async function distribute(tx: TransactionSql): Promise<void> {
   const citus = await tx`select 1 from pg_extension where extname = 'citus'`
   if (citus.length === 0) return
@@ -66,7 +62,7 @@ async function distribute(tx: TransactionSql): Promise<void> {
   for (const { name } of tables) await tx`select truncate_local_data_after_distributing_table(${name})`
 }
 
-/** Returns the tables that are not distributed yet: `accounts` first, and each after those that it references. */
+/** Returns the tables not distributed yet: `accounts` first, and each after those that it references. */
 function findLocal(tx: TransactionSql): Promise<Table[]> {
   return tx<Table[]>`
     with recursive placed as (

@@ -4,6 +4,7 @@ import { OperatorError } from '../../src/contract/index.ts'
 import type { Config } from '../config.ts'
 import { type ConnectOptions, connect, socketName, splitHosts } from './connect.ts'
 import { type EmbeddedOptions, startEmbedded } from './embedded.ts'
+import type { EmbeddedDatabase } from './pglite.ts'
 import { dbErrorCode, dbErrorKind } from './errors.ts'
 import { answers } from './lock.ts'
 import { migrate } from './migrate.ts'
@@ -11,7 +12,7 @@ import { Replicas } from './replicas.ts'
 
 export interface Database {
   readonly sql: Sql
-  /** The public flow's own pool, so that it cannot block the private API; the same pool on the embedded database. */
+  /** So that the public flow cannot block the private API; the same pool on the embedded database. */
   readonly publicSql: Sql
   /** For lists of old records. */
   readonly replicas: Replicas | undefined
@@ -19,39 +20,33 @@ export interface Database {
 }
 
 interface OpenOptions extends EmbeddedOptions {
-  /** True to use the embedded database of a running server, if there is one. */
+  /** True to connect to the embedded database of a running server, if there is one. */
   readonly share?: boolean
 }
 
-/** Connections of a node. */
 const maxConnections = 10
 const maxPublicConnections = 4
 const maxReplicaConnections = 5
 
-/** Opens and migrates the configured database. @throws OperatorError with a hint if that fails. */
+/** Opens and migrates the configured database. @throws OperatorError */
 export async function openDatabase(config: Config, options: OpenOptions): Promise<Database> {
   const { databaseUrl: url, readDatabaseUrl, dataDir: folder } = config
-  if (url) return openMigrated({ target: { url }, max: maxConnections }, { readDatabaseUrl })
+  if (url) return openMigrated({ target: { url }, max: maxConnections }, readDatabaseUrl)
   // The embedded database has one backend: a second connection would wait for the first.
   const connection = { target: { folder }, max: 1 }
-  if (options.share && (await answers(join(folder, socketName)))) return openMigrated(connection)
-  const embedded = await startEmbedded(folder, options)
-  return await openMigrated(connection, { closeEmbedded: () => embedded.close() })
-}
-
-interface OpenMore {
-  readonly readDatabaseUrl?: string | null
-  readonly closeEmbedded?: () => Promise<void>
+  if (options.share && (await answers(join(folder, socketName)))) return openMigrated(connection, null)
+  return await openMigrated(connection, null, await startEmbedded(folder, options))
 }
 
 async function openMigrated(
   connection: ConnectOptions,
-  { readDatabaseUrl, closeEmbedded = async () => {} }: OpenMore = {},
+  readDatabaseUrl: string | null,
+  embedded?: EmbeddedDatabase,
 ): Promise<Database> {
   const pools: Sql[] = []
   const close = async () => {
     await Promise.all(pools.map(pool => pool.end({ timeout: 2 })))
-    await closeEmbedded()
+    await embedded?.close()
   }
   const open = (options: ConnectOptions) => {
     const pool = connect(options)
@@ -71,14 +66,14 @@ async function openMigrated(
   }
 }
 
-/** By the SQLSTATE of the error (PostgreSQL manual, appendix A). */
+/** By SQLSTATE. */
 const hints: readonly (readonly [codes: RegExp, hint: string])[] = [
   [/^28/, 'check the user and the password in the database URL'],
   [/^3D/, 'create it first: createdb'],
   [/^42501$/, 'allow its user to create tables: alter database … owner to …'],
 ]
 
-/** For any other error, depending on whether the database answered. */
+/** For any other code. */
 const otherHints = {
   url: {
     unavailable: 'check that PostgreSQL runs, and the host and port of the URL',

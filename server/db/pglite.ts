@@ -18,15 +18,15 @@ import { filesName, socketName } from './connect.ts'
 import { flushFolder } from './flush.ts'
 import { FlushedFiles } from './flushed-files.ts'
 
-// V8 optimizes a WebAssembly function once this many bytes of its code have run. With the default (1.8 million, 13 million since
-// Node.js 22) half of a start is spent on functions that run only for a moment. Busy functions still reach this budget.
+// V8 optimizes a WebAssembly function once this many bytes of its code have run. With the default (1.8 million, 13 million
+// since Node.js 22) half of a start is spent on functions that run only for a moment.
 setFlagsFromString('--wasm-tiering-budget=100000000')
 
 type StreamOptions = Parameters<PGlite['execProtocolRawStream']>[1]
 
 const sync = new Uint8Array([0x53, 0, 0, 0, 4])
 
-/** Messages of PostgreSQL's extended protocol that begin or continue a sequence, which ends with Sync. */
+/** Types of messages of PostgreSQL's extended protocol that begin or continue a sequence, which ends with Sync. */
 const sequenceMessages = new Set([...'PBDECH'].map(type => type.charCodeAt(0)))
 
 /** Execute of a portal that does not exist: after its error, Sync commits nothing of the sequence. */
@@ -35,9 +35,9 @@ const executeMissing = new Uint8Array([0x45, 0, 0, 0, 10, 0x3f, 0, 0, 0, 0, 0])
 const terminate = 0x58
 
 /**
- * PGlite for many clients, which share its one backend. pglite-socket runs one message at a time and lets another client in
- * between any two messages outside of a transaction. A client whose Bind and Execute arrive in two reads could then get
- * the rows of another client's portal, so a sequence up to its Sync counts as a transaction.
+ * PGlite for many clients. pglite-socket lets another client in between any two messages outside of a transaction, so a client
+ * whose Bind and Execute arrive in two reads could get the rows of another one's portal. Hence a sequence up to its Sync
+ * counts as a transaction.
  */
 export class SharedPGlite extends PGlite {
   #unfinished = false
@@ -58,7 +58,7 @@ export class SharedPGlite extends PGlite {
     return super.exec(...args)
   }
 
-  /** Ends the sequence of a client that disconnected, without committing it. */
+  /** Ends a sequence without committing it. */
   async #abandonSequence(): Promise<void> {
     if (!this.#unfinished) return
     this.#unfinished = false
@@ -72,8 +72,8 @@ export interface EmbeddedDatabase {
 }
 
 /**
- * Opens and serves the embedded database of a folder, which is unpacked first if there is none. Each commit is flushed to the
- * disk before it is acknowledged. The caller holds the folder's lock.
+ * Opens and serves the embedded database of a folder, unpacking an empty one if there is none. The caller holds the folder's
+ * lock.
  *
  * @throws OperatorError if PostgreSQL rejects the files.
  */
@@ -81,8 +81,7 @@ export async function openPGlite(folder: string, fresh: URL): Promise<EmbeddedDa
   const data = join(folder, filesName)
   if (isAbsent(data)) await initialize(data, fresh)
   chmodSync(data, 0o700) // the folder may have existed before
-  // Left behind when the process was killed, and empty after a power cut, which would keep PostgreSQL from starting. The lock
-  // guarantees that no other process runs.
+  // A killed process leaves it behind; empty, after a power cut, it would keep PostgreSQL from starting.
   rmSync(join(data, 'postmaster.pid'), { force: true })
   return serveOnSocket(await open(data), folder)
 }
@@ -113,7 +112,7 @@ async function open(data: string): Promise<SharedPGlite> {
   return db
 }
 
-/** Unpacks an empty database, which gets its name only when all of it is on the disk: a killed first start leaves none. */
+/** Unpacks an empty database, and names it when all of it is on the disk. */
 async function initialize(data: string, fresh: URL): Promise<void> {
   const unfinished = `${data}.new`
   rmSync(unfinished, { recursive: true, force: true })
@@ -131,7 +130,7 @@ async function initialize(data: string, fresh: URL): Promise<void> {
   flushFolder(dirname(data))
 }
 
-/** Serves a database on PostgreSQL's Unix socket in a folder. `close` closes the database, too. */
+/** Serves a database on PostgreSQL's Unix socket in a folder. */
 export async function serveOnSocket(db: SharedPGlite, folder: string): Promise<EmbeddedDatabase> {
   const path = join(folder, socketName)
   rmSync(path, { force: true })

@@ -4,13 +4,12 @@ import type { Sql } from 'postgres'
 /** A replica that lags further behind its primary is not read from. */
 const maxLagMs = 60_000
 
-/** Only records older than this may be read from a replica: the lag, and as much for the clocks of nodes and primary. */
+/** The lag, and as much for the difference of the clocks of nodes and primary. */
 export const replicaMinAgeMs = 2 * maxLagMs
 
 const checkTimeoutMs = 500
 const readTimeoutMs = 2000
 
-/** A check counts for this long. */
 const healthyIntervalMs = 1000
 const unhealthyIntervalMs = 5000
 
@@ -21,7 +20,7 @@ interface Replica {
   nextCheck: number
 }
 
-/** Replicas of the primary, used in turn, each of which is checked for its lag. */
+/** Replicas that lag by less than a minute, used in turn. */
 export class Replicas {
   readonly #replicas: Replica[]
 
@@ -56,10 +55,7 @@ export class Replicas {
   }
 }
 
-/**
- * Returns true if a replica has all that was committed until a minute ago. If nothing was committed for a minute, it cannot be
- * told from a replica that is cut off, and the primary is read.
- */
+/** Returns false also if nothing was committed for a minute: a replica that is cut off looks the same. */
 async function isCurrent(sql: Sql): Promise<boolean> {
   const since = new Date(Date.now() - maxLagMs)
   const [row] = await sql<{ is_current: boolean | null }[]>`
@@ -75,7 +71,7 @@ async function withTimeout<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
   try {
     return await Promise.race([work, late])
   } finally {
-    late.catch(() => {}) // aborted
+    late.catch(() => {})
     timeout.abort()
   }
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
 
-/** Returns 32 random bytes that all nodes share under a name; the first node to ask makes them. */
+/** Returns 32 random bytes that all nodes share under a name. */
 export async function sharedSecret(sql: Sql, name: string): Promise<Buffer> {
   await sql`insert into secrets (name, value) values (${name}, ${randomBytes(32)}) on conflict (name) do nothing`
   const [row] = await sql<{ value: Buffer }[]>`select value from secrets where name = ${name}`

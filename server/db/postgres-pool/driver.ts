@@ -1,9 +1,6 @@
 import type { PostgresType } from 'postgres'
 
-/**
- * Serializers that can be applied twice. The driver does that when it prepares a statement anew, because the schema changed
- * or a pooler forgot it; its own serializers would then store `true` as false, an object as a string, and bytes as hex.
- */
+/** Serializers that can be applied twice, as the driver does when it prepares a statement anew (README.md, #1197). */
 const types: Record<string, PostgresType> = {
   boolean: {
     to: 16,
@@ -11,7 +8,7 @@ const types: Record<string, PostgresType> = {
     serialize: (value: unknown) => (value === true || value === 't' ? 't' : 'f'),
     parse: (text: string) => text === 't',
   },
-  // A date is its text, `2026-11-20`: the driver would make an instant of it.
+  // `2026-11-20`: the driver would make an instant of it.
   date: {
     to: 1082,
     from: [1082],

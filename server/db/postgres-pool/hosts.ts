@@ -1,15 +1,15 @@
 import type { Sql } from 'postgres'
 
-/** A pool of the driver's with a single connection. It is discarded when that connection closes. */
+/** A driver's pool of a single connection, discarded when that closes. */
 export interface Connection {
   readonly sql: Sql
   isClosed: boolean
 }
 
-/** Makes a driver's pool of one connection to one host. */
+/** Makes a driver's pool of one connection. */
 export type Open = (options: { readonly onclose: () => void; readonly prepare: boolean }) => Sql
 
-/** Budget of one attempt to connect, shared equally by the hosts. */
+/** Shared equally by the hosts. */
 const connectTimeoutMs = 5000
 
 /** Hosts of a database, of which one accepts connections at a time: a primary among its standbys. */
@@ -21,14 +21,14 @@ export class Hosts {
     this.#opens = [...opens]
   }
 
-  /** Makes a driver's pool that never connects, to build statements with. */
+  /** Makes a pool that never connects, to build statements with. */
   openIdle(): Sql {
     return this.#opens[0]({ onclose: () => {}, prepare: true })
   }
 
   /**
-   * Connects to the host of the last connection, or else to the next one that accepts. `discard` is called with each
-   * connection that fails or closes. Throws the error of the last host.
+   * Connects to the host of the last connection, or else to the next one that accepts. Calls `discard` with each connection
+   * that fails or closes. Throws the error of the last host.
    */
   async connect(discard: (connection: Connection) => void, prepare: boolean): Promise<Connection> {
     let lastError: unknown

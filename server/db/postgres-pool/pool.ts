@@ -2,7 +2,7 @@ import type { ReservedSql, Sql } from 'postgres'
 import type { Connection, Hosts } from './hosts.ts'
 import { inTransaction } from './transaction.ts'
 
-/** A statement of the driver. It is passed to its handler, once, when it is first awaited. */
+/** A statement of the driver. It is passed to its handler when it is first awaited. */
 interface Statement extends Promise<unknown> {
   handler: (statement: Statement) => void
   reject(error: Error): void
@@ -16,18 +16,17 @@ interface Waiting {
   readonly deadline: number
 }
 
-/** A statement waits for a connection no longer than this. */
+/** For a connection. */
 const queueTimeoutMs = 5000
 
-/** A connection that does not answer within this is discarded. The database's own statement timeout is 5 s. */
+/** After which a connection is discarded. The database's own statement timeout is 5 s. */
 const answerTimeoutMs = 5500
 
 /**
- * A connection pool for the driver, which hands each statement to a free connection and never uses a connection again that
- * has failed or closed. README.md lists what the driver's own pool gets wrong.
+ * Replaces the driver's pool (README.md says why). A connection that has failed is never used again.
  *
- * Statements are prepared, until the database says that it does not know one. Then a pooler stands in between that assigns a
- * backend per transaction, and the driver would leave one more copy of each statement in each backend.
+ * Statements are prepared until the database does not know one. Then a pooler in between assigns a backend per transaction,
+ * and the driver would leave one more copy of each statement in each backend.
  */
 export class Pool {
   readonly #hosts: Hosts
@@ -61,7 +60,7 @@ export class Pool {
     })
   }
 
-  /** Uses a connection of its own, which is not counted. */
+  /** On a connection of its own, which is not counted. */
   async #begin<T>(work: (tx: ReservedSql) => Promise<T>): Promise<T> {
     const { sql } = await this.#connect()
     try {
@@ -129,7 +128,7 @@ export class Pool {
       await statement
     } catch (error) {
       if (endsConnection(error)) this.#discard(connection)
-      // The driver counts the rows of a failed statement on in the next one, until a statement completes.
+      // The driver counts the rows of a failed statement in the next one, until a statement completes.
       else await connection.sql`select 1`.catch(() => this.#discard(connection))
     } finally {
       clearTimeout(timer)
@@ -153,7 +152,6 @@ export class Pool {
   }
 }
 
-/** Returns the handler that sends a statement on a driver's pool. */
 function handlerOf(sql: Sql): Statement['handler'] {
   return (sql`` as unknown as Statement).handler
 }
@@ -162,13 +160,13 @@ function connectionError(code: string): Error {
   return Object.assign(new Error('the database did not answer'), { code })
 }
 
-/** Returns true for an error of the connection itself, and for the last message of its backend. */
+/** Returns true for an error of the connection, and for the last message of its backend. */
 function endsConnection(error: unknown): boolean {
   const { name, severity } = error as { name?: string; severity?: string }
   return name !== 'PostgresError' || severity === 'FATAL' || severity === 'PANIC'
 }
 
-/** Returns true if the backend did not know the statement, although it was prepared on its connection (26000). */
+/** Returns true if the backend did not know a statement that was prepared on its connection. */
 function wasForgotten({ retried }: Statement): boolean {
   return retried?.code === '26000'
 }

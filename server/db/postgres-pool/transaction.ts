@@ -1,8 +1,8 @@
 import type { ReservedSql, Sql } from 'postgres'
 
 /**
- * Runs `work` in a transaction; replaces the driver's `begin`, which needs pipelining. Only for work outside of requests: if
- * the connection is lost in the middle, the driver may end the process (README.md).
+ * Replaces the driver's `begin`, which needs pipelining. Not for requests: if the connection is lost in the middle, the driver
+ * may end the process (README.md).
  */
 export async function inTransaction<T>(sql: Sql, work: (tx: ReservedSql) => Promise<T>): Promise<T> {
   await sql`select 1` // the driver never reserves the first connection of a pool
