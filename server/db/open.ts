@@ -4,10 +4,10 @@ import { OperatorError } from '../../src/contract/index.ts'
 import type { Config } from '../config.ts'
 import { type ConnectOptions, connect, socketName, splitHosts } from './connect.ts'
 import { type EmbeddedOptions, startEmbedded } from './embedded.ts'
-import type { EmbeddedDatabase } from './pglite.ts'
 import { dbErrorCode, dbErrorKind } from './errors.ts'
 import { answers } from './lock.ts'
 import { migrate } from './migrate.ts'
+import type { EmbeddedDatabase } from './pglite.ts'
 import { Replicas } from './replicas.ts'
 
 export interface Database {

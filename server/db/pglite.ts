@@ -11,12 +11,44 @@ import {
 import { dirname, join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { PGlite } from '@electric-sql/pglite'
+import { NodeFS } from '@electric-sql/pglite/nodefs'
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
 import { parseTarGzip } from 'nanotar'
 import { OperatorError } from '../../src/contract/index.ts'
 import { filesName, socketName } from './connect.ts'
-import { flushFolder } from './flush.ts'
-import { FlushedFiles } from './flushed-files.ts'
+import { flush, flushFolder } from './flush.ts'
+
+/**
+ * PGlite's file layer with the fsync that it lacks, installed before PostgreSQL's first write: the start already relies on
+ * pg_control being on the disk.
+ */
+class FlushedFiles extends NodeFS {
+  override async init(pg: PGlite, options: Parameters<NodeFS['init']>[1]): ReturnType<NodeFS['init']> {
+    return await super.init(pg, { ...options, preRun: [...(options.preRun ?? []), flushToDisk] })
+  }
+}
+
+function flushToDisk({ FS }: PGlite['Module']): void {
+  const { filesystems } = FS as unknown as {
+    filesystems: { NODEFS: { stream_ops: { fsync?: (stream: { readonly nfd: number }) => number } } }
+  }
+  let failure: unknown
+  filesystems.NODEFS.stream_ops.fsync = stream => {
+    if (failure) throw failure
+    try {
+      flush(stream.nfd)
+    } catch (error) {
+      // A second fsync can succeed although the data of the first one is lost. So nothing more is acknowledged, and the
+      // thread ends: the next one replays the log from the disk.
+      failure = error
+      setImmediate(() => {
+        throw error
+      })
+      throw error
+    }
+    return 0
+  }
+}
 
 // V8 optimizes a WebAssembly function once this many bytes of its code have run. With the default (1.8 million, 13 million
 // since Node.js 22) half of a start is spent on functions that run only for a moment.
