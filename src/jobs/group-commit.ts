@@ -4,7 +4,7 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 const longestWaitMs = 100
 
 /** Appends texts to a file with one write and one fsync for all that come meanwhile. */
-interface GroupCommit {
+export interface GroupCommit {
   /** Resolves when the text is on the disk, with all that was given before it. */
   append(text: string): Promise<void>
   /** Appends the text with the next one, or after 100 ms. */
