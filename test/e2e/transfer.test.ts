@@ -145,7 +145,7 @@ describe('an import', () => {
     const { code, stderr } = await admin('import', at('beside.ndjson'), ...first())
     expect(code).toBe(5)
     expect(stderr).toContain('the database is not empty')
-    expect(stderr).toContain('make a new one')
+    expect(stderr).toContain('import into a new one')
     expect(contentOf((await admin('export', '-', ...first())).stdout)).toBe(before)
   })
 
