@@ -1,12 +1,12 @@
 import type { Consent, ConsentPage } from '../contract/consents.ts'
 
-type Fields<T> = readonly (readonly [name: keyof T & string, isOwn: (value: unknown) => boolean])[]
+type Fields<T> = readonly (readonly [name: keyof T & string, isValid: (value: unknown) => boolean])[]
 
 /**
- * Whether a body, fresh from JSON.parse, is a page of a list as this service writes it: every field is there, in its place
- * and of its type, and nothing else. `ConsentPage` would make the very same of it, and take as long as all the rest.
+ * Returns true if a body from JSON.parse has exactly the fields of a ConsentPage, in the order and types of this service. Such a body
+ * need not be parsed by `ConsentPage`, which would return the same and take as long as everything else in a list.
  */
-export function isOwnPage(body: unknown): body is ConsentPage {
+export function isExactPage(body: unknown): body is ConsentPage {
   return hasFields(body, pageFields)
 }
 
@@ -35,11 +35,11 @@ const consentFields: Fields<Consent> = [
   ['region', isTextOrNull],
   ['user_agent', isTextOrNull],
   ['accepted', value => typeof value === 'boolean'],
-  ['preferences', value => isObject(value) && !Object.hasOwn(value, '__proto__')], // which the schema leaves out
+  ['preferences', value => isObject(value) && !Object.hasOwn(value, '__proto__')], // dropped by the schema
   ['policy_version', Number.isFinite],
   ['created_at', isText],
   ['updated_at', isText],
-  ['deleted_at', value => isTextOrNull(value) && value !== ''], // which the schema reads as none
+  ['deleted_at', value => isTextOrNull(value) && value !== ''], // read as null by the schema
 ]
 
 const pageFields: Fields<ConsentPage> = [

@@ -3,7 +3,7 @@ import { ConsentPage } from '../contract/consents.ts'
 import { ErrorBody } from '../contract/errors.ts'
 import type { Endpoint } from '../contract/index.ts'
 import { ApiError, type Call, ContractError } from './errors.ts'
-import { isOwnPage } from './exact-page.ts'
+import { isExactPage } from './exact-page.ts'
 import { header, type Received } from './http.ts'
 import type { PageResponse } from './pages.ts'
 import type { Input } from './request.ts'
@@ -35,7 +35,7 @@ function readBody(call: Call, received: Received, schema: z.ZodType | null): unk
     )
   const { body, problem } = parseBody(received)
   if (problem) throw unexpected(problem)
-  if (kind === 2 && (schema === null || (schema === ConsentPage && isOwnPage(body)))) return body
+  if (kind === 2 && (schema === null || (schema === ConsentPage && isExactPage(body)))) return body
   const parsed = (kind === 2 && schema ? schema : ErrorBody).safeParse(body)
   if (parsed.success && kind === 2) return parsed.data
   if (parsed.success) throw new ApiError(call, head, parsed.data as ErrorBody)

@@ -5,7 +5,7 @@ import type { ErrorCode } from './errors.ts'
 export const scopes = ['read', 'write', 'erase'] as const
 export type Scope = (typeof scopes)[number]
 
-/** Who may call an endpoint: anyone; an API key or a dashboard session; a session only; a browser with a site's token. */
+/** Accepted callers: anyone; an API key or a dashboard session; a session only; a browser with a site's token. */
 export type Access = 'anyone' | 'account' | 'session' | 'site_token'
 
 /** One route of the service, as both sides need to know it. */

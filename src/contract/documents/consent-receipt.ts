@@ -27,21 +27,16 @@ export const consentContext = {
   entity_id: 'dpv:isImplementedByEntity',
 } as const
 
-/** Terms of the DPV: given; not given; given once, and not any more. */
 export const consentStates = ['dpv:ConsentGiven', 'dpv:ConsentRefused', 'dpv:ConsentWithdrawn'] as const
 export type ConsentState = (typeof consentStates)[number]
 
-/** The schema of a receipt, as the receipt names it. */
 export const consentSchemaVersion = 'urn:consentctl:schema:consent-receipt:1'
 
 const Preferences = z
   .record(z.string(), z.unknown())
   .meta({ examples: [{ analytics: false, marketing: true }] })
 
-/**
- * `event_time`, `event_type`, `event_state` and `entity_id` are fields of an event in ISO/IEC TS 27560:2023 (6.3.7). Its
- * `validity_duration` is not there, for nobody tells the service of one.
- */
+/** An event of ISO/IEC TS 27560:2023 (6.3.7), without `validity_duration`, which the service does not know. */
 const ConsentEvent = z.strictObject({
   event_id: z.uuid().describe('The id of the entry in the history of the record.'),
   event_time: Instant,
@@ -58,14 +53,13 @@ const ConsentEvent = z.strictObject({
 })
 
 /**
- * The signed statement of what was consented to. Names are those of ISO/IEC TS 27560:2023: `schema_version` and
- * `record_id`, `pii_principal_id` (6.3.3), `privacy_notice` (6.3.4), events (6.3.7), `receipt_id` (6.4.5). Values of states
- * and types are terms of the W3C DPV, and `country` and `consent_status` are its hasCountry and hasConsentStatus. Own
- * fields, for what neither has a name for: `type`, `version`, `key_id` as in every signed document; `consent_id`, `region`
- * and `preferences` as in the record; `record_version` and `chain_head`, which tie the receipt to the history.
+ * A signed consent receipt. Field names are those of ISO/IEC TS 27560:2023: `schema_version` and `record_id`, `pii_principal_id`
+ * (6.3.3), `privacy_notice` (6.3.4), events (6.3.7), `receipt_id` (6.4.5). States and types are terms of the W3C DPV, as are
+ * `country` and `consent_status`. The other fields are this service's own; `record_version` and `chain_head` tie the receipt to the
+ * history.
  *
- * It says what the service knows and nothing else, so that much of what the specification wants of a record is not in it:
- * purposes, controllers, recipients, jurisdiction. Those stand in the privacy notice.
+ * It omits what the specification requires but the service does not know: purposes, controllers, recipients, jurisdiction. The
+ * privacy notice has those.
  */
 export const ConsentReceipt = z.strictObject({
   type: z.literal('consent_receipt'),

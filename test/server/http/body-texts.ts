@@ -17,7 +17,7 @@ const inside = (body: Body, free: string, middle: number[]) => {
 const utf32 = (text: string) =>
   Buffer.from([...text].flatMap(character => [character.charCodeAt(0), 0, 0, 0]))
 
-/** What is no JSON in UTF-8: `[what, body]`. */
+/** Bodies that are not JSON in UTF-8: `[what, body]`. */
 export const notJson: [what: string, make: (body: Body, free: string) => string | Uint8Array][] = [
   ['UTF-16 with a byte order mark', body => Buffer.from(`\ufeff${body()}`, 'utf16le')],
   ['UTF-16 in big-endian order', body => Buffer.from(body(), 'utf16le').swap16()],

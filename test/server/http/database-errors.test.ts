@@ -7,7 +7,7 @@ const hasNoTriggers = skippedOnCitus('errors of the database that a trigger make
 const root = '/api/v1/consents'
 let account: TestAccount
 
-/** A trigger that fails as often as it is told, on every write of a record; what a sequence counts is not undone. */
+/** A trigger that fails a given number of times on every write of a record; what a sequence counts is not undone. */
 beforeAll(async () => {
   const { sql } = service
   account = await service.newAccount()
@@ -50,7 +50,7 @@ const all = Object.keys(writes) as Write[]
 /** Writes that may be done twice. */
 const repeatable: Write[] = ['POST with a key', 'DELETE']
 
-/** An error's code, how often it happens, the writes it happens to, and the answer after so many tries; 200 is success. */
+/** An error's code, how often it happens, the writes it happens to, and the response after that many attempts; 200 is success. */
 const rows: [code: string, times: number, writes: Write[], status: number, tries: number][] = [
   ...['40001', '40P01'].flatMap((code): typeof rows => [
     [code, 1, all, 200, 2],

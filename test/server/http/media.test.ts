@@ -142,7 +142,7 @@ describe('content types › 415', () => {
 // The order of the checks is that of the gate: the route comes before what its body is.
 describe('content types › 404', () => {
   it.each([
-    ['that is no JSON', '{', 'application/json'],
+    ['that is not JSON', '{', 'application/json'],
     ['of another type', 'x', 'text/plain'],
     ['that is too large', ' '.repeat(200_000), 'application/json'],
   ])('is returned for a body %s to an unknown route', async (_what, body, type) => {

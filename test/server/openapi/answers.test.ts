@@ -58,7 +58,7 @@ const bad: Case[] = [
   ['a null that has a value', 'GET', `${root}/x`, 200, { ...record, accepted: null }],
   ['preferences that are null', 'GET', `${root}/x`, 200, { ...record, preferences: null }],
   ['a policy version that is null', 'GET', `${root}/x`, 200, { ...record, policy_version: null }],
-  ['an id that is no UUID', 'GET', `${root}/x`, 200, { ...record, id: 'x' }],
+  ['an id that is not a UUID', 'GET', `${root}/x`, 200, { ...record, id: 'x' }],
   ['an id in upper case', 'GET', `${root}/x`, 200, { ...record, id: String(record['id']).toUpperCase() }],
   ['a time without milliseconds', 'GET', `${root}/x`, 200, { ...record, created_at: '2026-11-20T20:50:21Z' }],
   [
@@ -84,7 +84,7 @@ const bad: Case[] = [
     { ...id, 'set-cookie': 'consent_session=' },
   ],
   ['no request id', 'GET', `${root}/x`, 200, record, { 'content-type': 'application/json' }],
-  ['a request id that is no UUID', 'GET', `${root}/x`, 200, record, { ...json, 'x-request-id': '1' }],
+  ['a request id that is not a UUID', 'GET', `${root}/x`, 200, record, { ...json, 'x-request-id': '1' }],
   ['another media type', 'GET', `${root}/x`, 200, record, { ...json, 'content-type': 'text/plain' }],
   ['a 401 without a challenge', 'GET', root, 401, { error: 'unauthorized', message: 'x' }],
   [

@@ -16,7 +16,7 @@ beforeAll(async () => {
   proxied = await service.addNode({ config: { trustProxy: ['127.0.0.1'] } })
 })
 
-/** What a browser of the dashboard is told behind a proxy that ends TLS. */
+/** Headers that a TLS-terminating proxy adds to a browser's request. */
 const secure = { host: 'consent.example.com', 'x-forwarded-proto': 'https' }
 
 function get(cookie: string, node: TestNode = service, headers: Record<string, string> = {}) {

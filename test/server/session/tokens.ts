@@ -68,7 +68,7 @@ export const forgeries: [
   ['no audience', a => forge(a, { claims: { aud: undefined } })],
   ['an end that has passed', a => forge(a, { claims: { iat: seconds(-7200), exp: seconds(-1) } })],
   ['no end', a => forge(a, { claims: { exp: undefined } })],
-  ['an end that is no number', a => forge(a, { claims: { exp: '9999999999' } })],
+  ['an expiry that is not a number', a => forge(a, { claims: { exp: '9999999999' } })],
   ['an age over eight hours', a => forge(a, { claims: { iat: seconds(-8 * 3600 - 2), exp: seconds(3600) } })],
   ['no beginning', a => forge(a, { claims: { iat: undefined } })],
   ['a beginning in the future', a => forge(a, { claims: { iat: seconds(60) } })],
@@ -92,7 +92,7 @@ export const forgeries: [
   ['half a signature', a => forge(a).slice(0, -20)],
   ['no signature', a => forge(a).split('.').slice(0, 2).join('.')],
   ['five parts, as of an encrypted one', a => `${forge(a)}.a.b`],
-  ['a payload that is no JSON', a => signText(a, 'nonsense')],
+  ['a payload that is not JSON', a => signText(a, 'nonsense')],
   ['a payload that is a list', a => signText(a, '[]')],
   ['nothing', () => ''],
   ['nothing but dots', () => '..'],
@@ -131,7 +131,7 @@ function signText(account: TestAccount, text: string): string {
   return `${signed}.${createHmac('sha256', sessionSecret).update(signed).digest('base64url')}`
 }
 
-/** An instant of a token, so many seconds from now. */
+/** Returns the time of a claim, in seconds from now. */
 function seconds(fromNow: number): number {
   return Math.floor(Date.now() / 1000) + fromNow
 }

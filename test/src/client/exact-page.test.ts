@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { isOwnPage } from '../../../src/client/exact-page.ts'
+import { isExactPage } from '../../../src/client/exact-page.ts'
 import { Consent, ConsentPage } from '../../../src/contract/consents.ts'
 import { consent } from '../support.ts'
 
@@ -45,7 +45,7 @@ it('what is taken for a page of this service is what the schema makes of it, to 
   fc.assert(
     fc.property(pages, text => {
       const body: unknown = JSON.parse(text)
-      if (!isOwnPage(body)) return
+      if (!isExactPage(body)) return
       taken += 1
       expect(JSON.stringify(ConsentPage.parse(body))).toBe(JSON.stringify(body))
     }),
@@ -57,8 +57,8 @@ it('what is taken for a page of this service is what the schema makes of it, to 
 it('a page of this service is taken for one', () => {
   expect(Object.keys(consent())).toEqual(Object.keys(Consent.shape))
   const data = [consent(), consent({ subject_id: null, deleted_at: '2026-02-01T00:00:00.000Z' })]
-  expect(isOwnPage({ data, limit: 100, next_cursor: 'more' })).toBe(true)
-  expect(isOwnPage({ data: [], limit: 1, next_cursor: null })).toBe(true)
+  expect(isExactPage({ data, limit: 100, next_cursor: 'more' })).toBe(true)
+  expect(isExactPage({ data: [], limit: 1, next_cursor: null })).toBe(true)
 })
 
 it.each([
@@ -67,12 +67,12 @@ it.each([
   'text',
   { data: null, limit: 1, next_cursor: null },
   { data: [null], limit: 1, next_cursor: null },
-])('no page is taken for one: %j', body => expect(isOwnPage(body)).toBe(false))
+])('no page is taken for one: %j', body => expect(isExactPage(body)).toBe(false))
 
 it.each([
   ['an empty time of deletion', { deleted_at: '' }],
   ['preferences with a key that the schema leaves out', { preferences: JSON.parse('{"__proto__":1}') }],
   ['a version beyond all numbers', { policy_version: Number.POSITIVE_INFINITY }],
 ])('%s is left to the schema', (_, fields) => {
-  expect(isOwnPage({ data: [consent(fields)], limit: 1, next_cursor: null })).toBe(false)
+  expect(isExactPage({ data: [consent(fields)], limit: 1, next_cursor: null })).toBe(false)
 })
