@@ -32,7 +32,6 @@ export async function createAccount(
   return await withDatabase(options, host, { mayBeNew: true }, sql => accounts.createAccount(sql, draft))
 }
 
-/** Resets a user's password and ends every session of that user. */
 export async function resetPassword(
   options: DatabaseOptions,
   user: { readonly email: string; readonly password?: string | undefined },

@@ -1,10 +1,8 @@
 import { type Failure, unavailable } from './failure.ts'
 
-/** The longest that a request waits for a slot. */
 const maxWaitMs = 1000
 
 export interface AdmissionLimits {
-  /** Requests in flight at most. */
   readonly running: number
   /** Requests in flight of one tenant at most, so that room is left for others. */
   readonly perTenant: number
@@ -13,9 +11,7 @@ export interface AdmissionLimits {
 }
 
 export interface Load {
-  /** Requests in flight. */
   readonly running: number
-  /** Requests that wait for a slot. */
   readonly waiting: number
   /** Requests rejected since the start because there was no room. */
   readonly shed: number
@@ -68,7 +64,6 @@ export class Admission {
     }
   }
 
-  /** Runs work in a slot. */
   async run<T>(name: string, work: () => Promise<T>): Promise<T> {
     const release = await this.enter(name)
     try {

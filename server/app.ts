@@ -27,7 +27,6 @@ export interface AppOptions {
   readonly sql: Sql
   /** Database connections of the public flow, if separate. */
   readonly publicSql?: Sql
-  /** Used for lists. */
   readonly replicas?: Replicas | undefined
   readonly config: Pick<
     Config,
@@ -59,7 +58,6 @@ const admissionLimits = {
   lookups: { running: 5, perTenant: 5, waiting: 200 },
 } as const
 
-/** Creates the service as a Fastify application that does not listen yet. */
 export function createApp(options: AppOptions): FastifyInstance {
   const { sql, config } = options
   const deps = {

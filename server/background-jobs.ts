@@ -11,7 +11,6 @@ export interface Job {
 }
 
 interface RunningJobs {
-  /** Resolves when no job is running any more. */
   stop(): Promise<void>
 }
 

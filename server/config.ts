@@ -50,7 +50,6 @@ function oneOf<const Names extends readonly [string, ...string[]]>(names: Names)
   return z.enum(names, `must be one of ${names.join(', ')}`)
 }
 
-/** The environment variables that the server reads. */
 const Environment = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: Port.default(8787),
@@ -125,11 +124,9 @@ export interface Config {
   readonly signingKey: KeyObject | null
   /** Days from a deletion until its personal data is purged; null for never. */
   readonly purgeAfterDays: number | null
-  /** Interval of the signed checkpoints over new entries. */
   readonly checkpointMinutes: number
   /** Port of the metrics; null to serve none. */
   readonly metricsPort: number | null
-  /** Requests a minute of the public flow: from one address, and for one site. */
   readonly publicRatePerAddress: number
   readonly publicRatePerSite: number
 }
@@ -175,7 +172,6 @@ function describe(issue: z.core.$ZodIssue): string {
   return `${String(issue.path[0])}: ${issue.message}`
 }
 
-/** Returns the platform's folder for user data (XDG Base Directory Specification). */
 function defaultDataDir(env: Env): string {
   if (process.platform === 'win32') return join(env['LOCALAPPDATA'] ?? homedir(), 'consentctl')
   return join(env['XDG_DATA_HOME'] || join(env['HOME'] || homedir(), '.local', 'share'), 'consentctl')

@@ -1,6 +1,5 @@
 import type { Sql } from 'postgres'
 
-/** The rows of an account with its owner, its site and its key. */
 export interface AccountRows {
   readonly accountId: string
   readonly plan: string

@@ -9,18 +9,14 @@ import { findKey, findSessionVersion, type KeyRow, recordKeyUse } from './querie
 import { readSession, sessionToken } from './session.ts'
 import type { TtlCache } from './ttl-cache.ts'
 
-/** The sender of a request. */
 export interface Caller {
   readonly accountId: string
   /** As the audit trail names it. */
   readonly kind: 'api_key' | 'user' | 'site_token'
-  /** The id of that key, user or site. */
   readonly id: string
-  /** When a user's session expires. */
   readonly sessionExpiresAt?: Date
 }
 
-/** A caller with an API key, and what the key allows. */
 export interface KeyCaller extends Caller {
   readonly kind: 'api_key'
   readonly scopes: readonly Scope[]

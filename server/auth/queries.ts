@@ -24,7 +24,6 @@ export async function findKey(
   return row
 }
 
-/** Records the day of a key's last use. */
 export async function recordKeyUse(
   sql: Sql,
   { accountId, id, day }: { accountId: string; id: string; day: string },

@@ -53,7 +53,6 @@ export async function readSession(secret: Uint8Array, token: string): Promise<Se
   }
 }
 
-/** Returns the token in a request's cookie. */
 export function sessionToken(request: FastifyRequest): string | null {
   const header = request.headers.cookie
   return (header && parseCookie(header)[cookieName(isSecure(request))]) || null

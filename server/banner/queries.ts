@@ -1,6 +1,5 @@
 import type { Sql } from 'postgres'
 
-/** The site of a token, as far as the public flow needs it. */
 export interface TokenSite {
   policy_version: number
   allowed_origins: string[]

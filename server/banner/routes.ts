@@ -20,13 +20,11 @@ const bodyLimitBytes = 16 * 1024
 export interface BannerLimits {
   /** Requests from one IPv4 address, or one /64 of IPv6. */
   readonly address: Limit
-  /** Requests with the tokens of one site. */
   readonly site: Limit
 }
 
 export const defaultBannerLimits = toBannerLimits({ publicRatePerAddress: 60, publicRatePerSite: 6000 })
 
-/** Returns the limits that an operator has configured. */
 export function toBannerLimits({
   publicRatePerAddress,
   publicRatePerSite,
@@ -42,7 +40,6 @@ export interface BannerDeps extends VisitorDeps, Deps {
   readonly config: Deps['config'] & ConnectionConfig
 }
 
-/** The part of a request that is known before its body is read. */
 interface Visit {
   readonly holder: TokenHolder
   readonly connection: Connection

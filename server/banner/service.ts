@@ -7,7 +7,6 @@ import type { Place } from '../net/geo.ts'
 /** A browser on a page that carries a site's token. */
 export interface TokenHolder {
   readonly caller: Caller
-  /** The site's present one. */
   readonly policyVersion: number
 }
 
@@ -15,11 +14,9 @@ export interface TokenHolder {
 export interface Connection {
   readonly address: string | null
   readonly userAgent: string | null
-  /** The place that a trusted proxy names. */
   readonly place: Place | null
 }
 
-/** Records what a visitor chose. */
 export async function recordVisit(
   deps: Deps,
   { caller, policyVersion }: TokenHolder,

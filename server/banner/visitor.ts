@@ -66,7 +66,6 @@ function invalidToken(): Failure {
   return unauthorized('A valid site token is required.')
 }
 
-/** Characters of a user agent that are stored. */
 const maxUserAgent = 1024
 
 export type ConnectionConfig = Pick<Config, 'edgeCountryHeader' | 'edgeRegionHeader'>

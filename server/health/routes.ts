@@ -7,7 +7,6 @@ import { isDraining, recordProbe } from '../http/server.ts'
 
 const databaseTimeoutMs = 1000
 
-/** Probes for load balancers and supervisors. */
 export function healthRoutes(app: FastifyInstance, sql: Sql): void {
   const config = { access: health.live.access }
   app.get(health.live.path, { config }, async () => ({ status: 'ok' }))

@@ -8,7 +8,6 @@ export const databaseTimeoutMs = 5000
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The rest of `databaseTimeoutMs`. */
     timeLeftMs: number
   }
 }

@@ -14,13 +14,11 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Null until the caller is authenticated, and on routes that are open to anyone. */
     caller: Caller | null
-    /** Releases its slot among the requests in flight. */
     releaseSlot: (() => void) | null
   }
   interface FastifyContextConfig {
     /** `account` if not given, and for unknown routes. */
     access?: Access
-    /** The scope that an API key needs. */
     scope?: Scope | undefined
     /** True if the route also works, without a unit, when the quota is used up. */
     allowedOverQuota?: boolean | undefined

@@ -13,7 +13,6 @@ import type { Failure } from '../failure.ts'
 export interface RequestSummary {
   readonly requestId: string
   readonly method: string
-  /** The route's template, null if there is none. */
   readonly route: string | null
   /** 499 if the client disconnected before the response was sent. */
   readonly status: number
@@ -32,7 +31,6 @@ export interface ServerError {
   readonly message: string
   /** The class of the error behind it. */
   readonly cause: string | null
-  /** The code of a database error. */
   readonly code: string | null
   /** Stack frames, without the error's message. */
   readonly stack: readonly string[]
@@ -41,7 +39,6 @@ export interface ServerError {
 /** Receives what happens, for metrics. */
 export interface Observer {
   onRequestEnd(summary: RequestSummary): void
-  /** Registers a function that reads the load of a flow. */
   watchLoad(flow: 'private' | 'public', read: () => Load): void
 }
 
@@ -150,7 +147,6 @@ export function createLogger(level: string): Logger {
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream)
 }
 
-/** Logs one line for a request. */
 export function logRequest(logger: Log, summary: RequestSummary): void {
   const {
     requestId,

@@ -38,7 +38,6 @@ export async function spendUnit(quota: Quota, caller: KeyCaller, request: Fastif
   return unit
 }
 
-/** Spends one unit, or returns null if none is left. */
 async function findUnit(
   quota: Quota,
   { accountId, monthlyQuota }: KeyCaller,

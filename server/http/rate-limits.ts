@@ -3,9 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../failure.ts'
 
 export interface Limit {
-  /** Requests in a window. */
   readonly max: number
-  /** Length of the window. */
   readonly seconds: number
 }
 

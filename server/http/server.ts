@@ -31,7 +31,6 @@ export function explainListenError(cause: unknown, { host, port }: Address, hint
 const noticePeriodMs = 1000
 const recentProbeMs = 15_000
 
-/** Time for requests in flight to finish when the server stops. */
 const drainTimeoutMs = 5500
 
 /** Time for requests that are on their way to arrive. */
@@ -61,14 +60,12 @@ export function isDraining(server: Server): boolean {
   return draining.has(server)
 }
 
-/** Records that a load balancer has asked if the server is ready. */
 export function recordProbe(server: Server): void {
   lastProbe.set(server, Date.now())
 }
 
 const inFlight = new WeakMap<Server, number>()
 
-/** Counts the requests in flight for `drain`. */
 export function trackInFlight(server: Server): void {
   server.on('request', (_request, response) => {
     inFlight.set(server, countInFlight(server) + 1)

@@ -12,7 +12,6 @@ export interface ApiKeyRow {
   revoked_at: Date | null
 }
 
-/** Lists every key of an account, newest first. */
 export function listKeys(sql: Sql, accountId: string): Promise<ApiKeyRow[]> {
   return sql<ApiKeyRow[]>`
     select ${columns(sql)} from api_keys where account_id = ${accountId} order by id desc`

@@ -10,7 +10,6 @@ import { type ApiKeyRow, insertKey, listKeys, revokeKey as revoke } from './quer
 
 export interface Deps {
   readonly sql: Sql
-  /** This node's cache of keys. */
   readonly keys: TtlCache<KeyRow>
 }
 

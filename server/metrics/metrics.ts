@@ -73,7 +73,6 @@ function addRequestMetrics(registry: Registry): (summary: RequestSummary) => voi
   }
 }
 
-/** Adds the metrics that are read when they are scraped. */
 function addLoadMetrics(registry: Registry, loads: ReadonlyMap<string, () => Load>): void {
   const registers = [registry]
   const labelNames = ['flow'] as const
@@ -102,7 +101,6 @@ function addLoadMetrics(registry: Registry, loads: ReadonlyMap<string, () => Loa
 }
 
 export interface MetricsServer {
-  /** Such as `http://127.0.0.1:9464/metrics`. */
   readonly url: string
   readonly observer: Observer
   close(): Promise<void>

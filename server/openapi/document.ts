@@ -109,7 +109,6 @@ interface Context {
   readonly output: Schemas
 }
 
-/** Describes an endpoint as an Operation Object. */
 function describeOperation(operation: Operation, context: Context): object {
   const { resource, name, endpoint, docs } = operation
   const { summary, params, query, body } = endpoint
@@ -180,7 +179,6 @@ function describeSuccess({ endpoint, docs }: Operation, { output }: Context): ob
 /** Endpoints that respond whatever state the database is in. */
 const withoutDatabase: readonly Endpoint[] = [api.health.live, api.description.get]
 
-/** Refers to the error responses of an endpoint, by status. */
 function describeErrors(endpoint: Endpoint): Record<number, { $ref: string }> {
   const { access, allowedOverQuota, params, body, errors = [] } = endpoint
   const isPrivate = access === 'account' || access === 'session'
@@ -250,7 +248,6 @@ function describeSecurity({
   }
 }
 
-/** Returns the schemas that `root` or another schema refers to. */
 function selectReferenced<T>(schemas: Record<string, T>, root: object): Record<string, T> {
   const text = JSON.stringify([root, schemas])
   return Object.fromEntries(

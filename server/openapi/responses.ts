@@ -3,7 +3,6 @@ import { type JsonSchema, refTo } from './schemas.ts'
 
 const keyResponses = 'On responses to an API key whose account has a monthly quota'
 
-/** Headers that several endpoints have in common. */
 export const commonHeaders = {
   'X-Request-Id': {
     description: 'Names the request in the log of the service.',
@@ -62,13 +61,10 @@ export function describeHeaders(names: readonly string[]): Record<string, { $ref
   return Object.fromEntries(['X-Request-Id', ...names].map(name => [name, refTo('headers', name)]))
 }
 
-/** An error response. */
 interface ErrorResponse {
   readonly code: ErrorCode
-  /** Overrides the status of the code. */
   readonly status?: number
   readonly description: string
-  /** An example of its message. */
   readonly message: string
   readonly headers: readonly CommonHeader[]
 }

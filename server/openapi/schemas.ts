@@ -3,9 +3,7 @@ import * as contract from '../../src/contract/index.ts'
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema
 
-/** JSON Schemas (2020-12) of a part of the contract. */
 export interface Schemas {
-  /** Schemas that the contract exports, by name. */
   readonly named: Readonly<Record<string, JsonSchema>>
   /** Returns a reference to a named schema, else the schema itself. */
   of(schema: z.ZodType): JsonSchema
@@ -21,7 +19,6 @@ export function describeParameters(schema: z.ZodType): JsonSchema {
   return z.toJSONSchema(schema, { io: 'output', override: keepGivenType, unrepresentable: 'any' })
 }
 
-/** Describes bodies of requests. */
 export function describeInput(schemas: readonly z.ZodType[]): Schemas {
   return describe(schemas, 'input', isStrict, keepGivenType)
 }

@@ -29,13 +29,11 @@ export async function findEmail(sql: Sql, { accountId, userId }: UserKey): Promi
   return row?.email
 }
 
-/** Ends every session of a user. */
 export async function endSessions(sql: Sql, { accountId, userId }: UserKey): Promise<void> {
   await sql`
     update users set session_version = session_version + 1 where account_id = ${accountId} and id = ${userId}`
 }
 
-/** Sets a user's password and ends every session. */
 export async function setPassword(
   sql: Sql,
   { accountId, userId }: UserKey,

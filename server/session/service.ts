@@ -38,7 +38,6 @@ export async function signIn(
   return { session, token: signed.token }
 }
 
-/** Returns who is signed in, and until when. */
 export async function getSession({ sql }: Deps, caller: Caller): Promise<Session> {
   const { accountId, id } = caller
   const email = await findEmail(sql, { accountId, userId: id })

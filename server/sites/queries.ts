@@ -15,7 +15,6 @@ export interface SiteKey {
   readonly id: string
 }
 
-/** Lists every site of an account, newest first. */
 export function listSites(sql: Sql, accountId: string): Promise<SiteRow[]> {
   return sql<SiteRow[]>`select ${columns(sql)} from sites where account_id = ${accountId} order by id desc`
 }

@@ -17,18 +17,15 @@ import { insertSite, listSites, replaceToken, type SiteRow, updateSite } from '.
 
 export interface Deps {
   readonly sql: Sql
-  /** This node's cache of site tokens. */
   readonly tokens: TtlCache<TokenSite>
 }
 
 const defaultOverlapHours = 24
 
-/** Lists every site of the caller's account, newest first. */
 export async function getSites({ sql }: Deps, { accountId }: Caller): Promise<{ data: Site[] }> {
   return { data: (await listSites(sql, accountId)).map(toSite) }
 }
 
-/** Creates a site with its token. */
 export async function createSite({ sql }: Deps, { accountId }: Caller, draft: SiteDraft): Promise<NewSite> {
   const id = newId()
   const token = newSiteToken(accountId, id)

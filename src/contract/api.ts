@@ -22,7 +22,6 @@ const description = {
   }),
 }
 
-/** Every endpoint of the service, by resource. */
 export const api = {
   consents: { ...consents, createBatch },
   banner,

@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import type { ErrorCode } from './errors.ts'
 
-/** Permissions of an API key. */
 export const scopes = ['read', 'write', 'erase'] as const
 export type Scope = (typeof scopes)[number]
 
@@ -15,7 +14,6 @@ export interface Endpoint<
   Body extends z.ZodType = z.ZodType,
   Response extends z.ZodType = z.ZodType,
 > {
-  /** One line. */
   readonly summary: string
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** The path with `:name` for each parameter. */
@@ -28,7 +26,6 @@ export interface Endpoint<
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
-  /** The status of a success. */
   readonly status: 200 | 201 | 204
   readonly response: Response
   /** True if `Accept: application/x-ndjson` gets this page and all that follow as lines of one response. */
@@ -37,7 +34,6 @@ export interface Endpoint<
   readonly errors?: readonly ErrorCode[]
 }
 
-/** A header as OpenAPI describes it. */
 export interface HeaderDocs {
   readonly description: string
   readonly required?: boolean
@@ -76,7 +72,6 @@ export function endpoint<
   return declaration
 }
 
-/** Returns an endpoint's path with its parameters filled in. */
 export function pathOf({ path }: Pick<Endpoint, 'path'>, params: unknown): string {
   return path.replace(/:(\w+)/g, (_, name: string) =>
     encodeURIComponent(String((params as Record<string, unknown>)[name])),

@@ -52,7 +52,6 @@ function startsNumber(character: string): boolean {
 
 const number = /-?\d[\d.eE+-]*/y
 
-/** Returns the position of a number's last character. */
 function endOfExactNumber(text: string, start: number): number {
   number.lastIndex = start
   const token = number.exec(text)?.[0] ?? ''
@@ -83,7 +82,6 @@ function isKept(token: string): boolean {
   return digits === significant(String(value)) || digits === significant(value.toPrecision(17))
 }
 
-/** Returns the digits without leading and trailing zeros. */
 function significant(text: string): string {
   return text
     .replace(/[eE].*$/, '')

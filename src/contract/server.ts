@@ -4,7 +4,6 @@
  */
 export type Problem = 'changed' | 'reordered' | 'lost' | 'shortened' | 'forged'
 
-/** A difference between the database and what the service wrote. */
 export interface DatabaseFinding {
   /** Null if it is about what all accounts share. */
   readonly account_id: string | null
@@ -17,9 +16,7 @@ export interface DatabaseFinding {
   readonly detail: string
 }
 
-/** The scope of a verification. */
 export interface Inspection {
-  /** Limits it to one account. */
   readonly account?: string | undefined
   /** Signed checkpoints that were stored elsewhere. */
   readonly kept: readonly string[]
@@ -27,7 +24,6 @@ export interface Inspection {
   readonly signal: AbortSignal
 }
 
-/** Progress of a verification. */
 export interface Inspected {
   accounts: number
   records: number
@@ -47,27 +43,20 @@ export interface TakenCheckpoints {
   readonly findings: readonly DatabaseFinding[]
 }
 
-/** Progress of an export or import of a database. */
 export interface Transferred {
-  /** Of all tables. */
   rows: number
-  /** Consent records among them. */
   records: number
 }
 
 export interface ExportOrder {
   /** Called with each piece of the text, one after the other. */
   readonly write: (text: string) => Promise<void>
-  /** Stops the work, which then throws its reason. */
   readonly signal: AbortSignal
 }
 
 export interface ImportOrder {
-  /** The bytes of an export. */
   readonly source: AsyncIterable<Uint8Array>
-  /** Used in errors. */
   readonly name: string
-  /** Stops the work, which then throws its reason. */
   readonly signal: AbortSignal
 }
 
@@ -109,12 +98,10 @@ export interface NewPassword {
   readonly password: string | null
 }
 
-/** The numbers of a purge in one account, before or after it. */
 export interface AccountPurge {
   readonly account_id: string
   /** Live records that are deleted because their site's retention period is over. */
   readonly expired: number
-  /** Deleted records whose personal data is removed. */
   readonly purged: number
 }
 
@@ -132,7 +119,6 @@ export interface PurgeOrder {
 export interface RunningServer {
   /** Such as `http://127.0.0.1:8787`. */
   readonly url: string
-  /** True if the database has no account yet. */
   readonly isEmpty: boolean
   createAccount(draft: AccountDraft): Promise<NewAccount>
   /** Finishes the requests in flight within ten seconds, then closes the database. */

@@ -25,7 +25,6 @@ export const Origin = z
   .refine(isOrigin, 'must be an origin, such as https://www.example.com')
   .meta({ format: 'uri', pattern: '^https?://[^\\s/?#@]+$' })
 
-/** Origins whose pages may post consents with the site's token. */
 const AllowedOrigins = z
   .array(Origin, 'must be a list')
   .max(100, 'must have at most 100 entries')
@@ -34,7 +33,6 @@ const AllowedOrigins = z
 
 const retentionRange = 'must be from 1 to 36500'
 
-/** Days without a change after which a site's records are deleted. */
 export const RetentionDays = z.int('must be an integer').min(1, retentionRange).max(36_500, retentionRange)
 
 export const SiteDraft = z.strictObject({

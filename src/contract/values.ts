@@ -18,7 +18,6 @@ export function storable(value: string): boolean {
   return value.isWellFormed() && !value.includes('\0')
 }
 
-/** Counts code points. */
 function characters(value: string): number {
   let count = 0
   for (const _ of value) count += 1

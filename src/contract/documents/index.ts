@@ -5,10 +5,8 @@ import { ErasureCertificate } from './erasure-certificate.ts'
 import { ErasureReceipt } from './erasure-receipt.ts'
 import { ExportManifest } from './export-manifest.ts'
 
-/** A kind of signed document. */
 export interface DocumentKind {
   readonly title: string
-  /** The version that this program writes and reads. */
   readonly version: number
   /** Without the signature. */
   readonly schema: z.ZodObject
