@@ -3,17 +3,17 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 
 const longestWaitMs = 100
 
-/** Appends texts to a file with one write and one fsync for all that come meanwhile. */
+/** Appends texts to a file, with one write and one fsync for all that come meanwhile. */
 export interface GroupCommit {
-  /** Resolves when the text is on the disk, with all that was given before it. */
+  /** Resolves when the text, and all given before it, is on the disk. */
   append(text: string): Promise<void>
   /** Appends the text with the next one, or after 100 ms. */
   appendSoon(text: string): void
 }
 
 /**
- * `verify` is called after each write with the number of bytes written. After an append that failed every later one fails
- * with the same error, because the end of the file is not known.
+ * `verify` is called after each write with the number of bytes written. After a failed append every later one fails with the
+ * same error, because the end of the file is unknown.
  */
 export function groupCommit(file: FileHandle, verify: (bytes: number) => Promise<void>): GroupCommit {
   let delayed = ''
@@ -22,7 +22,7 @@ export function groupCommit(file: FileHandle, verify: (bytes: number) => Promise
   let last: Promise<void> = Promise.resolve()
   const commit = async (before: Promise<void>, batch: { text: string }) => {
     await before
-    await yieldToEventLoop() // what is appended in the same turn joins this batch
+    await yieldToEventLoop() // for more texts of this turn
     pending = undefined
     const bytes = Buffer.from(batch.text)
     await writeAll(file, bytes)
@@ -48,7 +48,7 @@ export function groupCommit(file: FileHandle, verify: (bytes: number) => Promise
   return { append, appendSoon }
 }
 
-/** One write if the disk is not full: others may append to the same file, and must not do so in the middle of a line. */
+/** Writes at once if the disk is not full: other processes may append to the same file. */
 export async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
   for (let written = 0; written < bytes.length; )
     written += (await file.write(bytes, written, bytes.length - written)).bytesWritten

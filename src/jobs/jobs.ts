@@ -15,9 +15,9 @@ interface JobHeader {
   readonly job: string
 }
 
-/** A kind of job that can be resumed after it was stopped or killed. */
+/** A kind of job that can be resumed after a stop or a crash. */
 export interface JobKind<Header extends JobHeader> {
-  /** Of this kind alone. Read only when it is needed. */
+  /** Of this kind alone; read only when it is needed. */
   readonly folder: string
   readonly header: z.ZodType<Header>
   readonly host: Pick<Host, 'pid' | 'kill'>
@@ -29,20 +29,19 @@ export interface JobKind<Header extends JobHeader> {
 /** The jobs of one kind. An event is a JSON array. */
 export interface Jobs<Header, Event> {
   /**
-   * Returns the id of a stored job: `wanted` itself, or with `last` that of the job written last of this profile and
-   * instance.
+   * Returns the id of a stored job: `wanted`, or for `last` the one of this profile and instance that was written last.
    *
-   * @throws CliError usage (exit 2) if there is none; io (exit 1) if an earlier version of this program began it
+   * @throws CliError usage (exit 2) if there is none; io (exit 1) if it is of an earlier version of this program
    */
   find(wanted: string): Promise<string>
-  /** Returns the ids of all jobs, the one written last first. */
+  /** Returns ids, the job written last first. */
   list(): Promise<string[]>
   /** @throws CliError busy (exit 7) while another process holds the job; io (exit 1) if its file is damaged */
   readHeader(job: string): Promise<Header>
-  /** Yields the events of all runs in the order written. @throws CliError io (exit 1) if the file is damaged */
+  /** @throws CliError io (exit 1) if the file is damaged */
   events(job: string): AsyncGenerator<Event>
   create(header: Header): Promise<HeldJob<Header, Event>>
-  /** Takes a job over. @throws CliError busy (exit 7) while another process holds it, or if another comes first */
+  /** @throws CliError busy (exit 7) while another process holds it */
   resume(job: string): Promise<HeldJob<Header, Event>>
 }
 
@@ -50,19 +49,19 @@ export interface Jobs<Header, Event> {
 export interface HeldJob<Header, Event> {
   readonly header: Header
   readonly isResumed: boolean
-  /** Yields the events of the runs before this one in the order written. @throws CliError io (exit 1) if damaged */
+  /** Yields the events of the runs before this one. @throws CliError io (exit 1) if the file is damaged */
   earlierEvents(): AsyncGenerator<Event>
-  /** Resolves when the events, and all given before them, are on the disk. After a failed one every later one fails. */
+  /** Resolves when the events, and all given before, are on the disk. After a failed call every later one fails. */
   append(...events: readonly Event[]): Promise<void>
-  /** Appends the event with the next ones, or within 100 ms. It is lost if the process is killed before. */
+  /** Appends the event within 100 ms. It is lost if the process is killed before. */
   appendSoon(event: Event): void
-  /** @throws CliError busy (exit 7) if another process has taken the job over, as `append` does */
+  /** @throws CliError busy (exit 7), as `append` does, if another process has taken the job over */
   requireHeld(): Promise<void>
   /** Ends this run; with `isDone` the job is removed. */
   close(isDone: boolean): Promise<void>
 }
 
-/** The claims of this process: its own pid in a file that it does not hold is a leftover of an earlier process. */
+/** Without them, a claim of an earlier process with this process's pid would look held. */
 const heldClaims = new Set<string>()
 
 export function jobsOf<Header extends JobHeader, Event extends readonly unknown[]>(
@@ -81,8 +80,9 @@ export function jobsOf<Header extends JobHeader, Event extends readonly unknown[
       throw new CliError('io', exit.failure, message, { cause: error, hint: kind.hints.unwritable })
     }
   }
+  const parse = (job: string) => parseHeader(logOf(job), kind.header)
   const readHeader = async (job: string) => {
-    const header = await parseHeader(logOf(job), kind.header)
+    const header = await parse(job)
     await requireIdle(logOf(job), (await readOwnership(logOf(job))).owner, kind.host)
     return header
   }
@@ -102,7 +102,8 @@ export function jobsOf<Header extends JobHeader, Event extends readonly unknown[
         const close: Close = { closed: claim.claim }
         await append(isDone ? '' : encode(close)).catch(() => {})
         try {
-          if (isDone && (await isOwned(log, claim))) await rm(log.path, { force: true })
+          const isOwned = () => requireOwned(log, claim, null).then(() => true, () => false)
+          if (isDone && (await isOwned())) await rm(log.path, { force: true })
         } finally {
           heldClaims.delete(claim.claim)
           await file.close()
@@ -111,7 +112,7 @@ export function jobsOf<Header extends JobHeader, Event extends readonly unknown[
     }
   }
   return {
-    find: wanted => findJob(kind, wanted, job => parseHeader(logOf(job), kind.header)),
+    find: wanted => findJob(kind, wanted, parse),
     list: async () =>
       (await storedJobs(kind.folder)).flatMap(({ job, isOutdated }) => (isOutdated ? [] : job)),
     readHeader,
@@ -124,7 +125,7 @@ export function jobsOf<Header extends JobHeader, Event extends readonly unknown[
       return hold(file, claim, content.length, header)
     },
     resume: async job => {
-      const header = await parseHeader(logOf(job), kind.header)
+      const header = await parse(job)
       const { file, claim, size } = await explained(takeOver(logOf(job), kind.host))
       return hold(file, claim, size, header)
     },
@@ -150,7 +151,7 @@ async function parseHeader<Header>(log: Log, schema: z.ZodType<Header>): Promise
   throw damaged(log, 1)
 }
 
-/** Creates a file that has its whole header as soon as it has its name. */
+/** Creates a file, which gets its name when its content is on the disk. */
 async function createLog({ path }: Log, folder: string, content: Buffer): Promise<FileHandle> {
   await makeFolder(folder)
   await removeStaleDrafts(folder)
@@ -168,7 +169,7 @@ async function createLog({ path }: Log, folder: string, content: Buffer): Promis
 
 const staleDraftMs = 60_000
 
-/** Drafts of processes that were killed while they began a job may hold personal data. */
+/** Drafts of killed processes may contain personal data. */
 async function removeStaleDrafts(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!name.endsWith('.part')) continue
@@ -181,7 +182,7 @@ async function makeClaim(host: Pick<Host, 'pid'>, after: string | null, read: nu
   return { claim: randomUUID(), after, read, ...(await identify(host.pid)) }
 }
 
-/** @throws CliError busy (exit 7) if another process holds the job, or claims it at the same time and comes first */
+/** @throws CliError busy (exit 7) if another process holds the job, or claims it first */
 async function takeOver(log: Log, host: Pick<Host, 'pid' | 'kill'>) {
   const { owner, read } = await readOwnership(log)
   await requireIdle(log, owner, host)
@@ -189,7 +190,7 @@ async function takeOver(log: Log, host: Pick<Host, 'pid' | 'kill'>) {
   const file = await open(log.path, constants.O_WRONLY | constants.O_APPEND).catch(rethrow)
   heldClaims.add(claim.claim)
   try {
-    await writeAll(file, Buffer.from(`\n${encode(claim)}`)) // what was being written before ends where this begins
+    await writeAll(file, Buffer.from(`\n${encode(claim)}`)) // ends a line of a killed process
     await file.datasync()
     return { file, claim, size: await requireOwned(log, claim, null) }
   } catch (error) {
@@ -199,7 +200,7 @@ async function takeOver(log: Log, host: Pick<Host, 'pid' | 'kill'>) {
   }
 }
 
-/** Returns the size of the file. If it has not the expected one, another process has written to it, at least a claim. */
+/** Returns the size of the file. Another size than the expected one means that another process wrote, at least a claim. */
 async function requireOwned(log: Log, claim: Claim, expectedSize: number | null): Promise<number> {
   const { size } = await stat(log.path).catch(rethrow)
   if (size === expectedSize) return size
@@ -207,21 +208,14 @@ async function requireOwned(log: Log, claim: Claim, expectedSize: number | null)
   return size
 }
 
-async function isOwned(log: Log, claim: Claim): Promise<boolean> {
-  return await requireOwned(log, claim, null).then(
-    () => true,
-    () => false,
-  )
-}
-
 function rethrow(error: NodeJS.ErrnoException): never {
   throw error.code === 'ENOENT' ? busy() : error
 }
 
-/** A process of another machine cannot be asked for: one that has written nothing for so long is taken for dead. */
+/** A process of another machine cannot be checked: it counts as dead once it has written nothing for this long. */
 const longestSilenceMs = 600_000
 
-/** @throws CliError busy (exit 7) while the owner is at work */
+/** @throws CliError busy (exit 7) while the owner runs */
 async function requireIdle(log: Log, owner: Claim | null, host: Pick<Host, 'pid' | 'kill'>): Promise<void> {
   if (owner === null) return
   if (owner.host !== hostname()) {
@@ -236,15 +230,9 @@ async function requireIdle(log: Log, owner: Claim | null, host: Pick<Host, 'pid'
   if (isAtWork) throw busy(`pid ${owner.pid}`)
 }
 
-interface StoredJob {
-  readonly job: string
-  /** True for a file of a former version, whose name has a number. */
-  readonly isOutdated: boolean
-}
-
-/** Returns the jobs in a folder, the one written last first. */
-async function storedJobs(folder: string): Promise<StoredJob[]> {
-  const found: (StoredJob & { changedAt: number })[] = []
+/** Returns the jobs in a folder, the one written last first. Files of former versions, named with a number, are outdated. */
+async function storedJobs(folder: string) {
+  const found: { job: string; isOutdated: boolean; changedAt: number }[] = []
   for (const name of await readdir(folder).catch(() => [])) {
     const [, job, kind] = /^([\da-f-]{36})\.(job|\d+)$/.exec(name) ?? []
     if (job === undefined) continue
@@ -264,7 +252,7 @@ async function findJob<Header extends JobHeader>(
   for (const { job, isOutdated } of await storedJobs(folder)) {
     if (!isLast && job !== wanted) continue
     if (isOutdated) throw outdated(folder, job)
-    // A damaged job may be of any profile: it is found, so that its error is reported.
+    // A damaged job is found, so that its error is reported.
     const command = isLast ? await readHeader(job).then(elsewhere, () => null) : null
     if (command === null) return job
     other ??= command

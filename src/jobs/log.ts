@@ -5,26 +5,25 @@ import { longestLine, splitTogether } from '../io/input.ts'
 import type { ProcessIdentity } from './process.ts'
 
 /**
- * The file of a job, which is only ever appended to. A line is the CRC-32 of its JSON in eight hexadecimal digits, a
- * space, and the JSON. The first entry is the job's header. Of the others an array is an event of the job, and an object
- * is of the log itself: a process claims the job, or closes it.
+ * The append-only file of a job. A line is the CRC-32 of its JSON in eight hexadecimal digits, a space, and the JSON. The
+ * first entry is the job's header. Of the others an array is an event of the job, and an object is a `Claim` or a `Close`.
  */
 export interface Log {
   readonly path: string
-  /** The hint of the error that tells that the file is damaged. */
+  /** A hint. */
   readonly ifDamaged: string
 }
 
 /**
- * A process takes a job over. Of claims after the same owner the first in the file counts: appends are atomic on any local
- * file system (not on NFS), so all readers agree on it, and no lock file can be left behind or stolen.
+ * A process takes a job over. Of claims after the same owner the first in the file counts: appends are atomic on a local file
+ * system (not on NFS), so all readers agree on it, and no lock file can be left behind.
  */
 export interface Claim extends ProcessIdentity {
   /** Unique. */
   readonly claim: string
-  /** The owner that it replaces, or null if there was none. */
+  /** The claim of the owner that it replaces. */
   readonly after: string | null
-  /** The last line before it that can be read; what lies between was being written when its process was killed. */
+  /** The last line before it that can be read: lines between were being written when their process was killed. */
   readonly read: number
 }
 
@@ -33,7 +32,7 @@ export interface Close {
   readonly closed: string
 }
 
-/** @throws CliError invalid_data if the line would be too long to be read again. */
+/** @throws CliError invalid_data if the line would be too long to be read again */
 export function encode(entry: unknown): string {
   const json = JSON.stringify(entry)
   if (Buffer.byteLength(json) > longestLine - 9) throw dataError('a job cannot hold so long a line')
@@ -41,8 +40,7 @@ export function encode(entry: unknown): string {
 }
 
 /**
- * Yields every entry in order. A line that cannot be read is skipped only at the end of the file, or where a claim tells
- * that it was the end once.
+ * Yields every entry in order. An unreadable line is skipped only at the end of the file, or at an end that a claim records.
  *
  * @throws CliError io if the file is damaged anywhere else; busy if it is gone, because another process has done the job
  */
@@ -64,7 +62,7 @@ export async function* readEntries(log: Log): AsyncGenerator<unknown> {
 
 /** The owner of a job at the end of its file. */
 interface Ownership {
-  /** Null if nobody has claimed it since it was closed. */
+  /** Null if it was closed. */
   readonly owner: Claim | null
   /** The last line that can be read. */
   readonly read: number
@@ -78,20 +76,22 @@ export async function readOwnership(log: Log): Promise<Ownership> {
     for (const { number, json } of lines) {
       if (json === null) continue
       read = number
-      if (!json.startsWith('{')) continue
-      const entry: unknown = JSON.parse(json)
-      if (isClaim(entry) && entry.after === (owner?.claim ?? null)) owner = entry
-      else if (owner && (entry as Partial<Close>).closed === owner.claim) owner = null
+      if (json.startsWith('{')) owner = nextOwner(owner, JSON.parse(json))
     }
   }
   return { owner, read }
+}
+
+function nextOwner(owner: Claim | null, entry: unknown): Claim | null {
+  if (isClaim(entry) && entry.after === (owner?.claim ?? null)) return entry
+  return owner && (entry as Partial<Close>).closed === owner.claim ? null : owner
 }
 
 function isClaim(entry: unknown): entry is Claim {
   return typeof (entry as Partial<Claim> | null)?.claim === 'string'
 }
 
-/** JSON is null in a line that cannot be read. */
+/** `json` is null in an unreadable line. */
 async function* linesOf({ path }: Log): AsyncGenerator<{ number: number; json: string | null }[]> {
   for await (const lines of splitTogether(chunksOf(path), path))
     yield lines.map(({ number, bytes }) => ({ number, json: decode(bytes) }))

@@ -4,13 +4,13 @@ import { hostname, platform } from 'node:os'
 import { promisify } from 'node:util'
 import type { Host } from '../io/io.ts'
 
-/** A process, told apart from a later one with the same pid by its start, and from one of another boot or machine. */
+/** Identifies a process even if its pid is used again, after a reboot or on another machine. */
 export interface ProcessIdentity {
   readonly pid: number
   readonly host: string
-  /** Of the running system, from Linux; null elsewhere. */
+  /** Null elsewhere than on Linux. */
   readonly boot: string | null
-  /** In a form that only compares equal or not; null where the system does not tell. */
+  /** Opaque; null if the system does not report it. */
   readonly started: string | null
 }
 
@@ -19,12 +19,12 @@ export async function identify(pid: number): Promise<ProcessIdentity> {
   return { pid, host: hostname(), boot: await readBootId(), started: status?.started ?? null }
 }
 
-/** Returns true unless the process, which is of this machine, has certainly ended. A zombie has ended. */
+/** Returns true unless a process of this machine has certainly ended, as a zombie has. */
 export async function isRunning(other: ProcessIdentity, { kill }: Pick<Host, 'kill'>): Promise<boolean> {
   try {
     kill(other.pid, 0)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false // EPERM: it is another user's
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false // another user's
   }
   const boot = await readBootId()
   if (boot !== null && other.boot !== null && boot !== other.boot) return false
@@ -46,13 +46,13 @@ interface Status {
   readonly isZombie: boolean
 }
 
-/** Linux tells the start in clock ticks since the boot; elsewhere ps(1) tells it to the second. Windows tells neither. */
+/** The start is in clock ticks since the boot on Linux, elsewhere in seconds from ps(1). Windows has neither. */
 async function readStatus(pid: number): Promise<Status | null> {
   if (platform() === 'linux') return await statusFromProc(pid).catch(() => null)
   return platform() === 'win32' ? null : await statusFromPs(pid).catch(() => null)
 }
 
-/** proc_pid_stat(5): the second field is the name in parentheses, which may itself hold spaces and parentheses. */
+/** proc_pid_stat(5): the second field is a name in parentheses, which may contain spaces and parentheses. */
 async function statusFromProc(pid: number): Promise<Status | null> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')

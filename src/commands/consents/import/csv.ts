@@ -8,12 +8,12 @@ export type LineParser = (line: Line) => object
 
 type Fields = Record<string, unknown>
 
-/** Adds a cell to the fields of the record, or to the preferences that have their own column. */
+/** Adds a cell to the fields of a record, or to the preferences that have their own column. */
 type Column = (cell: string, name: string, fields: Fields, preferences: Fields) => void
 
 /**
- * Returns the parser of the lines under a header. An empty cell is a field that is not given. `unguard` removes the `'`
- * that list puts before a cell so that spreadsheets do not calculate with it.
+ * Returns the parser of the lines under a header. An empty cell is a field that is not given. `unguard` removes the `'` that
+ * list puts before formulas.
  *
  * @throws UsageError if the header names an unknown column, or one twice
  */
@@ -40,10 +40,9 @@ export async function csvParser(header: Line, unguard: boolean): Promise<LinePar
     const fields: Fields = {}
     const preferences: Fields = {}
     for (const [index, column] of columns.entries()) {
-      const cell = unguard
-        ? (cells[index] ?? '').replace(/^'(?='*[=+\-@\t\r\n＝＋－＠])/, '')
-        : (cells[index] ?? '')
-      if (cell !== '') column(cell, `${name}: ${names[index]}`, fields, preferences)
+      const cell = cells[index] ?? ''
+      const bare = unguard ? cell.replace(/^'(?='*[=+\-@\t\r\n＝＋－＠])/, '') : cell
+      if (bare !== '') column(bare, `${name}: ${names[index]}`, fields, preferences)
     }
     if (Object.keys(preferences).length === 0) return fields
     return { ...fields, preferences: { ...(fields['preferences'] as object | undefined), ...preferences } }
@@ -93,7 +92,7 @@ function isColumn(name: string): boolean {
   return Object.hasOwn(ConsentDraft.shape, name) || preferenceName(name) !== undefined
 }
 
-/** Returns the preference of a column named pref.NAME; undefined for another column. */
+/** Returns the NAME of a column pref.NAME. */
 function preferenceName(name: string): string | undefined {
   const preference = /^pref(?:erences)?\.(.+)$/s.exec(name)?.[1]
   return preference === '__proto__' ? undefined : preference

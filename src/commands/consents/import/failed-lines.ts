@@ -1,9 +1,9 @@
 import { CliError, exit, usageError } from '../../../errors/errors.ts'
 import { openOutFile } from '../../../io/new-file.ts'
 
-/** The file of `--failed-out`. It gets its name when the import is done: lines that `--resume` retries must not be in it. */
+/** The file of `--failed-out`, which gets its name when no line is left to retry. */
 export interface FailedLines {
-  /** Adds a raw line, after the header of its CSV if it is the first. */
+  /** Adds a raw line, the first one after the header of its CSV. */
   add(line: Uint8Array, header: Uint8Array | null): Promise<void>
   /** Gives the file its name if it is wanted and has a line, and removes it otherwise. */
   close(isWanted: boolean): Promise<void>

@@ -21,12 +21,11 @@ import {
   tellSummary,
 } from './progress.ts'
 import { nothingSent, validate } from './reader.ts'
-import { honoursKeys, openSender, type Sender } from './sender.ts'
+import { honoursKeys, type Outcome, openSender, type Sender } from './sender.ts'
 
 /**
- * Creates a record for each line, and yields a result for each, in the order of the lines. A file is validated before
- * anything is sent. A line that fails is reported, and the others are sent, until an error will meet all of them or too
- * many failed; `--resume` sends what was not created then.
+ * Creates a record for each line, and yields the results in the order of the lines. A file is validated before anything is
+ * sent. A line that fails is reported and the others are sent, unless all would fail or too many have.
  */
 export function importConsents(ctx: Context, options: ImportOptions): Output<LineResult> {
   requireBaseUrl(ctx.settings)
@@ -40,7 +39,6 @@ export function importConsents(ctx: Context, options: ImportOptions): Output<Lin
   })
 }
 
-/** One run of an import. */
 interface Run {
   readonly ctx: Context
   readonly options: ImportOptions
@@ -56,7 +54,7 @@ async function* pages(
 ): AsyncGenerator<readonly LineResult[]> {
   const interruption = new AbortController()
   let run: Run | null = null
-  // What is in flight is finished and reported. A second signal ends the process.
+  // Requests in flight are finished and reported. A second signal ends the process.
   ctx.interruption.addEventListener('abort', () => {
     progress.signalExit = exitOfError(ctx.interruption.reason)
     progress.stop ??= 'interrupted'
@@ -76,7 +74,6 @@ async function* pages(
   }
 }
 
-/** Tells what would be sent. */
 async function preview(
   ctx: Context,
   { reader, extent, createdBefore }: ImportJob,
@@ -105,9 +102,9 @@ async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly 
     isDone = progress.last === 0 && options.resume === undefined
     if (progress.last === 0) throw nothingSent(error)
   } finally {
-    if (!isThrough) progress.stop ??= 'its result cannot be written' // or the error, which is told instead
+    if (!isThrough) progress.stop ??= 'its result cannot be written' // or an error, which is reported instead
     await line.end()
-    // Without a job nobody can resume, so these lines are all that is left of the failed ones.
+    // Without a job that can be resumed, they are all that is left of the failed lines.
     await failedLines?.close(job.state === null).catch(() => {})
     await job.state?.close(isDone)
     if (progress.last > 0 || progress.broken === null) await tellSummary(ctx, options, job, progress, isDone)
@@ -120,27 +117,12 @@ async function* results(
   line: ProgressLine,
   signal: AbortSignal,
 ): AsyncGenerator<readonly LineResult[]> {
-  const { ctx, options, job, progress, sender } = run
-  const stop = (error: unknown) => {
-    progress.broken ??= error
-    progress.stop ??= 'broken'
-    sender.stop()
-  }
   try {
-    for await (const outcomes of sender.outcomes()) {
+    for await (const outcomes of run.sender.outcomes()) {
       const page: LineResult[] = []
       for (const outcome of outcomes) {
-        const { entry, result, id, error } = outcome
-        if (result === 'unsent') {
-          stop(error)
-          continue
-        }
-        if (ctx.io.out.isTerminal || error !== null) await line.hide()
-        // If the report of a line cannot be written, the lines in flight are finished and reported all the same.
-        await countOutcome(ctx, progress, outcome, options.maxErrors).catch(stop)
-        if (result === 'failed') await failedLines?.add(rawOf(entry.line), job.reader.header()).catch(stop)
-        const error_code = error === null ? null : explain(error).code
-        page.push({ line: entry.line.number, result, id, error_code })
+        const reported = await reportOutcome(run, outcome, failedLines, line)
+        if (reported) page.push(reported)
       }
       if (page.length > 0) yield page
       line.show()
@@ -148,13 +130,33 @@ async function* results(
   } catch (error) {
     if (!signal.aborted) throw error // an interrupted stream ends with an error
   }
-  if (progress.broken !== null) throw progress.broken
+  if (run.progress.broken !== null) throw run.progress.broken
 }
 
-/**
- * Returns true if no run is left to do. Only then are failed lines handed out: those of a job that can be resumed would be
- * sent twice.
- */
+/** Returns null for a line that was not sent. An error of writing stops the run, after the lines in flight. */
+async function reportOutcome(
+  { ctx, options, job, progress, sender }: Run,
+  outcome: Outcome,
+  failedLines: FailedLines | null,
+  line: ProgressLine,
+): Promise<LineResult | null> {
+  const { entry, result, id, error } = outcome
+  const stop = (reason: unknown) => {
+    progress.broken ??= reason
+    progress.stop ??= 'broken'
+    sender.stop()
+  }
+  if (result === 'unsent') {
+    stop(error)
+    return null
+  }
+  if (ctx.io.out.isTerminal || error !== null) await line.hide()
+  await countOutcome(ctx, progress, outcome, options.maxErrors).catch(stop)
+  if (result === 'failed') await failedLines?.add(rawOf(entry.line), job.reader.header()).catch(stop)
+  return { line: entry.line.number, result, id, error_code: error === null ? null : explain(error).code }
+}
+
+/** Returns true if no run is left to do. Only then are failed lines given to the user: `--resume` would send them too. */
 async function finish({ ctx, job, progress }: Run, failedLines: FailedLines | null): Promise<boolean> {
   const canBeFound = async () =>
     progress.unknown > progress.lost && (await honoursKeys(ctx).catch(() => true))

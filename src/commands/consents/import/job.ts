@@ -12,13 +12,12 @@ import type { ImportOptions } from './options.ts'
 import { type Extent, openReader, type Reader, type ReaderOptions, validate } from './reader.ts'
 import { type Event, type JobState, openState } from './state.ts'
 
-/** The file of a job has no key and nothing of the records. */
+/** No key, and nothing of the records. */
 const Header = z.object({
   version: z.literal(1),
   job: z.string(),
-  /** The absolute path. */
+  /** An absolute path. */
   file: z.string(),
-  /** Of the bytes of the file. */
   sha256: z.string(),
   lines: z.number(),
   format: z.enum(['ndjson', 'csv']),
@@ -30,19 +29,18 @@ const Header = z.object({
 })
 type Header = z.output<typeof Header>
 
-/** An import that may begin. */
 export interface ImportJob {
   readonly reader: Reader
   /** Null for a stream. */
   readonly extent: Extent | null
-  /** Null for a stream, and if nothing will be sent. */
+  /** Null for a stream, or if nothing will be sent. */
   readonly state: JobState | null
-  /** The number of lines whose records earlier runs created. */
+  /** The number of records that earlier runs created. */
   readonly createdBefore: number
 }
 
 /**
- * Validates a file before anything is sent, and begins or resumes its job.
+ * Validates a file, and creates or resumes its job.
  *
  * @throws CliError if a line is invalid, the quota is too small, or the file or settings are not those of the job
  */
@@ -114,7 +112,7 @@ function newHeader(
   return { version: 1, job: randomUUID(), file, sha256, lines, format, unguard, ...origin, site, created_at }
 }
 
-/** @throws UsageError if the job was begun elsewhere, or with other flags */
+/** @throws UsageError if the job is of another profile or instance, or has other flags */
 function requireSame({ settings }: Context, header: Header, { siteFlag, format }: ImportOptions): void {
   requireSameOrigin(settings, header, resumeCommand(header))
   if (siteFlag !== undefined && siteFlag !== header.site) throw usageError('the job has another --site')
@@ -128,17 +126,17 @@ function otherFileError(path: string, { sha256 }: Header): CliError {
   })
 }
 
-/** A line whose record is created is not sent again, so it has one such event. */
+/** A created line is not sent again, so it has one such event. */
 async function countCreated(jobs: Jobs<Header, Event>, job: string): Promise<number> {
   let created = 0
   for await (const [kind] of jobs.events(job)) if (kind === 'd') created += 1
   return created
 }
 
-/** For fewer lines the usage is not read, because that itself counts against the quota. */
+/** Reading the usage itself counts against the quota. */
 const minLinesForQuota = 100
 
-/** @throws CliError quota_exceeded if the monthly quota is too small. Not every instance tells it. */
+/** @throws CliError quota_exceeded if the monthly quota, which not every instance tells, is too small */
 async function requireQuota(ctx: Context, lines: number): Promise<void> {
   if (lines <= minLinesForQuota) return
   const used = await ctx.api.call(usage.get, {}).catch(() => null)

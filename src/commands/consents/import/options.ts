@@ -4,20 +4,20 @@ import { Count, nonEmpty } from '../../../cli/action.ts'
 import { usageError } from '../../../errors/errors.ts'
 
 export interface ImportOptions {
-  /** The file, or `-` for stdin; undefined if a job is resumed whose header names it. */
+  /** `-` for stdin; undefined for the file of a resumed job. */
   readonly file: string | undefined
   readonly format: 'ndjson' | 'csv' | undefined
   readonly csvUnguard: boolean
-  /** The site of lines that name none: of the flag, else of the settings. */
+  /** For lines that name none; default: that of the settings. */
   readonly site: string | undefined
   readonly siteFlag: string | undefined
   readonly concurrency: number
   readonly maxErrors: number
   readonly failedOut: string | undefined
-  /** The id of the job to resume, or `last`. */
+  /** The id of a job, or `last`. */
   readonly resume: string | undefined
   readonly ignoreQuota: boolean
-  /** True if a request may hold many lines. */
+  /** True if a request may have several lines. */
   readonly batch: boolean
   readonly dryRun: boolean
 }
@@ -55,25 +55,14 @@ export function addImportFlags(command: Command): Command {
     .option('--dry-run', 'send nothing: print the request, or check every line of a file')
 }
 
-/**
- * Returns null if one record is to be created from flags. `defaultSite` is that of the settings.
- *
- * @throws UsageError if flags of one record and of an import are mixed
- */
+/** Returns null to create one record from flags. @throws UsageError if flags of one record and of an import are mixed */
 export function toImportOptions(
   options: z.output<typeof Flags>,
   defaultSite: string | undefined,
 ): ImportOptions | null {
   const { site, file, resume, failFast, maxErrors = Number.POSITIVE_INFINITY } = options
   const isImport = file !== undefined || resume !== undefined
-  for (const [name, value] of Object.entries(options)) {
-    const isDefault = value === undefined || (name === 'batch' && value === true)
-    if (isDefault || name === 'site' || name === 'dryRun') continue
-    const isImportFlag = Object.hasOwn(importFlagOptions, name)
-    if (isImport && !isImportFlag)
-      throw usageError('with --file the fields come from its lines', 'only --site may be given with it')
-    if (!isImport && isImportFlag) throw usageError(`${flagName(name, value)} needs --file`)
-  }
+  rejectMixedFlags(options, isImport)
   if (!isImport) return null
   return {
     file,
@@ -88,6 +77,17 @@ export function toImportOptions(
     ignoreQuota: options.ignoreQuota ?? false,
     batch: options.batch ?? true,
     dryRun: options.dryRun ?? false,
+  }
+}
+
+function rejectMixedFlags(options: object, isImport: boolean): void {
+  for (const [name, value] of Object.entries(options)) {
+    const isDefault = value === undefined || (name === 'batch' && value === true)
+    const isOfBoth = name === 'site' || name === 'dryRun'
+    if (isDefault || isOfBoth || Object.hasOwn(importFlagOptions, name) === isImport) continue
+    throw isImport
+      ? usageError('with --file the fields come from its lines', 'only --site may be given with it')
+      : usageError(`${flagName(name, value)} needs --file`)
   }
 }
 

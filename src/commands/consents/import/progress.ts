@@ -9,22 +9,22 @@ import type { ImportOptions } from './options.ts'
 import type { Reader } from './reader.ts'
 import type { Outcome } from './sender.ts'
 
-/** Counts of the lines whose outcomes were reported, and why an import stopped before its end. */
+/** Counts of reported lines, and the reason why an import stopped. */
 export interface Progress {
   created: number
   failed: number
   unknown: number
-  /** Of the unknown ones, those that no later run sends again. */
+  /** Unknown ones that no later run sends again. */
   lost: number
   /** The last line reported; 0 before the first. */
   last: number
-  /** The reason to follow "stopped after line N: "; null while lines are sent. */
+  /** Follows "stopped after line N: "; null while lines are sent. */
   stop: string | null
-  /** The error that ended it and is not of a line; null if there is none. */
+  /** The error that stopped it and is not of a line. */
   broken: unknown
-  /** The exit code of the first line with an error. */
+  /** Of the first line with an error. */
   firstExit: Exit
-  /** The exit code of the signal that interrupted it; null if none did. */
+  /** Of the signal that interrupted it. */
   signalExit: Exit | null
 }
 
@@ -33,7 +33,7 @@ export function newProgress(): Progress {
   return { ...counts, stop: null, broken: null, firstExit: exit.done, signalExit: null }
 }
 
-/** Counts a line, and reports its error, unless that only repeats the one that stopped the import. */
+/** Counts a line, and reports its error unless that repeats the one that stopped the import. */
 export async function countOutcome(
   ctx: Context,
   progress: Progress,
@@ -46,14 +46,14 @@ export async function countOutcome(
   const { code, exit: exitCode } = explain(error)
   if (code === 'lost') progress.lost += 1
   if (progress.firstExit === exit.done) progress.firstExit = exitCode
-  const isHinted = exitCode !== exit.unknown // the summary tells what to do about lost answers
+  const isHinted = exitCode !== exit.unknown // the summary has one hint for all lost answers
   if (progress.stop === null || !endsAll(exitCode))
     await report(ctx, error, `line ${entry.line.number}`, { isHinted })
   if (endsAll(exitCode)) progress.stop ??= 'the lines after it would fail for the same reason'
   if (progress.failed >= maxErrors) progress.stop ??= `${progress.failed} failed, and no more may`
 }
 
-/** Returns 8 if some lines are created and some not, and 11 if none failed but some answers were lost. */
+/** Returns 8 if some lines are created and some not, 11 if none failed but some answers were lost. */
 export function exitOf({ broken, created, failed, unknown, firstExit, signalExit }: Progress): Exit {
   if (signalExit !== null) return signalExit
   if (broken !== null) return created + unknown > 0 ? exit.partial : explain(broken).exit
@@ -61,15 +61,14 @@ export function exitOf({ broken, created, failed, unknown, firstExit, signalExit
   return created + unknown > 0 ? exit.partial : firstExit
 }
 
-/** Progress on stderr. */
 export interface ProgressLine {
-  /** Keeps the line off the terminal, while something else is written there, until `show`. */
+  /** Keeps the line off the terminal until `show`, so that something else can be written there. */
   hide(): Promise<void>
   show(): void
   end(): Promise<void>
 }
 
-/** A line that is redrawn every 300 ms on a terminal, and a new one every ten seconds elsewhere; none with --quiet. */
+/** Writes progress to stderr: on a terminal a line redrawn every 300 ms, elsewhere one every 10 s; none with --quiet. */
 export function showProgress(ctx: Context, progress: Progress, job: ImportJob): ProgressLine {
   const start = Date.now()
   const { err } = ctx.io
@@ -114,7 +113,7 @@ function duration(seconds: number): string {
   return seconds < 5400 ? `${Math.ceil(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`
 }
 
-/** Tells how an import went, and how to create what it did not. `isDone`: no run is left that could. */
+/** `isDone`: no later run can create more. */
 export async function tellSummary(
   ctx: Context,
   options: ImportOptions,
@@ -122,29 +121,41 @@ export async function tellSummary(
   progress: Progress,
   isDone: boolean,
 ): Promise<void> {
-  const { created, failed, unknown, last, broken, stop } = progress
-  if (broken !== null) {
-    await report(ctx, broken, `after line ${last}`)
-    await ctx.warn('stopped: the lines that follow were not sent')
-  } else if (progress.signalExit !== null)
-    await ctx.warn(`interrupted after line ${last}: the lines that follow were not sent`)
-  else if (stop !== null) await ctx.warn(`stopped after line ${last}: ${stop}`)
+  const { created, failed, unknown, last, stop } = progress
+  await tellStop(ctx, progress)
   if (last === 0 && stop === null) await tellEmpty(ctx, job.reader)
   const before = job.createdBefore > 0 ? `, ${job.createdBefore} of them in earlier runs` : ''
   const others = `${failed} failed${unknown > 0 ? `, ${unknown} unknown` : ''}`
   await ctx.say(`created ${formatCount(created)} on ${instanceLabel(ctx)}${before}, ${others}`)
   if (failed > 0 && isDone && options.failedOut !== undefined)
     await ctx.say(`the lines that failed are in ${options.failedOut}`)
-  const isStopped = stop !== null || broken !== null
   const lost = job.state ? progress.lost : unknown
-  if (lost > 0) {
-    const them = lost === 1 ? 'it' : 'them'
+  if (lost > 0)
     await ctx.warn(
-      `${formatCount(lost, 'line')} may have been created or not: check with consentctl list before you create ${them} again`,
+      `${formatCount(lost, 'line')} may have been created or not: check with consentctl list before you create ${lost === 1 ? 'it' : 'them'} again`,
     )
-  }
+  if (!isDone) await tellResume(ctx, options, job, progress, lost)
+}
+
+async function tellStop(ctx: Context, { broken, signalExit, stop, last }: Progress): Promise<void> {
+  if (broken !== null) {
+    await report(ctx, broken, `after line ${last}`)
+    await ctx.warn('stopped: the lines that follow were not sent')
+  } else if (signalExit !== null)
+    await ctx.warn(`interrupted after line ${last}: the lines that follow were not sent`)
+  else if (stop !== null) await ctx.warn(`stopped after line ${last}: ${stop}`)
+}
+
+async function tellResume(
+  ctx: Context,
+  options: ImportOptions,
+  job: ImportJob,
+  { stop, broken, failed, unknown }: Progress,
+  lost: number,
+): Promise<void> {
   const command = resumeCommand(ctx, options, job)
-  if (!command || isDone || !(isStopped || failed > 0 || unknown > lost)) return
+  const isStopped = stop !== null || broken !== null
+  if (!command || !(isStopped || failed > 0 || unknown > lost)) return
   const retry = lost > 0 ? 'to retry the others' : 'to retry what was not created'
   await ctx.warn(`${isStopped ? 'to resume' : retry}: ${command}`)
 }

@@ -11,27 +11,26 @@ import { decode, type Line, nameOf, rawOf, readChunks, splitTogether, unreadable
 import { readObject } from '../fields.ts'
 import type { LineParser } from './csv.ts'
 
-/** A line, with the record that it asks for or the reason why it is none. */
+/** A line, with its draft or the error in it. */
 export interface Entry {
   readonly line: Line
   readonly draft: ConsentDraft | null
   readonly error: unknown
 }
 
-/** Reads the lines of an import. */
 export interface Reader {
-  /** As messages name it: the file as given, or standard input. */
+  /** As shown in messages. */
   readonly name: string
-  /** The absolute path of a file; null for a stream, which can be read only once. */
+  /** Absolute; null for a stream, which can be read only once. */
   readonly path: string | null
   /**
-   * Yields all lines that are there at once, from the first line on at each call. With `isValidated` their fields are not
-   * checked again, which takes most of the time.
+   * Reads from the first line at each call, and yields the lines of each chunk. `isValidated` skips the check of fields, which
+   * takes most of the time.
    */
   entries(isValidated?: boolean): AsyncGenerator<readonly Entry[]>
-  /** Returns the SHA-256, in hexadecimal, of all bytes that the last `entries` has read. */
+  /** Returns the SHA-256, in hexadecimal, of the bytes read by the last `entries`. */
   digest(): string
-  /** Returns the raw header of a CSV; null if there is none. */
+  /** Returns the raw header of a CSV. */
   header(): Uint8Array | null
   close(): Promise<void>
 }
@@ -39,17 +38,13 @@ export interface Reader {
 export interface ReaderOptions {
   readonly file: string
   readonly format: 'ndjson' | 'csv'
-  /** The site of lines that name none. */
+  /** For lines that name none. */
   readonly site: string | undefined
   readonly unguard: boolean
   readonly isResumed: boolean
 }
 
-/**
- * Opens a file, or stdin for `-`. The signal ends a stream.
- *
- * @throws UsageError if it cannot be read
- */
+/** Opens a file, or stdin for `-`. The signal ends a stream. @throws UsageError if it cannot be read */
 export async function openReader(ctx: Context, options: ReaderOptions, signal: AbortSignal): Promise<Reader> {
   const { file, format } = options
   const name = nameOf(file)
@@ -58,24 +53,27 @@ export async function openReader(ctx: Context, options: ReaderOptions, signal: A
   const read = handle ? await unchangedReads(handle, file) : () => readChunks(ctx.io, file, signal)
   let hash = createHash('sha256')
   let header: Uint8Array | null = null
+  /** Takes the header from the first lines; returns null if there are none. */
+  const takeHeader = async (lines: Line[]) => {
+    const first = lines.shift()
+    if (!first) return null
+    const { csvParser } = await import('./csv.ts')
+    const parse = await csvParser(first, options.unguard)
+    header = rawOf(first)
+    return parse
+  }
   async function* entries(isValidated = false): AsyncGenerator<readonly Entry[]> {
     hash = createHash('sha256')
-    let parse: LineParser | null = format === 'csv' ? null : isValidated ? parseValidated : parseJson
-    let isFirst = format === 'ndjson' && !options.isResumed
+    const parseLine = isValidated ? parseValidated : parseJson
+    let parse = format === 'csv' ? null : parseLine
+    let isUnseen = !options.isResumed
     for await (const chunk of splitTogether(hashed(read(), hash), name, { quoted: format === 'csv' })) {
       const lines = chunk.filter(hasText)
-      if (!parse) {
-        const first = lines.shift()
-        if (!first) continue
-        const { csvParser } = await import('./csv.ts')
-        parse = await csvParser(first, options.unguard)
-        header = rawOf(first)
-      }
+      parse ??= await takeHeader(lines)
+      if (!parse) continue
       const made = lines.map(toEntry(parse, options.site, isValidated))
-      if (isFirst && made[0]) {
-        if (made[0].error !== null) await requireNoCsvHeader(made[0].line, name)
-        isFirst = false
-      }
+      if (isUnseen && format === 'ndjson') await requireNoCsvHeader(made[0], name)
+      isUnseen &&= made.length === 0
       yield made
     }
   }
@@ -94,7 +92,7 @@ const parseJson: LineParser = ({ number, bytes }) => {
   return readObject(decode(bytes, name), name)
 }
 
-/** Faster, because it does not look for duplicate keys and the like. */
+/** Does not look for duplicate keys and the like. */
 const parseValidated: LineParser = line => {
   try {
     const value: unknown = JSON.parse(decode(line.bytes, ''))
@@ -115,7 +113,7 @@ function toEntry(parse: LineParser, site: string | undefined, isValidated: boole
   }
 }
 
-/** The draft of the contract, but with any site id: another instance may write its ids differently. */
+/** With any site id, because another instance may have other ids than UUIDs. */
 const Draft = ConsentDraft.extend({ site_id: text(1, 255) })
 
 /** @throws CliError invalid_data that begins with the line's number */
@@ -130,17 +128,17 @@ function requireDraft(fields: { site_id: unknown }, name: string): void {
   if (issue) throw dataError(`${name}: ${issue.path.join('.')} ${issue.message}`)
 }
 
-/** Lines of spaces only are skipped. In CSV a cell of spaces only needs quotation marks. */
 function hasText({ bytes }: Line): boolean {
   return bytes.some(byte => byte !== 32 && byte !== 9 && byte !== 13)
 }
 
-/** @throws UsageError if the first line is the header of a CSV: every other line would fail for the same reason */
-async function requireNoCsvHeader(line: Line, name: string): Promise<void> {
+/** @throws UsageError if the first line is the header of a CSV, because every line would fail */
+async function requireNoCsvHeader(first: Entry | undefined, name: string): Promise<void> {
+  if (!first || first.error === null) return
   const { isHeader } = await import('./csv.ts')
-  if (!isHeader(line)) return
+  if (!isHeader(first.line)) return
   throw usageError(
-    `line ${line.number} of ${name} is not JSON but looks like a CSV header, so nothing was sent`,
+    `line ${first.line.number} of ${name} is not JSON but looks like a CSV header, so nothing was sent`,
     'read it as CSV: --format csv',
   )
 }
@@ -158,7 +156,7 @@ async function* hashed(chunks: AsyncIterable<Buffer>, hash: Hash): AsyncGenerato
   }
 }
 
-/** Returns a function that reads a file from its beginning, and throws as soon as the file has changed since now. */
+/** Returns a function that reads a file from its beginning, and throws once the file has changed since this call. */
 async function unchangedReads(handle: FileHandle, file: string): Promise<() => AsyncGenerator<Buffer>> {
   const first = await handle.stat({ bigint: true })
   return async function* () {
@@ -181,18 +179,13 @@ export function changedError(file: string): CliError {
   })
 }
 
-/** A file that was read to its end. */
 export interface Extent {
   readonly lines: number
-  /** Of all bytes, in hexadecimal. */
+  /** In hexadecimal. */
   readonly sha256: string
 }
 
-/**
- * Reads every line, and reports up to `maxErrors` that are no record.
- *
- * @throws CliError invalid_data if one is none
- */
+/** Reports up to `maxErrors` invalid lines. @throws CliError invalid_data if there is one */
 export async function validate(
   ctx: Context,
   reader: Reader,

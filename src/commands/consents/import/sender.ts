@@ -22,20 +22,19 @@ export interface Outcome {
 
 export interface Sender {
   /**
-   * Sends the lines, and yields the outcomes in their order, until too many failed or an error will meet every line.
+   * Sends the lines, and yields the outcomes in their order, until too many have failed or all would.
    *
    * @throws the error of the file, after the outcomes of the lines before it
    */
   outcomes(): AsyncGenerator<readonly Outcome[]>
-  /** Sends nothing more. What is in flight is finished, and its outcomes are yielded. */
+  /** Sends nothing more; outcomes of requests in flight are still yielded. */
   stop(): void
 }
 
-/** A line, and what is known of it from earlier runs. */
 interface Item {
   readonly entry: Entry
   readonly earlier: SentLine | null
-  /** False if it may have been created, and sending it again could create it twice. */
+  /** False if sending it again could create it twice. */
   readonly maySend: boolean
 }
 
@@ -46,7 +45,7 @@ interface Group {
   readonly writeAhead: 'pending' | 'done' | { readonly failed: unknown }
 }
 
-/** Lines written ahead for each request in flight, because requests must not wait for the disk. */
+/** Lines written ahead for each request in flight, so that requests do not wait for the disk. */
 const aheadPerRequest = 8
 
 export function openSender(ctx: Context, options: ImportOptions, job: ImportJob): Sender {
@@ -62,14 +61,16 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
   }
   const writeAhead = async (items: readonly Item[]): Promise<Group> => {
     try {
-      const lines = items.filter(mustSend).map(toLine)
+      const lines = items
+        .filter(mustSend)
+        .map(({ entry, earlier }) => ({ number: entry.line.number, wasSent: earlier !== null }))
       if (state && lines.length > 0) await state.writeAhead(lines)
       return { items, writeAhead: 'done' }
     } catch (error) {
       return { items, writeAhead: { failed: error } }
     }
   }
-  /** Without keys a line that was written ahead is unknown after a kill, so it is done as late as possible. */
+  /** Without keys a line written ahead is unknown after a kill, so that is done as late as possible. */
   const prepare = async (items: readonly Item[]): Promise<Group> =>
     instance.isRepeatable() ? await writeAhead(items) : { items, writeAhead: 'pending' }
   const send = async (group: Group): Promise<readonly Outcome[]> => {
@@ -119,7 +120,7 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
   }
 }
 
-/** Yields the lines that are there at once. @throws CliError changed at the end if the file is not the one validated */
+/** @throws CliError changed at the end if the file is not the one that was validated */
 async function* itemsOf(ctx: Context, { reader, extent, state }: ImportJob): AsyncGenerator<readonly Item[]> {
   for await (const entries of reader.entries(extent !== null)) {
     const items: Item[] = []
@@ -139,14 +140,14 @@ async function* itemsOf(ctx: Context, { reader, extent, state }: ImportJob): Asy
   if (extent && reader.digest() !== extent.sha256) throw changedError(reader.path ?? '')
 }
 
-/** Instances keep an Idempotency-Key for 24 hours by their own clock; one hour is left for its difference from ours. */
+/** Instances keep an Idempotency-Key for 24 hours; one hour is left for differences of clocks. */
 const keyLifetimeMs = 23 * 60 * 60 * 1000
 
 function isKeyValid({ sentAt }: SentLine): boolean {
   return Date.now() - sentAt < keyLifetimeMs
 }
 
-/** Returns true if a create that is sent twice with one key is carried out once. @throws if the instance cannot be asked */
+/** Returns true if a create sent twice with one key is executed once. @throws ApiError if the instance does not answer */
 export function honoursKeys({ api }: Context): Promise<boolean> {
   return api.supports(consents.create, { in: 'header', name: 'Idempotency-Key' })
 }
@@ -155,11 +156,7 @@ function mustSend(item: Item): boolean {
   return knownOutcome(item) === null
 }
 
-function toLine({ entry, earlier }: Item) {
-  return { number: entry.line.number, wasSent: earlier !== null }
-}
-
-/** Returns the outcome of a line that is not sent; null for one that is. */
+/** Returns the outcome of a line that is not sent, else null. */
 function knownOutcome({ entry, earlier, maySend }: Item): Outcome | null {
   if (earlier?.id) return { entry, result: 'created', id: earlier.id, error: null }
   if (!maySend) return { entry, result: 'unknown', id: null, error: lostError() }
@@ -184,7 +181,7 @@ function toOutcome({ entry, earlier }: Item, answer: Answer): [Outcome, Event] {
     return [{ entry, result: 'created', id: answer.id, error: null }, ['d', number, answer.id]]
   const { error } = answer
   const { code, exit: exitCode } = explain(error)
-  // A line that may have been created before has not failed, whatever the answer is now.
+  // A line that may have been created before has not failed, even if it is rejected now.
   if (earlier || exitCode === exit.unknown)
     return [{ entry, result: 'unknown', id: null, error }, ['u', number]]
   return [{ entry, result: 'failed', id: null, error }, ['f', number, code]]
@@ -203,12 +200,12 @@ interface Capabilities {
 
 const noCapabilities: Capabilities = { batches: false, keys: false }
 
-/** Fewer lines are sent one by one: reading the instance's description costs a request itself. */
+/** Reading the instance's description costs a request itself. */
 const minLinesToDetect = 100
 
 type Instance = ReturnType<typeof detectCapabilities>
 
-/** Reads the description of the instance once, as soon as it is known that there are enough lines. */
+/** Reads the instance's description once, as soon as there are enough lines. */
 function detectCapabilities(
   ctx: Context,
   options: ImportOptions,
@@ -233,18 +230,18 @@ function detectCapabilities(
       return detected
     },
     isRepeatable: () => detected?.keys ?? false,
-    /** The instance takes no batches, whatever its description says. */
+    /** Overrides the description. */
     hasNoBatches: () => {
       detected = noCapabilities
     },
   }
 }
 
-/** Of one request. An instance takes 1 MiB and 1,000 rows; smaller requests cost both sides more for each row. */
+/** Of one request: an instance takes up to 1 MiB and 1,000 rows. */
 const maxBodyBytes = 900_000
 const maxRows = 1000
 
-/** The key and the site, which a row has in addition to its line. */
+/** For the key and the site, which are added to a line. */
 const rowOverheadBytes = 160
 
 function bytesOf({ entry }: Item): number {
@@ -269,7 +266,7 @@ async function post(
     if (isMissing || status === 400) instance.hasNoBatches()
     if (isMissing) return await postOneByOne(ctx, job, items)
     if (status !== 413 && status !== 400) return items.map(() => ({ error }))
-    // Too large, or refused because of some lines: halves, until it is known which.
+    // Too large, or rejected because of some lines.
     const middle = Math.ceil(items.length / 2)
     const first = await post(ctx, job, items.slice(0, middle), instance)
     return [...first, ...(await post(ctx, job, items.slice(middle), instance))]

@@ -1,10 +1,7 @@
 import { parse, v5 } from 'uuid'
 import type { HeldJob } from '../../../jobs/jobs.ts'
 
-/**
- * Events of a line of the file, by its number: `s`, it is about to be sent, at an instant in milliseconds since 1970; `d`,
- * its record is created and has this id; `f`, it failed with this code; `u`, it is unknown whether it was created.
- */
+/** Of a line: `s`, about to be sent (Unix time in ms); `d`, created (record id); `f`, failed (code); `u`, unknown. */
 export type Event =
   | readonly ['s', line: number, at: number]
   | readonly ['d', line: number, id: string]
@@ -14,25 +11,24 @@ export type Event =
 /** A line that an earlier run sent. */
 export interface SentLine {
   readonly line: number
-  /** The id of its record; null if it is unknown whether it was created. */
+  /** Of its record; null if it may or may not have been created. */
   readonly id: string | null
-  /** The time of its first send, in milliseconds since 1970. */
+  /** Unix time of its first send, in milliseconds. */
   readonly sentAt: number
 }
 
-/** The state of a job, which this process holds. */
 export interface JobState {
   readonly job: string
   readonly isResumed: boolean
-  /** Returns the Idempotency-Key of a line, the same in every run of the job. */
+  /** Returns a line's Idempotency-Key, the same in every run. */
   keyOf(line: number): string
-  /** Returns null for a line that was not sent, or has failed. To be called in the order of the lines. */
+  /** Returns null for a line that was not sent, or failed. Call it in the order of the lines. */
   earlier(line: number): Promise<SentLine | null>
-  /** Writes ahead that lines are about to be sent. Resolves when that is on the disk. */
+  /** Resolves when it is on the disk that the lines are about to be sent. */
   writeAhead(lines: readonly { readonly number: number; readonly wasSent: boolean }[]): Promise<void>
-  /** Tells that lines that were written ahead are sent now. The others count as not sent when the run is closed. */
+  /** Lines that were written ahead but not passed to this count as not sent when the run is closed. */
   sending(lines: readonly number[]): void
-  /** Records the result of a line. With `isRepeatable` it may be lost, because the line can be sent again. */
+  /** Records the result of a line. With `isRepeatable` it may be lost. */
   ended(event: Event, isRepeatable: boolean): void
   /** Ends the run; with `isDone` the job is removed. */
   close(isDone: boolean): Promise<void>
@@ -67,21 +63,20 @@ export function openState(job: HeldJob<{ readonly job: string }, Event>): JobSta
   }
 }
 
-/** Lines read and not yet reported never exceed this, plus one request: the bound of the memory of an import. */
+/** Bounds the memory of an import: at most these lines, and one request, are read and not yet reported. */
 export const maxLinesInFlight = 4000
 
-/** Lines of one run that are written ahead without a result, at most. */
+/** Lines of one run without a result, at most. */
 const maxOpenLines = 2 * maxLinesInFlight
 
-/** Lines sent again by later runs that are held in memory at once. */
+/** Lines sent again by later runs that are held in memory. */
 const maxResentLines = 100_000
 
 /**
- * A run sends lines in their order, so a line that is not behind the last one sent is sent again by a later run. Those
- * are held in memory, the next 100,000 at a time. The first sends are read along with the lines of the file. So memory
- * does not grow with the length of the job.
+ * Reads first sends along with the lines of the file, and holds the next 100,000 lines that later runs sent again, so that
+ * memory does not grow with the job. A run sends lines in order: one that is not behind the last was sent again.
  *
- * `events` reads all events from the beginning at each call.
+ * `events` reads from the beginning at each call.
  */
 export function readEarlierRuns(events: () => AsyncIterable<Event>) {
   const first = firstSends(events())
@@ -102,7 +97,7 @@ export function readEarlierRuns(events: () => AsyncIterable<Event>) {
   }
 }
 
-/** Yields what the first send of each line came to, in the order of the lines. */
+/** Yields the first send of each line with its result, in order. */
 async function* firstSends(events: AsyncIterable<Event>): AsyncGenerator<SentLine> {
   const open = new Map<number, SentLine>()
   let last = 0
@@ -145,7 +140,6 @@ async function readResent(events: AsyncIterable<Event>, from: number): Promise<R
   return { lines, to }
 }
 
-/** Applies the result of a line, if the line is there. */
 function applyResult(lines: Map<number, SentLine>, [kind, line, what]: Event): void {
   const sent = lines.get(line)
   if (sent && kind === 'f') lines.delete(line)
