@@ -102,7 +102,11 @@ export function jobsOf<Header extends JobHeader, Event extends readonly unknown[
         const close: Close = { closed: claim.claim }
         await append(isDone ? '' : encode(close)).catch(() => {})
         try {
-          const isOwned = () => requireOwned(log, claim, null).then(() => true, () => false)
+          const isOwned = () =>
+            requireOwned(log, claim, null).then(
+              () => true,
+              () => false,
+            )
           if (isDone && (await isOwned())) await rm(log.path, { force: true })
         } finally {
           heldClaims.delete(claim.claim)

@@ -1,12 +1,13 @@
 import { formatCount, instanceLabel } from '../../../cli/messages.ts'
 import { many, type Output } from '../../../cli/output.ts'
 import type { Context } from '../../../context.ts'
+import { CliError, exit, usageError } from '../../../errors/errors.ts'
 import { exitOf as exitOfError, explain } from '../../../errors/explain.ts'
 import { rawOf } from '../../../io/input.ts'
 import { limitHeapGrowth } from '../../../io/memory.ts'
+import { openOutFile } from '../../../io/new-file.ts'
 import { requireApiKey, requireBaseUrl } from '../../../settings/settings.ts'
 import { importView, type LineResult } from '../../../views/import.ts'
-import { type FailedLines, openFailedLines } from './failed-lines.ts'
 import { type ImportJob, openJob } from './job.ts'
 import type { ImportOptions } from './options.ts'
 import {
@@ -22,6 +23,38 @@ import {
 } from './progress.ts'
 import { nothingSent, validate } from './reader.ts'
 import { honoursKeys, type Outcome, openSender, type Sender } from './sender.ts'
+
+/** The file of `--failed-out`, which gets its name when no line is left to retry. */
+export interface FailedLines {
+  /** Adds a raw line, the first one after the header of its CSV. */
+  add(line: Uint8Array, header: Uint8Array | null): Promise<void>
+  /** Gives the file its name if it is wanted and has a line, and removes it otherwise. */
+  close(isWanted: boolean): Promise<void>
+}
+
+/** @throws UsageError if the file exists, or cannot be created */
+export async function openFailedLines(path: string): Promise<FailedLines> {
+  const file = await openOutFile(path, '--failed-out').catch((error: CliError) => {
+    throw error.code === 'io' ? usageError(`--failed-out: ${error.message}`) : error
+  })
+  let [endsInNewline, isClosed] = [true, false]
+  return {
+    add: async (line, header) => {
+      const before = file.isEmpty && header ? [header] : endsInNewline ? [] : [Buffer.from('\n')]
+      endsInNewline = line.at(-1) === 10
+      await file.write(Buffer.concat([...before, line]))
+    },
+    close: async isWanted => {
+      if (isClosed) return
+      isClosed = true
+      if (!isWanted || file.isEmpty) return await file.abandon(false)
+      await file.commit().catch((error: Error) => {
+        const message = `${error.message}; its lines are in ${file.part}`
+        throw new CliError('io', exit.failure, message, { cause: error })
+      })
+    },
+  }
+}
 
 /**
  * Creates a record for each line, and yields the results in the order of the lines. A file is validated before anything is

@@ -160,7 +160,6 @@ async function tellResume(
   await ctx.warn(`${isStopped ? 'to resume' : retry}: ${command}`)
 }
 
-/** A file without lines is most often the output of a program that failed. */
 export async function tellEmpty({ warn }: Context, { name, header }: Reader): Promise<void> {
   await warn(`${name} has no line${header() ? ' but its header' : ''}`)
 }

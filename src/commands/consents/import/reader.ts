@@ -215,7 +215,6 @@ export async function validate(
   )
 }
 
-/** Adds to an error in the data that nothing was sent. */
 export function nothingSent(error: unknown): unknown {
   if (!(error instanceof CliError) || error.code !== 'invalid_data') return error
   return dataError(`${error.message}, so nothing was sent`, error.hint)

@@ -41,7 +41,6 @@ interface Item {
 /** Lines for one request. */
 interface Group {
   readonly items: readonly Item[]
-  /** `failed` if the write-ahead failed. */
   readonly writeAhead: 'pending' | 'done' | { readonly failed: unknown }
 }
 
@@ -172,7 +171,6 @@ function lostError(): CliError {
   return new CliError('lost', exit.unknown, message)
 }
 
-/** The answer of the instance for a line. */
 type Answer = { readonly id: string } | { readonly error: unknown }
 
 function toOutcome({ entry, earlier }: Item, answer: Answer): [Outcome, Event] {
