@@ -28,7 +28,7 @@ Examples:
     )
 }
 
-/** True for the program and commands, not for groups. */
+/** Returns false for groups. */
 function isCallable({ path, commands }: CommandInfo): boolean {
   return path === '' || commands.length === 0
 }

@@ -79,7 +79,7 @@ function stopSignal({ host }: Context) {
   }
 }
 
-/** Creates an account and its profile on an empty database; resolves to commands to try next. */
+/** Creates an account and its profile on an empty database. Returns commands to try next. */
 async function welcome(ctx: Context, server: RunningServer, folder: string): Promise<string> {
   const { out } = ctx.io
   if (!server.isEmpty) {
@@ -89,7 +89,7 @@ async function welcome(ctx: Context, server: RunningServer, folder: string): Pro
       : `npx consentctl auth login -p NAME --base-url ${server.url}`
     return `In another terminal, try: ${hint}\n`
   }
-  // If this cannot be written, no account is created, because nobody would see its secrets.
+  // If this cannot be written, no account is created.
   await out.write('\nThis is the first start: creating an account. Its secrets are shown only once:\n\n')
   const account = await server.createAccount({ email: 'owner@localhost', site: 'My first site' })
   // Printed before anything else can fail, because only hashes of these are kept.

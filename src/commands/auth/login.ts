@@ -14,15 +14,14 @@ import { isKey, maskKey } from '../../settings/key.ts'
 import { checkProfileName, requireBaseUrl } from '../../settings/settings.ts'
 import { type Profile, saveProfile } from '../../settings/store.ts'
 
-interface OwnKeyOptions extends SignInOptions {
-  readonly keyName: string | undefined
-  readonly scope: KeyDraft['scopes']
-}
-
 /** Signs in and creates a key for this machine; revokes it if `store` fails. */
 async function makeOwnKey(
   ctx: Context,
-  { keyName, scope, ...who }: OwnKeyOptions,
+  {
+    keyName,
+    scope,
+    ...who
+  }: SignInOptions & { readonly keyName: string | undefined; readonly scope: KeyDraft['scopes'] },
   store: (apiKey: string, profile: Profile) => Promise<void>,
 ): Promise<void> {
   const before = ctx.settings.apiKey
@@ -43,7 +42,6 @@ async function makeOwnKey(
     )
 }
 
-/** Revokes a key that could not be stored; if that fails too, reports its id. */
 async function revokeLostKey(ctx: Context, api: Client, id: string): Promise<void> {
   try {
     await api.call(keys.revoke, { params: { id } })
@@ -112,7 +110,7 @@ async function store(ctx: Context, profile: Profile, apiKey: string): Promise<vo
   await ctx.say(`stored ${maskKey(apiKey)} for ${base_url} in profile ${name.value} (${folder})`)
 }
 
-/** Reads a key from stdin or a prompt. @throws the instance's error unless it accepts the key */
+/** @throws ApiError unless the instance accepts the key */
 async function readKey(ctx: Context, withKey: true | undefined): Promise<string> {
   requireBaseUrl(ctx.settings) // a wrong address is reported before the prompt
   if (withKey && ctx.io.stdin.isTTY) throw usageError('standard input is a terminal', 'remove --with-key')

@@ -49,7 +49,7 @@ Examples:
     )
 }
 
-/** Returns the path where the shell looks for the script, and a hint if it may have to be told to. */
+/** Returns the path of the script, and a hint if the shell may not look there. */
 function targetOf({ host: { env, platform } }: Context, shell: ShellName): { file: string; hint?: string } {
   const home = env['HOME'] ?? env['USERPROFILE']
   if (!home) throw settingsError('no home folder', `print the script with consentctl completion ${shell}`)

@@ -5,7 +5,6 @@ import type { Context } from '../../context.ts'
 import { scripts } from '../../docs/completion/scripts.ts'
 import type { ShellName } from '../../docs/completion/shells.ts'
 
-/** For each shell: how to load the script for one session, and the file for every session. */
 const uses: Record<ShellName, readonly [once: string, file: string]> = {
   bash: ['source <(consentctl completion bash)', '~/.local/share/bash-completion/completions/consentctl'],
   zsh: ['source <(consentctl completion zsh)', '~/.zfunc/_consentctl'],

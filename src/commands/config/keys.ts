@@ -4,7 +4,7 @@ import { type CliError, usageError } from '../../errors/errors.ts'
 import { parseBaseUrl } from '../../settings/settings.ts'
 import type { Profile } from '../../settings/store.ts'
 
-/** Returns the most similar known name; null if none is similar. */
+/** Returns the most similar name, if one is similar. */
 function nearest(text: string, known: readonly string[]): string | null {
   const plain = text.replace(/[^a-z]/gi, '').toLowerCase()
   const scored = known
@@ -28,7 +28,7 @@ function editDistance(from: string, to: string): number {
   return row.at(-1) ?? 0
 }
 
-/** Parsers of the settings that a profile can hold; each throws a usage error. */
+/** Parsers of the settings of a profile. @throws CliError (usage) */
 export const profileKeys: { readonly [Key in keyof Profile]-?: (text: string) => NonNullable<Profile[Key]> } =
   {
     base_url: text => parseBaseUrl(text, 'base_url'),
@@ -73,7 +73,6 @@ function yesOrNo(text: string): boolean {
   throw usageError(`protected: invalid value "${text}"`, 'use true or false')
 }
 
-/** Returns the absolute path. */
 function caFile(text: string): string {
   const path = resolve(text)
   let content: string

@@ -6,7 +6,6 @@ import { readConfiguration, type Sourced, sourced } from '../../settings/setting
 import { own } from '../../settings/store.ts'
 import type { SettingRow } from '../../views/program.ts'
 
-/** Lists every setting with its value and source; keys are masked. */
 export function settingRows(ctx: Context): SettingRow[] {
   const { settings, globals, host } = ctx
   const { config, profile } = readConfiguration(globals, host)
@@ -14,7 +13,7 @@ export function settingRows(ctx: Context): SettingRow[] {
   const stored = own(config.profiles, profile.value)
   const from = `profile ${profile.value}`
   const hosts = allowHttp.filter(name => name !== '').join(',')
-  const errorFormat = host.env['CONSENTCTL_ERROR_FORMAT']
+  const variable = (name: string) => sourced(host.env[name], name)
   const key = apiKey && { value: apiKey.atHand && maskKey(apiKey.atHand), source: apiKey.source }
   const asked = globals.output || globals.json || globals.quiet
   return [
@@ -31,27 +30,16 @@ export function settingRows(ctx: Context): SettingRow[] {
     row('api_key', key),
     row('key_command', stored?.key_command ? { value: stored.key_command, source: from } : null),
     row('ca_file', settings.caFile),
-    row('timeout', flagOrVariable(globals.timeout, '--timeout', host.env, 'CONSENTCTL_TIMEOUT')),
+    row('timeout', sourced(globals.timeout, '--timeout') ?? variable('CONSENTCTL_TIMEOUT')),
     row(
       'max_wait',
-      flagOrVariable(globals.maxWait, '--max-wait', host.env, 'CONSENTCTL_MAX_WAIT') ?? {
-        value: '60',
-        source: 'default',
-      },
+      sourced(globals.maxWait, '--max-wait') ??
+        variable('CONSENTCTL_MAX_WAIT') ?? { value: '60', source: 'default' },
     ),
     row('allow_http', hosts ? { value: hosts, source: 'CONSENTCTL_ALLOW_HTTP' } : null),
-    row('error_format', errorFormat ? { value: errorFormat, source: 'CONSENTCTL_ERROR_FORMAT' } : null),
+    row('error_format', variable('CONSENTCTL_ERROR_FORMAT')),
     row('output', { value: chooseFormat(ctx), source: asked ? 'flag' : 'default' }),
   ]
-}
-
-function flagOrVariable(
-  flag: string | undefined,
-  name: string,
-  env: Context['host']['env'],
-  variable: string,
-): Sourced | null {
-  return sourced(flag, name) ?? sourced(env[variable], variable)
 }
 
 function row(setting: string, found: Sourced | { value: string | null; source: string } | null): SettingRow {

@@ -75,7 +75,6 @@ function withSetting(config: Config, profile: Sourced, key: ProfileKey, value: s
   return { ...config, profile: config.profile ?? name, profiles }
 }
 
-/** Warns that a stored key is not sent to the new address. */
 async function warnOfForeignKey(ctx: Context, folder: string, name: string, baseUrl: string): Promise<void> {
   const credential = own(readCredentials(folder, ctx.warn), name)
   if (!credential || originOf(credential.base_url) === originOf(baseUrl)) return

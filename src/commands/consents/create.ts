@@ -45,7 +45,6 @@ Examples:
   $ consentctl create --site 0190… --file consents.ndjson --failed-out failed.ndjson
   $ consentctl create --resume last`
 
-/** The results of the lines of a file, the new record, or with --dry-run its request. */
 const viewOf = ({ file, resume, dryRun }: z.output<typeof Options>) =>
   (file ?? resume) !== undefined ? importView : viewUnlessDryRun(consentView)({ dryRun })
 

@@ -16,12 +16,7 @@ export const acceptance = {
   preferences: nonEmpty.optional(),
 }
 
-interface Acceptance {
-  readonly accepted?: true | undefined
-  readonly refused?: true | undefined
-  readonly pref?: string[] | undefined
-  readonly preferences?: string | undefined
-}
+type Acceptance = z.output<z.ZodObject<typeof acceptance>>
 
 export function acceptanceFlags(command: Command): Command {
   return command
@@ -35,13 +30,12 @@ export function acceptanceFlags(command: Command): Command {
     .option('--preferences <@file|->', 'all preferences as a JSON object, from a file or standard input')
 }
 
-/** Undefined if neither flag is given. */
 export function acceptedOf({ accepted, refused }: Acceptance): boolean | undefined {
   if (accepted && refused) throw usageError('--accepted and --refused cannot be combined')
   return accepted ? true : refused ? false : undefined
 }
 
-/** Returns the preferences of both flags, --pref over --preferences; undefined if neither is given. */
+/** Returns the preferences of both flags, of which --pref has precedence. */
 export async function preferencesOf(
   io: Io,
   { pref, preferences }: Acceptance,
@@ -68,7 +62,7 @@ async function readPreferences(io: Io, flag: string): Promise<JsonObject> {
   return readObject(await readText(io, source), nameOf(source))
 }
 
-/** Parses one JSON object, rejecting duplicate keys and inexact numbers. `name` starts the message of its errors. */
+/** Rejects duplicate keys and inexact numbers. `name` starts the messages of errors. */
 export function readObject(text: string, name: string): JsonObject {
   let value: unknown
   try {

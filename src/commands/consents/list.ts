@@ -33,7 +33,7 @@ type ListOptions = z.output<typeof Options>
 /** Records that a terminal shows without `--limit` and `--all`. */
 const screenful = 50
 
-/** Defines `list`: every record for programs, a screenful for people. A list that ends early always says so. */
+/** `list`: every record for programs, a screenful for people. A list that ends early says so. */
 export function list(command: Command, ctx: Context): void {
   command
     .option('--site <id>', 'only records of this site')
@@ -96,7 +96,6 @@ async function run(ctx: Context, options: ListOptions): Promise<Output<ConsentRo
   return printPages(ctx, view, pages, cursor => resumeCommand(ctx.host.argv, bounds, cursor))
 }
 
-/** Past states take a request for each record, after one for the instance's capabilities and one for the list. */
 function requireAtOptions({ subject, consentId, maxRequests }: ListOptions): void {
   if (subject === undefined && consentId === undefined)
     throw usageError('--at goes with --subject or --consent-id', 'it asks for the history of every record')
@@ -106,16 +105,16 @@ function requireAtOptions({ subject, consentId, maxRequests }: ListOptions): voi
 
 interface Page {
   readonly records: readonly ConsentRow[]
-  /** The cursor of the next page; null on the last one. */
+  /** Null on the last page. */
   readonly next: string | null
   /** Records whose past state cannot be told. */
   readonly unknown?: number
 }
 
-/** Pages after which a list is long, so that memory counts more than the flags cost. */
+/** Pages after which memory matters more than the time that the flags cost. */
 const longList = 16
 
-/** Prints pages. If the list ends early, on purpose or by an error, prints the command that continues it. */
+/** If the list ends early, or by an error, prints the command that continues it. */
 function printPages(
   ctx: Context,
   view: View<ConsentRow>,

@@ -85,7 +85,6 @@ Examples:
     )
 }
 
-/** Deletes a record and returns it; returns nothing for a missing one with `ignoreMissing`. */
 async function remove(ctx: Context, id: string, ignoreMissing: true | undefined): Promise<ConsentRow[]> {
   try {
     return [(await ctx.api.consents.remove({ params: { id } })) ?? { id }] // a 204 has no record
@@ -95,7 +94,7 @@ async function remove(ctx: Context, id: string, ignoreMissing: true | undefined)
   }
 }
 
-/** Reads records by id. @throws ApiError for a missing one, unless `mayMiss` */
+/** @throws ApiError for a missing record, unless `mayMiss` */
 async function find(ctx: Context, ids: readonly string[], mayMiss: boolean): Promise<Consent[]> {
   const records: Consent[] = []
   for (const id of ids) {

@@ -19,9 +19,7 @@ const Options = z.strictObject({
   replacePreferences: z.literal(true).optional(),
 })
 
-type JsonObject = Readonly<Record<string, unknown>>
-
-/** `update`: changes acceptance and preferences. Preferences are merged with the existing ones unless replaced. */
+/** `update`: changes acceptance and preferences, which are merged with the existing ones unless replaced. */
 export function update(command: Command, ctx: Context): void {
   acceptanceFlags(addDryRunFlag(command.argument('<id>', 'id of the record')))
     .option('--replace-preferences', 'remove preferences that are not given')
@@ -36,21 +34,9 @@ Examples:
       action(ctx, Options, viewUnlessDryRun(consentView), async (_, options) => {
         const {
           operands: [id = ''],
-          replacePreferences,
           dryRun,
-          ...fields
         } = options
-        const accepted = acceptedOf(fields)
-        const given = await preferencesOf(ctx.io, fields)
-        if (accepted === undefined && given === undefined) {
-          throw usageError('nothing to change', 'use --accepted, --refused, --pref or --preferences')
-        }
-        if (replacePreferences && !given)
-          throw usageError('--replace-preferences requires --pref or --preferences')
-        // Only a merge has to read the record, which costs a unit of the quota.
-        const before = given && !replacePreferences ? await ctx.api.consents.get({ params: { id } }) : null
-        const preferences = given && { ...before?.preferences, ...given }
-        const body = { accepted, preferences }
+        const { body, before } = await readChange(ctx, id, options)
         if (dryRun) return dryRunOutput(ctx, [{ endpoint: consents.update, params: { id }, body }])
         const record = await ctx.api.consents.update({ params: { id }, body })
         const lines = before && differences(before, record)
@@ -63,17 +49,30 @@ Examples:
     )
 }
 
-/** Describes the changes of a record, one a line. */
+/** Reads the record only to merge preferences, because that costs a unit of the quota. */
+async function readChange(ctx: Context, id: string, options: z.output<typeof Options>) {
+  const accepted = acceptedOf(options)
+  const given = await preferencesOf(ctx.io, options)
+  if (accepted === undefined && given === undefined)
+    throw usageError('nothing to change', 'use --accepted, --refused, --pref or --preferences')
+  if (options.replacePreferences && !given)
+    throw usageError('--replace-preferences requires --pref or --preferences')
+  const before = given && !options.replacePreferences ? await ctx.api.consents.get({ params: { id } }) : null
+  return { before, body: { accepted, preferences: given && { ...before?.preferences, ...given } } }
+}
+
 function differences(before: Consent, after: Consent): string[] {
-  const [was, is] = [before.preferences ?? {}, after.preferences ?? {}]
+  const was = before.preferences ?? {}
+  const is = after.preferences ?? {}
   const lines = before.accepted === after.accepted ? [] : [`accepted: ${before.accepted} → ${after.accepted}`]
   for (const name of new Set([...Object.keys(was), ...Object.keys(is)])) {
-    const [old, now] = [shown(was, name), shown(is, name)]
+    const old = shown(was, name)
+    const now = shown(is, name)
     if (old !== now) lines.push(`${name}: ${old} → ${now}`)
   }
   return lines
 }
 
-function shown(preferences: JsonObject, name: string): string {
+function shown(preferences: Readonly<Record<string, unknown>>, name: string): string {
   return Object.hasOwn(preferences, name) ? safeJson(preferences[name]) : 'not set'
 }

@@ -24,7 +24,7 @@ export function fail(check: string, code: Exit, detail: string, remedy: string |
   return { row: { check, result: 'fail', detail, remedy }, exit: code }
 }
 
-/** Runs a check; an error becomes its failure. */
+/** Turns an error into a failed check. */
 export async function tried(check: string, work: () => Checked | Promise<Checked>): Promise<Checked> {
   try {
     return await work()

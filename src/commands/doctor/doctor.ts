@@ -31,7 +31,7 @@ Examples:
     )
 }
 
-/** Makes rows of the checks; the exit code is that of the first failure. */
+/** The exit code is that of the first failure. */
 export function toOutput(ctx: Context, checks: readonly Checked[]): Output<CheckRow> {
   const first = checks.find(({ row }) => row.result === 'fail')
   async function* pages() {

@@ -9,11 +9,6 @@ import { isLoopback, requireApiKey, requireBaseUrl } from '../../settings/settin
 import { type Checked, fail, ok, skip, tried, warn } from './check.ts'
 import { checkAuthorities } from './local.ts'
 
-/** Checks a response of `/ready` that took `took` milliseconds. */
-function checkAnswer(probed: RawResponse, took: number, version: string | null): Checked[] {
-  return [checkService(probed, version), checkClock(probed.headers['date'], took)]
-}
-
 function checkService({ status, text }: RawResponse, version: string | null): Checked {
   const named = version ? `, version ${version}` : ''
   if (status === 200 && /"status"\s*:\s*"ok"/.test(text)) return ok('service', `ready${named}`)
@@ -26,7 +21,7 @@ function checkService({ status, text }: RawResponse, version: string | null): Ch
 const clockWarningSeconds = 30
 const clockFailureSeconds = 300
 
-/** Compares the clocks; `Date` has whole seconds (RFC 9110 section 6.6.1). */
+/** `Date` has whole seconds (RFC 9110 section 6.6.1). `took` is in milliseconds. */
 function checkClock(date: string | string[] | undefined, took: number): Checked {
   const then = Date.parse(String(date ?? ''))
   if (Number.isNaN(then)) return skip('clock', 'the instance sends no time')
@@ -39,7 +34,7 @@ function checkClock(date: string | string[] | undefined, took: number): Checked 
   return size > clockWarningSeconds ? warn('clock', detail, remedy) : ok('clock', detail)
 }
 
-/** Checks the key and the remaining quota with one request of the quota. */
+/** Checks the key and the remaining quota with one request. */
 async function checkKey(ctx: Context, timeout: number): Promise<Checked[]> {
   let probed: RawResponse | undefined
   const key = await tried('key', async () => {
@@ -63,14 +58,14 @@ function resultOf({ status, text }: RawResponse, key: string, source: string): C
   return fail('key', code, `${key}: the instance answered ${status}`, 'check the address of the instance')
 }
 
-/** A variable takes precedence, so that storing another key would change nothing. */
+/** A variable takes precedence over a stored key. */
 function remedyFor(source: string): string {
   return source.startsWith('CONSENTCTL_')
     ? `set ${source} to a valid key, or unset it`
     : 'consentctl auth login'
 }
 
-/** Share of the quota below which a warning is given. */
+/** Share below which a warning is given. */
 const lowQuota = 0.1
 
 function checkQuota({ headers, text }: RawResponse): Checked {
@@ -95,7 +90,7 @@ function isCode(text: string, code: string): boolean {
 
 const timeoutMs = 8000
 
-/** Checks the instance; independent checks run at the same time. */
+/** Independent checks run at the same time. */
 export async function checkInstance(ctx: Context): Promise<Checked[]> {
   const address = await tried('base_url', () => checkAddress(ctx))
   if (address.row.result === 'fail') return [address, skip('connection', 'no address')]
@@ -116,8 +111,10 @@ export async function checkInstance(ctx: Context): Promise<Checked[]> {
     if ('error' in connection) throw connection.error
     return ok('connection', `${url.origin} answered in ${connection.took} ms`)
   })
-  const answered = 'error' in connection ? [] : checkAnswer(connection.probed, connection.took, version)
-  return [address, checkAuthorities(ctx), checkProxy(proxy), dns, reached, ...answered, ...key]
+  const checks = [address, checkAuthorities(ctx), checkProxy(proxy), dns, reached]
+  if ('error' in connection) return [...checks, ...key]
+  const { probed, took } = connection
+  return [...checks, checkService(probed, version), checkClock(probed.headers['date'], took), ...key]
 }
 
 function checkAddress({ settings }: Context): Checked {
@@ -153,7 +150,7 @@ function checkProxy(proxy: ReturnType<typeof proxyFor>): Checked {
   return proxy ? ok('proxy', `${proxy.source}: ${proxy.shown}`) : skip('proxy', 'no proxy is used')
 }
 
-/** The version in the OpenAPI document; null if there is none. */
+/** Returns the version of an OpenAPI document. */
 function versionOf({ status, text }: RawResponse): string | null {
   try {
     const { info } = JSON.parse(status === 200 ? text : '{}') as { info?: { version?: unknown } }

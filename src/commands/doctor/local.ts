@@ -14,7 +14,6 @@ import {
 } from '../../settings/store.ts'
 import { type Checked, fail, ok, skip, tried, warn } from './check.ts'
 
-/** Checks everything but the instance. */
 export async function checkHere(ctx: Context): Promise<Checked[]> {
   const folder = configFolder(ctx.host.env, ctx.host.platform)?.value
   return [
@@ -67,7 +66,6 @@ function checkState({ host: { env, platform } }: Context): Checked {
   )
 }
 
-/** Checks the file of additional certificate authorities. */
 export function checkAuthorities({ settings, host: { env } }: Context): Checked {
   const file = settings.caFile ?? {
     value: env['NODE_EXTRA_CA_CERTS'] ?? '',

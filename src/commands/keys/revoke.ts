@@ -73,7 +73,7 @@ Examples:
     )
 }
 
-/** Finds keys by id. @throws CliError for an unknown or revoked key, unless `mayMiss` */
+/** @throws CliError for an unknown or revoked key, unless `mayMiss` */
 async function find(api: Client, ids: readonly string[], mayMiss: boolean): Promise<ApiKey[]> {
   const { data } = await api.call(keys.list, {})
   return ids.flatMap(id => {

@@ -83,9 +83,8 @@ Examples:
     )
 }
 
-function checkChanges(changes: object): void {
-  const { origin, addOrigin, removeOrigin, clearOrigins } = changes as z.output<typeof Origins>
-  const { retentionDays, clearRetention } = changes as Partial<z.output<typeof Options>>
+function checkChanges(changes: Partial<z.output<typeof Options>>): void {
+  const { origin, addOrigin, removeOrigin, clearOrigins, retentionDays, clearRetention } = changes
   if (Object.values(changes).every(value => value === undefined)) {
     throw usageError('nothing to change', 'use --name, --policy-version, an origin flag or --retention-days')
   }
@@ -97,7 +96,7 @@ function checkChanges(changes: object): void {
   }
 }
 
-/** Returns all origins as they will be; undefined if they do not change. Adding and removing reads the site. */
+/** Returns all origins as they will be; undefined for no change. Adding and removing reads the site. */
 async function originsOf(
   ctx: Context,
   api: Client,
