@@ -6,7 +6,7 @@ import type { Context } from '../../context.ts'
 import { CliError, exit } from '../../errors/errors.ts'
 import { valueView } from '../../views/program.ts'
 import { unknownKey } from './keys.ts'
-import { settingRows } from './rows.ts'
+import { settingRows } from './list.ts'
 
 const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
 
