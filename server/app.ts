@@ -90,7 +90,7 @@ export function createApp(options: AppOptions): FastifyInstance {
       querystringParser: () => ({}), // route() parses the query strictly
     },
     frameworkErrors: (_error, request, reply) => {
-      begin(options, request, reply)
+      beginRequest(options, request, reply)
       rejectUrl(deps, request).catch(error => sendError(error, request, reply))
     },
     http: { requireHostHeader: false }, // Node's own 400 has no body; rejectAmbiguousRequest checks it instead
@@ -98,7 +98,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   })
   app.decorateRequest('diagnostics', null)
   app.addHook('onRequest', async (request, reply) => {
-    begin(options, request, reply)
+    beginRequest(options, request, reply)
     if (isDraining(app.server)) reply.header('connection', 'close')
     rejectAmbiguousRequest(request.raw)
   })
@@ -123,7 +123,7 @@ function commonHeaders({ id }: FastifyRequest): Record<string, string> {
 }
 
 /** Runs first for every request, including those that Fastify rejects by itself. */
-function begin({ logger, observer }: AppOptions, request: FastifyRequest, reply: FastifyReply): void {
+function beginRequest({ logger, observer }: AppOptions, request: FastifyRequest, reply: FastifyReply): void {
   reply.headers(commonHeaders(request))
   onRequestEnd(request, reply, summary => {
     logRequest(logger, summary)
