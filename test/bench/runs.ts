@@ -10,7 +10,7 @@ export interface Expected {
 
 /** Runs the command line against our server, or against a proxy before it, with its output in a file. */
 export function runOurs(stage: Stage, args: readonly string[], expected: Expected, url = stage.ours.url) {
-  return toFile(stage, ['--require', './test/support/peak.cjs', binary, ...args], expected, {
+  return toFile(stage, ['--require', './test/support/print-peak-memory.cjs', binary, ...args], expected, {
     CONSENTCTL_BASE_URL: url,
     CONSENTCTL_API_KEY: stage.account.api_key,
   })
@@ -18,7 +18,7 @@ export function runOurs(stage: Stage, args: readonly string[], expected: Expecte
 
 /** Runs a bare program of this folder. */
 export function runBare(stage: Stage, bundle: string, args: readonly string[], expected: Expected) {
-  return toFile(stage, ['--require', './test/support/peak.cjs', bundle, ...args], expected, {})
+  return toFile(stage, ['--require', './test/support/print-peak-memory.cjs', bundle, ...args], expected, {})
 }
 
 /** Throws where the output has not as many lines as it should: what is fast and wrong is not measured. */

@@ -163,7 +163,7 @@ describe('memory', () => {
       '--max-old-space-size=64',
       ...more,
       '--require',
-      fileURLToPath(new URL('../support/peak.cjs', import.meta.url)),
+      fileURLToPath(new URL('../support/print-peak-memory.cjs', import.meta.url)),
     ]
     const child = spawn(process.execPath, [...limits, binary, 'list', '-o', 'ndjson'], {
       env: env(),

@@ -78,7 +78,7 @@ async function newPlace(name: string): Promise<string[]> {
 /** How much memory a command takes at most, in KiB. V8 lets a young heap grow for want of a reason not to. */
 async function peakOf(...args: string[]): Promise<number> {
   const limits = '--max-old-space-size=64 --max-semi-space-size=1'
-  const peak = fileURLToPath(new URL('../support/peak.cjs', import.meta.url))
+  const peak = fileURLToPath(new URL('../support/print-peak-memory.cjs', import.meta.url))
   const { code, stderr } = await runBinary(['admin', ...args], {
     env: { ...env(), NODE_OPTIONS: `${limits} --require ${peak}` },
   })
