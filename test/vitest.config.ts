@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
-import { whereIsPostgres } from './support/cluster.ts'
+import { whereIsPostgres } from './support/postgres.ts'
 
 /*
  * The tiers (.github/CONTRIBUTING.md):

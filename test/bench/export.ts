@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { startDelay } from '../support/delay.ts'
+import { startDelay } from '../support/fault-proxy.ts'
 import type { Bench } from './bench.ts'
 import { alternate, type Row } from './numbers.ts'
 import { runProgram } from './processes.ts'

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { request } from 'undici'
-import { freePort } from '../support/postmaster.ts'
+import { freePort } from '../support/postgres.ts'
 
 export type Env = Record<string, string | undefined>
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import type { NewAccount } from '../../src/contract/server.ts'
-import { startPostmaster } from '../support/postmaster.ts'
+import { startPostmaster } from '../support/postgres.ts'
 import { type Env, runProgram, type Served, serveProgram } from './processes.ts'
 import { type Seeded, seed } from './seed.ts'
 

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { describe, expect, it } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
-import { isLong, tally } from './rig.ts'
-import { hasStage, useStage } from './stage.ts'
+import { isLong, tally } from './campaign.ts'
+import { hasStage, useStage } from './database-faults.ts'
 
 const clients = 32
 

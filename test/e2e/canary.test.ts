@@ -10,8 +10,8 @@ import { endpoints } from '../server/endpoints.ts'
 import { sendRaw } from '../server/http/raw-request.ts'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { type ServerProcess, startServer } from '../support/server.ts'
+import { newDatabase } from './campaign.ts'
 import { Canaries } from './canaries.ts'
-import { newDatabase } from './rig.ts'
 
 const folder = useFolder()
 const canaries = new Canaries()

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { useFolder } from '../support/cli.ts'
 import { newAccount } from '../support/service.ts'
 import { type Balancer, startBalancer } from './balancer.ts'
-import { contradictions } from './check.ts'
+import { isLong, newDatabase, tally } from './campaign.ts'
 import { newLedger, write } from './ledger.ts'
+import { contradictions } from './ledger-check.ts'
 import { type Nodes, startNodes } from './nodes.ts'
-import { isLong, newDatabase, tally } from './rig.ts'
 
 const folder = useFolder()
 const stops = isLong ? 50 : 3

@@ -7,10 +7,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { NewAccount } from '../../src/contract/server.ts'
 import { runBinary, useFolder } from '../support/cli.ts'
-import { freePort } from '../support/cluster.ts'
+import { freePort } from '../support/postgres.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
+import { isLong, randomFrom } from './campaign.ts'
 import { start } from './import-instance.ts'
-import { isLong, randomFrom } from './rig.ts'
 
 const folder = useFolder()
 const [kills, records, siteCount] = isLong ? [50, 300, 5] : [6, 300, 5]

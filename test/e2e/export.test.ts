@@ -1,7 +1,6 @@
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { runBinary } from '../support/cli.ts'
-import { startDelay } from '../support/delay.ts'
-import type { TcpProxy } from '../support/proxy.ts'
+import { startDelay, type TcpProxy } from '../support/fault-proxy.ts'
 import { type TestAccount, useService } from '../support/service.ts'
 
 const service = useService()

@@ -7,14 +7,12 @@ import { Replicas } from '../../server/db/replicas.ts'
 import { firstIdAt } from '../../server/ids.ts'
 import type { Consent } from '../../src/contract/index.ts'
 import { useFolder } from '../support/cli.ts'
-import { type Postmaster, startPostmaster } from '../support/postmaster.ts'
+import { type Postmaster, startPostmaster } from '../support/postgres.ts'
 import { type ServerProcess, startServer } from '../support/server.ts'
 import { newAccount } from '../support/service.ts'
-import { contradictions } from './check.ts'
-import { expectKept, run, summary, unready } from './course.ts'
+import { expectKept, hasStage, isSuccess, run, summary, unready, until } from './database-faults.ts'
 import { newLedger, type Target } from './ledger.ts'
-import { isSuccess, until } from './probe.ts'
-import { hasStage } from './stage.ts'
+import { contradictions } from './ledger-check.ts'
 
 describe.skipIf(!hasStage)('a primary and a standby that it waits for', () => {
   const folder = useFolder()

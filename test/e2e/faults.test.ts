@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import { describe, it } from 'vitest'
-import type { Fault } from './course.ts'
-import { isLong } from './rig.ts'
-import { hasStage, type Stage, useStage } from './stage.ts'
+import { isLong } from './campaign.ts'
+import { type Fault, hasStage, type Stage, useStage } from './database-faults.ts'
 
 const connections = 40
 

@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { useFolder } from '../support/cli.ts'
-import { freePort } from '../support/cluster.ts'
+import { freePort } from '../support/postgres.ts'
 import { createAccount, startServer } from '../support/server.ts'
+import { isLong } from './campaign.ts'
 import { startHoldingProxy } from './holding-proxy.ts'
 import { countsOf, linesOf, start, useRecords } from './import-instance.ts'
-import { isLong } from './rig.ts'
 
 const folder = useFolder()
 const records = useRecords()

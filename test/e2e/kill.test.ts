@@ -3,11 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
 import { useFolder } from '../support/cli.ts'
-import { freePort } from '../support/cluster.ts'
+import { freePort } from '../support/postgres.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
-import { contradictions } from './check.ts'
+import { newDatabase } from './campaign.ts'
 import { newLedger, write } from './ledger.ts'
-import { newDatabase } from './rig.ts'
+import { contradictions } from './ledger-check.ts'
 
 const folder = useFolder()
 const kills = 10

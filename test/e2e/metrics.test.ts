@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { request } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runBinary, useFolder } from '../support/cli.ts'
-import { freePort } from '../support/cluster.ts'
+import { freePort } from '../support/postgres.ts'
 import { type ServerProcess, startServer } from '../support/server.ts'
 
 const folder = useFolder()

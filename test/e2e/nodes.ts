@@ -1,4 +1,4 @@
-import { freePort } from '../support/cluster.ts'
+import { freePort } from '../support/postgres.ts'
 import { type ServerProcess, startServer } from '../support/server.ts'
 
 /** Server processes on one database, each on a port that it keeps. */

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { type Fault, unready } from './course.ts'
-import { isLong } from './rig.ts'
-import { hasStage, useStage } from './stage.ts'
+import { isLong } from './campaign.ts'
+import { type Fault, hasStage, unready, useStage } from './database-faults.ts'
 
 describe.skipIf(!hasStage)('every request is answered in time, and nothing is lost', () => {
   const stage = useStage({ proxied: false })

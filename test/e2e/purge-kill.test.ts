@@ -11,7 +11,7 @@ import { brokenChains } from '../server/purge/purge.ts'
 import { commandLine, runBinary, useFolder } from '../support/cli.ts'
 import { type ServerProcess, startServer } from '../support/server.ts'
 import { newAccount } from '../support/service.ts'
-import { isLong, newDatabase } from './rig.ts'
+import { isLong, newDatabase } from './campaign.ts'
 
 const folder = useFolder()
 const records = isLong ? 20_000 : 3000

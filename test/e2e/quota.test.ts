@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { maxLeaseUnits } from '../../server/quota/lease.ts'
 import { useFolder } from '../support/cli.ts'
 import { newAccount, type TestAccount } from '../support/service.ts'
+import { isLong, newDatabase } from './campaign.ts'
 import { type Nodes, startNodes } from './nodes.ts'
-import { isLong, newDatabase } from './rig.ts'
 
 /** One run: an account's limit, how many times as many requests, and how one node of three ends in the middle. */
 interface Cell {

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { expect, it } from 'vitest'
 import { commandLine, quote, runBinary, useFolder } from '../support/cli.ts'
-import { commandsOf, sh, someChanges } from '../support/readme.ts'
+import { commandsOf, sh, someChanges } from '../support/documented-commands.ts'
 import { createAccount, startServer } from '../support/server.ts'
 
 const folder = useFolder()

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { formatNames } from '../../src/output/format.ts'
 import { binary, quote } from '../support/cli.ts'
-import { recordText, useEndless } from '../support/endless.ts'
+import { recordText, useEndless } from '../support/long-list-instance.ts'
 
 const instance = useEndless()
 const ids = Array.from({ length: 5 }, (_, number) => JSON.parse(recordText(number)).id as string)

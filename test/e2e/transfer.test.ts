@@ -7,7 +7,7 @@ import type { NewAccount } from '../../src/contract/index.ts'
 import { contentOf } from '../server/transfer/moved.ts'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
-import { newDatabase } from './rig.ts'
+import { newDatabase } from './campaign.ts'
 
 const folder = useFolder()
 const at = (name: string) => join(folder.path, name)

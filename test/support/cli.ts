@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll } from 'vitest'
 import type { ServerModule } from '../../src/contract/server.ts'
 import { main } from '../../src/main.ts'
-import { expectNoKeyBelow, expectNoKeyIn } from './leaks.ts'
+import { expectNoKeyBelow, expectNoKeyIn } from './key-leaks.ts'
 
 /** The package's executable, as a user runs it. */
 export const binary = fileURLToPath(new URL('../../bin/consentctl.cjs', import.meta.url))

@@ -5,8 +5,8 @@ import type { TestProject } from 'vitest/node'
 import { connect } from '../../server/db/connect.ts'
 import { migrate } from '../../server/db/migrate.ts'
 import { SharedPGlite, serveOnSocket } from '../../server/db/pglite.ts'
-import { startCluster, whereIsPostgres } from './cluster.ts'
 import { createDatabase, dropDatabase, isCitus } from './databases.ts'
+import { startCluster, whereIsPostgres } from './postgres.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -13,7 +13,7 @@ import { newId } from '../../server/ids.ts'
 import { openGeo } from '../../server/net/geo.ts'
 import { Quota } from '../../server/quota/quota.ts'
 import { useDatabase } from './database.ts'
-import { expectDocumented } from './openapi.ts'
+import { expectDocumented } from './response-schema.ts'
 
 /** An account with its credentials, as its owner would hold them. */
 export interface TestAccount {

@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { keyIdOf, newSigningKey, readPublicKey } from '../../../src/evidence/keys.ts'
 import { readSigned } from '../../../src/evidence/signed.ts'
-import { schemaProblems } from '../../support/schemas.ts'
+import { schemaProblems } from '../../support/document-schema.ts'
 import { useService } from '../../support/service.ts'
 import { expectSameNotFound, instant, missingIds, newOwner, type Owner, uuidV7 } from './records.ts'
 

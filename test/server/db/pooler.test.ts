@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { connect } from '../../../server/db/connect.ts'
 import { migrate } from '../../../server/db/migrate.ts'
 import { Quota } from '../../../server/quota/quota.ts'
-import { contradictions } from '../../e2e/check.ts'
 import { newLedger, write } from '../../e2e/ledger.ts'
-import { hasPooler, type Pooler, startPooler } from '../../support/pooler.ts'
+import { contradictions } from '../../e2e/ledger-check.ts'
+import { hasPooler, type Pooler, startPooler } from '../../support/pgbouncer.ts'
 import { useService } from '../../support/service.ts'
 
 const isPossible = process.env['TEST_ENGINE'] === 'postgres' && hasPooler()

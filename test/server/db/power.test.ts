@@ -7,10 +7,17 @@ import type { Sql } from 'postgres'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { connect } from '../../../server/db/connect.ts'
 import { startEmbedded } from '../../../server/db/embedded.ts'
-import { cutPower, type Disk, interceptFlushes, keep, type Names, settle } from '../../support/power.ts'
+import {
+  cutPower,
+  type Disk,
+  interceptFlushes,
+  keep,
+  type Names,
+  settle,
+} from '../../support/simulated-disk.ts'
 
 const built = new URL('../../../dist/server/db/embedded-worker.js', import.meta.url)
-const rig = transformSync(readFileSync(new URL('../../support/power.ts', import.meta.url)), {
+const rig = transformSync(readFileSync(new URL('../../support/simulated-disk.ts', import.meta.url)), {
   loader: 'ts',
 }).code
 const variants: readonly Names[] = ['flushed', 'all']

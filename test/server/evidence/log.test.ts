@@ -5,7 +5,7 @@ import { openSigner, type Signer, signerOf } from '../../../server/evidence/sign
 import { newSigningKey, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { MerkleTree } from '../../../src/evidence/merkle.ts'
 import { readCheckpoint } from '../../../src/evidence/signed.ts'
-import { schemaProblems } from '../../support/schemas.ts'
+import { schemaProblems } from '../../support/document-schema.ts'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
 import { verified } from '../verify/verified.ts'

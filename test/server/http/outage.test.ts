@@ -12,7 +12,7 @@ import { nowhere } from '../../../server/net/geo.ts'
 import { Quota } from '../../../server/quota/quota.ts'
 import { consents } from '../../../src/contract/index.ts'
 import { signingKeyOf } from '../../../src/evidence/keys.ts'
-import { freePort } from '../../support/cluster.ts'
+import { freePort } from '../../support/postgres.ts'
 import { useService, usualConfig } from '../../support/service.ts'
 
 const service = useService()

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { describeApi } from '../../../server/openapi/document.ts'
-import { expectDocumented } from '../../support/openapi.ts'
+import { expectDocumented } from '../../support/response-schema.ts'
 
 const root = '/api/v1/consents'
 const { paths } = describeApi() as {

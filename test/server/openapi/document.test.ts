@@ -4,7 +4,7 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import { describeApi } from '../../../server/openapi/document.ts'
 import { errorResponses } from '../../../server/openapi/responses.ts'
 import { api, type Endpoint } from '../../../src/contract/index.ts'
-import { validateAt } from '../../support/openapi.ts'
+import { validateAt } from '../../support/response-schema.ts'
 
 type Node = Readonly<Record<string, unknown>>
 

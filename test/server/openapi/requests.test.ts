@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type * as z from 'zod'
 import { describeApi } from '../../../server/openapi/document.ts'
 import * as contract from '../../../src/contract/index.ts'
-import { validateAt } from '../../support/openapi.ts'
+import { validateAt } from '../../support/response-schema.ts'
 import { edgeFields, fieldsBeyondLimits, noAddresses, oddTexts } from '../consents/bodies.ts'
 
 const { paths } = describeApi() as { paths: Record<string, Record<string, Operation>> }

@@ -3,8 +3,7 @@ import { expect } from 'vitest'
 import type { EntryRow } from '../../../server/consents/rows.ts'
 import { purge, purgeBefore } from '../../../server/purge/service.ts'
 import type { DatabaseFinding } from '../../../src/contract/index.ts'
-import { ofChain, type Stored } from '../../e2e/check.ts'
-import { groupBy } from '../../e2e/reading.ts'
+import { groupBy, ofChain, type Stored } from '../../e2e/ledger-check.ts'
 
 /** Purges what was deleted so many days ago, and expects every history to verify. Returns the records by account. */
 export async function purgeNow(sql: Sql, days = 0): Promise<Map<string, number>> {

@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { schemaVersion } from '../../../server/db/migrate.ts'
 import { tableNames, tables } from '../../../server/transfer/format.ts'
 import { skippedOnCitus, useDatabase } from '../../support/database.ts'
-import { someChanges } from '../../support/readme.ts'
+import { someChanges } from '../../support/documented-commands.ts'
 import { type TestAccount, useService } from '../../support/service.ts'
 import { contentOf, countAll, emptyAll, exportText, importBytes } from './moved.ts'
 

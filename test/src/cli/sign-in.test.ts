@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { HttpResponse, http } from 'msw'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { saveProfile } from '../../../src/settings/store.ts'
-import { freePort } from '../../support/cluster.ts'
+import { freePort } from '../../support/postgres.ts'
 import {
   apiKeyOf,
   email,
@@ -16,7 +16,7 @@ import {
   signsIn,
   siteOf,
   sitesPath,
-} from '../dashboard.ts'
+} from '../session-fixtures.ts'
 import { apiKey, fails, machineError, useCli } from '../support.ts'
 
 const cli = useCli()

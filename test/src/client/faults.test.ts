@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { run, useFolder } from '../../support/cli.ts'
+import { useTunnel } from '../../support/connect-proxy.ts'
 import {
   answer,
   closes,
@@ -11,8 +12,7 @@ import {
   saysAndCloses,
   staysSilent,
   useFaulty,
-} from '../../support/faulty.ts'
-import { useTunnel } from '../../support/tunnel.ts'
+} from '../../support/scripted-server.ts'
 import { apiKey, consent, machineError, site, uuid } from '../support.ts'
 
 const faulty = useFaulty()

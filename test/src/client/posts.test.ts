@@ -5,7 +5,7 @@ import { keys } from '../../../src/contract/keys.ts'
 import { session } from '../../../src/contract/session.ts'
 import { sites } from '../../../src/contract/sites.ts'
 import { explain } from '../../../src/errors/explain.ts'
-import { answer, closes, type Fault, resets, useFaulty } from '../../support/faulty.ts'
+import { answer, closes, type Fault, resets, useFaulty } from '../../support/scripted-server.ts'
 import { apiKey, consent, site, uuid } from '../support.ts'
 
 const faulty = useFaulty()

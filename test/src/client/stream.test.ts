@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { run, useFolder } from '../../support/cli.ts'
-import { answer, type Fault, type RawRequest, resets, useFaulty } from '../../support/faulty.ts'
-import { useTunnel } from '../../support/tunnel.ts'
+import { useTunnel } from '../../support/connect-proxy.ts'
+import { answer, type Fault, type RawRequest, resets, useFaulty } from '../../support/scripted-server.ts'
 import { apiKey, consent, machineError, resumption, uuid } from '../support.ts'
 
 const faulty = useFaulty()

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { run, runBinary, useFolder } from '../../support/cli.ts'
-import { answer, type Faulty, useFaulty } from '../../support/faulty.ts'
-import { useTunnel } from '../../support/tunnel.ts'
+import { useTunnel } from '../../support/connect-proxy.ts'
+import { answer, type Faulty, useFaulty } from '../../support/scripted-server.ts'
 import { apiKey, machineError } from '../support.ts'
 
 const path = (name: string) => fileURLToPath(new URL(`../../fixtures/tls/${name}`, import.meta.url))

@@ -2,7 +2,7 @@ import { HttpResponse, http } from 'msw'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Client, createClient } from '../../../src/client/client.ts'
 import { ApiError, ContractError, NetworkError } from '../../../src/client/errors.ts'
-import { freePort } from '../../support/cluster.ts'
+import { freePort } from '../../support/postgres.ts'
 import { answers, apiKey, byId, consent, consentsPath, fails, useCli } from '../support.ts'
 
 const { instance, sent } = useCli()

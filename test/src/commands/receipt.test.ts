@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { newSigningKey } from '../../../src/evidence/keys.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { useFolder } from '../../support/cli.ts'
-import { receiptOf, signedReceipt } from '../consent-receipt.ts'
+import { receiptOf, signedReceipt } from '../signed-consent-receipt.ts'
 import { acting, answers, byId, fails, machineError, useCli, uuid } from '../support.ts'
 
 const cli = useCli()

@@ -1,6 +1,6 @@
 import { http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { managed, managing, runAs, signsIn } from '../dashboard.ts'
+import { managed, managing, runAs, signsIn } from '../session-fixtures.ts'
 import { answers, apiKey, fails, machineError, useCli } from '../support.ts'
 
 const cli = useCli()

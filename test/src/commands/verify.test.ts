@@ -4,8 +4,8 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { keyIdOf, newSigningKey, privatePem, publicPem, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { run, useFolder } from '../../support/cli.ts'
-import { schemaProblems } from '../../support/schemas.ts'
-import { keySetOf, receiptOf, serviceKey, signedReceipt } from '../consent-receipt.ts'
+import { schemaProblems } from '../../support/document-schema.ts'
+import { keySetOf, receiptOf, serviceKey, signedReceipt } from '../signed-consent-receipt.ts'
 import { answers, dangerous, fails, machineError, screen, useCli } from '../support.ts'
 
 const cli = useCli()

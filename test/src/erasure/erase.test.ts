@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { schemaProblems } from '../../support/schemas.ts'
+import { schemaProblems } from '../../support/document-schema.ts'
 import { consent, fails, machineError, useCli, uuid } from '../support.ts'
 import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 

@@ -15,7 +15,7 @@ import { dueAfter } from '../../../src/erasure/request.ts'
 import { toFileName } from '../../../src/erasure/store.ts'
 import { readSigningKey } from '../../../src/evidence/keys.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
-import { schemaProblems } from '../../support/schemas.ts'
+import { schemaProblems } from '../../support/document-schema.ts'
 import { hostileCases, useCli } from '../support.ts'
 import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 

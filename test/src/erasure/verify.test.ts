@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { schemaProblems } from '../../support/schemas.ts'
+import { schemaProblems } from '../../support/document-schema.ts'
 import { useCli } from '../support.ts'
 import { fakeInstance, freshFolders, maria } from './fake-instance.ts'
 

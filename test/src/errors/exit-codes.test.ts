@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net'
 import { HttpResponse, http } from 'msw'
 import { afterEach, describe, expect, it } from 'vitest'
-import { freePort } from '../../support/cluster.ts'
+import { freePort } from '../../support/postgres.ts'
 import { apiKey, byId, consentsPath, machineError, screen, site, useCli } from '../support.ts'
 
 const cli = useCli()

@@ -21,7 +21,7 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { HeldJob, JobKind, Jobs } from '../../../src/jobs/jobs.ts'
 import { encode } from '../../../src/jobs/log.ts'
 import { identify } from '../../../src/jobs/process.ts'
-import { isLong } from '../../e2e/rig.ts'
+import { isLong } from '../../e2e/campaign.ts'
 import { useFolder } from '../../support/cli.ts'
 import { type Counted, countingJobs, type Header } from './counting.ts'
 

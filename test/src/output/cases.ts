@@ -2,7 +2,6 @@ import { HttpResponse, http, type RequestHandler } from 'msw'
 import type { Consent } from '../../../src/contract/index.ts'
 import type { PurgeOrder, ServerModule } from '../../../src/contract/server.ts'
 import { keyIdOf } from '../../../src/evidence/keys.ts'
-import { receiptOf, serviceKey, signedReceipt } from '../consent-receipt.ts'
 import {
   apiKeyOf,
   email,
@@ -14,7 +13,8 @@ import {
   signsIn,
   siteOf,
   sitesPath,
-} from '../dashboard.ts'
+} from '../session-fixtures.ts'
+import { receiptOf, serviceKey, signedReceipt } from '../signed-consent-receipt.ts'
 import { answers, byId, consent, consentsPath, entry, uuid } from '../support.ts'
 
 type Row = Record<string, unknown>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { apiKeyOf, keysPath, managed, managing, newKey, runAs, signsIn } from '../dashboard.ts'
+import { apiKeyOf, keysPath, managed, managing, newKey, runAs, signsIn } from '../session-fixtures.ts'
 import { answers, byId, consent, listOf, machineError, screen, useCli, uuid } from '../support.ts'
 import { readCsv } from './parse.ts'
 

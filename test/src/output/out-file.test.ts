@@ -10,7 +10,7 @@ import {
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { apiKeyOf, keysPath, managing, newKey, runAs, signsIn } from '../dashboard.ts'
+import { apiKeyOf, keysPath, managing, newKey, runAs, signsIn } from '../session-fixtures.ts'
 import {
   answers,
   byId,

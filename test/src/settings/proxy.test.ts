@@ -2,10 +2,10 @@ import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { proxyFor } from '../../../src/settings/proxy.ts'
 import { run } from '../../support/cli.ts'
-import { freePort } from '../../support/cluster.ts'
-import { answer, useFaulty } from '../../support/faulty.ts'
+import { useTunnel } from '../../support/connect-proxy.ts'
 import { useInstance } from '../../support/instance.ts'
-import { useTunnel } from '../../support/tunnel.ts'
+import { freePort } from '../../support/postgres.ts'
+import { answer, useFaulty } from '../../support/scripted-server.ts'
 import { machineError } from '../support.ts'
 
 const instance = useInstance()

@@ -13,7 +13,7 @@ import {
   password,
   runAs,
   signsIn,
-} from '../../dashboard.ts'
+} from '../../session-fixtures.ts'
 import { apiKey, fails, listOf, machineError, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()

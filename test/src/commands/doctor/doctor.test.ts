@@ -5,7 +5,7 @@ import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { saveProfile } from '../../../../src/settings/store.ts'
 import { type RunOptions, useFolder } from '../../../support/cli.ts'
-import { freePort } from '../../../support/cluster.ts'
+import { freePort } from '../../../support/postgres.ts'
 import { apiKey, consentsPath, screen, useCli } from '../../support.ts'
 
 const cli = useCli()

@@ -1,6 +1,6 @@
 import { HttpResponse } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { apiKeyOf, keysPath, managed, managing, newKey, runAs, signsIn } from '../../dashboard.ts'
+import { apiKeyOf, keysPath, managed, managing, newKey, runAs, signsIn } from '../../session-fixtures.ts'
 import { fails, machineError, screen, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()

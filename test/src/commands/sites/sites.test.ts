@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { managed, managing, newToken, runAs, signsIn, siteOf, sitesPath } from '../../dashboard.ts'
+import { managed, managing, newToken, runAs, signsIn, siteOf, sitesPath } from '../../session-fixtures.ts'
 import { fails, machineError, screen, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()

@@ -4,7 +4,7 @@ import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { freePort, unprivileged } from './postmaster.ts'
+import { freePort, unprivileged } from './postgres.ts'
 
 /** A PgBouncer before a PostgreSQL server. */
 export interface Pooler {

@@ -2,8 +2,8 @@ import type { Sql } from 'postgres'
 import { describe, expect, it } from 'vitest'
 import { newId } from '../../server/ids.ts'
 import { useService } from '../support/service.ts'
-import { contradictions } from './check.ts'
 import { type Ledger, newLedger, type Target, type Track, write } from './ledger.ts'
+import { contradictions } from './ledger-check.ts'
 
 const service = useService()
 

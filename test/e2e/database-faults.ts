@@ -1,9 +1,79 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { expect } from 'vitest'
-import type { ServerProcess } from '../support/server.ts'
-import { type Exchange, type Ledger, type Target, write } from './ledger.ts'
-import { isSuccess, probe, type Sample, until } from './probe.ts'
-import { tally } from './rig.ts'
+import type { Sql } from 'postgres'
+import postgres from 'postgres'
+import { Agent, request } from 'undici'
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
+import { useFolder } from '../support/cli.ts'
+import { startProxy, type TcpProxy } from '../support/fault-proxy.ts'
+import { findPrograms, type Postmaster, startPostmaster } from '../support/postgres.ts'
+import { type ServerProcess, startServer } from '../support/server.ts'
+import { newAccount } from '../support/service.ts'
+import { tally } from './campaign.ts'
+import { type Exchange, type Ledger, newLedger, type Target, write } from './ledger.ts'
+import { contradictions } from './ledger-check.ts'
+
+/** A question and its answer; times are `performance.now()`. */
+export interface Sample {
+  readonly at: number
+  readonly ms: number
+  /** 0 where no answer came. */
+  readonly status: number
+}
+
+export interface Probe {
+  readonly samples: Sample[]
+  /** Asks no more, and resolves to everything when the last answer is there. */
+  stop(): Promise<Sample[]>
+}
+
+/** Milliseconds between two questions. */
+const interval = 50
+
+/** Asks a URL at a steady pace, whether or not the questions before are answered. */
+export function probe(url: string, headers: Record<string, string> = {}): Probe {
+  const agent = new Agent({ headersTimeout: 15_000 })
+  const samples: Sample[] = []
+  const asking = new Set<Promise<void>>()
+  const ask = async () => {
+    const at = performance.now()
+    let status = 0
+    try {
+      const { statusCode, body } = await request(url, { headers, dispatcher: agent })
+      await body.dump()
+      status = statusCode
+    } catch {
+      // No answer is what its status says.
+    }
+    samples.push({ at, ms: performance.now() - at, status })
+  }
+  const timer = setInterval(() => {
+    const asked = ask().finally(() => asking.delete(asked))
+    asking.add(asked)
+  }, interval)
+  return {
+    samples,
+    stop: async () => {
+      clearInterval(timer)
+      await Promise.all(asking)
+      await agent.close()
+      return samples
+    },
+  }
+}
+
+/** Milliseconds from an instant to the first answer after it that is wanted; infinite where none came. */
+export function until(
+  samples: readonly Sample[],
+  since: number,
+  isWanted: (status: number) => boolean,
+): number {
+  const ends = samples.filter(({ status }) => isWanted(status)).map(({ at, ms }) => at + ms - since)
+  return ends.filter(end => end >= 0).reduce((one, other) => Math.min(one, other), Number.POSITIVE_INFINITY)
+}
+
+export function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300
+}
 
 /** How the clients of a server fared while something happened to its database; times are `performance.now()`. */
 export interface Course {
@@ -120,4 +190,55 @@ function most(values: readonly number[]): number {
 
 function firstSuccess({ exchanges, served, returnedAt }: Course): number {
   return until([...exchanges, ...served], returnedAt, isSuccess)
+}
+
+/** Whether PostgreSQL can be mistreated: a server that only has an address cannot. */
+export const hasStage = findPrograms() !== null
+
+if (!hasStage) {
+  process.stderr.write('\n*** SKIPPED: outages and faults of a real PostgreSQL. No initdb was found. ***\n\n')
+}
+
+/** A PostgreSQL server of a test file's own that keeps what it commits, with a proxy before it. */
+export interface Stage {
+  postmaster: Postmaster
+  proxy: TcpProxy
+  /** Past the proxy, and past the service. */
+  sql: Sql
+  /** Lets a fault happen to the service under load, and asserts that it keeps its promises. */
+  endure(name: string, fault: Fault): Promise<Course>
+}
+
+/** Gives a test file its database, and each test a service on it: directly, or through the proxy. */
+export function useStage({ proxied, settings }: { proxied: boolean; settings?: string[] }): Stage {
+  const folder = useFolder()
+  const stage = {} as Stage
+  let server: ServerProcess
+  beforeAll(async () => {
+    stage.postmaster = await startPostmaster({ durable: true, settings: settings ?? [] })
+    stage.proxy = await startProxy(Number(new URL(stage.postmaster.url).port))
+    stage.sql = postgres(`${stage.postmaster.url}/postgres`, { max: 4, onnotice: () => {} })
+  })
+  afterAll(async () => {
+    await stage.proxy?.close()
+    await stage.sql?.end({ timeout: 1 })
+    await stage.postmaster?.remove()
+  })
+  beforeEach(async () => {
+    const url = new URL(`${stage.postmaster.url}/postgres`)
+    if (proxied) url.port = String(stage.proxy.port)
+    const args = ['--database-url', url.href, '--port', '0']
+    server = await startServer(args, { HOME: folder.path, LOG_LEVEL: 'error' })
+  })
+  afterEach(() => server?.end('SIGKILL'))
+  stage.endure = async (name, fault) => {
+    const target = { url: server.url, ...(await newAccount(stage.sql)) }
+    const ledger = newLedger()
+    const course = await run(target, ledger, fault)
+    process.stderr.write(summary(name, course))
+    expectKept(server, course)
+    expect(await contradictions(target, stage.sql, ledger)).toEqual([])
+    return course
+  }
+  return stage
 }
