@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
-import { whereIsPostgres } from './support/postgres.ts'
+import { findPostgres } from './support/postgres.ts'
 
 /*
  * The tiers (.github/CONTRIBUTING.md):
@@ -9,7 +9,7 @@ import { whereIsPostgres } from './support/postgres.ts'
  */
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const hasPostgres = whereIsPostgres() !== null
+const hasPostgres = findPostgres() !== null
 const engine = hasPostgres ? 'postgres' : 'embedded'
 
 if (!hasPostgres && process.env['CI'])

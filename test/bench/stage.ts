@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import type { NewAccount } from '../../src/contract/server.ts'
-import { startPostmaster } from '../support/postgres.ts'
+import { startPostgres } from '../support/postgres.ts'
 import { type Env, runProgram, type Served, serveProgram } from './processes.ts'
 import { type Seeded, seed } from './seed.ts'
 
@@ -67,7 +67,7 @@ export async function openStage({ bundles, records, tell, undo }: StageOptions):
 async function openDatabase(): Promise<{ url: string; remove: () => Promise<void> }> {
   const named = process.env['DATABASE_URL']
   const settings = ['shared_buffers=512MB', 'max_wal_size=8GB', 'checkpoint_timeout=1h']
-  const server = named ? null : await startPostmaster({ durable: false, settings })
+  const server = named ? null : await startPostgres({ durable: false, settings })
   const base = named ?? `${server?.url}/postgres`
   const name = `consentctl_bench_${process.pid}`
   const admin = postgres(base, { max: 1, onnotice: () => {} })

@@ -2,30 +2,30 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { describe, expect, it } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
-import { isLong, tally } from './campaign.ts'
-import { hasStage, useStage } from './database-faults.ts'
+import { isLongRun, tally } from './campaign.ts'
+import { canBreakDatabase, useFaultyDatabase } from './database-faults.ts'
 
 const clients = 32
 
-describe.skipIf(!hasStage)('a statement has its own answer or an error', () => {
-  const stage = useStage({ proxied: true })
+describe.skipIf(!canBreakDatabase)('a statement has its own answer or an error', () => {
+  const database = useFaultyDatabase({ proxied: true })
   const losses: [how: string, lose: () => unknown][] = [
-    ['reset', () => stage.proxy.reset()],
-    ['half closed', () => stage.proxy.halfClose()],
+    ['reset', () => database.proxy.reset()],
+    ['half closed', () => database.proxy.halfClose()],
     [
       'ended by the database',
       () =>
-        stage.sql`
+        database.sql`
           select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'consentctl'`,
     ],
   ]
 
   it.each(losses)('while connections are %s every 100 ms', { timeout: 60_000 }, async (_how, lose) => {
     const sql = connect({
-      target: { url: `postgres://postgres@127.0.0.1:${stage.proxy.port}/postgres` },
+      target: { url: `postgres://postgres@127.0.0.1:${database.proxy.port}/postgres` },
       max: 10,
     })
-    const until = performance.now() + (isLong ? 30_000 : 2000)
+    const until = performance.now() + (isLongRun ? 30_000 : 2000)
     const answers: string[] = []
     const client = async (number: number) => {
       for (let count = 0; performance.now() < until; count += 1) answers.push(await ask(sql, number, count))

@@ -2,7 +2,7 @@ import { inject } from 'vitest'
 import { createDatabase, dropDatabase } from '../support/databases.ts'
 
 /** Whether the rigs run in their full form, for minutes, instead of the short one of every day. */
-export const isLong = process.env['CONSENTCTL_TEST_LONG'] === '1'
+export const isLongRun = process.env['CONSENTCTL_TEST_LONG'] === '1'
 
 /** How often each text is there, a line for each. */
 export function tally(texts: readonly string[]): string {

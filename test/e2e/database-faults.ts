@@ -4,23 +4,23 @@ import postgres from 'postgres'
 import { Agent, request } from 'undici'
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import { useFolder } from '../support/cli.ts'
-import { startProxy, type TcpProxy } from '../support/fault-proxy.ts'
-import { findPrograms, type Postmaster, startPostmaster } from '../support/postgres.ts'
+import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts'
+import { findPrograms, type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { type ServerProcess, startServer } from '../support/server.ts'
 import { newAccount } from '../support/service.ts'
 import { tally } from './campaign.ts'
-import { type Exchange, type Ledger, newLedger, type Target, write } from './ledger.ts'
-import { contradictions } from './ledger-check.ts'
+import { type Ledger, type LoggedRequest, newLedger, type Target, write } from './ledger.ts'
+import { findContradictions } from './ledger-check.ts'
 
 /** A question and its answer; times are `performance.now()`. */
 export interface Sample {
   readonly at: number
-  readonly ms: number
+  readonly durationMs: number
   /** 0 where no answer came. */
   readonly status: number
 }
 
-export interface Probe {
+export interface Poller {
   readonly samples: Sample[]
   /** Asks no more, and resolves to everything when the last answer is there. */
   stop(): Promise<Sample[]>
@@ -30,7 +30,7 @@ export interface Probe {
 const interval = 50
 
 /** Asks a URL at a steady pace, whether or not the questions before are answered. */
-export function probe(url: string, headers: Record<string, string> = {}): Probe {
+export function poll(url: string, headers: Record<string, string> = {}): Poller {
   const agent = new Agent({ headersTimeout: 15_000 })
   const samples: Sample[] = []
   const asking = new Set<Promise<void>>()
@@ -44,11 +44,11 @@ export function probe(url: string, headers: Record<string, string> = {}): Probe 
     } catch {
       // No answer is what its status says.
     }
-    samples.push({ at, ms: performance.now() - at, status })
+    samples.push({ at, durationMs: performance.now() - at, status })
   }
   const timer = setInterval(() => {
-    const asked = ask().finally(() => asking.delete(asked))
-    asking.add(asked)
+    const sent = ask().finally(() => asking.delete(sent))
+    asking.add(sent)
   }, interval)
   return {
     samples,
@@ -62,12 +62,14 @@ export function probe(url: string, headers: Record<string, string> = {}): Probe 
 }
 
 /** Milliseconds from an instant to the first answer after it that is wanted; infinite where none came. */
-export function until(
+export function msUntil(
   samples: readonly Sample[],
   since: number,
   isWanted: (status: number) => boolean,
 ): number {
-  const ends = samples.filter(({ status }) => isWanted(status)).map(({ at, ms }) => at + ms - since)
+  const ends = samples
+    .filter(({ status }) => isWanted(status))
+    .map(({ at, durationMs }) => at + durationMs - since)
   return ends.filter(end => end >= 0).reduce((one, other) => Math.min(one, other), Number.POSITIVE_INFINITY)
 }
 
@@ -76,23 +78,23 @@ export function isSuccess(status: number): boolean {
 }
 
 /** How the clients of a server fared while something happened to its database; times are `performance.now()`. */
-export interface Course {
-  readonly exchanges: readonly Exchange[]
+export interface LoadReport {
+  readonly requests: readonly LoggedRequest[]
   readonly live: readonly Sample[]
   readonly ready: readonly Sample[]
   readonly served: readonly Sample[]
   readonly lostAt: number
   readonly returnedAt: number
-  readonly recovery: number
+  readonly recoveryMs: number
 }
 
 export interface Fault {
-  lose(): Promise<void>
+  begin(): Promise<void>
   /** Milliseconds until it is undone. */
-  readonly ms: number
-  restore(): Promise<void>
-  /** Milliseconds after which all is well again; a second, unless it is said. */
-  readonly recovery?: number
+  readonly durationMs: number
+  end(): Promise<void>
+  /** Milliseconds after which all is well again; a second, unless it is responseBody. */
+  readonly recoveryMs?: number
 }
 
 /** Milliseconds in which every request is answered: the server's deadline of five seconds and half of one to spare. */
@@ -101,56 +103,64 @@ const deadline = 5500
 const clients = 32
 
 /** Lets a fault happen while clients write, and asks meanwhile whether the server lives, is ready and serves. */
-export async function run(target: Target, ledger: Ledger, fault: Fault): Promise<Course> {
-  const { recovery = 1000 } = fault
+export async function runFault(target: Target, ledger: Ledger, fault: Fault): Promise<LoadReport> {
+  const { recoveryMs = 1000 } = fault
   const headers = { authorization: `Bearer ${target.key}` }
-  const live = probe(`${target.url}/live`)
-  const ready = probe(`${target.url}/ready`)
-  const served = probe(`${target.url}/api/v1/consents?limit=1`, headers)
+  const live = poll(`${target.url}/live`)
+  const ready = poll(`${target.url}/ready`)
+  const served = poll(`${target.url}/api/v1/consents?limit=1`, headers)
   let isOver = false
   const writing = write(target, ledger, { clients, pause: 100 }, () => isOver)
   await delay(1000)
   const lostAt = performance.now()
-  await fault.lose()
-  await delay(fault.ms)
-  await fault.restore()
+  await fault.begin()
+  await delay(fault.durationMs)
+  await fault.end()
   const returnedAt = performance.now()
-  await delay(recovery + 1000)
+  await delay(recoveryMs + 1000)
   isOver = true
   const [, ...samples] = await Promise.all([writing, live.stop(), ready.stop(), served.stop()])
   return {
-    exchanges: ledger.exchanges,
+    requests: ledger.requests,
     live: samples[0],
     ready: samples[1],
     served: samples[2],
     lostAt,
     returnedAt,
-    recovery,
+    recoveryMs,
   }
 }
 
 /** What must hold whatever happens to the database. */
-export function expectKept({ child, output }: ServerProcess, course: Course): void {
-  const { exchanges, served, live, returnedAt, recovery } = course
-  const asked = [
-    ...exchanges,
-    ...served.map(sample => ({ ...sample, name: 'list', isExpected: isSuccess(sample.status), said: '' })),
+export function expectPromisesKept({ child, output }: ServerProcess, report: LoadReport): void {
+  const { requests, served, live, returnedAt, recoveryMs } = report
+  const sent = [
+    ...requests,
+    ...served.map(sample => ({
+      ...sample,
+      name: 'list',
+      isExpected: isSuccess(sample.status),
+      responseBody: '',
+    })),
   ]
-  const told = (wrong: Exchange[]) =>
-    tally(wrong.map(({ name, status, said }) => `${name} ${status} ${said}`))
+  const describeAll = (wrong: LoggedRequest[]) =>
+    tally(wrong.map(({ name, status, responseBody }) => `${name} ${status} ${responseBody}`))
   expect(child.exitCode ?? child.signalCode, output().slice(-2000)).toBe(null)
-  expect(told(asked.filter(({ ms, status }) => status === 0 || ms > deadline)), 'no answer in time').toBe('')
   expect(
-    told(asked.filter(({ status, isExpected }) => !isExpected && status !== 503)),
+    describeAll(sent.filter(({ durationMs, status }) => status === 0 || durationMs > deadline)),
+    'no answer in time',
+  ).toBe('')
+  expect(
+    describeAll(sent.filter(({ status, isExpected }) => !isExpected && status !== 503)),
     internalError(output()),
   ).toBe('')
   expect(
-    told(asked.filter(({ at, status }) => at > returnedAt + recovery && status === 503)),
+    describeAll(sent.filter(({ at, status }) => at > returnedAt + recoveryMs && status === 503)),
     'not well again',
   ).toBe('')
   expect(live.filter(({ status }) => status !== 200)).toEqual([])
-  expect(asked.filter(({ status }) => isSuccess(status)).length).toBeGreaterThan(clients)
-  expect(firstSuccess(course)).toBeLessThan(recovery)
+  expect(sent.filter(({ status }) => isSuccess(status)).length).toBeGreaterThan(clients)
+  expect(firstSuccess(report)).toBeLessThan(recoveryMs)
 }
 
 function internalError(output: string): string {
@@ -158,87 +168,94 @@ function internalError(output: string): string {
 }
 
 /** Milliseconds from the loss of the database to the first `/ready` that tells of it. */
-export function unready({ ready, lostAt }: Course): number {
-  return until(ready, lostAt, status => status === 503)
+export function msUntilUnready({ ready, lostAt }: LoadReport): number {
+  return msUntil(ready, lostAt, status => status === 503)
 }
 
 /** One line on how it went, for people. */
-export function summary(name: string, course: Course): string {
-  const { exchanges, live, ready, returnedAt } = course
+export function summary(name: string, report: LoadReport): string {
+  const { requests, live, ready, returnedAt } = report
   const counts = new Map<number, number>()
-  for (const { status } of exchanges) counts.set(status, (counts.get(status) ?? 0) + 1)
+  for (const { status } of requests) counts.set(status, (counts.get(status) ?? 0) + 1)
   const statuses = [...counts]
     .sort(([one], [other]) => one - other)
     .map(([status, count]) => `${status}: ${count}`)
-  const slowest = (samples: readonly Sample[]) => Math.round(most(samples.map(({ ms }) => ms)))
-  const failures = [...exchanges, ...course.served].filter(({ status }) => status === 503)
+  const slowest = (samples: readonly Sample[]) =>
+    Math.round(most(samples.map(({ durationMs }) => durationMs)))
+  const failures = [...requests, ...report.served].filter(({ status }) => status === 503)
   const times = {
-    'slowest answer': slowest([...exchanges, ...course.served]),
+    'slowest answer': slowest([...requests, ...report.served]),
     'slowest /live': slowest(live),
-    '/ready 503 after': Math.round(unready(course)),
-    'first success after': Math.round(firstSuccess(course)),
-    'last 503 after': Math.round(most(failures.map(({ at, ms }) => at + ms - returnedAt))),
-    '/ready 200 after': Math.round(until(ready, returnedAt, isSuccess)),
+    '/ready 503 after': Math.round(msUntilUnready(report)),
+    'first success after': Math.round(firstSuccess(report)),
+    'last 503 after': Math.round(most(failures.map(({ at, durationMs }) => at + durationMs - returnedAt))),
+    '/ready 200 after': Math.round(msUntil(ready, returnedAt, isSuccess)),
   }
-  const told = Object.entries(times).map(([what, ms]) => `${what} ${ms} ms`)
-  return `${name}: ${statuses.join(', ')}; ${told.join(', ')}\n`
+  const lines = Object.entries(times).map(([what, ms]) => `${what} ${ms} ms`)
+  return `${name}: ${statuses.join(', ')}; ${lines.join(', ')}\n`
 }
 
 function most(values: readonly number[]): number {
   return values.reduce((one, other) => Math.max(one, other), 0)
 }
 
-function firstSuccess({ exchanges, served, returnedAt }: Course): number {
-  return until([...exchanges, ...served], returnedAt, isSuccess)
+function firstSuccess({ requests, served, returnedAt }: LoadReport): number {
+  return msUntil([...requests, ...served], returnedAt, isSuccess)
 }
 
 /** Whether PostgreSQL can be mistreated: a server that only has an address cannot. */
-export const hasStage = findPrograms() !== null
+export const canBreakDatabase = findPrograms() !== null
 
-if (!hasStage) {
+if (!canBreakDatabase) {
   process.stderr.write('\n*** SKIPPED: outages and faults of a real PostgreSQL. No initdb was found. ***\n\n')
 }
 
 /** A PostgreSQL server of a test file's own that keeps what it commits, with a proxy before it. */
-export interface Stage {
-  postmaster: Postmaster
-  proxy: TcpProxy
+export interface FaultyDatabase {
+  postgres: PostgresServer
+  proxy: FaultProxy
   /** Past the proxy, and past the service. */
   sql: Sql
   /** Lets a fault happen to the service under load, and asserts that it keeps its promises. */
-  endure(name: string, fault: Fault): Promise<Course>
+  runUnderLoad(name: string, fault: Fault): Promise<LoadReport>
 }
 
 /** Gives a test file its database, and each test a service on it: directly, or through the proxy. */
-export function useStage({ proxied, settings }: { proxied: boolean; settings?: string[] }): Stage {
+export function useFaultyDatabase({
+  proxied,
+  settings,
+}: {
+  proxied: boolean
+  settings?: string[]
+}): FaultyDatabase {
   const folder = useFolder()
-  const stage = {} as Stage
+  const database = {} as FaultyDatabase
   let server: ServerProcess
   beforeAll(async () => {
-    stage.postmaster = await startPostmaster({ durable: true, settings: settings ?? [] })
-    stage.proxy = await startProxy(Number(new URL(stage.postmaster.url).port))
-    stage.sql = postgres(`${stage.postmaster.url}/postgres`, { max: 4, onnotice: () => {} })
+    database.postgres = await startPostgres({ durable: true, settings: settings ?? [] })
+    database.proxy = await startFaultProxy(Number(new URL(database.postgres.url).port))
+    database.sql = postgres(`${database.postgres.url}/postgres`, { max: 4, onnotice: () => {} })
   })
   afterAll(async () => {
-    await stage.proxy?.close()
-    await stage.sql?.end({ timeout: 1 })
-    await stage.postmaster?.remove()
+    await database.proxy?.close()
+    await database.sql?.end({ timeout: 1 })
+    await database.postgres?.remove()
   })
   beforeEach(async () => {
-    const url = new URL(`${stage.postmaster.url}/postgres`)
-    if (proxied) url.port = String(stage.proxy.port)
+    const url = new URL(`${database.postgres.url}/postgres`)
+    if (proxied) url.port = String(database.proxy.port)
     const args = ['--database-url', url.href, '--port', '0']
     server = await startServer(args, { HOME: folder.path, LOG_LEVEL: 'error' })
   })
   afterEach(() => server?.end('SIGKILL'))
-  stage.endure = async (name, fault) => {
-    const target = { url: server.url, ...(await newAccount(stage.sql)) }
+  database.runUnderLoad = async (name, fault) => {
+    const target = { url: server.url, ...(await newAccount(database.sql)) }
     const ledger = newLedger()
-    const course = await run(target, ledger, fault)
-    process.stderr.write(summary(name, course))
-    expectKept(server, course)
-    expect(await contradictions(target, stage.sql, ledger)).toEqual([])
-    return course
+    const report = await runFault(target, ledger, fault)
+    process.stderr.write(summary(name, report))
+    expectPromisesKept(server, report)
+    expect(await findContradictions(target, database.sql, ledger)).toEqual([])
+    return report
   }
-  return stage
+  return database
 }

@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { useFolder } from '../support/cli.ts'
 import { newAccount } from '../support/service.ts'
 import { type Balancer, startBalancer } from './balancer.ts'
-import { isLong, newDatabase, tally } from './campaign.ts'
+import { isLongRun, newDatabase, tally } from './campaign.ts'
 import { newLedger, write } from './ledger.ts'
-import { contradictions } from './ledger-check.ts'
+import { findContradictions } from './ledger-check.ts'
 import { type Nodes, startNodes } from './nodes.ts'
 
 const folder = useFolder()
-const stops = isLong ? 50 : 3
+const stops = isLongRun ? 50 : 3
 let sql: Sql
 let nodes: Nodes
 let balancer: Balancer
@@ -37,7 +37,7 @@ describe.skipIf(!inject('clusterUrl'))('two nodes behind a balancer', { timeout:
     const target = { url: balancer.url, ...(await newAccount(sql)) }
     const ledger = newLedger()
     let isOver = false
-    const writing = write(target, ledger, { clients: 32, pause: isLong ? 30 : 100 }, () => isOver)
+    const writing = write(target, ledger, { clients: 32, pause: isLongRun ? 30 : 100 }, () => isOver)
     const times: number[] = []
     for (let stop = 0; stop < stops; stop += 1) {
       await delay(300 * Math.random())
@@ -51,14 +51,14 @@ describe.skipIf(!inject('clusterUrl'))('two nodes behind a balancer', { timeout:
     }
     isOver = true
     await writing
-    const wrong = ledger.exchanges.filter(({ isExpected }) => !isExpected)
+    const wrong = ledger.requests.filter(({ isExpected }) => !isExpected)
     process.stderr.write(
-      `${stops} stops, ${ledger.exchanges.length} requests, ${wrong.length} errors, ` +
+      `${stops} stops, ${ledger.requests.length} requests, ${wrong.length} errors, ` +
         `${balancer.refusals()} refused connections; a stop took ${Math.min(...times)} to ${Math.max(...times)} ms\n` +
         tally(balancer.losses.map(loss => JSON.stringify(loss))),
     )
-    expect(tally(wrong.map(({ name, status, said }) => `${name} ${status} ${said}`))).toBe('')
+    expect(tally(wrong.map(({ name, status, responseBody }) => `${name} ${status} ${responseBody}`))).toBe('')
     expect(Math.max(...times)).toBeLessThan(10_000)
-    expect(await contradictions(target, sql, ledger)).toEqual([])
+    expect(await findContradictions(target, sql, ledger)).toEqual([])
   })
 })

@@ -9,15 +9,15 @@ import type { NewAccount } from '../../src/contract/server.ts'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { freePort } from '../support/postgres.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
-import { isLong, randomFrom } from './campaign.ts'
+import { isLongRun, randomFrom } from './campaign.ts'
 import { start } from './import-instance.ts'
 
 const folder = useFolder()
-const [kills, records, siteCount] = isLong ? [50, 300, 5] : [6, 300, 5]
+const [kills, records, siteCount] = isLongRun ? [50, 300, 5] : [6, 300, 5]
 const seed = Number(process.env['CONSENTCTL_TEST_SEED'] ?? Date.now() % 1_000_000)
 const random = randomFrom(seed)
 let withReceipt = 0
-const timeoutMs = isLong ? 900_000 : 120_000
+const timeoutMs = isLongRun ? 900_000 : 120_000
 
 let server: ServerProcess
 let account: NewAccount
@@ -122,7 +122,7 @@ async function eraseKilled(subject: string, most: number): Promise<number> {
     const then = progress()
     const { child, ended } = start(['subject', ...args, '-o', 'ndjson'], env)
     if (killed < most) {
-      const kind = isLong ? random() : killed / most
+      const kind = isLongRun ? random() : killed / most
       const isBegun = () => (kind < 0.8 ? progress() !== then : receipts().length > before)
       while (child.exitCode === null && !isBegun()) await delay(1)
       await delay(random() * (kind < 0.6 ? 60 : kind < 0.8 ? 400 : 3)) // early, late, and as the receipt is made

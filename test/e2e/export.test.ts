@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { runBinary } from '../support/cli.ts'
-import { startDelay, type TcpProxy } from '../support/fault-proxy.ts'
+import { type FaultProxy, startDelayProxy } from '../support/fault-proxy.ts'
 import { type TestAccount, useService } from '../support/service.ts'
 
 const service = useService()
@@ -8,7 +8,7 @@ const count = 6000
 const pages = count / 100
 let account: TestAccount
 let ids: string[]
-let proxy: TcpProxy | undefined
+let proxy: FaultProxy | undefined
 /** The paths that the service was asked for. */
 const asked: string[] = []
 
@@ -42,7 +42,7 @@ describe('list of many records', () => {
   })
 
   it('through 40 ms of round trip, takes two requests, and a fraction of the time of one request a page', async () => {
-    proxy = await startDelay(Number(new URL(service.url).port), 40)
+    proxy = await startDelayProxy(Number(new URL(service.url).port), 40)
     const start = performance.now()
     expect(await exported(`http://127.0.0.1:${proxy.port}`)).toEqual(ids)
     expect(asked).toHaveLength(2)
@@ -50,7 +50,7 @@ describe('list of many records', () => {
   })
 
   it('when the connection is reset again and again, still prints each record once and in order', async () => {
-    proxy = await startDelay(Number(new URL(service.url).port), 20)
+    proxy = await startDelayProxy(Number(new URL(service.url).port), 20)
     let resets = 0
     service.app.server.on('request', reset)
     function reset() {

@@ -7,17 +7,25 @@ import { Replicas } from '../../server/db/replicas.ts'
 import { firstIdAt } from '../../server/ids.ts'
 import type { Consent } from '../../src/contract/index.ts'
 import { useFolder } from '../support/cli.ts'
-import { type Postmaster, startPostmaster } from '../support/postgres.ts'
+import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { type ServerProcess, startServer } from '../support/server.ts'
 import { newAccount } from '../support/service.ts'
-import { expectKept, hasStage, isSuccess, run, summary, unready, until } from './database-faults.ts'
+import {
+  canBreakDatabase,
+  expectPromisesKept,
+  isSuccess,
+  msUntil,
+  msUntilUnready,
+  runFault,
+  summary,
+} from './database-faults.ts'
 import { newLedger, type Target } from './ledger.ts'
-import { contradictions } from './ledger-check.ts'
+import { findContradictions } from './ledger-check.ts'
 
-describe.skipIf(!hasStage)('a primary and a standby that it waits for', () => {
+describe.skipIf(!canBreakDatabase)('a primary and a standby that it waits for', () => {
   const folder = useFolder()
-  let primary: Postmaster
-  let standby: Postmaster
+  let primary: PostgresServer
+  let standby: PostgresServer
   let first: Sql
   let second: Sql
   let server: ServerProcess
@@ -25,8 +33,8 @@ describe.skipIf(!hasStage)('a primary and a standby that it waits for', () => {
   let reader: ServerProcess
 
   beforeAll(async () => {
-    primary = await startPostmaster({ durable: true })
-    standby = await startPostmaster({ durable: true, standbyOf: primary })
+    primary = await startPostgres({ durable: true })
+    standby = await startPostgres({ durable: true, standbyOf: primary })
     first = open(primary)
     second = open(standby)
     await first`alter system set synchronous_standby_names = '*'`
@@ -116,29 +124,29 @@ describe.skipIf(!hasStage)('a primary and a standby that it waits for', () => {
     const ledger = newLedger()
     let [goneAt, promotingAt] = [0, 0]
     const account = { url: server.url, ...(await newAccount(first)) }
-    const course = await run(account, ledger, {
-      lose: async () => {
+    const report = await runFault(account, ledger, {
+      begin: async () => {
         await primary.end('SIGKILL')
         goneAt = performance.now()
       },
-      ms: 1500,
-      restore: async () => {
+      durationMs: 1500,
+      end: async () => {
         promotingAt = performance.now()
         await second`select pg_promote(true, 60)`
       },
-      recovery: 3000,
+      recoveryMs: 3000,
     })
-    process.stderr.write(summary('the primary is killed', course))
-    expectKept(server, course)
-    expect(unready(course)).toBeLessThan(2000)
-    const alone = [...course.exchanges, ...course.served, ...course.ready].filter(
+    process.stderr.write(summary('the primary is killed', report))
+    expectPromisesKept(server, report)
+    expect(msUntilUnready(report)).toBeLessThan(2000)
+    const alone = [...report.requests, ...report.served, ...report.ready].filter(
       ({ at }) => at > goneAt && at < promotingAt,
     )
     expect(alone.length).toBeGreaterThan(20)
-    const ended = alone.filter(({ at, ms }) => at + ms < promotingAt)
+    const ended = alone.filter(({ at, durationMs }) => at + durationMs < promotingAt)
     expect(ended.filter(({ status }) => isSuccess(status))).toEqual([])
-    expect(until(course.ready, course.returnedAt, isSuccess)).toBeLessThan(3000)
-    expect(await contradictions(account, second, ledger)).toEqual([])
+    expect(msUntil(report.ready, report.returnedAt, isSuccess)).toBeLessThan(3000)
+    expect(await findContradictions(account, second, ledger)).toEqual([])
   })
 })
 
@@ -164,6 +172,6 @@ async function replayed(primary: Sql, standby: Sql): Promise<void> {
   }
 }
 
-function open({ url }: Postmaster): Sql {
+function open({ url }: PostgresServer): Sql {
   return postgres(`${url}/postgres`, { max: 4, onnotice: () => {} })
 }

@@ -1,38 +1,38 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import { describe, it } from 'vitest'
-import { isLong } from './campaign.ts'
-import { type Fault, hasStage, type Stage, useStage } from './database-faults.ts'
+import { isLongRun } from './campaign.ts'
+import { canBreakDatabase, type Fault, type FaultyDatabase, useFaultyDatabase } from './database-faults.ts'
 
 const connections = 40
 
-describe.skipIf(!hasStage)('every request is answered in time, and nothing is lost', () => {
-  const stage = useStage({ proxied: true, settings: [`max_connections=${connections}`] })
+describe.skipIf(!canBreakDatabase)('every request is answered in time, and nothing is lost', () => {
+  const database = useFaultyDatabase({ proxied: true, settings: [`max_connections=${connections}`] })
   /** What befalls the database, and how long in milliseconds, in the short form and in the long one. */
-  const faults: [name: string, times: [short: number, long: number], Omit<Fault, 'ms'>][] = [
-    ['its table is locked', [5200, 15_000], lockedTable(stage)],
-    ['it has too many connections', [0, 10_000], tooManyConnections(stage)],
-    ['its connections are reset every 100 ms', [500, 10_000], again(() => stage.proxy.reset())],
-    ['its connections are half closed every 100 ms', [0, 10_000], again(() => stage.proxy.halfClose())],
-    ['its connections are slow', [0, 10_000], slowness(stage, 200)],
-    ['one of its backends hangs', [0, 15_000], hangingBackend(stage)],
+  const faults: [name: string, times: [short: number, long: number], Omit<Fault, 'durationMs'>][] = [
+    ['its table is locked', [5200, 15_000], lockedTable(database)],
+    ['it has too many connections', [0, 10_000], tooManyConnections(database)],
+    ['its connections are reset every 100 ms', [500, 10_000], again(() => database.proxy.reset())],
+    ['its connections are half closed every 100 ms', [0, 10_000], again(() => database.proxy.halfClose())],
+    ['its connections are slow', [0, 10_000], slowness(database, 200)],
+    ['one of its backends hangs', [0, 15_000], hangingBackend(database)],
     // Those who tried to connect in the dark find out when their own patience ends.
-    ['its connections go silent for ever', [500, 20_000], { ...darkness(stage), recovery: 6500 }],
+    ['its connections go silent for ever', [500, 20_000], { ...silence(database), recoveryMs: 6500 }],
   ]
-  const chosen = faults.filter(([, [short]]) => isLong || short > 0)
+  const chosen = faults.filter(([, [short]]) => isLongRun || short > 0)
 
   it.each(chosen)('while %s', { timeout: 300_000 }, async (name, [short, long], fault) => {
-    await stage.endure(name, { ...fault, ms: isLong ? long : short })
+    await database.runUnderLoad(name, { ...fault, durationMs: isLongRun ? long : short })
   })
 })
 
-function lockedTable(stage: Stage) {
+function lockedTable(database: FaultyDatabase) {
   let release = () => {}
   let held: Promise<unknown>
   return {
-    lose: () =>
+    begin: () =>
       new Promise<void>(resolve => {
-        held = stage.sql.begin(async tx => {
+        held = database.sql.begin(async tx => {
           await tx`lock table consents in access exclusive mode`
           resolve()
           await new Promise<void>(done => {
@@ -40,7 +40,7 @@ function lockedTable(stage: Stage) {
           })
         })
       }),
-    restore: async () => {
+    end: async () => {
       release()
       await held
     },
@@ -48,24 +48,24 @@ function lockedTable(stage: Stage) {
 }
 
 /** Others take every connection there is, those of the server too. */
-function tooManyConnections(stage: Stage) {
+function tooManyConnections(database: FaultyDatabase) {
   let others: Sql[] = []
   const take = async () => {
-    const other = postgres(`${stage.postmaster.url}/postgres`, { max: 1, onnotice: () => {} })
+    const other = postgres(`${database.postgres.url}/postgres`, { max: 1, onnotice: () => {} })
     await other`select 1`
     others.push(other)
     return true
   }
   return {
-    lose: async () => {
-      await endBackends(stage)
+    begin: async () => {
+      await endBackends(database)
       await Promise.allSettled(Array.from({ length: connections }, take))
-      await endBackends(stage)
+      await endBackends(database)
       while (await take().catch(() => false)) {
         // until none is left
       }
     },
-    restore: async () => {
+    end: async () => {
       await Promise.all(others.map(other => other.end()))
       others = []
     },
@@ -75,41 +75,41 @@ function tooManyConnections(stage: Stage) {
 function again(work: () => void) {
   let timer: NodeJS.Timeout
   return {
-    lose: async () => {
+    begin: async () => {
       timer = setInterval(work, 100)
     },
-    restore: async () => clearInterval(timer),
+    end: async () => clearInterval(timer),
   }
 }
 
-function slowness(stage: Stage, milliseconds: number) {
+function slowness(database: FaultyDatabase, milliseconds: number) {
   return {
-    lose: async () => stage.proxy.delay(milliseconds),
-    restore: async () => stage.proxy.delay(0),
+    begin: async () => database.proxy.delay(milliseconds),
+    end: async () => database.proxy.delay(0),
   }
 }
 
-function darkness(stage: Stage) {
+function silence(database: FaultyDatabase) {
   return {
-    lose: async () => stage.proxy.darken(true),
-    restore: async () => stage.proxy.darken(false),
+    begin: async () => database.proxy.blackhole(true),
+    end: async () => database.proxy.blackhole(false),
   }
 }
 
-function hangingBackend(stage: Stage) {
+function hangingBackend(database: FaultyDatabase) {
   let pid = 0
   return {
-    lose: async () => {
-      const [row] = await stage.sql`
+    begin: async () => {
+      const [row] = await database.sql`
         select pid from pg_stat_activity where application_name = 'consentctl' limit 1`
       pid = row?.['pid']
       process.kill(pid, 'SIGSTOP')
     },
-    restore: async () => void process.kill(pid, 'SIGCONT'),
+    end: async () => void process.kill(pid, 'SIGCONT'),
   }
 }
 
-async function endBackends({ sql }: Stage): Promise<void> {
+async function endBackends({ sql }: FaultyDatabase): Promise<void> {
   await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'consentctl'`
   await delay(20)
 }

@@ -8,7 +8,7 @@ import { afterAll, beforeAll } from 'vitest'
 import { binary } from '../support/cli.ts'
 
 /** Another instance: it creates a record for every request, and counts them by label. */
-export interface Records {
+export interface ImportInstance {
   url: string
   /** The number of records created of each label. */
   readonly made: Map<string, number>
@@ -22,8 +22,15 @@ export interface Records {
   refuses: boolean
 }
 
-export function useRecords(): Records {
-  const records: Records = { url: '', made: new Map(), wait: 0, loss: 0, honours: true, refuses: false }
+export function useImportInstance(): ImportInstance {
+  const records: ImportInstance = {
+    url: '',
+    made: new Map(),
+    wait: 0,
+    loss: 0,
+    honours: true,
+    refuses: false,
+  }
   const keys = new Set<string>()
   const server = createServer(async (request, response) => {
     if (request.method !== 'POST') {

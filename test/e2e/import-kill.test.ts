@@ -5,13 +5,13 @@ import { expect, it } from 'vitest'
 import { useFolder } from '../support/cli.ts'
 import { freePort } from '../support/postgres.ts'
 import { createAccount, startServer } from '../support/server.ts'
-import { isLong } from './campaign.ts'
+import { isLongRun } from './campaign.ts'
 import { startHoldingProxy } from './holding-proxy.ts'
-import { countsOf, linesOf, start, useRecords } from './import-instance.ts'
+import { countsOf, linesOf, start, useImportInstance } from './import-instance.ts'
 
 const folder = useFolder()
-const records = useRecords()
-const [kills, lines] = isLong ? [20, 5000] : [3, 600]
+const records = useImportInstance()
+const [kills, lines] = isLongRun ? [20, 5000] : [3, 600]
 
 type Env = Record<string, string | undefined>
 

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { useFolder } from '../support/cli.ts'
-import { countsOf, linesOf, start, startInShell, useRecords } from './import-instance.ts'
+import { countsOf, linesOf, start, startInShell, useImportInstance } from './import-instance.ts'
 
-const records = useRecords()
+const records = useImportInstance()
 const folder = useFolder()
 const labels = Array.from({ length: 300 }, (_, index) => `line-${index + 1}`)
 const once = countsOf(labels)

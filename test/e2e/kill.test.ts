@@ -7,7 +7,7 @@ import { freePort } from '../support/postgres.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
 import { newDatabase } from './campaign.ts'
 import { newLedger, write } from './ledger.ts'
-import { contradictions } from './ledger-check.ts'
+import { findContradictions } from './ledger-check.ts'
 
 const folder = useFolder()
 const kills = 10
@@ -61,10 +61,10 @@ describe.each(engines)('SIGKILL of the server under load, on $name', ({ args }) 
 
     const [flag, place = ''] = args()
     const sql = connect({ target: flag === '--data-dir' ? { folder: place } : { url: place }, max: 1 })
-    expect(await contradictions(target, sql, ledger)).toEqual([])
+    expect(await findContradictions(target, sql, ledger)).toEqual([])
     await sql.end()
-    const acknowledged = ledger.exchanges.filter(({ name, status }) => name === 'create' && status === 201)
+    const acknowledged = ledger.requests.filter(({ name, status }) => name === 'create' && status === 201)
     expect(acknowledged.length).toBeGreaterThan(clients)
-    expect(ledger.exchanges.filter(({ status, isExpected }) => status > 0 && !isExpected)).toEqual([])
+    expect(ledger.requests.filter(({ status, isExpected }) => status > 0 && !isExpected)).toEqual([])
   })
 })

@@ -2,8 +2,8 @@ import type { Sql } from 'postgres'
 import { describe, expect, it } from 'vitest'
 import { newId } from '../../server/ids.ts'
 import { useService } from '../support/service.ts'
-import { type Ledger, newLedger, type Target, type Track, write } from './ledger.ts'
-import { contradictions } from './ledger-check.ts'
+import { type Ledger, newLedger, type RecordHistory, type Target, write } from './ledger.ts'
+import { findContradictions } from './ledger-check.ts'
 
 const service = useService()
 
@@ -11,14 +11,14 @@ const service = useService()
 interface Victim {
   readonly sql: Sql
   readonly ledger: Ledger
-  readonly track: Track
+  readonly track: RecordHistory
   readonly id: string
 }
 
 /** What must not go unnoticed. */
 const wrongs: [name: string, commit: (victim: Victim) => unknown, found: RegExp][] = [
   ['a record that is lost', ({ sql, id }) => forget(sql, id), /is lost/],
-  ['a record that nobody made', ({ ledger, track }) => ledger.tracks.delete(track.label), /never begun/],
+  ['a record that nobody made', ({ ledger, track }) => ledger.histories.delete(track.label), /never begun/],
   ['a record that was made twice', ({ sql, id }) => repeat(sql, id), /more than once/],
   ['a refused write that is stored', ({ track }) => last(track, 'refused'), /has the refused write/],
   [
@@ -56,15 +56,15 @@ describe('the check of a ledger', () => {
     const target: Target = { url: service.url, ...(await service.newAccount()) }
     const ledger = newLedger()
     await write(target, ledger, { clients: 4 }, () => victimOf(ledger) !== undefined)
-    expect(await contradictions(target, service.sql, ledger)).toEqual([])
-    const track = victimOf(ledger) as Track
+    expect(await findContradictions(target, service.sql, ledger)).toEqual([])
+    const track = victimOf(ledger) as RecordHistory
     await commit({ sql: service.sql, ledger, track, id: track.id ?? '' })
-    expect((await contradictions(target, service.sql, ledger)).join('\n')).toMatch(found)
+    expect((await findContradictions(target, service.sql, ledger)).join('\n')).toMatch(found)
   })
 })
 
 /** Two acknowledged writes, and no other. */
-function victimOf({ tracks }: Ledger): Track | undefined {
+function victimOf({ histories: tracks }: Ledger): RecordHistory | undefined {
   return [...tracks.values()].find(
     ({ steps }) =>
       steps.map(({ action }) => action).join() === 'created,updated' &&
@@ -76,7 +76,7 @@ function step(name: string) {
   return { name, action: 'updated', outcome: 'ok' } as const
 }
 
-function last({ steps }: Track, outcome: 'refused'): void {
+function last({ steps }: RecordHistory, outcome: 'refused'): void {
   const step = steps.at(-1)
   if (step) step.outcome = outcome
 }

@@ -10,7 +10,7 @@ import {
   hashRecord,
   type Identity,
 } from '../../src/evidence/chain.ts'
-import type { Ledger, Target, Track } from './ledger.ts'
+import type { Ledger, RecordHistory, Target } from './ledger.ts'
 
 /** Every record of an account, the removed ones too, as the service lists them. */
 export async function listAll(target: Target): Promise<Consent[]> {
@@ -85,7 +85,7 @@ type State = Pick<AuditEntry, 'accepted' | 'preferences' | 'policy_version'>
  * - every entry is in the log, and nothing else is;
  * - what the API answers is what the database holds.
  */
-export async function contradictions(target: Target, sql: Sql, ledger: Ledger): Promise<string[]> {
+export async function findContradictions(target: Target, sql: Sql, ledger: Ledger): Promise<string[]> {
   const listed = await listAll(target)
   const rows = await sql<Stored[]>`select * from consents where account_id = ${target.accountId}`
   const entries = groupBy(
@@ -99,12 +99,12 @@ export async function contradictions(target: Target, sql: Sql, ledger: Ledger): 
     entry => entry.consent_id,
   )
   const byId = new Map(rows.map(row => [row.id, row]))
-  const labels = new Map([...ledger.tracks.values()].map(({ id, label }) => [id, label]))
+  const labels = new Map([...ledger.histories.values()].map(({ id, label }) => [id, label]))
   const labelOf = ({ id, consent_id }: Consent) => consent_id ?? labels.get(id) ?? ''
-  const found = [...ledger.lies]
+  const found = [...ledger.findContradictions]
   if (byId.size !== listed.length) found.push(`${listed.length} records are listed, ${byId.size} are stored`)
   const stored = groupBy(listed, labelOf)
-  for (const track of ledger.tracks.values()) {
+  for (const track of ledger.histories.values()) {
     if (isMissing(track, stored.get(track.label))) found.push(`${track.label} was acknowledged and is lost`)
   }
   await inParallel(16, listed, async consent => {
@@ -113,8 +113,10 @@ export async function contradictions(target: Target, sql: Sql, ledger: Ledger): 
     const own = entries.get(consent.id) ?? []
     const history = await historyOf(target, consent)
     const problems = [
-      ...ofSteps(ledger.tracks.get(label), consent, history),
-      ...(row ? [...ofChain(row, own), ...ofViews(row, own, consent, history)] : ['is not stored']),
+      ...stepProblems(ledger.histories.get(label), consent, history),
+      ...(row
+        ? [...chainProblems(row, own), ...responseProblems(row, own, consent, history)]
+        : ['is not stored']),
       ...(isLogged(own, log.get(consent.id)) ? [] : ['is logged otherwise than it is stored']),
       ...((stored.get(label)?.length ?? 0) > 1 ? ['is stored more than once'] : []),
     ]
@@ -123,15 +125,15 @@ export async function contradictions(target: Target, sql: Sql, ledger: Ledger): 
   return found.slice(0, 20)
 }
 
-function isMissing({ id, steps }: Track, found: Consent[] = []): boolean {
+function isMissing({ id, steps }: RecordHistory, found: Consent[] = []): boolean {
   return steps.some(({ outcome }) => outcome === 'ok') && !found.some(consent => consent.id === id)
 }
 
 /** A record's history against what its client did. */
-function ofSteps(track: Track | undefined, { id }: Consent, history: AuditEntry[]): string[] {
+function stepProblems(track: RecordHistory | undefined, { id }: Consent, history: AuditEntry[]): string[] {
   if (!track) return ['was never begun']
   const problems = track.id !== null && track.id !== id ? ['has another id than was acknowledged'] : []
-  if (history.at(-1)?.action === 'purged') return [...problems, ...ofPurgedSteps(track, history)]
+  if (history.at(-1)?.action === 'purged') return [...problems, ...purgedStepProblems(track, history)]
   const seen = history.map(({ action, preferences }) =>
     track.steps.findIndex(step =>
       action === 'deleted'
@@ -152,7 +154,7 @@ function ofSteps(track: Track | undefined, { id }: Consent, history: AuditEntry[
 }
 
 /** The same where the names of the writes are gone: as many as were acknowledged, and no more than were begun. */
-function ofPurgedSteps({ steps }: Track, history: AuditEntry[]): string[] {
+function purgedStepProblems({ steps }: RecordHistory, history: AuditEntry[]): string[] {
   const actions = history.slice(0, -1).map(({ action }) => action)
   const isRight = (['created', 'updated', 'deleted'] as const).every(action => {
     const own = steps.filter(step => step.action === action)
@@ -165,7 +167,7 @@ function ofPurgedSteps({ steps }: Track, history: AuditEntry[]): string[] {
 }
 
 /** A row against its own history. */
-export function ofChain(row: Stored, entries: StoredEntry[]): string[] {
+export function chainProblems(row: Stored, entries: StoredEntry[]): string[] {
   const problems: string[] = []
   let previous: Buffer | null = null
   const purge = entries.at(-1)?.action === 'purged' ? entries.length : 0
@@ -214,7 +216,12 @@ function isLogged(entries: StoredEntry[], log: Logged[] = []): boolean {
 }
 
 /** What the API answers against what is stored. */
-function ofViews(row: Stored, entries: StoredEntry[], consent: Consent, history: AuditEntry[]): string[] {
+function responseProblems(
+  row: Stored,
+  entries: StoredEntry[],
+  consent: Consent,
+  history: AuditEntry[],
+): string[] {
   const isSame =
     stateOf(row) === stateOf(consent) &&
     row.updated_at.toISOString() === consent.updated_at &&

@@ -16,7 +16,7 @@ interface Tools {
 /** One client: what it does is drawn by chance, and goes into the ledger. */
 export class Writer {
   /** The records that it has made and not begun to remove. */
-  readonly #live: Track[] = []
+  readonly #live: RecordHistory[] = []
   readonly #target: Target
   readonly #ledger: Ledger
   readonly #agent: Agent
@@ -46,8 +46,8 @@ export class Writer {
   async #create(label: string): Promise<void> {
     const [isKeyed, isSpoilt] = [this.#random() < 0.7, this.#random() < 0.1]
     const step: Step = { name: label, action: 'created', outcome: 'unknown' }
-    const track: Track = { label, id: null, steps: [step] }
-    this.#ledger.tracks.set(label, track)
+    const track: RecordHistory = { label, id: null, steps: [step] }
+    this.#ledger.histories.set(label, track)
     const body = {
       site_id: this.#target.siteId,
       consent_id: label,
@@ -68,7 +68,7 @@ export class Writer {
     }
   }
 
-  async #update(track: Track, name: string): Promise<void> {
+  async #update(track: RecordHistory, name: string): Promise<void> {
     const isSpoilt = this.#random() < 0.1
     const step: Step = { name, action: 'updated', outcome: 'unknown' }
     track.steps.push(step)
@@ -76,20 +76,20 @@ export class Writer {
     this.#settle(step, await this.#send('update', 'PUT', `/${track.id}`, isSpoilt ? 400 : 200, body))
   }
 
-  async #remove(track: Track, name: string): Promise<void> {
+  async #remove(track: RecordHistory, name: string): Promise<void> {
     const step: Step = { name, action: 'deleted', outcome: 'unknown' }
     track.steps.push(step)
     this.#settle(step, await this.#send('remove', 'DELETE', `/${track.id}`, 200))
   }
 
   /** What is read is the last acknowledged write, or one that nobody knows of: those may still come about. */
-  async #read({ id, label, steps }: Track): Promise<void> {
+  async #read({ id, label, steps }: RecordHistory): Promise<void> {
     const last = steps.findLastIndex(({ outcome }) => outcome === 'ok')
     const { status, body } = await this.#send('read', 'GET', `/${id}`, 200)
     const possible = steps.filter(({ outcome }, index) => index === last || outcome === 'unknown')
     const found = body?.preferences?.['step']
     if (status === 200 && !possible.some(({ name }) => name === found)) {
-      this.#ledger.lies.push(`${label} was read as of ${found}`)
+      this.#ledger.findContradictions.push(`${label} was read as of ${found}`)
     }
   }
 
@@ -98,7 +98,7 @@ export class Writer {
     if (status < 200 || status > 299) return
     step.outcome = 'ok'
     if (step.action !== 'deleted' && body?.preferences?.['step'] !== step.name) {
-      this.#ledger.lies.push(`${step.name} was acknowledged with ${JSON.stringify(body)}`)
+      this.#ledger.findContradictions.push(`${step.name} was acknowledged with ${JSON.stringify(body)}`)
     }
   }
 
@@ -126,13 +126,21 @@ export class Writer {
       })
       text = await answer.body.text()
       status = answer.statusCode
-      if (status === 503 && !answer.headers['retry-after']) this.#ledger.lies.push('a 503 had no Retry-After')
+      if (status === 503 && !answer.headers['retry-after'])
+        this.#ledger.findContradictions.push('a 503 had no Retry-After')
     } catch {
       await delay(20)
     }
-    const ms = performance.now() - at
+    const durationMs = performance.now() - at
     const isExpected = status === expected
-    this.#ledger.exchanges.push({ name, at, ms, status, isExpected, said: isExpected ? '' : text })
+    this.#ledger.requests.push({
+      name,
+      at,
+      durationMs,
+      status,
+      isExpected,
+      responseBody: isExpected ? '' : text,
+    })
     return { status, body: status >= 200 && status < 300 ? (JSON.parse(text) as Consent) : null }
   }
 }
@@ -154,7 +162,7 @@ export interface Step {
 }
 
 /** What was done to one record, by the one client that knows of it, in order. */
-export interface Track {
+export interface RecordHistory {
   /** The record's `consent_id`. */
   readonly label: string
   id: string | null
@@ -162,23 +170,23 @@ export interface Track {
 }
 
 /** A request as its client saw it; times are `performance.now()`. */
-export interface Exchange {
+export interface LoggedRequest {
   readonly name: string
   readonly at: number
-  readonly ms: number
+  readonly durationMs: number
   /** 0 where no answer came. */
   readonly status: number
   readonly isExpected: boolean
   /** The body of an answer that was not expected. */
-  readonly said: string
+  readonly responseBody: string
 }
 
 export interface Ledger {
   readonly seed: number
-  readonly tracks: Map<string, Track>
-  readonly exchanges: Exchange[]
+  readonly histories: Map<string, RecordHistory>
+  readonly requests: LoggedRequest[]
   /** Acknowledgements and reads that contradict what the client had written. */
-  readonly lies: string[]
+  readonly findContradictions: string[]
 }
 
 interface Load {
@@ -194,7 +202,7 @@ const patience = 15_000
 export function newLedger(): Ledger {
   const seed = Number(process.env['CONSENTCTL_TEST_SEED'] || randomInt(2 ** 31))
   process.stderr.write(`ledger: CONSENTCTL_TEST_SEED=${seed}\n`)
-  return { seed, tracks: new Map(), exchanges: [], lies: [] }
+  return { seed, histories: new Map(), requests: [], findContradictions: [] }
 }
 
 /**

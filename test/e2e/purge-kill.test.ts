@@ -11,11 +11,11 @@ import { brokenChains } from '../server/purge/purge.ts'
 import { commandLine, runBinary, useFolder } from '../support/cli.ts'
 import { type ServerProcess, startServer } from '../support/server.ts'
 import { newAccount } from '../support/service.ts'
-import { isLong, newDatabase } from './campaign.ts'
+import { isLongRun, newDatabase } from './campaign.ts'
 
 const folder = useFolder()
-const records = isLong ? 20_000 : 3000
-const kills = isLong ? 12 : 2
+const records = isLongRun ? 20_000 : 3000
+const kills = isLongRun ? 12 : 2
 const databaseName = 'consentctl_test_purge'
 
 const engines = [

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { maxLeaseUnits } from '../../server/quota/lease.ts'
 import { useFolder } from '../support/cli.ts'
 import { newAccount, type TestAccount } from '../support/service.ts'
-import { isLong, newDatabase } from './campaign.ts'
+import { isLongRun, newDatabase } from './campaign.ts'
 import { type Nodes, startNodes } from './nodes.ts'
 
 /** One run: an account's limit, how many times as many requests, and how one node of three ends in the middle. */
@@ -35,7 +35,7 @@ let nodes: Nodes
 /** A lease is at most this part of what is left of the limit. */
 const share = 64
 
-const cells: Cell[] = isLong
+const cells: Cell[] = isLongRun
   ? [10, 100, 1000, 10_000].flatMap(limit =>
       [0.8, 1, 1.5, 3].flatMap(load =>
         (['none', 'SIGTERM', 'SIGKILL'] as const).map(end => ({ limit, load, end })),

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { expect, it } from 'vitest'
 import { commandLine, quote, runBinary, useFolder } from '../support/cli.ts'
-import { commandsOf, sh, someChanges } from '../support/documented-commands.ts'
+import { readCommands, runScript, someByteChanges } from '../support/documented-commands.ts'
 import { createAccount, startServer } from '../support/server.ts'
 
 const folder = useFolder()
@@ -45,9 +45,9 @@ it('an erasure receipt verifies with the documented commands, unless a byte of i
   expect((await runBinary(erase, { env })).code).toBe(0)
   expect(await server.end('SIGTERM')).toBe(0)
 
-  const commands = commandsOf('erasure receipt')
+  const commands = readCommands('erasure receipt')
   const path = [bin, process.env['PATH']].join(delimiter)
-  expect(await sh(folder.path, commands, { ...env, PATH: path })).toEqual({
+  expect(await runScript(folder.path, commands, { ...env, PATH: path })).toEqual({
     code: 0,
     stdout: 'Signature Verified Successfully\n',
     stderr: '',
@@ -55,11 +55,11 @@ it('an erasure receipt verifies with the documented commands, unless a byte of i
   const checks = commands.split('\n').slice(2).join('\n')
   const file = join(folder.path, 'receipt.json')
   const receipt = readFileSync(file)
-  for (const { at, byte } of someChanges(receipt).filter((_, index) => index % 4 === 0)) {
+  for (const { at, byte } of someByteChanges(receipt).filter((_, index) => index % 4 === 0)) {
     const changed = Buffer.from(receipt)
     changed[at] = byte
     writeFileSync(file, changed)
-    expect((await sh(folder.path, checks)).code, `byte ${at} as ${byte}`).not.toBe(0)
+    expect((await runScript(folder.path, checks)).code, `byte ${at} as ${byte}`).not.toBe(0)
   }
 })
 

@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { formatNames } from '../../src/output/format.ts'
 import { binary, quote } from '../support/cli.ts'
-import { recordText, useEndless } from '../support/long-list-instance.ts'
+import { recordJson, useLongListInstance } from '../support/long-list-instance.ts'
 
-const instance = useEndless()
-const ids = Array.from({ length: 5 }, (_, number) => JSON.parse(recordText(number)).id as string)
+const instance = useLongListInstance()
+const ids = Array.from({ length: 5 }, (_, number) => JSON.parse(recordJson(number)).id as string)
 
 beforeEach(() => {
   Object.assign(instance, { total: 1000, pace: 0 })
@@ -99,7 +99,7 @@ describe.each([
   ['SIGTERM', 143],
 ] as const)('%s', (signal, expected) => {
   it('ends a list after what is printed, with the command that goes on without a gap', async () => {
-    instance.pace = 20
+    instance.delayMs = 20
     const child = start(['list', '-o', 'id'])
     const end = collected(child)
     child.stdout?.once('data', () => child.kill(signal))
@@ -107,7 +107,7 @@ describe.each([
     expect(code).toBe(expected)
     expect(stdout.endsWith('\n')).toBe(true)
     const command = /^try: (consentctl list .*--cursor \d+)$/m.exec(stderr)?.[1] ?? ''
-    instance.pace = 0
+    instance.delayMs = 0
     const rest = await shell(command)
     expect(rest.code).toBe(0)
     const all = (stdout + rest.stdout).trimEnd().split('\n')
@@ -116,7 +116,7 @@ describe.each([
   })
 
   it('ends a request that is never answered, at once', async () => {
-    instance.pace = Number.POSITIVE_INFINITY
+    instance.delayMs = Number.POSITIVE_INFINITY
     const child = start(['get', ids[0] ?? ''])
     const end = collected(child)
     await delay(600)
@@ -129,7 +129,7 @@ describe.each([
   })
 
   it('lets a deletion that is under way finish, begins no other, and says which were left', async () => {
-    instance.pace = 300
+    instance.delayMs = 300
     const child = start(['rm', ...ids, '--yes', '-o', 'id'])
     const end = collected(child)
     child.stdout?.once('data', () => child.kill(signal))
@@ -141,7 +141,7 @@ describe.each([
   })
 
   it('ends the process when it comes twice', async () => {
-    instance.pace = Number.POSITIVE_INFINITY
+    instance.delayMs = Number.POSITIVE_INFINITY
     const child = start(['rm', ids[0] ?? '', '--yes'])
     const end = collected(child)
     await delay(600)

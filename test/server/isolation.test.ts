@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { newId } from '../../server/ids.ts'
 import type { Endpoint } from '../../src/contract/index.ts'
 import { readSigned } from '../../src/evidence/signed.ts'
-import { type Answer, type TestAccount, useService } from '../support/service.ts'
+import { type ServiceResponse, type TestAccount, useService } from '../support/service.ts'
 import {
   bearer,
   credentialFor,
@@ -166,7 +166,7 @@ function expectedStatus({ endpoint }: Route, place: Place, field: string, { name
 }
 
 /** An answer without what differs by nature: in one that made a record its id, its instant and what was sent. */
-function comparable(answer: Answer, sent: string) {
+function comparable(answer: ServiceResponse, sent: string) {
   const { status, headers, text } = visible(answer)
   if (answer.body?.certificate) return { status, headers, text: withoutNature(answer.body) }
   if (status !== 201) return { status, headers, text }

@@ -1,7 +1,7 @@
 import { HttpResponse, http, type RequestHandler } from 'msw'
 import { expect } from 'vitest'
 import type { ApiKey, Site } from '../../src/contract/index.ts'
-import type { Ran, RunOptions } from '../support/cli.ts'
+import type { RunOptions, RunResult } from '../support/cli.ts'
 import { type Cli, fails, uuid } from './support.ts'
 
 export const email = 'maria@example.com'
@@ -56,7 +56,7 @@ export function managing(
 }
 
 /** Runs a command whose user signs in with the right password on standard input. */
-export function runAs(cli: Cli, args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+export function runAs(cli: Cli, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   return cli.run([...args, '--email', email, '--password-stdin'], { stdin: `${password}\n`, ...options })
 }
 

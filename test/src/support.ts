@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { HttpResponse, http, type JsonBodyType, type RequestHandler } from 'msw'
 import type { Consent } from '../../src/contract/index.ts'
-import { type Ran, type RunOptions, run, useFolder } from '../support/cli.ts'
+import { type RunOptions, type RunResult, run, useFolder } from '../support/cli.ts'
 import { type Instance, useInstance } from '../support/instance.ts'
 
 /** The key of every test, so that its text can be looked for in all that is printed. */
@@ -90,7 +90,7 @@ export interface Cli {
   readonly instance: Instance
   readonly env: () => Record<string, string>
   /** Runs with the instance's address and key in the environment. */
-  run(args: readonly string[], options?: RunOptions): Promise<Ran>
+  run(args: readonly string[], options?: RunOptions): Promise<RunResult>
   /** What the instance received in this test. */
   sent(): Sent[]
   /** A configuration folder that nobody has used. */

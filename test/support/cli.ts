@@ -26,7 +26,7 @@ export function quote(word: string): string {
   return `'${word.replaceAll("'", "'\\''")}'`
 }
 
-export interface Ran {
+export interface RunResult {
   readonly code: number
   readonly stdout: string
   readonly stderr: string
@@ -44,7 +44,7 @@ export interface RunOptions {
 }
 
 /** Runs the command line in this process, on streams of its own: fast, and with terminals made believe. */
-export async function run(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+export async function run(args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   const { tty = {}, columns, stdin = '' } = options
   const [stdout, stderr] = [collector(tty.stdout ?? false, columns), collector(tty.stderr ?? false, columns)]
   const stdoutStream = options.stdout ?? stdout.stream
@@ -74,7 +74,7 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
 export function runBinary(
   args: readonly string[],
   options: Pick<RunOptions, 'env' | 'stdin'> = {},
-): Promise<Ran> {
+): Promise<RunResult> {
   return new Promise((resolve, reject) => {
     const [program, ...words] = commandLine(args)
     const child = spawn(program, words, { env: { PATH: process.env['PATH'], ...options.env } })

@@ -3,23 +3,23 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll } from 'vitest'
 
 /** An HTTP proxy that opens a tunnel to one port of this machine, whatever host it is asked for. */
-export interface Tunnel {
+export interface ConnectProxy {
   url: string
   /** The head of every CONNECT of the present test. */
-  readonly asked: string[]
+  readonly requests: string[]
   /** Refuses the next ones with this status; 200 opens tunnels again. */
   status: number
 }
 
-export function useTunnel(port: () => number): Tunnel {
+export function useConnectProxy(port: () => number): ConnectProxy {
   const sockets = new Set<Socket>()
-  const tunnel: Tunnel = { url: '', asked: [], status: 200 }
+  const tunnel: ConnectProxy = { url: '', requests: [], status: 200 }
   const hold = (socket: Socket) =>
     sockets.add(socket.on('error', () => {}).once('close', () => sockets.delete(socket)))
   const server = createServer(client => {
     hold(client)
     client.once('data', data => {
-      tunnel.asked.push(String(data))
+      tunnel.requests.push(String(data))
       if (tunnel.status !== 200) return void client.end(`HTTP/1.1 ${tunnel.status} No\r\n\r\n`)
       const target = connect(port(), '127.0.0.1')
       hold(target)
@@ -36,7 +36,7 @@ export function useTunnel(port: () => number): Tunnel {
   })
   afterEach(() => {
     for (const socket of sockets) socket.destroy()
-    tunnel.asked.length = 0
+    tunnel.requests.length = 0
     tunnel.status = 200
   })
   afterAll(async () => {

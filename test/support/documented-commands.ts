@@ -6,7 +6,7 @@ const documents = ['README.md', 'src/commands/README.md'].map(name =>
 )
 
 /** The commands between two marks of the README or the manual. */
-export function commandsOf(mark: string): string {
+export function readCommands(mark: string): string {
   const [, commands] =
     new RegExp(`<!-- ${mark} -->\n\`\`\`sh\n([^\`]*)\`\`\`\n<!-- /${mark} -->`).exec(documents.join('')) ?? []
   if (commands === undefined) throw new Error(`no document has commands between the marks ${mark}`)
@@ -14,7 +14,7 @@ export function commandsOf(mark: string): string {
 }
 
 /** Runs a script while the service of this process goes on to answer. */
-export function sh(
+export function runScript(
   cwd: string,
   script: string,
   env: Record<string, string | undefined> = process.env,
@@ -26,7 +26,7 @@ export function sh(
   })
 }
 
-export interface Change {
+export interface ByteChange {
   readonly at: number
   readonly byte: number
 }
@@ -36,7 +36,7 @@ const bytesFor = (byte: number) =>
   [byte ^ 1, 0x0a, 0x0d, 0x20, 0x00, 0x22, 0x41, 0xff].filter(one => one !== byte)
 
 /** Every byte, as two others. */
-export function everyChange(text: Buffer): Change[] {
+export function everyByteChange(text: Buffer): ByteChange[] {
   return [...text].flatMap((byte, at) => {
     const others = bytesFor(byte)
     return [others[at % 7], others[(at + 3) % 7]].map(other => ({ at, byte: other ?? 0 }))
@@ -44,7 +44,7 @@ export function everyChange(text: Buffer): Change[] {
 }
 
 /** Some places with a value each, most of them in and around the last line. */
-export function someChanges(text: Buffer): Change[] {
+export function someByteChanges(text: Buffer): ByteChange[] {
   const all = [...text].map((byte, at) => ({ at, byte: bytesFor(byte)[at % 7] ?? 0 }))
   const [edge, line] = [text.length - 24, text.length - 112]
   return all.filter(({ at }) => at > edge || (at > line && at % 3 === 0) || at % 48 === 0)

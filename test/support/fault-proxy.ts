@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 /** A TCP proxy before a server on loopback; what goes through it fares as its test pleases. */
-export interface TcpProxy {
+export interface FaultProxy {
   readonly port: number
   /** Holds every piece of data back for so many milliseconds. */
   delay(milliseconds: number): void
@@ -14,7 +14,7 @@ export interface TcpProxy {
    * Lets everything vanish without a word, as a failed router does. Connections that were open or attempted meanwhile
    * stay silent for ever; only new ones work when it is light again.
    */
-  darken(isDark: boolean): void
+  blackhole(isBlackholed: boolean): void
   close(): Promise<void>
 }
 
@@ -24,7 +24,7 @@ interface Link {
   isDark: boolean
 }
 
-export async function startProxy(target: number): Promise<TcpProxy> {
+export async function startFaultProxy(target: number): Promise<FaultProxy> {
   const links = new Set<Link>()
   /** Who came in the dark: nothing of them has reached the server. */
   const silent = new Set<Socket>()
@@ -66,7 +66,7 @@ export async function startProxy(target: number): Promise<TcpProxy> {
       server.destroy()
     }),
     halfClose: each(({ client }) => client.end()),
-    darken: dark => {
+    blackhole: dark => {
       isDark = dark
       for (const link of links) link.isDark = true
     },
@@ -86,8 +86,8 @@ export async function startProxy(target: number): Promise<TcpProxy> {
  * A TCP proxy before a server on loopback that makes it as far away as so many milliseconds for a round trip: each
  * direction is late by half of it, and carries as much as ever.
  */
-export async function startDelay(target: number, roundTrip: number): Promise<TcpProxy> {
-  const proxy = await startProxy(target)
+export async function startDelayProxy(target: number, roundTrip: number): Promise<FaultProxy> {
+  const proxy = await startFaultProxy(target)
   proxy.delay(roundTrip / 2)
   return proxy
 }

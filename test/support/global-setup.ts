@@ -6,7 +6,7 @@ import { connect } from '../../server/db/connect.ts'
 import { migrate } from '../../server/db/migrate.ts'
 import { SharedPGlite, serveOnSocket } from '../../server/db/pglite.ts'
 import { createDatabase, dropDatabase, isCitus } from './databases.ts'
-import { startCluster, whereIsPostgres } from './postgres.ts'
+import { findPostgres, startCluster } from './postgres.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -56,7 +56,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 }
 
 async function makeOnCluster(): Promise<Template> {
-  if (!whereIsPostgres()) return { provided: {}, remove: async () => {} }
+  if (!findPostgres()) return { provided: {}, remove: async () => {} }
   const cluster = await startCluster()
   await makeTemplate(cluster.url)
   return {

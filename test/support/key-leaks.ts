@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { expect } from 'vitest'
-import type { Ran } from './cli.ts'
+import type { RunResult } from './cli.ts'
 
 /** What looks like a whole key, not like the `sk-…a1b2` that may be shown. */
 const whole = /\bsk-[\w-]{12,}/g
@@ -27,7 +27,7 @@ export function expectNoKeyIn(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
   stdin: string | Uint8Array,
-  { stdout, stderr }: Ran,
+  { stdout, stderr }: RunResult,
 ): void {
   const mine = [env['CONSENTCTL_API_KEY'] ?? '', String(stdin)].flatMap(text => text.match(whole) ?? [])
   for (const key of mine) keysGiven().add(key)

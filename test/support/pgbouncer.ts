@@ -7,14 +7,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { freePort, unprivileged } from './postgres.ts'
 
 /** A PgBouncer before a PostgreSQL server. */
-export interface Pooler {
+export interface PgBouncer {
   /** Without a database's name. */
   readonly url: string
   stop(): Promise<void>
 }
 
 /** Whether PgBouncer is on this machine. */
-export function hasPooler(): boolean {
+export function hasPgBouncer(): boolean {
   try {
     execFileSync('pgbouncer', ['--version'], { stdio: 'ignore', env: programs })
     return true
@@ -27,7 +27,7 @@ export function hasPooler(): boolean {
 const programs = { PATH: `${process.env['PATH']}:/usr/sbin` }
 
 /** Starts one that gives each database so many connections to a server, named by its URL, and a client one for a transaction. */
-export async function startPooler(server: string, connections: number): Promise<Pooler> {
+export async function startPgBouncer(server: string, connections: number): Promise<PgBouncer> {
   const { hostname, port: serverPort, username, password } = new URL(server)
   const folder = mkdtempSync('/tmp/consentctl-pooler-')
   const port = await freePort()

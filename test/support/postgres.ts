@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import postgres from 'postgres'
 
 /** A private PostgreSQL server that its test may end, freeze and start again. */
-export interface Postmaster {
+export interface PostgresServer {
   /** Without a database's name. */
   readonly url: string
   /** Starts it, and resolves when it answers a query. */
@@ -26,7 +26,7 @@ interface Options {
   /** `name=value` of more settings. */
   readonly settings?: readonly string[]
   /** Follow another server as its hot standby, instead of being a new one. */
-  readonly standbyOf?: Postmaster
+  readonly standbyOf?: PostgresServer
 }
 
 /** The user that a server started by root runs as, for it refuses root: nobody, by the id it has everywhere. */
@@ -41,7 +41,7 @@ export function findPrograms(): string | null {
 }
 
 /** Starts a private server on a free loopback port. Throws where the programs are not found. */
-export async function startPostmaster({ durable, settings = [], standbyOf }: Options): Promise<Postmaster> {
+export async function startPostgres({ durable, settings = [], standbyOf }: Options): Promise<PostgresServer> {
   const programs = findPrograms()
   if (!programs) throw new Error('no PostgreSQL was found')
   const folder = mkdtempSync('/tmp/consentctl-pg-')
@@ -152,7 +152,7 @@ export interface Cluster {
 }
 
 /** `TEST_DATABASE_URL`, or the folder of PostgreSQL's server programs, or null. */
-export function whereIsPostgres(): string | null {
+export function findPostgres(): string | null {
   return process.env['TEST_DATABASE_URL'] || findPrograms()
 }
 
@@ -160,6 +160,6 @@ export function whereIsPostgres(): string | null {
 export async function startCluster(): Promise<Cluster> {
   const named = process.env['TEST_DATABASE_URL']
   if (named) return { url: named.replace(/\/[^/]*$/, ''), stop: async () => {} }
-  const { url, remove } = await startPostmaster({ durable: false })
+  const { url, remove } = await startPostgres({ durable: false })
   return { url, stop: remove }
 }

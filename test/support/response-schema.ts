@@ -3,7 +3,7 @@ import formats from 'ajv-formats'
 import { expect } from 'vitest'
 import { describeApi } from '../../server/openapi/document.ts'
 import { errorResponses, statusOf } from '../../server/openapi/responses.ts'
-import type { Answer } from './service.ts'
+import type { ServiceResponse } from './service.ts'
 
 /** A Response Object of OpenAPI, as far as it is checked. */
 interface ResponseObject {
@@ -30,7 +30,7 @@ const templates = Object.keys(document.paths).map(template => ({
 }))
 
 /** Expects an answer of the service to be as the OpenAPI document says: its status, headers and body. */
-export function expectDocumented(method: string, url: string, answer: Answer): void {
+export function expectDocumented(method: string, url: string, answer: ServiceResponse): void {
   const pointer = findResponse(method, url, answer)
   if (pointer === null) return
   const problems = pointer ? [...checkHeaders(pointer, answer), ...checkBody(pointer, answer)] : ['status']
@@ -45,7 +45,11 @@ export function validateAt(pointer: string, value: unknown): string[] {
 }
 
 /** The pointer to an answer's response: undefined where there is none, null where nothing is known of such a request. */
-function findResponse(method: string, url: string, { status, body }: Answer): string | undefined | null {
+function findResponse(
+  method: string,
+  url: string,
+  { status, body }: ServiceResponse,
+): string | undefined | null {
   const path = url.replace(/[?#].*/s, '')
   const { template = '' } = templates.find(({ pattern }) => pattern.test(path)) ?? {}
   const operation = document.paths[template]?.[method.toLowerCase()]
@@ -61,7 +65,7 @@ function findResponse(method: string, url: string, { status, body }: Answer): st
   return refusal && `/components/responses/${refusal[0]}`
 }
 
-function checkHeaders(pointer: string, answer: Answer): string[] {
+function checkHeaders(pointer: string, answer: ServiceResponse): string[] {
   const documented = (at(pointer) as ResponseObject).headers
   return Object.entries(document.components.headers).flatMap(([name, { required }]) => {
     const values = [answer.headers[name.toLowerCase()] ?? []].flat()
@@ -77,7 +81,7 @@ function checkHeader(pointer: string, name: string, text: string): string[] {
   return validateAt(pointer, value).map(problem => `${name}: ${problem}`)
 }
 
-function checkBody(pointer: string, { headers, text, body }: Answer): string[] {
+function checkBody(pointer: string, { headers, text, body }: ServiceResponse): string[] {
   const { content } = at(pointer) as ResponseObject
   if (!content) return text === '' ? [] : ['a body']
   const type = String(headers['content-type']).replace(/;.*/, '')

@@ -15,7 +15,7 @@ export interface RawRequest {
 export type Fault = (socket: Socket, request: RawRequest) => void
 
 /** A server without any HTTP of its own: what it says is what its test makes it say. */
-export interface Faulty {
+export interface ScriptedServer {
   port: number
   url: string
   /** Every request of the present test, in order. */
@@ -25,10 +25,10 @@ export interface Faulty {
 }
 
 /** `tls`: speaks it, with what is returned when the server starts. */
-export function useFaulty(tls?: () => TlsOptions): Faulty {
+export function useScriptedServer(tls?: () => TlsOptions): ScriptedServer {
   const sockets = new Set<Socket>()
   let faults: Fault[] = []
-  const faulty: Faulty = {
+  const faulty: ScriptedServer = {
     port: 0,
     url: '',
     requests: [],
@@ -84,17 +84,17 @@ function parse(text: string): RawRequest | null {
 }
 
 /** Says this text, byte for byte, and leaves the connection open. */
-export function says(text: string | Buffer): Fault {
+export function sendBytes(text: string | Buffer): Fault {
   return socket => void socket.write(text)
 }
 
 /** Says it, and ends the connection. */
-export function saysAndCloses(text: string | Buffer): Fault {
+export function sendAndClose(text: string | Buffer): Fault {
   return socket => void socket.end(text)
 }
 
 /** A whole answer in JSON, or with what is given. */
-export function answer(
+export function respond(
   status: number,
   body: unknown,
   headers: Readonly<Record<string, string | number>> = {},
@@ -103,11 +103,11 @@ export function answer(
   const all = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(content), ...headers }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   const head = `HTTP/1.1 ${status} Some Words\r\n${lines.join('')}\r\n`
-  return says(Buffer.concat([Buffer.from(head), Buffer.from(content)]))
+  return sendBytes(Buffer.concat([Buffer.from(head), Buffer.from(content)]))
 }
 
 /** One piece of a text after the other, with a pause of so many milliseconds before each. */
-export function drips(head: string, pieces: readonly string[], pause: number): Fault {
+export function drip(head: string, pieces: readonly string[], pause: number): Fault {
   return socket => {
     socket.write(head)
     let index = 0
@@ -119,6 +119,6 @@ export function drips(head: string, pieces: readonly string[], pause: number): F
   }
 }
 
-export const resets: Fault = socket => void socket.resetAndDestroy()
-export const closes: Fault = socket => void socket.end()
-export const staysSilent: Fault = () => {}
+export const reset: Fault = socket => void socket.resetAndDestroy()
+export const close: Fault = socket => void socket.end()
+export const staySilent: Fault = () => {}

@@ -26,7 +26,7 @@ export interface TestAccount {
   readonly key: string
 }
 
-export interface Answer {
+export interface ServiceResponse {
   readonly status: number
   readonly headers: Record<string, string | string[] | undefined>
   readonly text: string
@@ -57,7 +57,7 @@ export interface TestNode {
   app: FastifyInstance
   quota: Quota
   /** Sends a request over HTTP; every answer must be as the OpenAPI document says. */
-  call(method: string, path: string, options?: CallOptions): Promise<Answer>
+  call(method: string, path: string, options?: CallOptions): Promise<ServiceResponse>
 }
 
 export interface TestService extends TestNode {
@@ -163,7 +163,12 @@ function cheapHash(password: string): string {
   return `$scrypt$ln=4,r=1,p=1$${text}$${hash}`
 }
 
-async function call(url: string, method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+async function call(
+  url: string,
+  method: string,
+  path: string,
+  options: CallOptions = {},
+): Promise<ServiceResponse> {
   const { key, body } = options
   const isRaw = typeof body === 'string' || body instanceof Uint8Array
   const answer = await request(url + path, {

@@ -45,14 +45,14 @@ export function interceptFlushes(work: (path: string) => void): () => void {
 }
 
 /** Has everything on the disk as it is, as the system does by itself after a while. */
-export function settle(disk: Disk): void {
+export function flushAll(disk: Disk): void {
   fs.rmSync(disk.flushed, { recursive: true, force: true })
   fs.mkdirSync(disk.flushed)
   const keepAll = (folder: string) => {
-    keep(disk, folder)
+    flush(disk, folder)
     for (const { name, isFolder } of entriesOf(folder)) {
       if (isFolder) keepAll(join(folder, name))
-      else keep(disk, join(folder, name))
+      else flush(disk, join(folder, name))
     }
   }
   keepAll(disk.folder)
@@ -78,7 +78,7 @@ export function cutPower({ folder, flushed }: Disk, names: Names, found: string)
 }
 
 /** Flushes a file or folder to a disk; without effect on what is elsewhere. */
-export function keep({ folder, flushed }: Disk, path: string): void {
+export function flush({ folder, flushed }: Disk, path: string): void {
   if (!path.startsWith(folder)) return
   const stat = fs.statSync(path)
   const record = join(flushed, String(stat.ino))

@@ -6,14 +6,14 @@ import { migrate } from '../../../server/db/migrate.ts'
 import { openSigner } from '../../../server/evidence/signer.ts'
 import type { DatabaseFinding } from '../../../src/contract/index.ts'
 import { verified } from '../../server/verify/verified.ts'
-import { isLong, newDatabase } from '../campaign.ts'
+import { isLongRun, newDatabase } from '../campaign.ts'
 import { allowNulls } from './columns.ts'
 import { type Edited, edits, type Victim } from './edits.ts'
 import { populate } from './population.ts'
 import { chanceOf } from './random.ts'
 
 const seed = process.env['CONSENTCTL_TEST_SEED'] ?? randomBytes(4).toString('hex')
-const size = isLong
+const size = isLongRun
   ? { accounts: 20, records: 100_000, edits: 1000 }
   : { accounts: 5, records: 3000, edits: 200 }
 const [original, copy] = ['consentctl_untouched', 'consentctl_tampered']

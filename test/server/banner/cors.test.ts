@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { newId } from '../../../server/ids.ts'
 import { api, type Endpoint } from '../../../src/contract/index.ts'
-import { type Answer, useService } from '../../support/service.ts'
+import { type ServiceResponse, useService } from '../../support/service.ts'
 import { cors, corsOf, newShop, origin, path, type Shop } from './shop.ts'
 
 const service = useService()
@@ -12,7 +12,11 @@ beforeAll(async () => {
 })
 
 /** What a browser asks before a page's request (Fetch standard, CORS-preflight fetch). */
-function preflight(url: string, method: string, headers: Record<string, string> = {}): Promise<Answer> {
+function preflight(
+  url: string,
+  method: string,
+  headers: Record<string, string> = {},
+): Promise<ServiceResponse> {
   const asked = {
     origin,
     'access-control-request-method': method,

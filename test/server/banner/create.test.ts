@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newApiKey, newSiteToken } from '../../../server/auth/credential.ts'
 import { newId } from '../../../server/ids.ts'
-import { type Answer, useService } from '../../support/service.ts'
+import { type ServiceResponse, useService } from '../../support/service.ts'
 import { instant, uuidV7 } from '../consents/records.ts'
 import { visible } from '../visible.ts'
 import { cors, corsOf, expectRefused, newShop, origin, path, type Shop } from './shop.ts'
@@ -152,7 +152,7 @@ describe('POST /api/v1/public/consent › 401', () => {
     ['the token in Authorization', () => bearer(shop.siteToken)],
     ['the token in a cookie', () => ({ cookie: `consent_session=${shop.siteToken}` })],
   ]
-  let reference: Answer
+  let reference: ServiceResponse
 
   beforeAll(async () => {
     reference = await service.call('POST', path)

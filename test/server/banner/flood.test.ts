@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import postgres from 'postgres'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { newSiteToken } from '../../../server/auth/credential.ts'
-import { type Answer, useService } from '../../support/service.ts'
+import { type ServiceResponse, useService } from '../../support/service.ts'
 import { cors, corsOf, newShop, path, type Shop } from './shop.ts'
 
 const unlimited = { max: 1e6, seconds: 60 }
@@ -61,7 +61,7 @@ describe.runIf(hasSessions)('floods of the public flow › 503', () => {
 })
 
 describe('floods of the public flow › private API', () => {
-  const floods: [name: string, visit: () => Promise<Answer>][] = [
+  const floods: [name: string, visit: () => Promise<ServiceResponse>][] = [
     ['visits', () => shop.visit({ accepted: true })],
     ['made-up tokens', () => shop.visit({}, madeUp())],
     ['refused origins', () => shop.visit({}, { origin: 'https://evil.example' })],

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { newSiteToken } from '../../../server/auth/credential.ts'
 import type { BannerLimits } from '../../../server/banner/routes.ts'
-import { type Answer, useService } from '../../support/service.ts'
+import { type ServiceResponse, useService } from '../../support/service.ts'
 import { cors, corsOf, newShop, path, type Shop } from './shop.ts'
 
 const unlimited = { max: 1e6, seconds: 60 }
@@ -24,16 +24,16 @@ function newAddress(): string {
 }
 
 /** Visits in turn, each from the address and with the token that it has. */
-async function visits(of: Shop, ...headers: Record<string, string>[]): Promise<Answer[]> {
-  const answers: Answer[] = []
+async function visits(of: Shop, ...headers: Record<string, string>[]): Promise<ServiceResponse[]> {
+  const answers: ServiceResponse[] = []
   for (const more of headers) answers.push(await of.visit({}, { 'x-forwarded-for': newAddress(), ...more }))
   return answers
 }
 
 const from = (...addresses: string[]) => addresses.map(address => ({ 'x-forwarded-for': address }))
-const statuses = (answers: Answer[]) => answers.map(({ status }) => status)
+const statuses = (answers: ServiceResponse[]) => answers.map(({ status }) => status)
 
-function expectLimited(answer: Answer): void {
+function expectLimited(answer: ServiceResponse): void {
   expect([answer.status, answer.body]).toEqual([
     429,
     { error: 'rate_limited', message: 'Too many requests.' },
@@ -50,7 +50,7 @@ describe('rate limits of the public flow › 429 for an address', () => {
     const address = newAddress()
     const answers = await visits(shop, ...from(...Array(4).fill(address)))
     expect(statuses(answers)).toEqual([201, 201, 201, 429])
-    expectLimited(answers[3] as Answer)
+    expectLimited(answers[3] as ServiceResponse)
     expect(await shop.count()).toBe(3)
     expect(statuses(await visits(shop, ...from(newAddress())))).toEqual([201])
   })
@@ -123,8 +123,8 @@ describe('rate limits of the public flow › 429 for a site', () => {
   it('is returned for the first visit over the limit from any address, and readable by the page', async () => {
     const answers = await visits(shop, {}, {}, {}, {})
     expect(statuses(answers)).toEqual([201, 201, 201, 429])
-    expectLimited(answers[3] as Answer)
-    expect(corsOf(answers[3] as Answer)).toEqual(cors.readable)
+    expectLimited(answers[3] as ServiceResponse)
+    expect(corsOf(answers[3] as ServiceResponse)).toEqual(cors.readable)
     expect(await shop.count()).toBe(3)
     expect(statuses(await visits(await newShop(service), {}))).toEqual([201])
   })

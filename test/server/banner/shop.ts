@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { banner } from '../../../src/contract/index.ts'
-import type { Answer, CallOptions, TestService } from '../../support/service.ts'
+import type { CallOptions, ServiceResponse, TestService } from '../../support/service.ts'
 import { newOwner } from '../consents/records.ts'
 
 export const { path } = banner.create
@@ -30,7 +30,7 @@ export async function newShop(service: TestService) {
 }
 
 /** The headers by which an answer tells browsers who may read it, sorted (Fetch standard, CORS protocol). */
-export function corsOf({ headers }: Answer): string[] {
+export function corsOf({ headers }: ServiceResponse): string[] {
   return Object.entries(headers)
     .filter(([name]) => name === 'vary' || name.startsWith('access-control-'))
     .map(([name, value]) => `${name}: ${value}`)
@@ -50,7 +50,7 @@ export const cors = {
 /** Expects a refusal and that nothing was recorded. */
 export async function expectRefused(
   shop: Shop,
-  answer: Answer,
+  answer: ServiceResponse,
   [status, error]: readonly [status: number, error: string],
 ): Promise<void> {
   expect([answer.status, answer.body.error], answer.text).toEqual([status, error])

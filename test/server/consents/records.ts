@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import type { Consent } from '../../../src/contract/index.ts'
-import type { Answer, CallOptions, TestService } from '../../support/service.ts'
+import type { CallOptions, ServiceResponse, TestService } from '../../support/service.ts'
 
 export const root = '/api/v1/consents'
 
@@ -77,7 +77,10 @@ export function missingIds(foreign: string): string[] {
 }
 
 /** Expects the one 404 that tells nothing about what exists: byte for byte the same for each id. */
-export async function expectSameNotFound(ids: readonly string[], ask: (id: string) => Promise<Answer>) {
+export async function expectSameNotFound(
+  ids: readonly string[],
+  ask: (id: string) => Promise<ServiceResponse>,
+) {
   const answers = await Promise.all(ids.map(ask))
   expect(answers.map(answer => answer.status)).toEqual(ids.map(() => 404))
   expect(answers[0]?.body.error).toBe('not_found')
@@ -90,7 +93,7 @@ export function expectKept(record: object | undefined, sent: object): void {
 }
 
 /** Expects a refusal of what was sent, whose message has `named` in it. */
-export function expectRefused(answer: Answer, named = ''): void {
+export function expectRefused(answer: ServiceResponse, named = ''): void {
   expect(answer.body, answer.text).toEqual({
     error: 'invalid_request',
     message: expect.stringContaining(named),

@@ -4,11 +4,11 @@ import { connect } from '../../../server/db/connect.ts'
 import { migrate } from '../../../server/db/migrate.ts'
 import { Quota } from '../../../server/quota/quota.ts'
 import { newLedger, write } from '../../e2e/ledger.ts'
-import { contradictions } from '../../e2e/ledger-check.ts'
-import { hasPooler, type Pooler, startPooler } from '../../support/pgbouncer.ts'
+import { findContradictions } from '../../e2e/ledger-check.ts'
+import { hasPgBouncer, type PgBouncer, startPgBouncer } from '../../support/pgbouncer.ts'
 import { useService } from '../../support/service.ts'
 
-const isPossible = process.env['TEST_ENGINE'] === 'postgres' && hasPooler()
+const isPossible = process.env['TEST_ENGINE'] === 'postgres' && hasPgBouncer()
 if (process.env['TEST_ENGINE'] === 'postgres' && !isPossible) {
   if (process.env['CI']) throw new Error('CI needs PgBouncer: install it')
   process.stderr.write('\n*** SKIPPED: a pooler before PostgreSQL. No pgbouncer was found. ***\n\n')
@@ -19,13 +19,13 @@ const backends = 3
 
 describe.skipIf(!isPossible)('connect › behind a pooler that assigns a backend per transaction', () => {
   const service = useService()
-  let pooler: Pooler
+  let pooler: PgBouncer
   let pooled: Sql
   beforeAll(async () => {
     const [row] = await service.sql<{ name: string }[]>`select current_database() as name`
     const name = row?.name ?? ''
     await service.sql`alter database ${service.sql(name)} set statement_timeout = '2s'`
-    pooler = await startPooler(inject('clusterUrl') ?? '', backends)
+    pooler = await startPgBouncer(inject('clusterUrl') ?? '', backends)
     pooled = connect({ target: { url: `${pooler.url}/${name}` }, max: 10 })
   })
   afterAll(async () => {
@@ -51,9 +51,9 @@ describe.skipIf(!isPossible)('connect › behind a pooler that assigns a backend
     const node = await service.addNode({ sql: pooled, quota: new Quota(pooled) })
     const target = { ...(await service.newAccount()), url: node.url }
     const ledger = newLedger()
-    await write(target, ledger, { clients: 8 }, () => ledger.exchanges.length >= 300)
-    const unexpected = ledger.exchanges.filter(({ isExpected }) => !isExpected)
-    return [...(await contradictions(target, service.sql, ledger)), ...unexpected]
+    await write(target, ledger, { clients: 8 }, () => ledger.requests.length >= 300)
+    const unexpected = ledger.requests.filter(({ isExpected }) => !isExpected)
+    return [...(await findContradictions(target, service.sql, ledger)), ...unexpected]
   }
 
   /** Returns the number of prepared statements in the backends of the pooler. */

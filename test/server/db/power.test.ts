@@ -10,10 +10,10 @@ import { startEmbedded } from '../../../server/db/embedded.ts'
 import {
   cutPower,
   type Disk,
+  flush,
+  flushAll,
   interceptFlushes,
-  keep,
   type Names,
-  settle,
 } from '../../support/simulated-disk.ts'
 
 const built = new URL('../../../dist/server/db/embedded-worker.js', import.meta.url)
@@ -29,8 +29,8 @@ beforeEach(() => {
   folder = mkdtempSync('/tmp/consentctl-power-')
   disk = { folder: join(folder, 'disk'), flushed: join(folder, 'flushed') }
   mkdirSync(disk.folder)
-  settle(disk)
-  endRecording = interceptFlushes(path => keep(disk, path))
+  flushAll(disk)
+  endRecording = interceptFlushes(path => flush(disk, path))
 })
 afterEach(() => {
   endRecording()
@@ -90,7 +90,7 @@ it('power cut › right after the first start of a database › loses no acknowl
 
 it('power cut › right after a later start › loses no acknowledged row', async () => {
   await use(join(disk.folder, 'data'), unflushed(), sql => write(sql, 1, 5))
-  settle(disk)
+  flushAll(disk)
   await use(join(disk.folder, 'data'), recorded(), async sql => {
     await write(sql, 6, 10)
     for (const names of variants) cutPower(disk, names, found(names))
@@ -100,7 +100,7 @@ it('power cut › right after a later start › loses no acknowledged row', asyn
 
 it('power cut › within a start › leaves a database that opens with all its rows', async () => {
   await use(join(disk.folder, 'data'), unflushed(), sql => write(sql, 1, 5))
-  settle(disk)
+  flushAll(disk)
   const isStarted = join(folder, 'started')
   const cut = `if (!fs.existsSync(${JSON.stringify(isStarted)})) {
     globalThis.cuts = (globalThis.cuts ?? 0) + 1
@@ -135,7 +135,7 @@ it('failed flush › acknowledges nothing afterwards, and restarts from what is 
 
 it('control › a disk that flushes nothing loses acknowledged rows', async () => {
   await use(join(disk.folder, 'data'), unflushed(), sql => write(sql, 1, 5))
-  settle(disk)
+  flushAll(disk)
   await use(join(disk.folder, 'data'), unflushed(), async sql => {
     await write(sql, 6, 10)
     for (const names of variants) cutPower(disk, names, found(names))

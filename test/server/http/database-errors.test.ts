@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { skippedOnCitus } from '../../support/database.ts'
-import { type Answer, type TestAccount, useService } from '../../support/service.ts'
+import { type ServiceResponse, type TestAccount, useService } from '../../support/service.ts'
 
 const service = useService()
 const hasNoTriggers = skippedOnCitus('errors of the database that a trigger makes')
@@ -42,7 +42,7 @@ const writes = {
     }),
   PUT: id => service.call('PUT', `${root}/${id}`, { key: account.key, body: { accepted: true } }),
   DELETE: id => service.call('DELETE', `${root}/${id}`, { key: account.key }),
-} satisfies Record<string, (id: string) => Promise<Answer>>
+} satisfies Record<string, (id: string) => Promise<ServiceResponse>>
 
 type Write = keyof typeof writes
 

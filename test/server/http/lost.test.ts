@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { TransactionSql } from 'postgres'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { skippedOnCitus } from '../../support/database.ts'
-import { type Answer, type TestAccount, useService } from '../../support/service.ts'
+import { type ServiceResponse, type TestAccount, useService } from '../../support/service.ts'
 
 const service = useService()
 const root = '/api/v1/consents'
@@ -31,7 +31,7 @@ const isSpread = skippedOnCitus('locks of rows, which are on other nodes than th
 
 /** The embedded database has one backend: nobody waits in it, and nobody can end it. */
 describe.skipIf(process.env['TEST_ENGINE'] !== 'postgres')('lost connections › PostgreSQL', () => {
-  it.each<[what: string, send: () => Promise<Answer>, table: string, status: number]>([
+  it.each<[what: string, send: () => Promise<ServiceResponse>, table: string, status: number]>([
     ['a read', get, 'consents', 200],
     ['a change', update, 'consents', 503],
     ['a deletion', () => service.call('DELETE', `${root}/${id}`, { key: account.key }), 'consents', 200],
@@ -95,10 +95,10 @@ class Rollback extends Error {}
 
 /** Sends a request while a transaction holds what it needs, and lets go once it waits for that and `then` is done. */
 async function meanwhile(
-  send: () => Promise<Answer>,
+  send: () => Promise<ServiceResponse>,
   hold: (tx: TransactionSql) => Promise<unknown>,
   then: (tx: TransactionSql) => Promise<void>,
-): Promise<Answer> {
+): Promise<ServiceResponse> {
   const held = new EventTarget()
   const answer = once(held, 'held').then(() => send())
   const holding = service.sql.begin(async tx => {

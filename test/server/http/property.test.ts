@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Consent, ConsentQuery } from '../../../src/contract/index.ts'
-import { type Answer, useService } from '../../support/service.ts'
+import { type ServiceResponse, useService } from '../../support/service.ts'
 import { type Filters, instants, matching, populate } from '../consents/population.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
 import { anyMutation, anyOf, fieldsOf, takes } from './arbitraries.ts'
@@ -81,7 +81,10 @@ describe('random requests › list', () => {
       Object.fromEntries(Object.entries(query).map(([name, value]) => [name, String(value)])),
     )
 
-  const expectPage = (answer: Answer, { limit = '50', ...filters }: Filters & { limit?: string }) => {
+  const expectPage = (
+    answer: ServiceResponse,
+    { limit = '50', ...filters }: Filters & { limit?: string },
+  ) => {
     expect(answer.status, answer.text).toBe(200)
     expect(answer.body.limit).toBe(Number(limit))
     expect(answer.body.data).toEqual(matching(records, filters).slice(0, Number(limit)))

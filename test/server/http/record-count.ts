@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect } from 'vitest'
 import type { ErrorCode } from '../../../src/contract/index.ts'
-import type { Answer, TestService } from '../../support/service.ts'
+import type { ServiceResponse, TestService } from '../../support/service.ts'
 
 /** The statuses of each error code. */
 const statuses: Readonly<Record<ErrorCode, readonly number[]>> = {
@@ -18,7 +18,7 @@ const statuses: Readonly<Record<ErrorCode, readonly number[]>> = {
 
 /** Expects a 4xx with exactly a code that fits the status and a message. */
 export function expectClientError(
-  answer: Pick<Answer, 'status' | 'text'> | undefined,
+  answer: Pick<ServiceResponse, 'status' | 'text'> | undefined,
   status?: number,
 ): void {
   const { error, message, ...more } = JSON.parse(answer?.text ?? '')
@@ -31,7 +31,7 @@ export function expectClientError(
 
 export interface RecordCount {
   /** Counts a record for a 201, unless it is a replay. */
-  add(answer: Pick<Answer, 'status' | 'headers'> | undefined): void
+  add(answer: Pick<ServiceResponse, 'status' | 'headers'> | undefined): void
 }
 
 /** Expects after all tests that the service responds, has one more record for each 201, and the whole history of every record. */

@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import { type Consent, ConsentDraft, consents } from '../../../src/contract/index.ts'
-import type { Answer } from '../../support/service.ts'
+import type { ServiceResponse } from '../../support/service.ts'
 import { expectKept, type Owner } from '../consents/records.ts'
 
 /** The types that an odd value of `odd-values.ts` could pass for. */
@@ -10,9 +10,9 @@ export type Kind = 'text' | 'long text' | 'object' | 'boolean' | 'integer'
 export interface Target {
   /** Members that every valid body has. */
   readonly required: Readonly<Record<string, unknown>>
-  send(body: unknown, headers?: Record<string, string>): Promise<Answer>
+  send(body: unknown, headers?: Record<string, string>): Promise<ServiceResponse>
   /** Expects the response, and every way to read the record, to have each sent field unchanged. */
-  expectStored(answer: Answer, sent: Readonly<Record<string, unknown>>): Promise<void>
+  expectStored(answer: ServiceResponse, sent: Readonly<Record<string, unknown>>): Promise<void>
   /** Returns all that a rejected request must leave unchanged. */
   state(): Promise<unknown>
 }
@@ -101,7 +101,7 @@ function batchOf(body: unknown): Buffer {
 }
 
 /** Converts the response to a batch of one row to that of a single create. */
-function ofRow(answer: Answer): Answer {
+function ofRow(answer: ServiceResponse): ServiceResponse {
   const [outcome, ...more] = answer.body.results ?? []
   if (!outcome || more.length > 0) return answer
   const body = outcome.consent ?? outcome.error

@@ -4,7 +4,7 @@ import { existsSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, inject, it } from 'vitest'
-import { isLong } from '../../e2e/campaign.ts'
+import { isLongRun } from '../../e2e/campaign.ts'
 import { findPrograms } from '../../support/postgres.ts'
 import { type TestNode, useService } from '../../support/service.ts'
 import { inTurns, newOwner, type Owner } from '../consents/records.ts'
@@ -12,7 +12,7 @@ import { brokenChains, purgeNow } from './purge.ts'
 
 const service = useService()
 
-const subjects = isLong ? 1000 : 100
+const subjects = isLongRun ? 1000 : 100
 
 /** Of a subject, each in another place; an address has its own, which survives being truncated. */
 interface Canaries {

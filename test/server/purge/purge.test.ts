@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { countPurge, purge, purgeBefore, purgeJob } from '../../../server/purge/service.ts'
 import { newLedger, type Target, write } from '../../e2e/ledger.ts'
-import { contradictions } from '../../e2e/ledger-check.ts'
+import { findContradictions } from '../../e2e/ledger-check.ts'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
 import { insertChains } from './chains.ts'
@@ -259,10 +259,10 @@ describe('a purge', () => {
     isOver = true
     await writing
     await purgeNow(service.sql)
-    expect(await contradictions(target, service.sql, ledger)).toEqual([])
+    expect(await findContradictions(target, service.sql, ledger)).toEqual([])
     const [count] = await service.sql<{ n: number }[]>`
       select count(*)::integer as n from consents where account_id = ${target.accountId} and purged_at is not null`
     expect(count?.n).toBeGreaterThan(0)
-    expect(ledger.exchanges.filter(({ isExpected }) => !isExpected)).toEqual([])
+    expect(ledger.requests.filter(({ isExpected }) => !isExpected)).toEqual([])
   })
 })

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import type { EntryRow } from '../../../server/consents/rows.ts'
 import { purge, purgeBefore } from '../../../server/purge/service.ts'
 import type { DatabaseFinding } from '../../../src/contract/index.ts'
-import { groupBy, ofChain, type Stored } from '../../e2e/ledger-check.ts'
+import { chainProblems, groupBy, type Stored } from '../../e2e/ledger-check.ts'
 
 /** Purges what was deleted so many days ago, and expects every history to verify. Returns the records by account. */
 export async function purgeNow(sql: Sql, days = 0): Promise<Map<string, number>> {
@@ -30,5 +30,7 @@ export async function brokenChains(sql: Sql, accountId: string): Promise<string[
     await sql<Entry[]>`select * from consent_history where account_id = ${accountId} order by version`,
     entry => entry.consent_id,
   )
-  return rows.flatMap(row => ofChain(row, entries.get(row.id) ?? []).map(problem => `${row.id} ${problem}`))
+  return rows.flatMap(row =>
+    chainProblems(row, entries.get(row.id) ?? []).map(problem => `${row.id} ${problem}`),
+  )
 }

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { monthOf, resetOf } from '../../../server/quota/quota.ts'
-import { type Answer, type TestAccount, useService } from '../../support/service.ts'
+import { type ServiceResponse, type TestAccount, useService } from '../../support/service.ts'
 
 const service = useService()
 const root = '/api/v1/consents'
@@ -134,11 +134,11 @@ describe('the limit', () => {
   })
 })
 
-function list({ key }: TestAccount): Promise<Answer> {
+function list({ key }: TestAccount): Promise<ServiceResponse> {
   return service.call('GET', root, { key })
 }
 
-function pick({ headers }: Answer) {
+function pick({ headers }: ServiceResponse) {
   return quotaHeaders.map(name => headers[name])
 }
 

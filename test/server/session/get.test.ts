@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Answer, type TestAccount, type TestNode, useService } from '../../support/service.ts'
+import { type ServiceResponse, type TestAccount, type TestNode, useService } from '../../support/service.ts'
 import { visible } from '../visible.ts'
 import { forge, forgeries, withPart } from './tokens.ts'
 
@@ -128,7 +128,7 @@ describe('GET /api/v1/session › 401', () => {
     }
   })
 
-  async function expectNobody(answer: Answer) {
+  async function expectNobody(answer: ServiceResponse) {
     expect(visible(answer)).toEqual(visible(await service.call('GET', path)))
     expect(answer.status).toBe(401)
   }

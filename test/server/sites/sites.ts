@@ -1,5 +1,5 @@
 import type { BannerLimits } from '../../../server/banner/routes.ts'
-import type { Answer, TestNode } from '../../support/service.ts'
+import type { ServiceResponse, TestNode } from '../../support/service.ts'
 
 export const path = '/api/v1/sites'
 
@@ -10,7 +10,11 @@ export const bannerLimits: BannerLimits = {
 }
 
 /** Posts a consent as the banner of a page does. */
-export function visit(node: TestNode, token: string, headers: Record<string, string> = {}): Promise<Answer> {
+export function visit(
+  node: TestNode,
+  token: string,
+  headers: Record<string, string> = {},
+): Promise<ServiceResponse> {
   return node.call('POST', '/api/v1/public/consent', {
     body: {},
     headers: { 'x-site-token': token, ...headers },

@@ -6,7 +6,7 @@ import { ErasureCertificate } from '../../../src/contract/documents/erasure-cert
 import { newSigningKey, readPublicKey } from '../../../src/evidence/keys.ts'
 import { readSigned } from '../../../src/evidence/signed.ts'
 import { schemaProblems } from '../../support/document-schema.ts'
-import { type Answer, useService } from '../../support/service.ts'
+import { type ServiceResponse, useService } from '../../support/service.ts'
 import { expectRefused, inTurns, newOwner, type Owner } from '../consents/records.ts'
 import { insertChains } from '../purge/chains.ts'
 import { brokenChains, purgeNow } from '../purge/purge.ts'
@@ -30,7 +30,7 @@ async function newSite(own: Owner): Promise<string> {
 }
 
 /** What a certificate says, once its signature was found to be the service's. */
-function certified({ body }: Answer): ErasureCertificate {
+function certified({ body }: ServiceResponse): ErasureCertificate {
   const { document, isSignedBy } = readSigned(Buffer.from(body.certificate))
   const publicKey = readPublicKey(key.export({ type: 'pkcs8', format: 'pem' }) as string)
   expect(isSignedBy(publicKey)).toBe(true)

@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { schemaVersion } from '../../../server/db/migrate.ts'
 import { tableNames, tables } from '../../../server/transfer/format.ts'
 import { skippedOnCitus, useDatabase } from '../../support/database.ts'
-import { someChanges } from '../../support/documented-commands.ts'
+import { someByteChanges } from '../../support/documented-commands.ts'
 import { type TestAccount, useService } from '../../support/service.ts'
 import { contentOf, countAll, emptyAll, exportText, importBytes } from './moved.ts'
 
@@ -146,7 +146,7 @@ describe('an import', () => {
     const bytes = Buffer.from(await resealed(`${lines.slice(0, -2).join('\n')}\n`))
     expect(await importBytes(target.sql, bytes)).toMatchObject({ records: 4 })
     await emptyAll(target.sql)
-    const changes = someChanges(bytes).filter((_, index) => index % 12 === 0)
+    const changes = someByteChanges(bytes).filter((_, index) => index % 12 === 0)
     for (const { at, byte } of changes) {
       const changed = Buffer.from(bytes)
       changed[at] = byte

@@ -1,22 +1,22 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { run, useFolder } from '../../support/cli.ts'
-import { useTunnel } from '../../support/connect-proxy.ts'
+import { useConnectProxy } from '../../support/connect-proxy.ts'
 import {
-  answer,
-  closes,
-  drips,
+  close,
+  drip,
   type Fault,
-  resets,
-  says,
-  saysAndCloses,
-  staysSilent,
-  useFaulty,
+  reset,
+  respond,
+  sendAndClose,
+  sendBytes,
+  staySilent,
+  useScriptedServer,
 } from '../../support/scripted-server.ts'
 import { apiKey, consent, machineError, site, uuid } from '../support.ts'
 
-const faulty = useFaulty()
-const tunnel = useTunnel(() => faulty.port)
+const faulty = useScriptedServer()
+const tunnel = useConnectProxy(() => faulty.port)
 const folder = useFolder()
 
 const id = uuid(1)
@@ -39,9 +39,9 @@ const ways = {
   }),
 }
 
-const ok = (fields = {}) => answer(200, consent({ id, accepted: true, ...fields }))
+const ok = (fields = {}) => respond(200, consent({ id, accepted: true, ...fields }))
 const error = (status: number, code: string, headers = {}) =>
-  answer(status, { error: code, message: 'a sentence' }, headers)
+  respond(status, { error: code, message: 'a sentence' }, headers)
 const json = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n'
 const record = JSON.stringify(consent({ id }))
 const half = record.slice(0, 40)
@@ -49,7 +49,7 @@ const half = record.slice(0, 40)
 /** Answers for the description, with Idempotency-Key or without, and for the rest in the order of `others`. */
 const described = (honours: boolean, ...others: Fault[]): Fault => {
   const parameters = honours ? [{ name: 'Idempotency-Key', in: 'header' }] : []
-  const document = answer(200, { paths: { '/api/v1/consents': { post: { parameters } } } })
+  const document = respond(200, { paths: { '/api/v1/consents': { post: { parameters } } } })
   return (socket, request) => {
     if (request.url.endsWith('/openapi.json')) return document(socket, request)
     const fault = others.length > 1 ? others.shift() : others[0]
@@ -79,28 +79,28 @@ describe.each(Object.entries(ways))('client › faults › %s', (_, way) => {
 
   /** After each of these the request may have been carried out, and a retry may succeed. */
   const losses: [name: string, fault: Fault, code: string][] = [
-    ['a reset', resets, 'network'],
-    ['a connection closed without a word', closes, 'network'],
-    ['half a head', saysAndCloses('HTTP/1.1 200 O'), 'network'],
-    ['a close after the head', saysAndCloses(`${json}content-length: 99\r\n\r\n`), 'network'],
-    ['half a body', saysAndCloses(`${json}content-length: ${record.length}\r\n\r\n${half}`), 'network'],
+    ['a reset', reset, 'network'],
+    ['a connection closed without a word', close, 'network'],
+    ['half a head', sendAndClose('HTTP/1.1 200 O'), 'network'],
+    ['a close after the head', sendAndClose(`${json}content-length: 99\r\n\r\n`), 'network'],
+    ['half a body', sendAndClose(`${json}content-length: ${record.length}\r\n\r\n${half}`), 'network'],
     [
       'chunks that break off',
-      saysAndCloses(`${json}transfer-encoding: chunked\r\n\r\n28\r\n${half}\r\n`),
+      sendAndClose(`${json}transfer-encoding: chunked\r\n\r\n28\r\n${half}\r\n`),
       'network',
     ],
-    ['another protocol', saysAndCloses('220 mail.example ESMTP\r\n'), 'network'],
+    ['another protocol', sendAndClose('220 mail.example ESMTP\r\n'), 'network'],
     [
       'two Content-Lengths',
-      says(`${json}content-length: 3\r\ncontent-length: ${record.length}\r\n\r\n${record}`),
+      sendBytes(`${json}content-length: 3\r\ncontent-length: ${record.length}\r\n\r\n${record}`),
       'network',
     ],
-    ['a head without an end', saysAndCloses(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}`), 'network'],
-    ['an upgrade that nobody asked for', says('HTTP/1.1 101 Switching Protocols\r\n\r\n'), 'network'],
+    ['a head without an end', sendAndClose(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}`), 'network'],
+    ['an upgrade that nobody asked for', sendBytes('HTTP/1.1 101 Switching Protocols\r\n\r\n'), 'network'],
     ['500', error(500, 'internal_error'), 'internal_error'],
     ['503', error(503, 'unavailable'), 'unavailable'],
-    ['an HTML 502', answer(502, '<h1>no</h1>', { 'content-type': 'text/html' }), 'unexpected_answer'],
-    ['an HTML 504', answer(504, '<h1>no</h1>', { 'content-type': 'text/html' }), 'unexpected_answer'],
+    ['an HTML 502', respond(502, '<h1>no</h1>', { 'content-type': 'text/html' }), 'unexpected_answer'],
+    ['an HTML 504', respond(504, '<h1>no</h1>', { 'content-type': 'text/html' }), 'unexpected_answer'],
   ]
 
   it.each(losses)(
@@ -121,44 +121,44 @@ describe.each(Object.entries(ways))('client › faults › %s', (_, way) => {
   it.each(losses)('after %s, when the retry is answered, succeeds, and creates once', async (_, fault) => {
     faulty.script(fault, ok())
     expect(await send('GET')).toMatchObject({ code: 0, stderr: '' })
-    faulty.script(described(true, fault, answer(201, consent({ id }))))
+    faulty.script(described(true, fault, respond(201, consent({ id }))))
     expect(await send('POST')).toMatchObject({ code: 0 })
     expect([sent('GET'), sent('POST'), keys().size]).toEqual([2, 2, 1])
   })
 
   it('when the response to a change is lost and it was made, is not sent again', async () => {
-    faulty.script(resets, ok({ accepted: false }))
+    faulty.script(reset, ok({ accepted: false }))
     const { code, stdout } = await send('PUT')
     expect({ code, accepted: JSON.parse(stdout).accepted }).toEqual({ code: 0, accepted: false })
     expect([sent('PUT'), sent('GET')]).toEqual([1, 1])
   })
 
   it('when the response to a change is lost and it was not made, is sent again', async () => {
-    faulty.script(resets, ok({ accepted: true }), ok({ accepted: false }))
+    faulty.script(reset, ok({ accepted: true }), ok({ accepted: false }))
     expect(await send('PUT')).toMatchObject({ code: 0 })
     expect(faulty.requests.map(({ method }) => method)).toEqual(['PUT', 'GET', 'PUT'])
   })
 
   it('when the response to a change is lost and the key may not read, is sent again', async () => {
-    faulty.script(resets, error(403, 'forbidden'), ok({ accepted: false }))
+    faulty.script(reset, error(403, 'forbidden'), ok({ accepted: false }))
     expect(await send('PUT')).toMatchObject({ code: 0 })
   })
 
   it('when the response to a removal is lost and the record is gone, succeeds', async () => {
     const deleted = { deleted_at: '2026-02-01T00:00:00.000Z' }
-    faulty.script(resets, error(404, 'not_found'), ok(deleted))
+    faulty.script(reset, error(404, 'not_found'), ok(deleted))
     const ran = await send('DELETE')
     expect({ code: ran.code, ...JSON.parse(ran.stdout) }).toMatchObject({ code: 0, id, ...deleted })
     expect(faulty.requests.at(-1)?.url).toBe(`/api/v1/consents/${id}?include_deleted=true`)
   })
 
   it('when the response to a removal is lost and the instance shows no deleted records, succeeds', async () => {
-    faulty.script(resets, error(404, 'not_found'))
+    faulty.script(reset, error(404, 'not_found'))
     expect(await send('DELETE')).toMatchObject({ code: 0, stdout: expect.stringContaining(id) })
   })
 
   it('when the response to a removal is lost and the record can still be read as live, is not counted as done', async () => {
-    faulty.script(resets, error(404, 'not_found'), ok({ deleted_at: null }))
+    faulty.script(reset, error(404, 'not_found'), ok({ deleted_at: null }))
     const { code, stdout, stderr } = await send('DELETE')
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
     expect(machineError(stderr)).toMatchObject({ code: 'not_found' })
@@ -176,13 +176,13 @@ describe.each(Object.entries(ways))('client › faults › %s', (_, way) => {
     ['no quota', error(429, 'quota_exceeded')],
     ['a conflict', error(409, 'conflict')],
   ])('%s after a lost response leaves the outcome of a create unknown', async (_, later) => {
-    faulty.script(described(true, resets, later))
+    faulty.script(described(true, reset, later))
     expect(await send('POST')).toMatchObject({ code: 11, stdout: '' })
     expect([sent('POST'), keys().size]).toEqual([2, 1])
   })
 
   it('reads the description only after a lost response', async () => {
-    faulty.script(error(429, 'rate_limited'), answer(201, consent({ id })))
+    faulty.script(error(429, 'rate_limited'), respond(201, consent({ id })))
     expect(await send('POST')).toMatchObject({ code: 0 })
     expect(faulty.requests.map(({ url }) => url)).toEqual(['/api/v1/consents', '/api/v1/consents'])
     expect([...keys()]).toEqual([expect.stringMatching(/^[\da-f-]{36}$/)])
@@ -219,18 +219,18 @@ describe.each(Object.entries(ways))('client › faults › %s', (_, way) => {
 
   /** A retry would meet each of these again, and a create may have been carried out. */
   const nonsense: [name: string, fault: Fault, said: RegExp][] = [
-    ['JSON of another kind', answer(200, { status: 'ok' }), /not of this service/],
-    ['a page', answer(200, '<h1>hi</h1>', { 'content-type': 'text/html' }), /not JSON \(text\/html\)/],
-    ['a record as text', answer(200, record, { 'content-type': 'text/plain' }), /not JSON \(text\/plain\)/],
-    ['an empty body', answer(200, ''), /not of this service/],
-    ['half a record', answer(200, half), /not JSON/],
+    ['JSON of another kind', respond(200, { status: 'ok' }), /not of this service/],
+    ['a page', respond(200, '<h1>hi</h1>', { 'content-type': 'text/html' }), /not JSON \(text\/html\)/],
+    ['a record as text', respond(200, record, { 'content-type': 'text/plain' }), /not JSON \(text\/plain\)/],
+    ['an empty body', respond(200, ''), /not of this service/],
+    ['half a record', respond(200, half), /not JSON/],
     [
       'a body of an old server that broke off',
-      saysAndCloses(`HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n${half}`),
+      sendAndClose(`HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n${half}`),
       /not JSON/,
     ],
-    ['bytes that are no UTF-8', answer(200, Buffer.from([0x22, 0xff, 0x22])), /not UTF-8/],
-    ['gzip, unasked', answer(200, gzipSync(record), { 'content-encoding': 'gzip' }), /encoded \(gzip\)/],
+    ['bytes that are no UTF-8', respond(200, Buffer.from([0x22, 0xff, 0x22])), /not UTF-8/],
+    ['gzip, unasked', respond(200, gzipSync(record), { 'content-encoding': 'gzip' }), /encoded \(gzip\)/],
   ]
 
   it.each(nonsense)('%s is an error at once, and never a success', async (_, fault, said) => {
@@ -244,17 +244,17 @@ describe.each(Object.entries(ways))('client › faults › %s', (_, way) => {
   })
 
   it.each([
-    ['HTTP/1.0', saysAndCloses(`HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n${record}`)],
-    ['no Content-Type', says(`HTTP/1.1 200 OK\r\ncontent-length: ${record.length}\r\n\r\n${record}`)],
+    ['HTTP/1.0', sendAndClose(`HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n${record}`)],
+    ['no Content-Type', sendBytes(`HTTP/1.1 200 OK\r\ncontent-length: ${record.length}\r\n\r\n${record}`)],
     [
       'a 103 before it',
-      says(`HTTP/1.1 103 Early Hints\r\n\r\n${json}content-length: ${record.length}\r\n\r\n${record}`),
+      sendBytes(`HTTP/1.1 103 Early Hints\r\n\r\n${json}content-length: ${record.length}\r\n\r\n${record}`),
     ],
     [
       'a body in small pieces',
-      drips(`${json}content-length: ${record.length}\r\n\r\n`, [half, record.slice(40)], 20),
+      drip(`${json}content-length: ${record.length}\r\n\r\n`, [half, record.slice(40)], 20),
     ],
-    ['a byte order mark', answer(200, `\ufeff${record}`)],
+    ['a byte order mark', respond(200, `\ufeff${record}`)],
   ])('with %s, reads the record', async (_, fault) => {
     faulty.script(fault)
     const { code, stdout } = await send('GET')
@@ -262,13 +262,16 @@ describe.each(Object.entries(ways))('client › faults › %s', (_, way) => {
   })
 
   it('when a 204 has a body, the body is not taken for the next response', async () => {
-    faulty.script(says(`HTTP/1.1 204 No Content\r\ncontent-length: ${record.length}\r\n\r\n${record}`), ok())
+    faulty.script(
+      sendBytes(`HTTP/1.1 204 No Content\r\ncontent-length: ${record.length}\r\n\r\n${record}`),
+      ok(),
+    )
     expect(await send('DELETE')).toMatchObject({ code: 0, stdout: expect.stringContaining(id) })
   })
 
   it('a redirect is not followed, and the error says where it leads', async () => {
     const location = `https://new.example/tenant/api/v1/consents/${id}?subject_id=maria`
-    faulty.script(answer(308, '', { location }))
+    faulty.script(respond(308, '', { location }))
     const { code, stderr } = await send('GET')
     expect(code).toBe(2)
     expect(machineError(stderr)['hint']).toContain('--base-url https://new.example/tenant')
@@ -277,10 +280,10 @@ describe.each(Object.entries(ways))('client › faults › %s', (_, way) => {
   })
 
   it.each([
-    ['says nothing', staysSilent],
-    ['stops in the head', says('HTTP/1.1 200 OK\r\nx: ')],
-    ['stops in the body', says(`${json}content-length: 99\r\n\r\n{`)],
-    ['sends a byte now and then', drips(`${json}\r\n`, [...record], 50)],
+    ['says nothing', staySilent],
+    ['stops in the head', sendBytes('HTTP/1.1 200 OK\r\nx: ')],
+    ['stops in the body', sendBytes(`${json}content-length: 99\r\n\r\n{`)],
+    ['sends a byte now and then', drip(`${json}\r\n`, [...record], 50)],
   ])('when the instance %s, ends after --timeout', async (_, fault) => {
     faulty.script(described(false, fault))
     const began = performance.now()

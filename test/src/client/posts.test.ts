@@ -5,10 +5,10 @@ import { keys } from '../../../src/contract/keys.ts'
 import { session } from '../../../src/contract/session.ts'
 import { sites } from '../../../src/contract/sites.ts'
 import { explain } from '../../../src/errors/explain.ts'
-import { answer, closes, type Fault, resets, useFaulty } from '../../support/scripted-server.ts'
+import { close, type Fault, reset, respond, useScriptedServer } from '../../support/scripted-server.ts'
 import { apiKey, consent, site, uuid } from '../support.ts'
 
-const faulty = useFaulty()
+const faulty = useScriptedServer()
 let api: Client
 let waits: number[]
 
@@ -30,11 +30,11 @@ beforeEach(() => {
 afterEach(() => api.close())
 
 const error = (status: number, code: string, headers = {}) =>
-  answer(status, { error: code, message: 'm' }, headers)
+  respond(status, { error: code, message: 'm' }, headers)
 const document = (...parameters: object[]) =>
-  answer(200, { openapi: '3.1.1', paths: { '/api/v1/consents': { post: { parameters } } } })
+  respond(200, { openapi: '3.1.1', paths: { '/api/v1/consents': { post: { parameters } } } })
 const keyParameter = { name: 'idempotency-key', in: 'header' }
-const made = answer(201, consent({ id: uuid(1) }))
+const made = respond(201, consent({ id: uuid(1) }))
 const posts = () => faulty.requests.filter(({ method }) => method === 'POST')
 const exitOf = async (call: Promise<unknown>) => explain(await call.catch(cause => cause)).exit
 
@@ -52,8 +52,8 @@ describe.each([
   ['a token', () => api.call(sites.rotateToken, { params: { id: site }, body: {} })],
 ])('client › POST › creating %s', (_, make) => {
   it.each([
-    ['a lost answer', resets],
-    ['an empty one', closes],
+    ['a lost answer', reset],
+    ['an empty one', close],
     ['a 503, which may come after the work', error(503, 'unavailable', { 'retry-after': '1' })],
   ])('after %s, is not retried, and has no Idempotency-Key', async (_name, fault) => {
     faulty.script(fault)
@@ -74,7 +74,7 @@ describe('client › POST › creating a record', () => {
     api.consents.create({ body: { site_id: site }, ...(idempotencyKey && { idempotencyKey }) })
 
   it('sends the given Idempotency-Key with every attempt', async () => {
-    serve(document(keyParameter), resets, error(503, 'unavailable'), resets, made)
+    serve(document(keyParameter), reset, error(503, 'unavailable'), reset, made)
     expect(await create('my-key')).toMatchObject({ id: uuid(1) })
     expect(posts().map(({ headers }) => headers['idempotency-key'])).toEqual(Array(4).fill('my-key'))
     expect(new Set(posts().map(({ body }) => body)).size).toBe(1)
@@ -90,25 +90,25 @@ describe('client › POST › creating a record', () => {
 
   it.each([
     ['does not list the key', document({ name: 'Idempotency-Key', in: 'query' })],
-    ['has no list', answer(200, { paths: {} })],
+    ['has no list', respond(200, { paths: {} })],
     ['is not there', error(404, 'not_found')],
-    ['is a page', answer(200, '<html>', { 'content-type': 'text/html' })],
-    ['cannot be had', resets],
+    ['is a page', respond(200, '<html>', { 'content-type': 'text/html' })],
+    ['cannot be had', reset],
   ])('when the response is lost and the description %s, is not retried', async (_, describes) => {
-    serve(describes, resets, made)
+    serve(describes, reset, made)
     expect(await exitOf(create())).toBe(11)
     expect(posts()).toHaveLength(1)
   })
 
   it('however many responses are lost, reads the description once', async () => {
-    serve(document(keyParameter), resets, resets, resets, resets, made, made, made, made)
+    serve(document(keyParameter), reset, reset, reset, reset, made, made, made, made)
     await Promise.all([create(), create(), create(), create()])
     expect(faulty.requests.filter(({ url }) => url.endsWith('openapi.json'))).toHaveLength(1)
     expect(await api.supports(consents.create, { in: 'header', name: 'Idempotency-Key' })).toBe(true)
   })
 
   it('when the description could not be read, reads it again for the next call', async () => {
-    faulty.script(resets, resets, resets, resets, document(keyParameter))
+    faulty.script(reset, reset, reset, reset, document(keyParameter))
     await expect(
       api.supports(consents.create, { in: 'header', name: 'Idempotency-Key' }),
     ).rejects.toMatchObject({
@@ -120,10 +120,10 @@ describe('client › POST › creating a record', () => {
 
 it('client › POST › when a reused connection breaks, counts the request as sent', async () => {
   const sockets = new Set<unknown>()
-  const one = answer(200, { data: [] })
+  const one = respond(200, { data: [] })
   faulty.script((socket, request) => {
     sockets.add(socket)
-    const fault = request.method === 'GET' ? one : resets
+    const fault = request.method === 'GET' ? one : reset
     fault(socket, request)
   })
   await api.call(keys.list, {})
@@ -146,7 +146,7 @@ it('client › POST › signing in is retried, because another session does no h
     trace: null,
   }))
   const body = { account_id: 'a', user: { id: 'u', email: 'e' }, expires_at: 'x' }
-  faulty.script(resets, answer(201, body), answer(200, body))
+  faulty.script(reset, respond(201, body), respond(200, body))
   await signIn.call(session.create, { body: { email: 'e', password: 'p' } })
   expect(faulty.requests).toHaveLength(2)
   await signIn.close()
@@ -162,11 +162,11 @@ it('client › DELETE › when the response to a revocation is lost, finds the k
     expires_at: null,
     last_used_on: null,
   }
-  const listed = (revoked_at: string | null) => answer(200, { data: [{ ...key, revoked_at }] })
+  const listed = (revoked_at: string | null) => respond(200, { data: [{ ...key, revoked_at }] })
   const revoke = () => api.call(keys.revoke, { params: { id: uuid(5) } })
-  faulty.script(resets, error(404, 'not_found'), listed('y'))
+  faulty.script(reset, error(404, 'not_found'), listed('y'))
   expect(await revoke()).toMatchObject({ id: uuid(5), revoked_at: 'y' })
-  faulty.script(resets, error(404, 'not_found'), listed(null))
+  faulty.script(reset, error(404, 'not_found'), listed(null))
   expect(await exitOf(revoke())).toBe(3)
 })
 

@@ -1,12 +1,18 @@
 import type { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { run, useFolder } from '../../support/cli.ts'
-import { useTunnel } from '../../support/connect-proxy.ts'
-import { answer, type Fault, type RawRequest, resets, useFaulty } from '../../support/scripted-server.ts'
+import { useConnectProxy } from '../../support/connect-proxy.ts'
+import {
+  type Fault,
+  type RawRequest,
+  reset,
+  respond,
+  useScriptedServer,
+} from '../../support/scripted-server.ts'
 import { apiKey, consent, machineError, resumption, uuid } from '../support.ts'
 
-const faulty = useFaulty()
-const tunnel = useTunnel(() => faulty.port)
+const faulty = useScriptedServer()
+const tunnel = useConnectProxy(() => faulty.port)
 const folder = useFolder()
 
 /** Ways to the instance: with Node's own HTTP, and with undici through a proxy. */
@@ -35,7 +41,7 @@ const accepts = ({ headers }: RawRequest) => headers['accept']
 
 /** Answers with one page of JSON, as an instance without streams does to every request. */
 const single: Fault = (socket, request) =>
-  answer(200, pageAt(cursorOf(request), Number(queryOf(request).get('limit'))))(socket, request)
+  respond(200, pageAt(cursorOf(request), Number(queryOf(request).get('limit'))))(socket, request)
 
 /** Streams so many pages from where the request asks for, and then ends the connection by `end`. */
 const streams =
@@ -89,7 +95,7 @@ describe.each(Object.entries(ways))('list › streams › %s', (_, way) => {
   it.each(Object.entries(cuts))(
     'when the instance %s, continues from the last cursor',
     async (_name, cut) => {
-      faulty.script(single, streams(3, cut), streams(1, cut), resets, streams(2, cut), streams(10, completes))
+      faulty.script(single, streams(3, cut), streams(1, cut), reset, streams(2, cut), streams(10, completes))
       expect(await list()).toMatchObject({ code: 0, listed: ids, stderr: '' })
       expect(faulty.requests.map(cursorOf)).toEqual([0, 100, 400, 500, 500, 700])
     },
@@ -110,7 +116,7 @@ describe.each(Object.entries(ways))('list › streams › %s', (_, way) => {
   })
 
   it('when the quota is used up in the middle, ends with 6 and the command that continues', async () => {
-    const refuses = answer(429, { error: 'quota_exceeded', message: 'used up' })
+    const refuses = respond(429, { error: 'quota_exceeded', message: 'used up' })
     faulty.script(single, streams(3, cuts['closes after a whole line'] ?? completes), refuses)
     const { code, listed, stderr } = await list()
     expect([code, listed]).toEqual([6, ids.slice(0, 400)])

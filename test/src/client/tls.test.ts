@@ -3,23 +3,26 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { run, runBinary, useFolder } from '../../support/cli.ts'
-import { useTunnel } from '../../support/connect-proxy.ts'
-import { answer, type Faulty, useFaulty } from '../../support/scripted-server.ts'
+import { useConnectProxy } from '../../support/connect-proxy.ts'
+import { respond, type ScriptedServer, useScriptedServer } from '../../support/scripted-server.ts'
 import { apiKey, machineError } from '../support.ts'
 
 const path = (name: string) => fileURLToPath(new URL(`../../fixtures/tls/${name}`, import.meta.url))
 const server = (name: string) =>
-  useFaulty(() => ({ cert: readFileSync(path(`${name}.pem`)), key: readFileSync(path('server.key')) }))
+  useScriptedServer(() => ({
+    cert: readFileSync(path(`${name}.pem`)),
+    key: readFileSync(path('server.key')),
+  }))
 const [valid, expired, early, other] = ['valid', 'expired', 'early', 'other-host'].map(server) as [
-  Faulty,
-  Faulty,
-  Faulty,
-  Faulty,
+  ScriptedServer,
+  ScriptedServer,
+  ScriptedServer,
+  ScriptedServer,
 ]
-const tunnel = useTunnel(() => valid.port)
+const tunnel = useConnectProxy(() => valid.port)
 const folder = useFolder()
 const ca = path('ca.pem')
-const empty = answer(200, { data: [], next_cursor: null })
+const empty = respond(200, { data: [], next_cursor: null })
 
 const env = (more: Record<string, string>) => ({
   CONSENTCTL_API_KEY: apiKey,
@@ -27,7 +30,7 @@ const env = (more: Record<string, string>) => ({
   CONSENTCTL_MAX_WAIT: '0',
   ...more,
 })
-const list = (faulty: Faulty, args: string[], more: Record<string, string> = {}) => {
+const list = (faulty: ScriptedServer, args: string[], more: Record<string, string> = {}) => {
   faulty.script(empty)
   return run(['list', '--json', ...args], { env: env({ CONSENTCTL_BASE_URL: faulty.url, ...more }) })
 }
@@ -48,8 +51,8 @@ describe('client › TLS › own authority', () => {
     const { code, stderr } = await list(valid, ['--ca-file', ca], more)
     expect(code).toBe(7)
     expect(machineError(stderr)['hint']).toContain('another host') // so its authority was taken
-    expect(tunnel.asked[0]).toMatch(/^CONNECT 127\.0\.0\.1\.test:443 /)
-    expect(tunnel.asked.join('')).not.toContain(apiKey)
+    expect(tunnel.requests[0]).toMatch(/^CONNECT 127\.0\.0\.1\.test:443 /)
+    expect(tunnel.requests.join('')).not.toContain(apiKey)
   })
 
   it('is trusted if NODE_EXTRA_CA_CERTS names it, also with another one in --ca-file', async () => {

@@ -3,14 +3,14 @@ import { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { commandLine, type Ran } from '../../support/cli.ts'
+import { commandLine, type RunResult } from '../../support/cli.ts'
 import { byId, consent, listOf, machineError, useCli } from '../support.ts'
 
 const cli = useCli()
 const endless = listOf(Number.POSITIVE_INFINITY)
 
 /** Runs a shell line in which `"$@"` is the built executable with these arguments. */
-function shell(line: string, args: readonly string[], stdin = ''): Promise<Ran> {
+function shell(line: string, args: readonly string[], stdin = ''): Promise<RunResult> {
   return new Promise((resolve, reject) => {
     const env = { PATH: process.env['PATH'], ...cli.env() }
     const child = spawn('sh', ['-c', line, 'sh', ...commandLine(args)], { env })

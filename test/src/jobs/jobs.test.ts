@@ -21,7 +21,7 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { HeldJob, JobKind, Jobs } from '../../../src/jobs/jobs.ts'
 import { encode } from '../../../src/jobs/log.ts'
 import { identify } from '../../../src/jobs/process.ts'
-import { isLong } from '../../e2e/campaign.ts'
+import { isLongRun } from '../../e2e/campaign.ts'
 import { useFolder } from '../../support/cli.ts'
 import { type Counted, countingJobs, type Header } from './counting.ts'
 
@@ -425,7 +425,7 @@ describe('when a process is killed at any moment', () => {
     const jobs = openJobs(folder)
     const job = randomUUID()
     let told = 0
-    for (let kills = isLong ? 100 : 6; kills > 0; kills -= 1) {
+    for (let kills = isLongRun ? 100 : 6; kills > 0; kills -= 1) {
       const child = spawn(process.execPath, [script(), folder, job], { stdio: ['ignore', 'pipe', 'inherit'] })
       const printed = text(child.stdout)
       const begun = once(child.stdout, 'readable') // at least the last process has appended an event

@@ -2,15 +2,15 @@ import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { proxyFor } from '../../../src/settings/proxy.ts'
 import { run } from '../../support/cli.ts'
-import { useTunnel } from '../../support/connect-proxy.ts'
+import { useConnectProxy } from '../../support/connect-proxy.ts'
 import { useInstance } from '../../support/instance.ts'
 import { freePort } from '../../support/postgres.ts'
-import { answer, useFaulty } from '../../support/scripted-server.ts'
+import { respond, useScriptedServer } from '../../support/scripted-server.ts'
 import { machineError } from '../support.ts'
 
 const instance = useInstance()
-const faulty = useFaulty()
-const tunnel = useTunnel(() => faulty.port)
+const faulty = useScriptedServer()
+const tunnel = useConnectProxy(() => faulty.port)
 const base = { HOME: '/nowhere', CONSENTCTL_API_KEY: 'sk-x', CONSENTCTL_MAX_WAIT: '0' }
 const https = { ...base, CONSENTCTL_BASE_URL: 'https://consent.example.com' }
 
@@ -19,7 +19,7 @@ it('a proxy of the environment is never asked for what is on this machine: it wo
   const proxies = { HTTP_PROXY: tunnel.url, https_proxy: tunnel.url, ALL_PROXY: tunnel.url }
   const env = { ...base, ...proxies, CONSENTCTL_BASE_URL: instance.url }
   expect(await run(['list', '-o', 'json'], { env })).toMatchObject({ code: 0, stdout: '[]\n' })
-  expect(tunnel.asked).toEqual([])
+  expect(tunnel.requests).toEqual([])
 })
 
 it.each(['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'])(
@@ -28,9 +28,9 @@ it.each(['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'])(
     tunnel.status = 502
     const { code, stderr } = await run(['list'], { env: { ...https, [variable]: tunnel.url } })
     expect(code).toBe(7)
-    expect(tunnel.asked).toHaveLength(4)
-    expect(tunnel.asked[0]).toMatch(/^CONNECT consent\.example\.com:443 /)
-    expect(tunnel.asked.join('') + stderr).not.toMatch(/sk-x|api\/v1/)
+    expect(tunnel.requests).toHaveLength(4)
+    expect(tunnel.requests[0]).toMatch(/^CONNECT consent\.example\.com:443 /)
+    expect(tunnel.requests.join('') + stderr).not.toMatch(/sk-x|api\/v1/)
   },
 )
 
@@ -39,7 +39,9 @@ it('a proxy is given its credentials, which are shown nowhere', async () => {
   const HTTPS_PROXY = tunnel.url.replace('://', '://ann:s3cret%21@')
   const { stderr } = await run(['list', '--debug'], { env: { ...https, HTTPS_PROXY } })
   const credentials = Buffer.from('ann:s3cret!').toString('base64')
-  expect(tunnel.asked[0]?.toLowerCase()).toContain(`proxy-authorization: basic ${credentials.toLowerCase()}`)
+  expect(tunnel.requests[0]?.toLowerCase()).toContain(
+    `proxy-authorization: basic ${credentials.toLowerCase()}`,
+  )
   expect(stderr).toContain(tunnel.url)
   expect(stderr).not.toMatch(/s3cret|ann/)
   expect(stderr).not.toContain(credentials)
@@ -53,7 +55,7 @@ describe('a proxy that fails is told of with what to do, and a create through it
     const { code, stderr } = await run(create, { env: { ...https, HTTPS_PROXY: tunnel.url } })
     expect(code).toBe(7)
     expect(machineError(stderr)['hint']).toContain('HTTPS_PROXY=http://user:password@')
-    expect(tunnel.asked).toHaveLength(1)
+    expect(tunnel.requests).toHaveLength(1)
   })
 
   it('refuses the connection', async () => {
@@ -75,11 +77,11 @@ describe('a proxy that fails is told of with what to do, and a create through it
 })
 
 it('plain http goes through a tunnel too, where it is allowed at all', async () => {
-  faulty.script(answer(200, { data: [], next_cursor: null }))
+  faulty.script(respond(200, { data: [], next_cursor: null }))
   const CONSENTCTL_BASE_URL = `http://instance.test:${faulty.port}`
   const more = { CONSENTCTL_BASE_URL, CONSENTCTL_ALLOW_HTTP: 'instance.test', http_proxy: tunnel.url }
   expect(await run(['list', '--json'], { env: { ...base, ...more } })).toMatchObject({ stdout: '[]\n' })
-  expect(tunnel.asked[0]).toMatch(/^CONNECT instance\.test:/)
+  expect(tunnel.requests[0]).toMatch(/^CONNECT instance\.test:/)
   expect(faulty.requests[0]?.url).toBe('/api/v1/consents?limit=100')
 })
 
