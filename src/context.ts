@@ -5,18 +5,13 @@ import { type Exit, exit } from './errors/errors.ts'
 import { type ColorChoice, type Host, type Io, listenForInterruption } from './io/io.ts'
 import { type FormatName, visible } from './output/index.ts'
 import { type RequestFlags, resolveConnection } from './settings/connection.ts'
-import {
-  type GlobalFlags,
-  requireApiKey,
-  resolveSettings,
-  type Settings,
-  type Sourced,
-} from './settings/settings.ts'
+import type { Sourced } from './settings/folders.ts'
+import { type GlobalFlags, requireApiKey, resolveSettings, type Settings } from './settings/settings.ts'
 
-/** Flags of every command, accepted before and after its name. */
+/** Flags of every command. */
 export interface Globals extends GlobalFlags, RequestFlags {
   readonly output?: FormatName
-  /** Names of fields, or true for all. */
+  /** Fields, or true for all. */
   readonly json?: string | true
   readonly header?: boolean
   readonly columns?: string
@@ -27,31 +22,28 @@ export interface Globals extends GlobalFlags, RequestFlags {
   readonly color?: ColorChoice
 }
 
-/** Everything a command may use. Nothing is read, opened or loaded before its first use. */
+/** Everything a command uses. Nothing is read, opened or loaded before its first use. */
 export interface Context {
   readonly host: Host
   readonly io: Io
   readonly globals: Globals
   readonly settings: Settings
-  /** The client for the instance and key of the settings. */
   readonly api: Client
-  /** A client with another key, or with none for signing in. */
+  /** Without a key, a user signs in. */
   apiWith(key: Sourced | null): Client
-  /** Aborted by the first SIGINT, SIGTERM or SIGHUP after the first access; the next signal ends the process. */
+  /** Signals are handled from the first access: see listenForInterruption. */
   readonly interruption: AbortSignal
-  /** Writes a message to stderr, unless --quiet is set. */
+  /** Writes to stderr, unless --quiet is set. */
   say(line: string): Promise<void>
-  /** Writes a message to stderr, even with --quiet. */
+  /** Writes to stderr. */
   warn(line: string): Promise<void>
-  /** A context with the instance and key of a stored profile, ignoring those of the environment. */
+  /** Ignores the instance and key of the environment. */
   withProfile(name: string): Context
-  /** Loads the server. */
   readonly loadServer: () => Promise<ServerModule>
-  /** Describes every command; injected, because commands cannot import the program that lists them. */
+  /** Injected, because commands cannot import the program that lists them. */
   readonly describeCommands: () => Promise<CommandInfo>
   /** The exit code if nothing is thrown. */
   exit: Exit
-  /** Closes the connections to the instance. */
   close(): Promise<void>
 }
 
@@ -64,7 +56,6 @@ export interface ContextOptions {
   readonly version: string
 }
 
-/** Variables that name an instance and its key. */
 const instanceVariables = ['CONSENTCTL_BASE_URL', 'CONSENTCTL_API_KEY', 'CONSENTCTL_API_KEY_FILE']
 
 export function createContext(options: ContextOptions): Context {

@@ -8,8 +8,8 @@ import { formatNames } from './output/format.ts'
 import { parseSeconds } from './settings/settings.ts'
 
 /**
- * `--json`, and `--json=fields` in one word. Commander's own optional values would take the next word, which may be an id.
- * Commander looks up each word among the options, and a word with `=` a second time by the part before it.
+ * `--json` or `--json=fields`. Commander's optional values would take the next word, which may be an id. Commander looks
+ * up each word among the options, and a word with `=` again by the part before it.
  */
 class JsonOption extends Option {
   constructor() {
@@ -24,24 +24,21 @@ class JsonOption extends Option {
   }
 }
 
-/** The words of argv: only the commands they name are loaded, because help needs just the names and summaries of others. */
+/** The words of argv: only the commands they name are loaded. */
 interface Words {
-  /** 0 for a bare `consentctl`, whose help is short. */
+  /** 0 for a bare `consentctl`, which prints short help. */
   readonly size?: number
   has(word: string): boolean
 }
 
-/** Loads every command. */
 export const everything: Words = { has: () => true }
 
-/** Describes the program, every command and every flag as plain data. Loads every command and runs none. */
 export async function describeCommands(): Promise<CommandInfo> {
   const { describe } = await import('./docs/describe.ts')
   const noContext = async () => ({}) as Context // a command uses it only when it runs
   return describe(await buildProgram(everything, '', () => {}, noContext))
 }
 
-/** Builds the commander program with the commands that `words` name. */
 export async function buildProgram(
   words: Words,
   version: string,
@@ -127,11 +124,11 @@ async function addAll(
 async function define(command: Command, { load }: Leaf, context: () => Promise<Context>): Promise<void> {
   const [build, ctx] = await Promise.all([load(), context()])
   build(command, ctx)
-  command.allowExcessArguments() // action() names the argument that is too many
+  command.allowExcessArguments() // action() names the unexpected argument
   rejectRepeatedFlags(command)
 }
 
-/** Rejects a repeated scalar flag, of which commander would silently take the last value. */
+/** Rejects a repeated scalar flag: commander would silently take the last value. */
 function rejectRepeatedFlags(command: Command): void {
   for (const option of command.options) {
     if (option.parseArg && !option.argChoices) continue // a repeatable flag
@@ -144,10 +141,7 @@ function rejectRepeatedFlags(command: Command): void {
   }
 }
 
-/**
- * Rejects an API key among the arguments, which every process on the machine can read and the shell records.
- * @throws CliError (usage) that does not repeat the key.
- */
+/** Rejects an API key in an argument, which every process can read and the shell records. @throws CliError (usage) */
 export function rejectKeys(argv: readonly string[]): void {
   const index = argv.findIndex(word => /(^|[^\w-])sk-[\w-]{16,}/.test(word))
   if (index === -1) return

@@ -3,36 +3,31 @@ import type { Argument, Command, Option } from 'commander'
 export interface FlagInfo {
   /** `--name` first, then `-n` if there is one. */
   readonly names: readonly string[]
-  /** The value's placeholder, such as `<path|->`; null for a switch. */
+  /** The placeholder, such as `<path|->`; null for a switch. */
   readonly value: string | null
-  /** Allowed values; empty if any value is allowed. */
+  /** Empty if any value is allowed. */
   readonly choices: readonly string[]
   readonly required: boolean
   readonly description: string
 }
 
-interface ArgumentInfo {
-  /** Such as `<id...>`. */
-  readonly name: string
-  readonly description: string
-}
-
-/** A command or a group, with everything below it. */
+/** A command, a group or the program. */
 export interface CommandInfo {
   /** Such as `auth login`; empty for the program. */
   readonly path: string
   readonly aliases: readonly string[]
   readonly summary: string
-  /** The help text between the flags and the examples. */
+  /** The help between the flags and the examples. */
   readonly notes: string
   readonly examples: readonly string[]
-  readonly arguments: readonly ArgumentInfo[]
-  /** Its own flags, without the global ones. */
+  /** `name` is such as `<id...>`. */
+  readonly arguments: readonly { readonly name: string; readonly description: string }[]
+  /** Without the global flags. */
   readonly flags: readonly FlagInfo[]
   readonly commands: readonly CommandInfo[]
 }
 
-/** Converts a commander program to plain data, from which all generated files are made. */
+/** Converts a commander program to plain data, for the generated files. */
 export function describe(command: Command, above = ''): CommandInfo {
   const path = command.parent ? `${above} ${command.name()}`.trim() : ''
   const [notes = '', examples = ''] = afterHelp(command).split(/^(?:Examples|Start here):$/m)
@@ -53,13 +48,12 @@ export function flatten(command: CommandInfo): CommandInfo[] {
   return [command, ...command.commands.flatMap(flatten)]
 }
 
-/** Returns the usage: the command and its arguments. */
 export function usageOf({ path, arguments: operands, commands }: CommandInfo): string {
   const words = ['consentctl', path, ...operands.map(({ name }) => name), commands.length ? '<command>' : '']
   return words.filter(word => word !== '').join(' ')
 }
 
-/** Formats a flag's placeholder: an optional value follows without a space. */
+/** An optional value follows its flag without a space. */
 export function valueSuffix(value: string | null): string {
   return value === null ? '' : value.startsWith('[') ? value : ` ${value}`
 }
@@ -88,7 +82,7 @@ function flagInfo({ long, short, flags, argChoices, mandatory, description }: Op
   }
 }
 
-function argumentInfo(argument: Argument): ArgumentInfo {
+function argumentInfo(argument: Argument): CommandInfo['arguments'][number] {
   const text = argument.name() + (argument.variadic ? '...' : '')
   return { name: argument.required ? `<${text}>` : `[${text}]`, description: argument.description }
 }

@@ -6,7 +6,7 @@ import { shellNames } from './completion/shells.ts'
 import { type CommandInfo, type FlagInfo, flatten, usageOf, valueSuffix } from './describe.ts'
 import { manPages } from './man.ts'
 
-/** The manual's table of commands in Markdown: usage, summary and flags. */
+/** Markdown. */
 function commandTable(tree: CommandInfo): string {
   const rows = flatten(tree)
     .filter(({ path, commands }) => path !== '' && commands.length === 0)
@@ -22,7 +22,7 @@ function flagsOf(flags: readonly FlagInfo[]): string {
   return flags.map(({ names, value }) => code(`${names.join(' ')}${valueSuffix(value)}`)).join(', ')
 }
 
-/** Inline code in a table cell, in which a bar must be escaped. */
+/** Inline code in a table cell. */
 function code(text: string): string {
   return `\`${text.replaceAll('|', '\\|')}\``
 }
@@ -39,16 +39,15 @@ function schemaFiles(): Record<string, string> {
   )
 }
 
-/** Generated files by name; `manual` is the part of src/commands/README.md between its two marks. */
+/** Generated files by name. */
 interface Generated {
   readonly completions: Readonly<Record<string, string>>
   readonly man: Readonly<Record<string, string>>
+  /** The table of commands in src/commands/README.md. */
   readonly manual: string
-  /** JSON Schemas of the signed documents. */
   readonly schemas: Readonly<Record<string, string>>
 }
 
-/** Generates everything that is made from the commands and the contract. */
 export function generate(tree: CommandInfo, version: string): Generated {
   return {
     completions: Object.fromEntries(shellNames.map(shell => [fileNames[shell], scripts[shell](tree)])),

@@ -1,6 +1,6 @@
 import { type CommandInfo, type FlagInfo, flatten, usageOf, valueSuffix } from './describe.ts'
 
-/** Manual pages by file name (man-pages(7), section 1): one for the program and one for each command. */
+/** Returns manual pages (man-pages(7)) by file name: one for the program and one for each command. */
 export function manPages(tree: CommandInfo, version: string): Record<string, string> {
   return Object.fromEntries(
     flatten(tree).map(command => [`${nameOf(command)}.1`, page(command, tree, version)]),
@@ -10,7 +10,7 @@ export function manPages(tree: CommandInfo, version: string): Record<string, str
 function page(command: CommandInfo, program: CommandInfo, version: string): string {
   const name = nameOf(command)
   const isProgram = command === program
-  const about = [...flatten(program)].filter(each => each.path !== '' && isBelow(each, command))
+  const about = flatten(program).filter(each => isBelow(each, command))
   const parts = [
     `.TH ${quoted(name.toUpperCase())} 1 "" ${quoted(`consentctl ${version}`)} "consentctl"`,
     `.SH NAME\n${text(`${name} - ${command.summary}`)}`,
@@ -26,13 +26,10 @@ function page(command: CommandInfo, program: CommandInfo, version: string): stri
   return `${parts.filter(part => part !== '').join('\n')}\n`
 }
 
-/** True for commands, not groups, below a group or the program. */
+/** Returns true for commands, not groups, below a group or the program. */
 function isBelow(command: CommandInfo, group: CommandInfo): boolean {
-  return (
-    command !== group &&
-    command.commands.length === 0 &&
-    `${command.path} `.startsWith(group.path && `${group.path} `)
-  )
+  const prefix = group.path && `${group.path} `
+  return command !== group && command.commands.length === 0 && command.path.startsWith(prefix)
 }
 
 function nameOf({ path }: CommandInfo): string {
@@ -53,7 +50,7 @@ function entry(term: string, description: string): string {
   return `.TP\n.B ${text(term)}\n${text(description)}`
 }
 
-/** Text as roff prints it: no line of it is a request, and its hyphens can be copied. */
+/** Escapes text for roff: no line is a request, and hyphens can be copied. */
 function text(plain: string): string {
   return plain
     .replace(/\\/g, '\\e')

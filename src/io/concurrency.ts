@@ -1,10 +1,8 @@
 import { pMapIterable } from 'p-map'
 
-/** The bounds of concurrent work. */
-export interface Room<Item> {
-  /** Calls in flight at once, at most. */
+interface Room<Item> {
   readonly concurrency: number
-  /** No item is taken while those whose results are not read have this size together. Default: `concurrency`. */
+  /** Total size of the items whose results are not read, from which no item is taken. Default: `concurrency`. */
   readonly maxSize?: number
   /** Default: 1 for each item. */
   readonly sizeOf?: (item: Item) => number
@@ -14,9 +12,8 @@ export interface Room<Item> {
  * Maps items concurrently, and yields the results in the order of the items. An error of `map`, or of the items, is thrown
  * after the results before it.
  *
- * Two things are added to p-map: sizes, because a slow request must not hold back others though memory is bounded; and
- * that it waits for calls in flight, and for the end of the items, when its reader stops: what they come to is still to be
- * recorded, and files that they use are closed next.
+ * Adds to p-map: sizes, so that memory is bounded although a slow request does not hold back others; and that it waits for
+ * calls in flight and for the end of the items when its reader stops, because their outcome is still to be recorded.
  */
 export async function* mapInOrder<Item, Result>(
   items: Iterable<Item> | AsyncIterable<Item>,
@@ -24,7 +21,9 @@ export async function* mapInOrder<Item, Result>(
   map: (item: Item) => Promise<Result>,
 ): AsyncGenerator<Result> {
   const inFlight = new Set<Promise<unknown>>()
-  let [size, isStopped, wake] = [0, false, () => {}]
+  let size = 0
+  let isStopped = false
+  let wake = () => {}
   async function* take() {
     for await (const item of items) {
       size += sizeOf(item)

@@ -1,16 +1,13 @@
-/** The size of a group, at most. A single item may be larger. */
-export interface GroupSize {
+/** Maximum. A single item may be larger. */
+interface GroupSize {
   readonly items: number
   readonly bytes: number
 }
 
-/** After this time from its first item a group that is not full is yielded, because more items may come slowly. */
+/** From the first item of a group until it is yielded even if it is not full. */
 const maxWaitMs = 50
 
-/**
- * Yields items in groups, in their order. `sizeOfNext` is called before each group. An error of the source is thrown after
- * the items before it.
- */
+/** Yields items in groups, in their order. An error of the source is thrown after the items before it. */
 export async function* inGroups<Item>(
   source: AsyncIterable<readonly Item[]>,
   bytesOf: (item: Item) => number,
@@ -60,7 +57,7 @@ export async function* inGroups<Item>(
   }
 }
 
-/** Returns null after that time, at the end and for an error: a later await of `coming` gets these. */
+/** Returns null at the timeout, at the end and for an error, which a later await of `coming` gets. */
 function withTimeout<Item>(
   coming: Promise<IteratorResult<readonly Item[]>>,
   timeoutMs: number,

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { type CliError, dataError, usageError } from '../errors/errors.ts'
 import type { Io } from './io.ts'
 
-/** Bytes. Far above any record, and far below what would fill the memory. */
+/** Bytes: far above any record, and far below the memory. */
 export const longestLine = 1024 * 1024
 
 /** A line with its number, from 1. */
@@ -14,7 +14,7 @@ export interface Line {
   readonly end: number
 }
 
-/** Returns a line with its terminator. */
+/** Includes the terminator. */
 export function rawOf({ bytes, end }: Line): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length + end)
 }
@@ -95,18 +95,18 @@ function hasOddQuotes(bytes: Buffer): boolean {
   return isOdd
 }
 
-/** Reads a whole file, or stdin for `-`, as UTF-8 of at most 1 MiB. */
+/** Reads a file, or stdin for `-`, of at most 1 MiB of UTF-8. */
 export async function readText(io: Io, source: string): Promise<string> {
   return decode(await readBytes(io, source, 1), nameOf(source))
 }
 
-/** Reads a whole file, or stdin for `-`, of at most `most` MiB. */
-export async function readBytes(io: Io, source: string, most: number): Promise<Buffer> {
+/** Reads a file, or stdin for `-`. */
+export async function readBytes(io: Io, source: string, maxMiB: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of readChunks(io, source)) {
     length += chunk.length
-    if (length > most * 1024 * 1024) throw dataError(`${nameOf(source)} is larger than ${most} MiB`)
+    if (length > maxMiB * 1024 * 1024) throw dataError(`${nameOf(source)} is larger than ${maxMiB} MiB`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
@@ -114,7 +114,7 @@ export async function readBytes(io: Io, source: string, most: number): Promise<B
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Removes a byte order mark. @throws CliError invalid_data for what is not UTF-8, rather than U+FFFD in the records */
+/** Removes a byte order mark. @throws CliError invalid_data if it is not UTF-8 */
 export function decode(bytes: Uint8Array, name: string): string {
   try {
     return utf8.decode(bytes)
@@ -127,7 +127,7 @@ export function nameOf(source: string): string {
   return source === '-' ? 'standard input' : source
 }
 
-/** Yields the bytes of a file, or of stdin for `-`. @throws UsageError if they cannot be read, or once `signal` is aborted */
+/** Reads a file, or stdin for `-`. @throws CliError (usage) if that fails, or once `signal` is aborted */
 export async function* readChunks(io: Io, source: string, signal?: AbortSignal): AsyncGenerator<Buffer> {
   const stream = source === '-' ? io.stdin : createReadStream(source)
   signal?.addEventListener('abort', () => stream.destroy?.(), { once: true })

@@ -12,26 +12,25 @@ export interface Host {
     Partial<Pick<ReadStream, 'isTTY' | 'setRawMode'>> & { destroy?(): unknown }
   readonly stdout: Stream
   readonly stderr: Stream
-  on(signal: Stop, listener: () => void): unknown
+  on(signal: (typeof signals)[number], listener: () => void): unknown
   /** @throws if there is no such process */
   kill(pid: number, signal: 0): unknown
-  off(signal: Stop, listener: () => void): unknown
+  off(signal: (typeof signals)[number], listener: () => void): unknown
 }
 
-/** Signals that ask a process to stop: Ctrl-C, the system, a closed terminal. */
-export type Stop = 'SIGINT' | 'SIGTERM' | 'SIGHUP'
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const // Ctrl-C, a request to end, a closed terminal
 
-export type Stream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'columns'>>
+type Stream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'columns'>>
 
 export interface Sink {
   readonly stream: Stream
   readonly isTerminal: boolean
-  /** The terminal's width, else COLUMNS, else 80. */
+  /** Of the terminal, else COLUMNS, else 80. */
   readonly columns: number
   readonly color: boolean
   /** True if its reader has gone. */
   readonly closed: boolean
-  /** Resolves when the stream has accepted the text; does nothing once the reader has gone. */
+  /** Does nothing once the reader has gone. */
   write(text: string): Promise<void>
 }
 
@@ -46,7 +45,7 @@ export type ColorChoice = 'auto' | 'always' | 'never'
 export function openIo(host: Host, color: () => ColorChoice): Io {
   return {
     get stdin() {
-      return host.stdin // Node opens it at the first access, which costs time
+      return host.stdin // opened at the first access, which costs time
     },
     out: openSink(host.stdout, host.env, color),
     err: openSink(host.stderr, host.env, color),
@@ -83,7 +82,6 @@ function openSink(stream: Stream, env: Host['env'], color: () => ColorChoice): S
   }
 }
 
-/** Decides by --color, then NO_COLOR, FORCE_COLOR, TERM=dumb, then whether it is a terminal. */
 function wantsColor(choice: ColorChoice, env: Host['env'], isTerminal: boolean): boolean {
   if (choice !== 'auto') return choice === 'always'
   if (env['NO_COLOR']) return false
@@ -99,12 +97,7 @@ function cannotWrite(cause: Error): CliError {
   return new CliError('io', exit.failure, `cannot write the output: ${cause.message}`, { cause })
 }
 
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const satisfies readonly Stop[]
-
-/**
- * Returns a signal that the first SIGINT, SIGTERM or SIGHUP aborts with the error to exit with, so that running work can
- * be finished and reported. The next signal ends the process.
- */
+/** Returns a signal that the first SIGINT, SIGTERM or SIGHUP aborts with the error to exit with. The next ends the process. */
 export function listenForInterruption(host: Host): AbortSignal {
   const controller = new AbortController()
   const listeners = signals.map(signal => {

@@ -3,22 +3,17 @@ import { type FileHandle, link, lstat, mkdir, open, rename, rm } from 'node:fs/p
 import { dirname, resolve } from 'node:path'
 import { CliError, exit, usageError } from '../errors/errors.ts'
 
-/** A new file, private to its owner, that has a temporary name until it is whole. Whoever opens it closes `file`. */
-export interface Draft {
+/** A new file, private to its owner, with a temporary name until it is complete. The caller closes `file`. */
+interface Draft {
   readonly file: FileHandle
   /** The temporary path. */
   readonly part: string
-  /**
-   * Flushes the content and gives the file its name, which then survives a power cut.
-   *
-   * @throws the system's error; `isTaken` tells if the path exists, and the file keeps its temporary name
-   */
+  /** Flushes the file and renames it, durably. @throws the system's error; `isTaken` if the path exists */
   take(path: string): Promise<void>
-  /** Removes the file under its temporary name. */
   remove(): Promise<void>
 }
 
-/** Replaces a file of that temporary name which a killed process left. @throws the system's error */
+/** Replaces a file of the same name that a killed process left. @throws the system's error */
 export async function openDraft(part: string): Promise<Draft> {
   await rm(part, { force: true })
   const file = await open(part, 'ax', 0o600)
@@ -36,7 +31,7 @@ export async function openDraft(part: string): Promise<Draft> {
   }
 }
 
-/** A link never replaces another file. Where the file system has none, only this check prevents that. */
+/** A link never replaces a file. On file systems without links, a check must prevent that. */
 async function giveName(part: string, path: string): Promise<void> {
   try {
     await link(part, path)
@@ -46,17 +41,15 @@ async function giveName(part: string, path: string): Promise<void> {
   }
 }
 
-/** Returns a temporary name that no other process chooses. */
 export function partOf(path: string): string {
   return `${path}.${randomBytes(4).toString('hex')}.part`
 }
 
-/** Returns true if an error of the system says that the path exists. */
 export function isTaken(error: unknown): boolean {
   return (error as NodeJS.ErrnoException | null)?.code === 'EEXIST'
 }
 
-/** Makes a folder, with all above it, that only its owner can read. Their names survive a power cut. */
+/** Makes a folder, with its parents, durably, that only its owner can read. */
 export async function makeFolder(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true, mode: 0o700 })
   if (first === undefined) return
@@ -67,26 +60,25 @@ export async function makeFolder(path: string): Promise<void> {
   }
 }
 
-/** Flushes the names in a folder, without effect on Windows, which cannot. */
+/** Flushes the names in a folder, except on Windows, which cannot. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder).catch(() => null)
   await handle?.sync().catch(() => {})
   await handle?.close()
 }
 
-/** A file that a flag names for output. It gets its name when it is whole. */
+/** A file that a flag names for output. It has a temporary name until it is complete. */
 export interface OutFile {
   /** The temporary path. */
   readonly part: string
   readonly isEmpty: boolean
   write(content: string | Uint8Array): Promise<void>
-  /** Flushes the content and gives the file its name. */
   commit(): Promise<void>
-  /** Removes the file, or with `keep` leaves it under its temporary name. */
+  /** Removes the file unless `keep`. */
   abandon(keep: boolean): Promise<void>
 }
 
-/** @throws UsageError if the path exists; CliError io (exit 1) if no file can be created */
+/** @throws CliError: usage if the path exists, io (exit 1) if no file can be created */
 export async function openOutFile(path: string, flag = '--out'): Promise<OutFile> {
   if (path === '' || path === '-')
     throw usageError(`${flag} needs the name of a file`, 'for standard output leave it out')

@@ -1,14 +1,11 @@
-/**
- * Fields that a trace may show; everything else is shown as `…`. Their values must also look impersonal, because others
- * can write anything into them.
- */
+/** Fields that a trace shows, if their values look impersonal too; others are shown as `…`. */
 const plainFields = new Set(
   `id site_id accepted policy_version created_at updated_at deleted_at include_deleted from to limit actor_id
   account_id expires_at revoked_at last_used_on previous_valid_until overlap_hours used remaining reset data user
   openapi`.split(/\s+/),
 )
 
-/** Fields whose values are keywords of the service. */
+/** Their values are keywords. */
 const wordFields = new Set(['error', 'action', 'changed_by', 'scopes', 'plan', 'status'])
 
 const plainHeaders = new Set(
@@ -25,7 +22,6 @@ const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 const word = /^[a-z]+(_[a-z]+)*$/
 const plainText = /^(true|false|\d{4}-\d\d-\d\d([T ][\d:.]+(Z|[+-]\d\d:?\d\d)?)?|\d\.\d\.\d|\d{1,4})$/
 
-/** Redacts a JSON body; shows only the length of any other body. */
 export function redactBody(text: string): string {
   if (text === '') return 'no body'
   try {
@@ -51,7 +47,7 @@ function redact(value: unknown, isWord = false): unknown {
   )
 }
 
-/** Returns the path and query of a URL without personal filters and without ids that are not UUIDs. */
+/** Returns the path and query without personal filters, and without ids that are not UUIDs. */
 export function redactUrl(url: string, path: string): string {
   const { pathname, searchParams } = new URL(url)
   const ids = pathname.split('/').slice(-path.split('/').length)
@@ -65,7 +61,6 @@ export function redactUrl(url: string, path: string): string {
   return shown + (query.length > 0 ? `?${query.join('&')}` : '')
 }
 
-/** Redacts a header's value; a bearer key is masked. */
 export function redactHeader(name: string, value: string, maskKey: (key: string) => string): string {
   const key = name === 'authorization' ? /^Bearer (.*)$/s.exec(value)?.[1] : undefined
   if (key !== undefined) return `Bearer ${maskKey(key)}`

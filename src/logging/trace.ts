@@ -10,15 +10,14 @@ import { redactBody, redactHeader, redactUrl } from './redact.ts'
 
 interface TraceOptions {
   readonly settings: Settings
-  /** True to log headers and bodies too. */
+  /** Logs headers and bodies too. */
   readonly isDebug: boolean
   readonly io: Io
 }
 
-/** The difference between the clocks, in seconds, from which it is mentioned. */
 const clockToleranceSeconds = 60
 
-/** Logs settings, requests and waits to stderr, and with `isDebug` headers and bodies, without secrets and personal data. */
+/** Logs settings, requests and waits to stderr, without secrets and personal data. */
 export function openTrace(connection: Connection, { settings, isDebug, io }: TraceOptions): Trace {
   const { key } = connection
   const masked = (text: string) => (key ? text.replaceAll(key.value, maskKey(key.value)) : text)
@@ -40,10 +39,10 @@ export function openTrace(connection: Connection, { settings, isDebug, io }: Tra
       log(`> ${call.method} ${redactUrl(call.url, call.path)}`)
       debug('>', request.headers, request.body ?? '')
       try {
-        const answer = await send()
-        log(`< ${answer.head.status} after ${elapsed()}${requestIdAndClock(answer)}`)
-        debug('<', answer.headers, answer.text)
-        return answer
+        const response = await send()
+        log(`< ${response.head.status} after ${elapsed()}${requestIdAndClock(response)}`)
+        debug('<', response.headers, response.text)
+        return response
       } catch (error) {
         log(`< no usable response after ${elapsed()}: ${reasonFor(error as CallError)}`)
         throw error
@@ -75,7 +74,7 @@ function requestIdAndClock({ head, headers }: Received): string {
   return `${requestId === null ? '' : `, request ${redactHeader('x-request-id', requestId, maskKey)}`}${clock}`
 }
 
-/** The reason without any words from the response, which could hold personal data. */
+/** Omits the text of a response, which could hold personal data. */
 function reasonFor(error: CallError): string {
   if (error instanceof ApiError) return `${error.status} ${/^\w{1,40}$/.test(error.code) ? error.code : ''}`
   return error instanceof ContractError ? `${error.status}, not a response of this service` : error.code

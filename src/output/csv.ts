@@ -2,9 +2,8 @@ import { type Cell, type Format, plain } from './format.ts'
 import { encodable, visible } from './safe.ts'
 
 /**
- * Comma-separated values (RFC 4180) with a header and CRLF. Null is an empty cell, an empty text is `""`. A cell that a
- * spreadsheet would take for a formula gets an apostrophe before it, unless `unguarded`. To undo that, remove one
- * apostrophe from cells that begin with apostrophes followed by such a character.
+ * RFC 4180 with a header and CRLF. Null is an empty cell, an empty text is `""`. Unless `unguarded`, a cell that matches
+ * `formula` gets an apostrophe before it. To undo that, remove one from cells that match.
  */
 export const csv: Format = (view, { unguarded, isTerminal }) => {
   const line = (cells: string[]) => `${cells.join(',') || '""'}\r\n` // most readers skip an empty line
@@ -21,8 +20,8 @@ export const csv: Format = (view, { unguarded, isTerminal }) => {
 }
 
 /**
- * Cells that spreadsheets take for a formula: by the first character, also in full width, or after white space that they
- * drop. Leading apostrophes are included, because ours could not be told from them otherwise.
+ * Cells that spreadsheets take for a formula, also after white space that they drop. Leading apostrophes are included,
+ * so that ours can be removed.
  */
 const formula = /^'*[=+\-@\t\r\n＝＋－＠]/
 

@@ -4,21 +4,21 @@ export type Cell = string | number | boolean | null | object
 export interface Column<Row> {
   readonly name: string
   value(row: Row): Cell
-  /** Shorter name in tables. */
+  /** A shorter name, for tables. */
   readonly title?: string
-  /** Text in tables, if it is not the plain value. */
+  /** For tables, instead of the plain value. */
   text?(row: Row): string
-  /** Never cut in tables, because people copy it. */
+  /** Never cut, because people copy it. */
   readonly whole?: boolean
-  /** Shown only once, so that no choice of columns may leave it out. */
+  /** Shown only now, so that no choice of columns may leave it out. */
   readonly once?: boolean
-  /** In tables, lower ranks stay when the terminal is narrow; a column without a rank is not shown. */
+  /** For tables: lower ranks stay on narrow terminals; a column without a rank is not shown. */
   readonly rank?: number
 }
 
-/** The columns of a resource, in the order of the TSV, on which scripts rely. */
+/** Scripts rely on the order of the columns. */
 export interface View<Row> {
-  /** In tables: show every column, even if lines wrap. */
+  /** Tables: shows every column, even if lines wrap. */
   readonly keepsAll?: true
   readonly columns: readonly Column<Row>[]
   id(row: Row): string
@@ -35,28 +35,27 @@ export interface RenderOptions {
   readonly single: boolean
   readonly columns: number
   readonly color: boolean
-  /** Adds a header if the format has an optional one. */
+  /** For formats with an optional header. */
   readonly header: boolean
-  /** The view's columns were requested: all are shown, and typed formats show only these. */
+  /** The columns were requested: all are shown, and typed formats show only these. */
   readonly chosen?: boolean
   /** Tables: nothing is cut, wrapped or left out. */
   readonly uncut?: boolean
-  /** CSV: cells that a spreadsheet takes for a formula stay as they are. */
+  /** CSV: formulas are not guarded. */
   readonly unguarded?: boolean
-  /** Formats that pass text through must escape it for a terminal. */
+  /** CSV: unsafe characters are escaped. */
   readonly isTerminal?: boolean
 }
 
 export type Format = <Row>(view: View<Row>, options: RenderOptions) => Renderer<Row>
 
-/** Converts a row for typed formats: whole, or only the requested columns in their order. */
+/** Converts a row for typed formats: all of it, or the requested columns. */
 export function typed<Row>({ columns }: View<Row>, { chosen }: RenderOptions): (row: Row) => unknown {
   return chosen
     ? row => Object.fromEntries(columns.map(column => [column.name, column.value(row)]))
     : row => row
 }
 
-/** Formats a value as one line of text. */
 export function plain(value: Cell): string {
   if (value === null) return ''
   return typeof value === 'object' ? JSON.stringify(value) : String(value)

@@ -2,16 +2,16 @@ import stringWidth from 'string-width'
 
 const graphemes = new Intl.Segmenter()
 
-/** Characters that are graphemes of their own: one column wide before U+3000, two from there on. */
+/** Single-character graphemes: one column wide below U+3000, two from there. */
 const simple = /^[ -~¡-¬®-ʯΑ-ΡΣ-ωА-ҁҊ-ԯ–—‘’“”…、。ぁ-ゖァ-ヺ㐀-䶿一-鿿가-힣！-～]*$/
 
 const ascii = /^[ -~]*$/
 
-/** Returns the width of a text in terminal columns. It must hold no control characters. */
+/** Returns the width in terminal columns of a text without control characters. */
 export function widthOf(text: string): number {
   if (ascii.test(text)) return text.length
   if (!simple.test(text)) {
-    // Terminals draw each letter of an Indic conjunct, which newer Unicode versions make one grapheme.
+    // Terminals draw each letter of an Indic conjunct, which is one grapheme in newer Unicode versions.
     return text.split(/(?<=\p{M})(?=\p{L})/u).reduce((sum, part) => sum + stringWidth(part), 0)
   }
   let width = text.length
@@ -19,7 +19,6 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** Wraps a text between graphemes. */
 export function wrapped(text: string, width: number): string {
   const lines: string[] = []
   for (let rest = text; rest !== ''; ) {
@@ -32,7 +31,6 @@ export function wrapped(text: string, width: number): string {
 
 /** Returns the graphemes that fit into a width, at least one, and their width. */
 export function prefix(text: string, width: number): [string, number] {
-  // A text may be long, and only its first characters matter.
   const head = text.slice(0, width + 1)
   if (width > 0 && ascii.test(head)) return [text.slice(0, width), Math.min(text.length, width)]
   let end = 0

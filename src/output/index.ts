@@ -1,6 +1,6 @@
 import type { Format, FormatName } from './format.ts'
 
-/** Formats by name, for a single row or a list; each is loaded on demand. */
+/** Each is loaded on demand. */
 export const formats: Record<FormatName, (single: boolean) => Promise<Format>> = {
   table: async single =>
     single ? (await import('./details.ts')).details : (await import('./table.ts')).table,

@@ -1,7 +1,7 @@
 import { type Format, typed } from './format.ts'
 import { safeJson, safeJsonLines } from './safe.ts'
 
-/** One array, streamed; one object for a single row. */
+/** A streamed array, or an object for a single row. */
 export const json: Format = (view, options) => {
   const shown = typed(view, options)
   if (options.single) {
@@ -23,12 +23,7 @@ export const json: Format = (view, options) => {
   }
 }
 
-/** One record a line. */
 export const ndjson: Format = (view, options) => {
   const shown = typed(view, options)
-  return {
-    begin: () => '',
-    rows: rows => safeJsonLines(rows.map(shown)),
-    end: () => '',
-  }
+  return { begin: () => '', rows: rows => safeJsonLines(rows.map(shown)), end: () => '' }
 }

@@ -1,36 +1,34 @@
 /**
  * Code points that act on a terminal or deceive its reader:
  * - controls (C0, DEL, C1), line and paragraph separators, bidirectional controls, halves of surrogate pairs;
- * - invisible ones: zero-width characters and joiners, fillers, tags, annotations, noncharacters, because two ids that
- *   differ must look different. This includes joiners in emoji and Indic scripts, because not every terminal joins;
+ * - invisible ones: zero-width characters and joiners (even in emoji and Indic scripts), fillers, tags, annotations,
+ *   noncharacters, because two ids that differ must look different;
  * - blanks that are not spaces (U+2800, U+1D159);
- * - variation selectors that do not belong to an emoji or a keycap, because a row of them can hide text;
+ * - variation selectors except in emoji and keycaps, because a row of them can hide text;
  * - combining marks without a base, and more than eight on one base, which overflow into other lines.
  */
 const unsafe =
   /(?![\ufe0e\ufe0f])[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\ufff9-\ufffb\u{13430}-\u{1343f}\u2800\u{1d159}]|(?<!\p{Extended_Pictographic})[\ufe0e\ufe0f](?!\u20e3)|^\p{M}|(?<=\p{M}{8})\p{M}/gu
 
-/** Most texts, none of which needs escaping. */
 const plainAscii = /^[ -~]*$/
 const plainAsciiLines = /^[ -~\n]*$/
 
-/** Escapes every unsafe code point as a visible `\u{…}`; nothing is dropped. */
+/** Escapes unsafe code points as `\u{…}`. */
 export function visible(text: string): string {
   if (plainAscii.test(text)) return text
   return text.replace(unsafe, point => `\\u{${(point.codePointAt(0) ?? 0).toString(16)}}`)
 }
 
-/** Escapes only lone surrogates, which a file cannot hold. */
+/** Escapes lone surrogates, which a file cannot hold. */
 export function encodable(text: string): string {
   return text.isWellFormed() ? text : text.replace(/\p{Surrogate}/gu, visible)
 }
 
-/** JSON on one line with the unsafe code points as `\uXXXX`, which keeps the value. */
+/** JSON with unsafe code points as `\uXXXX`. */
 export function safeJson(value: unknown, indent?: number): string {
   return escapedJson(JSON.stringify(value, null, indent))
 }
 
-/** Like `safeJson`, one line for each value. */
 export function safeJsonLines(values: readonly unknown[]): string {
   const lines = values.map(value => `${JSON.stringify(value)}\n`)
   const text = lines.join('')
@@ -42,7 +40,7 @@ function escapedJson(text: string): string {
   return text.replace(unsafe, point => (point === '\n' ? point : escaped(point)))
 }
 
-/** A double-quoted YAML string: as JSON, but code points beyond U+FFFF are one escape. */
+/** A double-quoted YAML string: as JSON, but with one escape for a code point beyond U+FFFF. */
 export function yamlText(text: string): string {
   const quoted = JSON.stringify(text)
   if (plainAscii.test(quoted)) return quoted
@@ -51,7 +49,7 @@ export function yamlText(text: string): string {
   )
 }
 
-/** A TSV cell: tab, line ends and backslash by their usual escapes, other unsafe code points as `\uXXXX`. */
+/** A TSV cell: `\t`, `\r`, `\n`, `\\`, and other unsafe code points as `\uXXXX`. */
 export function tsvText(text: string): string {
   const cell = text.includes('\\') ? text.replaceAll('\\', '\\\\') : text
   if (plainAscii.test(cell)) return cell
@@ -68,7 +66,6 @@ export function fromTsv(text: string): string {
 
 const tsvEscapes: Record<string, string> = { '\t': '\\t', '\n': '\\n', '\r': '\\r' }
 
-/** Each UTF-16 unit as `\uXXXX`. */
 function escaped(point: string): string {
   return Array.from({ length: point.length }, (_, index) => `\\u${hex(point.charCodeAt(index), 4)}`).join('')
 }

@@ -6,32 +6,30 @@ import { visible } from './safe.ts'
 /** Spaces between columns. */
 const gap = '  '
 
-/** Minimum width of a cut column; a column of a higher rank is left out instead. */
+/** Of a cut column; if there is less room, columns are left out. */
 const minWidth = 20
 
 /**
- * For people: aligned columns cut to the terminal's width. The first rows decide the widths, so that a list of any
- * length streams; columns that find no room are left out, highest rank first, unless they were asked for.
+ * Aligned columns cut to the terminal's width. The first rows decide the widths, so that lists of any length stream.
+ * Columns without room are left out, highest rank first, unless they were requested.
  *
- * Text that is written from right to left stands in its column as any other. Nothing is sent to isolate it, for most
- * terminals would show that; one that reorders lines may show the cell after it on the other side of it.
+ * Right-to-left text is not isolated, because most terminals would show the control characters: a terminal that reorders
+ * lines may show the next cell on its other side.
  */
 export const table: Format = <Row>(view: View<Row>, options: RenderOptions): Renderer<Row> => {
   const chalk = new Chalk({ level: options.color ? 1 : 0 })
   const room = options.uncut ? Number.POSITIVE_INFINITY : options.columns
-  let layout: Layout<Row> | undefined
+  let layout: readonly Placed<Row>[] | undefined
   return {
     begin: () => '',
     rows: rows => {
       if (rows.length === 0) return ''
-      const isFirst = layout === undefined
-      layout ??= arrange(
-        candidates(view, options, rows),
-        rows,
-        room,
-        options.chosen || view.keepsAll ? 0 : minWidth,
-      )
-      let text = isFirst ? `${chalk.bold(lineOf(layout, ({ column }) => title(column)))}\n` : ''
+      let text = ''
+      if (layout === undefined) {
+        const floor = options.chosen || view.keepsAll ? 0 : minWidth
+        layout = arrange(candidates(view, options, rows), rows, room, floor)
+        text = `${chalk.bold(lineOf(layout, ({ column }) => title(column)))}\n`
+      }
       for (const row of rows) text += `${lineOf(layout, ({ column }) => textOf(column, row))}\n`
       return text
     },
@@ -45,15 +43,13 @@ interface Placed<Row> {
   readonly isCut: boolean
 }
 
-type Layout<Row> = readonly Placed<Row>[]
-
-function lineOf<Row>(layout: Layout<Row>, text: (place: Placed<Row>) => string): string {
+function lineOf<Row>(layout: readonly Placed<Row>[], text: (place: Placed<Row>) => string): string {
   let line = ''
   for (const place of layout) line += (line && gap) + fitted(text(place), place)
   return line.trimEnd()
 }
 
-/** The columns that were asked for; else those that are made for tables, and are not empty. */
+/** Returns the requested columns, else those with a rank that are not empty. */
 function candidates<Row>(
   { columns }: View<Row>,
   { chosen }: RenderOptions,
@@ -64,25 +60,18 @@ function candidates<Row>(
   return columns.filter(column => column.rank !== undefined && isUsed(column))
 }
 
-/** How wide each column is: all as they need it if they fit, else fewer, the cuttable ones sharing what is left. */
+/** Gives each column the width it needs, or else at least `floor`, by leaving out columns and cutting others. */
 function arrange<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
   room: number,
   floor: number,
-): Layout<Row> {
+): readonly Placed<Row>[] {
   const wanted = columns.map(column => {
-    const width = rows.reduce(
-      (most, row) => Math.max(most, widthOf(textOf(column, row))),
-      widthOf(title(column)),
-    )
+    const titleWidth = title(column).length
+    const width = rows.reduce((most, row) => Math.max(most, widthOf(textOf(column, row))), titleWidth)
     const isCut = !column.whole && room !== Number.POSITIVE_INFINITY
-    return {
-      column,
-      width,
-      isCut,
-      least: isCut ? Math.min(width, Math.max(floor, title(column).length)) : width,
-    }
+    return { column, width, isCut, least: isCut ? Math.min(width, Math.max(floor, titleWidth)) : width }
   })
   const kept = [...wanted].sort((a, b) => (a.column.rank ?? 0) - (b.column.rank ?? 0))
   const total = () => kept.reduce((sum, { least }) => sum + least + gap.length, -gap.length)
@@ -108,7 +97,7 @@ function textOf<Row>(column: Column<Row>, row: Row): string {
   return visible(column.text ? column.text(row) : plain(column.value(row)))
 }
 
-/** A text in a column's cell: filled with spaces, or cut between graphemes with an ellipsis where it may be. */
+/** Pads a text, or cuts it between graphemes. */
 function fitted<Row>(text: string, { width, isCut }: Placed<Row>): string {
   const own = widthOf(text)
   if (own <= width || !isCut) return text + ' '.repeat(Math.max(0, width - own))

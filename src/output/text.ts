@@ -1,7 +1,6 @@
 import { type Format, plain } from './format.ts'
 import { tsvText } from './safe.ts'
 
-/** Tab-separated values of every column, never cut. */
 export const tsv: Format = (view, { header }) => ({
   begin: () => (header ? `${view.columns.map(column => column.name).join('\t')}\n` : ''),
   rows: rows =>
@@ -9,7 +8,7 @@ export const tsv: Format = (view, { header }) => ({
   end: () => '',
 })
 
-/** One id a line, as `rm -` and `get -` read them. */
+/** One id a line, as `rm -` reads them. */
 export const id: Format = view => ({
   begin: () => '',
   rows: rows =>

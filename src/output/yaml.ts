@@ -1,7 +1,7 @@
 import { type Format, typed } from './format.ts'
 import { yamlText } from './safe.ts'
 
-/** One YAML 1.2 document for each row: a key on each line, its value as JSON. */
+/** A YAML 1.2 document for each row: a key on each line, its value as JSON. */
 export const yaml: Format = (view, options) => {
   const shown = typed(view, options)
   const field = ([name, value]: [string, unknown]) =>
@@ -10,17 +10,14 @@ export const yaml: Format = (view, options) => {
     const fields = Object.entries(row).filter(([, value]) => value !== undefined)
     return `---\n${fields.map(field).join('') || '{}\n'}`
   }
-  return {
-    begin: () => '',
-    rows: rows => rows.map(row => block(shown(row) as object)).join(''),
-    end: () => '',
-  }
+  const rows = (all: readonly Parameters<typeof shown>[0][]) =>
+    all.map(row => block(shown(row) as object)).join('')
+  return { begin: () => '', rows, end: () => '' }
 }
 
 /** Keys that every reader takes for a string without quotes. */
 const bareKey = /^(?!(?:y|n|yes|no|on|off|true|false|null|nan|inf)$)[a-z][a-z_]*$/
 
-/** A JSON value on one line. */
 function flow(value: unknown): string {
   if (typeof value === 'string') return yamlText(value)
   if (Array.isArray(value)) return `[${value.map(flow).join(', ')}]`

@@ -2,16 +2,17 @@ import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import tls from 'node:tls'
 import { settingsError } from '../errors/errors.ts'
+import type { Sourced } from './folders.ts'
 
 const certificate = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
 
 /**
- * Reads the default certificate authorities and those of a PEM file. `extra` is the value of NODE_EXTRA_CA_CERTS, which
- * Node ignores when authorities are given.
- * @throws CliError (settings) for a file that cannot be read or holds no certificates.
+ * Reads the default certificate authorities and those of a PEM file. `extra` is NODE_EXTRA_CA_CERTS, which Node ignores
+ * when authorities are given.
+ * @throws CliError (settings)
  */
 export async function readAuthorities(
-  { value: file, source }: { value: string; source: string },
+  { value: file, source }: Sourced,
   extra: string | undefined,
 ): Promise<string[]> {
   const text = await readFile(file, 'latin1').catch((error: NodeJS.ErrnoException) => {

@@ -2,10 +2,10 @@ import type { Connection, Trace } from '../client/request.ts'
 import { usageError } from '../errors/errors.ts'
 import type { Host, Io } from '../io/io.ts'
 import { visible } from '../output/index.ts'
+import type { Sourced } from './folders.ts'
 import { proxyFor } from './proxy.ts'
-import { parseSeconds, requireBaseUrl, type Settings, type Sourced } from './settings.ts'
+import { parseSeconds, requireBaseUrl, type Settings } from './settings.ts'
 
-/** Flags that say how requests are sent and what is logged about them. */
 export interface RequestFlags {
   /** Seconds, as text. */
   readonly timeout?: string
@@ -16,25 +16,21 @@ export interface RequestFlags {
   readonly debug?: boolean
 }
 
-/** The longest wait before a retry, in seconds, unless `--max-wait` is given. */
-const defaultMaxWait = 60
+const defaultMaxWaitSeconds = 60
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly settings: Settings
   readonly host: Pick<Host, 'env' | 'version'>
   readonly io: Io
   readonly flags: RequestFlags
-  /** The version of this program, for the User-Agent. */
+  /** Of this program. */
   readonly version: string
   /** Returns null if requests are sent without a key. */
   readonly readKey: () => Promise<Sourced | null>
   readonly interruption: () => AbortSignal
 }
 
-/**
- * Resolves everything a client needs to send requests.
- * @throws CliError for an unusable flag, variable or file.
- */
+/** @throws CliError for an unusable flag, variable or file. */
 export async function resolveConnection(options: ConnectionOptions): Promise<Connection> {
   const { settings, host, io, flags, version } = options
   const { env } = host
@@ -47,11 +43,13 @@ export async function resolveConnection(options: ConnectionOptions): Promise<Con
     key,
     userAgent: `consentctl/${version} node/${host.version}`,
     proxy: proxyFor(baseUrl, env),
-    ca: caFile && (await readAuthorities(caFile, env['NODE_EXTRA_CA_CERTS'])),
+    ca:
+      caFile &&
+      (await (await import('./authorities.ts')).readAuthorities(caFile, env['NODE_EXTRA_CA_CERTS'])),
     timeout: timeout && timeout * 1000,
-    maxWait: secondsOf('max-wait', flags.maxWait, env, 0) ?? defaultMaxWait,
+    maxWait: secondsOf('max-wait', flags.maxWait, env, 0) ?? defaultMaxWaitSeconds,
     pause,
-    interruption: options.interruption(), // only now: a signal during the reading of the key ends the process at once
+    interruption: options.interruption(), // only now: a signal while the key is read ends the process
     trace: io.err.isTerminal && !flags.quiet ? waitMessages(io) : null,
   }
   if (!flags.verbose && !flags.debug) return connection
@@ -59,7 +57,6 @@ export async function resolveConnection(options: ConnectionOptions): Promise<Con
   return { ...connection, trace: openTrace(connection, { settings, isDebug: flags.debug === true, io }) }
 }
 
-/** A number of seconds from a flag or its environment variable; null if neither is set. */
 function secondsOf(flag: string, value: string | undefined, env: Host['env'], least: number): number | null {
   const variable = `CONSENTCTL_${flag.toUpperCase().replace('-', '_')}`
   if (value === '') throw usageError(`--${flag} must not be empty`)
@@ -67,16 +64,12 @@ function secondsOf(flag: string, value: string | undefined, env: Host['env'], le
   return env[variable] ? parseSeconds(env[variable], variable, least) : null
 }
 
-async function readAuthorities(file: Sourced, extra: string | undefined): Promise<string[]> {
-  return (await import('./authorities.ts')).readAuthorities(file, extra)
-}
-
 async function pause(seconds: number, signal: AbortSignal): Promise<void> {
   const { setTimeout } = await import('node:timers/promises')
   await setTimeout(seconds * 1000, undefined, { signal })
 }
 
-/** On a terminal: says why the command waits, if it waits for a second or more. */
+/** Shows waits of a second or more. */
 function waitMessages(io: Io): Trace {
   return {
     follow: (_call, _request, send) => send(),

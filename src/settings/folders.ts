@@ -1,16 +1,16 @@
 import { posix, win32 } from 'node:path'
 import { settingsError } from '../errors/errors.ts'
 
-type Env = Readonly<Record<string, string | undefined>>
+export type Env = Readonly<Record<string, string | undefined>>
 
-/** A folder and its source: a variable's name, or `default`. */
-export interface Folder {
+/** A setting and its source: a flag, a variable, a profile or the default. */
+export interface Sourced {
   readonly value: string
   readonly source: string
 }
 
-/** The folder of the configuration, the same on macOS as on Linux. Null without a home folder. */
-export function configFolder(env: Env, platform: string): Folder | null {
+/** Returns the folder of the configuration, on macOS as on Linux; null without a home folder. */
+export function configFolder(env: Env, platform: string): Sourced | null {
   return (
     whole(env, 'CONSENTCTL_CONFIG_DIR') ??
     (platform === 'win32' ? below(env, platform, 'APPDATA', 'consentctl') : null) ??
@@ -19,8 +19,8 @@ export function configFolder(env: Env, platform: string): Folder | null {
   )
 }
 
-/** The folder of journals and receipts. @throws CliError (settings) without a home folder */
-export function stateFolder(env: Env, platform: string): Folder {
+/** Returns the folder of journals and receipts. @throws CliError (settings) without a home folder */
+export function stateFolder(env: Env, platform: string): Sourced {
   const folder =
     whole(env, 'CONSENTCTL_STATE_DIR') ??
     (platform === 'win32' ? below(env, platform, 'LOCALAPPDATA', 'consentctl', 'state') : null) ??
@@ -30,19 +30,19 @@ export function stateFolder(env: Env, platform: string): Folder {
   return folder
 }
 
-function whole(env: Env, name: string): Folder | null {
+function whole(env: Env, name: string): Sourced | null {
   const value = env[name]
   return value ? { value, source: name } : null
 }
 
-/** A folder below the one that a variable names. A relative path there is invalid (XDG Base Directory 0.8). */
-function below(env: Env, platform: string, name: string, ...parts: string[]): Folder | null {
+/** Ignores a variable with a relative path, which is invalid (XDG Base Directory 0.8). */
+function below(env: Env, platform: string, name: string, ...parts: string[]): Sourced | null {
   const { isAbsolute, join } = platform === 'win32' ? win32 : posix
   const base = env[name]
   return base && isAbsolute(base) ? { value: join(base, ...parts), source: name } : null
 }
 
-function inHome(env: Env, platform: string, ...parts: string[]): Folder | null {
+function inHome(env: Env, platform: string, ...parts: string[]): Sourced | null {
   const home = below(env, platform, 'HOME', ...parts) ?? below(env, platform, 'USERPROFILE', ...parts)
   return home && { ...home, source: 'default' }
 }

@@ -7,7 +7,7 @@ export interface JobOrigin {
   readonly base_url: string
 }
 
-/** Adds the flags that lead to the job's instance to `command`; null if the settings lead there already. */
+/** Adds the flags that select the job's instance to `command`; returns null if the settings select it already. */
 export function commandForOrigin(
   settings: Settings,
   { profile, base_url }: JobOrigin,
@@ -17,7 +17,7 @@ export function commandForOrigin(
   return `${command} -p ${profile} --base-url ${base_url}`
 }
 
-/** @throws CliError (usage) if the settings lead to another instance than the one on which the job was started. */
+/** @throws CliError (usage) if the settings select another instance than the job's. */
 export function requireSameOrigin(settings: Settings, origin: JobOrigin, command: string): void {
   const hint = commandForOrigin(settings, origin, command)
   if (hint === null) return

@@ -1,32 +1,26 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { platform, userInfo } from 'node:os'
 import { CliError, exit, settingsError } from '../errors/errors.ts'
+import type { Env, Sourced } from './folders.ts'
 import type { Warn } from './store.ts'
 
-/** An API key and its source. */
-export interface Key {
-  readonly value: string
-  readonly source: string
-}
-
-/** A source of a key. It is read when a request needs the key, and once, because a command may prompt a person. */
+/** A source of a key. It is read once, when a request needs the key, because a command may prompt. */
 export interface KeySource {
   readonly source: string
   /** Null if reading it requires a file or a command. */
   readonly atHand: string | null
   /** @throws CliError `no_key` (exit 4) */
-  read(): Promise<Key>
+  read(): Promise<Sourced>
 }
 
-type Env = Readonly<Record<string, string | undefined>>
-
-/** The key of CONSENTCTL_API_KEY or CONSENTCTL_API_KEY_FILE. Setting both is an error, because one of them is wrong. */
+/** The key of CONSENTCTL_API_KEY or CONSENTCTL_API_KEY_FILE; setting both is an error. */
 export function environmentKey(env: Env, warn: Warn): KeySource | null {
   const text = env['CONSENTCTL_API_KEY']?.trim()
   const file = env['CONSENTCTL_API_KEY_FILE']
   if (text && file) {
-    return lazyKey('CONSENTCTL_API_KEY and CONSENTCTL_API_KEY_FILE', null, async () => {
-      throw settingsError('CONSENTCTL_API_KEY and CONSENTCTL_API_KEY_FILE are both set', 'unset one of them')
+    const both = 'CONSENTCTL_API_KEY and CONSENTCTL_API_KEY_FILE'
+    return lazyKey(both, null, async () => {
+      throw settingsError(`${both} are both set`, 'unset one of them')
     })
   }
   if (text) return lazyKey('CONSENTCTL_API_KEY', text, async () => text)
@@ -34,7 +28,7 @@ export function environmentKey(env: Env, warn: Warn): KeySource | null {
   return lazyKey('CONSENTCTL_API_KEY_FILE', null, () => readKeyFile(file, warn))
 }
 
-/** A key that a profile's command prints. `configFile` is the file that holds the command. */
+/** The key that a profile's command prints. `configFile` holds the command. */
 export function commandKey(command: string, profile: string, configFile: string, env: Env): KeySource {
   return lazyKey(`profile ${profile}, key_command`, null, () =>
     runKeyCommand(command, { profile, configFile, env }),
@@ -50,18 +44,17 @@ export function maskKey(key: string): string {
   return key.length > 12 ? `${key.slice(0, 3)}…${key.slice(-4)}` : '…'
 }
 
-/** Returns true if a text has the shape of a key. */
 export function isKey(text: string): boolean {
   return /^sk-[\x21-\x7e]+$/.test(text)
 }
 
-/** No key can be read from its source (exit 4). */
+/** Exit 4. */
 export function noKeyError(message: string, hint: string): CliError {
   return new CliError('no_key', exit.auth, message, { hint })
 }
 
 function lazyKey(source: string, atHand: string | null, readText: () => Promise<string>): KeySource {
-  let reading: Promise<Key> | undefined
+  let reading: Promise<Sourced> | undefined
   const read = async () => {
     const value = (await readText()).trim()
     const shape = 'a key is one line that begins with sk-'
@@ -79,12 +72,12 @@ function lazyKey(source: string, atHand: string | null, readText: () => Promise<
   }
 }
 
-/** A key has about a hundred bytes; nobody's large file is read by mistake. */
-const maxFileBytes = 64 * 1024
+/** Of a key's file or a command's output: far above the size of a key. */
+const maxBytes = 64 * 1024
 
 /**
- * Reads a key's file without a byte order mark: a regular file, or a pipe such as a shell's `<(…)`, within `timeoutMs`.
- * A file that others may read or change is used with a warning, because mounted secrets often are such files.
+ * Reads a key's file, without a byte order mark: a regular file, or a pipe such as a shell's `<(…)`.
+ * A file that others may read or change only causes a warning, because mounted secrets often are such files.
  */
 export async function readKeyFile(path: string, warn: Warn, timeoutMs = 30_000): Promise<string> {
   const descriptor = openWithoutBlocking(path)
@@ -93,7 +86,7 @@ export async function readKeyFile(path: string, warn: Warn, timeoutMs = 30_000):
   try {
     if (!stats.isFile())
       throw unusable(path, stats.isDirectory() ? 'it is a folder' : 'it is not a regular file')
-    if (stats.size > maxFileBytes) throw tooLarge(path)
+    if (stats.size > maxBytes) throw tooLarge(path)
     if (isExposed(stats)) warn(`${path} is readable or writable by others; use chmod 600`)
     return decodeKeyFile(path, readFileSync(descriptor))
   } finally {
@@ -123,7 +116,7 @@ async function readPipe(path: string, descriptor: number, timeoutMs: number): Pr
   try {
     for await (const chunk of pipe as AsyncIterable<Buffer>) {
       size += chunk.length
-      if (size > maxFileBytes) throw tooLarge(path)
+      if (size > maxBytes) throw tooLarge(path)
       chunks.push(chunk)
     }
     return Buffer.concat(chunks)
@@ -133,7 +126,7 @@ async function readPipe(path: string, descriptor: number, timeoutMs: number): Pr
   }
 }
 
-/** Others may read or change it, or its group may change it. Group read is how services share a secret. */
+/** Returns true if others can read or change it, or its group can change it. Services share secrets by group read. */
 function isExposed({ mode }: Stats): boolean {
   return platform() !== 'win32' && (mode & 0o027) !== 0
 }
@@ -154,19 +147,16 @@ function unusable(path: string, reason: string) {
   return noKeyError(`cannot read the key file ${path}: ${reason}`, 'check CONSENTCTL_API_KEY_FILE')
 }
 
-/** Bytes that a command may print. */
-const maxOutputBytes = 64 * 1024
-
-export interface CommandContext {
+interface CommandContext {
   readonly profile: string
-  /** The file that holds the command. Anyone who can write to it can run any program as this user. */
+  /** Holds the command: anyone who can write to it can run any program as this user. */
   readonly configFile: string
   readonly env: Env
 }
 
 /**
- * Runs a profile's key_command through the shell, as git and aws do with credential helpers, and returns its output.
- * Its stderr is the terminal, so that it can prompt; its stdin is not, because that may hold records.
+ * Runs a profile's key_command through the shell, and returns its output. It can prompt on stderr, but not read stdin,
+ * which may hold records.
  */
 export async function runKeyCommand(
   command: string,
@@ -186,7 +176,7 @@ export async function runKeyCommand(
     let size = 0
     const stop = (reason: string) => {
       child.kill()
-      child.stdout.destroy() // a process that the command started may hold it open
+      child.stdout.destroy() // a process that it started may hold it open
       child.unref()
       reject(fails(reason))
     }
@@ -194,7 +184,7 @@ export async function runKeyCommand(
     child.stdout.on('data', (chunk: Buffer) => {
       size += chunk.length
       chunks.push(chunk)
-      if (size > maxOutputBytes) stop('prints more than 64 KiB, too much for a key')
+      if (size > maxBytes) stop('prints more than 64 KiB, too much for a key')
     })
     child.once('error', error => stop(`cannot be run: ${error.message}`))
     child.once('close', (code, signal) => {
@@ -205,11 +195,11 @@ export async function runKeyCommand(
   })
 }
 
-/** @throws CliError unless only its owner (this user or root) can change the file that holds the command. */
+/** @throws CliError if others than this user or root can change the file. */
 function requirePrivate(configFile: string): void {
   const { mode, uid } = statSync(configFile)
   const me = userInfo().uid
-  if (me === -1) return // Windows has no such bits
+  if (me === -1) return // Windows
   if ((mode & 0o022) === 0 && (uid === me || uid === 0)) return
   throw settingsError(
     `${configFile} can be changed by others, so its key_command is not run`,

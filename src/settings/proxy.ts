@@ -1,23 +1,13 @@
+import type { Connection } from '../client/request.ts'
 import { settingsError } from '../errors/errors.ts'
+import type { Env } from './folders.ts'
 import { isLoopback } from './settings.ts'
 
-export interface Proxy {
-  /** With its credentials. */
-  readonly url: string
-  /** Without its credentials. */
-  readonly shown: string
-  /** The variable that names it. */
-  readonly source: string
-}
-
-type Env = Readonly<Record<string, string | undefined>>
-
 /**
- * The proxy that the environment names for an address; null for none. Loopback addresses never use one, because it
- * would see the key.
- * @throws CliError (settings) for an unusable proxy, because going without it would be a surprise.
+ * Returns the proxy that the environment names for an address. Loopback addresses use none, because it would see the key.
+ * @throws CliError (settings) for an unusable proxy
  */
-export function proxyFor(address: string, env: Env): Proxy | null {
+export function proxyFor(address: string, env: Env): Connection['proxy'] {
   const { protocol, hostname, port } = new URL(address)
   if (isLoopback(hostname) || isExempt(hostname, port || defaultPort(protocol), env)) return null
   const names = [protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY', 'ALL_PROXY']
@@ -35,7 +25,7 @@ export function proxyFor(address: string, env: Env): Proxy | null {
   return { url: url.href, shown: url.origin, source }
 }
 
-/** True if NO_PROXY lists the host: `*`, or a domain that includes its subdomains, with an optional port. */
+/** Returns true if NO_PROXY lists the host: `*`, or a domain, which includes its subdomains, with an optional port. */
 function isExempt(hostname: string, port: string, env: Env): boolean {
   const entries = (env['no_proxy'] || env['NO_PROXY'] || '').toLowerCase().split(/[\s,]+/)
   return entries.filter(Boolean).some(entry => {

@@ -1,5 +1,5 @@
 import { type CliError, settingsError, usageError } from '../errors/errors.ts'
-import { configFolder, type Folder, stateFolder } from './folders.ts'
+import { configFolder, type Env, type Sourced, stateFolder } from './folders.ts'
 import { commandKey, environmentKey, type KeySource, noKeyError, storedKey } from './key.ts'
 import {
   type Config,
@@ -11,33 +11,27 @@ import {
   type Warn,
 } from './store.ts'
 
-/** A setting and its source: a flag, a variable, a profile or the default. */
-export interface Sourced {
-  readonly value: string
-  readonly source: string
-}
-
 export interface GlobalFlags {
   readonly profile?: string | undefined
   readonly baseUrl?: string | undefined
   readonly caFile?: string | undefined
 }
 
-export interface SettingsHost {
-  readonly env: Readonly<Record<string, string | undefined>>
+interface SettingsHost {
+  readonly env: Env
   readonly platform: string
   readonly warn: Warn
 }
 
 /** The content of config.json, and the profile in use. */
-export interface Configuration {
-  /** Null if there is no home folder to keep it in. */
-  readonly folder: Folder | null
+interface Configuration {
+  /** Null if there is no home folder. */
+  readonly folder: Sourced | null
   readonly config: Config
   readonly profile: Sourced
 }
 
-/** Reads the configuration. Unlike `resolveSettings` it accepts an unknown profile and unusable values. */
+/** Unlike `resolveSettings`, accepts an unknown profile and unusable values. */
 export function readConfiguration(
   flags: GlobalFlags,
   { env, platform }: Omit<SettingsHost, 'warn'>,
@@ -56,7 +50,7 @@ export function requireConfigFolder({ folder }: Pick<Configuration, 'folder'>): 
   throw settingsError('no home folder to keep the configuration in', 'set CONSENTCTL_CONFIG_DIR')
 }
 
-/** Returns true if the profile was named by a flag or a variable, not by config.json. */
+/** Returns true if a flag or a variable names the profile, not config.json. */
 export function isExplicit({ source }: Sourced): boolean {
   return source === '--profile' || source === 'CONSENTCTL_PROFILE'
 }
@@ -67,7 +61,7 @@ export function checkProfileName(name: string): void {
   throw usageError(`invalid profile name "${name}"`, 'use letters, digits and hyphens')
 }
 
-/** Null if not set. An empty variable counts as not set; an empty flag is a usage error. */
+/** An empty variable counts as not set; an empty flag is a usage error. */
 export function sourced(value: string | undefined, source: string): Sourced | null {
   if (value === '' && source.startsWith('--')) throw usageError(`${source} must not be empty`)
   return value ? { value, source } : null
@@ -80,23 +74,21 @@ export function unknownProfile({ value, source }: Sourced, { profiles }: Config)
   return settingsError(`no profile "${value}" (from ${source})`, hint)
 }
 
-/** Settings of a command, each by precedence: flag, environment, profile, default. */
+/** By precedence: flag, environment, profile, default. */
 export interface Settings {
-  /** The configuration's folder. Reading it throws a CliError if there is no home folder. */
+  /** Reading it throws a CliError if there is no home folder. */
   readonly folder: string
-  /** The folder of journals and receipts. Reading it throws a CliError if there is no home folder. */
+  /** Of journals and receipts. Reading it throws a CliError if there is no home folder. */
   readonly stateFolder: string
   readonly profile: Sourced
   readonly baseUrl: Sourced | null
   readonly site: Sourced | null
-  /** Used by commands that sign in. */
   readonly email: Sourced | null
   /** True if destructive commands require more than --yes. */
   readonly isProtected: boolean
-  /** A file of certificate authorities to trust in addition to the default ones. */
   readonly caFile: Sourced | null
   readonly apiKey: KeySource | null
-  /** The address that the profile's key belongs to, if the key would now be sent to another one. */
+  /** The address of the profile's key, if that is not the instance. */
   readonly keyIsFor: string | null
   /** Hosts that may be reached by plain http. */
   readonly allowHttp: readonly string[]
@@ -111,9 +103,8 @@ export function resolveSettings(flags: GlobalFlags, host: SettingsHost): Setting
   const from = `profile ${profile.value}`
   const pick = (variable: string, key: 'base_url' | 'site' | 'email' | 'ca_file') =>
     sourced(env[variable], variable) ?? sourced(stored?.[key], from)
-  const baseUrl = parsedAddress(
-    sourced(flags.baseUrl, '--base-url') ?? pick('CONSENTCTL_BASE_URL', 'base_url'),
-  )
+  const address = sourced(flags.baseUrl, '--base-url') ?? pick('CONSENTCTL_BASE_URL', 'base_url')
+  const baseUrl = address && { ...address, value: parseBaseUrl(address.value, address.source) }
   if (isExplicit(profile) && !stored && !baseUrl) throw unknownProfile(profile, config)
   return {
     get folder() {
@@ -133,17 +124,13 @@ export function resolveSettings(flags: GlobalFlags, host: SettingsHost): Setting
   }
 }
 
-/**
- * Returns the instance's address.
- * @throws CliError if none is set, or if it would send a key over plain http to another machine.
- */
+/** @throws CliError if no instance is set, or if it would send a key over plain http to another machine. */
 export function requireBaseUrl({ baseUrl, allowHttp }: Settings): string {
-  if (!baseUrl) {
+  if (!baseUrl)
     throw settingsError(
       'no instance is set',
       'consentctl auth login --base-url https://… , or set CONSENTCTL_BASE_URL',
     )
-  }
   const { protocol, hostname } = new URL(baseUrl.value)
   if (protocol === 'http:' && !isLoopback(hostname) && !allowHttp.includes(hostname)) {
     throw settingsError(
@@ -165,7 +152,7 @@ export function requireApiKey({ apiKey, keyIsFor, baseUrl }: Settings): KeySourc
   )
 }
 
-/** A key of the environment goes to any address; a profile's key only to the scheme, host and port it was stored for. */
+/** A key of the environment is sent to any address, a profile's only to the scheme, host and port it was stored for. */
 function findKey(
   { folder, profile }: Configuration,
   stored: Profile | undefined,
@@ -193,10 +180,6 @@ function isProtected({ config, profile }: Configuration, baseUrl: Sourced | null
   })
 }
 
-function parsedAddress(setting: Sourced | null): Sourced | null {
-  return setting && { ...setting, value: parseBaseUrl(setting.value, setting.source) }
-}
-
 /** Returns the address without a slash at its end. @throws CliError (usage) */
 export function parseBaseUrl(value: string, source: string): string {
   const url = URL.canParse(value) ? new URL(value) : null
@@ -209,17 +192,16 @@ export function parseBaseUrl(value: string, source: string): string {
   return url.origin + url.pathname.replace(/\/+$/, '')
 }
 
-/** The scheme, host and port of an address; null if it is invalid. */
+/** Returns null for an invalid address. */
 export function originOf(address: string): string | null {
   return URL.canParse(address) ? new URL(address).origin : null
 }
 
-/** Returns true if a URL's host is this machine. */
 export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }
 
-/** Parses a flag or a variable as seconds, up to a day. @throws CliError (usage) */
+/** Parses seconds, up to a day. @throws CliError (usage) */
 export function parseSeconds(text: string, source: string, least: number): number {
   const seconds = /^\d{1,5}(\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN
   if (seconds >= least && seconds <= 86_400) return seconds

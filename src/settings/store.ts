@@ -7,15 +7,15 @@ import { CliError, exit, settingsError } from '../errors/errors.ts'
 /** A stored instance in config.json. */
 export interface Profile {
   readonly base_url?: string | undefined
-  /** The default site of new records. */
+  /** Of new records, by default. */
   readonly site?: string | undefined
-  /** Used by commands that sign in; the password is never stored. */
+  /** For commands that sign in. */
   readonly email?: string | undefined
   /** True if destructive commands require more than --yes. */
   readonly protected?: boolean | undefined
   /** A shell command that prints the key. */
   readonly key_command?: string | undefined
-  /** A file of certificate authorities to trust in addition to the default ones. */
+  /** A PEM file of additional certificate authorities. */
   readonly ca_file?: string | undefined
 }
 
@@ -24,10 +24,10 @@ export interface Config {
   readonly profiles: Readonly<Record<string, Profile>>
 }
 
-/** Keys by profile, each with the base address it was stored for. */
+/** By profile. */
 export type Credentials = Readonly<Record<string, { readonly api_key: string; readonly base_url: string }>>
 
-/** Unknown fields, perhaps of a later version, are kept when the files are written. */
+/** Loose, because unknown fields, perhaps of a later version, are kept. */
 const configSchema = () => {
   const text = z.string().optional()
   const texts = { base_url: text, site: text, email: text, key_command: text, ca_file: text }
@@ -48,12 +48,12 @@ export function credentialsFile(folder: string): string {
   return join(folder, 'credentials.json')
 }
 
-/** @throws CliError (settings) for a file that cannot be read or is invalid. */
+/** @throws CliError (settings) */
 export function readConfig(folder: string): Config {
   return readJsonFile<Config>(configFile(folder), configSchema, { profiles: {} })
 }
 
-/** Reads the stored keys. Takes away permissions that let others read them, and reports that to `warn`. */
+/** Reads the stored keys. Removes other users' permissions, and reports that to `warn`. */
 export function readCredentials(folder: string, warn: Warn): Credentials {
   const file = credentialsFile(folder)
   const exists = restrict(file, 0o600, warn)
@@ -61,12 +61,12 @@ export function readCredentials(folder: string, warn: Warn): Credentials {
   return readJsonFile<Credentials>(file, credentialsSchema, {})
 }
 
-/** Returns an own property, never one that every object inherits. */
+/** Returns an own property, never an inherited one. */
 export function own<T>(record: Readonly<Record<string, T>>, name: string): T | undefined {
   return Object.hasOwn(record, name) ? record[name] : undefined
 }
 
-/** Returns the first of `name`, `name-2`, `name-3` … without a profile or key, so that nothing is overwritten. */
+/** Returns the first of `name`, `name-2`, `name-3` … without a profile or key. */
 export function freeProfile(folder: string, name: string): string {
   const taken = { ...readConfig(folder).profiles, ...readCredentials(folder, () => {}) }
   for (let number = 1; ; number += 1) {
@@ -75,16 +75,15 @@ export function freeProfile(folder: string, name: string): string {
   }
 }
 
-/** Returns the name of a profile with this address. */
 export function profileFor(folder: string, baseUrl: string): string | undefined {
   const profiles = Object.entries(readConfig(folder).profiles)
   return profiles.find(([, profile]) => profile.base_url === baseUrl)?.[0]
 }
 
-/** The bit of folders such as /tmp, in which nobody can replace another user's file. */
+/** Of folders such as /tmp, in which nobody can replace another user's file. */
 const stickyBit = 0o1000
 
-/** Restricts a folder of our own. Another folder may hold other files too, so that only a warning is given. */
+/** Restricts our own folder; for another one, which may hold other files, only warns. */
 function restrictFolder(folder: string, warn: Warn): void {
   if (basename(folder) === 'consentctl') return void restrict(folder, 0o700, warn)
   const { mode } = statSync(folder)
@@ -92,7 +91,7 @@ function restrictFolder(folder: string, warn: Warn): void {
   if (isShared) warn(`others can write to ${folder}, and so replace your keys`)
 }
 
-/** Takes away the permissions of others; returns false if the path does not exist. */
+/** Removes other users' permissions; returns false if the path does not exist. */
 function restrict(path: string, mode: number, warn: Warn): boolean {
   const found = statSync(path, { throwIfNoEntry: false })
   if (!found || !isOpenToOthers(found.mode)) return found !== undefined
@@ -101,19 +100,19 @@ function restrict(path: string, mode: number, warn: Warn): boolean {
     chmodSync(path, mode)
     warn(`${path} was open to others; now only you can read it`)
   } catch (error) {
-    // Another user's file, or a read-only file system: the command can still do its work.
+    // Another user's file, or a read-only file system: the command still works.
     const reason = (error as NodeJS.ErrnoException).code
     warn(`${path} is open to others and cannot be restricted (${reason}): anyone who reads it has your keys`)
   }
   return true
 }
 
-/** Returns true if others than the owner have any permission. Windows has no such bits. */
+/** Returns true if others than the owner have any permission. */
 export function isOpenToOthers(mode: number): boolean {
   return platform() !== 'win32' && (mode & 0o077) !== 0
 }
 
-/** Reads and validates a JSON file; returns `none` if it does not exist. Errors never quote the file. */
+/** Returns `none` if the file does not exist. Errors never quote the file. */
 function readJsonFile<T>(file: string, schemaOf: () => z.ZodType<T>, none: T): T {
   let text: string
   try {
@@ -141,7 +140,7 @@ function invalidFile(message: string): CliError {
   return settingsError(message, 'correct the file, or move it away')
 }
 
-/** Finds where JSON stops being valid in V8's message: by its position, by the text around it, or at the end. */
+/** Finds the position of a syntax error by V8's message, which holds it or the text around it. */
 function findErrorPosition(message: string, text: string): number {
   const position = /position (\d+)/.exec(message)?.[1]
   if (position !== undefined) return Number(position)
@@ -151,7 +150,7 @@ function findErrorPosition(message: string, text: string): number {
   return start + (dots ? 10 : Math.max(0, around.indexOf(/token '(.)'/su.exec(message)?.[1] ?? '')))
 }
 
-/** Adds or replaces a profile and its key. The first profile becomes the default one. */
+/** The first profile becomes the default one. */
 export async function saveProfile(
   folder: string,
   name: string,
@@ -167,12 +166,11 @@ export async function saveProfile(
   })
 }
 
-/** Applies `edit` to the current config.json, under the lock. */
 export async function changeConfig(folder: string, edit: (config: Config) => Config): Promise<void> {
   await update(folder, write => write('config', edit(readConfig(folder))))
 }
 
-/** Removes a profile's key; returns false if there was none. */
+/** Returns false if there was no key. */
 export async function removeKey(folder: string, name: string): Promise<boolean> {
   const stored = readCredentials(folder, () => {})
   if (!Object.hasOwn(stored, name)) return false
@@ -183,7 +181,6 @@ export async function removeKey(folder: string, name: string): Promise<boolean> 
   })
 }
 
-/** Removes a profile and its key. */
 export async function removeProfile(folder: string, name: string): Promise<void> {
   await removeKey(folder, name)
   await changeConfig(folder, ({ profile, ...config }) => {
@@ -195,9 +192,8 @@ export async function removeProfile(folder: string, name: string): Promise<void>
 type Write = (configName: 'config' | 'credentials', content: object) => void
 
 /**
- * Reads and writes under the lock. conf writes atomically and with mode 0600; reading is done without it, because
- * loading it costs 50 ms.
- * @throws CliError `io` (exit 1) if the folder cannot be written.
+ * Reads and writes under the lock. conf writes atomically; files are read without it, because loading it takes 50 ms.
+ * @throws CliError `io` (exit 1)
  */
 async function update<T>(folder: string, work: (write: Write) => T): Promise<T> {
   const { default: Conf } = await import('conf')
@@ -215,16 +211,16 @@ async function update<T>(folder: string, work: (write: Write) => T): Promise<T> 
     throw cannotWrite(folder, error)
   })
   const result = await withLock(folder, () => work(write))
-  await syncFolder(folder) // conf flushes the files that it writes, but not their names
+  await syncFolder(folder) // conf flushes files, but not their names
   return result
 }
 
-/** The lock is held for a few milliseconds: an older one was left by a process that was killed. */
+/** The lock is held for milliseconds: an older one was left by a killed process. */
 const staleLockMs = 10_000
 
 const lockTimeoutMs = 30_000
 
-/** Runs `work` under the folder's lock. It is synchronous, so that the lock is held briefly. */
+/** `work` is synchronous, so that the lock is held briefly. */
 async function withLock<T>(folder: string, work: () => T): Promise<T> {
   const file = join(folder, '.lock')
   const start = Date.now()
@@ -240,7 +236,7 @@ async function withLock<T>(folder: string, work: () => T): Promise<T> {
   }
 }
 
-/** Creates the lock file, which only one process can; removes a stale one first. */
+/** Creates the lock file; removes a stale one for the next try. */
 function takeLock(file: string): boolean {
   try {
     closeSync(openSync(file, 'wx', 0o600))

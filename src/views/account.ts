@@ -15,7 +15,6 @@ const keyColumns: readonly Column<ApiKey>[] = [
 
 export const keyView: View<ApiKey> = { id: row => row.id, columns: keyColumns }
 
-/** A new key with its text, which is shown only once. */
 export const newKeyView: View<NewApiKey> = {
   id: row => row.id,
   columns: [...keyColumns, field('key', { whole: true, once: true, rank: 0 })],
@@ -33,13 +32,11 @@ const siteColumns: readonly Column<Site>[] = [
 
 export const siteView: View<Site> = { id: row => row.id, columns: siteColumns }
 
-/** A new site with its token, which is shown only once. */
 export const newSiteView: View<NewSite> = {
   id: row => row.id,
   columns: [...siteColumns, field('token', { whole: true, once: true, rank: 0 })],
 }
 
-/** A new token, which is shown only once. */
 export const newTokenView: View<NewToken> = {
   id: row => row.site_id,
   columns: [

@@ -2,14 +2,13 @@ import type { AuditEntry, Consent } from '../contract/index.ts'
 import type { View } from '../output/index.ts'
 import { field, minute, second } from './field.ts'
 
-/** A record, perhaps only its id: an instance may delete one without returning it. */
+/** Some instances return only the id of a deleted record. */
 export type ConsentRow = { readonly [Name in keyof Consent]?: Consent[Name] | null } & Pick<Consent, 'id'>
 
 function yesNo(value: boolean | null | undefined): string {
   return value === null || value === undefined ? '' : value ? 'yes' : 'no'
 }
 
-/** Every field, in the specification's order. */
 export const consentView: View<ConsentRow> = {
   id: row => row.id,
   columns: [
@@ -29,7 +28,7 @@ export const consentView: View<ConsentRow> = {
   ],
 }
 
-/** The same with deleted records among them, which tables then show. */
+/** Shows `deleted_at` in tables too. */
 export const consentViewWithDeleted: View<ConsentRow> = {
   ...consentView,
   columns: consentView.columns.map(column =>
@@ -39,7 +38,6 @@ export const consentViewWithDeleted: View<ConsentRow> = {
   ),
 }
 
-/** An entry of the audit trail. */
 export const auditView: View<AuditEntry> = {
   id: row => row.id,
   columns: [
@@ -57,5 +55,23 @@ export const auditView: View<AuditEntry> = {
     field('record_hash'),
     field('payload_hash'),
     field('hash'),
+  ],
+}
+
+export interface LineResult {
+  readonly line: number
+  /** `unknown`: the response was lost, so the record may exist or not. */
+  readonly result: 'created' | 'failed' | 'unknown'
+  readonly id: string | null
+  readonly error_code: string | null
+}
+
+export const importView: View<LineResult> = {
+  id: row => row.id ?? '',
+  columns: [
+    field('line', { rank: 1 }),
+    field('result', { whole: true, rank: 2 }),
+    field('id', { whole: true, rank: 3 }),
+    field('error_code', { rank: 4 }),
   ],
 }

@@ -1,14 +1,11 @@
 import type { View } from '../output/index.ts'
 import { field } from './field.ts'
 
-/** A request of a dry run, without credentials. */
-interface RequestRow {
+export const requestView: View<{
   readonly method: string
   readonly url: string
   readonly body: object | null
-}
-
-export const requestView: View<RequestRow> = {
+}> = {
   id: row => row.url,
   keepsAll: true,
   columns: [
@@ -41,13 +38,12 @@ export const commandView: View<CommandRow> = {
   ],
 }
 
-/** A check of `doctor`. */
 export interface CheckRow {
   readonly check: string
   /** `skip` if the check depends on something that is missing or failed. */
   readonly result: 'ok' | 'warn' | 'fail' | 'skip'
   readonly detail: string
-  /** A suggested fix; null if none is needed. */
+  /** A suggested fix. */
   readonly remedy: string | null
 }
 
@@ -58,7 +54,7 @@ export const checkView: View<CheckRow> = {
     field('check', { whole: true, rank: 1 }),
     field('result', { whole: true, rank: 2 }),
     field('detail', { whole: true, rank: 3 }),
-    field('remedy'), // printed below the table, which has no room for it
+    field('remedy'), // printed below the table
   ],
 }
 
@@ -71,31 +67,27 @@ export interface SettingRow {
 export const settingView: View<SettingRow> = {
   id: row => row.setting,
   columns: [
-    { name: 'setting', value: row => row.setting, whole: true, rank: 1 },
-    { name: 'value', value: row => row.value, whole: true, rank: 2 },
-    { name: 'source', value: row => row.source, rank: 3 },
+    field('setting', { whole: true, rank: 1 }),
+    field('value', { whole: true, rank: 2 }),
+    field('source', { rank: 3 }),
   ],
 }
 
-/** A setting's value alone. */
 export const valueView: View<SettingRow> = {
   id: row => row.value ?? '',
-  columns: [{ name: 'value', value: row => row.value, whole: true, rank: 1 }],
+  columns: [field('value', { whole: true, rank: 1 })],
 }
 
-/** A stored instance. */
-interface ProfileRow {
+export const profileView: View<{
   readonly name: string
   readonly is_default: boolean
   readonly base_url: string | null
   readonly site: string | null
   readonly email: string | null
   readonly protected: boolean
-  /** `stored`, `key_command` or null for none. */
+  /** `stored`, `key_command` or null. */
   readonly key: string | null
-}
-
-export const profileView: View<ProfileRow> = {
+}> = {
   id: row => row.name,
   columns: [
     field('name', { whole: true, rank: 1 }),
@@ -108,13 +100,11 @@ export const profileView: View<ProfileRow> = {
   ],
 }
 
-interface PathRow {
+export const pathView: View<{
   readonly name: string
   readonly path: string
   readonly exists: boolean
-}
-
-export const pathView: View<PathRow> = {
+}> = {
   id: row => row.path,
   columns: [
     field('name', { whole: true, rank: 1 }),
@@ -123,12 +113,10 @@ export const pathView: View<PathRow> = {
   ],
 }
 
-interface TokenRow {
+export const tokenView: View<{
   readonly api_key: string
   readonly source: string
-}
-
-export const tokenView: View<TokenRow> = {
+}> = {
   id: row => row.api_key,
-  columns: [{ name: 'api_key', value: row => row.api_key, whole: true, rank: 1 }],
+  columns: [field('api_key', { whole: true, rank: 1 })],
 }

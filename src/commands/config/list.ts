@@ -3,9 +3,9 @@ import * as z from 'zod'
 import { action, chooseFormat } from '../../cli/action.ts'
 import { many, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
-import { configFolder, type Folder, stateFolder } from '../../settings/folders.ts'
+import { configFolder, type Sourced, stateFolder } from '../../settings/folders.ts'
 import { maskKey } from '../../settings/key.ts'
-import { readConfiguration, type Sourced, sourced } from '../../settings/settings.ts'
+import { readConfiguration, sourced } from '../../settings/settings.ts'
 import { own } from '../../settings/store.ts'
 import { type SettingRow, settingView } from '../../views/program.ts'
 
@@ -50,7 +50,7 @@ function row(setting: string, found: Sourced | { value: string | null; source: s
 }
 
 /** Null without a home folder. */
-function stateFolderOf({ host: { env, platform } }: Context): Folder | null {
+function stateFolderOf({ host: { env, platform } }: Context): Sourced | null {
   try {
     return stateFolder(env, platform)
   } catch {

@@ -3,13 +3,13 @@ import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
 import { usageError } from '../../errors/errors.ts'
+import type { Sourced } from '../../settings/folders.ts'
 import {
   checkProfileName,
   isExplicit,
   originOf,
   readConfiguration,
   requireConfigFolder,
-  type Sourced,
   unknownProfile,
 } from '../../settings/settings.ts'
 import { type Config, changeConfig, own, type Profile, readCredentials } from '../../settings/store.ts'

@@ -2,11 +2,11 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
+import type { Sourced } from '../../settings/folders.ts'
 import {
   isExplicit,
   readConfiguration,
   requireConfigFolder,
-  type Sourced,
   unknownProfile,
 } from '../../settings/settings.ts'
 import { type Config, changeConfig, own, type Profile } from '../../settings/store.ts'

@@ -10,7 +10,7 @@ import {
   valuePatterns,
 } from './model.ts'
 
-/** The completions for bash 3.2 and newer. */
+/** For bash 3.2 and newer. */
 export function bash(tree: CommandInfo): string {
   const all = completed(tree)
   const [program] = all

@@ -1,7 +1,7 @@
 import type { CommandInfo } from '../describe.ts'
 import { type CompletedCommand, type CompletedFlag, completed, type Values, valuedNames } from './model.ts'
 
-/** The completions for fish 3. */
+/** For fish 3. */
 export function fish(tree: CommandInfo): string {
   const all = completed(tree)
   const [program] = all
@@ -57,7 +57,6 @@ function action(values: Values): string {
   return `-x -a '(consentctl completion values ${values.kind} 2> /dev/null)'`
 }
 
-/** A word in single quotes, in which fish knows two escapes. */
 function quoted(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 }

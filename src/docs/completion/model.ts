@@ -1,24 +1,23 @@
 import { type CommandInfo, type FlagInfo, flatten } from '../describe.ts'
 
-/** Completion of a flag's value; `none` if only the user knows it. */
+/** Completion of a flag's value. */
 export type Values =
   | { readonly kind: 'choices'; readonly choices: readonly string[] }
   | { readonly kind: 'files' | 'profiles' | 'sites' | 'none' }
 
 export interface CompletedFlag extends FlagInfo {
-  /** Null for a switch, which takes no value. */
+  /** Null for a switch. */
   readonly values: Values | null
 }
 
 export interface CompletedCommand {
-  /** Such as `auth login`; empty for the program. */
   readonly path: string
-  /** Subcommands, including aliases. */
+  /** Includes aliases. */
   readonly commands: readonly { readonly name: string; readonly path: string; readonly summary: string }[]
   readonly flags: readonly CompletedFlag[]
 }
 
-/** Lists the program, whose flags work everywhere, and then every command, for the scripts of all shells. */
+/** Lists the program, whose flags work everywhere, and then every command. */
 export function completed(tree: CommandInfo): readonly [CompletedCommand, ...CompletedCommand[]] {
   const [program, ...commands] = flatten(tree).map(info => ({
     path: info.path,
@@ -37,7 +36,7 @@ export function completed(tree: CommandInfo): readonly [CompletedCommand, ...Com
   return [program as CompletedCommand, ...commands]
 }
 
-/** Names of all flags that take a value. */
+/** Returns the flags that take a value. */
 export function valuedNames(commands: readonly CompletedCommand[]): string[] {
   const names = commands.flatMap(({ flags }) =>
     flags.filter(({ values }) => values).flatMap(flag => flag.names),
@@ -45,7 +44,6 @@ export function valuedNames(commands: readonly CompletedCommand[]): string[] {
   return [...new Set(names)]
 }
 
-/** The flag that commander adds. */
 const help: FlagInfo = {
   names: ['--help', '-h'],
   value: null,
@@ -62,7 +60,7 @@ function valuesOf({ names, value, choices }: FlagInfo): Values | null {
   return { kind: /^<(file|path|folder)\b/.test(value) ? 'files' : 'none' }
 }
 
-/** Patterns for POSIX shells: a command followed by a flag with a value. Flags of the program match anywhere. */
+/** Patterns for POSIX shells: a command and a flag with a value. Flags of the program match anywhere. */
 export function valuePatterns(commands: readonly CompletedCommand[]): [pattern: string, values: Values][] {
   const specificFirst = [...commands].sort((a, b) => Number(a.path === '') - Number(b.path === ''))
   return specificFirst.flatMap(({ path, flags }) =>
@@ -77,7 +75,7 @@ export function valuePatterns(commands: readonly CompletedCommand[]): [pattern: 
   )
 }
 
-/** Patterns for POSIX shells: a command and the next word, and the command they lead to. */
+/** Patterns for POSIX shells: a command and the next word, with the command they select. */
 export function stepPatterns(commands: readonly CompletedCommand[]): [pattern: string, step: string][] {
   return commands.flatMap(command =>
     command.commands.map(({ name, path }): [string, string] => [
@@ -87,7 +85,7 @@ export function stepPatterns(commands: readonly CompletedCommand[]): [pattern: s
   )
 }
 
-/** Lines of a shell's `case`; patterns with the same result share a line. */
+/** Lines of a shell's `case`, one for each result. */
 export function arms(
   pairs: readonly (readonly [pattern: string, result: string])[],
   arm: (patterns: string[], result: string) => string,
@@ -97,7 +95,6 @@ export function arms(
   return [...byResult].map(([result, patterns]) => arm(patterns, result)).join('\n')
 }
 
-/** A word in single quotes, as POSIX shells read it. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }

@@ -1,7 +1,7 @@
 import type { CommandInfo } from '../describe.ts'
 import { type CompletedFlag, completed, type Values, valuedNames } from './model.ts'
 
-/** The completions for PowerShell 5 and newer. */
+/** For PowerShell 5 and newer. */
 export function powershell(tree: CommandInfo): string {
   const [program, ...rest] = completed(tree)
   const all = [program, ...rest]
@@ -84,7 +84,7 @@ function entry(key: string, items: readonly string[]): string {
   return `    ${quoted(key)} = ${list(items)}`
 }
 
-/** A list that stays one when it has a single item. */
+/** PowerShell needs a comma before a single item. */
 function list(items: readonly string[]): string {
   return items.length === 1 ? `@(, ${items[0]})` : `@(${items.join(', ')})`
 }

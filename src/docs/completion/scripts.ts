@@ -5,10 +5,8 @@ import { powershell } from './powershell.ts'
 import type { ShellName } from './shells.ts'
 import { zsh } from './zsh.ts'
 
-/** Generators of the script for each shell. */
 export const scripts: Record<ShellName, (tree: CommandInfo) => string> = { bash, zsh, fish, powershell }
 
-/** File names of the scripts in the package. */
 export const fileNames: Record<ShellName, string> = {
   bash: 'consentctl.bash',
   zsh: '_consentctl',

@@ -1,4 +1,3 @@
-/** The shells that completions are made for. */
 export const shellNames = ['bash', 'zsh', 'fish', 'powershell'] as const
 
 export type ShellName = (typeof shellNames)[number]

@@ -10,7 +10,7 @@ import {
   valuePatterns,
 } from './model.ts'
 
-/** The completions for zsh 5. */
+/** For zsh 5. */
 export function zsh(tree: CommandInfo): string {
   const all = completed(tree)
   const [program] = all
@@ -62,7 +62,7 @@ function flagsOf(flags: CompletedCommand['flags']): string[] {
   return flags.flatMap(({ names, description }) => names.map(name => described(name, description)))
 }
 
-/** A candidate with its description, as _describe reads it: a colon between them, those within escaped. */
+/** A candidate and its description, as _describe reads them. */
 function described(name: string, description: string): string {
   return quoted(`${name.replaceAll(':', '\\:')}:${description.replaceAll(':', '\\:')}`)
 }

@@ -7,7 +7,7 @@ import { rawOf } from '../../../io/input.ts'
 import { limitHeapGrowth } from '../../../io/memory.ts'
 import { openOutFile } from '../../../io/new-file.ts'
 import { requireApiKey, requireBaseUrl } from '../../../settings/settings.ts'
-import { importView, type LineResult } from '../../../views/import.ts'
+import { importView, type LineResult } from '../../../views/consent.ts'
 import { type ImportJob, openJob } from './job.ts'
 import type { ImportOptions } from './options.ts'
 import {
