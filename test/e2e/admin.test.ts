@@ -57,7 +57,7 @@ it('an embedded database that does not answer is temporary, and has no URL to ch
   busy.close()
   expect(code, stderr).toBe(7)
   expect(stderr).toContain('CONNECT_TIMEOUT')
-  expect(stderr).toContain('psql does with an open transaction')
+  expect(stderr).toContain('psql with an open transaction')
   expect(stderr).not.toContain('URL')
 })
 
