@@ -28,12 +28,12 @@ export function readInstant(id: string): Date {
 
 const maxMilliseconds = 2 ** 48 - 1
 
-/** Returns the smallest id of a Unix time in milliseconds. Times before 1970 count as 1970. */
+/** Smallest id of a Unix time in ms; times before 1970 count as 1970. */
 export function firstIdAt(millisecond: number): string {
   return idAt(Math.max(0, millisecond), '0')
 }
 
-/** Returns the largest id of a Unix time in milliseconds; one below all ids for a time before 1970. */
+/** Largest id of a Unix time in ms; one below all ids before 1970. */
 export function lastIdAt(millisecond: number): string {
   return millisecond < 0 ? idAt(0, '0') : idAt(millisecond, 'f')
 }

@@ -75,8 +75,8 @@ export async function createRows(
 }
 
 /**
- * Creates records in one statement, and returns a result for each draft. Throws only if nothing was written: afterwards an
- * error becomes the result of the open drafts, because a retry of the whole batch would write the others again.
+ * Throws only if nothing was written: afterwards an error becomes the result of the open drafts, because a retry of the whole
+ * batch would write the others again.
  */
 export async function createMany(
   deps: Deps,
@@ -107,7 +107,7 @@ function openDrafts({ drafts, results }: Batch): Drafts {
   return new Map([...drafts].filter(([index]) => !results.has(index)))
 }
 
-/** Builds a record of each open draft, but of those with the same key only of the first. */
+/** Of drafts with the same key, only the first gets a record. */
 async function buildRecords(batch: Batch): Promise<ReadonlyMap<number, NewRecord>> {
   const { deps, caller, results } = batch
   const open = openDrafts(batch)
@@ -166,7 +166,7 @@ async function replayKeys(batch: Batch, written: readonly Written[]): Promise<vo
   }
 }
 
-/** Refreshes the sites' policies, and rejects drafts whose site does not exist. */
+/** Reads the current policies, too. */
 async function rejectUnknownSites(batch: Batch): Promise<void> {
   const { deps, caller, results } = batch
   const open = openDrafts(batch)
@@ -175,7 +175,6 @@ async function rejectUnknownSites(batch: Batch): Promise<void> {
   for (const [index, { draft }] of open) if (!current.has(draft.site_id)) results.set(index, noSite())
 }
 
-/** Builds the first state of a record. */
 export function buildRecord(
   { config, geo }: Pick<Deps, 'config' | 'geo'>,
   actor: Actor,

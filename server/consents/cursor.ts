@@ -6,21 +6,20 @@ import { Failure } from '../failure.ts'
 const version = 1
 const sizes = { version: 1, position: 16, mac: 16 } as const
 
-/** What a cursor is bound to: a walk that goes on elsewhere would silently skip rows. */
+/** A cursor is bound to these, because rows of another list would silently be skipped. */
 export interface CursorScope {
   readonly secret: Buffer
   readonly accountId: string
-  /** Every filter of the list, in any form that JSON can tell apart. */
   readonly filters: Readonly<Record<string, unknown>>
 }
 
-/** A cursor to what comes after a record: its id and a MAC over it, the account and the filters, in base64url. */
+/** Returns the id of the last record and a MAC over it, the account and the filters, in base64url. */
 export function encodeCursor(scope: CursorScope, lastId: string): string {
   const head = Buffer.concat([Buffer.of(version), idBytes(lastId)])
   return Buffer.concat([head, mac(scope, head)]).toString('base64url')
 }
 
-/** The id in a cursor. Throws `invalid_request` for one that was altered or made for another account or filters. */
+/** @throws Failure `invalid_request` for a cursor that was altered, or made for another account or filters */
 export function decodeCursor(scope: CursorScope, cursor: string): string {
   const bytes = Buffer.from(cursor, 'base64url')
   const head = bytes.subarray(0, sizes.version + sizes.position)

@@ -5,7 +5,6 @@ import type { Geo } from '../net/geo.ts'
 import type { Policies } from './policies.ts'
 import type { ConsentJson, Created, Draft } from './rows.ts'
 
-/** Dependencies of the consents service. */
 export interface Deps {
   readonly sql: Sql
   readonly config: Pick<Config, 'ipStorage'>

@@ -30,7 +30,7 @@ export function rejectIdempotencyKey(header: ReadHeader): void {
   )
 }
 
-/** Creation times of the keys that one statement deletes, so that none takes long. */
+/** One statement deletes the keys of this time, so that none takes long. */
 const sliceMs = 60_000
 
 export async function deleteExpiredKeys(sql: Sql): Promise<null> {
@@ -46,7 +46,6 @@ export function claimKey(key: string, body: object): Claim {
   return { key: hashKey(key), bodyHash: sha256(canonical(body)) }
 }
 
-/** Returns the first answer to a key, or `conflict` if the body is another one or the record was purged. */
 export function replay({ json, body_hash: bodyHash }: FirstAnswer, claim: Claim): Created | Failure {
   if (bodyHash.length === 0) return conflict('The record of this Idempotency-Key was erased.')
   if (!bodyHash.equals(claim.bodyHash)) return conflict('The Idempotency-Key was used with another body.')

@@ -15,15 +15,11 @@ type ListDeps = Deps & { readonly cursorSecret: Buffer; readonly replicas?: Repl
 interface Page {
   /** A ConsentPage as one line of JSON. */
   readonly text: string
-  /** The cursor of the next page; null on the last one. */
+  /** Null on the last page. */
   readonly next: string | null
 }
 
-/**
- * Reads one page of the caller's records, newest first.
- *
- * @throws Failure `invalid_request` for a cursor of another account or other filters.
- */
+/** @throws Failure `invalid_request` for a cursor of another account or other filters */
 export async function getPage(
   { sql, replicas, cursorSecret }: ListDeps,
   caller: Caller,

@@ -23,7 +23,7 @@ const plainColumns = staticFragment(
     sql`id, site_id, consent_id, subject_id, country, region, user_agent, accepted, preferences, policy_version`,
 )
 
-/** A record as the API returns it. PostgreSQL serializes it faster than the driver parses the columns. */
+/** PostgreSQL serializes a record faster than the driver parses its columns. */
 const consentJson = staticFragment(
   sql => sql`row_to_json((select r from (
     select ${plainColumns(sql)},
@@ -105,7 +105,6 @@ export function among(sql: Sql, id: Fragment, records: readonly { readonly id: s
   return sql`${id} = any (${toArrayLiteral(records.map(record => record.id))}::uuid[])`
 }
 
-/** Sites that the account does not own are left out. */
 export async function findPolicyVersions(
   sql: Sql,
   accountId: string,
@@ -117,10 +116,7 @@ export async function findPolicyVersions(
   return new Map(rows.map(row => [row.id, row.policy_version]))
 }
 
-/**
- * Returns records in no order. The array comes from a subselect: a planner that sees its length plans each call anew, which
- * takes longer than the read.
- */
+/** In no order. The array comes from a subselect: a planner that sees its length plans each call anew, which takes longer. */
 export function findConsentsJson(
   sql: Sql,
   accountId: string,
@@ -145,8 +141,8 @@ export async function findConsent(
 }
 
 /**
- * Changes a live record that is still at the link's version, with its audit and log entries, or returns undefined. One
- * statement, because the driver's transactions are not safe (db/postgres-pool/README.md).
+ * Returns undefined unless the record is live and at the link's version. One statement, because the driver's transactions are
+ * not safe (db/postgres-pool/README.md).
  */
 export async function updateConsent(
   sql: Sql,
@@ -170,10 +166,7 @@ export async function updateConsent(
   return row
 }
 
-/**
- * Deletes live records logically, with their audit and log entries in the same statement, and returns the deleted ones. Skips
- * records that have changed since they were read, or that another transaction is writing.
- */
+/** Returns the deleted records. Skips those that have changed since they were read, or that another transaction is writing. */
 export function deleteRecords(
   sql: Sql,
   accountId: string,
@@ -267,7 +260,7 @@ export function findHistory(sql: Sql, accountId: string, id: string): Promise<En
     where h.account_id = ${accountId} and h.consent_id = ${id} order by h.version`
 }
 
-/** Returns the first entries of a live record's history, oldest first. One statement, so that no change comes in between. */
+/** Oldest first. One statement, so that no change comes in between. */
 export function findEvents(sql: Sql, accountId: string, id: string, limit: number): Promise<EventRow[]> {
   return sql<EventRow[]>`
     select c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent, c.ip_network,

@@ -21,10 +21,8 @@ const maxEvents = 500
 const tooManyEvents = `The record has more than ${maxEvents} events, too many for a receipt; its history has them all.`
 
 /**
- * Returns the text of a signed consent receipt.
- *
  * @throws Failure `not_found`, also for a deleted record; `conflict` if there are too many events; `internal_error` if the
- *   history does not verify, because a signature would vouch for it.
+ * history does not verify, because a signature would vouch for it
  */
 export async function issueReceipt(
   { sql, signer }: { readonly sql: Sql; readonly signer: Signer },
@@ -72,7 +70,6 @@ export async function issueReceipt(
   return signer.sign(receipt)
 }
 
-/** Returns the state after each event. */
 function consentStates(rows: readonly EventRow[]): ConsentState[] {
   let wasGiven = false
   return rows.map(({ accepted }) => {

@@ -28,7 +28,7 @@ import * as service from './service.ts'
 
 const unknown = 'There is no such consent.'
 
-/** Registers the six routes of the service specification (section 4), the batch and the receipt. */
+/** The routes of the service specification (section 4), the batch and the receipt. */
 export function consentRoutes(
   app: FastifyInstance,
   deps: Deps &
@@ -106,7 +106,6 @@ export function consentRoutes(
   )
 }
 
-/** The status of a row of a batch, and the JSON of its `RowOutcome`. */
 interface RowText {
   readonly status: number
   readonly text: string

@@ -16,13 +16,12 @@ export interface PageJson {
 }
 
 export interface Created extends Readonly<ConsentJson> {
-  /** True if an earlier request with the same Idempotency-Key created the record. */
   readonly isReplayed: boolean
 }
 
 export type CreateResult = Created | Error
 
-/** An Idempotency-Key as it is stored: hashes of the key and of the request's body. */
+/** Hashes of an Idempotency-Key and its request's body. */
 export interface Claim {
   readonly key: string
   readonly bodyHash: Buffer
@@ -35,7 +34,6 @@ export interface Draft {
   readonly place?: Place | undefined
 }
 
-/** First state of a record, with its first link in the hash chain. */
 export interface NewRecord extends Identity, State {
   readonly id: string
   readonly at: Date
@@ -43,7 +41,7 @@ export interface NewRecord extends Identity, State {
   readonly link: Link
 }
 
-/** The record that an Idempotency-Key created, in its first state. */
+/** In its first state. */
 export interface FirstAnswer extends ConsentJson {
   key: string
   /** Empty after a purge of the record, because it is a hash of personal data. */
@@ -65,7 +63,6 @@ export interface EntryRow extends State {
   record_hash: Buffer | null
 }
 
-/** An audit entry to write. */
 export interface Entry {
   readonly action: Action
   readonly actor: Actor

@@ -17,7 +17,6 @@ import type { Deps } from './deps.ts'
 import * as queries from './queries.ts'
 import type { BatchLink, ChainRow, DeletedRow, EntryRow, StateRow } from './rows.ts'
 
-/** Attempts to change a record that other requests are changing at the same time. */
 const maxAttempts = 100
 
 /** No attempt begins later: the client has had its answer by then. */
@@ -25,7 +24,7 @@ const retryBudgetMs = 5000
 
 const maxBackoffMs = 10
 
-/** Returns the JSON of a record. @throws Failure `not_found` if it is deleted, another account's, or unknown. */
+/** @throws Failure `not_found` if it is deleted, another account's, or unknown */
 export async function getConsent(
   { sql, reads }: Deps,
   { accountId }: Caller,
@@ -41,7 +40,7 @@ export async function getConsent(
   return row.json
 }
 
-/** Returns the JSON of the changed record. A change to the same values writes no audit entry. */
+/** A change to the same values writes no audit entry. */
 export function updateConsent(
   deps: Deps,
   caller: Caller,
@@ -56,12 +55,11 @@ export function updateConsent(
   })
 }
 
-/** Deletes a record logically, and returns its JSON. */
 export function deleteConsent(deps: Deps, caller: Caller, id: string): Promise<string> {
   return applyEvent(deps, caller, id, 'deleted', row => row)
 }
 
-/** Returns the history of a record, deleted or not, oldest first. @throws Failure `not_found` */
+/** Also of a deleted record, oldest first. @throws Failure `not_found` */
 export async function getHistory({ sql }: Deps, caller: Caller, id: string): Promise<{ data: AuditEntry[] }> {
   const rows = await queries.findHistory(sql, caller.accountId, id)
   if (rows.length === 0) throw noConsent()

@@ -1,7 +1,7 @@
 import DataLoader from 'dataloader'
 import { type DbErrorKind, dbErrorKind } from './errors.ts'
 
-/** Resolves to a result for each item, in their order. An `Error` among them rejects the call of its item. */
+/** Resolves to results in the order of the items. An `Error` rejects the call of its item. */
 type Execute<Item, Result> = (items: readonly Item[]) => Promise<readonly (Result | Error)[]>
 
 /** Errors that a single item can cause; null is an error that is not the database's. */
@@ -11,10 +11,8 @@ const itemErrors = new Set<DbErrorKind | null>([null, 'unstorable', 'conflict', 
 const retryBudgetMs = 5000
 
 /**
- * Coalesces calls made in the same turn of the event loop into one statement. Nothing waits for more calls, or for an earlier
- * batch.
- *
- * If a batch fails with an error that one item can cause, each item is retried alone. Any other error rejects all of them.
+ * Coalesces calls made in the same turn of the event loop into one statement. If it fails with an error that one item can
+ * cause, each item is retried alone.
  */
 export class Batcher<Item, Result> {
   readonly #loaders = new Map<string, DataLoader<Item, Result>>()

@@ -6,22 +6,20 @@ import { Pool } from './postgres-pool/pool.ts'
 import { inTransaction } from './postgres-pool/transaction.ts'
 
 export interface ConnectOptions {
-  /** A PostgreSQL URL, or the folder of a Unix socket. */
   readonly target: { readonly url: string } | { readonly folder: string }
   readonly max: number
   readonly isReplica?: boolean
 }
 
-/** The name of PostgreSQL's Unix socket, so that `psql -h FOLDER` finds it. */
+/** `psql -h FOLDER` finds it. */
 export const socketName = '.s.PGSQL.5432'
 
-/** The subfolder of the embedded database's files. */
 export const filesName = 'postgresql'
 
 /** In milliseconds: the request deadline. */
 const statement_timeout = 5000
 
-/** Makes a connection pool, which connects on first use. */
+/** Makes a pool, which connects on first use. */
 export function connect({ target, max, isReplica = false }: ConnectOptions): Sql {
   const connection = { application_name: 'consentctl' }
   if ('folder' in target) return connectEmbedded(`${target.folder}/${socketName}`, { max, connection })

@@ -15,18 +15,15 @@ const minRestartDelayMs = 100
 const maxRestartDelayMs = 5000
 
 export interface EmbeddedOptions {
-  /** The built file of the embedded database's thread. */
   readonly workerFile: URL
   /** Called with a description of a wait, and with null at its end. */
   readonly onWait?: ((what: string | null) => void) | undefined
-  /** Called when the database has crashed, or could not be restarted. */
   readonly onTrouble?: ((error: Error) => void) | undefined
 }
 
 /**
- * Starts the embedded database of a folder in its own thread, and restarts it when that thread ends by itself.
- *
- * @throws OperatorError if another process uses the folder, or the database cannot be opened.
+ * Restarts the thread of the database when it ends by itself. @throws OperatorError if another process uses the folder, or the
+ * database cannot be opened
  */
 export async function startEmbedded(
   folder: string,

@@ -4,11 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 export type DbErrorKind =
   /** The connection was lost. The statement may have been executed. */
   | 'lost'
-  /** Rolled back because of another transaction: a serialization failure or a deadlock. */
+  /** A serialization failure or a deadlock. */
   | 'aborted'
   /** Rejected before it began. Another connection or a new plan may succeed. */
   | 'rejected'
-  /** The database is down, full or busy. */
   | 'unavailable'
   /** A value that PostgreSQL cannot store, although validation accepted it. */
   | 'unstorable'
@@ -16,7 +15,6 @@ export type DbErrorKind =
   /** A foreign key that references no row. */
   | 'missing'
 
-/** Codes of sockets, of TLS and of the driver. */
 const connectionCodes =
   /^(E[A-Z]+|CONNECT(ION)?_\w+|ERR_(TLS|SSL)_\w+|(CERT|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO)_\w+|DEADLINE)$/
 
@@ -45,7 +43,7 @@ export function wasNotExecuted(error: unknown): boolean {
   )
 }
 
-/** Returns the code of an error of the database or of the connection to it, null for any other error. */
+/** Returns null for an error that is not the database's or the connection's. */
 export function dbErrorCode(error: unknown): string | null {
   const { code } = (error ?? {}) as { code?: unknown }
   if (typeof code !== 'string') return null
@@ -65,9 +63,7 @@ const backoffStepMs = 40
 export interface RetryOptions {
   /** True to retry after a lost connection too, when the first attempt may have been executed. */
   readonly isIdempotent: boolean
-  /** No attempt begins later than this. */
   readonly budgetMs: number
-  /** Called with the error's code before each retry. */
   readonly onRetry: (code: string) => void
 }
 

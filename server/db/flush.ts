@@ -5,7 +5,6 @@ import { dirname } from 'node:path'
 /** Errors of systems that cannot flush a folder, or do not need to (Windows). */
 const withoutFolders = new Set(['EACCES', 'EBADF', 'EINVAL', 'EISDIR', 'EPERM'])
 
-/** Flushes an open file or folder to the disk, unless it is a folder that the system cannot flush. */
 export function flush(descriptor: number): void {
   try {
     fsyncSync(descriptor)
@@ -14,7 +13,6 @@ export function flush(descriptor: number): void {
   }
 }
 
-/** Flushes the names in a folder, where the system can. */
 export function flushFolder(folder: string): void {
   let descriptor: number
   try {

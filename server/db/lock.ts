@@ -51,7 +51,6 @@ function lockAt(folder: string, number: number): string {
   return join(folder, `lock.${number}`)
 }
 
-/** Returns the numbers in ascending order. */
 function listLocks(folder: string): number[] {
   const found = readdirSync(folder).map(name => /^lock\.(\d+)$/.exec(name)?.[1])
   return found
@@ -60,7 +59,6 @@ function listLocks(folder: string): number[] {
     .sort((a, b) => a - b)
 }
 
-/** Returns false if the path exists. */
 function tryLink(own: string, path: string): boolean {
   try {
     linkSync(own, path)

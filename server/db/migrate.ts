@@ -18,7 +18,6 @@ const migrations: readonly (readonly [name: string, statements: string])[] = [
 
 export const schemaVersion = migrations.at(-1)?.[0] ?? ''
 
-/** Shared by all nodes and versions. */
 const lock = 7_266_328
 
 /** Keeps other nodes from migrating, and so from starting, until the end of the transaction. */

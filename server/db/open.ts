@@ -14,7 +14,6 @@ export interface Database {
   readonly sql: Sql
   /** So that the public flow cannot block the private API; the same pool on the embedded database. */
   readonly publicSql: Sql
-  /** For lists of old records. */
   readonly replicas: Replicas | undefined
   close(): Promise<void>
 }
@@ -28,7 +27,7 @@ const maxConnections = 10
 const maxPublicConnections = 4
 const maxReplicaConnections = 5
 
-/** Opens and migrates the configured database. @throws OperatorError */
+/** @throws OperatorError */
 export async function openDatabase(config: Config, options: OpenOptions): Promise<Database> {
   const { databaseUrl: url, readDatabaseUrl, dataDir: folder } = config
   if (url) return openMigrated({ target: { url }, max: maxConnections }, readDatabaseUrl)
@@ -66,14 +65,12 @@ async function openMigrated(
   }
 }
 
-/** By SQLSTATE. */
 const hints: readonly (readonly [codes: RegExp, hint: string])[] = [
   [/^28/, 'check the user and the password in the database URL'],
   [/^3D/, 'create it first: createdb'],
   [/^42501$/, 'allow its user to create tables: alter database … owner to …'],
 ]
 
-/** For any other code. */
 const otherHints = {
   url: {
     unavailable: 'check that PostgreSQL runs, and the host and port of the URL',

@@ -90,7 +90,6 @@ export class SharedPGlite extends PGlite {
     return super.exec(...args)
   }
 
-  /** Ends a sequence without committing it. */
   async #abandonSequence(): Promise<void> {
     if (!this.#unfinished) return
     this.#unfinished = false
@@ -104,10 +103,8 @@ export interface EmbeddedDatabase {
 }
 
 /**
- * Opens and serves the embedded database of a folder, unpacking an empty one if there is none. The caller holds the folder's
- * lock.
- *
- * @throws OperatorError if PostgreSQL rejects the files.
+ * Unpacks an empty database if there is none. The caller holds the folder's lock. @throws OperatorError if PostgreSQL rejects
+ * the files
  */
 export async function openPGlite(folder: string, fresh: URL): Promise<EmbeddedDatabase> {
   const data = join(folder, filesName)
@@ -162,7 +159,6 @@ async function initialize(data: string, fresh: URL): Promise<void> {
   flushFolder(dirname(data))
 }
 
-/** Serves a database on PostgreSQL's Unix socket in a folder. */
 export async function serveOnSocket(db: SharedPGlite, folder: string): Promise<EmbeddedDatabase> {
   const path = join(folder, socketName)
   rmSync(path, { force: true })
@@ -188,7 +184,6 @@ function findReason(log: readonly string[]): string | undefined {
         .join(': ')
 }
 
-/** The first match counts. */
 const hints: readonly (readonly [reasons: RegExp, hint: (data: string) => string])[] = [
   [/permission denied|EACCES|EPERM/i, data => `let the user of this process own everything in ${data}`],
   [/no space left|ENOSPC|EDQUOT/i, data => `make room on the disk of ${data}`],

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 
-/** A replica that lags further behind its primary is not read from. */
 const maxLagMs = 60_000
 
 /** The lag, and as much for the difference of the clocks of nodes and primary. */
@@ -16,7 +15,7 @@ const unhealthyIntervalMs = 5000
 interface Replica {
   readonly sql: Sql
   isHealthy: Promise<boolean>
-  /** Time of the next check, by `performance.now()`. */
+  /** By `performance.now()`. */
   nextCheck: number
 }
 
@@ -28,7 +27,7 @@ export class Replicas {
     this.#replicas = pools.map(sql => ({ sql, isHealthy: Promise.resolve(false), nextCheck: 0 }))
   }
 
-  /** Reads from the next healthy replica, or from the primary if there is none or the read fails. */
+  /** Falls back to the primary. */
   async read<T>(primary: Sql, read: (sql: Sql) => Promise<T>): Promise<T> {
     for (const replica of [...this.#replicas]) {
       if (!(await this.#check(replica))) continue

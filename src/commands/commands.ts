@@ -6,7 +6,6 @@ import type { Context } from '../context.ts'
 import { type CommandInfo, flatten, usageOf } from '../docs/describe.ts'
 import { type CommandRow, commandView } from '../views/program.ts'
 
-/** `commands`: describes every command, for programs that run this one. */
 export function commands(command: Command, ctx: Context): void {
   command
     .addHelpText(
@@ -28,7 +27,6 @@ Examples:
     )
 }
 
-/** Returns false for groups. */
 function isCallable({ path, commands }: CommandInfo): boolean {
   return path === '' || commands.length === 0
 }

@@ -18,7 +18,6 @@ const Options = z.strictObject({
   quickstart: z.literal(true).optional(),
 })
 
-/** `serve`: runs the server until it gets a signal. */
 export function serve(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
@@ -79,7 +78,7 @@ function stopSignal({ host }: Context) {
   }
 }
 
-/** Creates an account and its profile on an empty database. Returns commands to try next. */
+/** Returns commands to try next. */
 async function welcome(ctx: Context, server: RunningServer, folder: string): Promise<string> {
   const { out } = ctx.io
   if (!server.isEmpty) {
@@ -114,7 +113,6 @@ The key is stored in the profile "${profile}" (${folder}). In another terminal, 
 `
 }
 
-/** A command with -p, unless the profile is the default one. */
 function commandFor({ host, globals }: Context, profile: string, command: string): string {
   const settings = resolveSettings(globals, { env: host.env, platform: host.platform, warn: () => {} })
   const isDefault = settings.profile.value === profile && settings.profile.source === 'config.json'

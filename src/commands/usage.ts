@@ -7,7 +7,6 @@ import type { Context } from '../context.ts'
 import { usage as route } from '../contract/usage.ts'
 import { usageView } from '../views/account.ts'
 
-/** `usage`: shows the usage of the monthly quota. */
 export function usage(command: Command, ctx: Context): void {
   addSignInFlags(command)
     .addHelpText(

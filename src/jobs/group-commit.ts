@@ -5,7 +5,7 @@ const longestWaitMs = 100
 
 /** Appends texts to a file, with one write and one fsync for all that come meanwhile. */
 export interface GroupCommit {
-  /** Resolves when the text, and all given before it, is on the disk. */
+  /** Resolves when the text, and all before it, is on the disk. */
   append(text: string): Promise<void>
   /** Appends the text with the next one, or after 100 ms. */
   appendSoon(text: string): void

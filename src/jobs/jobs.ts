@@ -11,11 +11,9 @@ import { busy, type Claim, type Close, damaged, encode, type Log, readEntries, r
 import { identify, isRunning } from './process.ts'
 
 interface JobHeader {
-  /** The job's UUID. */
   readonly job: string
 }
 
-/** A kind of job that can be resumed after a stop or a crash. */
 export interface JobKind<Header extends JobHeader> {
   /** Of this kind alone; read only when it is needed. */
   readonly folder: string
@@ -26,7 +24,6 @@ export interface JobKind<Header extends JobHeader> {
   readonly hints: { readonly damaged: string; readonly unwritable: string }
 }
 
-/** The jobs of one kind. An event is a JSON array. */
 export interface Jobs<Header, Event> {
   /**
    * Returns the id of a stored job: `wanted`, or for `last` the one of this profile and instance that was written last.
@@ -34,7 +31,7 @@ export interface Jobs<Header, Event> {
    * @throws CliError usage (exit 2) if there is none; io (exit 1) if it is of an earlier version of this program
    */
   find(wanted: string): Promise<string>
-  /** Returns ids, the job written last first. */
+  /** The job written last comes first. */
   list(): Promise<string[]>
   /** @throws CliError busy (exit 7) while another process holds the job; io (exit 1) if its file is damaged */
   readHeader(job: string): Promise<Header>
@@ -45,11 +42,10 @@ export interface Jobs<Header, Event> {
   resume(job: string): Promise<HeldJob<Header, Event>>
 }
 
-/** A job that this process holds. */
 export interface HeldJob<Header, Event> {
   readonly header: Header
   readonly isResumed: boolean
-  /** Yields the events of the runs before this one. @throws CliError io (exit 1) if the file is damaged */
+  /** @throws CliError io (exit 1) if the file is damaged */
   earlierEvents(): AsyncGenerator<Event>
   /** Resolves when the events, and all given before, are on the disk. After a failed call every later one fails. */
   append(...events: readonly Event[]): Promise<void>
@@ -57,7 +53,7 @@ export interface HeldJob<Header, Event> {
   appendSoon(event: Event): void
   /** @throws CliError busy (exit 7), as `append` does, if another process has taken the job over */
   requireHeld(): Promise<void>
-  /** Ends this run; with `isDone` the job is removed. */
+  /** With `isDone` the job is removed. */
   close(isDone: boolean): Promise<void>
 }
 
@@ -155,7 +151,7 @@ async function parseHeader<Header>(log: Log, schema: z.ZodType<Header>): Promise
   throw damaged(log, 1)
 }
 
-/** Creates a file, which gets its name when its content is on the disk. */
+/** The file gets its name when its content is on the disk. */
 async function createLog({ path }: Log, folder: string, content: Buffer): Promise<FileHandle> {
   await makeFolder(folder)
   await removeStaleDrafts(folder)
@@ -234,7 +230,7 @@ async function requireIdle(log: Log, owner: Claim | null, host: Pick<Host, 'pid'
   if (isAtWork) throw busy(`pid ${owner.pid}`)
 }
 
-/** Returns the jobs in a folder, the one written last first. Files of former versions, named with a number, are outdated. */
+/** The one written last comes first. Files of former versions, named with a number, are outdated. */
 async function storedJobs(folder: string) {
   const found: { job: string; isOutdated: boolean; changedAt: number }[] = []
   for (const name of await readdir(folder).catch(() => [])) {
@@ -256,7 +252,6 @@ async function findJob<Header extends JobHeader>(
   for (const { job, isOutdated } of await storedJobs(folder)) {
     if (!isLast && job !== wanted) continue
     if (isOutdated) throw outdated(folder, job)
-    // A damaged job is found, so that its error is reported.
     const command = isLast ? await readHeader(job).then(elsewhere, () => null) : null
     if (command === null) return job
     other ??= command

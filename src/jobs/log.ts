@@ -10,7 +10,6 @@ import type { ProcessIdentity } from './process.ts'
  */
 export interface Log {
   readonly path: string
-  /** A hint. */
   readonly ifDamaged: string
 }
 
@@ -19,7 +18,6 @@ export interface Log {
  * system (not on NFS), so all readers agree on it, and no lock file can be left behind.
  */
 export interface Claim extends ProcessIdentity {
-  /** Unique. */
   readonly claim: string
   /** The claim of the owner that it replaces. */
   readonly after: string | null
@@ -28,7 +26,7 @@ export interface Claim extends ProcessIdentity {
 }
 
 export interface Close {
-  /** The claim that ends here. */
+  /** A claim. */
   readonly closed: string
 }
 
@@ -60,15 +58,14 @@ export async function* readEntries(log: Log): AsyncGenerator<unknown> {
   }
 }
 
-/** The owner of a job at the end of its file. */
 interface Ownership {
   /** Null if it was closed. */
   readonly owner: Claim | null
-  /** The last line that can be read. */
+  /** The last readable line. */
   readonly read: number
 }
 
-/** Damage elsewhere in the file is not looked for. */
+/** Ignores damage. */
 export async function readOwnership(log: Log): Promise<Ownership> {
   let owner: Claim | null = null
   let read = 0
@@ -91,7 +88,6 @@ function isClaim(entry: unknown): entry is Claim {
   return typeof (entry as Partial<Claim> | null)?.claim === 'string'
 }
 
-/** `json` is null in an unreadable line. */
 async function* linesOf({ path }: Log): AsyncGenerator<{ number: number; json: string | null }[]> {
   for await (const lines of splitTogether(chunksOf(path), path))
     yield lines.map(({ number, bytes }) => ({ number, json: decode(bytes) }))

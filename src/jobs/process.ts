@@ -60,7 +60,6 @@ async function statusFromProc(pid: number): Promise<Status | null> {
   return started === undefined ? null : { started, isZombie: state === 'Z' || state === 'X' }
 }
 
-/** Exported for its test. */
 export async function statusFromPs(pid: number): Promise<Status | null> {
   const ps = ['LC_ALL=C', 'TZ=UTC', 'ps', '-o', 'stat=,lstart=', '-p', String(pid)]
   const { stdout } = await promisify(execFile)('env', ps)

@@ -30,7 +30,7 @@ const types: Record<string, PostgresType> = {
   },
 }
 
-/** Options of every connection. README.md has the reasons. */
+/** README.md has the reasons. */
 export const driverOptions = {
   connect_timeout: 3,
   /** In seconds. By default a query can wait two minutes for a database that is down. */

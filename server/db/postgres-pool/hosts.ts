@@ -6,7 +6,6 @@ export interface Connection {
   isClosed: boolean
 }
 
-/** Makes a driver's pool of one connection. */
 export type Open = (options: { readonly onclose: () => void; readonly prepare: boolean }) => Sql
 
 /** Shared equally by the hosts. */
@@ -14,7 +13,6 @@ const connectTimeoutMs = 5000
 
 /** Hosts of a database, of which one accepts connections at a time: a primary among its standbys. */
 export class Hosts {
-  /** The host of the last connection comes first. */
   readonly #opens: [Open, ...Open[]]
 
   constructor(opens: readonly [Open, ...Open[]]) {
@@ -27,8 +25,8 @@ export class Hosts {
   }
 
   /**
-   * Connects to the host of the last connection, or else to the next one that accepts. Calls `discard` with each connection
-   * that fails or closes. Throws the error of the last host.
+   * Tries the host of the last connection first. Calls `discard` with each connection that fails or closes. Throws the error of
+   * the last host.
    */
   async connect(discard: (connection: Connection) => void, prepare: boolean): Promise<Connection> {
     let lastError: unknown

@@ -43,7 +43,7 @@ export class Pool {
     this.#max = max
   }
 
-  /** The pool as the driver's `Sql`, of which it replaces the queue, `begin` and `end`. */
+  /** Replaces the queue, `begin` and `end` of the driver's `Sql`. */
   get sql(): Sql {
     const builder = this.#hosts.openIdle()
     const own: Record<string, unknown> = {
@@ -60,7 +60,6 @@ export class Pool {
     })
   }
 
-  /** On a connection of its own, which is not counted. */
   async #begin<T>(work: (tx: ReservedSql) => Promise<T>): Promise<T> {
     const { sql } = await this.#connect()
     try {
@@ -160,13 +159,13 @@ function connectionError(code: string): Error {
   return Object.assign(new Error('the database did not answer'), { code })
 }
 
-/** Returns true for an error of the connection, and for the last message of its backend. */
+/** True also for the last message of a backend. */
 function endsConnection(error: unknown): boolean {
   const { name, severity } = error as { name?: string; severity?: string }
   return name !== 'PostgresError' || severity === 'FATAL' || severity === 'PANIC'
 }
 
-/** Returns true if the backend did not know a statement that was prepared on its connection. */
+/** The backend did not know a statement that was prepared on its connection. */
 function wasForgotten({ retried }: Statement): boolean {
   return retried?.code === '26000'
 }

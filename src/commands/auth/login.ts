@@ -59,7 +59,6 @@ const Options = z.strictObject({
   scope: KeyDraft.shape.scopes,
 })
 
-/** `auth login`: checks a key and stores it with the address it belongs to. */
 export function login(command: Command, ctx: Context): void {
   addScopeFlag(
     command

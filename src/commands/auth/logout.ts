@@ -4,7 +4,6 @@ import { action } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
 import { removeKey } from '../../settings/store.ts'
 
-/** `auth logout`: removes a stored key, which stays valid until it is revoked. */
 export function logout(command: Command, ctx: Context): void {
   command
     .addHelpText(

@@ -7,7 +7,6 @@ import { maskKey } from '../../settings/key.ts'
 import { requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
 import { settingView } from '../../views/program.ts'
 
-/** `auth status`: shows the key and instance in use, and checks the key. */
 export function status(command: Command, ctx: Context): void {
   command
     .addHelpText(

@@ -6,7 +6,6 @@ import type { Context } from '../../context.ts'
 import { requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
 import { tokenView } from '../../views/program.ts'
 
-/** `auth token`: prints the key, for other programs. */
 export function token(command: Command, ctx: Context): void {
   command
     .addHelpText(

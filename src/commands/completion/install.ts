@@ -14,7 +14,6 @@ const Options = z.strictObject({
   yes: z.literal(true).optional(),
 })
 
-/** `completion install`: writes the script where the shell looks for it, after a prompt. */
 export function install(command: Command, ctx: Context): void {
   command
     .addArgument(new Argument('[shell]', 'the shell (SHELL)').choices([...shellNames]))

@@ -12,7 +12,6 @@ const uses: Record<ShellName, readonly [once: string, file: string]> = {
   powershell: ['consentctl completion powershell | Out-String | Invoke-Expression', 'consentctl.ps1'],
 }
 
-/** `completion bash` etc.: prints the script. */
 export function printer(shell: ShellName): (command: Command, ctx: Context) => void {
   const [once, file] = uses[shell]
   return (command, ctx) => {

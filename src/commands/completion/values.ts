@@ -15,7 +15,6 @@ const valueView: View<string> = {
   columns: [{ name: 'value', value: value => value, whole: true, rank: 1 }],
 }
 
-/** `completion values`: prints candidates for the scripts, without any request. */
 export function values(command: Command, ctx: Context): void {
   command
     .addArgument(new Argument('<kind>', 'kind of value').choices([...kinds]))

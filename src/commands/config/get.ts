@@ -10,7 +10,6 @@ import { settingRows } from './list.ts'
 
 const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
 
-/** `config get`: prints the value of one setting, for scripts. */
 export function get(command: Command, ctx: Context): void {
   command
     .argument('<key>', 'a setting, as config list names it')

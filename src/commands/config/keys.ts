@@ -4,7 +4,6 @@ import { type CliError, usageError } from '../../errors/errors.ts'
 import { parseBaseUrl } from '../../settings/settings.ts'
 import type { Profile } from '../../settings/store.ts'
 
-/** Returns the most similar name, if one is similar. */
 function nearest(text: string, known: readonly string[]): string | null {
   const plain = text.replace(/[^a-z]/gi, '').toLowerCase()
   const scored = known
@@ -14,7 +13,6 @@ function nearest(text: string, known: readonly string[]): string | null {
   return best && best.distance <= Math.max(1, best.name.length / 3) ? best.name : null
 }
 
-/** The Levenshtein distance. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)
   for (const [index, letter] of [...from].entries()) {
@@ -28,7 +26,7 @@ function editDistance(from: string, to: string): number {
   return row.at(-1) ?? 0
 }
 
-/** Parsers of the settings of a profile. @throws CliError (usage) */
+/** @throws CliError (usage) */
 export const profileKeys: { readonly [Key in keyof Profile]-?: (text: string) => NonNullable<Profile[Key]> } =
   {
     base_url: text => parseBaseUrl(text, 'base_url'),

@@ -49,7 +49,6 @@ function row(setting: string, found: Sourced | { value: string | null; source: s
   return { setting, value: found?.value ?? null, source: found?.source ?? 'not set' }
 }
 
-/** Null without a home folder. */
 function stateFolderOf({ host: { env, platform } }: Context): Sourced | null {
   try {
     return stateFolder(env, platform)
@@ -58,7 +57,6 @@ function stateFolderOf({ host: { env, platform } }: Context): Sourced | null {
   }
 }
 
-/** `config list`: lists every setting with its source; keys are masked. */
 export function list(command: Command, ctx: Context): void {
   command
     .addHelpText(

@@ -7,7 +7,6 @@ import type { Context } from '../../context.ts'
 import { configFile, credentialsFile } from '../../settings/store.ts'
 import { pathView } from '../../views/program.ts'
 
-/** `config path`: shows the paths of the files, even if they do not exist. */
 export function path(command: Command, ctx: Context): void {
   command
     .addHelpText(

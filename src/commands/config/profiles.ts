@@ -7,7 +7,6 @@ import { readConfiguration, requireConfigFolder } from '../../settings/settings.
 import { type Credentials, own, type Profile, readCredentials } from '../../settings/store.ts'
 import { profileView } from '../../views/program.ts'
 
-/** `config profiles`: lists the stored instances and the sources of their keys. */
 export function profiles(command: Command, ctx: Context): void {
   command
     .addHelpText(

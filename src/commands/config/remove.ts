@@ -8,7 +8,6 @@ import { own, removeProfile } from '../../settings/store.ts'
 
 const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
 
-/** `config remove`: removes a profile and its key, which stays valid until it is revoked. */
 export function remove(command: Command, ctx: Context): void {
   command
     .argument('<profile>', 'name of the profile')

@@ -17,7 +17,6 @@ import { keyNamed, type ProfileKey, profileKeys } from './keys.ts'
 
 const Options = z.strictObject({ operands: z.tuple([nonEmpty, nonEmpty]) })
 
-/** `config set`: changes a setting of a profile, or the default profile. */
 export function set(command: Command, ctx: Context): void {
   command
     .argument('<key>', 'base_url, site, email, protected, key_command, ca_file, or profile (the default one)')

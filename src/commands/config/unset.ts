@@ -14,7 +14,6 @@ import { keyNamed, type ProfileKey } from './keys.ts'
 
 const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
 
-/** `config unset`: removes a setting from a profile, or the choice of the default profile. */
 export function unset(command: Command, ctx: Context): void {
   command
     .argument('<key>', 'base_url, site, email, protected, key_command, ca_file, or profile (the default one)')

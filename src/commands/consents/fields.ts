@@ -8,7 +8,6 @@ import type { Io } from '../../io/io.ts'
 
 type JsonObject = Record<string, unknown>
 
-/** Flags of acceptance, which has three states: accepted, refused and not given. */
 export const acceptance = {
   accepted: z.literal(true).optional(),
   refused: z.literal(true).optional(),
@@ -35,7 +34,7 @@ export function acceptedOf({ accepted, refused }: Acceptance): boolean | undefin
   return accepted ? true : refused ? false : undefined
 }
 
-/** Returns the preferences of both flags, of which --pref has precedence. */
+/** --pref has precedence. */
 export async function preferencesOf(
   io: Io,
   { pref, preferences }: Acceptance,

@@ -13,7 +13,6 @@ const Options = z.strictObject({
   at: nonEmpty.optional(),
 })
 
-/** `get`: shows records by id, as they are or were. */
 export function get(command: Command, ctx: Context): void {
   command
     .argument('<id...>', 'ids of records; - reads them from standard input')

@@ -30,10 +30,8 @@ const Options = z.strictObject({
 })
 type ListOptions = z.output<typeof Options>
 
-/** Records that a terminal shows without `--limit` and `--all`. */
 const screenful = 50
 
-/** `list`: every record for programs, a screenful for people. A list that ends early says so. */
 export function list(command: Command, ctx: Context): void {
   command
     .option('--site <id>', 'only records of this site')
@@ -107,7 +105,7 @@ interface Page {
   readonly records: readonly ConsentRow[]
   /** Null on the last page. */
   readonly next: string | null
-  /** Records whose past state cannot be told. */
+  /** Records whose past state is unknown. */
   readonly unknown?: number
 }
 

@@ -26,7 +26,6 @@ const Options = z.strictObject({
   ignoreMissing: z.literal(true).optional(),
 })
 
-/** `rm`: deletes records logically after a prompt. */
 export function rm(command: Command, ctx: Context): void {
   addDryRunFlag(
     addConfirmFlags(

@@ -19,7 +19,6 @@ const Options = z.strictObject({
   replacePreferences: z.literal(true).optional(),
 })
 
-/** `update`: changes acceptance and preferences, which are merged with the existing ones unless replaced. */
 export function update(command: Command, ctx: Context): void {
   acceptanceFlags(addDryRunFlag(command.argument('<id>', 'id of the record')))
     .option('--replace-preferences', 'remove preferences that are not given')

@@ -2,7 +2,6 @@ import { type Exit, exit } from '../../errors/errors.ts'
 import { explain } from '../../errors/explain.ts'
 import type { CheckRow } from '../../views/program.ts'
 
-/** The result of a check, and the exit code if it failed. */
 export interface Checked {
   readonly row: CheckRow
   readonly exit: Exit
@@ -24,7 +23,6 @@ export function fail(check: string, code: Exit, detail: string, remedy: string |
   return { row: { check, result: 'fail', detail, remedy }, exit: code }
 }
 
-/** Turns an error into a failed check. */
 export async function tried(check: string, work: () => Checked | Promise<Checked>): Promise<Checked> {
   try {
     return await work()

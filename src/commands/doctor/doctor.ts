@@ -9,7 +9,6 @@ import type { Checked } from './check.ts'
 import { checkInstance } from './instance.ts'
 import { checkHere } from './local.ts'
 
-/** `doctor`: checks everything the commands depend on and suggests fixes. */
 export function doctor(command: Command, ctx: Context): void {
   command
     .addHelpText(

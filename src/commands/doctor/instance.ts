@@ -34,7 +34,6 @@ function checkClock(date: string | string[] | undefined, took: number): Checked 
   return size > clockWarningSeconds ? warn('clock', detail, remedy) : ok('clock', detail)
 }
 
-/** Checks the key and the remaining quota with one request. */
 async function checkKey(ctx: Context, timeout: number): Promise<Checked[]> {
   let probed: RawResponse | undefined
   const key = await tried('key', async () => {
@@ -65,7 +64,6 @@ function remedyFor(source: string): string {
     : 'consentctl auth login'
 }
 
-/** Share below which a warning is given. */
 const lowQuota = 0.1
 
 function checkQuota({ headers, text }: RawResponse): Checked {
@@ -150,7 +148,6 @@ function checkProxy(proxy: ReturnType<typeof proxyFor>): Checked {
   return proxy ? ok('proxy', `${proxy.source}: ${proxy.shown}`) : skip('proxy', 'no proxy is used')
 }
 
-/** Returns the version of an OpenAPI document. */
 function versionOf({ status, text }: RawResponse): string | null {
   try {
     const { info } = JSON.parse(status === 200 ? text : '{}') as { info?: { version?: unknown } }

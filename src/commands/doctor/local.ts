@@ -82,7 +82,6 @@ export function checkAuthorities({ settings, host: { env } }: Context): Checked 
   )
 }
 
-/** Returns 0 if the file cannot be read. */
 function countCertificates(file: string): number {
   try {
     return readFileSync(file, 'utf8').split('-----BEGIN CERTIFICATE-----').length - 1

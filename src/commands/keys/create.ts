@@ -18,7 +18,6 @@ const Options = z.strictObject({
   expires: nonEmpty.optional(),
 })
 
-/** `keys create`: creates an API key, whose text is printed only once. */
 export function create(command: Command, ctx: Context): void {
   addSignInFlags(
     addDryRunFlag(

@@ -7,7 +7,6 @@ import type { Context } from '../../context.ts'
 import { keys } from '../../contract/keys.ts'
 import { keyView } from '../../views/account.ts'
 
-/** `keys list`: lists the API keys of the account, including revoked ones. */
 export function list(command: Command, ctx: Context): void {
   addSignInFlags(command)
     .addHelpText(

@@ -21,7 +21,6 @@ import { keyView } from '../../views/account.ts'
 
 const Options = z.strictObject({ ...signInOptions, ...dryRunOption, ...confirmOptions, operands: Ids })
 
-/** `keys revoke`: revokes API keys after a prompt. */
 export function revoke(command: Command, ctx: Context): void {
   addSignInFlags(
     addDryRunFlag(addConfirmFlags(command.argument('<id...>', 'ids of keys (see keys list)'), 'key')),

@@ -19,7 +19,6 @@ const Options = z.strictObject({
   retentionDays: Count.pipe(RetentionDays).optional(),
 })
 
-/** `sites create`: creates a site, whose token is printed only once. */
 export function create(command: Command, ctx: Context): void {
   addSignInFlags(
     addDryRunFlag(command)

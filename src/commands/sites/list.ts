@@ -7,7 +7,6 @@ import type { Context } from '../../context.ts'
 import { sites } from '../../contract/sites.ts'
 import { siteView } from '../../views/account.ts'
 
-/** `sites list`: lists the sites of the account. */
 export function list(command: Command, ctx: Context): void {
   addSignInFlags(command)
     .addHelpText(

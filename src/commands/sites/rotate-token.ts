@@ -24,7 +24,6 @@ const Options = z.strictObject({
   yes: confirmOptions.yes,
 })
 
-/** `sites rotate-token`: issues a new token; older ones expire after the overlap, or at once after a prompt. */
 export function rotateToken(command: Command, ctx: Context): void {
   addSignInFlags(
     addDryRunFlag(command)

@@ -33,7 +33,6 @@ const Options = z.strictObject({
   clearRetention: z.literal(true).optional(),
 })
 
-/** `sites update`: changes the name, policy version, origins or retention of a site. */
 export function update(command: Command, ctx: Context): void {
   addSignInFlags(
     addDryRunFlag(command)

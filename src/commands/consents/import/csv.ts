@@ -8,14 +8,11 @@ export type LineParser = (line: Line) => object
 
 type Fields = Record<string, unknown>
 
-/** Adds a cell to the fields of a record, or to the preferences that have their own column. */
 type Column = (cell: string, name: string, fields: Fields, preferences: Fields) => void
 
 /**
- * Returns the parser of the lines under a header. An empty cell is a field that is not given. `unguard` removes the `'` that
- * list puts before formulas.
- *
- * @throws UsageError if the header names an unknown column, or one twice
+ * An empty cell is a field that is not given. `unguard` removes the `'` that list puts before formulas. @throws UsageError if
+ * the header names an unknown column, or one twice
  */
 export async function csvParser(header: Line, unguard: boolean): Promise<LineParser> {
   const { parse } = await import('csv-parse/sync')
@@ -92,7 +89,6 @@ function isColumn(name: string): boolean {
   return Object.hasOwn(ConsentDraft.shape, name) || preferenceName(name) !== undefined
 }
 
-/** Returns the NAME of a column pref.NAME. */
 function preferenceName(name: string): string | undefined {
   const preference = /^pref(?:erences)?\.(.+)$/s.exec(name)?.[1]
   return preference === '__proto__' ? undefined : preference

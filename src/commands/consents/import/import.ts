@@ -28,7 +28,7 @@ import { honoursKeys, type Outcome, openSender, type Sender } from './sender.ts'
 export interface FailedLines {
   /** Adds a raw line, the first one after the header of its CSV. */
   add(line: Uint8Array, header: Uint8Array | null): Promise<void>
-  /** Gives the file its name if it is wanted and has a line, and removes it otherwise. */
+  /** Removes the file unless it is wanted and has a line. */
   close(isWanted: boolean): Promise<void>
 }
 
@@ -57,8 +57,8 @@ export async function openFailedLines(path: string): Promise<FailedLines> {
 }
 
 /**
- * Creates a record for each line, and yields the results in the order of the lines. A file is validated before anything is
- * sent. A line that fails is reported and the others are sent, unless all would fail or too many have.
+ * A file is validated before anything is sent. A line that fails is reported and the others are sent, unless all would fail or
+ * too many have. Results are in the order of the lines.
  */
 export function importConsents(ctx: Context, options: ImportOptions): Output<LineResult> {
   requireBaseUrl(ctx.settings)
@@ -166,7 +166,7 @@ async function* results(
   if (run.progress.broken !== null) throw run.progress.broken
 }
 
-/** Returns null for a line that was not sent. An error of writing stops the run, after the lines in flight. */
+/** Returns null for an unsent line. An error of writing stops the run after the lines in flight. */
 async function reportOutcome(
   { ctx, options, job, progress, sender }: Run,
   outcome: Outcome,

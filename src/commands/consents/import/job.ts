@@ -16,7 +16,6 @@ import { type Event, type JobState, openState } from './state.ts'
 const Header = z.object({
   version: z.literal(1),
   job: z.string(),
-  /** An absolute path. */
   file: z.string(),
   sha256: z.string(),
   lines: z.number(),
@@ -31,7 +30,6 @@ type Header = z.output<typeof Header>
 
 export interface ImportJob {
   readonly reader: Reader
-  /** Null for a stream. */
   readonly extent: Extent | null
   /** Null for a stream, or if nothing will be sent. */
   readonly state: JobState | null

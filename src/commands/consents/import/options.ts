@@ -14,10 +14,8 @@ export interface ImportOptions {
   readonly concurrency: number
   readonly maxErrors: number
   readonly failedOut: string | undefined
-  /** The id of a job, or `last`. */
   readonly resume: string | undefined
   readonly ignoreQuota: boolean
-  /** True if a request may have several lines. */
   readonly batch: boolean
   readonly dryRun: boolean
 }

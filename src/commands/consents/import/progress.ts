@@ -9,18 +9,17 @@ import type { ImportOptions } from './options.ts'
 import type { Reader } from './reader.ts'
 import type { Outcome } from './sender.ts'
 
-/** Counts of reported lines, and the reason why an import stopped. */
 export interface Progress {
   created: number
   failed: number
   unknown: number
   /** Unknown ones that no later run sends again. */
   lost: number
-  /** The last line reported; 0 before the first. */
+  /** 0 before the first. */
   last: number
   /** Follows "stopped after line N: "; null while lines are sent. */
   stop: string | null
-  /** The error that stopped it and is not of a line. */
+  /** Not of a line. */
   broken: unknown
   /** Of the first line with an error. */
   firstExit: Exit
@@ -164,7 +163,6 @@ export async function tellEmpty({ warn }: Context, { name, header }: Reader): Pr
   await warn(`${name} has no line${header() ? ' but its header' : ''}`)
 }
 
-/** Returns null if the import cannot be resumed. */
 export function resumeCommand(
   { host }: Context,
   { resume }: ImportOptions,

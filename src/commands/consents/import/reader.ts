@@ -11,7 +11,6 @@ import { decode, type Line, nameOf, rawOf, readChunks, splitTogether, unreadable
 import { readObject } from '../fields.ts'
 import type { LineParser } from './csv.ts'
 
-/** A line, with its draft or the error in it. */
 export interface Entry {
   readonly line: Line
   readonly draft: ConsentDraft | null
@@ -19,7 +18,6 @@ export interface Entry {
 }
 
 export interface Reader {
-  /** As shown in messages. */
   readonly name: string
   /** Absolute; null for a stream, which can be read only once. */
   readonly path: string | null
@@ -28,9 +26,9 @@ export interface Reader {
    * takes most of the time.
    */
   entries(isValidated?: boolean): AsyncGenerator<readonly Entry[]>
-  /** Returns the SHA-256, in hexadecimal, of the bytes read by the last `entries`. */
+  /** SHA-256, in hexadecimal, of the bytes that the last `entries` read. */
   digest(): string
-  /** Returns the raw header of a CSV. */
+  /** Raw. */
   header(): Uint8Array | null
   close(): Promise<void>
 }
@@ -92,7 +90,6 @@ const parseJson: LineParser = ({ number, bytes }) => {
   return readObject(decode(bytes, name), name)
 }
 
-/** Does not look for duplicate keys and the like. */
 const parseValidated: LineParser = line => {
   try {
     const value: unknown = JSON.parse(decode(line.bytes, ''))
@@ -181,7 +178,6 @@ export function changedError(file: string): CliError {
 
 export interface Extent {
   readonly lines: number
-  /** In hexadecimal. */
   readonly sha256: string
 }
 

@@ -12,7 +12,7 @@ import type { ImportOptions } from './options.ts'
 import { changedError, type Entry } from './reader.ts'
 import { type Event, maxLinesInFlight, type SentLine } from './state.ts'
 
-/** The outcome of a line. `unsent`: it could not be written ahead, so it was not sent. */
+/** `unsent`: it could not be written ahead. */
 export interface Outcome {
   readonly entry: Entry
   readonly result: LineResult['result'] | 'unsent'
@@ -38,7 +38,6 @@ interface Item {
   readonly maySend: boolean
 }
 
-/** Lines for one request. */
 interface Group {
   readonly items: readonly Item[]
   readonly writeAhead: 'pending' | 'done' | { readonly failed: unknown }
@@ -155,7 +154,7 @@ function mustSend(item: Item): boolean {
   return knownOutcome(item) === null
 }
 
-/** Returns the outcome of a line that is not sent, else null. */
+/** Null for a line that is sent. */
 function knownOutcome({ entry, earlier, maySend }: Item): Outcome | null {
   if (earlier?.id) return { entry, result: 'created', id: earlier.id, error: null }
   if (!maySend) return { entry, result: 'unknown', id: null, error: lostError() }
@@ -185,14 +184,12 @@ function toOutcome({ entry, earlier }: Item, answer: Answer): [Outcome, Event] {
   return [{ entry, result: 'failed', id: null, error }, ['f', number, code]]
 }
 
-/** Returns true if every line after this one would have the same outcome. */
 function stopsAll({ result, error }: Outcome): boolean {
   return result === 'unsent' || (error !== null && endsAll(explain(error).exit))
 }
 
 interface Capabilities {
   readonly batches: boolean
-  /** True if a line that is sent twice is created once. */
   readonly keys: boolean
 }
 
@@ -203,7 +200,6 @@ const minLinesToDetect = 100
 
 type Instance = ReturnType<typeof detectCapabilities>
 
-/** Reads the instance's description once, as soon as there are enough lines. */
 function detectCapabilities(
   ctx: Context,
   options: ImportOptions,
@@ -228,7 +224,6 @@ function detectCapabilities(
       return detected
     },
     isRepeatable: () => detected?.keys ?? false,
-    /** Overrides the description. */
     hasNoBatches: () => {
       detected = noCapabilities
     },
@@ -246,7 +241,7 @@ function bytesOf({ entry }: Item): number {
   return entry.line.bytes.length + rowOverheadBytes
 }
 
-/** Returns an answer for each line, in their order. Never rejects. */
+/** In the order of the items. Never rejects. */
 async function post(
   ctx: Context,
   job: ImportJob,
@@ -280,7 +275,6 @@ async function postOneByOne(ctx: Context, job: ImportJob, items: readonly Item[]
   return answers
 }
 
-/** Returns true if the lines after this one would have the same answer. */
 function meetsAll(answer: Answer): boolean {
   if (!('error' in answer)) return false
   const { status, code } = explain(answer.error)

@@ -8,7 +8,6 @@ export type Event =
   | readonly ['f', line: number, code: string]
   | readonly ['u', line: number]
 
-/** A line that an earlier run sent. */
 export interface SentLine {
   readonly line: number
   /** Of its record; null if it may or may not have been created. */
@@ -30,7 +29,7 @@ export interface JobState {
   sending(lines: readonly number[]): void
   /** Records the result of a line. With `isRepeatable` it may be lost. */
   ended(event: Event, isRepeatable: boolean): void
-  /** Ends the run; with `isDone` the job is removed. */
+  /** With `isDone` the job is removed. */
   close(isDone: boolean): Promise<void>
 }
 
@@ -69,7 +68,6 @@ export const maxLinesInFlight = 4000
 /** Lines of one run without a result, at most. */
 const maxOpenLines = 2 * maxLinesInFlight
 
-/** Lines sent again by later runs that are held in memory. */
 const maxResentLines = 100_000
 
 /**
@@ -97,7 +95,6 @@ export function readEarlierRuns(events: () => AsyncIterable<Event>) {
   }
 }
 
-/** Yields the first send of each line with its result, in order. */
 async function* firstSends(events: AsyncIterable<Event>): AsyncGenerator<SentLine> {
   const open = new Map<number, SentLine>()
   let last = 0
@@ -117,7 +114,6 @@ async function* firstSends(events: AsyncIterable<Event>): AsyncGenerator<SentLin
   yield* open.values()
 }
 
-/** The lines up to `to` that were sent again. */
 interface Resent {
   readonly lines: ReadonlyMap<number, SentLine>
   readonly to: number
