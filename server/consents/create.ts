@@ -166,7 +166,7 @@ async function replayKeys(batch: Batch, written: readonly Written[]): Promise<vo
   }
 }
 
-/** Reads the current policies, too. */
+/** Refreshes the cached policies, too. */
 async function rejectUnknownSites(batch: Batch): Promise<void> {
   const { deps, caller, results } = batch
   const open = openDrafts(batch)

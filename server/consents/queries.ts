@@ -116,7 +116,7 @@ export async function findPolicyVersions(
   return new Map(rows.map(row => [row.id, row.policy_version]))
 }
 
-/** In no order. The array comes from a subselect: a planner that sees its length plans each call anew, which takes longer. */
+/** Returns records in no order. A planner that saw the array's length would plan each call anew: hence the subselect. */
 export function findConsentsJson(
   sql: Sql,
   accountId: string,
@@ -260,7 +260,7 @@ export function findHistory(sql: Sql, accountId: string, id: string): Promise<En
     where h.account_id = ${accountId} and h.consent_id = ${id} order by h.version`
 }
 
-/** Oldest first. One statement, so that no change comes in between. */
+/** Returns entries, oldest first. One statement, so that no change comes in between. */
 export function findEvents(sql: Sql, accountId: string, id: string, limit: number): Promise<EventRow[]> {
   return sql<EventRow[]>`
     select c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent, c.ip_network,

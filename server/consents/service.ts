@@ -59,7 +59,7 @@ export function deleteConsent(deps: Deps, caller: Caller, id: string): Promise<s
   return applyEvent(deps, caller, id, 'deleted', row => row)
 }
 
-/** Also of a deleted record, oldest first. @throws Failure `not_found` */
+/** Returns audit entries, also of a deleted record, oldest first. @throws Failure `not_found` */
 export async function getHistory({ sql }: Deps, caller: Caller, id: string): Promise<{ data: AuditEntry[] }> {
   const rows = await queries.findHistory(sql, caller.accountId, id)
   if (rows.length === 0) throw noConsent()

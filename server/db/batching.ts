@@ -1,7 +1,7 @@
 import DataLoader from 'dataloader'
 import { type DbErrorKind, dbErrorKind } from './errors.ts'
 
-/** Resolves to results in the order of the items. An `Error` rejects the call of its item. */
+/** Resolves to results in the order of the items, of which an `Error` rejects the call of its item. */
 type Execute<Item, Result> = (items: readonly Item[]) => Promise<readonly (Result | Error)[]>
 
 /** Errors that a single item can cause; null is an error that is not the database's. */

@@ -11,7 +11,7 @@ export interface ConnectOptions {
   readonly isReplica?: boolean
 }
 
-/** `psql -h FOLDER` finds it. */
+/** PostgreSQL's own name, so that `psql -h FOLDER` finds it. */
 export const socketName = '.s.PGSQL.5432'
 
 export const filesName = 'postgresql'

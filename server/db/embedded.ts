@@ -22,8 +22,9 @@ export interface EmbeddedOptions {
 }
 
 /**
- * Restarts the thread of the database when it ends by itself. @throws OperatorError if another process uses the folder, or the
- * database cannot be opened
+ * Restarts the thread of the database when it ends by itself.
+ *
+ * @throws OperatorError if another process uses the folder, or the database cannot be opened
  */
 export async function startEmbedded(
   folder: string,

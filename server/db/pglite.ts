@@ -103,8 +103,9 @@ export interface EmbeddedDatabase {
 }
 
 /**
- * Unpacks an empty database if there is none. The caller holds the folder's lock. @throws OperatorError if PostgreSQL rejects
- * the files
+ * Unpacks an empty database if there is none. The caller holds the folder's lock.
+ *
+ * @throws OperatorError if PostgreSQL rejects the files
  */
 export async function openPGlite(folder: string, fresh: URL): Promise<EmbeddedDatabase> {
   const data = join(folder, filesName)

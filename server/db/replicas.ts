@@ -27,7 +27,7 @@ export class Replicas {
     this.#replicas = pools.map(sql => ({ sql, isHealthy: Promise.resolve(false), nextCheck: 0 }))
   }
 
-  /** Falls back to the primary. */
+  /** Reads from the primary if no replica is healthy, or the read fails. */
   async read<T>(primary: Sql, read: (sql: Sql) => Promise<T>): Promise<T> {
     for (const replica of [...this.#replicas]) {
       if (!(await this.#check(replica))) continue

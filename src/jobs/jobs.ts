@@ -98,12 +98,8 @@ export function jobsOf<Header extends JobHeader, Event extends readonly unknown[
         const close: Close = { closed: claim.claim }
         await append(isDone ? '' : encode(close)).catch(() => {})
         try {
-          const isOwned = () =>
-            requireOwned(log, claim, null).then(
-              () => true,
-              () => false,
-            )
-          if (isDone && (await isOwned())) await rm(log.path, { force: true })
+          const remove = () => rm(log.path, { force: true })
+          if (isDone) await requireOwned(log, claim, null).then(remove, () => {})
         } finally {
           heldClaims.delete(claim.claim)
           await file.close()

@@ -26,7 +26,6 @@ export interface Claim extends ProcessIdentity {
 }
 
 export interface Close {
-  /** A claim. */
   readonly closed: string
 }
 

@@ -46,42 +46,40 @@ Examples:
   $ consentctl rm 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11
   $ consentctl list --subject maria@example.com -q | consentctl rm - --confirm 3`,
     )
-    .action(
-      action(
-        ctx,
-        Options,
-        viewUnlessDryRun(consentView),
-        async (_, { operands, ignoreMissing, dryRun, ...sure }) => {
-          const asks =
-            !dryRun && mustPrompt(ctx, sure, { action: 'delete', stdinInUse: operands.includes('-') })
-          const ids = await expandIds(ctx, operands)
-          if (dryRun)
-            return dryRunOutput(
-              ctx,
-              ids.map(id => ({ endpoint: consents.remove, params: { id } })),
-            )
-          if (asks || sure.confirm !== undefined) {
-            const found = await find(ctx, ids, Boolean(ignoreMissing) || !asks)
-            const there = new Set(found.map(({ id }) => id))
-            const missing = ids.filter(id => !there.has(id))
-            if (missing.length > 0) await ctx.say(`not found: ${missing.join(', ')}`)
-            requireConfirmedCount(sure, found.length, 'record', 'deleted')
-            if (asks && found.length > 0) await confirmRecords(ctx, found)
-          }
-          const { pages, exit: exitOfAll } = runForEach(
-            ctx,
-            ids,
-            id => remove(ctx, id, ignoreMissing),
-            done => ctx.say(`deleted ${formatCount(done)} on ${instanceLabel(ctx)}`),
-          )
-          return many(consentView, pages, {
-            mutates: true,
-            exit: exitOfAll,
-            single: operands.length === 1 && operands[0] !== '-',
-          })
-        },
-      ),
+    .action(action(ctx, Options, viewUnlessDryRun(consentView), run))
+}
+
+async function run(
+  ctx: Context,
+  { operands, ignoreMissing, dryRun, ...confirmation }: z.output<typeof Options>,
+) {
+  const asks =
+    !dryRun && mustPrompt(ctx, confirmation, { action: 'delete', stdinInUse: operands.includes('-') })
+  const ids = await expandIds(ctx, operands)
+  if (dryRun)
+    return dryRunOutput(
+      ctx,
+      ids.map(id => ({ endpoint: consents.remove, params: { id } })),
     )
+  if (asks || confirmation.confirm !== undefined) {
+    const found = await find(ctx, ids, Boolean(ignoreMissing) || !asks)
+    const there = new Set(found.map(({ id }) => id))
+    const missing = ids.filter(id => !there.has(id))
+    if (missing.length > 0) await ctx.say(`not found: ${missing.join(', ')}`)
+    requireConfirmedCount(confirmation, found.length, 'record', 'deleted')
+    if (asks && found.length > 0) await confirmRecords(ctx, found)
+  }
+  const { pages, exit: exitOfAll } = runForEach(
+    ctx,
+    ids,
+    id => remove(ctx, id, ignoreMissing),
+    done => ctx.say(`deleted ${formatCount(done)} on ${instanceLabel(ctx)}`),
+  )
+  return many(consentView, pages, {
+    mutates: true,
+    exit: exitOfAll,
+    single: operands.length === 1 && operands[0] !== '-',
+  })
 }
 
 async function remove(ctx: Context, id: string, ignoreMissing: true | undefined): Promise<ConsentRow[]> {

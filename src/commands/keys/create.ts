@@ -37,19 +37,14 @@ Examples:
   $ consentctl keys create --email privacy@example.com --name backend --scope read,write
   $ consentctl keys create --email privacy@example.com --name ci --expires 90d --json > key.json`,
     )
-    .action(
-      action(
-        ctx,
-        Options,
-        viewUnlessDryRun(newKeyView),
-        async (_, { name, scope, expires, dryRun, ...who }) => {
-          const body = { name, scopes: scope, expires_at: expires && futureInstant(expires, new Date()) }
-          if (dryRun) return dryRunOutput(ctx, [{ endpoint: keys.create, body }])
-          const api = await signIn(ctx, who)
-          const key = await api.call(keys.create, { body })
-          await ctx.say(`created key ${key.id} on ${instanceLabel(ctx)}`)
-          return one(newKeyView, key, { mutates: true })
-        },
-      ),
-    )
+    .action(action(ctx, Options, viewUnlessDryRun(newKeyView), run))
+}
+
+async function run(ctx: Context, { name, scope, expires, dryRun, ...who }: z.output<typeof Options>) {
+  const body = { name, scopes: scope, expires_at: expires && futureInstant(expires, new Date()) }
+  if (dryRun) return dryRunOutput(ctx, [{ endpoint: keys.create, body }])
+  const api = await signIn(ctx, who)
+  const key = await api.call(keys.create, { body })
+  await ctx.say(`created key ${key.id} on ${instanceLabel(ctx)}`)
+  return one(newKeyView, key, { mutates: true })
 }

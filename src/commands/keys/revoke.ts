@@ -36,40 +36,35 @@ Examples:
   $ consentctl keys revoke 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --email privacy@example.com
   $ consentctl keys revoke 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --yes --password-stdin < password.txt`,
     )
-    .action(
-      action(
-        ctx,
-        Options,
-        viewUnlessDryRun(keyView),
-        async (_, { operands, dryRun, yes, confirm, ...who }) => {
-          const ids = [...new Set(operands)]
-          if (dryRun)
-            return dryRunOutput(
-              ctx,
-              ids.map(id => ({ endpoint: keys.revoke, params: { id } })),
-            )
-          const asks = mustPrompt(ctx, { yes, confirm }, { action: 'revoke' })
-          const api = await signIn(ctx, who)
-          if (asks || confirm !== undefined) {
-            const found = await find(api, ids, !asks)
-            requireConfirmedCount({ confirm }, found.length, 'key', 'revoked')
-            if (asks)
-              await promptToConfirm(ctx, keyView, found, {
-                action: 'revoke',
-                noun: 'key',
-                where: instanceLabel(ctx),
-              })
-          }
-          const { pages, exit } = runForEach(
-            ctx,
-            ids,
-            async id => [await api.call(keys.revoke, { params: { id } })],
-            done => ctx.say(`revoked ${formatCount(done, 'key')} on ${instanceLabel(ctx)}`),
-          )
-          return many(keyView, pages, { mutates: true, exit, single: operands.length === 1 })
-        },
-      ),
+    .action(action(ctx, Options, viewUnlessDryRun(keyView), run))
+}
+
+async function run(ctx: Context, { operands, dryRun, yes, confirm, ...who }: z.output<typeof Options>) {
+  const ids = [...new Set(operands)]
+  if (dryRun)
+    return dryRunOutput(
+      ctx,
+      ids.map(id => ({ endpoint: keys.revoke, params: { id } })),
     )
+  const asks = mustPrompt(ctx, { yes, confirm }, { action: 'revoke' })
+  const api = await signIn(ctx, who)
+  if (asks || confirm !== undefined) {
+    const found = await find(api, ids, !asks)
+    requireConfirmedCount({ confirm }, found.length, 'key', 'revoked')
+    if (asks)
+      await promptToConfirm(ctx, keyView, found, {
+        action: 'revoke',
+        noun: 'key',
+        where: instanceLabel(ctx),
+      })
+  }
+  const { pages, exit } = runForEach(
+    ctx,
+    ids,
+    async id => [await api.call(keys.revoke, { params: { id } })],
+    done => ctx.say(`revoked ${formatCount(done, 'key')} on ${instanceLabel(ctx)}`),
+  )
+  return many(keyView, pages, { mutates: true, exit, single: operands.length === 1 })
 }
 
 /** @throws CliError for an unknown or revoked key, unless `mayMiss` */

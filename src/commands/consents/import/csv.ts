@@ -11,8 +11,9 @@ type Fields = Record<string, unknown>
 type Column = (cell: string, name: string, fields: Fields, preferences: Fields) => void
 
 /**
- * An empty cell is a field that is not given. `unguard` removes the `'` that list puts before formulas. @throws UsageError if
- * the header names an unknown column, or one twice
+ * An empty cell is a field that is not given. `unguard` removes the `'` that list puts before formulas.
+ *
+ * @throws UsageError if the header names an unknown column, or one twice
  */
 export async function csvParser(header: Line, unguard: boolean): Promise<LineParser> {
   const { parse } = await import('csv-parse/sync')

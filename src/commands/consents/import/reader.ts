@@ -28,7 +28,7 @@ export interface Reader {
   entries(isValidated?: boolean): AsyncGenerator<readonly Entry[]>
   /** SHA-256, in hexadecimal, of the bytes that the last `entries` read. */
   digest(): string
-  /** Raw. */
+  /** Returns the raw header of a CSV. */
   header(): Uint8Array | null
   close(): Promise<void>
 }
