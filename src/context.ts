@@ -47,7 +47,7 @@ export interface Context {
   close(): Promise<void>
 }
 
-export interface ContextOptions {
+interface ContextOptions {
   readonly host: Host
   readonly io: Io
   readonly globals: () => Globals

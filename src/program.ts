@@ -31,7 +31,7 @@ interface Words {
   has(word: string): boolean
 }
 
-export const everything: Words = { has: () => true }
+const everything: Words = { has: () => true }
 
 export async function describeCommands(): Promise<CommandInfo> {
   const { describe } = await import('./docs/describe.ts')

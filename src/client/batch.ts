@@ -9,7 +9,7 @@ export type RowResult =
   | { readonly id: string; readonly error: null }
   | { readonly id: null; readonly error: CallError }
 
-export interface BatchOptions extends Backoff {
+interface BatchOptions extends Backoff {
   readonly send: (endpoint: Endpoint, input: Input) => Promise<unknown>
   /** A create of one record, for the errors of rows. */
   readonly call: Call

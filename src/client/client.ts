@@ -12,7 +12,7 @@ type Part<Name extends string, Value> = undefined extends Value
   : { [K in Name]: Value }
 
 /** A method that calls an endpoint. */
-export type Method<E> =
+type Method<E> =
   E extends Endpoint<infer P, infer Q, infer B, infer R>
     ? (
         input: Part<'params', z.input<P>> & Part<'body', z.input<B>> & { query?: z.input<Q> },

@@ -22,7 +22,7 @@ const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const // Ctrl-C, a request to
 
 type Stream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'columns'>>
 
-export interface Sink {
+interface Sink {
   readonly stream: Stream
   readonly isTerminal: boolean
   /** Of the terminal, else COLUMNS, else 80. */

@@ -2,7 +2,7 @@ import { usageError } from '../errors/errors.ts'
 import { requireBaseUrl, type Settings } from './settings.ts'
 
 /** The profile and the instance that a job was started with. */
-export interface JobOrigin {
+interface JobOrigin {
   readonly profile: string
   readonly base_url: string
 }
