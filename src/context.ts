@@ -8,7 +8,6 @@ import { type RequestFlags, resolveConnection } from './settings/connection.ts'
 import type { Sourced } from './settings/folders.ts'
 import { type GlobalFlags, requireApiKey, resolveSettings, type Settings } from './settings/settings.ts'
 
-/** Flags of every command. */
 export interface Globals extends GlobalFlags, RequestFlags {
   readonly output?: FormatName
   /** Fields, or true for all. */
@@ -35,7 +34,6 @@ export interface Context {
   readonly interruption: AbortSignal
   /** Writes to stderr, unless --quiet is set. */
   say(line: string): Promise<void>
-  /** Writes to stderr. */
   warn(line: string): Promise<void>
   /** Ignores the instance and key of the environment. */
   withProfile(name: string): Context

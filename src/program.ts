@@ -3,7 +3,7 @@ import { type Group, type Leaf, tree } from './command-tree.ts'
 import type { Context } from './context.ts'
 import type { CommandInfo } from './docs/describe.ts'
 import { usageError } from './errors/errors.ts'
-import type { ColorChoice } from './io/io.ts'
+import { colorChoices } from './io/io.ts'
 import { formatNames } from './output/format.ts'
 import { parseSeconds } from './settings/settings.ts'
 
@@ -54,7 +54,7 @@ export async function buildProgram(
     .exitOverride()
     .configureHelp({ showGlobalOptions: true, ...(words.size === 0 && { visibleOptions: () => [] }) })
     .configureOutput({ writeOut: print, writeErr: print, outputError: () => {} })
-    .addOption(new Option('-o, --output <format>', 'output format').choices([...formatNames]))
+    .addOption(new Option('-o, --output <format>', 'output format').choices(formatNames))
     .addOption(new JsonOption())
     .option('-q, --quiet', 'print only ids, and no messages but warnings')
     .option('--header', 'start TSV with a header')
@@ -65,13 +65,7 @@ export async function buildProgram(
     .option('--pager', 'show the records in a pager (PAGER, else less)')
     .option('-p, --profile <name>', 'stored instance to use')
     .option('--base-url <url>', 'address of the instance')
-    .addOption(
-      new Option('--color <when>', 'when to use colour').choices([
-        'auto',
-        'always',
-        'never',
-      ] satisfies ColorChoice[]),
-    )
+    .addOption(new Option('--color <when>', 'when to use colour').choices(colorChoices))
     .addHelpText(
       'after',
       `${words.size === 0 ? '\nFor the flags: consentctl --help\n' : ''}

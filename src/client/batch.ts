@@ -48,7 +48,7 @@ export async function createRows(options: BatchOptions, rows: readonly BatchRow[
   )
 }
 
-/** Waits until the rows with temporary errors can be sent again, and returns them; none if the user interrupts. */
+/** Waits, and returns the rows to retry; none if the user interrupts. */
 async function waitForRetry(
   { maxWait, pause, onWait }: BatchOptions,
   states: readonly RowState[],
@@ -68,7 +68,6 @@ async function waitForRetry(
 
 type Outcome = { readonly consent: { readonly id: string } } | RowRefused
 
-/** Sends rows once, and sets the outcome of each. */
 async function sendRows({ send, call }: BatchOptions, states: readonly RowState[]): Promise<void> {
   let info: ResponseInfo | undefined
   let lost: CallError | undefined

@@ -11,7 +11,6 @@ type Part<Name extends string, Value> = undefined extends Value
   ? { [K in Name]?: undefined }
   : { [K in Name]: Value }
 
-/** A method that calls an endpoint. */
 type Method<E> =
   E extends Endpoint<infer P, infer Q, infer B, infer R>
     ? (
@@ -32,15 +31,15 @@ export interface Client {
       input: Parameters<Methods['create']>[0] & { idempotencyKey?: string | undefined },
     ): ReturnType<Methods['create']>
   }
-  /** Creates records with one request, if the instance supports that. Each row's key makes it happen once. */
+  /** Creates records with one request, if the instance supports that. */
   createRows(rows: readonly BatchRow[]): Promise<RowResult[]>
   call<E extends Endpoint>(endpoint: E, input: CallInput<E>): ReturnType<Method<E>>
-  /** Calls an endpoint whose response is signed: returns its text unchanged, checked to be JSON and no more. */
+  /** Returns the text of a signed response unchanged, checked to be JSON and no more. */
   text<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<string>
   pages(query: ConsentQuery, extent: Extent): AsyncGenerator<WalkedPage>
   /** Sends one GET without retries, and returns the response whatever it is. */
   probe(path: string, timeoutMs: number): Promise<RawResponse>
-  /** Resolves to true if the instance's OpenAPI description, read once, has the endpoint and its parameter. */
+  /** Reads the instance's OpenAPI description once. */
   supports(endpoint: Endpoint, parameter?: Parameter): Promise<boolean>
   /** Drops the connections, and ends running requests. */
   close(): Promise<void>

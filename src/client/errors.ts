@@ -1,12 +1,11 @@
-/** A request, for errors. */
 export interface Call {
   readonly method: string
-  /** The path as the contract has it, with `:name` for each parameter. */
+  /** With `:name` for each parameter. */
   readonly path: string
   readonly url: string
   /** True if sending it twice does no more than once (RFC 9110 section 9.2.2). */
   readonly idempotent: boolean
-  /** The id in its path, if it is about one thing. */
+  /** In its path. */
   readonly id: string | null
   /** Null if a user signs in instead. */
   readonly keySource: string | null
@@ -86,7 +85,6 @@ export class ContractError extends ResponseError {
   }
 }
 
-/** A list whose pages would never end. */
 export class EndlessListError extends Error {
   override readonly name = 'EndlessListError'
 

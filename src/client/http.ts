@@ -9,7 +9,6 @@ export interface HttpRequest {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
-  /** Ends it at any stage. */
   readonly signal: AbortSignal
   /** Called before the first byte can leave. */
   readonly onSent: () => void
@@ -21,7 +20,7 @@ export interface HttpResponse {
   readonly body: AsyncIterable<Uint8Array>
 }
 
-/** Sends requests to one instance, without following redirects. */
+/** Follows no redirects. */
 export interface HttpClient {
   send(request: HttpRequest): Promise<HttpResponse>
   close(): void
@@ -62,7 +61,6 @@ export async function openDirect(isTls: boolean, ca: readonly string[] | null): 
   return { send, close: () => agent.destroy() }
 }
 
-/** Uses a tunnel through a proxy. */
 export async function openProxied(proxy: string, ca: readonly string[] | null): Promise<HttpClient> {
   const { ProxyAgent, request } = await import('undici')
   const trust = ca ? { ca: [...ca] } : {}
@@ -119,14 +117,14 @@ export interface Received {
   readonly headers: Headers
   /** The whole body, or the first line of a streamed one. */
   readonly text: string
-  /** The lines after the first, if the body is streamed. Fails with a NetworkError or a ContractError. */
+  /** The further lines of a streamed body. Fails with a NetworkError or a ContractError. */
   readonly rest: AsyncGenerator<string> | null
 }
 
 interface Attempt {
   readonly headers: Record<string, string>
   readonly body: string | undefined
-  /** True to read a body of type application/x-ndjson line by line. */
+  /** Reads a body of type application/x-ndjson line by line. */
   readonly asLines?: boolean
 }
 
@@ -230,7 +228,7 @@ async function collect(body: Body): Promise<Buffer> {
   return join(chunks)
 }
 
-/** Yields the lines of a body. The timer stops while the reader uses one. */
+/** The timer stops while the reader uses a line. */
 async function* readLines(body: Body, fail: (error: unknown) => Error): AsyncGenerator<string> {
   const { timer } = body
   let chunks: Uint8Array[] = []

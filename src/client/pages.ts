@@ -5,7 +5,7 @@ export interface Extent {
   /** Records. */
   readonly limit: number
   readonly maxRequests: number
-  /** True to request pages before they are needed: as one stream if the instance has it, else one page ahead. */
+  /** Requests pages before they are needed: as one stream if the instance has it, else one page ahead. */
   readonly readAhead?: boolean
 }
 
@@ -21,7 +21,7 @@ export interface PageResponse {
   readonly rest: AsyncGenerator<ConsentPage> | null
 }
 
-/** Requests a page, and with `stream` those after it too, if the instance streams them. */
+/** With `stream`, requests further pages too, if the instance streams them. */
 export type RequestPages = (query: ConsentQuery, stream: boolean) => Promise<PageResponse>
 
 const largestPage = 100
@@ -68,7 +68,7 @@ export async function* walk(
   }
 }
 
-/** Yields the pages of a response until its connection is cut. */
+/** Ends when the connection is cut. */
 async function* pagesOf(first: ConsentPage, rest: PageResponse['rest']): AsyncGenerator<ConsentPage> {
   try {
     yield first

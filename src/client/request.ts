@@ -31,7 +31,6 @@ export interface Trace {
     request: { readonly headers: Readonly<Record<string, string>>; readonly body: string | undefined },
     send: () => Promise<Received>,
   ): Promise<Received>
-  /** Reports a wait before attempt `next`. */
   waits(error: CallError, seconds: number, next: number): void
 }
 
@@ -42,9 +41,9 @@ export interface Input {
   readonly idempotencyKey?: string | undefined
   /** RFC 7240; an instance may ignore it. */
   readonly prefer?: 'return=minimal'
-  /** Returns a success as its text, or as a PageResponse that may be streamed, instead of by the endpoint's schema. */
+  /** Returns the text, or a PageResponse that may be streamed, instead of a value by the endpoint's schema. */
   readonly as?: 'text' | 'pages'
-  /** Called for every complete response, whatever its status. */
+  /** Called for every complete response. */
   readonly onResponse?: ((response: ResponseInfo) => void) | undefined
   /** Called for every failed attempt that may have been carried out. */
   readonly onLost?: ((error: CallError) => void) | undefined
@@ -71,7 +70,6 @@ export function commonHeaders({ key, baseUrl, userAgent }: Connection): Record<s
   }
 }
 
-/** Returns the headers that one request adds to the common ones. */
 export function ownHeaders({ body, idempotencyKey, prefer, as }: Input): Record<string, string> {
   return {
     ...(as === 'pages' && { accept: 'application/x-ndjson, application/json;q=0.9' }),

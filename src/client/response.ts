@@ -8,7 +8,7 @@ import { header, type Received } from './http.ts'
 import type { PageResponse } from './pages.ts'
 import type { Input } from './request.ts'
 
-/** @throws ApiError for an error of the service; ContractError for a response that is not of the service. */
+/** @throws ApiError; ContractError for a response that is not of the service. */
 export function readResponse(endpoint: Endpoint, call: Call, received: Received, as?: Input['as']): unknown {
   if (as === 'pages') return readPages(call, received)
   const body = readBody(call, received, as === 'text' ? null : endpoint.response)

@@ -16,7 +16,7 @@ export interface Backoff {
 }
 
 interface RetryOptions extends Backoff {
-  /** Resolves to true if the call may be sent again after an attempt that may have been carried out. */
+  /** Asked after an attempt that may have been carried out. */
   readonly mayRepeat: () => Promise<boolean>
   /** Called for every failed attempt that may have been carried out. */
   readonly onLost?: ((error: CallError) => void) | undefined
@@ -70,11 +70,10 @@ function isTemporary(error: CallError): boolean {
   return [408, 429, 500, 502, 503, 504].includes(error.status)
 }
 
-/** Error codes that a retry cannot help. */
 const permanent =
   /^(ENOTFOUND|EPROTO|CLOSED|PROXY_4\d\d|ERR_INVALID_\w+)$|CERT|ISSUER|SIGNATURE|HOSTNAME_MISMATCH|TLS|SSL/
 
-/** Sends a call again of which an earlier attempt may have been carried out. */
+/** Sends a call again that may have been carried out. */
 export async function repeat(endpoint: Endpoint, input: Input, deliver: Deliver): Promise<unknown> {
   if (endpoint.method === 'PUT') return await repeatChange(endpoint, input, deliver)
   if (endpoint.method === 'DELETE') return await repeatRemoval(endpoint, input, deliver)

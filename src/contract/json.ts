@@ -13,7 +13,7 @@ export function parseExactJson(text: string): unknown {
   const value = parse(text)
   /** The keys of each open object, `null` for an open array. */
   const open: (Set<string> | null)[] = []
-  /** The keys of the innermost object if a key is next. */
+  /** Those of the innermost object if a key is next. */
   let keys: Set<string> | null | undefined = null
   for (let at = 0; at < text.length; at += 1) {
     const character = text[at] as string
@@ -73,7 +73,6 @@ export function isExactNumber(value: number): boolean {
   return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))
 }
 
-/** Returns true if a double has the digits of the number's text. */
 function isKept(token: string): boolean {
   if (/^-?[1-9]\d{0,14}$/.test(token)) return true // most are whole, and below 2^53
   const value = Number(token)

@@ -11,7 +11,6 @@ export interface FlagInfo {
   readonly description: string
 }
 
-/** A command, a group or the program. */
 export interface CommandInfo {
   /** Such as `auth login`; empty for the program. */
   readonly path: string
@@ -27,7 +26,6 @@ export interface CommandInfo {
   readonly commands: readonly CommandInfo[]
 }
 
-/** Converts a commander program to plain data, for the generated files. */
 export function describe(command: Command, above = ''): CommandInfo {
   const path = command.parent ? `${above} ${command.name()}`.trim() : ''
   const [notes = '', examples = ''] = afterHelp(command).split(/^(?:Examples|Start here):$/m)
@@ -43,7 +41,6 @@ export function describe(command: Command, above = ''): CommandInfo {
   }
 }
 
-/** A command and all below it. */
 export function flatten(command: CommandInfo): CommandInfo[] {
   return [command, ...command.commands.flatMap(flatten)]
 }

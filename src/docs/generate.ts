@@ -39,16 +39,8 @@ function schemaFiles(): Record<string, string> {
   )
 }
 
-/** Generated files by name. */
-interface Generated {
-  readonly completions: Readonly<Record<string, string>>
-  readonly man: Readonly<Record<string, string>>
-  /** The table of commands in src/commands/README.md. */
-  readonly manual: string
-  readonly schemas: Readonly<Record<string, string>>
-}
-
-export function generate(tree: CommandInfo, version: string): Generated {
+/** Returns generated files by name. `manual` is the table of commands in src/commands/README.md. */
+export function generate(tree: CommandInfo, version: string) {
   return {
     completions: Object.fromEntries(shellNames.map(shell => [fileNames[shell], scripts[shell](tree)])),
     man: manPages(tree, version),

@@ -36,7 +36,7 @@ export class CliError extends Error {
     code: string,
     exitCode: Exit,
     message: string,
-    options: { hint?: string; cause?: unknown } = {},
+    options: { hint?: string | undefined; cause?: unknown } = {},
   ) {
     super(message, options.cause === undefined ? {} : { cause: options.cause })
     this.code = code
@@ -47,20 +47,20 @@ export class CliError extends Error {
 
 /** Invalid flags or arguments (exit 2). */
 export function usageError(message: string, hint?: string): CliError {
-  return new CliError('usage', exit.usage, message, hint === undefined ? {} : { hint })
+  return new CliError('usage', exit.usage, message, { hint })
 }
 
 /** An unusable configuration file or variable (exit 2). */
 export function settingsError(message: string, hint?: string): CliError {
-  return new CliError('settings', exit.usage, message, hint === undefined ? {} : { hint })
+  return new CliError('settings', exit.usage, message, { hint })
 }
 
 /** Data that is rejected before it is sent (exit 5). */
 export function dataError(message: string, hint?: string): CliError {
-  return new CliError('invalid_data', exit.rejected, message, hint === undefined ? {} : { hint })
+  return new CliError('invalid_data', exit.rejected, message, { hint })
 }
 
-/** An error with the command that continues where it stopped. */
+/** `command` continues where the error stopped. */
 export class Resumable extends Error {
   override readonly name = 'Resumable'
   readonly command: string

@@ -30,7 +30,7 @@ function isCertificate(code: string): boolean {
   return /CERT|ISSUER|SIGNATURE|HOSTNAME|TLS|SSL|EPROTO/.test(code)
 }
 
-/** Shows a redirect's target without its query, and the base address that would avoid the redirect. */
+/** Shows no query, which may hold personal data. */
 function redirectHint({ call, location }: ContractError): { why: string; hint: string } | undefined {
   if (location === null || !URL.canParse(location, call.url)) return undefined
   const { origin, pathname } = new URL(location, call.url)
@@ -71,7 +71,6 @@ const lostResponses: Record<string, LostResponse> = {
   },
 }
 
-/** Returns undefined if the request was not applied, or if it is idempotent. */
 function lostResponse(maybeDone: boolean, { idempotent, path }: Call): LostResponse | undefined {
   if (!maybeDone || idempotent) return undefined
   return (
@@ -235,7 +234,6 @@ const exitByOperatorErrorCode: Record<OperatorErrorCode, Exit> = {
   not_found: exit.notFound,
 }
 
-/** Explains anything thrown. */
 export function explain(error: unknown): Explanation {
   if (error instanceof Resumable) return { ...explain(error.cause), hint: error.command }
   if (error instanceof CliError) {

@@ -17,10 +17,7 @@ interface ReportContext {
 /** Codes that add nothing to their message. */
 const hiddenCodes = new Set(['usage', 'settings', 'declined', 'interrupted', 'no_key', 'invalid_data'])
 
-/**
- * Writes an error to stderr: at most four lines for people, one line of JSON for programs. `subject`, such as an id, is
- * put before the message.
- */
+/** Writes at most four lines for people, or one line of JSON. `subject`, such as an id, precedes the message. */
 export async function report(
   ctx: ReportContext,
   error: unknown,

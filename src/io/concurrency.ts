@@ -1,10 +1,10 @@
 import { pMapIterable } from 'p-map'
 
-interface Room<Item> {
+interface Bounds<Item> {
   readonly concurrency: number
   /** Total size of the items whose results are not read, from which no item is taken. Default: `concurrency`. */
   readonly maxSize?: number
-  /** Default: 1 for each item. */
+  /** Default: 1. */
   readonly sizeOf?: (item: Item) => number
 }
 
@@ -17,7 +17,7 @@ interface Room<Item> {
  */
 export async function* mapInOrder<Item, Result>(
   items: Iterable<Item> | AsyncIterable<Item>,
-  { concurrency, maxSize = concurrency, sizeOf = () => 1 }: Room<Item>,
+  { concurrency, maxSize = concurrency, sizeOf = () => 1 }: Bounds<Item>,
   map: (item: Item) => Promise<Result>,
 ): AsyncGenerator<Result> {
   const inFlight = new Set<Promise<unknown>>()

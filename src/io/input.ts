@@ -5,12 +5,12 @@ import type { Io } from './io.ts'
 /** Bytes: far above any record, and far below the memory. */
 export const longestLine = 1024 * 1024
 
-/** A line with its number, from 1. */
 export interface Line {
+  /** From 1. */
   readonly number: number
   /** Without the line terminator. */
   readonly bytes: Buffer
-  /** Bytes of the terminator, which follow those in memory. */
+  /** Bytes of the terminator, which is next in memory. */
   readonly end: number
 }
 
@@ -19,7 +19,7 @@ export function rawOf({ bytes, end }: Line): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length + end)
 }
 
-/** Yields the lines of a file, or of stdin for `-`, as `splitLines` does. */
+/** Reads a file, or stdin for `-`, as `splitLines` does. */
 export function readLines(io: Io, source: string): AsyncGenerator<Line> {
   return splitLines(readChunks(io, source), nameOf(source))
 }
@@ -74,7 +74,6 @@ interface Scan {
   position: number
   /** Terminators of the present line; several if it has quotation marks. */
   terminators: number
-  /** True within quotation marks. */
   isOpen: boolean
 }
 

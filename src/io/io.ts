@@ -40,7 +40,9 @@ export interface Io {
   readonly err: Sink
 }
 
-export type ColorChoice = 'auto' | 'always' | 'never'
+export const colorChoices = ['auto', 'always', 'never'] as const
+
+export type ColorChoice = (typeof colorChoices)[number]
 
 export function openIo(host: Host, color: () => ColorChoice): Io {
   return {

@@ -67,9 +67,8 @@ export async function syncFolder(folder: string): Promise<void> {
   await handle?.close()
 }
 
-/** A file that a flag names for output. It has a temporary name until it is complete. */
+/** `part` is its path until it is complete. */
 export interface OutFile {
-  /** The temporary path. */
   readonly part: string
   readonly isEmpty: boolean
   write(content: string | Uint8Array): Promise<void>

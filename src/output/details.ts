@@ -1,5 +1,5 @@
 import { Chalk } from 'chalk'
-import { type Column, type Format, plain, type Renderer, type RenderOptions, type View } from './format.ts'
+import { type Column, type Format, plain, type RenderOptions, rowsOnly, type View } from './format.ts'
 import { wrapped } from './graphemes.ts'
 import { visible } from './safe.ts'
 
@@ -9,10 +9,7 @@ const gap = 2
 const minWrappedWidth = 20
 
 /** Shows each row as a list of names and values, which are wrapped but never cut. */
-export const details: Format = <Row>(
-  view: View<Row>,
-  { columns, uncut, color }: RenderOptions,
-): Renderer<Row> => {
+export const details: Format = <Row>(view: View<Row>, { columns, uncut, color }: RenderOptions) => {
   const chalk = new Chalk({ level: color ? 1 : 0 })
   const nameWidth = Math.max(...view.columns.map(column => column.name.length)) + gap
   const width = Math.max(minWrappedWidth, columns - nameWidth)
@@ -27,5 +24,5 @@ export const details: Format = <Row>(
       .map(column => field(column, row))
       .join('')
       .replace(/ +$/gm, '')
-  return { begin: () => '', rows: rows => rows.map(block).join('\n'), end: () => '' }
+  return rowsOnly<Row>(rows => rows.map(block).join('\n'))
 }

@@ -1,4 +1,3 @@
-/** A value as the API has it. */
 export type Cell = string | number | boolean | null | object
 
 export interface Column<Row> {
@@ -30,12 +29,15 @@ export interface Renderer<Row> {
   end(): string
 }
 
+export function rowsOnly<Row>(rows: Renderer<Row>['rows']): Renderer<Row> {
+  return { begin: () => '', rows, end: () => '' }
+}
+
 export interface RenderOptions {
   /** True for one requested record, false for a list of one. */
   readonly single: boolean
   readonly columns: number
   readonly color: boolean
-  /** For formats with an optional header. */
   readonly header: boolean
   /** The columns were requested: all are shown, and typed formats show only these. */
   readonly chosen?: boolean

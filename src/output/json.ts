@@ -1,12 +1,11 @@
-import { type Format, typed } from './format.ts'
+import { type Format, rowsOnly, typed } from './format.ts'
 import { safeJson, safeJsonLines } from './safe.ts'
 
 /** A streamed array, or an object for a single row. */
 export const json: Format = (view, options) => {
   const shown = typed(view, options)
   if (options.single) {
-    const one = (row: Parameters<typeof shown>[0]) => `${safeJson(shown(row), 2)}\n`
-    return { begin: () => '', rows: rows => rows.map(one).join(''), end: () => '' }
+    return rowsOnly(rows => rows.map(row => `${safeJson(shown(row), 2)}\n`).join(''))
   }
   let isFirst = true
   return {
@@ -25,5 +24,5 @@ export const json: Format = (view, options) => {
 
 export const ndjson: Format = (view, options) => {
   const shown = typed(view, options)
-  return { begin: () => '', rows: rows => safeJsonLines(rows.map(shown)), end: () => '' }
+  return rowsOnly(rows => safeJsonLines(rows.map(shown)))
 }

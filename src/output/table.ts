@@ -1,9 +1,8 @@
 import { Chalk } from 'chalk'
-import { type Column, type Format, plain, type Renderer, type RenderOptions, type View } from './format.ts'
+import { type Column, type Format, plain, type RenderOptions, rowsOnly, type View } from './format.ts'
 import { prefix, widthOf } from './graphemes.ts'
 import { visible } from './safe.ts'
 
-/** Spaces between columns. */
 const gap = '  '
 
 /** Of a cut column; if there is less room, columns are left out. */
@@ -16,25 +15,21 @@ const minWidth = 20
  * Right-to-left text is not isolated, because most terminals would show the control characters: a terminal that reorders
  * lines may show the next cell on its other side.
  */
-export const table: Format = <Row>(view: View<Row>, options: RenderOptions): Renderer<Row> => {
+export const table: Format = <Row>(view: View<Row>, options: RenderOptions) => {
   const chalk = new Chalk({ level: options.color ? 1 : 0 })
   const room = options.uncut ? Number.POSITIVE_INFINITY : options.columns
   let layout: readonly Placed<Row>[] | undefined
-  return {
-    begin: () => '',
-    rows: rows => {
-      if (rows.length === 0) return ''
-      let text = ''
-      if (layout === undefined) {
-        const floor = options.chosen || view.keepsAll ? 0 : minWidth
-        layout = arrange(candidates(view, options, rows), rows, room, floor)
-        text = `${chalk.bold(lineOf(layout, ({ column }) => title(column)))}\n`
-      }
-      for (const row of rows) text += `${lineOf(layout, ({ column }) => textOf(column, row))}\n`
-      return text
-    },
-    end: () => '',
-  }
+  return rowsOnly<Row>(rows => {
+    if (rows.length === 0) return ''
+    let text = ''
+    if (layout === undefined) {
+      const floor = options.chosen || view.keepsAll ? 0 : minWidth
+      layout = arrange(candidates(view, options, rows), rows, room, floor)
+      text = `${chalk.bold(lineOf(layout, ({ column }) => title(column)))}\n`
+    }
+    for (const row of rows) text += `${lineOf(layout, ({ column }) => textOf(column, row))}\n`
+    return text
+  })
 }
 
 interface Placed<Row> {

@@ -1,4 +1,4 @@
-import { type Format, plain } from './format.ts'
+import { type Format, plain, rowsOnly } from './format.ts'
 import { tsvText } from './safe.ts'
 
 export const tsv: Format = (view, { header }) => ({
@@ -9,13 +9,8 @@ export const tsv: Format = (view, { header }) => ({
 })
 
 /** One id a line, as `rm -` reads them. */
-export const id: Format = view => ({
-  begin: () => '',
-  rows: rows =>
-    rows
-      .map(row => view.id(row))
-      .filter(id => id !== '')
-      .map(id => `${tsvText(id)}\n`)
-      .join(''),
-  end: () => '',
-})
+export const id: Format = view =>
+  rowsOnly(rows => {
+    const ids = rows.map(row => view.id(row)).filter(id => id !== '')
+    return ids.map(id => `${tsvText(id)}\n`).join('')
+  })

@@ -1,4 +1,4 @@
-import { type Format, typed } from './format.ts'
+import { type Format, rowsOnly, typed } from './format.ts'
 import { yamlText } from './safe.ts'
 
 /** A YAML 1.2 document for each row: a key on each line, its value as JSON. */
@@ -10,9 +10,7 @@ export const yaml: Format = (view, options) => {
     const fields = Object.entries(row).filter(([, value]) => value !== undefined)
     return `---\n${fields.map(field).join('') || '{}\n'}`
   }
-  const rows = (all: readonly Parameters<typeof shown>[0][]) =>
-    all.map(row => block(shown(row) as object)).join('')
-  return { begin: () => '', rows, end: () => '' }
+  return rowsOnly(rows => rows.map(row => block(shown(row) as object)).join(''))
 }
 
 /** Keys that every reader takes for a string without quotes. */

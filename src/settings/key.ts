@@ -28,7 +28,6 @@ export function environmentKey(env: Env, warn: Warn): KeySource | null {
   return lazyKey('CONSENTCTL_API_KEY_FILE', null, () => readKeyFile(file, warn))
 }
 
-/** The key that a profile's command prints. `configFile` holds the command. */
 export function commandKey(command: string, profile: string, configFile: string, env: Env): KeySource {
   return lazyKey(`profile ${profile}, key_command`, null, () =>
     runKeyCommand(command, { profile, configFile, env }),
@@ -48,7 +47,6 @@ export function isKey(text: string): boolean {
   return /^sk-[\x21-\x7e]+$/.test(text)
 }
 
-/** Exit 4. */
 export function noKeyError(message: string, hint: string): CliError {
   return new CliError('no_key', exit.auth, message, { hint })
 }
@@ -147,20 +145,13 @@ function unusable(path: string, reason: string) {
   return noKeyError(`cannot read the key file ${path}: ${reason}`, 'check CONSENTCTL_API_KEY_FILE')
 }
 
-interface CommandContext {
-  readonly profile: string
-  /** Holds the command: anyone who can write to it can run any program as this user. */
-  readonly configFile: string
-  readonly env: Env
-}
-
 /**
  * Runs a profile's key_command through the shell, and returns its output. It can prompt on stderr, but not read stdin,
- * which may hold records.
+ * which may hold records. Anyone who can write to `configFile` can run any program as this user.
  */
 export async function runKeyCommand(
   command: string,
-  { profile, configFile, env }: CommandContext,
+  { profile, configFile, env }: { profile: string; configFile: string; env: Env },
   timeoutMs = 30_000,
 ): Promise<string> {
   requirePrivate(configFile)

@@ -225,7 +225,10 @@ async function withLock<T>(folder: string, work: () => T): Promise<T> {
   const file = join(folder, '.lock')
   const start = Date.now()
   while (!takeLock(file)) {
-    if (Date.now() - start > lockTimeoutMs) throw lockedError(file)
+    if (Date.now() - start > lockTimeoutMs)
+      throw new CliError('io', exit.failure, `another consentctl holds ${file}`, {
+        hint: 'wait until it ends; if none is running, remove the file',
+      })
     const { setTimeout: delay } = await import('node:timers/promises')
     await delay(5 + Math.random() * 20)
   }
@@ -247,12 +250,6 @@ function takeLock(file: string): boolean {
     if (takenAt !== undefined && Date.now() - takenAt > staleLockMs) rmSync(file, { force: true })
     return false
   }
-}
-
-function lockedError(file: string): CliError {
-  return new CliError('io', exit.failure, `another consentctl holds ${file}`, {
-    hint: 'wait until it ends; if none is running, remove the file',
-  })
 }
 
 function cannotWrite(folder: string, cause: unknown): CliError {

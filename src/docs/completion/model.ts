@@ -1,6 +1,5 @@
 import { type CommandInfo, type FlagInfo, flatten } from '../describe.ts'
 
-/** Completion of a flag's value. */
 export type Values =
   | { readonly kind: 'choices'; readonly choices: readonly string[] }
   | { readonly kind: 'files' | 'profiles' | 'sites' | 'none' }
@@ -36,7 +35,6 @@ export function completed(tree: CommandInfo): readonly [CompletedCommand, ...Com
   return [program as CompletedCommand, ...commands]
 }
 
-/** Returns the flags that take a value. */
 export function valuedNames(commands: readonly CompletedCommand[]): string[] {
   const names = commands.flatMap(({ flags }) =>
     flags.filter(({ values }) => values).flatMap(flag => flag.names),
