@@ -24,27 +24,27 @@ import {
 import { nothingSent, validate } from './reader.ts'
 import { honoursKeys, type Outcome, openSender, type Sender } from './sender.ts'
 
-/** The file of `--failed-out`, which gets its name when no line is left to retry. */
-export interface FailedLines {
-  /** Adds a raw line, the first one after the header of its CSV. */
-  add(line: Uint8Array, header: Uint8Array | null): Promise<void>
-  /** Removes the file unless it is wanted and has a line. */
-  close(isWanted: boolean): Promise<void>
-}
+type FailedLines = Awaited<ReturnType<typeof openFailedLines>>
 
-/** @throws UsageError if the file exists, or cannot be created */
-export async function openFailedLines(path: string): Promise<FailedLines> {
+/**
+ * Opens the file of `--failed-out`, which gets its name when no line is left to retry.
+ *
+ * @throws UsageError if it exists, or cannot be created
+ */
+async function openFailedLines(path: string) {
   const file = await openOutFile(path, '--failed-out').catch((error: CliError) => {
     throw error.code === 'io' ? usageError(`--failed-out: ${error.message}`) : error
   })
   let [endsInNewline, isClosed] = [true, false]
   return {
-    add: async (line, header) => {
+    /** Adds a raw line, the first one after the header of its CSV. */
+    add: async (line: Uint8Array, header: Uint8Array | null) => {
       const before = file.isEmpty && header ? [header] : endsInNewline ? [] : [Buffer.from('\n')]
       endsInNewline = line.at(-1) === 10
       await file.write(Buffer.concat([...before, line]))
     },
-    close: async isWanted => {
+    /** Removes the file unless it is wanted and has a line. */
+    close: async (isWanted: boolean) => {
       if (isClosed) return
       isClosed = true
       if (!isWanted || file.isEmpty) return await file.abandon(false)

@@ -3,23 +3,6 @@ import * as z from 'zod'
 import { Count, nonEmpty } from '../../../cli/action.ts'
 import { usageError } from '../../../errors/errors.ts'
 
-export interface ImportOptions {
-  /** `-` for stdin; undefined for the file of a resumed job. */
-  readonly file: string | undefined
-  readonly format: 'ndjson' | 'csv' | undefined
-  readonly csvUnguard: boolean
-  /** For lines that name none; default: that of the settings. */
-  readonly site: string | undefined
-  readonly siteFlag: string | undefined
-  readonly concurrency: number
-  readonly maxErrors: number
-  readonly failedOut: string | undefined
-  readonly resume: string | undefined
-  readonly ignoreQuota: boolean
-  readonly batch: boolean
-  readonly dryRun: boolean
-}
-
 const maxConcurrency = 64
 
 export const importFlagOptions = {
@@ -38,6 +21,8 @@ export const importFlagOptions = {
 
 const Flags = z.object({ site: nonEmpty.optional(), ...importFlagOptions })
 
+export type ImportOptions = NonNullable<ReturnType<typeof toImportOptions>>
+
 export function addImportFlags(command: Command): Command {
   return command
     .option('--file <path|->', 'create a record for each line of a file, or of standard input')
@@ -54,19 +39,18 @@ export function addImportFlags(command: Command): Command {
 }
 
 /** Returns null to create one record from flags. @throws UsageError if flags of one record and of an import are mixed */
-export function toImportOptions(
-  options: z.output<typeof Flags>,
-  defaultSite: string | undefined,
-): ImportOptions | null {
+export function toImportOptions(options: z.output<typeof Flags>, defaultSite: string | undefined) {
   const { site, file, resume, failFast, maxErrors = Number.POSITIVE_INFINITY } = options
   const isImport = file !== undefined || resume !== undefined
   rejectMixedFlags(options, isImport)
   if (!isImport) return null
   return {
+    /** `-` for stdin; undefined for the file of a resumed job. */
     file,
     resume,
     format: options.format,
     csvUnguard: options.csvUnguard ?? false,
+    /** For lines that name none. */
     site: site ?? defaultSite,
     siteFlag: site,
     concurrency: options.concurrency ?? 8,

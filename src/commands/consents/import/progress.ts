@@ -60,18 +60,14 @@ export function exitOf({ broken, created, failed, unknown, firstExit, signalExit
   return created + unknown > 0 ? exit.partial : firstExit
 }
 
-export interface ProgressLine {
-  /** Keeps the line off the terminal until `show`, so that something else can be written there. */
-  hide(): Promise<void>
-  show(): void
-  end(): Promise<void>
-}
+export type ProgressLine = ReturnType<typeof showProgress>
 
 /** Writes progress to stderr: on a terminal a line redrawn every 300 ms, elsewhere one every 10 s; none with --quiet. */
-export function showProgress(ctx: Context, progress: Progress, job: ImportJob): ProgressLine {
+export function showProgress(ctx: Context, progress: Progress, job: ImportJob) {
   const start = Date.now()
   const { err } = ctx.io
   let [isDrawn, isHidden] = [false, false]
+  /** Keeps the line off the terminal until `show`, so that something else can be written there. */
   const hide = async () => {
     isHidden = true
     if (isDrawn) await err.write('\r\u001b[2K')

@@ -20,17 +20,6 @@ export interface Outcome {
   readonly error: unknown
 }
 
-export interface Sender {
-  /**
-   * Sends the lines, and yields the outcomes in their order, until too many have failed or all would.
-   *
-   * @throws the error of the file, after the outcomes of the lines before it
-   */
-  outcomes(): AsyncGenerator<readonly Outcome[]>
-  /** Sends nothing more; outcomes of requests in flight are still yielded. */
-  stop(): void
-}
-
 interface Item {
   readonly entry: Entry
   readonly earlier: SentLine | null
@@ -46,7 +35,9 @@ interface Group {
 /** Lines written ahead for each request in flight, so that requests do not wait for the disk. */
 const aheadPerRequest = 8
 
-export function openSender(ctx: Context, options: ImportOptions, job: ImportJob): Sender {
+export type Sender = ReturnType<typeof openSender>
+
+export function openSender(ctx: Context, options: ImportOptions, job: ImportJob) {
   const { concurrency, maxErrors } = options
   const { state } = job
   const instance = detectCapabilities(ctx, options, job)
@@ -101,10 +92,16 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
     }
   }
   return {
+    /** Outcomes of requests in flight are still yielded. */
     stop: () => {
       isStopped = true
     },
-    outcomes: () => {
+    /**
+     * Sends the lines, and yields the outcomes in their order, until too many have failed or all would.
+     *
+     * @throws the error of the file, after the outcomes of the lines before it
+     */
+    outcomes: (): AsyncGenerator<readonly Outcome[]> => {
       const linesAhead = concurrency * aheadPerRequest
       const groups = inGroups(itemsOf(ctx, job), bytesOf, nextRequestSize)
       const ahead = {
