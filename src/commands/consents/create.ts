@@ -56,35 +56,32 @@ export function create(command: Command, ctx: Context): void {
     .option('--user-agent <text>', 'the browser it came from')
   addImportFlags(flags)
     .addHelpText('after', help)
-    .action(
-      action(ctx, Options, viewOf, async (_, options) => {
-        const imported = toImportOptions(options, ctx.settings.site?.value)
-        if (imported) {
-          const { importConsents } = await import('./import/import.ts')
-          return importConsents(ctx, imported)
-        }
-        const { site = ctx.settings.site?.value, ...fields } = options
-        if (!site)
-          throw usageError(
-            '--site is missing',
-            'use --site, CONSENTCTL_SITE, or consentctl config set site ID',
-          )
-        const body = {
-          site_id: site,
-          consent_id: fields.consentId,
-          subject_id: fields.subject,
-          accepted: acceptedOf(fields),
-          preferences: await preferencesOf(ctx.io, fields),
-          policy_version: fields.policyVersion,
-          ip_address: fields.ipAddress,
-          user_agent: fields.userAgent,
-        }
-        if (body.accepted === undefined && ctx.io.err.isTerminal)
-          await ctx.say('note: without --accepted or --refused the record says "not accepted"')
-        if (fields.dryRun) return dryRunOutput(ctx, [{ endpoint: consents.create, body }])
-        const record = await ctx.api.consents.create({ body })
-        await ctx.say(`created 1 record on ${instanceLabel(ctx)}`)
-        return one(consentView, record, { mutates: true })
-      }),
-    )
+    .action(action(ctx, Options, viewOf, run))
+}
+
+async function run(ctx: Context, options: z.output<typeof Options>) {
+  const imported = toImportOptions(options, ctx.settings.site?.value)
+  if (imported) {
+    const { importConsents } = await import('./import/import.ts')
+    return importConsents(ctx, imported)
+  }
+  const { site = ctx.settings.site?.value, ...fields } = options
+  if (!site)
+    throw usageError('--site is missing', 'use --site, CONSENTCTL_SITE, or consentctl config set site ID')
+  const body = {
+    site_id: site,
+    consent_id: fields.consentId,
+    subject_id: fields.subject,
+    accepted: acceptedOf(fields),
+    preferences: await preferencesOf(ctx.io, fields),
+    policy_version: fields.policyVersion,
+    ip_address: fields.ipAddress,
+    user_agent: fields.userAgent,
+  }
+  if (body.accepted === undefined && ctx.io.err.isTerminal)
+    await ctx.say('note: without --accepted or --refused the record says "not accepted"')
+  if (fields.dryRun) return dryRunOutput(ctx, [{ endpoint: consents.create, body }])
+  const record = await ctx.api.consents.create({ body })
+  await ctx.say(`created 1 record on ${instanceLabel(ctx)}`)
+  return one(consentView, record, { mutates: true })
 }

@@ -62,7 +62,7 @@ Examples:
   $ consentctl list --subject maria@example.com --at 2026-03-03T10:00:00Z
   $ consentctl list --refused --from 7d -o ndjson > refused.ndjson`,
     )
-    .action(action(ctx, Options, consentView, (_, options) => run(ctx, options)))
+    .action(action(ctx, Options, consentView, run))
 }
 
 async function run(ctx: Context, options: ListOptions): Promise<Output<ConsentRow>> {
