@@ -35,24 +35,24 @@ Examples:
   $ consentctl serve --quickstart
   $ DATABASE_URL=postgres://consent@db.example.com/consent consentctl serve --host 0.0.0.0`,
     )
-    .action(
-      action(ctx, Options, async (_, { quickstart, ...options }) => {
-        const folder = quickstart && ctx.settings.folder // wrong settings are reported before anything is created
-        const stop = stopSignal(ctx)
-        const { serve } = await ctx.loadServer()
-        const server = await serve(options, serverHost(ctx))
-        try {
-          const hints = folder && !stop.isAsked() ? await welcome(ctx, server, folder) : ''
-          const serving = stop.isAsked() ? '' : `consentctl is serving on ${server.url}\n`
-          await ctx.io.out.write(serving + hints)
-          await stop.asked
-          stop.onInsistence(() => server.abortRequests())
-        } finally {
-          await server.close()
-        }
-        return undefined
-      }),
-    )
+    .action(action(ctx, Options, run))
+}
+
+async function run(ctx: Context, { quickstart, ...options }: z.output<typeof Options>) {
+  const folder = quickstart && ctx.settings.folder // wrong settings are reported before anything is created
+  const stop = stopSignal(ctx)
+  const { serve } = await ctx.loadServer()
+  const server = await serve(options, serverHost(ctx))
+  try {
+    const hints = folder && !stop.isAsked() ? await welcome(ctx, server, folder) : ''
+    const serving = stop.isAsked() ? '' : `consentctl is serving on ${server.url}\n`
+    await ctx.io.out.write(serving + hints)
+    await stop.asked
+    stop.onInsistence(() => server.abortRequests())
+  } finally {
+    await server.close()
+  }
+  return undefined
 }
 
 /** The first SIGINT or SIGTERM asks the server to stop; a later one hurries it. */

@@ -82,24 +82,24 @@ Examples:
   $ consentctl auth login --base-url https://consent.example.com --email privacy@example.com
   $ consentctl auth login --with-key -p staging --base-url https://staging.example.com < key.txt`,
     )
-    .action(
-      action(ctx, Options, async (_, { withKey, site, keyName, scope, ...who }) => {
-        const isSigningIn = Boolean(who.email ?? who.passwordStdin)
-        if (isSigningIn && withKey)
-          throw usageError('--with-key cannot be combined with --email or --password-stdin')
-        if (!isSigningIn && (keyName ?? scope)) throw usageError('--key-name and --scope require --email')
-        checkProfileName(ctx.settings.profile.value)
-        const stores = (apiKey: string, more: Profile = {}) =>
-          store(ctx, { ...(site && { site }), ...more }, apiKey)
-        if (isSigningIn) await makeOwnKey(ctx, { ...who, keyName, scope }, stores)
-        else await stores(await readKey(ctx, withKey))
-        const first = ctx.settings.apiKey?.source ?? ''
-        if (/CONSENTCTL_|key_command/.test(first)) await ctx.say(`note: ${first} is set and takes precedence`)
-        if (!site && !ctx.settings.site)
-          await ctx.say('note: no default site is set (auth login --site), so create requires --site')
-        return undefined
-      }),
-    )
+    .action(action(ctx, Options, run))
+}
+
+async function run(ctx: Context, { withKey, site, keyName, scope, ...who }: z.output<typeof Options>) {
+  const isSigningIn = Boolean(who.email ?? who.passwordStdin)
+  if (isSigningIn && withKey)
+    throw usageError('--with-key cannot be combined with --email or --password-stdin')
+  if (!isSigningIn && (keyName ?? scope)) throw usageError('--key-name and --scope require --email')
+  checkProfileName(ctx.settings.profile.value)
+  const stores = (apiKey: string, more: Profile = {}) =>
+    store(ctx, { ...(site && { site }), ...more }, apiKey)
+  if (isSigningIn) await makeOwnKey(ctx, { ...who, keyName, scope }, stores)
+  else await stores(await readKey(ctx, withKey))
+  const first = ctx.settings.apiKey?.source ?? ''
+  if (/CONSENTCTL_|key_command/.test(first)) await ctx.say(`note: ${first} is set and takes precedence`)
+  if (!site && !ctx.settings.site)
+    await ctx.say('note: no default site is set (auth login --site), so create requires --site')
+  return undefined
 }
 
 async function store(ctx: Context, profile: Profile, apiKey: string): Promise<void> {

@@ -28,24 +28,24 @@ Examples:
   $ consentctl completion install
   $ consentctl completion install fish --yes`,
     )
-    .action(
-      action(ctx, Options, async (_, { operands, yes }) => {
-        const shell = operands?.[0] ?? shellOf(ctx)
-        const { file, hint } = targetOf(ctx, shell)
-        const script = scripts[shell](await ctx.describeCommands())
-        const before = contentOf(file)
-        if (before === script) {
-          await ctx.say(`${file} is up to date`)
-          return undefined
-        }
-        if (!yes) await promptToWrite(ctx, file, before !== null)
-        mkdirSync(dirname(file), { recursive: true })
-        writeFileSync(file, script)
-        await ctx.say(`wrote ${file}`)
-        if (hint) await ctx.say(hint)
-        return undefined
-      }),
-    )
+    .action(action(ctx, Options, run))
+}
+
+async function run(ctx: Context, { operands, yes }: z.output<typeof Options>) {
+  const shell = operands?.[0] ?? shellOf(ctx)
+  const { file, hint } = targetOf(ctx, shell)
+  const script = scripts[shell](await ctx.describeCommands())
+  const before = contentOf(file)
+  if (before === script) {
+    await ctx.say(`${file} is up to date`)
+    return undefined
+  }
+  if (!yes) await promptToWrite(ctx, file, before !== null)
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, script)
+  await ctx.say(`wrote ${file}`)
+  if (hint) await ctx.say(hint)
+  return undefined
 }
 
 /** Returns the path of the script, and a hint if the shell may not look there. */

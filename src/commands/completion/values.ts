@@ -27,13 +27,13 @@ Examples:
   $ consentctl completion values profiles
   $ consentctl completion values sites`,
     )
-    .action(
-      action(ctx, Options, valueView, async (_, { operands: [kind] }) => {
-        const { profiles } = readConfig(ctx.settings.folder)
-        const found =
-          kind === 'profiles' ? Object.keys(profiles) : Object.values(profiles).map(profile => profile.site)
-        const values = [...new Set(found.filter(value => value !== undefined))].sort()
-        return many(valueView, pagesOf(values))
-      }),
-    )
+    .action(action(ctx, Options, valueView, run))
+}
+
+async function run(ctx: Context, { operands: [kind] }: z.output<typeof Options>) {
+  const { profiles } = readConfig(ctx.settings.folder)
+  const found =
+    kind === 'profiles' ? Object.keys(profiles) : Object.values(profiles).map(profile => profile.site)
+  const values = [...new Set(found.filter(value => value !== undefined))].sort()
+  return many(valueView, pagesOf(values))
 }

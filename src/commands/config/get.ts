@@ -22,18 +22,18 @@ Examples:
   $ consentctl config get base_url
   $ consentctl config get site -p staging --json`,
     )
-    .action(
-      action(ctx, Options, valueView, async (_, { operands: [key] }) => {
-        const rows = settingRows(ctx)
-        const found = rows.find(({ setting }) => setting === key)
-        if (!found)
-          throw unknownKey(
-            key,
-            rows.map(({ setting }) => setting),
-          )
-        if (found.value === null && found.source === 'not set')
-          throw new CliError('not_set', exit.notFound, `${key} is not set`)
-        return one(valueView, found)
-      }),
+    .action(action(ctx, Options, valueView, run))
+}
+
+async function run(ctx: Context, { operands: [key] }: z.output<typeof Options>) {
+  const rows = settingRows(ctx)
+  const found = rows.find(({ setting }) => setting === key)
+  if (!found)
+    throw unknownKey(
+      key,
+      rows.map(({ setting }) => setting),
     )
+  if (found.value === null && found.source === 'not set')
+    throw new CliError('not_set', exit.notFound, `${key} is not set`)
+  return one(valueView, found)
 }

@@ -21,17 +21,17 @@ Examples:
   $ consentctl config remove staging
   $ consentctl config remove local`,
     )
-    .action(
-      action(ctx, Options, async (_, { operands: [name] }) => {
-        const configuration = readConfiguration(ctx.globals, ctx.host)
-        const folder = requireConfigFolder(configuration)
-        const profile = own(configuration.config.profiles, name)
-        if (!profile) throw unknownProfile({ value: name, source: 'the argument' }, configuration.config)
-        if (profile.protected)
-          throw usageError(`profile ${name} is protected`, `consentctl config unset protected -p ${name}`)
-        await removeProfile(folder, name)
-        await ctx.say(`removed profile ${name}, and its key if there was one`)
-        return undefined
-      }),
-    )
+    .action(action(ctx, Options, run))
+}
+
+async function run(ctx: Context, { operands: [name] }: z.output<typeof Options>) {
+  const configuration = readConfiguration(ctx.globals, ctx.host)
+  const folder = requireConfigFolder(configuration)
+  const profile = own(configuration.config.profiles, name)
+  if (!profile) throw unknownProfile({ value: name, source: 'the argument' }, configuration.config)
+  if (profile.protected)
+    throw usageError(`profile ${name} is protected`, `consentctl config unset protected -p ${name}`)
+  await removeProfile(folder, name)
+  await ctx.say(`removed profile ${name}, and its key if there was one`)
+  return undefined
 }

@@ -34,24 +34,23 @@ Examples:
   $ consentctl config set protected true -p production
   $ consentctl config set profile staging`,
     )
-    .action(
-      action(ctx, Options, async (_, { operands: [name, text] }) => {
-        const key = keyNamed(name)
-        const configuration = readConfiguration(ctx.globals, ctx.host)
-        const folder = requireConfigFolder(configuration)
-        if (key === 'profile') {
-          await changeConfig(folder, config => withDefault(config, text))
-          await ctx.say(`the default profile is ${text}`)
-          return undefined
-        }
-        const value = profileKeys[key](text)
-        await changeConfig(folder, config => withSetting(config, configuration.profile, key, value))
-        await ctx.say(`set ${key} of profile ${configuration.profile.value} to ${value}`)
-        if (key === 'base_url')
-          await warnOfForeignKey(ctx, folder, configuration.profile.value, String(value))
-        return undefined
-      }),
-    )
+    .action(action(ctx, Options, run))
+}
+
+async function run(ctx: Context, { operands: [name, text] }: z.output<typeof Options>) {
+  const key = keyNamed(name)
+  const configuration = readConfiguration(ctx.globals, ctx.host)
+  const folder = requireConfigFolder(configuration)
+  if (key === 'profile') {
+    await changeConfig(folder, config => withDefault(config, text))
+    await ctx.say(`the default profile is ${text}`)
+    return undefined
+  }
+  const value = profileKeys[key](text)
+  await changeConfig(folder, config => withSetting(config, configuration.profile, key, value))
+  await ctx.say(`set ${key} of profile ${configuration.profile.value} to ${value}`)
+  if (key === 'base_url') await warnOfForeignKey(ctx, folder, configuration.profile.value, String(value))
+  return undefined
 }
 
 function withDefault(config: Config, name: string): Config {

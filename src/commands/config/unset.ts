@@ -26,21 +26,21 @@ Examples:
   $ consentctl config unset site
   $ consentctl config unset protected -p production`,
     )
-    .action(
-      action(ctx, Options, async (_, { operands: [name] }) => {
-        const key = keyNamed(name)
-        const configuration = readConfiguration(ctx.globals, ctx.host)
-        await changeConfig(requireConfigFolder(configuration), config =>
-          without(config, configuration.profile, key),
-        )
-        await ctx.say(
-          key === 'profile'
-            ? 'no default profile is set'
-            : `unset ${key} of profile ${configuration.profile.value}`,
-        )
-        return undefined
-      }),
-    )
+    .action(action(ctx, Options, run))
+}
+
+async function run(ctx: Context, { operands: [name] }: z.output<typeof Options>) {
+  const key = keyNamed(name)
+  const configuration = readConfiguration(ctx.globals, ctx.host)
+  await changeConfig(requireConfigFolder(configuration), config =>
+    without(config, configuration.profile, key),
+  )
+  await ctx.say(
+    key === 'profile'
+      ? 'no default profile is set'
+      : `unset ${key} of profile ${configuration.profile.value}`,
+  )
+  return undefined
 }
 
 function without(config: Config, profile: Sourced, key: ProfileKey | 'profile'): Config {

@@ -26,16 +26,16 @@ Examples:
   $ consentctl list --subject maria@example.com -q | consentctl get -
   $ consentctl get 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --at 2026-03-03T10:00:00Z`,
     )
-    .action(
-      action(ctx, Options, consentView, async (_, { operands, includeDeleted, at }) => {
-        const moment = at === undefined ? null : await momentReader(ctx, at, includeDeleted)
-        const ids = await expandIds(ctx, operands)
-        const query = includeDeleted ? { include_deleted: true } : {}
-        const read = moment ?? ((id: string) => ctx.api.consents.get({ params: { id }, query }))
-        const { pages, exit } = runForEach(ctx, ids, async id => [await read(id)])
-        return many(consentView, pages, { exit, single: operands.length === 1 && operands[0] !== '-' })
-      }),
-    )
+    .action(action(ctx, Options, consentView, run))
+}
+
+async function run(ctx: Context, { operands, includeDeleted, at }: z.output<typeof Options>) {
+  const moment = at === undefined ? null : await momentReader(ctx, at, includeDeleted)
+  const ids = await expandIds(ctx, operands)
+  const query = includeDeleted ? { include_deleted: true } : {}
+  const read = moment ?? ((id: string) => ctx.api.consents.get({ params: { id }, query }))
+  const { pages, exit } = runForEach(ctx, ids, async id => [await read(id)])
+  return many(consentView, pages, { exit, single: operands.length === 1 && operands[0] !== '-' })
 }
 
 async function momentReader(ctx: Context, flag: string, includeDeleted: boolean | undefined) {

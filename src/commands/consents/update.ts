@@ -29,23 +29,23 @@ Examples:
   $ consentctl update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --refused
   $ consentctl update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --pref marketing=false`,
     )
-    .action(
-      action(ctx, Options, viewUnlessDryRun(consentView), async (_, options) => {
-        const {
-          operands: [id = ''],
-          dryRun,
-        } = options
-        const { body, before } = await readChange(ctx, id, options)
-        if (dryRun) return dryRunOutput(ctx, [{ endpoint: consents.update, params: { id }, body }])
-        const record = await ctx.api.consents.update({ params: { id }, body })
-        const lines = before && differences(before, record)
-        for (const line of lines ?? []) await ctx.say(line)
-        await ctx.say(
-          `${lines?.length === 0 ? 'nothing to change in' : 'updated'} 1 record on ${instanceLabel(ctx)}`,
-        )
-        return one(consentView, record, { mutates: true })
-      }),
-    )
+    .action(action(ctx, Options, viewUnlessDryRun(consentView), run))
+}
+
+async function run(ctx: Context, options: z.output<typeof Options>) {
+  const {
+    operands: [id = ''],
+    dryRun,
+  } = options
+  const { body, before } = await readChange(ctx, id, options)
+  if (dryRun) return dryRunOutput(ctx, [{ endpoint: consents.update, params: { id }, body }])
+  const record = await ctx.api.consents.update({ params: { id }, body })
+  const lines = before && differences(before, record)
+  for (const line of lines ?? []) await ctx.say(line)
+  await ctx.say(
+    `${lines?.length === 0 ? 'nothing to change in' : 'updated'} 1 record on ${instanceLabel(ctx)}`,
+  )
+  return one(consentView, record, { mutates: true })
 }
 
 /** Reads the record only to merge preferences, because that costs a unit of the quota. */

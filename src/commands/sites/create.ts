@@ -42,20 +42,20 @@ Examples:
   $ consentctl sites create --email privacy@example.com --name Shop --origin https://shop.example
   $ consentctl sites create --email privacy@example.com --name Blog --policy-version 3 --json > site.json`,
     )
-    .action(
-      action(ctx, Options, viewUnlessDryRun(newSiteView), async (_, options) => {
-        const { name, policyVersion, origin, retentionDays, dryRun, ...who } = options
-        const body = {
-          name,
-          policy_version: policyVersion,
-          allowed_origins: origin,
-          retention_days: retentionDays,
-        }
-        if (dryRun) return dryRunOutput(ctx, [{ endpoint: sites.create, body }])
-        const api = await signIn(ctx, who)
-        const site = await api.call(sites.create, { body })
-        await ctx.say(`created site ${site.id} on ${instanceLabel(ctx)}`)
-        return one(newSiteView, site, { mutates: true })
-      }),
-    )
+    .action(action(ctx, Options, viewUnlessDryRun(newSiteView), run))
+}
+
+async function run(ctx: Context, options: z.output<typeof Options>) {
+  const { name, policyVersion, origin, retentionDays, dryRun, ...who } = options
+  const body = {
+    name,
+    policy_version: policyVersion,
+    allowed_origins: origin,
+    retention_days: retentionDays,
+  }
+  if (dryRun) return dryRunOutput(ctx, [{ endpoint: sites.create, body }])
+  const api = await signIn(ctx, who)
+  const site = await api.call(sites.create, { body })
+  await ctx.say(`created site ${site.id} on ${instanceLabel(ctx)}`)
+  return one(newSiteView, site, { mutates: true })
 }

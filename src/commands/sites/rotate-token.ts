@@ -42,26 +42,26 @@ Examples:
   $ consentctl sites rotate-token 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --overlap 72
   $ consentctl sites rotate-token 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --json > token.json`,
     )
-    .action(
-      action(ctx, Options, viewUnlessDryRun(newTokenView), async (_, options) => {
-        const {
-          operands: [id = ''],
-          overlap,
-          yes,
-          dryRun,
-          ...who
-        } = options
-        const body = { overlap_hours: overlap }
-        if (dryRun) return dryRunOutput(ctx, [{ endpoint: sites.rotateToken, params: { id }, body }])
-        const asks = overlap === 0 && mustPrompt(ctx, { yes }, { action: 'end the token at once' })
-        const api = await signIn(ctx, who)
-        if (asks) {
-          const question = { action: 'end the token of', noun: 'site', where: instanceLabel(ctx) }
-          await promptToConfirm(ctx, siteView, [await findSite(api, id)], question)
-        }
-        const token = await api.call(sites.rotateToken, { params: { id }, body })
-        await ctx.say(`issued a new token for site ${token.site_id} on ${instanceLabel(ctx)}`)
-        return one(newTokenView, token, { mutates: true })
-      }),
-    )
+    .action(action(ctx, Options, viewUnlessDryRun(newTokenView), run))
+}
+
+async function run(ctx: Context, options: z.output<typeof Options>) {
+  const {
+    operands: [id = ''],
+    overlap,
+    yes,
+    dryRun,
+    ...who
+  } = options
+  const body = { overlap_hours: overlap }
+  if (dryRun) return dryRunOutput(ctx, [{ endpoint: sites.rotateToken, params: { id }, body }])
+  const asks = overlap === 0 && mustPrompt(ctx, { yes }, { action: 'end the token at once' })
+  const api = await signIn(ctx, who)
+  if (asks) {
+    const question = { action: 'end the token of', noun: 'site', where: instanceLabel(ctx) }
+    await promptToConfirm(ctx, siteView, [await findSite(api, id)], question)
+  }
+  const token = await api.call(sites.rotateToken, { params: { id }, body })
+  await ctx.say(`issued a new token for site ${token.site_id} on ${instanceLabel(ctx)}`)
+  return one(newTokenView, token, { mutates: true })
 }

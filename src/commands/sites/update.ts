@@ -56,30 +56,30 @@ Examples:
   $ consentctl sites update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --policy-version 4
   $ consentctl sites update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --add-origin https://www.shop.example`,
     )
-    .action(
-      action(ctx, Options, viewUnlessDryRun(siteView), async (_, options) => {
-        const {
-          operands: [id = ''],
-          email,
-          passwordStdin,
-          dryRun,
-          ...changes
-        } = options
-        checkChanges(changes)
-        const isRead = Boolean(changes.addOrigin ?? changes.removeOrigin)
-        const api = dryRun && !isRead ? ctx.api : await signIn(ctx, { email, passwordStdin })
-        const body = {
-          name: changes.name,
-          policy_version: changes.policyVersion,
-          allowed_origins: await originsOf(ctx, api, id, changes),
-          retention_days: changes.clearRetention ? null : changes.retentionDays,
-        }
-        if (dryRun) return dryRunOutput(ctx, [{ endpoint: sites.update, params: { id }, body }])
-        const site = await api.call(sites.update, { params: { id }, body })
-        await ctx.say(`updated site ${site.id} on ${instanceLabel(ctx)}`)
-        return one(siteView, site, { mutates: true })
-      }),
-    )
+    .action(action(ctx, Options, viewUnlessDryRun(siteView), run))
+}
+
+async function run(ctx: Context, options: z.output<typeof Options>) {
+  const {
+    operands: [id = ''],
+    email,
+    passwordStdin,
+    dryRun,
+    ...changes
+  } = options
+  checkChanges(changes)
+  const isRead = Boolean(changes.addOrigin ?? changes.removeOrigin)
+  const api = dryRun && !isRead ? ctx.api : await signIn(ctx, { email, passwordStdin })
+  const body = {
+    name: changes.name,
+    policy_version: changes.policyVersion,
+    allowed_origins: await originsOf(ctx, api, id, changes),
+    retention_days: changes.clearRetention ? null : changes.retentionDays,
+  }
+  if (dryRun) return dryRunOutput(ctx, [{ endpoint: sites.update, params: { id }, body }])
+  const site = await api.call(sites.update, { params: { id }, body })
+  await ctx.say(`updated site ${site.id} on ${instanceLabel(ctx)}`)
+  return one(siteView, site, { mutates: true })
 }
 
 function checkChanges(changes: Partial<z.output<typeof Options>>): void {

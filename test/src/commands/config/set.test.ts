@@ -144,7 +144,7 @@ describe('what makes no sense ends with 2, and changes nothing', () => {
     expect(existsSync(join(folder, 'config.json'))).toBe(false)
   })
 
-  it('is told to programs too', async () => {
+  it('an unknown setting, as JSON for programs', async () => {
     const { stderr } = await config('set colour red --json')
     expect(machineError(stderr)).toMatchObject({ code: 'usage', exit: 2 })
   })

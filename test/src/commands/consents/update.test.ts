@@ -32,7 +32,7 @@ describe('acceptance', () => {
 })
 
 describe('preferences', () => {
-  it('are merged into what is there, and the difference is told', async () => {
+  it('are merged into the stored ones, and the difference is shown', async () => {
     accepting()
     const { code, stderr, stdout } = await update(
       '--pref',

@@ -94,7 +94,7 @@ describe('keys create', () => {
   it.each([
     ['2126-01-31', '2126-01-31T23:59:59.999Z'],
     ['2126-01-31T09:30:00+02:00', '2126-01-31T09:30:00+02:00'],
-  ])('ends when it is told to: %s', async (time, expires_at) => {
+  ])('expires at the time of --expires: %s', async (time, expires_at) => {
     making()
     expect(await create('--expires', time)).toMatchObject({ code: 0 })
     expect(managed(cli)[0]?.body).toEqual({ name: 'ci', expires_at })
