@@ -14,7 +14,7 @@ type Shown<S extends z.ZodType> = View<never> | ((options: z.output<S>) => View<
  * Makes a command's action: argv as commander read it → `schema` → `run` → the chosen format. Operands are passed as
  * `operands`. A command without a view, or that returns nothing, prints no records.
  */
-export function action<S extends z.ZodType>(ctx: Context, schema: S, run: Run<S, undefined>): Action
+export function action<S extends z.ZodType>(ctx: Context, schema: S, run: Run<S, void>): Action
 export function action<S extends z.ZodType>(
   ctx: Context,
   schema: S,
@@ -24,7 +24,7 @@ export function action<S extends z.ZodType>(
 export function action<S extends z.ZodType>(
   ctx: Context,
   schema: S,
-  ...rest: [Run<S, undefined>] | [Shown<S>, Run<S, Output<unknown> | undefined>]
+  ...rest: [Run<S, void>] | [Shown<S>, Run<S, Output<unknown> | undefined>]
 ): Action {
   return async function (this: Command): Promise<void> {
     const options = readOptions(this, schema)

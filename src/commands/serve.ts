@@ -52,7 +52,6 @@ async function run(ctx: Context, { quickstart, ...options }: z.output<typeof Opt
   } finally {
     await server.close()
   }
-  return undefined
 }
 
 /** The first SIGINT or SIGTERM asks the server to stop; a later one hurries it. */

@@ -99,7 +99,6 @@ async function run(ctx: Context, { withKey, site, keyName, scope, ...who }: z.ou
   if (/CONSENTCTL_|key_command/.test(first)) await ctx.say(`note: ${first} is set and takes precedence`)
   if (!site && !ctx.settings.site)
     await ctx.say('note: no default site is set (auth login --site), so create requires --site')
-  return undefined
 }
 
 async function store(ctx: Context, profile: Profile, apiKey: string): Promise<void> {

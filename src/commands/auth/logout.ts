@@ -24,7 +24,6 @@ Examples:
         )
         if (apiKey && !apiKey.source.endsWith('credentials.json'))
           await ctx.say(`note: the key of ${apiKey.source} is still used`)
-        return undefined
       }),
     )
 }

@@ -36,16 +36,12 @@ async function run(ctx: Context, { operands, yes }: z.output<typeof Options>) {
   const { file, hint } = targetOf(ctx, shell)
   const script = scripts[shell](await ctx.describeCommands())
   const before = contentOf(file)
-  if (before === script) {
-    await ctx.say(`${file} is up to date`)
-    return undefined
-  }
+  if (before === script) return await ctx.say(`${file} is up to date`)
   if (!yes) await promptToWrite(ctx, file, before !== null)
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, script)
   await ctx.say(`wrote ${file}`)
   if (hint) await ctx.say(hint)
-  return undefined
 }
 
 /** Returns the path of the script, and a hint if the shell may not look there. */

@@ -29,7 +29,6 @@ Examples:
       .action(
         action(ctx, z.strictObject({}), async () => {
           await ctx.io.out.write(scripts[shell](await ctx.describeCommands()))
-          return undefined
         }),
       )
   }

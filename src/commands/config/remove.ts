@@ -33,5 +33,4 @@ async function run(ctx: Context, { operands: [name] }: z.output<typeof Options>)
     throw usageError(`profile ${name} is protected`, `consentctl config unset protected -p ${name}`)
   await removeProfile(folder, name)
   await ctx.say(`removed profile ${name}, and its key if there was one`)
-  return undefined
 }

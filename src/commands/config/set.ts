@@ -43,14 +43,12 @@ async function run(ctx: Context, { operands: [name, text] }: z.output<typeof Opt
   const folder = requireConfigFolder(configuration)
   if (key === 'profile') {
     await changeConfig(folder, config => withDefault(config, text))
-    await ctx.say(`the default profile is ${text}`)
-    return undefined
+    return await ctx.say(`the default profile is ${text}`)
   }
   const value = profileKeys[key](text)
   await changeConfig(folder, config => withSetting(config, configuration.profile, key, value))
   await ctx.say(`set ${key} of profile ${configuration.profile.value} to ${value}`)
   if (key === 'base_url') await warnOfForeignKey(ctx, folder, configuration.profile.value, String(value))
-  return undefined
 }
 
 function withDefault(config: Config, name: string): Config {

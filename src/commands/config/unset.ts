@@ -40,7 +40,6 @@ async function run(ctx: Context, { operands: [name] }: z.output<typeof Options>)
       ? 'no default profile is set'
       : `unset ${key} of profile ${configuration.profile.value}`,
   )
-  return undefined
 }
 
 function without(config: Config, profile: Sourced, key: ProfileKey | 'profile'): Config {
