@@ -25,8 +25,7 @@ interface RowState {
 }
 
 /**
- * Creates the records of rows with one request, and retries the rows whose errors are temporary. The key of each row
- * makes it happen once.
+ * Creates records with one request, and retries rows with temporary errors: their keys make them happen once.
  *
  * @throws the error of the first request, if that fails as a whole.
  */

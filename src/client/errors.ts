@@ -16,7 +16,7 @@ export interface Call {
 export interface ResponseHead {
   readonly status: number
   readonly requestId: string | null
-  /** Seconds to wait before the next attempt, if the instance says so (RFC 9110 section 10.2.3). */
+  /** Seconds before the next attempt (RFC 9110 section 10.2.3). */
   readonly retryAfter: number | null
   /** The target of a redirect. */
   readonly location: string | null
@@ -41,7 +41,7 @@ class ResponseError extends Error {
 export class ApiError extends ResponseError {
   override readonly name = 'ApiError'
   readonly code: string
-  /** True if the call may have been carried out before the instance failed. */
+  /** True if the call may have been carried out. */
   readonly maybeDone: boolean
 
   constructor(call: Call, head: ResponseHead, body: { error: string; message: string }) {
@@ -56,7 +56,7 @@ export class NetworkError extends Error {
   override readonly name = 'NetworkError'
   readonly call: Call
   readonly code: string
-  /** True if the instance may have received the request and carried it out. */
+  /** True if the call may have been carried out. */
   readonly maybeDone: boolean
 
   constructor(call: Call, cause: unknown, isSent: boolean) {

@@ -89,7 +89,7 @@ export async function openProxied(proxy: string, ca: readonly string[] | null): 
   }
 }
 
-/** Calls `onStart` when a request gets its connection, right before it is written. */
+/** Calls `onStart` right before a request is written. */
 function callOnStart(onStart: () => void): Dispatcher.DispatcherComposeInterceptor {
   return dispatch => (options, handler) =>
     dispatch(options, {
@@ -105,7 +105,7 @@ function callOnStart(onStart: () => void): Dispatcher.DispatcherComposeIntercept
     })
 }
 
-/** Adds a code, which undici's error of a proxy lacks. */
+/** Adds the code that undici's error lacks. */
 function withProxyCode(error: Error): Error {
   const status = /^Proxy response \((\d+)\)/.exec(error.message)?.[1]
   if (status === undefined) return error
@@ -281,7 +281,7 @@ function decode({ call, head }: Body, bytes: Buffer): string {
 
 type Timer = ReturnType<typeof startTimer>
 
-/** Starts the timeouts of a request: to connect, for each silence, and in total. */
+/** Timeouts: to connect, for each silence, and in total. */
 function startTimer({ total, closing }: Limits) {
   const controller = new AbortController()
   const { signal } = controller

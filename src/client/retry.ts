@@ -23,8 +23,8 @@ interface RetryOptions extends Backoff {
 }
 
 /**
- * Retries with exponential backoff and full jitter, up to `maxAttempts`. `isRepeated` is true if an earlier attempt may
- * have been carried out.
+ * Retries with exponential backoff and full jitter, up to `maxAttempts`. `isRepeated`: an earlier attempt may have been
+ * carried out.
  *
  * @throws the error of the first attempt that may have been carried out, if the call must not be repeated: later errors
  *   say nothing about that attempt. Otherwise the last error.
@@ -54,7 +54,7 @@ function requireCallError(error: unknown): CallError {
   throw error
 }
 
-/** Returns the seconds before the next attempt, no less than the instance asks for; null if there is none. */
+/** Returns the seconds before the next attempt; null if there is none. */
 export function backoffSeconds(error: CallError, attempt: number, maxWait: number): number | null {
   if (attempt >= maxAttempts || !isTemporary(error)) return null
   const asked = error instanceof NetworkError ? 0 : (error.retryAfter ?? 0)

@@ -16,7 +16,7 @@ export interface CommandInfo {
   readonly path: string
   readonly aliases: readonly string[]
   readonly summary: string
-  /** The help between the flags and the examples. */
+  /** Between the flags and the examples. */
   readonly notes: string
   readonly examples: readonly string[]
   /** `name` is such as `<id...>`. */
@@ -55,7 +55,7 @@ export function valueSuffix(value: string | null): string {
   return value === null ? '' : value.startsWith('[') ? value : ` ${value}`
 }
 
-/** Returns the text that addHelpText added after the help. */
+/** Returns the text of addHelpText. */
 function afterHelp(command: Command): string {
   let text = ''
   const write = (part: string) => {

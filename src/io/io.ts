@@ -1,7 +1,7 @@
 import type { ReadStream, WriteStream } from 'node:tty'
 import { CliError, type Exit, exit } from '../errors/errors.ts'
 
-/** The process as the command line uses it; only the executable passes the real one. */
+/** The process; tests pass another one. */
 export interface Host {
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
@@ -28,9 +28,9 @@ interface Sink {
   /** Of the terminal, else COLUMNS, else 80. */
   readonly columns: number
   readonly color: boolean
-  /** True if its reader has gone. */
+  /** By its reader. */
   readonly closed: boolean
-  /** Does nothing once the reader has gone. */
+  /** Does nothing once it is closed. */
   write(text: string): Promise<void>
 }
 

@@ -3,7 +3,7 @@ import { type FileHandle, link, lstat, mkdir, open, rename, rm } from 'node:fs/p
 import { dirname, resolve } from 'node:path'
 import { CliError, exit, usageError } from '../errors/errors.ts'
 
-/** A new file, private to its owner, with a temporary name until it is complete. The caller closes `file`. */
+/** A private file with a temporary name until it is complete. The caller closes `file`. */
 interface Draft {
   readonly file: FileHandle
   /** The temporary path. */
@@ -31,7 +31,7 @@ export async function openDraft(part: string): Promise<Draft> {
   }
 }
 
-/** A link never replaces a file. On file systems without links, a check must prevent that. */
+/** Never replaces a file, except in a race on file systems without links. */
 async function giveName(part: string, path: string): Promise<void> {
   try {
     await link(part, path)

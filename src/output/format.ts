@@ -34,7 +34,7 @@ export function rowsOnly<Row>(rows: Renderer<Row>['rows']): Renderer<Row> {
 }
 
 export interface RenderOptions {
-  /** True for one requested record, false for a list of one. */
+  /** False for a list of one. */
   readonly single: boolean
   readonly columns: number
   readonly color: boolean
@@ -51,7 +51,7 @@ export interface RenderOptions {
 
 export type Format = <Row>(view: View<Row>, options: RenderOptions) => Renderer<Row>
 
-/** Converts a row for typed formats: all of it, or the requested columns. */
+/** For formats with types: the whole row, or the requested columns. */
 export function typed<Row>({ columns }: View<Row>, { chosen }: RenderOptions): (row: Row) => unknown {
   return chosen
     ? row => Object.fromEntries(columns.map(column => [column.name, column.value(row)]))

@@ -44,7 +44,7 @@ function lineOf<Row>(layout: readonly Placed<Row>[], text: (place: Placed<Row>) 
   return line.trimEnd()
 }
 
-/** Returns the requested columns, else those with a rank that are not empty. */
+/** The requested columns, else those with a rank that are not empty. */
 function candidates<Row>(
   { columns }: View<Row>,
   { chosen }: RenderOptions,
@@ -55,7 +55,7 @@ function candidates<Row>(
   return columns.filter(column => column.rank !== undefined && isUsed(column))
 }
 
-/** Gives each column the width it needs, or else at least `floor`, by leaving out columns and cutting others. */
+/** Leaves out and cuts columns, to no less than `floor`, until they fit. */
 function arrange<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
@@ -92,7 +92,6 @@ function textOf<Row>(column: Column<Row>, row: Row): string {
   return visible(column.text ? column.text(row) : plain(column.value(row)))
 }
 
-/** Pads a text, or cuts it between graphemes. */
 function fitted<Row>(text: string, { width, isCut }: Placed<Row>): string {
   const own = widthOf(text)
   if (own <= width || !isCut) return text + ' '.repeat(Math.max(0, width - own))

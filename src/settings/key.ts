@@ -4,10 +4,10 @@ import { CliError, exit, settingsError } from '../errors/errors.ts'
 import type { Env, Sourced } from './folders.ts'
 import type { Warn } from './store.ts'
 
-/** A source of a key. It is read once, when a request needs the key, because a command may prompt. */
+/** Read once, when a request needs the key, because a command may prompt. */
 export interface KeySource {
   readonly source: string
-  /** Null if reading it requires a file or a command. */
+  /** Null if it must be read from a file or a command. */
   readonly atHand: string | null
   /** @throws CliError `no_key` (exit 4) */
   read(): Promise<Sourced>
@@ -38,7 +38,6 @@ export function storedKey(profile: string, text: string): KeySource {
   return lazyKey(`profile ${profile}, credentials.json`, text, async () => text)
 }
 
-/** Shows the kind of a key and its last four characters. */
 export function maskKey(key: string): string {
   return key.length > 12 ? `${key.slice(0, 3)}…${key.slice(-4)}` : '…'
 }
@@ -70,12 +69,11 @@ function lazyKey(source: string, atHand: string | null, readText: () => Promise<
   }
 }
 
-/** Of a key's file or a command's output: far above the size of a key. */
 const maxBytes = 64 * 1024
 
 /**
  * Reads a key's file, without a byte order mark: a regular file, or a pipe such as a shell's `<(…)`.
- * A file that others may read or change only causes a warning, because mounted secrets often are such files.
+ * Only warns if others can read or change it, as is often so with mounted secrets.
  */
 export async function readKeyFile(path: string, warn: Warn, timeoutMs = 30_000): Promise<string> {
   const descriptor = openWithoutBlocking(path)
@@ -124,7 +122,7 @@ async function readPipe(path: string, descriptor: number, timeoutMs: number): Pr
   }
 }
 
-/** Returns true if others can read or change it, or its group can change it. Services share secrets by group read. */
+/** The group may read it, because services share secrets by that. */
 function isExposed({ mode }: Stats): boolean {
   return platform() !== 'win32' && (mode & 0o027) !== 0
 }

@@ -23,7 +23,6 @@ interface SettingsHost {
   readonly warn: Warn
 }
 
-/** The content of config.json, and the profile in use. */
 interface Configuration {
   /** Null if there is no home folder. */
   readonly folder: Sourced | null
@@ -44,7 +43,7 @@ export function readConfiguration(
   return { folder, config, profile }
 }
 
-/** @throws CliError if there is no home folder and CONSENTCTL_CONFIG_DIR is not set. */
+/** @throws CliError without a home folder. */
 export function requireConfigFolder({ folder }: Pick<Configuration, 'folder'>): string {
   if (folder) return folder.value
   throw settingsError('no home folder to keep the configuration in', 'set CONSENTCTL_CONFIG_DIR')
@@ -55,7 +54,7 @@ export function isExplicit({ source }: Sourced): boolean {
   return source === '--profile' || source === 'CONSENTCTL_PROFILE'
 }
 
-/** @throws CliError (usage) for a name that a new profile cannot have. */
+/** @throws CliError (usage) */
 export function checkProfileName(name: string): void {
   if (/^[\p{L}\p{N}][\p{L}\p{M}\p{N}._@-]{0,99}$/u.test(name)) return
   throw usageError(`invalid profile name "${name}"`, 'use letters, digits and hyphens')
@@ -76,9 +75,9 @@ export function unknownProfile({ value, source }: Sourced, { profiles }: Config)
 
 /** By precedence: flag, environment, profile, default. */
 export interface Settings {
-  /** Reading it throws a CliError if there is no home folder. */
+  /** Reading it throws without a home folder. */
   readonly folder: string
-  /** Of journals and receipts. Reading it throws a CliError if there is no home folder. */
+  /** Of journals and receipts. Reading it throws without a home folder. */
   readonly stateFolder: string
   readonly profile: Sourced
   readonly baseUrl: Sourced | null
@@ -141,7 +140,7 @@ export function requireBaseUrl({ baseUrl, allowHttp }: Settings): string {
   return baseUrl.value
 }
 
-/** @throws CliError `no_key` if no key is set for the instance. */
+/** @throws CliError `no_key` */
 export function requireApiKey({ apiKey, keyIsFor, baseUrl }: Settings): KeySource {
   if (apiKey) return apiKey
   throw noKeyError(
@@ -172,7 +171,7 @@ function findKey(
   return { apiKey: credential ? storedKey(profile.value, credential.api_key) : null, keyIsFor: null }
 }
 
-/** A protected profile protects its instance under every name that leads to it. */
+/** A protected profile protects its instance in other profiles too. */
 function isProtected({ config, profile }: Configuration, baseUrl: Sourced | null): boolean {
   return Object.entries(config.profiles).some(([name, { protected: isSet, base_url }]) => {
     const isHere = base_url && baseUrl && originOf(base_url) === originOf(baseUrl.value)
@@ -192,7 +191,6 @@ export function parseBaseUrl(value: string, source: string): string {
   return url.origin + url.pathname.replace(/\/+$/, '')
 }
 
-/** Returns null for an invalid address. */
 export function originOf(address: string): string | null {
   return URL.canParse(address) ? new URL(address).origin : null
 }

@@ -4,14 +4,12 @@ import { basename, dirname, join } from 'node:path'
 import * as z from 'zod'
 import { CliError, exit, settingsError } from '../errors/errors.ts'
 
-/** A stored instance in config.json. */
 export interface Profile {
   readonly base_url?: string | undefined
-  /** Of new records, by default. */
+  /** Of new records. */
   readonly site?: string | undefined
   /** For commands that sign in. */
   readonly email?: string | undefined
-  /** True if destructive commands require more than --yes. */
   readonly protected?: boolean | undefined
   /** A shell command that prints the key. */
   readonly key_command?: string | undefined
@@ -53,7 +51,7 @@ export function readConfig(folder: string): Config {
   return readJsonFile<Config>(configFile(folder), configSchema, { profiles: {} })
 }
 
-/** Reads the stored keys. Removes other users' permissions, and reports that to `warn`. */
+/** Removes other users' permissions, with a warning. */
 export function readCredentials(folder: string, warn: Warn): Credentials {
   const file = credentialsFile(folder)
   const exists = restrict(file, 0o600, warn)
@@ -61,7 +59,6 @@ export function readCredentials(folder: string, warn: Warn): Credentials {
   return readJsonFile<Credentials>(file, credentialsSchema, {})
 }
 
-/** Returns an own property, never an inherited one. */
 export function own<T>(record: Readonly<Record<string, T>>, name: string): T | undefined {
   return Object.hasOwn(record, name) ? record[name] : undefined
 }
@@ -107,7 +104,6 @@ function restrict(path: string, mode: number, warn: Warn): boolean {
   return true
 }
 
-/** Returns true if others than the owner have any permission. */
 export function isOpenToOthers(mode: number): boolean {
   return platform() !== 'win32' && (mode & 0o077) !== 0
 }
@@ -239,7 +235,7 @@ async function withLock<T>(folder: string, work: () => T): Promise<T> {
   }
 }
 
-/** Creates the lock file; removes a stale one for the next try. */
+/** Removes a stale lock for the next try. */
 function takeLock(file: string): boolean {
   try {
     closeSync(openSync(file, 'wx', 0o600))

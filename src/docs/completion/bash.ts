@@ -1,13 +1,12 @@
 import type { CommandInfo } from '../describe.ts'
 import {
-  arms,
   type CompletedCommand,
   completed,
   quoted,
-  stepPatterns,
+  stepArms,
   type Values,
+  valueArms,
   valuedNames,
-  valuePatterns,
 } from './model.ts'
 
 /** For bash 3.2 and newer. */
@@ -15,7 +14,6 @@ export function bash(tree: CommandInfo): string {
   const all = completed(tree)
   const [program] = all
   const arm = (patterns: string[], result: string) => `      ${patterns.join('|')}) ${result} ;;`
-  const values = valuePatterns(all).map(([pattern, kind]): [string, string] => [pattern, action(kind)])
   const words = all.map(({ path, commands, flags }) => {
     const below = commands.map(({ name }) => name).join(' ')
     return `    ${quoted(path)}) commands=${quoted(below)} flags=${quoted(path && namesOf(flags))} ;;`
@@ -33,11 +31,11 @@ _consentctl() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     case " ${valuedNames(all).join(' ')} " in *" \${COMP_WORDS[i-1]} "*) continue ;; esac
     case "$at \${COMP_WORDS[i]}" in
-${arms(stepPatterns(all), arm)}
+${stepArms(all, arm)}
     esac
   done
   case "$at $previous" in
-${arms(values, arm)}
+${valueArms(all, arm, action)}
   esac
   case $at in
 ${words.join('\n')}

@@ -58,38 +58,41 @@ function valuesOf({ names, value, choices }: FlagInfo): Values | null {
   return { kind: /^<(file|path|folder)\b/.test(value) ? 'files' : 'none' }
 }
 
-/** Patterns for POSIX shells: a command and a flag with a value. Flags of the program match anywhere. */
-export function valuePatterns(commands: readonly CompletedCommand[]): [pattern: string, values: Values][] {
+type Arm = (patterns: string[], result: string) => string
+
+/** Lines of a POSIX shell's `case`: a command and a flag with a value. Flags of the program match anywhere. */
+export function valueArms(
+  commands: readonly CompletedCommand[],
+  arm: Arm,
+  action: (values: Values) => string,
+): string {
   const specificFirst = [...commands].sort((a, b) => Number(a.path === '') - Number(b.path === ''))
-  return specificFirst.flatMap(({ path, flags }) =>
+  const pairs = specificFirst.flatMap(({ path, flags }) =>
     flags.flatMap(({ names, values }) =>
       values
-        ? names.map((name): [string, Values] => [
+        ? names.map(name => [
             path === '' ? `*${quoted(` ${name}`)}` : quoted(`${path} ${name}`),
-            values,
+            action(values),
           ])
         : [],
     ),
   )
+  return arms(pairs, arm)
 }
 
-/** Patterns for POSIX shells: a command and the next word, with the command they select. */
-export function stepPatterns(commands: readonly CompletedCommand[]): [pattern: string, step: string][] {
-  return commands.flatMap(command =>
-    command.commands.map(({ name, path }): [string, string] => [
-      quoted(`${command.path} ${name}`),
-      `at=${quoted(path)}`,
-    ]),
+/** Lines of a POSIX shell's `case`: a command and the next word. */
+export function stepArms(commands: readonly CompletedCommand[], arm: Arm): string {
+  const pairs = commands.flatMap(command =>
+    command.commands.map(({ name, path }) => [quoted(`${command.path} ${name}`), `at=${quoted(path)}`]),
   )
+  return arms(pairs, arm)
 }
 
-/** Lines of a shell's `case`, one for each result. */
-export function arms(
-  pairs: readonly (readonly [pattern: string, result: string])[],
-  arm: (patterns: string[], result: string) => string,
-): string {
+/** Patterns with the same result share a line. */
+function arms(pairs: readonly string[][], arm: Arm): string {
   const byResult = new Map<string, string[]>()
-  for (const [pattern, result] of pairs) byResult.set(result, [...(byResult.get(result) ?? []), pattern])
+  for (const [pattern = '', result = ''] of pairs)
+    byResult.set(result, [...(byResult.get(result) ?? []), pattern])
   return [...byResult].map(([result, patterns]) => arm(patterns, result)).join('\n')
 }
 

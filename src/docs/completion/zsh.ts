@@ -1,13 +1,12 @@
 import type { CommandInfo } from '../describe.ts'
 import {
-  arms,
   type CompletedCommand,
   completed,
   quoted,
-  stepPatterns,
+  stepArms,
   type Values,
+  valueArms,
   valuedNames,
-  valuePatterns,
 } from './model.ts'
 
 /** For zsh 5. */
@@ -15,7 +14,6 @@ export function zsh(tree: CommandInfo): string {
   const all = completed(tree)
   const [program] = all
   const arm = (patterns: string[], result: string) => `    (${patterns.join('|')}) ${result} ;;`
-  const values = valuePatterns(all).map(([pattern, kind]): [string, string] => [pattern, action(kind)])
   const words = all.map(({ path, commands, flags }) => {
     const below = commands.map(({ name, summary }) => described(name, summary))
     return `    (${quoted(path)})
@@ -34,11 +32,11 @@ _consentctl() {
   for ((i = 2; i < CURRENT; i++)); do
     [[ ${quoted(` ${valuedNames(all).join(' ')} `)} == *" \${words[i-1]} "* ]] && continue
     case "$at \${words[i]}" in
-${arms(stepPatterns(all), arm)}
+${stepArms(all, arm)}
     esac
   done
   case "$at $previous" in
-${arms(values, arm)}
+${valueArms(all, arm, action)}
   esac
   case $at in
 ${words.join('\n')}
