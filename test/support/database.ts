@@ -1,4 +1,6 @@
 import { mkdtempSync, openAsBlob, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Sql } from 'postgres'
 import { afterAll, beforeAll, inject } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
@@ -37,7 +39,7 @@ export function skippedOnCitus(reason: string): boolean {
 }
 
 async function openEmbedded() {
-  const folder = mkdtempSync('/tmp/consentctl-db-')
+  const folder = mkdtempSync(join(tmpdir(), 'consentctl-db-'))
   const db = new SharedPGlite({ loadDataDir: await openAsBlob(inject('embeddedTemplate')) })
   await db.waitReady
   const embedded = await serveOnSocket(db, folder)

@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ProvidedContext } from 'vitest'
 import type { TestProject } from 'vitest/node'
@@ -7,6 +8,7 @@ import { migrate } from '../../server/db/migrate.ts'
 import { SharedPGlite, serveOnSocket } from '../../server/db/pglite.ts'
 import { createDatabase, dropDatabase, isCitus } from './databases.ts'
 import { findPostgres, startCluster } from './postgres.ts'
+import { useRunFolder } from './run-folder.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -33,6 +35,7 @@ const run = globalThis as {
 
 /** Makes the databases that test files copy: on PostgreSQL for every project, on the embedded engine for those that use it. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  if (!run.consentctlTests) useRunFolder()
   run.consentctlTests ??= { templates: new Map(), users: 0 }
   const shared = run.consentctlTests
   shared.users += 1
@@ -69,7 +72,7 @@ async function makeOnCluster(): Promise<Template> {
 }
 
 async function makeEmbedded(): Promise<Template> {
-  const folder = mkdtempSync('/tmp/consentctl-test-')
+  const folder = mkdtempSync(join(tmpdir(), 'consentctl-test-'))
   return {
     provided: { embeddedTemplate: await makeEmbeddedTemplate(folder) },
     remove: async () => rmSync(folder, { recursive: true, force: true }),

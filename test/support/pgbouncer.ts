@@ -2,6 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { freePort, unprivileged } from './postgres.ts'
@@ -29,7 +30,7 @@ const programs = { PATH: `${process.env['PATH']}:/usr/sbin` }
 /** Starts one that gives each database so many connections to a server, named by its URL, and a client one for a transaction. */
 export async function startPgBouncer(server: string, connections: number): Promise<PgBouncer> {
   const { hostname, port: serverPort, username, password } = new URL(server)
-  const folder = mkdtempSync('/tmp/consentctl-pooler-')
+  const folder = mkdtempSync(join(tmpdir(), 'consentctl-pooler-'))
   const port = await freePort()
   const secret = password && ` password=${decodeURIComponent(password)}`
   const settings = `

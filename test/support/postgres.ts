@@ -2,6 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, chownSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import postgres from 'postgres'
@@ -44,7 +45,7 @@ export function findPrograms(): string | null {
 export async function startPostgres({ durable, settings = [], standbyOf }: Options): Promise<PostgresServer> {
   const programs = findPrograms()
   if (!programs) throw new Error('no PostgreSQL was found')
-  const folder = mkdtempSync('/tmp/consentctl-pg-')
+  const folder = mkdtempSync(join(tmpdir(), 'consentctl-pg-'))
   const user = unprivileged()
   if (user) chownSync(folder, user.uid, user.gid)
   const data = join(folder, 'data')

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildSync } from 'esbuild'
@@ -8,7 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { lockFolder } from '../../../server/db/lock.ts'
 
 const source = fileURLToPath(new URL('../../../server/db/lock.ts', import.meta.url))
-const built = mkdtempSync('/tmp/consentctl-lock-')
+const built = mkdtempSync(join(tmpdir(), 'consentctl-lock-'))
 let folder: string
 let processes: ChildProcess[] = []
 
@@ -24,7 +25,7 @@ beforeAll(() => {
 afterAll(() => rmSync(built, { recursive: true, force: true }))
 
 beforeEach(() => {
-  folder = mkdtempSync('/tmp/consentctl-lock-')
+  folder = mkdtempSync(join(tmpdir(), 'consentctl-lock-'))
 })
 afterEach(async () => {
   await Promise.all(processes.map(kill))

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { transformSync } from 'esbuild'
@@ -26,7 +27,7 @@ let folder: string
 let disk: Disk
 let endRecording: () => void
 beforeEach(() => {
-  folder = mkdtempSync('/tmp/consentctl-power-')
+  folder = mkdtempSync(join(tmpdir(), 'consentctl-power-'))
   disk = { folder: join(folder, 'disk'), flushed: join(folder, 'flushed') }
   mkdirSync(disk.folder)
   flushAll(disk)

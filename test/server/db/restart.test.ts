@@ -1,4 +1,5 @@
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
@@ -7,7 +8,7 @@ import type { OperatorError } from '../../../src/contract/index.ts'
 
 let folder: string
 beforeEach(() => {
-  folder = mkdtempSync('/tmp/consentctl-db-')
+  folder = mkdtempSync(join(tmpdir(), 'consentctl-db-'))
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 

@@ -1,4 +1,5 @@
 import { mkdtempSync, openAsBlob, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
@@ -8,7 +9,7 @@ import { migrate } from '../../../server/db/migrate.ts'
 import { type EmbeddedDatabase, SharedPGlite, serveOnSocket } from '../../../server/db/pglite.ts'
 import * as wire from './wire.ts'
 
-const folder = mkdtempSync('/tmp/consentctl-shared-')
+const folder = mkdtempSync(join(tmpdir(), 'consentctl-shared-'))
 const path = join(folder, socketName)
 let database: EmbeddedDatabase
 let clients: Sql[] = []
