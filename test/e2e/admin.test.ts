@@ -12,8 +12,8 @@ const usual = () => join(folder.path, '.local', 'share', 'consentctl')
 const password = ['admin', 'user', 'password', '--email']
 const account = ['admin', 'account', 'create', '--json', '--email']
 
-describe('where no database is named', () => {
-  it('a new password makes none: there is another one, for which it was meant', async () => {
+describe('admin › without --database-url', () => {
+  it('when a password is reset, creates no database, because the password was meant for another one', async () => {
     const { code, stdout, stderr } = await runBinary([...password, 'a@example.com'], { env: env() })
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
     expect(stderr).toContain(`no database in ${usual()}`)
@@ -21,13 +21,13 @@ describe('where no database is named', () => {
     expect(existsSync(usual())).toBe(false)
   })
 
-  it('an account says which one it is made in, and that it is new', async () => {
+  it('when an account is created, names the database, and says that it is new', async () => {
     const { code, stderr } = await runBinary([...account, 'a@example.com'], { env: env() })
     expect(code).toBe(0)
     expect(stderr).toContain(`working on a new embedded database in ${usual()}`)
   })
 
-  it('what is there already is a conflict, and what is not there is not found', async () => {
+  it('when the account exists already, ends with conflict; when the user does not exist, ends with not found', async () => {
     const twice = await runBinary([...account, 'a@example.com'], { env: env() })
     expect(twice).toMatchObject({ code: 5, stdout: '' })
     expect(twice.stderr).toContain('"code":"conflict"')
@@ -38,7 +38,7 @@ describe('where no database is named', () => {
   })
 })
 
-it('a PostgreSQL that does not answer is temporary, and says what to check', async () => {
+it('admin › when PostgreSQL does not respond, ends with a temporary error that says what to check', async () => {
   const url = 'postgres://u:secret-of-mine@127.0.0.1:1/consentctl'
   const { code, stderr } = await runBinary([...account, 'a@example.com', '--database-url', url], {
     env: env(),
@@ -48,7 +48,7 @@ it('a PostgreSQL that does not answer is temporary, and says what to check', asy
   expect(stderr).not.toContain('secret-of-mine')
 })
 
-it('an embedded database that does not answer is temporary, and has no URL to check', async () => {
+it('admin › when the embedded database does not respond, ends with a temporary error without a URL', async () => {
   const data = join(folder.path, 'held')
   mkdirSync(data)
   const busy = createServer(() => {}).listen(join(data, '.s.PGSQL.5432'))
@@ -61,7 +61,7 @@ it('an embedded database that does not answer is temporary, and has no URL to ch
   expect(stderr).not.toContain('URL')
 })
 
-it('a folder that no file system would make is an error, not a wait for ever', async () => {
+it('admin › when the data folder cannot be created, ends with an error and does not wait for ever', async () => {
   const started = Date.now()
   const { code, stderr } = await runBinary(['serve', '--data-dir', '/proc/x/y'], { env: env() })
   expect(code).toBe(2)

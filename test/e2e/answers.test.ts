@@ -7,7 +7,7 @@ import { canBreakDatabase, useFaultyDatabase } from './database-faults.ts'
 
 const clients = 32
 
-describe.skipIf(!canBreakDatabase)('a statement has its own answer or an error', () => {
+describe.skipIf(!canBreakDatabase)('postgres pool › a statement has its own result or an error', () => {
   const database = useFaultyDatabase({ proxied: true })
   const losses: [how: string, lose: () => unknown][] = [
     ['reset', () => database.proxy.reset()],

@@ -89,7 +89,7 @@ async function visit(url: string): Promise<Page> {
   return opened
 }
 
-describe.skipIf(!browserPath)('in a real browser', () => {
+describe.skipIf(!browserPath)('service › in a real browser', () => {
   beforeAll(start)
   afterAll(async () => {
     await browser?.close()
@@ -161,7 +161,7 @@ describe.skipIf(!browserPath)('in a real browser', () => {
       }
     })
 
-    it('reads and changes nothing private by any request, with every credential that there is', async () => {
+    it('reads and changes nothing private with any request and any credential', async () => {
       const requests = attacksOn(attack)
       const seen = await tryAll(page, 'send', requests)
       expect(seen.filter(one => one !== 'nothing')).toEqual([])
@@ -178,7 +178,7 @@ describe.skipIf(!browserPath)('in a real browser', () => {
       }
     })
 
-    it('makes no record, session, key or site by a form of any type', async () => {
+    it('creates no record, session, key or site with a form of any type', async () => {
       const forms = formsOn(attack)
       const seen = await tryAll(page, 'submit', forms)
       expect(new Set(seen)).toEqual(new Set(['nothing']))
@@ -188,7 +188,7 @@ describe.skipIf(!browserPath)('in a real browser', () => {
     })
   })
 
-  it('the dashboard’s own page can do what those cannot', async () => {
+  it('the page of the dashboard itself can do what other pages cannot', async () => {
     expect(await dashboard.evaluate('document.cookie')).toBe('')
     const { data } = await ask('GET', '/api/v1/keys')
     const [record] = await records()

@@ -250,7 +250,7 @@ async function nearlyHttp(): Promise<void> {
   await delay(200)
 }
 
-describe.skipIf(process.platform !== 'linux')('no secret and nothing personal', () => {
+describe.skipIf(process.platform !== 'linux')('no secret and no personal data', () => {
   const lines = () =>
     server
       .output()
@@ -258,7 +258,7 @@ describe.skipIf(process.platform !== 'linux')('no secret and nothing personal', 
       .filter(line => line.startsWith('{'))
       .map(line => JSON.parse(line) as Record<string, unknown>)
 
-  it('is in what the server prints, though it logs every kind of answer', () => {
+  it('is in the output of the server, which logs every kind of response', () => {
     const told = lines()
     const statuses = new Set(told.map(({ status }) => status))
     expect([...statuses]).toEqual(
@@ -276,7 +276,7 @@ describe.skipIf(process.platform !== 'linux')('no secret and nothing personal', 
     expect(canaries.foundIn(server.output())).toEqual([])
   })
 
-  it('is a field of the log: there are these and no others', () => {
+  it('is in a field of the log, which has these fields and no others', () => {
     const known =
       'level time msg url metrics request_id method route status ms account_id caller error cause code stack retries ' +
       'entries checkpoints deleted purged key_id'
@@ -290,12 +290,12 @@ describe.skipIf(process.platform !== 'linux')('no secret and nothing personal', 
     expect(metrics).not.toContain(account.account_id)
   })
 
-  it('is in the body of an error, but for the names of fields that its reader has sent', () => {
+  it('is in the body of an error, except the names of fields that the caller sent', () => {
     expect(bodies.length).toBeGreaterThan(500)
     expect(bodies.flatMap(body => canaries.foundIn(body, echoed))).toEqual([])
   })
 
-  it('is in the list of processes', () => {
+  it('is in the list of processes of the machine', () => {
     expect(processList).toContain('serve')
     expect(canaries.foundIn(processList)).toEqual([])
   })

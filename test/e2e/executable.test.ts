@@ -17,7 +17,7 @@ const env = () => ({
   XDG_CACHE_HOME: join(folder.path, 'cache'),
 })
 
-describe('what Node.js itself would say', () => {
+describe('executable › warnings of Node.js', () => {
   it.each([
     [['--version']],
     [['--help']],
@@ -32,7 +32,7 @@ describe('what Node.js itself would say', () => {
     expect(stdout).not.toBe('')
   })
 
-  it('is not on stderr where a key is stored', async () => {
+  it('are not on stderr when a key is stored', async () => {
     instance.use(listOf(1))
     const login = { env: env(), stdin: `${apiKey}\n` }
     const { code, stderr } = await runBinary(['auth', 'login', '--with-key'], login)
@@ -41,7 +41,7 @@ describe('what Node.js itself would say', () => {
   })
 })
 
-describe('--version', () => {
+describe('executable › --version', () => {
   it.each([[['--version']], [['-V']], [['--version', '--color', 'never']]])(
     'is the one of the package, on the short way and the long one: %j',
     async args => {
@@ -50,7 +50,7 @@ describe('--version', () => {
     },
   )
 
-  it.skipIf(!existsSync('/dev/full'))('on a full disk is an error', () => {
+  it.skipIf(!existsSync('/dev/full'))('when stdout is on a full disk, ends with an error', () => {
     const line = '"$@" >/dev/full'
     const { status, stderr } = spawnSync('sh', ['-c', line, 'sh', ...commandLine(['--version'])])
     expect(status).toBe(1)
@@ -58,7 +58,7 @@ describe('--version', () => {
   })
 })
 
-describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('the cache of compiled code', () => {
+describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('executable › cache of compiled code', () => {
   const cache = join('consentctl', `${process.version}-${process.arch}.code`)
   let count = 0
 
@@ -71,7 +71,7 @@ describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('the cache of compiled co
     return { first, help, file: join(XDG_CACHE_HOME, cache) }
   }
 
-  it('is written once, for its user alone, among that user’s caches', async () => {
+  it('is written once into the cache folder of the user, and only the user may read it', async () => {
     const { first, help, file } = await kept()
     const before = statSync(file)
     expect(before.mode & 0o077).toBe(0)
@@ -93,21 +93,21 @@ describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('the cache of compiled co
     expect(readFileSync(file).equals(spoilt)).toBe(false)
   })
 
-  it('that others may write is not used, but replaced', async () => {
+  it('when others may write to it, is not used but replaced', async () => {
     const { first, help, file } = await kept()
     chmodSync(file, 0o666)
     expect(await help()).toEqual(first)
     expect(statSync(file).mode & 0o077).toBe(0)
   })
 
-  it('is done without where it cannot be written', async () => {
+  it('when it cannot be written, is not needed', async () => {
     const file = join(folder.path, 'file')
     writeFileSync(file, '')
     const { code, stderr } = await runBinary(['--help'], { env: { XDG_CACHE_HOME: file } })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   })
 
-  it('is not made where its user has no home, or wants none', async () => {
+  it('when the user has no home folder or has switched it off, is not written', async () => {
     const [home, caches] = [join(folder.path, 'nowhere'), join(folder.path, 'unwanted')]
     await runBinary(['--help'], { env: { HOME: home } })
     await runBinary(['--help'], { env: { XDG_CACHE_HOME: caches, NODE_DISABLE_COMPILE_CACHE: '1' } })
@@ -115,7 +115,7 @@ describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('the cache of compiled co
   })
 })
 
-describe.runIf(process.env['CONSENTCTL_TEST_BINARY'])('the single executable', () => {
+describe.runIf(process.env['CONSENTCTL_TEST_BINARY'])('single executable', () => {
   const single = process.env['CONSENTCTL_TEST_BINARY'] ?? ''
 
   it.each([[['serve']], [['admin', 'account', 'create', '--email', 'a@example.com']]])(
@@ -127,7 +127,7 @@ describe.runIf(process.env['CONSENTCTL_TEST_BINARY'])('the single executable', (
     },
   )
 
-  it('takes no options of Node.js: from the environment, or from the command line', () => {
+  it('ignores options of Node.js in the environment and on the command line', () => {
     const NODE_OPTIONS = '--require /nowhere'
     expect(String(execFileSync(single, ['--version'], { env: { NODE_OPTIONS } }))).toMatch(/^\d/)
     expect(spawnSync(single, ['--eval', '0']).status).toBe(2)

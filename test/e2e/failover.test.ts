@@ -22,7 +22,7 @@ import {
 import { newLedger, type Target } from './ledger.ts'
 import { findContradictions } from './ledger-check.ts'
 
-describe.skipIf(!canBreakDatabase)('a primary and a standby that it waits for', () => {
+describe.skipIf(!canBreakDatabase)('service › with a synchronous standby', () => {
   const folder = useFolder()
   let primary: PostgresServer
   let standby: PostgresServer
@@ -52,7 +52,7 @@ describe.skipIf(!canBreakDatabase)('a primary and a standby that it waits for', 
     await Promise.all([primary, standby].map(one => one?.remove()))
   })
 
-  describe('that lists are read from', () => {
+  describe('when lists are read from the standby', () => {
     const list = async (query: string) => {
       const { statusCode, body } = await request(`${reader.url}/api/v1/consents?${query}`, {
         headers: { authorization: `Bearer ${target.key}` },
@@ -77,7 +77,7 @@ describe.skipIf(!canBreakDatabase)('a primary and a standby that it waits for', 
     })
     afterAll(async () => void (await second`select pg_wal_replay_resume()`))
 
-    it('gives it the old pages alone, and none by which an erasure is proved', async () => {
+    it('sends it only reads of old pages, and none that prove an erasure', async () => {
       expect(shown(await list('limit=1'))).toEqual(['after'])
       expect(shown(await list(old))).toEqual(['before', 'before', 'before'])
       expect(shown(await list(`${old}&site_id=${target.siteId}`))).toEqual(['before', 'before', 'before'])
@@ -85,7 +85,7 @@ describe.skipIf(!canBreakDatabase)('a primary and a standby that it waits for', 
         expect(shown(await list(`${old}&${filter}`))).toEqual(['after', 'after', 'after'])
     })
 
-    it('finds every record in a walk, those that it lacks too', async () => {
+    it('lists every record, including those that the standby lacks', async () => {
       for (let count = 0; count < 5; count += 1) await write(reader.url, target, 'new')
       const states = []
       let cursor: string | null = ''
@@ -98,7 +98,7 @@ describe.skipIf(!canBreakDatabase)('a primary and a standby that it waits for', 
       expect(states).toEqual([...news, 'after', 'after', 'before', 'before'])
     })
 
-    it('passes it over where it is more than a minute behind, is silent, or is gone', async () => {
+    it('does not use it when it is more than a minute behind, silent or gone', async () => {
       const where = async (sql: Sql) =>
         (await sql<{ standby: boolean }[]>`select pg_is_in_recovery() as standby`)[0]
       const there = connect({ target: { url: `${standby.url}/postgres` }, max: 1, isReplica: true })
@@ -120,7 +120,7 @@ describe.skipIf(!canBreakDatabase)('a primary and a standby that it waits for', 
     })
   })
 
-  it('the service goes on with the standby once that is promoted, and nothing is lost', async () => {
+  it('when the primary is killed and the standby promoted, continues and loses nothing', async () => {
     const ledger = newLedger()
     let [goneAt, promotingAt] = [0, 0]
     const account = { url: server.url, ...(await newAccount(first)) }

@@ -6,7 +6,7 @@ import { canBreakDatabase, type Fault, type FaultyDatabase, useFaultyDatabase } 
 
 const connections = 40
 
-describe.skipIf(!canBreakDatabase)('every request is answered in time, and nothing is lost', () => {
+describe.skipIf(!canBreakDatabase)('service › responds to every request in time and loses nothing', () => {
   const database = useFaultyDatabase({ proxied: true, settings: [`max_connections=${connections}`] })
   /** What befalls the database, and how long in milliseconds, in the short form and in the long one. */
   const faults: [name: string, times: [short: number, long: number], Omit<Fault, 'durationMs'>][] = [

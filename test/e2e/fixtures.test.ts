@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.end('SIGTERM'))
 
-it('returns each of the thousand sample records with every field as it was sent', async () => {
+it('service › returns each of the thousand sample records with every field as it was sent', async () => {
   const created = await runBinary(['create', '--file', fixtures], { env: env() })
   expect(created.code).toBe(0)
   const sent = readFileSync(fixtures, 'utf8')

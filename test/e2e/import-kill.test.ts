@@ -70,7 +70,7 @@ function jobsIn(env: Env): string[] {
   return readdirSync(join(String(env['CONSENTCTL_STATE_DIR']), 'jobs')).filter(name => name.endsWith('.job'))
 }
 
-it(`makes one record of each of ${lines} lines, killed ${kills} times and resumed`, async () => {
+it(`create --file › when it is killed ${kills} times and resumed, creates one record for each of ${lines} lines`, async () => {
   const { file, state } = prepare('real')
   const server = await startServer(
     ['--data-dir', join(folder.path, 'data'), '--port', String(await freePort())],
@@ -119,7 +119,7 @@ async function allRecords(url: string, key: string): Promise<{ id: string; conse
   }
 }
 
-it('never makes two records of a line on an instance without Idempotency-Key, and tells of each that may exist', async () => {
+it('create --file › when the instance has no Idempotency-Key, never creates a line twice, and reports each that may exist', async () => {
   Object.assign(records, { loss: 0.01, honours: false })
   const { file, state } = prepare('fake')
   const env = { HOME: folder.path, CONSENTCTL_API_KEY: 'sk-x', CONSENTCTL_STATE_DIR: state }

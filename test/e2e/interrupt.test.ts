@@ -8,9 +8,10 @@ import { useInstance } from '../support/instance.ts'
 
 const instance = useInstance()
 
-it('Ctrl-C during a bulk create finishes what is under way, and tells every record that was made', async () => {
+it('create --file › when it is interrupted, finishes the requests in flight and prints every record that was created', async () => {
   let made = 0
   instance.use(
+    http.get('*/api/v1/openapi.json', () => new HttpResponse(null, { status: 404 })),
     http.post('*/api/v1/consents', async () => {
       await delay(30)
       made += 1

@@ -26,7 +26,7 @@ const engines = [
     : []),
 ]
 
-describe.each(engines)('SIGKILL of the server under load, on $name', ({ args }) => {
+describe.each(engines)('server killed by SIGKILL under load, on $name', ({ args }) => {
   const env = () => ({ HOME: folder.path, LOG_LEVEL: 'silent' })
   let server: ServerProcess
 
@@ -37,7 +37,7 @@ describe.each(engines)('SIGKILL of the server under load, on $name', ({ args }) 
     await server.end('SIGKILL')
   })
 
-  it(`loses no acknowledged write in ${kills} kills, makes none twice, and record and history agree`, async () => {
+  it(`in ${kills} kills, loses no acknowledged write, makes none twice, and keeps records and histories consistent`, async () => {
     const port = String(await freePort())
     const start = () => startServer([...args(), '--port', port], env())
     server = await start()

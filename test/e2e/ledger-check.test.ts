@@ -51,8 +51,8 @@ const wrongs: [name: string, commit: (victim: Victim) => unknown, found: RegExp]
   ],
 ]
 
-describe('the check of a ledger', () => {
-  it.each(wrongs)('finds nothing where all is well, and %s', async (_name, commit, found) => {
+describe('check of a ledger', () => {
+  it.each(wrongs)('finds no contradiction in a correct database, and %s', async (_name, commit, found) => {
     const target: Target = { url: service.url, ...(await service.newAccount()) }
     const ledger = newLedger()
     await write(target, ledger, { clients: 4 }, () => victimOf(ledger) !== undefined)

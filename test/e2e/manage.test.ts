@@ -40,7 +40,7 @@ async function newOwner(name: string) {
   return { account, email, env, password, run, signedIn, withKey }
 }
 
-it('from a password to records: a key is made, stored and used, and nobody has to see it', async () => {
+it('keys create › creates, stores and uses a key from a password alone, without showing it', async () => {
   const { account, email, env, password, run, signedIn } = await newOwner('first')
   const login = await runBinary(
     ['auth', 'login', '--email', email, '--password-stdin', '--site', account.site.id],
@@ -70,7 +70,7 @@ it('from a password to records: a key is made, stored and used, and nobody has t
   ])
 })
 
-it('a key may do what its scopes say, until it is revoked', async () => {
+it('keys create › the key may do what its scopes allow, until it is revoked', async () => {
   const { account, signedIn, withKey } = await newOwner('keys')
   const { key, ...made } = await signedIn(
     'keys',
@@ -95,7 +95,7 @@ it('a key may do what its scopes say, until it is revoked', async () => {
   expect(await withKey(key, 'list')).toMatchObject({ code: 4, stdout: '' })
 })
 
-it('a site takes records, changes, and gets a new token that ends the one before it', async () => {
+it('sites › a site can be created, updated, and given a new token that replaces the old one', async () => {
   const { account, signedIn, withKey } = await newOwner('sites')
   const { token, ...site } = await signedIn(
     'sites',
@@ -129,7 +129,7 @@ it('a site takes records, changes, and gets a new token that ends the one before
   expect([await visit(token), await visit(rotated.token)]).toEqual([401, 201])
 })
 
-it('a wrong password ends with 4, a missing key and site with 3', async () => {
+it('keys and sites › when the password is wrong, end with 4; when the key or site does not exist, with 3', async () => {
   const { env, password, email } = await newOwner('wrong')
   const signIn = (args: string[], stdin: string) =>
     runBinary([...args, '--email', email, '--password-stdin'], { env, stdin })
@@ -141,7 +141,7 @@ it('a wrong password ends with 4, a missing key and site with 3', async () => {
   expect(await signIn(['sites', 'update', id, '--name', 'x'], password)).toMatchObject({ code: 3 })
 })
 
-describe.skipIf(!hasTerminal)('on a terminal', () => {
+describe.skipIf(!hasTerminal)('keys and sites › on a terminal', () => {
   let owner: Awaited<ReturnType<typeof newOwner>>
   beforeAll(async () => {
     owner = await newOwner('terminal')
@@ -172,7 +172,7 @@ describe.skipIf(!hasTerminal)('on a terminal', () => {
     },
   )
 
-  it('sites rotate-token asks before it ends a token at once', async () => {
+  it('sites rotate-token asks before it ends the old token at once', async () => {
     const terminal = await open('sites', 'rotate-token', owner.account.site.id, '--overlap', '0')
     terminal.type(`${owner.password}\r`)
     await terminal.shows('End the token of this site on')

@@ -18,8 +18,8 @@ async function start(data: string, more: Record<string, string> = {}) {
   return { server, loaded: () => readFileSync(list, 'utf8') }
 }
 
-describe('without METRICS_PORT', () => {
-  it('nothing of them is there, nor loaded', async () => {
+describe('metrics › without METRICS_PORT', () => {
+  it('are not served, and their module is not loaded', async () => {
     const { server, loaded } = await start('none')
     expect((await request(`${server.url}/metrics`)).statusCode).toBe(401)
     expect(await server.end('SIGTERM')).toBe(0)
@@ -28,7 +28,7 @@ describe('without METRICS_PORT', () => {
   })
 })
 
-describe('with METRICS_PORT', () => {
+describe('metrics › with METRICS_PORT', () => {
   let port: number
   let server: ServerProcess
   let loaded: () => string
@@ -41,7 +41,7 @@ describe('with METRICS_PORT', () => {
   })
   afterAll(() => server.end('SIGKILL'))
 
-  it('they are there, and not at the port of the API', async () => {
+  it('are served, but not at the port of the API', async () => {
     await request(`${server.url}/live`)
     const answer = await request(`http://127.0.0.1:${port}/metrics`)
     expect(await answer.body.text()).toContain(
@@ -51,7 +51,7 @@ describe('with METRICS_PORT', () => {
     expect(server.output()).toContain(`"metrics":"http://127.0.0.1:${port}/metrics"`)
   })
 
-  it('another server does not start where the port is taken, and says so', async () => {
+  it('when the port is taken, another server does not start and says why', async () => {
     const args = ['serve', '--port', '0', '--data-dir', join(folder.path, 'other')]
     const { code, stderr } = await runBinary(args, {
       env: { HOME: folder.path, METRICS_PORT: String(port), LOG_LEVEL: 'silent' },
@@ -61,7 +61,7 @@ describe('with METRICS_PORT', () => {
     expect(stderr).toContain('METRICS_PORT')
   })
 
-  it('it stops as soon as without, and they with it', async () => {
+  it('when the server stops, end with it and do not delay it', async () => {
     const answer = await request(`http://127.0.0.1:${port}/metrics`) // leaves a connection that is kept alive
     await answer.body.dump()
     const begin = Date.now()

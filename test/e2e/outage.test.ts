@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { isLongRun } from './campaign.ts'
 import { canBreakDatabase, type Fault, msUntilUnready, useFaultyDatabase } from './database-faults.ts'
 
-describe.skipIf(!canBreakDatabase)('every request is answered in time, and nothing is lost', () => {
+describe.skipIf(!canBreakDatabase)('service › responds to every request in time and loses nothing', () => {
   const database = useFaultyDatabase({ proxied: false })
   const ended = (signal: 'SIGINT' | 'SIGQUIT' | 'SIGKILL') => ({
     begin: () => database.postgres.end(signal),

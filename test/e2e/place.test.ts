@@ -5,7 +5,7 @@ import { startServer } from '../support/server.ts'
 
 const folder = useFolder()
 
-it('the built service finds the database of countries that is included', async () => {
+it('serve › finds the included database of countries', async () => {
   const env = { HOME: folder.path }
   const server = await startServer(['--quickstart', '--port', '0'], env, /--help/)
   try {
@@ -16,7 +16,7 @@ it('the built service finds the database of countries that is included', async (
   }
 })
 
-it('the service does not start with a GEOIP_DB that it cannot read, and says what to do', async () => {
+it('serve › when GEOIP_DB cannot be read, does not start and says what to do', async () => {
   const file = join(folder.path, 'none.mmdb')
   const env = { HOME: folder.path, GEOIP_DB: file }
   const { code, stderr } = await runBinary(['serve', '--port', '0'], { env })

@@ -30,7 +30,7 @@ const engines = [
     : []),
 ]
 
-describe.each(engines)('SIGKILL of a purge beside a running server, on $name', ({ args }) => {
+describe.each(engines)('admin purge killed by SIGKILL beside a running server, on $name', ({ args }) => {
   const env = () => ({ HOME: folder.path, LOG_LEVEL: 'silent' })
   let server: ServerProcess
   let sql: Sql
@@ -46,7 +46,7 @@ describe.each(engines)('SIGKILL of a purge beside a running server, on $name', (
     await server?.end('SIGKILL')
   })
 
-  it('leaves every record whole, and the next one goes on', async () => {
+  it('leaves every record whole, and the next purge continues', async () => {
     const account = await newAccount(sql)
     await insertChains(sql, account, { records, entries: 3, preferences: step => ({ step }) })
     const command = ['admin', 'purge', '--older-than', '0', '--yes', ...args()]
@@ -66,8 +66,8 @@ describe.each(engines)('SIGKILL of a purge beside a running server, on $name', (
   })
 })
 
-describe.each(engines)('SIGINT of a purge, on $name', ({ args }) => {
-  it('ends it after the records it is at, and says what was done', async () => {
+describe.each(engines)('admin purge interrupted by SIGINT, on $name', ({ args }) => {
+  it('ends after the current records, and says what was done', async () => {
     const env = { HOME: folder.path }
     const [flag, place = ''] = args()
     const server = await startServer([...args(), '--port', '0'], { ...env, LOG_LEVEL: 'silent' })

@@ -32,7 +32,7 @@ const stored = (name: string) => JSON.parse(readFileSync(join(home, '.config', '
 const store = (name: string, content: object) =>
   writeFileSync(join(home, '.config', 'consentctl', name), JSON.stringify(content), { mode: 0o600 })
 
-it('overwrites no profile and no key, and names its own in the commands to try', async () => {
+it('serve --quickstart › overwrites no profile and no key, and names its own in the suggested commands', async () => {
   const local = { base_url: 'https://other.example.com' }
   store('config.json', { profile: 'local', profiles: { local } })
   store('credentials.json', { local: { api_key: 'sk-of-the-other', ...local } })
@@ -45,7 +45,7 @@ it('overwrites no profile and no key, and names its own in the commands to try',
   expect(await server.end('SIGTERM')).toBe(0)
 })
 
-it('says that it serves once the account and the key are there: whoever waits for that line can use it', async () => {
+it('serve --quickstart › prints that it serves only when the account and the key exist', async () => {
   const server = await startServer(['--quickstart', '--port', '0'], env)
   const { api_key } = stored('credentials.json').local
   expect(server.output()).toContain(api_key)
@@ -53,7 +53,7 @@ it('says that it serves once the account and the key are there: whoever waits fo
   expect(await server.end('SIGTERM')).toBe(0)
 })
 
-it('makes nothing when its settings are wrong', async () => {
+it('serve --quickstart › when its settings are wrong, creates nothing', async () => {
   const ran = await runBinary(['serve', '--quickstart', '--port', '0'], {
     env: { ...env, CONSENTCTL_PROFILE: 'nope', NODE_DISABLE_COMPILE_CACHE: '1' },
   })
@@ -61,7 +61,7 @@ it('makes nothing when its settings are wrong', async () => {
   expect(readdirSync(home)).toEqual(['.config'])
 })
 
-it('has shown the secrets when the profile cannot be stored, and stops with an error', async () => {
+it('serve --quickstart › when the profile cannot be stored, has shown the secrets and stops with an error', async () => {
   store('config.json', { profiles: {} })
   writeFileSync(join(home, 'file'), '')
   const inFile = { ...env, CONSENTCTL_CONFIG_DIR: join(home, 'file', 'config') }
@@ -72,18 +72,21 @@ it('has shown the secrets when the profile cannot be stored, and stops with an e
   expect(/sk-\w{60}/.test(ran.stdout)).toBe(wasMade)
 })
 
-it.skipIf(!existsSync('/dev/full'))('makes no account whose secrets cannot be written', async () => {
-  const full = openSync('/dev/full', 'w')
-  const words = [binary, 'serve', '--quickstart', '--port', '0']
-  const child = spawn(process.execPath, words, { env, stdio: ['ignore', full, 'ignore'] })
-  expect(await once(child, 'exit')).not.toEqual([0, null])
-  closeSync(full)
-  const server = await startServer(['--quickstart', '--port', '0'], env)
-  expect(server.output()).toMatch(/sk-\w{60}/)
-  expect(await server.end('SIGTERM')).toBe(0)
-})
+it.skipIf(!existsSync('/dev/full'))(
+  'serve --quickstart › when the secrets cannot be written, creates no account',
+  async () => {
+    const full = openSync('/dev/full', 'w')
+    const words = [binary, 'serve', '--quickstart', '--port', '0']
+    const child = spawn(process.execPath, words, { env, stdio: ['ignore', full, 'ignore'] })
+    expect(await once(child, 'exit')).not.toEqual([0, null])
+    closeSync(full)
+    const server = await startServer(['--quickstart', '--port', '0'], env)
+    expect(server.output()).toMatch(/sk-\w{60}/)
+    expect(await server.end('SIGTERM')).toBe(0)
+  },
+)
 
-it('keeps its database from others, in a folder that was open to them', async () => {
+it('serve --quickstart › when its folder was open to other users, closes it', async () => {
   const data = join(home, 'data')
   mkdirSync(data)
   chmodSync(data, 0o755)

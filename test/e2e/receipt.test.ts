@@ -7,7 +7,7 @@ import { createAccount, startServer } from '../support/server.ts'
 
 const folder = useFolder()
 
-it('a consent receipt verifies with its service, and without it with stored keys', async () => {
+it('verify › accepts a consent receipt with its service, and offline with stored keys', async () => {
   const { server, env } = await serve('consent')
   const [receipt, keys] = ['receipt.json', 'keys.json'].map(name => join(folder.path, name)) as [
     string,

@@ -9,7 +9,7 @@ const env = () => ({ HOME: folder.path })
 const data = () => join(folder.path, '.local', 'share', 'consentctl')
 const quickstart = () => startServer(['--quickstart', '--port', '0'], env(), /--help|terminal, try: /)
 
-describe('a first start', () => {
+describe('serve --quickstart, first start', () => {
   let server: ServerProcess
   let secrets: string[]
 
@@ -26,7 +26,7 @@ describe('a first start', () => {
     expect(stdout).not.toContain(secrets[1])
   })
 
-  it('leaves a command line that works with no further set-up', async () => {
+  it('leaves a command line that works without further setup', async () => {
     const created = await runBinary(['create', '--subject', 'maria@example.com', '--accepted', '-q'], {
       env: env(),
     })
@@ -42,7 +42,7 @@ describe('a first start', () => {
     expect(stderr).toContain('--data-dir')
   })
 
-  it('lets an account be made beside it, in exactly the documented shape', async () => {
+  it('allows another account to be created beside it, in exactly the documented shape', async () => {
     const account = await createAccount(
       ['--email', 'second@example.com', '--site', 'Shop', '--monthly-quota', '3'],
       env(),
@@ -77,7 +77,7 @@ describe('a first start', () => {
 })
 
 describe('admin account create', () => {
-  it('works on an empty folder without a server, and never shows a password that was given', async () => {
+  it('works on an empty folder without a server, and never shows a given password', async () => {
     const own = join(folder.path, 'own')
     const args = [
       'admin',

@@ -31,7 +31,7 @@ it.each([
   socket.destroy()
 })
 
-it('goes on, and ends when it is told to, where nobody reads its log any more', async () => {
+it('serve › when nobody reads its log any more, continues, and ends when it is told to', async () => {
   server.child.stderr?.destroy()
   for (let count = 0; count < 5; count += 1) {
     expect((await fetch(new URL('/live', server.url), { signal: AbortSignal.timeout(2000) })).status).toBe(
@@ -44,7 +44,7 @@ it('goes on, and ends when it is told to, where nobody reads its log any more', 
   expect(Date.now() - start).toBeLessThan(5000)
 })
 
-it('ends with 2 where its port is taken, and gives its folder back', async () => {
+it('serve › when its port is taken, ends with 2 and releases its folder', async () => {
   const args = ['serve', '--port', new URL(server.url).port, '--data-dir', join(folder.path, 'other')]
   const env = { HOME: folder.path, LOG_LEVEL: 'silent' }
   const ran = await Promise.race([runBinary(args, { env }), delay(30_000, null, { ref: false })])

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { formatNames } from '../../src/output/format.ts'
 import { binary, quote } from '../support/cli.ts'
 import { recordJson, useLongListInstance } from '../support/long-list-instance.ts'
@@ -12,7 +12,7 @@ const instance = useLongListInstance()
 const ids = Array.from({ length: 5 }, (_, number) => JSON.parse(recordJson(number)).id as string)
 
 beforeEach(() => {
-  Object.assign(instance, { total: 1000, pace: 0 })
+  Object.assign(instance, { total: 1000, delayMs: 0, requests: 0 })
   instance.deleted.length = 0
 })
 
@@ -46,13 +46,13 @@ function start(args: string[]) {
   return spawn(process.execPath, [binary, ...args], { env: env(), stdio: ['ignore', 'pipe', 'pipe'] })
 }
 
-describe('a reader that closes the pipe', () => {
-  it.each(formatNames)('ends a list quietly, with 0: %s', async format => {
+describe('when the reader closes the pipe', () => {
+  it.each(formatNames)('a list ends silently with 0: %s', async format => {
     const { code, stderr } = await shell(`consentctl list -o ${format} | head -n 1`)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   })
 
-  it('does not keep a deletion from being finished', async () => {
+  it('a deletion is finished', async () => {
     const { code, stderr } = await shell(`consentctl rm ${ids.join(' ')} --yes | true`)
     expect(instance.deleted).toEqual(ids)
     expect(code).toBe(0)
@@ -60,14 +60,14 @@ describe('a reader that closes the pipe', () => {
   })
 })
 
-describe.skipIf(!existsSync('/dev/full'))('a full disk', () => {
-  it.each(formatNames)('ends a list with 1, and says so: %s', async format => {
+describe.skipIf(!existsSync('/dev/full'))('when stdout is on a full disk', () => {
+  it.each(formatNames)('a list ends with 1 and an error: %s', async format => {
     const { code, stderr } = await shell(`consentctl list -o ${format} > /dev/full`)
     expect(code).toBe(1)
     expect(stderr).toMatch(/^(error: |\{"error":).*cannot write the output.*ENOSPC/)
   })
 
-  it('does not keep a deletion from being finished, and is an error afterwards', async () => {
+  it('a deletion is finished and then ends with an error', async () => {
     const { code, stderr } = await shell(`consentctl rm ${ids.join(' ')} --yes > /dev/full`)
     expect(instance.deleted).toEqual(ids)
     expect(code).toBe(1)
@@ -75,19 +75,19 @@ describe.skipIf(!existsSync('/dev/full'))('a full disk', () => {
     expect(stderr).toContain('cannot write the output')
   })
 
-  it('is told of help and version too', async () => {
+  it('--help and --version end with an error', async () => {
     expect((await shell('consentctl --help > /dev/full')).code).toBe(1)
     expect((await shell('consentctl --version > /dev/full')).code).toBe(1)
   })
 })
 
-describe('streams that are not there', () => {
-  it('no ids come from a closed standard input, and nothing is deleted', async () => {
+describe('when a standard stream is closed', () => {
+  it('rm - reads no ids from stdin and deletes nothing', async () => {
     expect(await shell('consentctl rm - --yes -q <&-')).toEqual({ code: 0, stdout: '', stderr: '' })
     expect(instance.deleted).toEqual([])
   })
 
-  it('a closed standard error takes nothing from the records', async () => {
+  it('records are printed whole without stderr', async () => {
     const { code, stdout } = await shell('consentctl list -q 2>&-')
     expect(code).toBe(0)
     expect(stdout.trimEnd().split('\n')).toHaveLength(1000)
@@ -98,7 +98,7 @@ describe.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ] as const)('%s', (signal, expected) => {
-  it('ends a list after what is printed, with the command that goes on without a gap', async () => {
+  it('ends a list after what is printed, and prints the command that continues it without a gap', async () => {
     instance.delayMs = 20
     const child = start(['list', '-o', 'id'])
     const end = collected(child)
@@ -115,11 +115,11 @@ describe.each([
     expect(new Set(all).size).toBe(1000)
   })
 
-  it('ends a request that is never answered, at once', async () => {
+  it('ends a request without a response at once', async () => {
     instance.delayMs = Number.POSITIVE_INFINITY
     const child = start(['get', ids[0] ?? ''])
     const end = collected(child)
-    await delay(600)
+    await vi.waitFor(() => expect(instance.requests).toBe(1), { timeout: 30_000, interval: 10 })
     const told = Date.now()
     child.kill(signal)
     const { code, stderr } = await end
@@ -128,7 +128,7 @@ describe.each([
     expect(Date.now() - told).toBeLessThan(1000)
   })
 
-  it('lets a deletion that is under way finish, begins no other, and says which were left', async () => {
+  it('finishes the current deletion, starts no other, and says which are left', async () => {
     instance.delayMs = 300
     const child = start(['rm', ...ids, '--yes', '-o', 'id'])
     const end = collected(child)
@@ -140,11 +140,11 @@ describe.each([
     expect(stderr).toContain(ids[instance.deleted.length])
   })
 
-  it('ends the process when it comes twice', async () => {
+  it('when it comes twice, ends the process', async () => {
     instance.delayMs = Number.POSITIVE_INFINITY
     const child = start(['rm', ids[0] ?? '', '--yes'])
     const end = collected(child)
-    await delay(600)
+    await vi.waitFor(() => expect(instance.requests).toBe(1), { timeout: 30_000, interval: 10 })
     child.kill(signal)
     await delay(200)
     expect(child.exitCode).toBe(null)
@@ -153,7 +153,7 @@ describe.each([
   })
 })
 
-describe('memory', () => {
+describe('memory of a list', () => {
   const isLong = process.env['CONSENTCTL_TEST_LONG'] === '1'
 
   /** The most that a list of so many records takes, in MB. V8 lets a young heap grow for want of a reason not to. */
@@ -182,7 +182,7 @@ describe('memory', () => {
     return Number(/^peak (\d+)$/m.exec(stderr)?.[1]) / 1024
   }
 
-  it('does not grow with the length of a list', { timeout: 600_000 }, async () => {
+  it('does not grow with its length', { timeout: 600_000 }, async () => {
     const total = isLong ? 1_000_000 : 60_000
     const whole = await peak(total)
     const [few, many] = [
@@ -198,6 +198,6 @@ describe('memory', () => {
   })
 })
 
-it('bash is here for these tests', () => {
+it('bash, which these tests need, is installed', () => {
   expect(spawnSync('bash', ['--version']).status).toBe(0)
 })

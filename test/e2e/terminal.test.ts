@@ -38,7 +38,7 @@ describe.skipIf(!hasTerminal)('rm on a terminal', () => {
     expect(await isLive(id)).toBe(code !== 0)
   })
 
-  it('of several wants their number, and any other answer deletes none', async () => {
+  it('when several records are given, requires their number, and deletes none for any other answer', async () => {
     const ids = [await create(), await create()]
     const refused = openTerminal(['rm', ...ids], env())
     await refused.shows(/2 of site .*Type 2 to delete/s)
@@ -65,7 +65,7 @@ describe.skipIf(!hasTerminal)('auth login on a terminal', () => {
 })
 
 describe.skipIf(!hasTerminal)('list on a terminal', () => {
-  it('goes through the pager that the user has, where that is asked for', async () => {
+  it('uses the pager of the user with --pager', async () => {
     await create()
     const paged = { ...env(), PAGER: 'sed s/^/paged:/' }
     expect((await openTerminal(['list', '--limit', '1', '--pager'], paged).ended).screen).toMatch(
@@ -80,7 +80,7 @@ describe.skipIf(!hasTerminal)('list on a terminal', () => {
     expect(missing.screen).toContain('cannot be run')
   })
 
-  it('is a table with a footer that counts', async () => {
+  it('is a table with a footer that has the count', async () => {
     await create()
     const { code, screen } = await openTerminal(['list', '--limit', '1'], env()).ended
     expect(code).toBe(0)

@@ -102,8 +102,8 @@ async function expectMoved(database: string[]): Promise<void> {
   }
 }
 
-describe('a service moves', () => {
-  it('to another place and back, and its keys, passwords and sessions go on to work', async () => {
+describe('admin export and import › a service is moved', () => {
+  it('to another database and back, and its keys, passwords and sessions still work', async () => {
     const [there, back] = [['--data-dir', at('there')], await newPlace('back')]
     const exported = await admin('export', at('one.ndjson'), ...first())
     expect(exported).toMatchObject({ code: 0, stdout: '' })
@@ -121,7 +121,7 @@ describe('a service moves', () => {
     expect(contentOf((await admin('export', '-', ...back)).stdout)).toBe(contentOf(grown))
   })
 
-  it.runIf(inject('clusterUrl'))('in memory that does not grow with its records', async () => {
+  it.runIf(inject('clusterUrl'))('in memory that does not grow with the number of records', async () => {
     const source = await newPlace('large')
     const sql = postgres(source[1] ?? '', { max: 1, onnotice: () => {} })
     await admin('account', 'create', '--email', 'b@example.com', ...source)
@@ -139,8 +139,8 @@ describe('a service moves', () => {
   })
 })
 
-describe('an import', () => {
-  it('beside a running server, or into what is not empty, is a conflict, and changes nothing', async () => {
+describe('admin import', () => {
+  it('when a server is running or the database is not empty, ends with conflict and changes nothing', async () => {
     const before = contentOf((await admin('export', '-', ...first())).stdout)
     const { code, stderr } = await admin('import', at('beside.ndjson'), ...first())
     expect(code).toBe(5)
@@ -149,7 +149,7 @@ describe('an import', () => {
     expect(contentOf((await admin('export', '-', ...first())).stdout)).toBe(before)
   })
 
-  it('of what is cut off ends with 5, and the next one begins from nothing', async () => {
+  it('when the file is cut off, ends with 5, and the next import starts from nothing', async () => {
     const whole = readFileSync(at('beside.ndjson'))
     writeFileSync(at('cut.ndjson'), whole.subarray(0, whole.length - 100))
     const third = await newPlace('third')
@@ -159,14 +159,14 @@ describe('an import', () => {
     expect(await admin('verify', ...third)).toMatchObject({ code: 0 })
   })
 
-  it('of a file that is not there makes no database', async () => {
+  it('when the file does not exist, creates no database', async () => {
     expect(await admin('import', at('no such file'), '--data-dir', at('none'))).toMatchObject({ code: 2 })
     expect(() => statSync(at('none'))).toThrow('ENOENT')
   })
 })
 
-describe('an export', () => {
-  it('replaces no file, and makes none where there is no database', async () => {
+describe('admin export', () => {
+  it('replaces no file, and creates none when there is no database', async () => {
     const [code, before] = [2, readFileSync(at('beside.ndjson'), 'utf8')]
     expect(await admin('export', at('beside.ndjson'), ...first())).toMatchObject({ code })
     expect(readFileSync(at('beside.ndjson'), 'utf8')).toBe(before)

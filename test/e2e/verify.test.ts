@@ -34,9 +34,9 @@ const newRecord = async () =>
   JSON.parse((await user('create', '--site', account.site.id, '--subject', 'maria', '--json')).stdout)
     .id as string
 
-describe('beside a running server', () => {
+describe('admin verify › beside a running server', () => {
   let id: string
-  it('a history verifies, and so does the database; a checkpoint is kept', async () => {
+  it('accepts a history and the database, and keeps a checkpoint', async () => {
     id = await newRecord()
     await user('update', id, '--accepted')
     expect(await user('history', id, '--verify', '-o', 'tsv')).toMatchObject({
@@ -52,7 +52,7 @@ describe('beside a running server', () => {
     expect(await admin('verify', '--checkpoint', file())).toMatchObject({ code: 0, stdout: '[]\n' })
   })
 
-  it('what a superuser changed is named, and ends with 5; the file of checkpoints stays as it is', async () => {
+  it('when a superuser changed a record, names it, ends with 5, and leaves the file of checkpoints unchanged', async () => {
     await newRecord()
     expect(await admin('checkpoint', '--file', file())).toMatchObject({ code: 0 })
     const before = readFileSync(file(), 'utf8')
@@ -75,7 +75,7 @@ describe('beside a running server', () => {
   })
 })
 
-it('a server that stops covers what is new', async () => {
+it('serve › when it stops, signs a checkpoint of what is new', async () => {
   await newRecord()
   expect(await server.end('SIGTERM')).toBe(0)
   expect(server.output()).toMatch(/"entries":2,"checkpoints":1,"msg":"checkpoints"/)

@@ -18,7 +18,7 @@ const size = isLongRun
   : { accounts: 5, records: 3000, edits: 200 }
 const [original, copy] = ['consentctl_untouched', 'consentctl_tampered']
 
-describe.skipIf(!inject('clusterUrl'))('a superuser', () => {
+describe.skipIf(!inject('clusterUrl'))('admin verify › after edits by a superuser', () => {
   let sql: Sql
   let url: string
   beforeAll(async () => {
@@ -35,7 +35,7 @@ describe.skipIf(!inject('clusterUrl'))('a superuser', () => {
     await admin.end()
   })
 
-  it('who touches nothing is accused of nothing', { timeout: 300_000 }, async () => {
+  it('when there are none, finds nothing', { timeout: 300_000 }, async () => {
     const start = performance.now()
     const { findings, inspected } = await verified(sql)
     const seconds = (performance.now() - start) / 1000
@@ -48,7 +48,7 @@ describe.skipIf(!inject('clusterUrl'))('a superuser', () => {
     expect(inspected.records).toBeGreaterThanOrEqual(size.records)
   })
 
-  it('who edits records is found out, each time, and no other record is named', {
+  it('names every edited record and no other', {
     timeout: 600_000,
   }, async () => {
     const victims = await sql<Victim[]>`
