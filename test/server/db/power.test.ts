@@ -46,7 +46,7 @@ function thread(flush: string): URL {
   return pathToFileURL(file)
 }
 
-const recorded = () => thread('keep(disk, path)')
+const recorded = () => thread('flush(disk, path)')
 const unflushed = () => thread('')
 
 /** Runs work on the database of a folder. */
@@ -107,7 +107,7 @@ it('power cut › within a start › leaves a database that opens with all its r
     globalThis.cuts = (globalThis.cuts ?? 0) + 1
     cutPower(disk, 'all', ${JSON.stringify(join(folder, 'cut-'))} + globalThis.cuts)
   }`
-  await use(join(disk.folder, 'data'), thread(`${cut}; keep(disk, path)`), async () =>
+  await use(join(disk.folder, 'data'), thread(`${cut}; flush(disk, path)`), async () =>
     writeFileSync(isStarted, ''),
   )
   const cuts = readdirSync(folder).filter(name => name.startsWith('cut-'))
@@ -118,7 +118,7 @@ it('power cut › within a start › leaves a database that opens with all its r
 it('failed flush › acknowledges nothing afterwards, and restarts from what is on the disk', async () => {
   const data = join(disk.folder, 'data')
   const isBroken = join(folder, 'broken')
-  const flush = `if (fs.existsSync(${JSON.stringify(isBroken)})) throw new Error('EIO: i/o error, fsync'); keep(disk, path)`
+  const flush = `if (fs.existsSync(${JSON.stringify(isBroken)})) throw new Error('EIO: i/o error, fsync'); flush(disk, path)`
   const onTrouble = vi.fn()
   const database = await startEmbedded(data, { workerFile: thread(flush), onTrouble })
   const sql = connect({ target: { folder: data }, max: 1 })
