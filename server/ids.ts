@@ -28,12 +28,12 @@ export function readInstant(id: string): Date {
 
 const maxMilliseconds = 2 ** 48 - 1
 
-/** Smallest id of a Unix time in ms; times before 1970 count as 1970. */
+/** Returns the smallest id of a Unix time in ms. Times before 1970 count as 1970. */
 export function firstIdAt(millisecond: number): string {
   return idAt(Math.max(0, millisecond), '0')
 }
 
-/** Largest id of a Unix time in ms; one below all ids before 1970. */
+/** Returns the largest id of a Unix time in ms; before 1970, one below all ids. */
 export function lastIdAt(millisecond: number): string {
   return millisecond < 0 ? idAt(0, '0') : idAt(millisecond, 'f')
 }

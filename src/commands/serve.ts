@@ -54,7 +54,7 @@ async function run(ctx: Context, { quickstart, ...options }: z.output<typeof Opt
   }
 }
 
-/** The first SIGINT or SIGTERM asks the server to stop; a later one hurries it. */
+/** The first SIGINT or SIGTERM asks the server to stop; a later one aborts its requests. */
 function stopSignal({ host }: Context) {
   let askedAt: number | undefined
   let insist = () => {}

@@ -147,7 +147,7 @@ async function parseHeader<Header>(log: Log, schema: z.ZodType<Header>): Promise
   throw damaged(log, 1)
 }
 
-/** The file gets its name when its content is on the disk. */
+/** Creates a file, which gets its name when its content is written. */
 async function createLog({ path }: Log, folder: string, content: Buffer): Promise<FileHandle> {
   await makeFolder(folder)
   await removeStaleDrafts(folder)
@@ -226,7 +226,7 @@ async function requireIdle(log: Log, owner: Claim | null, host: Pick<Host, 'pid'
   if (isAtWork) throw busy(`pid ${owner.pid}`)
 }
 
-/** The one written last comes first. Files of former versions, named with a number, are outdated. */
+/** Returns the job written last first. Files of former versions, named with a number, are outdated. */
 async function storedJobs(folder: string) {
   const found: { job: string; isOutdated: boolean; changedAt: number }[] = []
   for (const name of await readdir(folder).catch(() => [])) {

@@ -16,7 +16,7 @@ interface Waiting {
   readonly deadline: number
 }
 
-/** For a connection. */
+/** After which a statement that waits for a connection fails. */
 const queueTimeoutMs = 5000
 
 /** After which a connection is discarded. The database's own statement timeout is 5 s. */
@@ -159,13 +159,13 @@ function connectionError(code: string): Error {
   return Object.assign(new Error('the database did not answer'), { code })
 }
 
-/** True also for the last message of a backend. */
+/** Returns true also for the last message of a backend. */
 function endsConnection(error: unknown): boolean {
   const { name, severity } = error as { name?: string; severity?: string }
   return name !== 'PostgresError' || severity === 'FATAL' || severity === 'PANIC'
 }
 
-/** The backend did not know a statement that was prepared on its connection. */
+/** Returns true if the backend did not know a statement that was prepared on its connection. */
 function wasForgotten({ retried }: Statement): boolean {
   return retried?.code === '26000'
 }

@@ -34,7 +34,7 @@ export function acceptedOf({ accepted, refused }: Acceptance): boolean | undefin
   return accepted ? true : refused ? false : undefined
 }
 
-/** --pref has precedence. */
+/** `--pref` takes precedence over `--preferences`. */
 export async function preferencesOf(
   io: Io,
   { pref, preferences }: Acceptance,

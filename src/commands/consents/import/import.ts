@@ -16,10 +16,10 @@ import {
   newProgress,
   type Progress,
   type ProgressLine,
+  printSummary,
   resumeCommand,
   showProgress,
-  tellEmpty,
-  tellSummary,
+  warnEmpty,
 } from './progress.ts'
 import { nothingSent, validate } from './reader.ts'
 import { honoursKeys, type Outcome, openSender, type Sender } from './sender.ts'
@@ -114,7 +114,7 @@ async function preview(
   signal: AbortSignal,
 ): Promise<void> {
   const { lines } = extent ?? (await validate(ctx, reader, maxErrors, signal))
-  if (lines === 0) await tellEmpty(ctx, reader)
+  if (lines === 0) await warnEmpty(ctx, reader)
   await ctx.warn(
     `would create ${formatCount(lines - createdBefore)} on ${instanceLabel(ctx)}; nothing was sent`,
   )
@@ -140,7 +140,7 @@ async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly 
     // Without a job that can be resumed, they are all that is left of the failed lines.
     await failedLines?.close(job.state === null).catch(() => {})
     await job.state?.close(isDone)
-    if (progress.last > 0 || progress.broken === null) await tellSummary(ctx, options, job, progress, isDone)
+    if (progress.last > 0 || progress.broken === null) await printSummary(ctx, options, job, progress, isDone)
   }
 }
 

@@ -134,7 +134,7 @@ async function countCreated(jobs: Jobs<Header, Event>, job: string): Promise<num
 /** Reading the usage itself counts against the quota. */
 const minLinesForQuota = 100
 
-/** @throws CliError quota_exceeded if the monthly quota, which not every instance tells, is too small */
+/** @throws CliError quota_exceeded if the monthly quota is too small. Not every instance reports it. */
 async function requireQuota(ctx: Context, lines: number): Promise<void> {
   if (lines <= minLinesForQuota) return
   const used = await ctx.api.call(usage.get, {}).catch(() => null)

@@ -109,7 +109,7 @@ function duration(seconds: number): string {
 }
 
 /** `isDone`: no later run can create more. */
-export async function tellSummary(
+export async function printSummary(
   ctx: Context,
   options: ImportOptions,
   job: ImportJob,
@@ -117,8 +117,8 @@ export async function tellSummary(
   isDone: boolean,
 ): Promise<void> {
   const { created, failed, unknown, last, stop } = progress
-  await tellStop(ctx, progress)
-  if (last === 0 && stop === null) await tellEmpty(ctx, job.reader)
+  await printStop(ctx, progress)
+  if (last === 0 && stop === null) await warnEmpty(ctx, job.reader)
   const before = job.createdBefore > 0 ? `, ${job.createdBefore} of them in earlier runs` : ''
   const others = `${failed} failed${unknown > 0 ? `, ${unknown} unknown` : ''}`
   await ctx.say(`created ${formatCount(created)} on ${instanceLabel(ctx)}${before}, ${others}`)
@@ -129,10 +129,10 @@ export async function tellSummary(
     await ctx.warn(
       `${formatCount(lost, 'line')} may have been created or not: check with consentctl list before you create ${lost === 1 ? 'it' : 'them'} again`,
     )
-  if (!isDone) await tellResume(ctx, options, job, progress, lost)
+  if (!isDone) await printResume(ctx, options, job, progress, lost)
 }
 
-async function tellStop(ctx: Context, { broken, signalExit, stop, last }: Progress): Promise<void> {
+async function printStop(ctx: Context, { broken, signalExit, stop, last }: Progress): Promise<void> {
   if (broken !== null) {
     await report(ctx, broken, `after line ${last}`)
     await ctx.warn('stopped: the lines that follow were not sent')
@@ -141,7 +141,7 @@ async function tellStop(ctx: Context, { broken, signalExit, stop, last }: Progre
   else if (stop !== null) await ctx.warn(`stopped after line ${last}: ${stop}`)
 }
 
-async function tellResume(
+async function printResume(
   ctx: Context,
   options: ImportOptions,
   job: ImportJob,
@@ -155,7 +155,7 @@ async function tellResume(
   await ctx.warn(`${isStopped ? 'to resume' : retry}: ${command}`)
 }
 
-export async function tellEmpty({ warn }: Context, { name, header }: Reader): Promise<void> {
+export async function warnEmpty({ warn }: Context, { name, header }: Reader): Promise<void> {
   await warn(`${name} has no line${header() ? ' but its header' : ''}`)
 }
 

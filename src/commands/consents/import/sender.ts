@@ -151,7 +151,7 @@ function mustSend(item: Item): boolean {
   return knownOutcome(item) === null
 }
 
-/** Null for a line that is sent. */
+/** Returns null for a line that has to be sent. */
 function knownOutcome({ entry, earlier, maySend }: Item): Outcome | null {
   if (earlier?.id) return { entry, result: 'created', id: earlier.id, error: null }
   if (!maySend) return { entry, result: 'unknown', id: null, error: lostError() }
