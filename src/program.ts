@@ -8,8 +8,8 @@ import { formatNames } from './output/format.ts'
 import { parseSeconds } from './settings/settings.ts'
 
 /**
- * `--json` or `--json=fields`. Commander's optional values would take the next word, which may be an id. Commander looks
- * up each word among the options, and a word with `=` again by the part before it.
+ * `--json` or `--json=fields`. Commander's optional values would take the next word, which may be an id. It looks up each
+ * word among the options, and a word with `=` again by the part before it.
  */
 class JsonOption extends Option {
   constructor() {
@@ -122,7 +122,7 @@ async function define(command: Command, { load }: Leaf, context: () => Promise<C
   rejectRepeatedFlags(command)
 }
 
-/** Rejects a repeated scalar flag: commander would silently take the last value. */
+/** Commander would silently take the last value. */
 function rejectRepeatedFlags(command: Command): void {
   for (const option of command.options) {
     if (option.parseArg && !option.argChoices) continue // a repeatable flag

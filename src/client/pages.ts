@@ -27,10 +27,9 @@ export type RequestPages = (query: ConsentQuery, stream: boolean) => Promise<Pag
 const largestPage = 100
 
 /**
- * Yields the pages of a list. A stream that is cut is continued from the last cursor, so no record is lost or repeated.
- * With a limit, pages are never streamed: the last one must end where its cursor continues, and unwanted pages cost quota.
- *
- * The first request is for one page, and the second is not sent before it is used, because many readers stop there.
+ * Continues a stream that is cut from the last cursor, so no record is lost or repeated. With a limit, pages are not
+ * streamed: the last one must end where its cursor continues, and unwanted pages cost quota. The second request is not
+ * sent before the first page is used, because many readers stop there.
  *
  * @throws EndlessListError if a cursor is repeated.
  */
@@ -87,8 +86,8 @@ async function departure(request: Promise<unknown>): Promise<void> {
 }
 
 /**
- * Returns a function that throws an EndlessListError for a repeated cursor. It compares each with the 1st, 2nd, 4th, 8th …
- * (Brent 1980), which finds any cycle within a few rounds, in constant memory.
+ * Returns a function that throws an EndlessListError for a repeated cursor. It compares with the 1st, 2nd, 4th, 8th …
+ * (Brent 1980): a cycle is found within a few rounds, in constant memory.
  */
 function cycleDetector(first: string | undefined): (cursor: string | undefined) => void {
   let kept = first

@@ -37,9 +37,10 @@ function redirectHint({ call, location }: ContractError): { why: string; hint: s
   const wanted = call.path.replace(/:\w+/g, '[^/]+')
   const base = new RegExp(`^(.*)${wanted}/?$`).exec(pathname)
   const why = `it leads to ${origin}${base ? pathname : ''}`
-  return base
-    ? { why, hint: `if that is the instance, use --base-url ${origin}${base[1]}` }
-    : { why, hint: 'check the address of the instance: consentctl config list' }
+  const hint = base
+    ? `if that is the instance, use --base-url ${origin}${base[1]}`
+    : 'check the address of the instance: consentctl config list'
+  return { why, hint }
 }
 
 /** The outcome if a response is lost, and how to check it. */
@@ -110,19 +111,13 @@ function explainApi(error: ApiError): Explanation {
   const lost = lostResponse(error.maybeDone, call)
   const known = Object.hasOwn(exitByCode, code) ? exitByCode[code as ErrorCode] : undefined
   const exitCode = known ?? exitByStatus[status] ?? (status >= 500 ? exit.temporary : exit.rejected)
-  return {
-    code,
-    message: messageOf(error),
-    why: lost
-      ? `the instance failed after it received the request: ${lost.outcome}`
-      : exitCode === exit.auth
-        ? whyRejected(call)
-        : undefined,
-    hint: lost?.hint ?? (exitCode === exit.auth ? rejectedHint(error) : hintOf(error)),
-    exit: lost ? exit.unknown : exitCode,
-    status,
-    requestId,
+  const shown = { code, message: messageOf(error), status, requestId }
+  if (lost) {
+    const why = `the instance failed after it received the request: ${lost.outcome}`
+    return { ...shown, why, hint: lost.hint, exit: exit.unknown }
   }
+  if (exitCode !== exit.auth) return { ...shown, hint: hintOf(error), exit: exitCode }
+  return { ...shown, why: whyRejected(call), hint: rejectedHint(error), exit: exitCode }
 }
 
 function messageOf({ code, call, message }: ApiError): string {

@@ -9,11 +9,10 @@ interface Bounds<Item> {
 }
 
 /**
- * Maps items concurrently, and yields the results in the order of the items. An error of `map`, or of the items, is thrown
- * after the results before it.
+ * Yields the results in the order of the items. An error of `map`, or of the items, is thrown after the results before it.
  *
- * Adds to p-map: sizes, so that memory is bounded although a slow request does not hold back others; and that it waits for
- * calls in flight and for the end of the items when its reader stops, because their outcome is still to be recorded.
+ * Adds to p-map: sizes, because a slow call must not hold back others and memory is bounded; and when its reader stops, a
+ * wait for the calls in flight and the end of the items, because their outcome is still to be recorded.
  */
 export async function* mapInOrder<Item, Result>(
   items: Iterable<Item> | AsyncIterable<Item>,

@@ -4,7 +4,7 @@ interface GroupSize {
   readonly bytes: number
 }
 
-/** From the first item of a group until it is yielded even if it is not full. */
+/** From the first item of a group until it is yielded, full or not. */
 const maxWaitMs = 50
 
 /** Yields items in groups, in their order. An error of the source is thrown after the items before it. */

@@ -33,10 +33,10 @@ export async function* splitLines(
 }
 
 /**
- * Yields the lines of a stream, which end in LF or CRLF, in arrays: one for each chunk that ends a line. Empty lines are
- * skipped. With `quoted` a line does not end within quotation marks, as in CSV (RFC 4180 section 2).
+ * Yields the lines that each chunk ends, by LF or CRLF, without empty ones. With `quoted` a line does not end within
+ * quotation marks, as in CSV (RFC 4180 section 2).
  *
- * @throws CliError invalid_data at a line that is longer than 1 MiB, because it may never end
+ * @throws CliError invalid_data at a line over 1 MiB, which may never end
  */
 export async function* splitTogether(
   chunks: AsyncIterable<Buffer>,

@@ -8,17 +8,10 @@ import { maskKey } from '../settings/key.ts'
 import type { Settings } from '../settings/settings.ts'
 import { redactBody, redactHeader, redactUrl } from './redact.ts'
 
-interface TraceOptions {
-  readonly settings: Settings
-  /** Logs headers and bodies too. */
-  readonly isDebug: boolean
-  readonly io: Io
-}
-
 const clockToleranceSeconds = 60
 
-/** Logs settings, requests and waits to stderr, without secrets and personal data. */
-export function openTrace(connection: Connection, { settings, isDebug, io }: TraceOptions): Trace {
+/** Logs to stderr without secrets and personal data; with `isDebug` headers and bodies too. */
+export function openTrace(connection: Connection, settings: Settings, io: Io, isDebug: boolean): Trace {
   const { key } = connection
   const masked = (text: string) => (key ? text.replaceAll(key.value, maskKey(key.value)) : text)
   const log = (line: string) => void io.err.write(`${visible(masked(line))}\n`).catch(() => {})

@@ -54,7 +54,7 @@ export async function resolveConnection(options: ConnectionOptions): Promise<Con
   }
   if (!flags.verbose && !flags.debug) return connection
   const { openTrace } = await import('../logging/trace.ts')
-  return { ...connection, trace: openTrace(connection, { settings, isDebug: flags.debug === true, io }) }
+  return { ...connection, trace: openTrace(connection, settings, io, flags.debug === true) }
 }
 
 function secondsOf(flag: string, value: string | undefined, env: Host['env'], least: number): number | null {

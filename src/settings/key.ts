@@ -71,6 +71,8 @@ function lazyKey(source: string, atHand: string | null, readText: () => Promise<
 
 const maxBytes = 64 * 1024
 
+const tooLarge = 'it is larger than 64 KiB, too large for a key'
+
 /**
  * Reads a key's file, without a byte order mark: a regular file, or a pipe such as a shell's `<(…)`.
  * Only warns if others can read or change it, as is often so with mounted secrets.
@@ -82,7 +84,7 @@ export async function readKeyFile(path: string, warn: Warn, timeoutMs = 30_000):
   try {
     if (!stats.isFile())
       throw unusable(path, stats.isDirectory() ? 'it is a folder' : 'it is not a regular file')
-    if (stats.size > maxBytes) throw tooLarge(path)
+    if (stats.size > maxBytes) throw unusable(path, tooLarge)
     if (isExposed(stats)) warn(`${path} is readable or writable by others; use chmod 600`)
     return decodeKeyFile(path, readFileSync(descriptor))
   } finally {
@@ -112,7 +114,7 @@ async function readPipe(path: string, descriptor: number, timeoutMs: number): Pr
   try {
     for await (const chunk of pipe as AsyncIterable<Buffer>) {
       size += chunk.length
-      if (size > maxBytes) throw tooLarge(path)
+      if (size > maxBytes) throw unusable(path, tooLarge)
       chunks.push(chunk)
     }
     return Buffer.concat(chunks)
@@ -133,10 +135,6 @@ function decodeKeyFile(path: string, bytes: Buffer): string {
   } catch {
     throw unusable(path, 'it is not valid UTF-8')
   }
-}
-
-function tooLarge(path: string) {
-  return unusable(path, 'it is larger than 64 KiB, too large for a key')
 }
 
 function unusable(path: string, reason: string) {
