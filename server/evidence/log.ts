@@ -14,13 +14,12 @@ import {
 } from './queries.ts'
 import { readKeys, type Signer } from './signer.ts'
 
-/** Entries that one statement appends to a log, with a checkpoint. */
+/** Entries that one statement appends. */
 const entriesPerCheckpoint = 2000
 
 const hint = 'see consentctl admin verify'
 
 export interface Covered {
-  /** Entries appended. */
   readonly entries: number
   readonly checkpoints: number
 }
@@ -32,10 +31,9 @@ export interface Log {
 }
 
 /**
- * Appends all new entries to the logs of their accounts, and signs checkpoints. It can be stopped at any time, and run on
- * several nodes at once: what one leaves, another or the next run does. Returns null if nothing is new.
- *
- * @throws Error that names an account whose log cannot be continued, after the others are done
+ * Appends all new entries to their accounts' logs and signs checkpoints. Can be stopped at any time and run on several
+ * nodes at once. Returns null if nothing is new. @throws Error that names an account whose log cannot be continued, after
+ * the others are done
  */
 export async function coverAll(log: Log): Promise<Covered | null> {
   let entries = 0
@@ -58,7 +56,7 @@ export async function coverAll(log: Log): Promise<Covered | null> {
   return entries > 0 ? { entries, checkpoints } : null
 }
 
-/** Appends the new entries of one account, and yields the number of each batch. */
+/** Yields the number of entries of each batch. */
 export async function* coverAccount(log: Log, accountId: string): AsyncGenerator<number> {
   let after: LogEntry | undefined
   while (!log.signal?.aborted) {
@@ -88,7 +86,7 @@ interface Root {
   readonly root: Buffer
 }
 
-/** Last root of each account that this process signed. */
+/** Last root that this process signed, by account. */
 const signedRoots = new WeakMap<Signer, Map<string, Root>>()
 
 function remember(signer: Signer, accountId: string, { size, root }: Root): void {
@@ -97,10 +95,8 @@ function remember(signer: Signer, accountId: string, { size, root }: Root): void
 }
 
 /**
- * Opens the tree to append to.
- *
- * @throws Error if the last checkpoint was changed, or if the log no longer has what this process signed: signing on would
- *   vouch for the change
+ * @throws Error if the last checkpoint was changed, or the log no longer has what this process signed: signing on would
+ * vouch for the change
  */
 async function openTree(
   sql: Sql,

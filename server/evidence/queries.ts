@@ -2,26 +2,26 @@ import type { JSONValue, Sql } from 'postgres'
 
 export interface SigningKey {
   readonly keyId: string
-  /** 32 bytes, unless somebody has changed them. */
+  /** 32 bytes, unless tampered with. */
   readonly publicKey: Buffer | null
   readonly at: Date
 }
 
-/** Publishes a key, unless it is published already. */
+/** Does nothing if the key is published already. */
 export async function insertSigningKey(sql: Sql, { keyId, publicKey, at }: SigningKey): Promise<void> {
   await sql`
     insert into signing_keys (key_id, public_key, created_at) values (${keyId}, ${publicKey}, ${at})
     on conflict (key_id) do nothing`
 }
 
-/** Returns all keys that were ever published, newest first; the one with the id `first` before them. */
+/** Returns all keys ever published, newest first but for `first`. */
 export function listSigningKeys(sql: Sql, first = ''): Promise<SigningKey[]> {
   return sql<SigningKey[]>`
     select key_id as "keyId", public_key as "publicKey", created_at as "at" from signing_keys
     order by key_id <> ${first}, created_at desc, key_id`
 }
 
-/** Returns true if keys are published, and the database keeps the private half of none of them. */
+/** Returns true if keys are published but the database keeps none of their private halves. */
 export async function isKeyElsewhere(sql: Sql): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`
     select exists (select from signing_keys) and not exists (select from secrets where name = 'signing') as found`
@@ -37,17 +37,15 @@ export interface LogEntry {
 export interface CheckpointRow {
   readonly account_id: string
   readonly tree_size: number
-  /** Tree size of the previous checkpoint; 0 for the first. */
+  /** 0 for the first checkpoint. */
   readonly from_size: number
   readonly root_hash: Buffer
   /** Roots of the largest full subtrees. */
   readonly frontier: Buffer
-  /** The signed text. */
   readonly document: string
   readonly created_at: Date
 }
 
-/** Returns the next account with entries that are not in its log yet. */
 export async function findNextUnloggedAccount(sql: Sql, after: string | null): Promise<string | undefined> {
   const [row] = await sql<{ account_id: string }[]>`
     select account_id from log_entries
@@ -63,14 +61,13 @@ export async function findLastCheckpoint(sql: Sql, accountId: string): Promise<C
   return row
 }
 
-/** Returns the root of the checkpoint of `size` leaves. */
 export async function findRoot(sql: Sql, accountId: string, size: number): Promise<Buffer | undefined> {
   const [row] = await sql<{ root_hash: Buffer }[]>`
     select root_hash from checkpoints where account_id = ${accountId} and tree_size = ${size}`
   return row?.root_hash
 }
 
-/** Returns entries that are not in the log yet, in the order in which they are appended. */
+/** Returns entries that are not in the log yet, in the order of appending. */
 export function listUnloggedEntries(
   sql: Sql,
   accountId: string,
@@ -85,8 +82,8 @@ export function listUnloggedEntries(
 }
 
 /**
- * Appends the entries to the log and inserts the checkpoint, in one statement, so that no leaf is ever without a checkpoint.
- * Fails with 23505 if another node has continued the same checkpoint.
+ * Appends entries and their checkpoint in one statement, so that no leaf is without a checkpoint. Fails with 23505 if
+ * another node has continued the same checkpoint.
  */
 export async function insertCheckpoint(
   sql: Sql,
@@ -107,7 +104,6 @@ export async function insertCheckpoint(
     values (${account_id}, ${tree_size}, ${from_size}, ${root_hash}, ${frontier}, ${document}, ${created_at})`
 }
 
-/** The columns of a CheckpointRow. */
 export function checkpointColumns(sql: Sql) {
   return sql`account_id, tree_size::float8 as tree_size, from_size::float8 as from_size, root_hash, frontier, document,
     created_at`

@@ -19,7 +19,7 @@ export function signingKeyRoutes(
   })
 }
 
-/** Returns none for a row that is not a key, because the others must still be served. */
+/** Returns none for an invalid row, because the other keys must still be served. */
 function toJwk(row: SigningKey) {
   const key = publishedKey(row)
   if (!key) return []

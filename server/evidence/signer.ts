@@ -6,19 +6,17 @@ import { type SignedFields, signDocument } from '../../src/evidence/signed.ts'
 import { sharedSecret } from '../db/secrets.ts'
 import { insertSigningKey, isKeyElsewhere, listSigningKeys, type SigningKey } from './queries.ts'
 
-/** Signs the documents of the service, with the same key on every node. */
+/** Signs the service's documents, with the same key on every node. */
 export interface Signer {
-  /** The key's thumbprint (RFC 7638). */
+  /** Thumbprint of the key (RFC 7638). */
   readonly keyId: string
   readonly publicKey: KeyObject
-  /** Returns the text of the signed document. */
   sign(document: Omit<SignedFields, 'key_id'> & object): string
 }
 
 /**
- * Opens the operator's own key, or else one that the database keeps, and publishes it.
- *
- * @throws OperatorError if keys are published and the database keeps none: a key that was forgotten is not replaced
+ * Opens the operator's own key, else the one that the database keeps, and publishes it. @throws OperatorError if keys are
+ * published and the database keeps none: a lost key is not replaced
  */
 export async function openSigner(sql: Sql, ownKey: KeyObject | null): Promise<Signer> {
   if (!ownKey && (await isKeyElsewhere(sql))) {
@@ -47,11 +45,10 @@ export type Keys = ReadonlyMap<string, KeyObject>
 
 interface Published {
   readonly keys: Keys
-  /** Ids of rows that hold no key, or another one. */
+  /** Ids of rows with no key, or with another one. */
   readonly unreadable: readonly string[]
 }
 
-/** Returns the keys that the service publishes. */
 export async function readKeys(sql: Sql): Promise<Published> {
   const keys = new Map<string, KeyObject>()
   const unreadable: string[] = []
@@ -63,7 +60,7 @@ export async function readKeys(sql: Sql): Promise<Published> {
   return { keys, unreadable }
 }
 
-/** Returns null if the row holds no key, or another one than its id says. */
+/** Returns null if the row's key is missing or does not fit its id. */
 export function publishedKey({ keyId, publicKey }: SigningKey): KeyObject | null {
   if (publicKey?.length !== 32) return null
   const key = publicKeyOf(publicKey)

@@ -8,7 +8,6 @@ export const dayMs = 24 * 60 * 60 * 1000
 export const noId = '00000000-0000-0000-0000-000000000000'
 
 export interface Pace {
-  /** Stops the work after the current batch. */
   readonly signal: AbortSignal
   /** Pauses after each batch for as long as it took, to leave the database to others. */
   readonly isModest?: boolean
@@ -24,7 +23,7 @@ export class Failures {
   #first: string | undefined
   #more = 0
 
-  /** Records that work on `subject` failed. Throws the error if the database is unavailable, because everything else would fail too. */
+  /** Throws the error if the database is unavailable, because everything else would fail too. */
   add(subject: string, error: unknown): void {
     if (['lost', 'unavailable'].includes(dbErrorKind(error) ?? '')) throw error
     if (this.#first !== undefined) this.#more += 1

@@ -4,14 +4,12 @@ import { among, auditAndLog, linksAndLocks } from '../consents/queries.ts'
 import type { BatchLink, ChainRow, StateRow } from '../consents/rows.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 
-/** A deleted record whose personal data is to be purged. */
 export interface DueRow extends Pick<ChainRow, 'id' | 'version'> {
   /** As text, because a Date has fewer digits and no infinity. */
   deleted_at: string
 }
 
 export interface PurgeLink extends BatchLink {
-  /** Hash of the fields that the purge leaves. */
   readonly recordHash: Buffer
   readonly createdAt: Date
 }
@@ -20,7 +18,7 @@ function isDue(sql: Sql, before: Date) {
   return sql`deleted_at is not null and purged_at is null and deleted_at <= ${before}`
 }
 
-/** Returns the next accounts, in order, that have records to purge. Asks every shard. */
+/** Returns the next accounts with records to purge, in order, from every shard. */
 export async function findDueAccounts(
   sql: Sql,
   before: Date,
@@ -34,14 +32,13 @@ export async function findDueAccounts(
   return rows.map(row => row.account_id)
 }
 
-/** Counts the records that an account has to purge. */
 export async function countDue(sql: Sql, accountId: string, before: Date): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
     select count(*)::integer as count from consents where account_id = ${accountId} and ${isDue(sql, before)}`
   return row?.count ?? 0
 }
 
-/** Returns the next records to purge, those deleted first. */
+/** Returns the next records to purge, first deleted first. */
 export function findDue(
   sql: Sql,
   accountId: string,
@@ -56,9 +53,9 @@ export function findDue(
 }
 
 /**
- * Removes the personal data of records and of their first `reach` audit entries, and writes the audit entry of the purge. The
- * idempotency keys that created the records stay, because a retry must not create the record again, but lose the hashes of
- * their bodies. Returns the number of records; the others were changed meanwhile, or another transaction is writing them.
+ * Removes the personal data of records and of their first `reach` audit entries, and writes the purge's entry. Their
+ * idempotency keys stay without the hashes of the bodies, because a retry must not create a record again. Returns the
+ * number of records, without those that were changed meanwhile or are being written.
  */
 export async function purgeRecords(
   sql: Sql,
@@ -94,8 +91,8 @@ export async function purgeRecords(
 }
 
 /**
- * Strips the next `reach` entries of a longer history whose purge is written as `version`, and sets the time of the purge if
- * these were the last. Returns their number.
+ * Strips the next `reach` entries of a longer history whose purge is written as `version`; the last of them set the time of
+ * the purge. Returns their number.
  */
 export async function stripMore(
   sql: Sql,
@@ -130,7 +127,7 @@ export interface RetentionSite {
 
 type SiteKey = Pick<RetentionSite, 'account_id' | 'id'>
 
-/** Returns the next sites, in order, that keep records for a limited time. Asks every shard. */
+/** Returns the next sites with a retention, in order, from every shard. */
 export function listRetentionSites(sql: Sql, after: SiteKey, limit: number): Promise<RetentionSite[]> {
   return sql<RetentionSite[]>`
     select account_id, id, retention_days from sites
@@ -138,19 +135,22 @@ export function listRetentionSites(sql: Sql, after: SiteKey, limit: number): Pro
     order by account_id, id limit ${limit}`
 }
 
-/** Instant before which a record of the site `s` must have changed to be expired, by whichever clock is behind; null for never. */
+/**
+ * Instant before which a record of the site `s` must have changed to be expired, by whichever clock is behind; null for
+ * never.
+ */
 function expiry(sql: Sql) {
   return sql`least(now(), ${new Date()}::timestamptz) - s.retention_days * interval '24 hours'`
 }
 
-/** Returns the next live records of a site with ids up to `last`, none if the site has no retention any more. */
+/** Returns the next live records of a site with ids up to `last`; none if its retention was removed. */
 export function listLive(
   sql: Sql,
   { account_id, id }: SiteKey,
   { after, last }: { readonly after: string; readonly last: string },
   limit: number,
 ): Promise<{ id: string; is_expired: boolean }[]> {
-  // The index has accepted and other records separately: each run is read in its order, and both are merged.
+  // The index has accepted and other records separately: both runs are merged.
   const run = (answer: Fragment) => sql`(
     select id, updated_at from consents
     where account_id = ${account_id} and site_id = ${id} and ${answer} and deleted_at is null
@@ -164,7 +164,6 @@ export function listLive(
     order by c.id limit ${limit}`
 }
 
-/** Returns those of the records that are still live and expired. */
 export function findExpired(
   sql: Sql,
   { account_id, id }: SiteKey,

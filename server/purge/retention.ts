@@ -9,10 +9,7 @@ import { findExpired, listLive, listRetentionSites, type RetentionSite } from '.
 const sitesPerPage = 100
 const recordsPerPage = 200
 
-/**
- * Deletes, as the service itself, the live records that are older than their sites keep them. Returns the number of records
- * by account; what fails is added to `failures`.
- */
+/** Deletes expired live records, as the service itself. Returns their number by account; failures are added to `failures`. */
 export async function deleteExpired(sql: Sql, pace: Pace, failures: Failures): Promise<Map<string, number>> {
   return await forEachPage(sql, { signal: pace.signal, failures }, async (site, ids) => {
     const start = performance.now()
@@ -30,7 +27,6 @@ export async function deleteExpired(sql: Sql, pace: Pace, failures: Failures): P
   })
 }
 
-/** Counts by account what `deleteExpired` would delete. */
 export async function countExpired(sql: Sql, signal: AbortSignal): Promise<Map<string, number>> {
   const failures = new Failures()
   const counts = await forEachPage(sql, { signal, failures }, async (_, ids) => ids.length)
@@ -38,7 +34,7 @@ export async function countExpired(sql: Sql, signal: AbortSignal): Promise<Map<s
   return counts
 }
 
-/** Calls `run` with each page of the expired records of each site, and adds up the results by account. */
+/** Adds up the results of `run` by account. */
 async function forEachPage(
   sql: Sql,
   { signal, failures }: { readonly signal: AbortSignal; readonly failures: Failures },
@@ -69,10 +65,7 @@ async function* readSites(sql: Sql): AsyncGenerator<RetentionSite> {
   }
 }
 
-/**
- * Yields the ids of a site's expired records, page by page. Ids are in the order of creation, so it ends at the last that is
- * old enough, and skips those that were changed since.
- */
+/** Yields pages of ids of expired records. Ids are in the order of creation, so it ends at the last that is old enough. */
 async function* readExpired(sql: Sql, site: RetentionSite): AsyncGenerator<readonly string[]> {
   const last = lastIdAt(Date.now() - site.retention_days * dayMs)
   let after = noId

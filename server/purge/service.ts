@@ -15,14 +15,13 @@ import { countExpired, deleteExpired } from './retention.ts'
 
 interface Batch {
   readonly purged: number
-  /** The first finding of each record that was left. */
+  /** First finding of each record that was left. */
   readonly unverified: readonly DatabaseFinding[]
 }
 
 /**
- * Purges records whose history verifies; the others are left as they are, because a purge would destroy the evidence. Nothing
- * is lost if somebody tampers with a record in between: what the purge strips is gone in any case, and what it leaves is
- * hashed as it was verified.
+ * Purges records whose history verifies. Leaves the others, because a purge would destroy the evidence. Tampering in
+ * between loses nothing: what is stripped is gone in any case, and the rest is hashed as verified.
  */
 async function purgeBatch(sql: Sql, accountId: string, due: readonly DueRow[], pace: Pace): Promise<Batch> {
   const versions = new Map(due.map(({ id, version }) => [id, version]))
@@ -49,7 +48,7 @@ async function purgeVerified(
   return await queries.purgeRecords(sql, accountId, records.map(purgeLink), maxEntriesPerPurge)
 }
 
-/** Purges a record in several statements, or continues such a purge. Returns 1 if it was begun here. */
+/** Purges a record in several statements, or continues to. Returns 1 if the purge was begun here. */
 async function purgeLong(sql: Sql, accountId: string, long: VerifiedRecord, pace: Pace): Promise<number> {
   const { id, version } = long.record
   const isBegun = long.entries.at(-1)?.action === 'purged'
@@ -66,7 +65,7 @@ async function purgeLong(sql: Sql, accountId: string, long: VerifiedRecord, pace
   return purged
 }
 
-/** Returns the first of the records, up to as many audit entries as one statement strips; a longer history comes alone. */
+/** Returns as many records as one statement can strip; a longer history comes alone. */
 function withinReach(due: readonly DueRow[]): DueRow[] {
   let entries = 0
   return due.filter((row, index) => {
@@ -80,7 +79,7 @@ interface VerifiedRecord {
   readonly entries: readonly ChainEntry[]
 }
 
-/** The entry of the purge hashes what is left of the record and of its history: nothing else vouches for it from now on. */
+/** The purge's entry hashes what is left of the record and its history: nothing else vouches for it from now on. */
 function purgeLink({ record, entries }: VerifiedRecord): PurgeLink {
   const { site_id, country, region, accepted, policy_version } = record
   const gone = { consent_id: null, subject_id: null, user_agent: null, ip_network: null }
@@ -97,10 +96,9 @@ function purgeLink({ record, entries }: VerifiedRecord): PurgeLink {
 
 const minuteMs = 60_000
 
-/** Largest difference between the clocks of a node and of its database. */
 const clockToleranceMs = 5 * minuteMs
 
-/** @throws OperatorError if the clocks differ too much: by a wrong one, records would be purged too early */
+/** @throws OperatorError if the clocks differ too much: records would be purged too early */
 async function checkClock(sql: Sql): Promise<void> {
   const [row] = await sql<{ now: Date }[]>`select now() as now`
   const difference = Math.abs(Date.now() - (row?.now.getTime() ?? 0))
@@ -114,29 +112,27 @@ async function checkClock(sql: Sql): Promise<void> {
 const accountsPerPage = 100
 const recordsPerPage = 200
 
-/** Failed records of an account after which the rest of it waits for the next run. */
+/** Failures in an account after which its other records wait for the next run. */
 const maxFailures = 1000
 
 export interface PurgeOptions extends Pace {
-  /** Records deleted later are kept; all of them if null. */
+  /** Keeps records that were deleted later; null keeps all. */
   readonly before: Date | null
-  /** Called with a finding of each record that is left because its history does not verify. */
+  /** Called for each record that is left because its history does not verify. */
   readonly onUnverified: (finding: DatabaseFinding) => Promise<void> | void
 }
 
-/** Includes what another node, whose clock is ahead, has deleted. */
+/** Includes what a node whose clock is ahead has deleted. */
 const endOfTime = new Date('9999-12-31T00:00:00Z')
 
-/** Returns the instant by which a record must have been deleted to be purged after so many days; 0 purges all that is deleted. */
+/** Returns the instant by which a record must have been deleted to be purged after `days`; 0 purges all. */
 export function purgeBefore(days: number): Date {
   return days === 0 ? endOfTime : new Date(Date.now() - days * dayMs)
 }
 
 /**
- * Counts what `purge` would do, by account. If it purges all that is deleted, the records that it would delete itself count as
- * purged too.
- *
- * @throws OperatorError if the clock is wrong
+ * Counts what `purge` would do, by account. If it purges everything deleted, the records that it would delete first count
+ * too. @throws OperatorError if the clock is wrong
  */
 export async function countPurge(sql: Sql, before: Date, signal: AbortSignal): Promise<AccountPurge[]> {
   await checkClock(sql)
@@ -155,11 +151,9 @@ export async function countPurge(sql: Sql, before: Date, signal: AbortSignal): P
 }
 
 /**
- * Deletes expired records, then purges what is due in every account, in batches of one statement each. It can be stopped or
- * killed at any time, and several can run at once. Yields the counts of each account. A record that it fails for is skipped;
- * one whose history does not verify is left as it is, and passed to `onUnverified`.
- *
- * @throws OperatorError if the clock is wrong, and after everything else is done, if any record failed
+ * Deletes expired records, then purges what is due in every account, in batches of one statement. Can be stopped or killed
+ * at any time and run several times at once. Yields the counts of each account. @throws OperatorError if the clock is
+ * wrong, and at the end if any record failed
  */
 export async function* purge(sql: Sql, options: PurgeOptions): AsyncGenerator<AccountPurge> {
   const { before, signal } = options
@@ -189,8 +183,8 @@ async function* dueAccounts(sql: Sql, before: Date | null): AsyncGenerator<strin
 }
 
 /**
- * Purges what is due in an account; returns the number of records. Goes through them once: those that fail, or that another
- * node is purging, are left to that one or to the next run.
+ * Purges what is due in an account in one pass, and returns the number of records. Those that fail, or that another node is
+ * purging, are left to the next run.
  */
 async function purgeAccount(
   sql: Sql,
@@ -225,12 +219,12 @@ async function purgeAccount(
   return purged
 }
 
-/** Records that one line of the log names. */
+/** Records named in one line of the log. */
 const maxNamed = 100
 
 /**
- * Deletes what sites do not keep any longer, and purges what was deleted `purgeAfterDays` ago: every minute if that is 0,
- * else hourly; purges nothing if it is null. Throws an OperatorError that names the records whose history does not verify.
+ * Runs every minute if `purgeAfterDays` is 0, else hourly; purges nothing if it is null. Throws an OperatorError that names
+ * the records whose history does not verify.
  */
 export function purgeJob(sql: Sql, { purgeAfterDays: days }: Pick<Config, 'purgeAfterDays'>): Job {
   const run = async (signal: AbortSignal) => {

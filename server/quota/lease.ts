@@ -3,24 +3,24 @@ import type { Sql } from 'postgres'
 import { wasNotExecuted } from '../db/errors.ts'
 import { findUsage, type Period, settleLease, takeLease } from './queries.ts'
 
-/** How long a node holds leased units; those that it has not spent by then are returned. */
+/** Time that a node holds leased units before it returns the unspent ones. */
 export const leaseMs = 1000
 
-/** How long other nodes wait for a lease to end, because returning the units takes time too. */
+/** Time that other nodes wait for a lease to end: returning units takes time too. */
 const returnMs = 2 * leaseMs
 
 export const maxLeaseUnits = 1000
 
-/** How often a node without units looks for returned ones. */
+/** Interval at which a node without units looks for returned ones. */
 const pollMs = 50
 
-/** How long a node refuses without asking again, after nothing was left. */
+/** Time that a node refuses without asking again, after nothing was left. */
 const refusalMs = 200
 
 /**
- * Per-node lease on an account's quota of one month: takes units in batches from the account's row, larger the faster they are
- * spent, and single units near the limit; returns unused ones after a second. Before it refuses, it waits for the leases of
- * other nodes to end, so that no unit is refused that another node will return.
+ * Per-node lease on an account's quota of one month: takes units in batches, larger the faster they are spent and single
+ * near the limit, and returns unused ones after a second. Before it refuses, it waits for other nodes' leases to end,
+ * because they may return units.
  */
 export class Lease {
   readonly period: Period
@@ -28,13 +28,11 @@ export class Lease {
   readonly #onIdle: () => void
   /** Units that the database counts as held by this node. */
   #held = 0
-  /** Units not spent yet. */
   #left = 0
-  /** The account's count after the last units were taken. */
+  /** The account's count after units were last taken. */
   #used = 0
-  /** Units spent within the last lease; the next one is as large. */
+  /** Units spent within the last lease, and so the size of the next. */
   #rate = 1
-  /** Units that callers are waiting for. */
   #waiting = 0
   #taking: Promise<void> | undefined
   #settling: Promise<void> = Promise.resolve()
@@ -48,14 +46,14 @@ export class Lease {
     this.#onIdle = onIdle
   }
 
-  /** Spends exactly `units` that this node holds. Returns false, and spends nothing, if it holds fewer. */
+  /** Returns false, and spends nothing, if fewer units are held. */
   spendHeld(units: number): boolean {
     if (this.#left < units) return false
     this.#left -= units
     return true
   }
 
-  /** Spends at most `wanted` units; returns the number, 0 if none is left. Rejects with the errors of the database. */
+  /** Spends at most `wanted` units and returns the number; 0 if none is left. Rejects with the database's errors. */
   async spend(limit: number | null, wanted = 1): Promise<number> {
     while (this.#left === 0) {
       if (performance.now() < this.#refusedUntil) return 0
@@ -72,7 +70,7 @@ export class Lease {
     return spent
   }
 
-  /** Refunds units that were spent on a request that failed. */
+  /** Refunds units of a failed request. */
   giveBack(units = 1): void {
     this.#left += units
     this.#settleLater()
@@ -83,12 +81,11 @@ export class Lease {
     return this.#used - this.#left
   }
 
-  /** Units that this node holds and has not spent. */
   get unspent(): number {
     return this.#left
   }
 
-  /** Ends the lease. Resolves when the unspent units of this and of earlier leases are returned. */
+  /** Ends the lease. Resolves when its unspent units, and those of earlier leases, are returned. */
   settle(): Promise<void> {
     this.#settling = this.#settling.catch(() => {}).then(() => this.#settle())
     return this.#settling
@@ -139,7 +136,7 @@ export class Lease {
     this.#settleLater()
   }
 
-  /** Keeps what was certainly not written, to be settled later. What may have been is given up: no unit may be granted twice. */
+  /** Keeps what was certainly not written, to be settled later. Gives up the rest: no unit may be granted twice. */
   #restore(error: unknown, settled: number, unspent: number): never {
     if (wasNotExecuted(error)) {
       this.#held += settled

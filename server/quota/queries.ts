@@ -1,6 +1,5 @@
 import type { Sql } from 'postgres'
 
-/** A calendar month of an account. */
 export interface Period {
   readonly accountId: string
   /** First day in UTC, `2026-11-01`. */
@@ -13,32 +12,31 @@ export interface LeaseRequest {
   readonly needed: number
   /** Units a month; null is unlimited. */
   readonly limit: number | null
-  /** Until when other nodes should wait for returned units. */
+  /** Other nodes wait until then for returned units. */
   readonly until: Date
-  /** Units of the previous lease that this settles. */
+  /** Units of the previous lease that this one settles. */
   readonly settled: number
 }
 
 export interface UsageRow {
   /** Units a month; null is unlimited. */
   monthly_quota: number | null
-  /** Units granted, spent or held. */
+  /** Granted, spent or held. */
   used: number
-  /** Units that nodes hold and have not settled. */
+  /** Held by nodes and not settled. */
   held: number
   held_until: Date | null
 }
 
-/** A lease takes at most this part (1/64) of what is left in advance, so that the nodes do not compete for the last units. */
+/** A lease takes at most 1/64 of what is left in advance, so that nodes do not compete for the last units. */
 const share = 64
 
-/** Above every quota. */
 const unlimited = Number.MAX_SAFE_INTEGER
 
 /**
- * Takes a lease of at most the units wanted and a part of what is left, but at least those needed while there are any. The
- * account's row decides, so all leases together never exceed the limit. A single unit is spent at once, and so never held.
- * Returns undefined if nothing is left.
+ * Takes at most the units wanted and a part of what is left, but at least those needed while there are any. The account's
+ * row decides, so all leases together never exceed the limit. A single unit is spent at once. Returns undefined if nothing
+ * is left.
  */
 export async function takeLease(
   sql: Sql,
@@ -64,7 +62,7 @@ export async function takeLease(
   return row
 }
 
-/** Settles a lease: its units are no longer held, and the unspent ones are free again. */
+/** Units of the lease are no longer held, and the unspent ones are free again. */
 export async function settleLease(
   sql: Sql,
   { accountId, month }: Period,
@@ -75,7 +73,6 @@ export async function settleLease(
     where account_id = ${accountId} and month = ${month}::date`
 }
 
-/** Returns the usage of an account. */
 export async function findUsage(sql: Sql, { accountId, month }: Period): Promise<UsageRow> {
   const [row] = await sql<UsageRow[]>`
     select a.monthly_quota::float8, coalesce(u.used, 0)::float8 as used, coalesce(u.held, 0)::float8 as held, u.held_until

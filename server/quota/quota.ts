@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import { Lease } from './lease.ts'
 
-/** Returns the first day of the calendar month in UTC, as `2026-11-01`. */
+/** Returns the first day of the month in UTC, as `2026-11-01`. */
 export function monthOf(instant: Date): string {
   return `${instant.toISOString().slice(0, 7)}-01`
 }
@@ -11,7 +11,7 @@ export function resetOf(instant: Date): number {
   return Date.UTC(instant.getUTCFullYear(), instant.getUTCMonth() + 1, 1) / 1000
 }
 
-/** Returns the headers of a response to an API key; none if the account has no limit. */
+/** Returns no headers if the account has no limit. */
 export function quotaHeaders(limit: number | null, used: number, now: Date): Record<string, string> {
   if (limit === null) return {}
   return {
@@ -24,19 +24,18 @@ export function quotaHeaders(limit: number | null, used: number, now: Date): Rec
 /** Units that a request has spent. */
 export interface Units {
   readonly count: number
-  /** Headers of the response. */
   readonly headers: Record<string, string>
-  /** Refunds units, by default all, because that much of the request failed on our side. */
+  /** Refunds units (default: all), because that part of the request failed in the service. */
   giveBack(count?: number): void
 }
 
-/** Quotas of all accounts, as far as this node spends them. */
+/** Quotas of all accounts, as this node spends them. */
 export class Quota {
   readonly #sql: Sql
   readonly #now: () => Date
-  /** Lease of each account for the present month. */
+  /** Leases for the present month, by account. */
   readonly #leases = new Map<string, Lease>()
-  /** The same, and those of past months that are not settled yet. */
+  /** The same, and those of past months until they are settled. */
   readonly #live = new Set<Lease>()
 
   constructor(sql: Sql, now = () => new Date()) {
@@ -44,7 +43,7 @@ export class Quota {
     this.#now = now
   }
 
-  /** Spends at most `wanted` units of this month; returns null if none is left. A limit of null is unlimited, but counted. */
+  /** Spends at most `wanted` units; returns null if none is left. A limit of null is unlimited, but counted. */
   async spend(accountId: string, limit: number | null, wanted = 1): Promise<Units | null> {
     const now = this.#now()
     const month = monthOf(now)
@@ -57,7 +56,7 @@ export class Quota {
     return this.#units(lease, count, quotaHeaders(limit, lease.used, now))
   }
 
-  /** Spends exactly `wanted` units that this node holds; returns null if it holds fewer. */
+  /** Spends exactly `wanted` held units; returns null if there are fewer. */
   spendHeld(accountId: string, limit: number | null, wanted = 1): Units | null {
     const now = this.#now()
     const lease = this.#leaseOf(accountId, monthOf(now))
@@ -75,13 +74,12 @@ export class Quota {
     return { count, headers, giveBack }
   }
 
-  /** Units of an account that this node holds and has not spent. */
   unspent(accountId: string, month: string): number {
     const lease = this.#leases.get(accountId)
     return lease?.period.month === month ? lease.unspent : 0
   }
 
-  /** Returns all unspent units; for a node that stops. */
+  /** Returns all unspent units, when the node stops. */
   async settle(): Promise<void> {
     await Promise.allSettled([...this.#live].map(lease => lease.settle()))
   }
@@ -102,7 +100,7 @@ export class Quota {
   }
 }
 
-/** Spends from one batch of leased units after another, until it has enough or none is left. */
+/** Leases until it has enough units or none is left. */
 async function spendFrom(lease: Lease, limit: number | null, wanted: number): Promise<number> {
   let count = 0
   try {

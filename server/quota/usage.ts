@@ -5,7 +5,7 @@ import { route } from '../http/route.ts'
 import { findUsage } from './queries.ts'
 import { monthOf, type Quota, resetOf } from './quota.ts'
 
-/** Usage of the caller's account this month. Units that other nodes hold count as used. */
+/** Units that other nodes hold count as used. */
 export function usageRoutes(
   app: FastifyInstance,
   { sql, quota }: { readonly sql: Sql; readonly quota: Quota },

@@ -2,20 +2,19 @@ import type { Fragment, Sql } from 'postgres'
 import type { BatchLink, DeletedRow, StateRow } from '../consents/rows.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 
-/** Records of a subject: all, or those with given ids, or with ids greater than one. */
+/** All records of a subject, those with given ids, or those with ids greater than one. */
 export interface Selection {
   readonly subjectId: string
   readonly ids: readonly string[] | undefined
   readonly after: string | undefined
 }
 
-/** Numbers of records of a subject on a site. */
 export interface SiteCount {
   site_id: string
   live: number
-  /** Those of the live ones that are selected. */
+  /** Live ones that are selected. */
   selected: number
-  /** Deleted, and not purged yet. */
+  /** Deleted, not purged yet. */
   deleted: number
 }
 
@@ -24,7 +23,7 @@ function isSelected(sql: Sql, { ids, after }: Selection): Fragment {
   return after === undefined ? isNamed : sql`(${isNamed} and id > ${after}::uuid)`
 }
 
-/** Returns selected live records but those to skip, oldest first. */
+/** Returns selected live records, oldest first, without those to skip. */
 export function findLive(
   sql: Sql,
   accountId: string,
@@ -38,7 +37,6 @@ export function findLive(
     order by id limit ${limit}`
 }
 
-/** Returns the ids and sites of selected live records, oldest first. */
 export function listLive(
   sql: Sql,
   accountId: string,
@@ -52,7 +50,7 @@ export function listLive(
     order by id limit ${limit}`
 }
 
-/** Returns the records with these ids that are deleted, if they are of the subject and not purged yet. */
+/** Returns records that are deleted, of the subject and not purged yet. */
 export function findDeleted(
   sql: Sql,
   accountId: string,
@@ -75,7 +73,7 @@ export function countBySite(sql: Sql, accountId: string, selection: Selection): 
     group by site_id order by site_id`
 }
 
-/** Returns the records of a batch whose audit entries were written. A record that was purged since is among them. */
+/** Returns the records of a batch whose audit entries were written, purged ones too. */
 export function findWritten(sql: Sql, accountId: string, links: readonly BatchLink[]): Promise<DeletedRow[]> {
   return sql<DeletedRow[]>`
     select c.id, c.site_id, h.created_at as deleted_at

@@ -5,7 +5,7 @@ import { getDiagnostics } from '../http/logging.ts'
 import { route } from '../http/route.ts'
 import { type Deps, eraseSubject, newProgress, type Progress } from './service.ts'
 
-/** The share of a request's timeout in which it deletes: the rest is for the certificate, and for a retry. */
+/** Share of the request timeout to delete in: the rest is for the certificate and a retry. */
 const deletionShare = 0.3
 
 const progresses = new WeakMap<FastifyRequest, Progress>()

@@ -29,17 +29,17 @@ export interface Deps {
   readonly subjectSecret: Uint8Array
 }
 
-/** The work of a request so far. Its retries share it, so that the response names what an earlier attempt deleted. */
+/** Progress shared by a request's retries, so that the response names what an earlier attempt deleted. */
 export interface Progress {
-  /** When to stop (`performance.now()`). */
+  /** Deadline (`performance.now()`). */
   readonly until: number
-  /** Deleted records by id. */
+  /** By id. */
   readonly erased: Map<string, DeletedRow>
-  /** Batches of which it is not known whether they were written. */
+  /** Batches that may or may not have been written. */
   readonly unanswered: Set<readonly BatchLink[]>
-  /** Records that cannot be deleted: they remain. */
+  /** Records that cannot be deleted. */
   readonly skipped: Set<string>
-  /** Called with the error of each of those. */
+  /** Called with the error of each skipped record. */
   readonly onSkipped: (error: unknown) => void
 }
 
@@ -50,8 +50,8 @@ export function newProgress(until: number, onSkipped: Progress['onSkipped'] = ()
 const batchSize = 200
 
 /**
- * Deletes selected live records of a subject in batches of one statement each, until none is left, the limit of a response
- * is reached or the time is over; then certifies the state. It can be retried with the same progress.
+ * Deletes selected live records of a subject in batches of one statement, until none is left, the response is full or the
+ * time is over; then certifies the state. Can be retried with the same progress.
  */
 export async function eraseSubject(
   deps: Deps,
@@ -101,7 +101,7 @@ async function deleteSelected(
     for (const row of deleted) erased.set(row.id, row)
     if (deleted.length === 0) await delay(20 * Math.random()) // other transactions are writing all of them
   }
-  // What is perhaps written counts too, because the response may have to name it.
+  // What may have been written counts too, because the response may have to name it.
   const room = () => erasedRecordsLimit - erased.size - sum([...unanswered].map(links => links.length))
   while (performance.now() < until && room() > 0) {
     const limit = Math.min(batchSize, room())
@@ -114,7 +114,7 @@ async function deleteSelected(
   }
 }
 
-/** Returns what the request has deleted. Whether a batch without an answer was written is known by its audit entries. */
+/** Returns what the request has deleted. Audit entries tell if an unanswered batch was written. */
 async function findErased(
   sql: Sql,
   accountId: string,
@@ -146,22 +146,20 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0)
 }
 
-/** An erasure as it was done. */
 interface Done {
   readonly caller: Caller
   readonly erasure: SubjectErasure
   readonly sites: readonly SiteRecords[]
-  /** Of the subject, afterwards. */
+  /** Counts of the subject afterwards. */
   readonly counts: readonly SiteCount[]
 }
 
-/** Returns the text of a signed certificate. */
 function certify(
   { signer, config, subjectSecret }: Deps,
   { caller, erasure, sites: erased, counts }: Done,
 ): string {
   const sites = new Map<string, ErasureCertificate['sites'][number]>()
-  // Records may have been purged as soon as they were deleted: then their site is not counted any more.
+  // Records may be purged as soon as they are deleted: then their site is not counted.
   for (const { site_id, records } of erased)
     sites.set(site_id, { site_id, erased: records, deleted: 0, remaining: 0 })
   for (const { site_id, live, deleted } of counts)

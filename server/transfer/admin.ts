@@ -13,7 +13,7 @@ import { exportAll } from './export.ts'
 import { importAll } from './import.ts'
 import { findLaterSchema } from './queries.ts'
 
-/** Exports a whole database as of the moment this begins, with or without a running server. */
+/** Exports a database as of the moment this begins, with or without a running server. */
 export function exportDatabase(
   options: DatabaseOptions,
   order: ExportOrder,

@@ -1,12 +1,12 @@
-// An export is lines of JSON in UTF-8: a header, one row a line, and an end with the counts and the hash of everything before.
-// Rows are JSON as PostgreSQL writes it, and are never parsed here, so that no number or time is changed.
+// An export is JSON Lines in UTF-8: a header, rows, and an end with the counts and the hash of everything before. Rows are
+// JSON as PostgreSQL writes it and are never parsed here, so that no number or time changes.
 
 import type { Fragment, ISql } from 'postgres'
 import * as z from 'zod'
 
 /**
- * Every table except `migrations`, after the tables that it references, with the order of its rows: by primary key, independent of
- * the collation of the database. A test compares them with the schema.
+ * Every table except `migrations`, after the tables it references, each in the order of its primary key, which does not
+ * depend on the collation. A test compares them with the schema.
  */
 export const tables = {
   secrets: sql => sql`name collate "C"`,
@@ -38,7 +38,7 @@ export const formatVersion = 1
 
 const Header = z.object({
   consentctl_export: z.number(),
-  /** Last migration of the database. */
+  /** Last migration. */
   schema: z.string(),
   created_at: z.string(),
   columns: z.record(z.string(), z.array(z.string())),
@@ -49,7 +49,7 @@ export type Header = z.output<typeof Header>
 const End = z.strictObject({
   end: z.strictObject({
     rows: z.record(z.string(), z.number()),
-    /** Hash of all bytes before this line, in hexadecimal. */
+    /** Of all bytes before this line, in hexadecimal. */
     sha256: z.string(),
   }),
 })
@@ -60,7 +60,6 @@ export function headerLine(header: Omit<Header, 'consentctl_export'>): string {
   return `${JSON.stringify({ consentctl_export: formatVersion, ...header })}\n`
 }
 
-/** Formats a row, which is JSON as PostgreSQL writes it. */
 export function rowLine(table: TableName, row: string): string {
   return `{"${table}":${row}}\n`
 }
@@ -69,17 +68,17 @@ export function endLine(end: End): string {
   return `${JSON.stringify({ end })}\n`
 }
 
-/** Parses a header; null if the line is not one. */
+/** Returns null if the line is not a header. */
 export function readHeader(line: string): Header | null {
   return Header.safeParse(parse(line)).data ?? null
 }
 
-/** Parses the end; null if the line is not one. */
+/** Returns null if the line is not an end. */
 export function readEnd(line: string): End | null {
   return line.startsWith('{"end":') ? (End.safeParse(parse(line)).data?.end ?? null) : null
 }
 
-/** Splits a row into table and unparsed JSON; null if the line is not one. */
+/** Splits a row into table and unparsed JSON; null if the line is not a row. */
 export function readRow(line: string): { readonly table: TableName; readonly row: string } | null {
   const [, table = '', row = ''] = /^\{"(\w+)":(\{.*\})\}$/s.exec(line) ?? []
   return isTable(table) ? { table, row } : null
@@ -103,7 +102,7 @@ export interface Line {
   readonly bytes: Buffer
 }
 
-/** Splits a stream into lines without dropping a byte. @throws RangeError at a line that is too long */
+/** Splits a stream into lines without dropping a byte. @throws RangeError for a line that is too long */
 export async function* readLines(source: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
   let number = 0
   let rest: Buffer[] = []

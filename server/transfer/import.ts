@@ -17,16 +17,14 @@ import {
 } from './format.ts'
 import { configure, countRows, findFilled, insertRows, listColumns } from './queries.ts'
 
-/** A line of an export. */
 type Entry =
   | { readonly kind: 'header'; readonly header: Header }
   | { readonly kind: 'row'; readonly table: TableName; readonly row: string; readonly line: number }
   | { readonly kind: 'end'; readonly end: End }
 
 /**
- * Parses an export. The end is yielded only if it is the last line and the hash fits: until then nothing may be committed.
- *
- * @throws OperatorError for anything else
+ * Yields the end only if it is the last line and the hash fits: nothing may be committed before. @throws OperatorError for
+ * anything else
  */
 async function* readEntries(source: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Entry> {
   const hash = createHash('sha256')
@@ -68,7 +66,7 @@ function requireHeader(text: string, name: string): Header {
   return header
 }
 
-/** Reads lines and rejects one without a line feed. */
+/** Rejects a line without a line feed. */
 async function* readWholeLines(source: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Line> {
   try {
     for await (const line of readLines(source)) {
@@ -97,10 +95,8 @@ const maxText = 1024 * 1024
 type Row = Extract<Entry, { kind: 'row' }>
 
 /**
- * Fills an empty database with an export in one transaction, which is committed only if the counts and the hash are those that the
- * export names.
- *
- * @throws OperatorError if nothing was imported
+ * Fills an empty database in one transaction, committed only if the counts and the hash fit. @throws OperatorError if
+ * nothing was imported
  */
 export async function importAll(
   sql: Sql,
@@ -156,7 +152,7 @@ async function insertBatch(
     )
   } catch (cause) {
     const code = dbErrorCode(cause) ?? ''
-    // The message of PostgreSQL may quote rows. A cluster passes on errors of its nodes as XX000.
+    // PostgreSQL's message may quote rows. A cluster passes on errors of its nodes as XX000.
     if (!/^((22|23|54)...|XX000)$/.test(code)) throw cause
     throw invalidExport(
       name,
@@ -189,7 +185,7 @@ function requireSchema(header: Header, columns: Record<TableName, string[]>, nam
   if (table !== undefined) throw invalidExport(name, `its table ${table} has other columns than here`, hint)
 }
 
-/** Compares the counts of the database, whoever wrote the rows, with those of the export. */
+/** Compares the counts in the database with those that the export names. */
 async function requireCounts(tx: ISql, { rows }: End, name: string): Promise<void> {
   const counts = await countRows(tx)
   const wrong = tableNames.find(table => counts[table] !== rows[table])

@@ -2,7 +2,7 @@ import type { ISql } from 'postgres'
 import { schemaVersion } from '../db/migrate.ts'
 import { type TableName, tableNames, tables } from './format.ts'
 
-/** Removes the timeouts of a transaction, and fixes the formats of values, whatever the database's settings. */
+/** Removes the timeouts of a transaction and fixes the formats of values, whatever the database's settings. */
 export async function configure(tx: ISql): Promise<void> {
   await tx`
     select set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true),
@@ -17,7 +17,7 @@ export async function findLaterSchema(tx: ISql): Promise<string | undefined> {
   return row?.name
 }
 
-/** Returns the columns of every table, in the order of the schema. */
+/** Returns the columns of each table, in the order of the schema. */
 export async function listColumns(tx: ISql): Promise<Record<TableName, string[]>> {
   const columns = {} as Record<TableName, string[]>
   for (const table of tableNames) {
@@ -29,7 +29,6 @@ export async function listColumns(tx: ISql): Promise<Record<TableName, string[]>
   return columns
 }
 
-/** Reads the rows of a table as JSON, page by page, within a transaction. */
 export async function* readRows(tx: ISql, table: TableName): AsyncGenerator<readonly string[]> {
   await tx`
     declare exported no scroll cursor for
@@ -42,7 +41,7 @@ export async function* readRows(tx: ISql, table: TableName): AsyncGenerator<read
   await tx`close exported`
 }
 
-/** Inserts rows of `readRows`. Names every column, because another database may have another order. */
+/** Names every column, because another database may have another order. */
 export async function insertRows(
   tx: ISql,
   table: TableName,
@@ -55,7 +54,6 @@ export async function insertRows(
     select ${names} from json_populate_recordset(null::${tx(table)}, ${`[${rows.join(',')}]`}::json)`
 }
 
-/** Counts the rows of each table. */
 export async function countRows(tx: ISql): Promise<Record<TableName, number>> {
   const counts = {} as Record<TableName, number>
   for (const table of tableNames) {

@@ -15,7 +15,7 @@ import { findLastCheckpoint } from '../evidence/queries.ts'
 import { openSigner } from '../evidence/signer.ts'
 import { listAccounts, verifyAll } from './verify.ts'
 
-/** Verifies a database. The work is done while the findings are read. */
+/** Verifies a database while the findings are read. */
 export function verifyDatabase(
   options: DatabaseOptions,
   { account, kept, signal }: Inspection,
@@ -39,10 +39,7 @@ export function verifyDatabase(
   return { findings: findings(), inspected }
 }
 
-/**
- * Makes checkpoints of new entries, if the log agrees with the kept checkpoints: nothing is signed otherwise. Afterwards the log
- * must agree with the new ones too.
- */
+/** Signs checkpoints of new entries only if the log agrees with the kept ones, and then compares it with the new ones too. */
 export async function takeCheckpoints(
   options: DatabaseOptions,
   { account, kept, signal }: Inspection,
@@ -67,7 +64,7 @@ export async function takeCheckpoints(
   }
 }
 
-/** Covers each account. Returns the last checkpoints, and a finding for each log that cannot be continued. */
+/** Returns the last checkpoints, and a finding for each log that cannot be continued. */
 async function coverEach(log: Log & { readonly signal: AbortSignal }, only: string | undefined) {
   const { sql, signal } = log
   const findings: DatabaseFinding[] = []

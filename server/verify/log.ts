@@ -14,15 +14,15 @@ interface AccountLog {
   readonly kept: readonly SignedCheckpoint[]
 }
 
-/** A claim about the first leaves: by a checkpoint in the database, or by one that was kept elsewhere. */
+/** A claim about the first leaves, by a stored or a kept checkpoint. */
 type Claim = { readonly stored: CheckpointRow } | { readonly kept: SignedCheckpoint }
 
-/** Checkpoints, or misplaced leaves, that are read in one statement. */
+/** Checkpoints or misplaced leaves read in one statement. */
 const rowsPerPage = 200
 
 /**
- * Verifies an account's log: that no leaf is missing, that every checkpoint, stored or kept, is signed and has the root of its
- * leaves, and that no leaf comes after the last.
+ * Verifies that no leaf is missing or after the last checkpoint, and that every checkpoint, stored or kept, is signed and
+ * has the root of its leaves.
  */
 export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<DatabaseFinding[]> {
   const verifier = new LogVerifier(work.sql, log)
@@ -64,18 +64,18 @@ function misplacedFinding(accountId: string, { leaf_index, consent_id, version }
   return { account_id: accountId, consent_id, version, problem: 'forged', detail }
 }
 
-/** Builds the tree leaf by leaf, and compares it with each checkpoint on the way. */
+/** Builds the tree leaf by leaf, and compares it with each checkpoint. */
 class LogVerifier {
   readonly #sql: Sql
   readonly #log: AccountLog
   readonly #leaves: Leaves
   readonly #tree = new MerkleTree()
-  /** Leaves that the stored checkpoints so far cover. */
+  /** Leaves covered by the stored checkpoints so far. */
   #covered = 0
   /** Index of the next leaf. */
   #next = 0
   #previous: LeafRow | undefined
-  /** Why no further root can be computed. */
+  /** Reason why no further root can be computed. */
   #unknownRoot: string | null = null
   /** Only the first wrong checkpoint of each kind is reported, because a change makes all later ones wrong. */
   readonly #isReported = { stored: false, kept: false }
@@ -86,7 +86,7 @@ class LogVerifier {
     this.#leaves = new Leaves(sql, log.accountId)
   }
 
-  /** Reads the leaves of a checkpoint, and returns what is wrong with them and with it. */
+  /** Returns what is wrong with a checkpoint and its leaves. */
   async verify(claim: Claim): Promise<DatabaseFinding[]> {
     if ('kept' in claim) {
       const { tree_size, created_at } = claim.kept.checkpoint
@@ -170,10 +170,9 @@ class LogVerifier {
   }
 }
 
-/** Leaves that are read in one statement. */
+/** Leaves read in one statement. */
 const leavesPerPage = 5000
 
-/** Reads the leaves of an account's log in order, page by page. */
 class Leaves {
   readonly #sql: Sql
   readonly #accountId: string
@@ -186,7 +185,7 @@ class Leaves {
     this.#accountId = accountId
   }
 
-  /** Returns the next leaf if its index is below `below`, else null and keeps it. */
+  /** Returns the next leaf if its index is below `below`, else null, and keeps it. */
   async next(below: number): Promise<LeafRow | null> {
     if (this.#next === this.#page.length) await this.#readPage(below)
     const leaf = this.#page[this.#next]
@@ -233,15 +232,18 @@ function tryReadCheckpoint(document: string): SignedCheckpoint | null {
   }
 }
 
-/** Indexes of a log that no leaf has. */
+/** Indexes of a log without leaves. */
 interface Gap {
   readonly from: number
-  /** First index after the gap. */
+  /** Exclusive. */
   readonly to: number
-  /** The leaves beside it, if the same checkpoint covers them: entries between them are then between them in order. */
+  /**
+   * With `below`, the leaves beside it, if the same checkpoint covers them: entries between them are then between them in
+   * order.
+   */
   readonly above: LeafRow | undefined
   readonly below: LeafRow | undefined
-  /** Time of the checkpoint that covers it: younger entries rightly have no index yet. */
+  /** Time of the covering checkpoint: younger entries rightly have no index yet. */
   readonly until: Date
 }
 
@@ -249,7 +251,7 @@ interface Gap {
 const maxExplainedGap = 100
 
 /**
- * Names the entries that lost their index, if there are no more of them than are missing; reports the others as lost, with the
+ * Names the entries that lost their index, if they are no more than are missing; reports the others as lost, with the
  * leaves beside them.
  */
 async function explainGap(sql: Sql, accountId: string, gap: Gap): Promise<DatabaseFinding[]> {

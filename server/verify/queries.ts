@@ -3,14 +3,14 @@ import type { Identity, State } from '../../src/evidence/chain.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 import { type CheckpointRow, checkpointColumns } from '../evidence/queries.ts'
 
-/** A record under the column names of `listVersions`; all null if there is none. */
+/** Columns as in `listVersions`; all null if there is no record. */
 type RecordColumns = {
   [Name in keyof StoredRecord as `r_${Name}`]: StoredRecord[Name] | null
 }
 
 export interface StoredRecord extends Identity, State {
   readonly id: string
-  /** Id of the site if the account has it. */
+  /** Id of the site, if it is the account's. */
   readonly site: string | null
   readonly version: number
   readonly record_hash: Buffer
@@ -24,12 +24,12 @@ export interface StoredRecord extends Identity, State {
 }
 
 /**
- * One version of a record: its entry, and its hash in the log. Null if they are missing, and in columns from which somebody has
- * removed the `not null`.
+ * One version of a record: its entry, and its hash in the log. Null if missing, also in columns whose `not null` was
+ * removed.
  */
 export interface VersionRow extends State, RecordColumns {
   readonly record_id: string | null
-  /** Null if the record has neither history nor log. */
+  /** Null if there is neither history nor log. */
   readonly version: number | null
   readonly action: string | null
   readonly changed_by: string | null
@@ -37,17 +37,17 @@ export interface VersionRow extends State, RecordColumns {
   readonly created_at: Date | null
   readonly salt: Buffer | null
   readonly payload_hash: Buffer | null
-  /** The preferences as text, if one of their numbers may have more digits than a double. */
+  /** Preferences as text, if a number in them may have more digits than a double. */
   readonly digits: string | null
-  /** Null if the history has no such entry. */
+  /** Null if the history lacks the entry. */
   readonly hash: Buffer | null
-  /** Null if the log has none. */
+  /** Null if the log lacks it. */
   readonly logged: Buffer | null
 }
 
 export interface LeafRow {
   readonly leaf_index: number
-  /** Null if somebody removed it. */
+  /** Null if it was removed. */
   readonly hash: Buffer | null
   readonly consent_id: string
   readonly version: number
@@ -69,7 +69,7 @@ export const recordColumns = [
   ...(['created_at', 'updated_at', 'deleted_at', 'purged_at', 'digits'] as const),
 ] satisfies (keyof StoredRecord)[]
 
-/** Returns the next account id that any table has: records of an account that does not exist are forged. */
+/** Returns the next account id in any table: records of an account that does not exist are forged. */
 export async function findNextAccount(sql: Sql, after: string | null): Promise<string | undefined> {
   const above = after === null ? sql`` : sql`where account_id > ${after}`
   const [row] = await sql<{ account_id: string }[]>`
@@ -83,7 +83,7 @@ export async function findNextAccount(sql: Sql, after: string | null): Promise<s
   return row?.account_id
 }
 
-/** A place in the order of an account's audit entries. */
+/** Position in an account's audit entries. */
 export interface Position {
   readonly id: string
   readonly version: number
@@ -91,13 +91,12 @@ export interface Position {
 
 export interface Range {
   readonly after?: Position | null
-  /** The last record's id; null for all. */
+  /** Last record's id; null for all. */
   readonly upTo?: string | null
-  /** These records alone. */
   readonly ids?: readonly string[]
 }
 
-/** Position at which the rows after `after` reach `size` in one of the three tables; null if none has so many. */
+/** Position at which the rows after `after` reach `size` in one of the three tables; null if all have fewer. */
 export async function findPageEnd(
   sql: Sql,
   accountId: string,
@@ -134,8 +133,8 @@ function within(sql: Sql, accountId: string, { after, upTo, ids }: Range, end: P
 }
 
 /**
- * Returns one page of records with their history and its log: a row for each version, in order; whichever of the three is
- * missing is null. It is one statement, so all of a page is of the same moment.
+ * Returns a page of records with their history and its log: a row for each version, in order, with null for what is
+ * missing. One statement, so a page is of one moment.
  */
 export function listVersions(
   sql: Sql,
@@ -167,7 +166,6 @@ export function listVersions(
     order by record_id, v.version`
 }
 
-/** Returns leaves of an account's log, in order. */
 export function listLeaves(
   sql: Sql,
   accountId: string,
@@ -180,7 +178,7 @@ export function listLeaves(
     order by leaf_index limit ${limit}`
 }
 
-/** Returns leaves that no checkpoint covers: at most `limit` with a negative index, and as many after the last checkpoint. */
+/** Returns leaves that no checkpoint covers: up to `limit` with a negative index, and as many after the last checkpoint. */
 export function listMisplaced(sql: Sql, accountId: string, limit: number): Promise<LeafRow[]> {
   return sql<LeafRow[]>`
     (select leaf_index::float8 as leaf_index, hash, consent_id, version from log_entries
@@ -194,7 +192,7 @@ export function listMisplaced(sql: Sql, accountId: string, limit: number): Promi
 
 type EntryKey = Pick<LeafRow, 'consent_id' | 'version'>
 
-/** Returns entries older than `until` without an index in the log, between two others in the order of appending. */
+/** Returns entries older than `until` without an index, between two others in the order of appending. */
 export function listUnplaced(
   sql: Sql,
   accountId: string,
@@ -210,7 +208,7 @@ export function listUnplaced(
     order by l.consent_id, l.version limit ${limit}`
 }
 
-/** Returns the checkpoints of an account with `after < tree_size <= upTo`, smallest first. */
+/** Returns checkpoints with `after < tree_size <= upTo`, smallest first. */
 export function listCheckpoints(
   sql: Sql,
   accountId: string,

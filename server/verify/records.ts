@@ -16,24 +16,21 @@ import {
   type VersionRow,
 } from './queries.ts'
 
-/**
- * A purge of a longer history takes several statements: each strips as many entries, which may hold 16 KiB of preferences
- * each. Its time is set by the last of them.
- */
+/** Limit of one statement: each entry may hold 16 KiB of preferences. The last statement of a longer purge sets its time. */
 export const maxEntriesPerPurge = 2000
 
 /** Everything that the database holds of one record. */
 export interface Stored {
   readonly id: string
-  /** As of the last page that was read of it, so that it goes with the last entry. */
+  /** As of the last page read of it, so that it goes with the last entry. */
   record: StoredRecord | null
-  /** True if the record was purged when the first page of it was read. */
+  /** As of the first page read of it. */
   readonly isPurged: boolean
-  /** Oldest first. The preferences of verified ones are dropped, because a history may be longer than memory. */
+  /** Oldest first. Verified ones lose their preferences, because a history may be longer than memory. */
   readonly entries: ChainEntry[]
-  /** The hashes that the log has, by version. */
+  /** Hashes in the log, by version. */
   readonly log: Map<number, Buffer>
-  /** Versions whose preferences have a number that JavaScript reads as another; null for those of the record itself. */
+  /** Versions whose preferences have a number that JavaScript reads as another; null for the record itself. */
   readonly inexact: (number | null)[]
 }
 
@@ -54,7 +51,7 @@ function add(stored: Stored, row: VersionRow): void {
   entries.push(toEntry(row, row.version, row.hash))
 }
 
-/** Returns false for JSON whose numbers have more digits than JavaScript reads: PostgreSQL keeps them. */
+/** Returns false for numbers with more digits than JavaScript reads: PostgreSQL keeps them. */
 function isExact(json: string | null): boolean {
   if (json === null) return true
   try {
@@ -65,7 +62,7 @@ function isExact(json: string | null): boolean {
   }
 }
 
-/** Replaces missing columns by empty values, which fit no hash, and so are reported. */
+/** Replaces missing columns by empty values, which fit no hash and so are reported. */
 function toEntry(row: VersionRow, version: number, hash: Buffer): ChainEntry {
   const { accepted, preferences, policy_version, salt } = row
   return {
@@ -120,7 +117,6 @@ function counted(count: number): string {
   return count === 1 ? '1 entry' : `${count} entries`
 }
 
-/** Compares the history with the log, which has the hash of every entry once more. */
 function findInLog(entries: readonly ChainEntry[], log: Stored['log']): Finding[] {
   const findings: Finding[] = []
   const last = entries.at(-1)?.version ?? 0
@@ -143,7 +139,6 @@ function findInLog(entries: readonly ChainEntry[], log: Stored['log']): Finding[
   return findings
 }
 
-/** Compares the record with the end of its history. */
 function findInRecord(record: StoredRecord, entries: readonly ChainEntry[]): Finding[] {
   const findings: Finding[] = []
   const found = (problem: Finding['problem'], detail: string) =>
@@ -176,12 +171,12 @@ function findInRecord(record: StoredRecord, entries: readonly ChainEntry[]): Fin
   return findings
 }
 
-/** Returns true while the purge of a long history takes its statements: its time is set by the last. */
+/** Returns true until the last statement of a long purge has set its time. */
 function isPurging({ purged_at }: StoredRecord, last: ChainEntry): boolean {
   return last.action === 'purged' && last.version > maxEntriesPerPurge && purged_at === null
 }
 
-/** Compares two JSON values; false if one has a number that JSON has not. */
+/** Returns false if a value has a number that JSON has not. */
 function isSame(one: unknown, other: unknown): boolean {
   try {
     return sameJson(one, other)
@@ -190,10 +185,9 @@ function isSame(one: unknown, other: unknown): boolean {
   }
 }
 
-/** Rows of each table that are read in one statement. */
+/** Rows of each table read in one statement. */
 const rowsPerPage = 1000
 
-/** Input of both halves of the verification. */
 export interface Work {
   readonly sql: Sql
   readonly signal: AbortSignal
@@ -205,10 +199,7 @@ export function reading<T>(read: () => Promise<T>): Promise<T> {
   return withRetry(read, { isIdempotent: true, budgetMs: 10_000, onRetry: () => {} })
 }
 
-/**
- * Verifies every record of an account and yields the findings. Records created while it runs are skipped: it would never end
- * if they were created faster than it reads.
- */
+/** Yields findings. Skips records created while it runs: it might never end. */
 export async function* verifyRecords(
   { sql, signal, inspected }: Work,
   accountId: string,
@@ -232,7 +223,7 @@ const maxVersion = 2 ** 31 - 1
 
 interface InspectedPage {
   readonly records: readonly Stored[]
-  /** Those of which nothing was found. */
+  /** Those without findings. */
   readonly verified: readonly Stored[]
   readonly findings: readonly RecordFinding[]
 }
@@ -242,8 +233,8 @@ interface RecordFinding extends DatabaseFinding {
 }
 
 /**
- * Verifies records page by page. A record is read again before anything is said of it, because it may have been written
- * between two pages.
+ * Verifies records page by page. Reads a record again before reporting it, because it may have been written between two
+ * pages.
  */
 export async function* inspectRecords(
   sql: Sql,
@@ -267,7 +258,7 @@ export async function* inspectRecords(
   }
 }
 
-/** Whatever somebody has written into a record, the ones after it are verified too. */
+/** An error is a finding, so that the records after it are verified too. */
 function inspect(stored: Stored): Finding[] {
   try {
     return verifyStored(stored)
@@ -276,7 +267,7 @@ function inspect(stored: Stored): Finding[] {
   }
 }
 
-/** Reads records in the order of their ids, one page ahead of the consumer. A record comes with the page that completes it. */
+/** Reads records by id, one page ahead. A record comes with the page that completes it. */
 async function* readRecords(sql: Sql, accountId: string, range: Range): AsyncGenerator<Stored[]> {
   let page = readPage(sql, accountId, range)
   let records: Stored[] = []
@@ -285,7 +276,7 @@ async function* readRecords(sql: Sql, accountId: string, range: Range): AsyncGen
     if (end) page = readPage(sql, accountId, { ...range, after: end })
     page.catch(() => {}) // thrown when it is awaited
     for (const row of rows) {
-      if (row.record_id === null) continue // belongs to no record; the record that it was taken from is reported
+      if (row.record_id === null) continue // belongs to no record; the record it was taken from is reported
       let stored = records.at(-1)
       if (stored?.id !== row.record_id) {
         stored = newStored(row, row.record_id)

@@ -15,7 +15,7 @@ export interface Scope {
   readonly records: boolean
 }
 
-/** Verifies a database account by account, in constant memory. Yields the findings. */
+/** Verifies account by account, in constant memory. Yields the findings. */
 export async function* verifyAll(
   work: Work,
   { account, kept, records }: Scope,
@@ -44,7 +44,7 @@ function keyFinding(keyId: string): DatabaseFinding {
   return { account_id: null, consent_id: null, version: null, problem: 'changed', detail }
 }
 
-/** Yields the ids of all accounts that any table has, or `only` that one if it exists. */
+/** Yields the accounts in any table, or `only` that one if it exists. */
 export async function* listAccounts(sql: Sql, only: string | undefined): AsyncGenerator<string> {
   let after: string | null = only === undefined ? null : idBefore(only)
   for (;;) {
@@ -55,7 +55,7 @@ export async function* listAccounts(sql: Sql, only: string | undefined): AsyncGe
   }
 }
 
-/** Returns the id just below another one; null below the first. */
+/** Returns the id just below; null below the first. */
 function idBefore(id: string): string | null {
   const number = BigInt(`0x${id.replaceAll('-', '')}`)
   if (number === 0n) return null

@@ -7,12 +7,12 @@ import { type Output, printOutput, printText, rejectOutputFlags } from './output
 
 type Run<S extends z.ZodType, Returned> = (ctx: Context, options: z.output<S>) => Promise<Returned>
 
-/** A command's view, or a function of its options. Known before the command runs, so that a wrong column stops it. */
+/** Known before the command runs, so that an unknown column stops it. */
 type Shown<S extends z.ZodType> = View<never> | ((options: z.output<S>) => View<never>)
 
 /**
- * Makes a command's action: argv as commander read it → `schema` → `run` → the chosen format. Operands are passed as
- * `operands`. A command without a view, or that returns nothing, prints no records.
+ * Makes an action: argv as commander read it → `schema` → `run` → the chosen format. Operands are passed as `operands`.
+ * Without a view or an output, nothing is printed.
  */
 export function action<S extends z.ZodType>(ctx: Context, schema: S, run: Run<S, void>): Action
 export function action<S extends z.ZodType>(
@@ -53,7 +53,7 @@ export function fileAction<S extends z.ZodType>(
   }
 }
 
-/** Like `action`, for a command whose output is one text that no format changes; `--out` works too. */
+/** Like `action`, for one text that no format changes; supports `--out`. */
 export function textAction<S extends z.ZodType>(ctx: Context, schema: S, run: Run<S, string>): Action {
   return async function (this: Command): Promise<void> {
     const options = readOptions(this, schema)
@@ -64,10 +64,9 @@ export function textAction<S extends z.ZodType>(ctx: Context, schema: S, run: Ru
 
 type Action = (this: Command) => Promise<void>
 
-/** A non-empty value, because an unset shell variable must never widen a command. */
+/** Rejects the empty value of an unset shell variable, which must never widen a command. */
 export const nonEmpty = z.string().min(1, 'must not be empty')
 
-/** Ids from the command line. */
 export const Ids = z.array(nonEmpty.refine(isId, 'is not a valid id')).min(1)
 
 /** `.` and `..` would lead to another path of the instance. */
@@ -108,7 +107,7 @@ function readOptions<S extends z.ZodType>(command: Command, schema: S): z.output
   throw usageError(`${name ? `${flag} ` : ''}${issue?.message}`)
 }
 
-/** The requested format; by default a table on a terminal, else TSV. */
+/** Defaults to a table on a terminal, else TSV. */
 export function chooseFormat({ globals, io }: Pick<Context, 'globals' | 'io'>): FormatName {
   if (globals.quiet) return 'id'
   if (globals.output) return globals.output

@@ -10,7 +10,7 @@ import { formatCount } from './messages.ts'
 /** Flags of every destructive command. `--confirm N` also works where no prompt is possible. */
 export const confirmOptions = { yes: z.literal(true).optional(), confirm: Count.optional() }
 
-/** The same for commands in which finding nothing is a result of its own, so that `--confirm 0` is valid. */
+/** The same where nothing found is a result of its own, so that `--confirm 0` is valid. */
 export const confirmOptionsFromZero = {
   ...confirmOptions,
   confirm: z
@@ -34,14 +34,13 @@ export function addConfirmFlags(command: Command, noun: string): Command {
 interface Confirmation {
   /** Imperative, lower case: `delete`, `erase`, `revoke`. */
   readonly action: string
-  /** True if stdin is read for input, so that it cannot answer a prompt. */
+  /** True if stdin is read for input and cannot answer a prompt. */
   readonly stdinInUse?: boolean
 }
 
 /**
- * Returns true if the user must be prompted.
- * @throws CliError (usage), before any request, if a prompt is required but impossible, or if the profile is protected
- *   and only `--yes` was given.
+ * Returns true if the user must be prompted. @throws CliError (usage), before any request, if a prompt is required but
+ * impossible, or if the profile is protected and only `--yes` was given.
  */
 export function mustPrompt(
   ctx: Context,
@@ -66,18 +65,15 @@ interface Question {
   readonly action: string
   /** In the singular. */
   readonly noun: string
-  /** The instance, as `profile@host`. */
+  /** `profile@host`. */
   readonly where: string
   /** Counts by site, shown above the question. */
   readonly counts?: ReadonlyMap<string, number>
-  /** The number to type; the number of rows unless given. */
+  /** The number to type (default: the number of rows). */
   readonly total?: number
 }
 
-/**
- * Shows `rows` on stderr and prompts: y/N for one, the exact count for several.
- * @throws CliError `declined` (exit 9)
- */
+/** Shows `rows` on stderr and prompts: y/N for one, the exact count for several. @throws CliError `declined` (exit 9) */
 export async function promptToConfirm<Row>(
   { io, interruption }: Context,
   view: View<Row>,
@@ -98,7 +94,7 @@ export async function promptToConfirm<Row>(
   if (answer.trim() !== String(total)) throw declinedError(answer.trim(), String(total))
 }
 
-/** @throws CliError `changed` (exit 10) if the number of matches is not the one given with `--confirm`. */
+/** @throws CliError `changed` (exit 10) if the number of matches is not that of `--confirm`. */
 export function requireConfirmedCount(
   { confirm }: ConfirmOptions,
   found: number,

@@ -3,7 +3,6 @@ import type { Context } from '../context.ts'
 import type { ServerHost } from '../contract/server.ts'
 import { nonEmpty } from './action.ts'
 
-/** Flags of commands that work on the database. */
 export const databaseOptions = { databaseUrl: nonEmpty.optional(), dataDir: nonEmpty.optional() }
 
 export function addDatabaseFlags(command: Command): Command {

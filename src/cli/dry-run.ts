@@ -13,14 +13,12 @@ export function addDryRunFlag(command: Command): Command {
   return command.option('--dry-run', 'print the method, URL and body of each request instead of sending it')
 }
 
-/** A request that is shown instead of sent. */
 interface Planned {
   readonly endpoint: Endpoint
   readonly params?: Readonly<Record<string, string>>
   readonly body?: object
 }
 
-/** The view of a command with --dry-run. */
 export function viewUnlessDryRun<Row>(
   view: View<Row>,
 ): (options: { dryRun?: true | undefined }) => View<never> {

@@ -7,8 +7,8 @@ import { fromTsv } from '../output/index.ts'
 import { isId } from './action.ts'
 
 /**
- * Calls `run` for each id, in order. An error is reported and the next id follows, unless all others would fail too.
- * `finish` gets the number of ids that succeeded. `exit` is right once the pages are read.
+ * Calls `run` for each id, in order. Reports an error and continues, unless all others would fail too. `finish` gets the
+ * number of successes. `exit` is right once the pages are read.
  */
 export function runForEach<Row>(
   ctx: Context,

@@ -4,7 +4,7 @@ import type { ConsentQuery, Endpoint } from '../contract/index.ts'
 import { CliError, exit } from '../errors/errors.ts'
 import { explain } from '../errors/explain.ts'
 
-/** `profile@host`, as shown in messages about changes. */
+/** `profile@host`. */
 export function instanceLabel({ settings }: Context): string {
   const host = settings.baseUrl ? new URL(settings.baseUrl.value).host : '?'
   return `${settings.profile.value}@${host}`
@@ -16,8 +16,8 @@ export function formatCount(count: number, noun = 'record'): string {
 }
 
 /**
- * Calls an endpoint that not every instance has.
- * @throws CliError `not_offered` with the words of `without` for a 404 of an instance whose OpenAPI document lacks it.
+ * Calls an endpoint that not every instance has. @throws CliError `not_offered` with the text `without` for a 404 of an
+ * instance whose OpenAPI document lacks it.
  */
 export async function callOptional<T>(
   api: Client,
@@ -34,7 +34,7 @@ export async function callOptional<T>(
   }
 }
 
-/** The same command from a cursor on. Relative times are replaced by absolute ones, because the cursor is bound to them. */
+/** The same command from a cursor on, with absolute times, because the cursor is bound to them. */
 export function resumeCommand(
   argv: readonly string[],
   { from, to, at }: Pick<ConsentQuery, 'from' | 'to'> & { readonly at?: string | undefined },
@@ -62,7 +62,7 @@ export function quoteForShell(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 
-/** A `subject` command for a shell, with the --profile and --base-url of this one. */
+/** A `subject` command for a shell, with this one's --profile and --base-url. */
 export function subjectCommand({ globals }: Pick<Context, 'globals'>, ...words: string[]): string {
   const { profile, baseUrl } = globals
   const flags = [...(profile ? ['-p', profile] : []), ...(baseUrl ? ['--base-url', baseUrl] : [])]

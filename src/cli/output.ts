@@ -5,25 +5,24 @@ import type { OutFile } from '../io/new-file.ts'
 import { type FormatName, formats, type View } from '../output/index.ts'
 import { formatCount } from './messages.ts'
 
-/** The result of a command: rows page by page, and their view. A command never prints and knows no format. */
+/** Rows page by page, and their view. A command never prints and knows no format. */
 export interface Output<Row> {
   readonly view: View<Row>
   readonly pages: AsyncIterable<readonly Row[]>
   /** True for one requested record, false for a list that happens to have one. */
   readonly single: boolean
-  /** True if the command changes records: it then finishes even if the reader of stdout has gone. */
+  /** True for changes, which finish even if the reader of stdout has gone. */
   readonly mutates: boolean
   /** True if the command can be resumed, so that it stops if its results cannot be written. */
   readonly resumes?: boolean
   /** Called when everything is printed. */
   readonly footer?: () => Promise<void>
-  /** Called after the last row; returns the exit code. */
+  /** Called after the last row. */
   readonly exit?: () => Exit
 }
 
 type Extra<Row> = Partial<Pick<Output<Row>, 'mutates' | 'resumes' | 'footer' | 'exit' | 'single'>>
 
-/** Several rows. */
 export function many<Row>(
   view: View<Row>,
   pages: AsyncIterable<readonly Row[]>,
@@ -32,7 +31,6 @@ export function many<Row>(
   return { view, pages, single: false, mutates: false, ...extra }
 }
 
-/** One row. */
 export function one<Row>(view: View<Row>, row: Row, extra: Extra<Row> = {}): Output<Row> {
   return many(view, pagesOf([row]), { single: true, ...extra })
 }
@@ -73,8 +71,8 @@ const flagFormats: readonly [flag: string, isGiven: (globals: Globals) => boolea
   ]
 
 /**
- * Returns the view with the requested columns, in that order, or null if none were requested.
- * @throws CliError (usage) for unsupported flags, unknown columns, and if a secret that is shown once would be left out.
+ * Returns null if no columns were requested. @throws CliError (usage) for unsupported flags, unknown columns, and if a
+ * secret that is shown once would be left out.
  */
 function selectColumns<Row>({ globals }: Context, format: FormatName, view: View<Row>): View<Row> | null {
   for (const [flag, isGiven, formats] of flagFormats) {
@@ -114,8 +112,8 @@ function columnOf<Row>({ columns }: View<Row>, flag: string, name: string) {
 }
 
 /**
- * Prints the output of a command to stdout or to the file of `--out`. Errors in the output flags are thrown before the
- * command runs; the file gets its name only when it is complete.
+ * Prints to stdout or to the file of `--out`, which gets its name only when complete. Errors in the output flags are thrown
+ * before the command runs.
  */
 export async function printOutput(
   ctx: Context,
@@ -149,7 +147,7 @@ export async function printOutput(
   }
 }
 
-/** Prints to stdout, through a pager if that is requested and stdout is a terminal. */
+/** Prints through a pager if one is requested and stdout is a terminal. */
 async function show(
   ctx: Context,
   format: FormatName,
@@ -166,7 +164,7 @@ async function show(
   }
 }
 
-/** Keeps the result of a change: it may be a secret that is shown only once, or the only trace of the change. */
+/** Keeps the result of a change: it may be a secret that is shown once, or the only trace. */
 async function abandonFile(ctx: Context, file: OutFile, mutates: boolean): Promise<void> {
   const isKept = mutates && !file.isEmpty
   await file.abandon(isKept)
@@ -215,7 +213,6 @@ async function print<Row>(
   ctx.exit = exitOf?.() ?? exit.done
 }
 
-/** Requests the first page at once. */
 function startPages<Page>(pages: AsyncIterable<Page>): AsyncIterable<Page> {
   const source = pages[Symbol.asyncIterator]()
   const first = source.next()
@@ -229,7 +226,7 @@ function startPages<Page>(pages: AsyncIterable<Page>): AsyncIterable<Page> {
   })()
 }
 
-/** Prints a text as it is to stdout or to the file of `--out`. */
+/** Prints to stdout or to the file of `--out`. */
 export async function printText(ctx: Context, run: () => Promise<string>): Promise<void> {
   const { out } = ctx.globals
   if (out === undefined) return await ctx.io.out.write(await run())

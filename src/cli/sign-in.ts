@@ -12,7 +12,7 @@ import { requireBaseUrl } from '../settings/settings.ts'
 import { nonEmpty } from './action.ts'
 import { instanceLabel } from './messages.ts'
 
-/** Reads a password from stdin, which must not be a terminal: that would show it. */
+/** Rejects a terminal, which would show the password. */
 export async function readPassword({ io }: Context): Promise<string> {
   if (io.stdin.isTTY) throw usageError('standard input is a terminal', 'remove --password-stdin')
   const password = (await readText(io, '-')).replace(/\r?\n$/, '')
@@ -31,16 +31,12 @@ export function addSignInFlags(command: Command): Command {
     .option('--password-stdin', 'read the password from standard input instead of prompting')
 }
 
-/** Help text of each of these commands. */
 export const signInHelp = `
 API keys cannot do this: you sign in with your password, at a prompt or with --password-stdin. The
 session is kept in memory only and expires after some hours. It is not signed out, because that would
 end your other sessions too, such as the dashboard's.`
 
-/**
- * Signs in and resolves to a client with that session.
- * @throws CliError (usage) without an email, or if the password cannot be prompted for.
- */
+/** @throws CliError (usage) without an email, or if the password cannot be prompted for. */
 export async function signIn(
   ctx: Context,
   { email = ctx.settings.email?.value, passwordStdin }: SignInOptions,
@@ -63,7 +59,7 @@ async function askForPassword(ctx: Context, email: string): Promise<string> {
   return await promptHidden(ctx.io, `Password of ${visible(email)} on ${instanceLabel(ctx)} (not shown): `)
 }
 
-/** `--scope`: repeatable, or several separated by commas; `KeyDraft` validates them. */
+/** Repeatable, or several separated by commas; `KeyDraft` validates them. */
 export function addScopeFlag(command: Command): Command {
   return command.option(
     '--scope <scopes>',

@@ -16,7 +16,7 @@ export function endInstant(text: string, now: Date): string {
   return toInstant(text, endOfDay, length => now.getTime() - length)
 }
 
-/** Converts a time that must be in the past, by this machine's clock. */
+/** Rejects a time that is not past by this machine's clock. */
 export function pastInstant(text: string, now: Date): string {
   const instant = endInstant(text, now)
   if ((parseInstant(instant) ?? 0) > now.getTime())
@@ -24,7 +24,7 @@ export function pastInstant(text: string, now: Date): string {
   return instant
 }
 
-/** Converts a time that must be in the future; 90d means 90 days from now. */
+/** Rejects a time that is not in the future; 90d means 90 days from now. */
 export function futureInstant(text: string, now: Date): string {
   const instant = toInstant(text, endOfDay, length => now.getTime() + length)
   if ((parseInstant(instant) ?? 0) <= now.getTime()) throw usageError(`${text} is in the past`)

@@ -1,9 +1,9 @@
 import type { Argument, Command, Option } from 'commander'
 
 export interface FlagInfo {
-  /** `--name` first, then `-n` if there is one. */
+  /** `--name` first, then `-n`. */
   readonly names: readonly string[]
-  /** The placeholder, such as `<path|->`; null for a switch. */
+  /** A placeholder such as `<path|->`; null for a switch. */
   readonly value: string | null
   /** Empty if any value is allowed. */
   readonly choices: readonly string[]

@@ -6,7 +6,6 @@ import { shellNames } from './completion/shells.ts'
 import { type CommandInfo, type FlagInfo, flatten, usageOf, valueSuffix } from './describe.ts'
 import { manPages } from './man.ts'
 
-/** Markdown. */
 function commandTable(tree: CommandInfo): string {
   const rows = flatten(tree)
     .filter(({ path, commands }) => path !== '' && commands.length === 0)
@@ -22,7 +21,6 @@ function flagsOf(flags: readonly FlagInfo[]): string {
   return flags.map(({ names, value }) => code(`${names.join(' ')}${valueSuffix(value)}`)).join(', ')
 }
 
-/** Inline code in a table cell. */
 function code(text: string): string {
   return `\`${text.replaceAll('|', '\\|')}\``
 }

@@ -26,7 +26,7 @@ function page(command: CommandInfo, program: CommandInfo, version: string): stri
   return `${parts.filter(part => part !== '').join('\n')}\n`
 }
 
-/** Returns true for commands, not groups, below a group or the program. */
+/** Excludes groups. */
 function isBelow(command: CommandInfo, group: CommandInfo): boolean {
   const prefix = group.path && `${group.path} `
   return command !== group && command.commands.length === 0 && command.path.startsWith(prefix)

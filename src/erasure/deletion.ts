@@ -19,10 +19,8 @@ export interface Deletion {
 }
 
 /**
- * Deletes what is left of the plan, and nothing else, until `isStopped`. Yields the outcomes in batches. It does not throw
- * for one record, because others are being deleted and their outcomes must be told.
- *
- * @throws CallError if a call for several records fails
+ * Deletes what is left of the plan until `isStopped`. Yields outcomes in batches. Does not throw for one record, because
+ * the outcomes of the others must be reported. @throws CallError if a call for several records fails
  */
 export function deleteRest(job: RunningJob, isStopped: () => boolean): AsyncGenerator<readonly Deletion[]> {
   return job.state.header.deletes_by === 'subject'
@@ -93,12 +91,11 @@ async function deleteOne(job: RunningJob, target: Target): Promise<ErasedRecord>
   return outcome
 }
 
-/** The instance's answer about one record. */
 interface RecordAnswer {
   readonly target: Target
-  /** False if it answered that it deleted the record. */
+  /** False if the instance says that it deleted the record. */
   readonly isAbsent: boolean
-  /** When it was deleted, as the instance says. */
+  /** By the instance's clock. */
   readonly deleted_at: string | null
   readonly mayBeOwn: boolean
   readonly requestId: string | null
@@ -126,7 +123,7 @@ function toRecord(state: ErasureState, answer: RecordAnswer): ErasedRecord {
   }
 }
 
-/** Returns when a record was deleted; null if the instance does not show it. */
+/** Returns null if the instance does not show the time. */
 async function findDeletionTime({ ctx: { api } }: RunningJob, id: string): Promise<string | null> {
   try {
     if (!(await showsDeleted(api, consents.get))) return null
@@ -152,7 +149,7 @@ async function* deleteBySubject(
   }
 }
 
-/** Calls the service until it has answered for each record, or cannot delete those that are left. */
+/** Calls the service until it has answered for each record, or cannot delete the rest. */
 async function* deleteBatch(
   job: RunningJob,
   subject: number,
@@ -246,7 +243,7 @@ function toInstant(value: string | null): string | null {
   return value !== null && parseInstant(value) !== null ? value : null
 }
 
-/** The difference between two clocks that is not worth telling. */
+/** Smallest difference between the clocks that is reported. */
 const clockToleranceSeconds = 60
 
 /** Returns true if an instant of the service is before the start of the job. */
@@ -255,7 +252,7 @@ function isBefore({ header, clockOffset }: ErasureState, instant: string): boole
   return localMs < Date.parse(header.started_at) - clockToleranceSeconds * 1000
 }
 
-/** Records the clock's offset once. The Date of a response has whole seconds and is some time old. */
+/** Records the clock's offset once. A response's Date has whole seconds and is some time old. */
 async function recordClock(job: RunningJob, response: ResponseInfo | undefined): Promise<void> {
   if (!response || response.at === null || job.state.clockOffset !== null) return
   const seconds = Math.round((Date.now() - response.at) / 1000)

@@ -6,7 +6,7 @@ import { signDocument } from '../evidence/signed.ts'
 import { type OutFile, openOutFile } from '../io/new-file.ts'
 import type { Signer } from './request.ts'
 
-/** The two files of an export, which get their names when they are complete. */
+/** The two files of an export, which get their names when complete. */
 export interface ExportFiles {
   readonly path: string
   readonly data: OutFile
@@ -28,14 +28,13 @@ export async function abandonExport({ data, manifest }: ExportFiles): Promise<vo
   await Promise.all([data.abandon(false), manifest.abandon(false)])
 }
 
-/** A signer, and the identifiers of the person whose records are exported. */
 export interface ExportRequest extends Signer {
   readonly subjects: readonly string[]
 }
 
 /**
- * Writes records with their histories as one JSON document, and the signed manifest beside it. Memory use does not grow
- * with the number of records. If it fails, both files are removed.
+ * Writes records with their histories as one JSON document, and the signed manifest beside it, in constant memory. Removes
+ * both files if it fails.
  */
 export async function writeExport(
   api: Client,

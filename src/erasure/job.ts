@@ -6,7 +6,7 @@ import { type HeldJob, type Jobs, jobsOf } from '../jobs/jobs.ts'
 import { commandForOrigin } from '../settings/job-origin.ts'
 import type { Target } from './records.ts'
 
-/** Everything that a job's receipt says but the outcome. The file names the subjects in clear, for its owner alone. */
+/** Everything that a receipt says but the outcome. Names the subjects in clear, for the file's owner alone. */
 export const ErasureHeader = z.object({
   version: z.literal(2),
   job: z.string(),
@@ -23,7 +23,7 @@ export const ErasureHeader = z.object({
   planned_by: z.object({ who: z.string(), host: z.string(), created_at: z.string() }).nullable(),
   plan_sha256: z.string().nullable(),
   export_sha256: z.string().nullable(),
-  /** Deletes by the service's own erasure (`subject`), or one record after the other (`record`). */
+  /** By the service's own erasure (`subject`), or one by one (`record`). */
   deletes_by: z.enum(['subject', 'record']),
 })
 export type ErasureHeader = z.output<typeof ErasureHeader>
@@ -31,18 +31,17 @@ export type ErasureHeader = z.output<typeof ErasureHeader>
 /** A response of the service's own erasure. */
 export interface ServiceAnswer {
   readonly certificate: string | null
-  /** True if an earlier attempt of the same call may have been carried out. */
+  /** True if an earlier attempt of the call may have been carried out. */
   readonly isLost: boolean
-  /** The outcomes that it tells. */
   readonly records: readonly ErasedRecord[]
   /** Records of the call that it neither deleted nor found absent. */
   readonly untold: readonly string[]
 }
 
 /**
- * Write-ahead entries. p: a planned record. P: the plan is complete, and deleting may begin. s: these records are about to
- * be deleted. d: the outcome of one. a: the service's answer for several. f: their deletion failed with this code, and
- * may have been carried out. c: seconds by which the local clock is ahead.
+ * Write-ahead entries. p: a planned record. P: the plan is complete, deleting may begin. s: these records are about to be
+ * deleted. d: the outcome of one. a: the service's answer for several. f: their deletion failed with this code, and may
+ * have been carried out. c: seconds by which the local clock is ahead.
  */
 export type ErasureEvent =
   | readonly ['p', target: Target]
@@ -53,19 +52,18 @@ export type ErasureEvent =
   | readonly ['f', ids: readonly string[], code: string, maybeDone: boolean]
   | readonly ['c', seconds: number]
 
-/** The state of a job, by its events. */
 export interface ErasureState {
   readonly header: ErasureHeader
   readonly targets: Map<string, Target>
   /** True if the journal holds the whole plan. */
   isPlanned: boolean
-  /** Records whose deletion was about to be sent, and of which nothing is known since. */
+  /** Records whose deletion was about to be sent, without an outcome yet. */
   readonly sent: Set<string>
   /** Records whose deletion may have been carried out although it failed or was never answered. */
   readonly lost: Set<string>
   readonly done: Map<string, ErasedRecord>
   readonly certificates: string[]
-  /** Calls of the service's own erasure with an answer, and so a certificate, that was lost. */
+  /** Calls of the service's own erasure whose answer, and so certificate, was lost. */
   lostAnswers: number
   clockOffset: number | null
 }
@@ -125,7 +123,6 @@ function forgetSent({ sent, lost }: ErasureState, id: string, maybeDone: boolean
   if (maybeDone) lost.add(id)
 }
 
-/** Returns true if an earlier deletion of the record may have been carried out. */
 export function mayBeDeleted({ sent, lost }: ErasureState, id: string): boolean {
   return sent.has(id) || lost.has(id)
 }
@@ -137,13 +134,13 @@ export interface RunningJob {
   readonly held: HeldJob<ErasureHeader, ErasureEvent>
 }
 
-/** Writes an event to the disk, and then applies it: nothing follows from what a killed process would forget. */
+/** Writes an event to the disk before it applies it: nothing follows from what a killed process would forget. */
 export async function record({ state, held }: RunningJob, event: ErasureEvent): Promise<void> {
   await held.append(event)
   apply(state, event)
 }
 
-/** Writes the whole plan. Until it is whole, nothing may be deleted, and a killed job is forgotten. */
+/** Until the plan is whole, nothing may be deleted, and a killed job is forgotten. */
 export async function recordPlan(job: RunningJob, targets: readonly Target[]): Promise<void> {
   await Promise.all(targets.map(target => record(job, ['p', target])))
   await record(job, ['P'])
@@ -165,12 +162,12 @@ export function erasureJobs({
   })
 }
 
-/** The command that resumes a job with the profile and instance it was begun with. */
+/** Resumes a job with the profile and instance it was begun with. */
 export function resumeCommandOf({ job }: Pick<ErasureHeader, 'job'>): string {
   return `consentctl subject resume ${job}`
 }
 
-/** Returns the profile's jobs that have no receipt yet and that no process holds. */
+/** Returns the profile's jobs without a receipt that no process holds. */
 export async function unfinishedJobs(ctx: Pick<Context, 'settings' | 'host'>): Promise<ErasureHeader[]> {
   const jobs = erasureJobs(ctx)
   const headers: ErasureHeader[] = []
@@ -181,7 +178,7 @@ export async function unfinishedJobs(ctx: Pick<Context, 'settings' | 'host'>): P
   return headers
 }
 
-/** Reads the state that the runs before this one left. */
+/** Reads the state that earlier runs left. */
 export async function readState(held: RunningJob['held']): Promise<ErasureState> {
   const state = newState(held.header)
   for await (const event of held.earlierEvents()) apply(state, event)

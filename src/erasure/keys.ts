@@ -9,25 +9,24 @@ import { createFile, explainIo, nullIfMissing, type ReceiptStore } from './store
 
 /** The Ed25519 key that signs a profile's receipts. */
 export interface ReceiptKey {
-  /** The private key. */
   readonly key: KeyObject
-  /** Its thumbprint (RFC 7638), as documents name it. */
+  /** Thumbprint (RFC 7638), as documents name it. */
   readonly id: string
   /**
-   * Returns the HMAC-SHA-256, in hexadecimal, that stands for an identifier of a subject. The HMAC key is derived from the
-   * private key by HKDF (RFC 5869), so that nobody without that can test a guess.
+   * Returns the HMAC-SHA-256, in hexadecimal, that stands for a subject's identifier. Its key is derived from the private
+   * key by HKDF (RFC 5869), so that nobody without that can test a guess.
    */
   hmacOf(subject: string): string
 }
 
-/** Reads the key of the profile, or creates it. @throws CliError if it cannot be read or written */
+/** Reads the profile's key, or creates it. @throws CliError if it cannot be read or written */
 export async function openReceiptKey(store: ReceiptStore): Promise<ReceiptKey> {
   const present = await findReceiptKey(store)
   if (present) return present
   const { keyFile } = store
   await explainIo(`${keyFile} cannot be written`, async () => {
     await makeFolder(dirname(keyFile))
-    // If two processes create it at once, one wins, and both read that one.
+    // If two processes create it at once, both read the winner's.
     await createFile(keyFile, partOf(keyFile), privatePem(newSigningKey()))
   })
   const made = await findReceiptKey(store)
@@ -35,7 +34,7 @@ export async function openReceiptKey(store: ReceiptStore): Promise<ReceiptKey> {
   return made
 }
 
-/** Reads the key of the profile; null if there is none yet. */
+/** Returns null if there is none yet. */
 export async function findReceiptKey(store: ReceiptStore): Promise<ReceiptKey | null> {
   const { keyFile } = store
   const pem = await explainIo(`${keyFile} cannot be read`, () =>
@@ -53,7 +52,7 @@ export async function findReceiptKey(store: ReceiptStore): Promise<ReceiptKey | 
   }
 }
 
-/** Returns the public keys that verify what the profile has signed: none before it has signed anything. */
+/** Returns the public keys that verify what the profile signs: none before it has signed. */
 export async function ownKeys(store: ReceiptStore): Promise<readonly KeyObject[]> {
   const own = await findReceiptKey(store)
   return own ? [createPublicKey(own.key)] : []

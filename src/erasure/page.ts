@@ -5,7 +5,7 @@ import { describeOnPage, describeVerification, phrases } from './sentences.ts'
 import { sha256 } from './store.ts'
 
 /**
- * Formats a receipt as a Markdown page (GitHub's dialect, because of its tables). Text of others is escaped: it cannot make
+ * Formats a receipt in Markdown (GitHub's dialect, because of its tables). Escapes foreign text, so that it cannot make
  * mark-up, links or HTML.
  */
 export function formatPage({ receipt, bytes }: StoredReceipt): string {
@@ -95,7 +95,7 @@ function table(header: Cells, rows: readonly Cells[]): string {
   return [line(header), `|${header.map(() => '---|').join('')}`, ...rows.map(line)].join('\n')
 }
 
-/** As code, so that ids can be copied unchanged. */
+/** Makes ids that can be copied unchanged. */
 function code(text: string): string {
   return `\`${visible(text).replaceAll('`', "'")}\``
 }

@@ -16,7 +16,7 @@ const PlannedRecord = z.strictObject({
 })
 export type PlannedRecord = z.output<typeof PlannedRecord>
 
-/** The records to be erased: one person makes the plan, another carries it out. It names the subject in clear. */
+/** One person makes the plan, another carries it out. Names the subject in clear. */
 export const Plan = z.strictObject({
   type: z.literal('erasure_plan'),
   version: z.literal(1),
@@ -32,7 +32,6 @@ export const Plan = z.strictObject({
 })
 export type Plan = z.output<typeof Plan>
 
-/** A plan with its file's text and SHA-256. */
 export interface PlanFile {
   readonly plan: Plan
   readonly text: string
@@ -74,7 +73,6 @@ export async function readPlan(path: string): Promise<PlanFile> {
   throw dataError(`${path} is not an erasure plan (${where}: ${issue?.message})`)
 }
 
-/** A record by its id, with its digest if that is known. */
 type Known = Pick<PlannedRecord, 'id'> & Partial<Pick<PlannedRecord, 'sha256'>>
 
 /** @throws CliError changed (exit 10) if the records are not exactly the planned ones, unchanged */

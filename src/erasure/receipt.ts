@@ -11,9 +11,8 @@ type Verification = ErasureReceipt['verification']
 type Site = ErasureReceipt['sites'][number]
 
 /**
- * Asks the instance what it holds now: live records, and deleted ones if it shows them.
- *
- * @throws CallError quota_exceeded (exit 6) if only its lists could tell
+ * Asks the instance for live records, and for deleted ones if it shows them. @throws CallError quota_exceeded (exit 6) if
+ * only its lists could tell
  */
 export async function verifyErased(
   api: Client,
@@ -26,7 +25,7 @@ export async function verifyErased(
   return { checked_at, live: live.length, deleted, remaining }
 }
 
-/** Makes the receipt of a job that is done, or returns the one that an earlier run made: a job has one. */
+/** Makes the receipt of a finished job, or returns the one that an earlier run made. */
 export async function makeReceipt(
   { store, key }: Pick<ErasureRequest, 'store' | 'key'>,
   state: ErasureState,
@@ -75,7 +74,7 @@ export async function makeReceipt(
   })
 }
 
-/** Returns the outcome of each planned record. One that is still listed was not deleted, whatever was answered. */
+/** Returns the outcome of each planned record. One that is still listed remains, whatever was answered. */
 function toRecords({ targets, done }: ErasureState, { remaining }: Verification): ErasureReceipt['records'] {
   const listed = new Set(remaining.map(({ id }) => id))
   return [...targets.keys()].map(id => {
@@ -88,7 +87,7 @@ function toRecords({ targets, done }: ErasureState, { remaining }: Verification)
 
 const noRecords = { deleted: 0, already_gone: 0, deleted_in_bulk: 0, unknown: 0 }
 
-/** Counts records by site, but for those that remain. */
+/** Counts records by site, without those that remain. */
 function countSites(records: ErasureReceipt['records']): Site[] {
   const sites = new Map<string | null, Site>()
   for (const { site_id, result } of records) {

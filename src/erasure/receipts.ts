@@ -7,7 +7,6 @@ import { type Claimed, readSigned } from '../evidence/signed.ts'
 import { makeFolder, openDraft, partOf, syncFolder } from '../io/new-file.ts'
 import { createFile, explainIo, nullIfMissing, type ReceiptStore, sha256 } from './store.ts'
 
-/** A receipt as it is on the disk. */
 export interface StoredReceipt {
   readonly path: string
   readonly bytes: Buffer
@@ -58,7 +57,7 @@ export async function readOperand(path: string): Promise<Buffer> {
   })
 }
 
-/** Yields the receipts of the profile, newest first; in place of one that cannot be read, its error. */
+/** Yields the profile's receipts, newest first, and the error of one that cannot be read. */
 export async function* allReceipts(store: ReceiptStore): AsyncGenerator<StoredReceipt | CliError> {
   for (const number of (await listNumbers(store)).reverse())
     yield await loadReceipt(receiptPath(store, number)).catch((error: unknown) => {
@@ -67,7 +66,7 @@ export async function* allReceipts(store: ReceiptStore): AsyncGenerator<StoredRe
     })
 }
 
-/** Returns the receipt of a job, or null. @throws CliError if one cannot be read that may be its own */
+/** @throws CliError if a receipt that may be the job's cannot be read */
 export async function findReceiptOfJob(store: ReceiptStore, job: string): Promise<StoredReceipt | null> {
   let unread: CliError | null = null
   for await (const found of allReceipts(store)) {
@@ -81,7 +80,7 @@ export async function findReceiptOfJob(store: ReceiptStore, job: string): Promis
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 const receiptNumber = /^[1-9]\d{0,14}$/
 
-/** Finds a receipt of the profile by its number, its job's id or `last`. @throws CliError not_found (exit 3) */
+/** Finds a receipt by its number, its job's id or `last`. @throws CliError not_found (exit 3) */
 export async function findReceipt(store: ReceiptStore, wanted: string): Promise<StoredReceipt> {
   const notFound = (message: string, hint = 'consentctl subject receipts') =>
     new CliError('not_found', exit.notFound, `${message} (profile ${store.profile})`, { hint })
@@ -106,10 +105,9 @@ export async function findReceiptOrFile(store: ReceiptStore, wanted: string): Pr
 }
 
 /**
- * Appends a receipt to the chain. Its name is taken by link(2): of two processes the second finds it taken and makes its
- * receipt anew behind the first one's, so the chain never forks.
- *
- * @throws CliError invalid_data (exit 5) if the newest receipt that was made here is missing: its number is not reused
+ * Appends a receipt to the chain. link(2) takes its name: of two processes the second makes its receipt anew behind the
+ * first one's, so the chain never forks. @throws CliError invalid_data (exit 5) if the newest receipt is missing: its
+ * number is not reused
  */
 export async function appendReceipt(
   store: ReceiptStore,
@@ -126,7 +124,7 @@ export async function appendReceipt(
         last === 0 ? null : { number: last, sha256: sha256(await readFile(receiptPath(store, last))) }
       const text = make(last + 1, previous)
       const path = receiptPath(store, last + 1)
-      // What is in the chain stays there, so it is checked before.
+      // Checked before, because the chain keeps it forever.
       const made = readReceipt(`receipt ${last + 1}`, Buffer.from(text))
       if (!(await createFile(path, join(folder, `${job}.draft`), text))) continue
       await syncFolder(dirname(folder))
@@ -136,7 +134,7 @@ export async function appendReceipt(
   })
 }
 
-/** Checks that a receipt can be appended, before anything is done that needs one. @throws as `appendReceipt` */
+/** Checks that a receipt can be appended, before anything needs one. @throws as `appendReceipt` */
 export async function requireAppendable(store: ReceiptStore): Promise<void> {
   const { folder } = store
   await explainIo(`${folder} cannot be written`, async () => {
@@ -148,11 +146,11 @@ export async function requireAppendable(store: ReceiptStore): Promise<void> {
   })
 }
 
-/** The newest receipt of a profile when it was made, and the SHA-256 of its file. */
+/** The newest receipt of a profile, and the SHA-256 of its file. */
 const ChainHead = z.strictObject({ number: z.int().min(1), sha256: z.string().regex(/^[\da-f]{64}$/) })
 export type ChainHead = z.output<typeof ChainHead>
 
-/** Reads what the chain must contain; null if nothing is known. It is written after the receipt, so it may be behind. */
+/** Returns null if nothing is known. Written after the receipt, so it may be behind. */
 export async function readHead(store: ReceiptStore): Promise<ChainHead | null> {
   const { headFile } = store
   const text = await explainIo(`${headFile} cannot be read`, () =>
@@ -166,7 +164,7 @@ export async function readHead(store: ReceiptStore): Promise<ChainHead | null> {
   }
 }
 
-/** Writes the head unless a later one is known. If that fails it warns, because the receipt exists. */
+/** Keeps a later head. Only warns if it fails, because the receipt exists. */
 export async function writeHead(store: ReceiptStore, head: ChainHead): Promise<void> {
   const { headFile } = store
   const part = partOf(headFile)
@@ -182,13 +180,13 @@ export async function writeHead(store: ReceiptStore, head: ChainHead): Promise<v
   }
 }
 
-/** Returns how a chain contradicts its head, or null. `digest` is that of the receipt's file, null if it is missing. */
+/** Returns how a chain contradicts its head, or null. `digest` is that of the receipt's file, null if missing. */
 export function findHeadFault(head: ChainHead, digest: string | null): string | null {
   if (digest === null) return `receipt ${head.number} is missing`
   return digest === head.sha256 ? null : `receipt ${head.number} is not the one that was made`
 }
 
-/** @throws CliError invalid_data (exit 5) if the newest receipt that was made here is missing or changed */
+/** @throws CliError invalid_data (exit 5) if the newest receipt is missing or changed */
 async function requireHead(store: ReceiptStore): Promise<void> {
   const head = await readHead(store)
   if (head === null) return

@@ -8,11 +8,10 @@ import { CliError, exit } from '../errors/errors.ts'
 import { exitOf } from '../errors/explain.ts'
 import { mapInOrder } from '../io/concurrency.ts'
 
-/** A record to be erased. */
 export interface Target {
   readonly id: string
   readonly site_id: string | null
-  /** Its subject, as an index into the request's. */
+  /** Index into the request's subjects. */
   readonly subject: number
 }
 
@@ -22,11 +21,8 @@ const unlimited = { limit: Number.POSITIVE_INFINITY, maxRequests: Number.POSITIV
 const longestRunOfStalePages = 500
 
 /**
- * Yields the records of subjects page by page, each once; without `deleted` only live ones, whatever else an instance
- * lists.
- *
- * @throws CliError (exit 5) if a record is of another subject or has an impossible deletion time: nothing may be done with
- *   such a list
+ * Yields the subjects' records page by page, each once; without `deleted` only live ones, whatever the instance lists.
+ * @throws CliError (exit 5) for a record of another subject or with an impossible deletion time: such a list is unusable
  */
 export async function* recordsOf(
   api: Client,
@@ -63,7 +59,7 @@ export function toTargets(subjects: readonly string[], records: readonly Consent
   }))
 }
 
-/** Resolves to true if the instance returns deleted records on request. */
+/** True if the instance returns deleted records on request. */
 export function showsDeleted(
   api: Client,
   endpoint: typeof consents.get | typeof consents.list = consents.list,
@@ -71,22 +67,20 @@ export function showsDeleted(
   return api.supports(endpoint, { in: 'query', name: 'include_deleted' })
 }
 
-/** Resolves to true if the instance deletes named records of a subject in one call, which no quota prevents. */
+/** True if the instance deletes a subject's records in one call, which no quota prevents. */
 export function erasesSubjects(api: Client): Promise<boolean> {
   return api.supports(subjectEndpoints.erase, { in: 'body', name: 'ids' })
 }
 
-/** The records of subjects that an instance holds. */
 export interface Holding {
   readonly live: readonly Target[]
-  /** The number of deleted records that are not purged yet; null if the instance does not show them. */
+  /** Deleted records that are not purged yet; null if the instance does not show them. */
   readonly deleted: number | null
 }
 
 /**
- * Asks the instance's own erasure what it would delete. That is not refused when the quota is used up.
- *
- * @throws EndlessListError if a page does not continue the one before it
+ * Asks the instance's own erasure what it would delete, which works without quota. @throws EndlessListError if a page does
+ * not continue the one before
  */
 export async function askForErasable(api: Client, subjects: readonly string[]): Promise<Holding> {
   const live: Target[] = []
@@ -108,7 +102,7 @@ export async function askForErasable(api: Client, subjects: readonly string[]): 
   return { live, deleted: allDeleted }
 }
 
-/** Reads the lists of the instance. @throws CliError quota_exceeded (exit 6) */
+/** @throws CliError quota_exceeded (exit 6) */
 export async function listHolding(api: Client, subjects: readonly string[]): Promise<Holding> {
   const isShown = await showsDeleted(api)
   const live: Target[] = []
@@ -120,7 +114,7 @@ export async function listHolding(api: Client, subjects: readonly string[]): Pro
   return { live, deleted: isShown ? deleted : null }
 }
 
-/** Returns those of some records that are live. @throws CallError if the instance cannot be asked */
+/** @throws CallError if the instance cannot be asked */
 export async function filterLive(api: Client, ids: readonly string[]): Promise<string[]> {
   const check = async (id: string) => {
     try {
@@ -137,7 +131,7 @@ export async function filterLive(api: Client, ids: readonly string[]): Promise<s
   return live
 }
 
-/** @throws CliError unexpected_answer (exit 5) if the deletion time is impossible: the record may be live all the same */
+/** @throws CliError unexpected_answer (exit 5) if the deletion time is impossible: the record may be live */
 export function isLive({ id, created_at, deleted_at }: Consent): boolean {
   if (deleted_at === null) return true
   const [created, deleted] = [parseInstant(created_at), parseInstant(deleted_at)]

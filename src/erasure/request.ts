@@ -4,13 +4,12 @@ import { requireBaseUrl } from '../settings/settings.ts'
 import { openReceiptKey, type ReceiptKey } from './keys.ts'
 import { locateReceipts, type ReceiptStore } from './store.ts'
 
-/** The user and machine that carry out an erasure, by the operating system. */
+/** The user and machine of an erasure, by the operating system. */
 export interface Operator {
   readonly who: string
   readonly host: string
 }
 
-/** A person's request to be erased. */
 export interface SubjectRequest {
   /** The identifiers of one person, each once. */
   readonly subjects: readonly string[]
@@ -22,23 +21,20 @@ export interface SubjectRequest {
 
 /** The operator, profile and key that sign documents about an instance. */
 export interface Signer extends Operator {
-  /** The base URL. */
+  /** Base URL. */
   readonly instance: string
   readonly profile: string
   readonly store: ReceiptStore
   readonly key: ReceiptKey
 }
 
-/**
- * An erasure to be carried out. It is made once, before the first request to the instance; everything after that reads it
- * and not the settings.
- */
+/** An erasure to be carried out. Made once, before the first request; everything after reads it and not the settings. */
 export interface ErasureRequest extends SubjectRequest, Signer {
   /** True if the receipt names the subjects in clear. */
   readonly shows_subject: boolean
 }
 
-/** Reads the settings, and the signing key or creates it. @throws CliError if the key cannot be read or created */
+/** Reads or creates the signing key. @throws CliError if it can be neither */
 export async function openSigner(ctx: Context): Promise<Signer> {
   const store = locateReceipts(ctx)
   const instance = requireBaseUrl(ctx.settings)
@@ -67,9 +63,9 @@ function userName(): string {
 }
 
 /**
- * Returns the day by which a request must be answered, both as `2026-01-31`: one month after it was received (GDPR Art.
- * 12(3)), which is the same day of the next month, or the last day of a shorter month (Regulation 1182/71 Art. 3(2)(c)).
- * Holidays, which extend it (Art. 3(4)), are not considered.
+ * Returns the last day to answer a request, both as `2026-01-31`: one month after it was received (GDPR Art. 12(3)), which
+ * is the same day of the next month, or the last day of a shorter one (Regulation 1182/71 Art. 3(2)(c)). Ignores holidays,
+ * which extend it (Art. 3(4)).
  */
 export function dueAfter(received: string): string {
   const [year = 0, month = 0, day = 0] = received.split('-').map(Number)

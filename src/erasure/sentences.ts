@@ -1,8 +1,8 @@
 import type { ErasureReceipt, ErasureResult } from '../contract/documents/erasure-receipt.ts'
 
 /**
- * Every sentence that a receipt can say, each with the observation that entitles it. A receipt is signed and cannot be
- * taken back: what is not in these tables is not said, and a test holds each of them to be false for any other observation.
+ * Every sentence that a receipt can say, with the observation that entitles it. A receipt cannot be taken back: it says
+ * only what is in these tables, and a test holds each sentence to be false for any other observation.
  */
 
 interface Sentence<Seen> {
@@ -10,19 +10,18 @@ interface Sentence<Seen> {
   holds(seen: Seen): boolean
 }
 
-/** The observation of one record. */
 export interface RecordSeen {
-  /** The answer to its deletion: done, or the record is not there. */
+  /** `absent` if the record is not there. */
   readonly answer: 'deleted' | 'absent'
-  /** The time of its deletion by the instance: before the job began or since; null if the instance does not say. */
+  /** Deletion time relative to the start of the job; null if the instance does not say. */
   readonly deletedAt: 'before' | 'since' | null
   /** True if an earlier deletion by the job may have been carried out, because its answer was lost. */
   readonly mayBeOwn: boolean
-  /** True if the instance listed the record as live when it was verified. */
+  /** True if the instance listed the record as live in the verification. */
   readonly isListed: boolean
 }
 
-/** `records[].result`: of what was seen of a record exactly one holds. */
+/** `records[].result`: exactly one holds for each record. */
 export const recordSentences: Readonly<Record<ErasureResult, Sentence<RecordSeen>>> = {
   deleted: {
     entitledBy:
@@ -53,17 +52,16 @@ export const recordSentences: Readonly<Record<ErasureResult, Sentence<RecordSeen
   },
 }
 
-/** The observation of the whole erasure. */
 export interface ErasureSeen {
-  /** Live records that were found before anything was deleted. */
+  /** Live records found before anything was deleted. */
   readonly found: number
-  /** Live records that were listed when it was verified. */
+  /** Live records listed in the verification. */
   readonly live: number
-  /** Deleted records that were not purged yet when it was verified; null if the instance did not show them. */
+  /** Deleted records in the verification that were not purged yet; null if the instance did not show them. */
   readonly deleted: number | null
 }
 
-/** `result`: of what was seen of an erasure exactly one holds. */
+/** `result`: exactly one holds for each erasure. */
 export const resultSentences: Readonly<Record<ErasureReceipt['result'], Sentence<ErasureSeen>>> = {
   erased: {
     entitledBy: 'records were found, and none was live when it was verified',
@@ -86,7 +84,7 @@ export const resultSentences: Readonly<Record<ErasureReceipt['result'], Sentence
 
 type Verification = ErasureReceipt['verification']
 
-/** The sentences of a page about the verification: every one that holds. */
+/** All that hold are on the page. */
 export const verificationSentences: Readonly<
   Record<string, Sentence<Verification> & { text(seen: Verification): string }>
 > = {
@@ -116,7 +114,7 @@ export function describeVerification(verification: Verification): string {
 
 type Told = Pick<ErasureReceipt, 'result' | 'counts' | 'verification' | 'statement'>
 
-/** A sentence for people about a receipt: on its page, and on the terminal. */
+/** A sentence for people, on the page and on the terminal. */
 interface Phrase extends Sentence<Told> {
   page(receipt: Told): string
   terminal(receipt: Told, where: string): string
@@ -126,7 +124,7 @@ const deletedCount = ({ counts }: Told) => counts.deleted + counts.deleted_in_bu
 const isFound = ({ result }: Told) => result === 'erased' || result === 'remaining'
 const records = (count: number) => `${count} ${count === 1 ? 'record' : 'records'}`
 
-/** The sentences for people about a receipt: every one that holds, in this order. */
+/** All that hold are shown, in this order. */
 export const phrases = {
   nothingHeld: {
     entitledBy: 'no data was held, and the instance shows deleted records',
@@ -184,14 +182,13 @@ export const phrases = {
   },
 } satisfies Readonly<Record<string, Phrase>>
 
-/** Returns what is to be told of a receipt on its page. */
 export function describeOnPage(receipt: Told): string {
   return holding(receipt)
     .map(phrase => phrase.page(receipt))
     .join(' ')
 }
 
-/** Returns what is to be told of a receipt on the terminal; `where` is the instance, as `profile@host`. */
+/** `where` is the instance, as `profile@host`. */
 export function describeOnTerminal(receipt: Told, where: string): string {
   return holding(receipt)
     .map(phrase => phrase.terminal(receipt, where))
@@ -202,7 +199,7 @@ function holding(receipt: Told): Phrase[] {
   return Object.values<Phrase>(phrases).filter(phrase => phrase.holds(receipt))
 }
 
-/** Returns the one name in a table whose sentence holds. @throws Error if it is none or several: a bug, never signed */
+/** Returns the one name whose sentence holds. @throws Error if it is none or several: a bug, never signed */
 export function choose<Name extends string, Seen>(
   table: Readonly<Record<Name, Sentence<Seen>>>,
   seen: Seen,

@@ -4,11 +4,11 @@ import type { Context } from '../context.ts'
 import { CliError, exit } from '../errors/errors.ts'
 import { isTaken, openDraft } from '../io/new-file.ts'
 
-/** The paths of a profile's signing key and receipts. */
+/** Paths of a profile's signing key and receipts. */
 export interface ReceiptStore {
   readonly profile: string
   readonly keyFile: string
-  /** The number and digest of the newest receipt. It is beside the key: whoever can change it here could as well sign. */
+  /** Number and digest of the newest receipt. Beside the key: anyone who can change it here could as well sign. */
   readonly headFile: string
   readonly folder: string
   /** Writes a line to stderr. */
@@ -27,18 +27,15 @@ export function locateReceipts({ settings, warn }: Pick<Context, 'settings' | 'w
   }
 }
 
-/**
- * Returns a file name for a profile: its own name, or the SHA-256 of one that could lead out of the folder or be too long
- * for a file.
- */
+/** Returns the SHA-256 of a name that could lead out of the folder or be too long for a file. */
 export function toFileName(profile: string): string {
   const isSafe = /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._@-]*$/u.test(profile) && Buffer.byteLength(profile) <= 200
   return isSafe ? profile : `~${sha256(profile)}`
 }
 
 /**
- * Creates a file whose name and content appear at once and are on the disk when this resolves. Returns false if the name
- * is taken. `part` is its name until then; a part that a killed process left is replaced.
+ * Creates a file whose name and content appear at once, durably. Returns false if the name is taken. `part` is its name
+ * until then; one left by a killed process is replaced.
  */
 export async function createFile(path: string, part: string, content: string): Promise<boolean> {
   const draft = await openDraft(part)
@@ -61,7 +58,7 @@ export function nullIfMissing(error: NodeJS.ErrnoException): null {
   throw error
 }
 
-/** Explains a file system error. @throws CliError io (exit 1) */
+/** @throws CliError io (exit 1) for a file system error */
 export async function explainIo<T>(message: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -15,22 +15,22 @@ import {
 } from './receipts.ts'
 import { type ReceiptStore, sha256 } from './store.ts'
 
-/** Returns true if the signature is valid, and null if the receipt names none of these keys. */
+/** Returns null if the receipt names none of these keys. */
 export function isSigned({ claimed, receipt }: StoredReceipt, keys: readonly KeyObject[]): boolean | null {
   const key = keys.find(each => keyIdOf(each) === receipt.key_id)
   return key ? claimed.isSignedBy(key) : null
 }
 
-/** Returns true if a receipt is about a subject, and null if only another private key could tell. */
+/** Returns null if only another private key could tell. */
 export function isAbout(receipt: ErasureReceipt, subject: string, key: ReceiptKey | null): boolean | null {
   if (receipt.subjects) return receipt.subjects.includes(subject)
   return key?.id === receipt.key_id ? receipt.subject_hmacs.includes(key.hmacOf(subject)) : null
 }
 
 /**
- * Returns what is wrong with the profile's chain of receipts, or with the place of one of them in it; null if nothing is.
- * Every receipt counts, later ones too: each must be signed, have the number of its file, and name the digest of the one
- * before it; and the head must be among them.
+ * Returns what is wrong with the profile's chain of receipts, or with the place of one in it; null if nothing is. Each
+ * receipt must be signed, have the number of its file, and name the digest of the one before; and the head must be among
+ * them.
  */
 export async function findChainFault(
   store: ReceiptStore,
@@ -86,8 +86,8 @@ const Certificate = z.object({
 })
 
 /**
- * Returns what is wrong with the certificates of the service in a receipt, or null: each must be signed by a key that the
- * service publishes, be for the receipt's ticket, and all together certify the records that the receipt counts.
+ * Returns what is wrong with a receipt's certificates, or null: each must be signed by a published key and be for the
+ * receipt's ticket, and together they must certify the records that the receipt counts.
  */
 export function findCertificateFault(
   { certificates, ticket, counts, records, answers_lost }: ErasureReceipt,

@@ -5,20 +5,20 @@ export function jcs(value: object): Buffer {
   return Buffer.from(canonical(value))
 }
 
-/** Returns canonical JSON (JCS, RFC 8785). Throws for lone surrogates and NaN, which have none. */
+/** Returns canonical JSON (JCS, RFC 8785). Throws for lone surrogates and NaN. */
 export function canonical(value: object): string {
   if (isPlain(value)) return JSON.stringify(sortNames(value))
   return canonicalize(value) ?? ''
 }
 
-/** Compares two JSON values, regardless of the order of names. */
+/** Ignores the order of names. */
 export function sameJson(one: unknown, other: unknown): boolean {
   return canonicalize(one) === canonicalize(other)
 }
 
 /**
- * Returns true if JSON.stringify, with sorted names, writes the canonical form. Names that look like numbers are excluded, because
- * an object has them before all others, whatever the order of insertion.
+ * Returns true if JSON.stringify, with sorted names, writes the canonical form. Excludes names that look like numbers: an
+ * object has them before all others.
  */
 function isPlain(value: unknown): boolean {
   if (typeof value === 'string') return value.isWellFormed()

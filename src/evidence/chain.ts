@@ -21,31 +21,29 @@ export interface Identity {
 
 export type Action = 'created' | 'updated' | 'deleted' | 'purged'
 
-/** Author of an event. */
 export type Actor =
   | { readonly kind: 'api_key' | 'user' | 'site_token'; readonly id: string }
   | { readonly kind: 'system'; readonly id: null }
 
-/** The service itself: what a schedule or its operator does. */
+/** The service itself: a schedule or the operator. */
 export const system: Actor = { kind: 'system', id: null }
 
 export interface Event {
-  /** Id of the record. */
+  /** Of the record. */
   readonly id: string
   readonly version: number
   readonly action: Action
   readonly actor: Actor
   readonly at: Date
-  /** Hash of the previous entry; null for the first. */
+  /** Null for the first entry. */
   readonly previous: Buffer | null
   readonly state: State
-  /** Hash of the identity: in the first entry, and in that of a purge, which removes most of the fields. */
+  /** Hash of the identity, in the first entry and in that of a purge, which removes most of the fields. */
   readonly recordHash?: Buffer
-  /** Only in the entry of a purge: hash of what is left of the previous entries. */
+  /** Hash of what a purge leaves of the previous entries; only in its entry. */
   readonly historyHash?: Buffer
 }
 
-/** Hashes of an entry. */
 export interface Link {
   readonly salt: Buffer
   readonly payloadHash: Buffer
@@ -64,7 +62,7 @@ const domain = {
 const none = { hash: Buffer.alloc(32), id: Buffer.alloc(16) } as const
 
 /**
- * Returns `SHA-256(0x02 || salt || JCS(identity))`. The salt is that of the entry that contains it: once it is purged, nobody can
+ * Returns `SHA-256(0x02 || salt || JCS(identity))`. The salt is that of the containing entry: once it is purged, nobody can
  * test a guess of the subject against the hash.
  */
 export function hashRecord(identity: Identity, salt: Buffer): Buffer {
@@ -73,13 +71,16 @@ export function hashRecord(identity: Identity, salt: Buffer): Buffer {
   return sha256Of(domain.record, salt, Buffer.from(JSON.stringify(sorted))) // equals JCS for sorted names and flat values
 }
 
-/** Returns `SHA-256(0x03 || JCS([[accepted, policy_version], …]))`: what a purge leaves of the previous entries, oldest first. */
+/**
+ * Returns `SHA-256(0x03 || JCS([[accepted, policy_version], …]))`: what a purge leaves of the previous entries, oldest
+ * first.
+ */
 export function hashHistory(entries: readonly Pick<State, 'accepted' | 'policy_version'>[]): Buffer {
   const left = entries.map(({ accepted, policy_version }) => [accepted, policy_version])
   return sha256Of(domain.history, jcs(left))
 }
 
-/** Returns `SHA-256(0x00 || salt || JCS(payload))`: the payload is the state, with both hashes if the entry has them. */
+/** Returns `SHA-256(0x00 || salt || JCS(payload))`: the payload is the state, with the entry's other hashes if it has them. */
 export function hashPayload(
   state: State,
   salt: Buffer,
@@ -93,8 +94,8 @@ export function hashPayload(
 }
 
 /**
- * Returns `SHA-256(0x01 || previous || id || version || action || actor || time || payload hash)`; README.md has the encoding of
- * each part.
+ * Returns `SHA-256(0x01 || previous || id || version || action || actor || time || payload hash)`; README.md has the
+ * encodings.
  */
 export function hashEntry(event: Omit<Event, 'state'>, payloadHash: Buffer): Buffer {
   const version = Buffer.allocUnsafe(4)
@@ -118,13 +119,12 @@ export function newSalt(): Buffer {
   return pooledBytes(16)
 }
 
-/** Computes the hashes of an event, with a new salt by default. */
 export function linkOf(event: Event, salt = newSalt()): Link {
   const payloadHash = hashPayload(event.state, salt, event)
   return { salt, payloadHash, hash: hashEntry(event, payloadHash) }
 }
 
-/** Returns the id of an entry: a UUID version 8 (RFC 9562 section 5.8) made of its hash. */
+/** Returns a UUID version 8 (RFC 9562 section 5.8) made of the hash. */
 export function entryId(hash: Buffer): string {
   const bytes = Buffer.from(hash.subarray(0, 16))
   bytes[6] = 0x80 | ((bytes[6] ?? 0) & 0x0f)
@@ -150,12 +150,12 @@ export interface ChainEntry extends State {
   readonly salt: Buffer | null
   readonly payloadHash: Buffer
   readonly hash: Buffer
-  /** True if the payload hash was verified, and the preferences were dropped afterwards. */
+  /** True if the payload hash was verified, and the preferences dropped. */
   readonly isPayloadVerified?: boolean
 }
 
 /**
- * Drops the preferences of an entry that fits its payload hash. Only for entries whose payload is the state alone: neither the
+ * Drops the preferences of an entry that fits its payload hash. Only for payloads that are the state alone: neither the
  * first nor that of a purge.
  */
 export function dropVerified(entry: ChainEntry): ChainEntry {
@@ -163,7 +163,7 @@ export function dropVerified(entry: ChainEntry): ChainEntry {
   return { ...entry, preferences: {}, isPayloadVerified: true }
 }
 
-/** Returns the hash that an entry should have after `previous`; empty if its time or version cannot be encoded. */
+/** Returns the hash of an entry after `previous`; empty if its time or version cannot be encoded. */
 export function expectedHash(
   id: string,
   entry: ChainEntry,
@@ -176,7 +176,7 @@ export function expectedHash(
   return hashEntry(event, payloadHash)
 }
 
-/** Returns the payload hash that an entry should have; null if it cannot be computed. */
+/** Returns null if it cannot be computed. */
 export function expectedPayloadHash(
   entry: ChainEntry,
   { recordHash, historyHash }: { recordHash?: Buffer | undefined; historyHash?: Buffer | undefined } = {},
@@ -196,7 +196,7 @@ export function expectedPayloadHash(
 /** Longest history in which every position is tried for a moved entry. */
 const maxReorderable = 40
 
-/** Returns the version under which a moved entry was recorded; null if it was not moved. */
+/** Returns the original version of a moved entry; null if it was not moved. */
 export function findRecordedVersion(
   id: string,
   entry: ChainEntry,

@@ -11,7 +11,7 @@ import {
 } from './chain.ts'
 
 export interface Finding {
-  /** Version of the entry; null for a finding about the record. */
+  /** Null for a finding about the record. */
   readonly version: number | null
   readonly problem: Problem
   /** For people. */
@@ -22,13 +22,13 @@ export interface Finding {
 interface ChainRecord {
   readonly id: string
   readonly recordHash: Buffer | null
-  /** Fields that the record hash covers, if they are known. */
+  /** Fields that the record hash covers, if known. */
   readonly identity?: Identity
   /** True if a purge is complete. Until then the oldest entries of a long history lose their data first. */
   readonly isPurged?: boolean
 }
 
-/** Verifies the whole history of a record, oldest entry first. Returns nothing if all is as it was written. */
+/** Verifies the whole history of a record, oldest entry first. */
 export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
   const findings = [...verifyVersions(entries), ...verifyActions(record, entries)]
   const purge = entries.findIndex(({ action }) => action === 'purged')
@@ -45,7 +45,7 @@ export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[
     const payload = isStripped ? entry.payloadHash : expectedPayloadHash(entry, { recordHash, historyHash })
     const link = linkTo(record.id, previous, entry, payload)
     if (!link.isWhole) findings.push(explain(record.id, entry, entries, { isStripped, payload, ...link }))
-    // The hash itself may be what was changed: then the next entry follows the one that it should be.
+    // If the hash itself was changed, the next entry follows the one it should be.
     const others = link.isLinked || !payload ? [] : link.computed(payload).slice(0, 2)
     previous = { version: entry.version, hashes: [entry.hash, ...others] }
   }
@@ -53,7 +53,7 @@ export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[
   return findings
 }
 
-/** Checks that versions are 1, 2, 3 … */
+/** Versions must be 1, 2, 3 … */
 function verifyVersions(entries: readonly ChainEntry[]): Finding[] {
   const findings: Finding[] = []
   let expected = 1
@@ -69,7 +69,7 @@ function verifyVersions(entries: readonly ChainEntry[]): Finding[] {
   return findings
 }
 
-/** Checks the order of actions and times, and that only the service itself has no id: the hash is the same for none and for zeros. */
+/** Checks the order of actions and times, and that only the service has no id: the hash is the same for none and for zeros. */
 function verifyActions({ id }: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
   const findings: Finding[] = []
   for (const [index, { version, action, actor, at }] of entries.entries()) {
@@ -171,11 +171,11 @@ function verifyIdentity(record: ChainRecord, identity: Identity, { salt }: Chain
 export interface Verified {
   /** `unverifiable` if the instance has no hash chain. */
   readonly result: 'ok' | 'not_valid' | 'unverifiable'
-  /** Null if the result is `ok`. */
+  /** Null if `ok`. */
   readonly detail: string | null
 }
 
-/** Verifies the history in a response of the API. `id` is in lower case. */
+/** Verifies the history in an API response. `id` is in lower case. */
 export function verifyAudit(id: string, entries: readonly AuditEntry[]): Verified {
   if (entries.length === 0) return { result: 'unverifiable', detail: 'the history is empty' }
   if (entries.every(({ hash, payload_hash, version }) => !hash && !payload_hash && !version)) {
@@ -194,7 +194,7 @@ export function verifyAudit(id: string, entries: readonly AuditEntry[]): Verifie
   return { result: 'not_valid', detail: sentences.join('; ') }
 }
 
-/** Checks the fields of a response that the chain does not cover. */
+/** Checks the fields that the chain does not cover. */
 function verifyFields(id: string, entry: AuditEntry): string[] {
   const [hash, at] = [hexBytes(entry.hash), new Date(entry.created_at)]
   const found: string[] = []
@@ -219,7 +219,7 @@ function toChainEntry(entry: AuditEntry): ChainEntry {
   }
 }
 
-/** Decodes lower-case hexadecimal; null for anything else. */
+/** Returns null for anything but lower-case hexadecimal. */
 function hexBytes(text: string | null | undefined): Buffer | null {
   return text && /^([\da-f]{2})+$/.test(text) ? Buffer.from(text, 'hex') : null
 }

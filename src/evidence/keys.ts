@@ -7,10 +7,10 @@ import {
 } from 'node:crypto'
 import { jcs } from './canonical.ts'
 
-/** Prefix of an Ed25519 private key in PKCS #8 (RFC 8410 section 7), before the 32 bytes of the key. */
+/** Prefix of an Ed25519 private key in PKCS #8 (RFC 8410 section 7), before its 32 bytes. */
 const pkcs8 = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-/** Generates an Ed25519 private key. */
+/** Ed25519. */
 export function newSigningKey(): KeyObject {
   return generateKeyPairSync('ed25519').privateKey
 }
@@ -20,17 +20,16 @@ export function signingKeyOf(seed: Buffer): KeyObject {
   return createPrivateKey({ key: Buffer.concat([pkcs8, seed]), format: 'der', type: 'pkcs8' })
 }
 
-/** Reads a private key in PEM. @throws Error if it is not an Ed25519 private key */
+/** @throws Error if it is not an Ed25519 private key */
 export function readSigningKey(pem: string): KeyObject {
   return requireEd25519(createPrivateKey(pem))
 }
 
-/** Reads a public key in PEM. @throws Error if it is not an Ed25519 public key */
+/** @throws Error if it is not an Ed25519 public key */
 export function readPublicKey(pem: string): KeyObject {
   return requireEd25519(createPublicKey(pem))
 }
 
-/** Returns the public key with these 32 bytes. */
 export function publicKeyOf(bytes: Buffer): KeyObject {
   return createPublicKey({
     key: { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') },
@@ -44,17 +43,17 @@ export function publicBytes(key: KeyObject): Buffer {
   return Buffer.from(String(x), 'base64url')
 }
 
-/** Returns the public key in PEM (SubjectPublicKeyInfo, RFC 8410 section 4), as openssl reads it. */
+/** Returns SubjectPublicKeyInfo (RFC 8410 section 4), as openssl reads it. */
 export function publicPem(key: KeyObject): string {
   return publicOf(key).export({ format: 'pem', type: 'spki' }).toString()
 }
 
-/** Returns the private key in PEM (PKCS #8). */
+/** Returns PKCS #8. */
 export function privatePem(key: KeyObject): string {
   return key.export({ format: 'pem', type: 'pkcs8' }).toString()
 }
 
-/** Returns the id of a key: the thumbprint of its JWK (RFC 7638, RFC 8037 appendix A.3), in base64url. */
+/** Returns the thumbprint of the JWK (RFC 7638, RFC 8037 appendix A.3), in base64url. */
 export function keyIdOf(key: KeyObject): string {
   const jwk = { crv: 'Ed25519', kty: 'OKP', x: publicBytes(key).toString('base64url') }
   return createHash('sha256').update(jcs(jwk)).digest('base64url')

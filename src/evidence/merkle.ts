@@ -15,14 +15,14 @@ function nodeHash(left: Buffer, right: Buffer): Buffer {
 const hashBytes = 32
 
 /**
- * Append-only Merkle tree (RFC 9162 section 2.1). Keeps only the roots of its largest full subtrees, left to right: that is enough
- * to append leaves and to compute the root.
+ * Append-only Merkle tree (RFC 9162 section 2.1). Keeps only the roots of its largest full subtrees, left to right: enough
+ * to append and to compute the root.
  */
 export class MerkleTree {
   #size: number
   readonly #roots: Buffer[]
 
-  /** Opens an empty tree, or one from its size and `frontier`. @throws RangeError if they do not fit */
+  /** @throws RangeError if the size and `frontier` do not fit */
   constructor(size = 0, frontier: Buffer = Buffer.alloc(0)) {
     const count = size.toString(2).replaceAll('0', '').length
     if (frontier.length !== count * hashBytes)
@@ -47,7 +47,7 @@ export class MerkleTree {
     this.#size += 1
   }
 
-  /** Root hash; that of an empty tree is the SHA-256 of nothing. */
+  /** The root of an empty tree is the SHA-256 of nothing. */
   get root(): Buffer {
     const last = this.#roots.at(-1)
     if (!last) return sha256('')

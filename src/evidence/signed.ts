@@ -5,17 +5,16 @@ import { parseExactJson } from '../contract/json.ts'
 /** Last line of a signed document: 64 bytes in canonical base64. */
 const lastLine = /\n"signature":"([A-Za-z\d+/]{85}[AQgw]==)"\}\n$/
 
-/** Fields of every signed document. */
 export interface SignedFields {
   /** For example `erasure_receipt`. */
   readonly type: string
   /** Version of the type, from 1. */
   readonly version: number
-  /** Id of the signing key, see `keyIdOf`. */
+  /** See `keyIdOf`. */
   readonly key_id: string
 }
 
-/** Returns the document as JSON in ASCII, with an Ed25519 signature of all lines above as its last line. README.md has the format. */
+/** Returns JSON in ASCII, with an Ed25519 signature of all lines above as its last line. README.md has the format. */
 export function signDocument(document: SignedFields, key: KeyObject): string {
   const text = JSON.stringify(document, null, 2).replace(/[\u007f-\uffff]/g, escaped)
   const message = `${text.slice(0, -2)},\n`
@@ -25,11 +24,10 @@ export function signDocument(document: SignedFields, key: KeyObject): string {
 /** A signed document whose signature is not verified yet. */
 export interface Claimed {
   readonly document: Readonly<Record<string, unknown>> & SignedFields
-  /** Verifies the signature of exactly these bytes. */
   isSignedBy(key: KeyObject): boolean
 }
 
-/** Reads a signed document. @throws SyntaxError whose message completes "the document …" */
+/** @throws SyntaxError whose message completes "the document …" */
 export function readSigned(bytes: Uint8Array): Claimed {
   const text = Buffer.from(bytes).toString('latin1')
   const signature = lastLine.exec(text)?.[1]
@@ -55,11 +53,10 @@ function escaped(unit: string): string {
 
 export interface SignedCheckpoint extends Pick<Claimed, 'isSignedBy'> {
   readonly checkpoint: Checkpoint
-  /** The signed text. */
   readonly text: string
 }
 
-/** Reads a checkpoint without verifying its signature. @throws SyntaxError */
+/** Does not verify the signature. @throws SyntaxError */
 export function readCheckpoint(text: string): SignedCheckpoint {
   const { document, isSignedBy } = readSigned(Buffer.from(text))
   const parsed = Checkpoint.safeParse(document)
@@ -67,7 +64,7 @@ export function readCheckpoint(text: string): SignedCheckpoint {
   return { checkpoint: parsed.data, text, isSignedBy }
 }
 
-/** Splits a file of several signed documents: each ends with the line of its signature. */
+/** Splits a file of signed documents: each ends with its signature's line. */
 export function splitDocuments(text: string): string[] {
   return text.split(/(?<=\n"signature":"[^"\n]*"\}\n)/).filter(document => document !== '')
 }

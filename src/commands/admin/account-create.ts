@@ -21,7 +21,7 @@ const Options = z.strictObject({
   passwordStdin: z.literal(true).optional(),
 })
 
-/** Every column is whole, because values that are shown once must not be cut. */
+/** Values that are shown once must not be cut. */
 const accountView: View<NewAccount> = {
   id: account => account.account_id,
   columns: [
@@ -36,7 +36,6 @@ const accountView: View<NewAccount> = {
   ],
 }
 
-/** `admin account create`: works on the database itself, with or without a running server. */
 export function accountCreate(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command

@@ -10,7 +10,6 @@ import { type CheckpointRow, checkpointView } from '../../views/verification.ts'
 
 const Options = z.strictObject({ ...databaseOptions, account: Uuid.optional(), file: nonEmpty })
 
-/** `admin checkpoint`: keeps signed checkpoints in a file, which belongs where nobody who can write to the database can write. */
 export function checkpoint(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command

@@ -15,7 +15,6 @@ const Options = z.strictObject({
 
 type Write = (text: string) => Promise<void>
 
-/** `admin export`: writes the whole database to one file. */
 export function exportDatabase(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
@@ -84,7 +83,6 @@ async function toOutput(
   await say(`exported ${formatTransferred(done)}`)
 }
 
-/** Formats the amount of a transfer for people. */
 export function formatTransferred({ records, rows }: Transferred): string {
   return `${formatCount(records)}, ${rows} ${rows === 1 ? 'row' : 'rows'} in all`
 }

@@ -8,7 +8,6 @@ import { formatTransferred } from './export.ts'
 
 const Options = z.strictObject({ ...databaseOptions, operands: z.array(nonEmpty).length(1) })
 
-/** `admin import`: fills an empty database with an export. */
 export function importDatabase(command: Command, ctx: Context): void {
   addDatabaseFlags(command.argument('<file>', 'file of admin export; - is standard input'))
     .addHelpText(
@@ -37,7 +36,7 @@ Examples:
     )
 }
 
-/** Waits for the first chunk, so that no database is created for a file that cannot be read. */
+/** Waits for the first chunk, so that no database is created for an unreadable file. */
 async function readFirst(
   { interruption }: Context,
   chunks: AsyncGenerator<Buffer>,

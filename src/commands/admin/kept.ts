@@ -8,12 +8,12 @@ import { syncFolder } from '../../io/new-file.ts'
 
 /** A file of signed checkpoints, one after the other. */
 export interface Kept {
-  /** Content of the file; null if there is none. */
+  /** Null if there is no file. */
   readonly text: string | null
   readonly checkpoints: readonly SignedCheckpoint[]
 }
 
-/** Reads the checkpoints of a file. @throws CliError if it has anything else */
+/** @throws CliError if the file has anything but checkpoints */
 export function readKept(file: string): Kept {
   const text = textOf(file)
   if (text === null) return { text, checkpoints: [] }
@@ -43,9 +43,8 @@ function textOf(file: string): string | null {
 }
 
 /**
- * Appends checkpoints to the file that they were compared with, by replacing it with a new one that only its owner can read.
- *
- * @throws CliError if it cannot be written, or was changed meanwhile
+ * Appends checkpoints to the file they were compared with, by replacing it with one that only its owner can read. @throws
+ * CliError if it cannot be written, or was changed meanwhile
  */
 export async function addKept(file: string, before: Kept, documents: readonly string[]): Promise<void> {
   const isKnown = new Set(before.checkpoints.map(({ text }) => text))

@@ -38,7 +38,6 @@ const purgeView: View<AccountPurge> = {
   ],
 }
 
-/** `admin purge`: does at once what the server does at intervals. */
 export function purge(command: Command, ctx: Context): void {
   addConfirmFlags(
     addDatabaseFlags(

@@ -14,7 +14,7 @@ const Options = z.strictObject({
   passwordStdin: z.literal(true).optional(),
 })
 
-/** A generated password has to be seen; one that was given is not repeated. */
+/** Shows a generated password, but not one that was given. */
 const viewOf = (isGenerated: boolean): View<NewPassword> => ({
   id: user => user.email,
   columns: [
@@ -23,7 +23,6 @@ const viewOf = (isGenerated: boolean): View<NewPassword> => ({
   ],
 })
 
-/** `admin user password`: resets a password; works on the database itself. */
 export function userPassword(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command

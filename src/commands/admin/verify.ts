@@ -16,7 +16,6 @@ const Options = z.strictObject({
   checkpoint: nonEmpty.optional(),
 })
 
-/** `admin verify`: verifies every record of the database against its history and the log. */
 export function verify(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command

@@ -55,7 +55,6 @@ const Options = z.strictObject({
 })
 type Options = z.output<typeof Options>
 
-/** `subject erase`: find, plan, review, confirm, delete, verify, receipt. */
 export function erase(command: Command, ctx: Context): void {
   addAlsoFlag(command.argument('[id]', 'identifier of the data subject, exactly as stored'))
     .option('--ticket <text>', 'the request that this answers; required to erase')
@@ -121,7 +120,7 @@ async function runErase(ctx: Context, options: Options): Promise<Output<unknown>
   }
 }
 
-/** Two files of the same name would be noticed only when the second one gets its name, after the erasure. */
+/** A second file of the same name would fail only when it gets its name, after the erasure. */
 function requireDistinctFiles({ globals }: Context, { exportFirst, planOut }: Options): void {
   const exported = exportFirst === undefined ? [] : [exportFirst, `${exportFirst}.manifest.json`]
   const files = [globals.out ?? [], planOut ?? [], exported].flat().map(file => resolve(file))
@@ -129,7 +128,7 @@ function requireDistinctFiles({ globals }: Context, { exportFirst, planOut }: Op
   throw usageError('two output files have the same name', 'choose another one for --out')
 }
 
-/** Returns the file of --apply. @throws CliError usage (exit 2) for a flag that the plan answers */
+/** @throws CliError usage (exit 2) for a flag that the plan answers */
 function requireLoneApply(options: Options, apply: string): string {
   const { operands, also, ticket, reason, received, planOut } = options
   requireNoDryRunPlan(options)
@@ -185,9 +184,8 @@ function requireSameInstance({ settings }: Context, { plan }: PlanFile): void {
   throw usageError(`the plan is for ${plan.instance}, not for ${here}`, `--base-url ${plan.instance}`)
 }
 
-/** The records to be erased. */
 interface Found {
-  /** Null if the quota is used up: then only the ids are known, from the service's own erasure. */
+  /** Null if the quota is used up: then the service's own erasure tells the ids alone. */
   readonly records: readonly Consent[] | null
   readonly targets: readonly Target[]
   readonly deletes_by: ErasureHeader['deletes_by']
@@ -240,9 +238,8 @@ async function writePlan(ctx: Context, asked: SubjectRequest, path: string): Pro
 }
 
 /**
- * Shows what would be deleted, and asks if it must.
- *
- * @throws CliError declined (exit 9); changed (exit 10) if the records changed while the user was thinking
+ * Shows what would be deleted, and prompts if it must. @throws CliError declined (exit 9); changed (exit 10) if the records
+ * changed during the prompt
  */
 async function review(
   ctx: Context,
@@ -312,7 +309,7 @@ function toHeader(
   }
 }
 
-/** Writes the whole plan to the disk before anything is deleted, then runs the job. */
+/** Writes the whole plan to the disk before anything is deleted. */
 async function startJob(
   ctx: Context,
   request: ErasureRequest,

@@ -10,7 +10,6 @@ import { addAlsoFlag, alsoOption, readSubjects, Subject } from './subjects.ts'
 
 const Options = z.strictObject({ ...alsoOption, operands: z.tuple([Subject]) })
 
-/** `subject export`: writes what is held on a person to a file. */
 export function exportSubject(command: Command, ctx: Context): void {
   addAlsoFlag(command.argument('<id>', 'identifier of the data subject, exactly as stored'))
     .addHelpText(

@@ -19,7 +19,6 @@ const Options = z.strictObject({
   allProfiles: z.literal(true).optional(),
 })
 
-/** `subject find`: lists everything that is held on a person. */
 export function find(command: Command, ctx: Context): void {
   addAlsoFlag(command.argument('<id>', 'identifier of the data subject, exactly as stored'))
     .option('--all-profiles', 'search every stored instance, each with its own key')
@@ -49,7 +48,7 @@ Examples:
     )
 }
 
-/** Yields what one instance holds, and then tells the counts by site. */
+/** Yields what one instance holds, and then writes the counts by site. */
 async function* held(ctx: Context, subjects: readonly string[]): AsyncGenerator<readonly FoundRow[]> {
   const deleted = await showsDeleted(ctx.api)
   const counts = new Map<string | null, number>()

@@ -6,7 +6,6 @@ import { openReceiptKey } from '../../erasure/keys.ts'
 import { locateReceipts } from '../../erasure/store.ts'
 import { publicPem } from '../../evidence/keys.ts'
 
-/** `subject keys show`: prints the public key that verifies a profile's receipts. */
 export function keysShow(command: Command, ctx: Context): void {
   command
     .addHelpText(

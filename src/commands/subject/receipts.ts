@@ -21,7 +21,6 @@ const Options = z.strictObject({
   format: z.enum(['json', 'md'], 'must be json or md').optional(),
 })
 
-/** `subject receipts`: lists or prints the receipts of a profile. */
 export function receipts(command: Command, ctx: Context): void {
   command
     .argument('[receipt]', 'its number, its job, or last; lists all if omitted')
@@ -53,7 +52,7 @@ Examples:
     )
 }
 
-/** A page of a receipt with an invalid signature is not printed; its bytes are, to show what was changed. */
+/** Does not print a page of a receipt with an invalid signature; its bytes still show what was changed. */
 async function print(ctx: Context, stored: StoredReceipt, format: 'json' | 'md' | undefined): Promise<void> {
   const { signed, error } = checkSignature(stored, await findReceiptKey(locateReceipts(ctx)))
   if (error && format === 'md') throw error

@@ -14,7 +14,6 @@ import { runJob, tellReceipt } from './run.ts'
 
 const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
 
-/** `subject resume`: continues an erasure that was stopped or killed. */
 export function resume(command: Command, ctx: Context): void {
   command
     .argument('<job|last>', 'the job, as printed when it stopped')

@@ -13,10 +13,9 @@ import { exitOf, explain } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
 import { type ErasureRow, erasureView } from '../../views/subject.ts'
 
-/** The progress of a run. */
 interface Progress {
   readonly failures: Exit[]
-  /** An error that ends the run, because every other record would fail with it too. */
+  /** An error that every other record would meet too, so that it ends the run. */
   fatal: unknown
   exit: Exit
 }
@@ -26,8 +25,8 @@ type Signing = Pick<ErasureRequest, 'store' | 'key'>
 const rowsPerPage = 100
 
 /**
- * Does the rest of a job: deletes, verifies, makes the receipt. The output has a row for each record of the job, those of
- * earlier runs first. The journal is removed once the receipt is on the disk, and kept whatever else happens.
+ * Does the rest of a job: deletes, verifies, makes the receipt. The output has a row for each record, those of earlier runs
+ * first. The journal is kept until the receipt is on the disk.
  */
 export function runJob(job: RunningJob, signing: Signing): Output<unknown> {
   const progress: Progress = { failures: [], fatal: null, exit: exit.done }
@@ -78,7 +77,7 @@ async function* deletePages(job: RunningJob, progress: Progress): AsyncGenerator
   if (rows.length > 0) yield rows
 }
 
-/** Reports a failure, unless every other record would fail with it too: that is reported once, at the end. */
+/** Reports a failure, unless every other record would fail too: that is reported once, at the end. */
 async function isFatal(ctx: Context, progress: Progress, { target, error }: Deletion): Promise<boolean> {
   const code = exitOf(error)
   if (endsAll(code) || code === exit.failure || explain(error).code === 'busy') {
@@ -94,7 +93,7 @@ function toFailedRow({ target: { id, site_id } }: Deletion): ErasureRow {
   return { id, site_id, result: 'failed', deleted_at: null, request_id: null }
 }
 
-/** Writes what the receipt says and where it is to stderr. Returns the exit code. */
+/** Writes what the receipt says and its path to stderr. */
 export async function tellReceipt(ctx: Context, { path, receipt }: StoredReceipt): Promise<Exit> {
   const { verification, number, due_at } = receipt
   await ctx.say(describeOnTerminal(receipt, instanceLabel(ctx)))

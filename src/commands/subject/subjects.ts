@@ -17,15 +17,14 @@ export function addAlsoFlag(command: Command): Command {
   return command.option('--also <id>', 'another identifier of the same person; repeatable', collect)
 }
 
-/** Returns true if `-`, which stands for the lines of stdin, is among the identifiers. */
+/** Returns true if an identifier is `-`, the lines of stdin. */
 export function readsStdin(operands: readonly string[], also: readonly string[] = []): boolean {
   return [...operands, ...also].includes('-')
 }
 
 /**
- * Returns all given identifiers of a person, each once; `-` stands for the lines of stdin, unchanged.
- *
- * @throws CliError invalid_data (exit 5) for a line that is not an identifier, or if stdin is empty
+ * Returns all identifiers of a person, each once; `-` stands for the lines of stdin, unchanged. @throws CliError
+ * invalid_data (exit 5) for an invalid line, or if stdin is empty
  */
 export async function readSubjects(
   { io }: Pick<Context, 'io'>,
@@ -45,7 +44,7 @@ export async function readSubjects(
   return [...subjects]
 }
 
-/** Writes the number of records of each site to stderr, and how many of them are deleted. */
+/** Writes the numbers of records and of deleted ones by site to stderr. */
 export async function tellSites(
   ctx: Pick<Context, 'say'>,
   counts: ReadonlyMap<string | null, number>,

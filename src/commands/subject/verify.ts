@@ -37,7 +37,6 @@ const Options = z.strictObject({
 })
 type Options = z.output<typeof Options>
 
-/** `subject verify`: checks a receipt, and with --live the service against it. */
 export function verify(command: Command, ctx: Context): void {
   command
     .argument('<receipt>', 'a file, the number of a receipt, its job, or last')
@@ -108,7 +107,7 @@ function checkSignature(stored: StoredReceipt, keys: readonly KeyObject[]): Chec
   return fail('signature', exit.rejected, 'invalid: the receipt was changed after it was signed', null)
 }
 
-/** The chain of a receipt from another machine is on that machine. */
+/** A receipt from another machine has its chain there. */
 async function checkChain(
   store: ReceiptStore,
   stored: StoredReceipt,
@@ -139,7 +138,7 @@ function requireSameInstance({ settings }: Context, { instance }: ErasureReceipt
   throw usageError(`the receipt is from ${instance}, not from ${here}`, `--base-url ${instance}`)
 }
 
-/** Checks what the service itself has signed against the keys that it publishes. */
+/** Checks the service's certificates against the keys that it publishes. */
 async function checkCertificates(ctx: Context, receipt: ErasureReceipt): Promise<Checked> {
   requireSameInstance(ctx, receipt)
   const { byId } = await instanceKeys(ctx)('service').catch((error: unknown) => {
@@ -152,7 +151,7 @@ async function checkCertificates(ctx: Context, receipt: ErasureReceipt): Promise
   return ok('certificates', `${length} of the service, each signed by a key that it publishes`)
 }
 
-/** Checks that no record of the receipt is live, and no other of the subject if it is given. */
+/** Checks that no record of the receipt is live, and no other of the subject if that is given. */
 async function checkLive(
   ctx: Context,
   receipt: ErasureReceipt,

@@ -11,17 +11,15 @@ import { dataError, usageError } from '../../errors/errors.ts'
 import { keyIdOf, publicKeyOf, publicPem, readPublicKey } from '../../evidence/keys.ts'
 import { readText } from '../../io/input.ts'
 
-/** Public keys by id. */
 export interface Keys {
   readonly byId: ReadonlyMap<string, KeyObject>
   /** Completes "the key is …". */
   readonly source: string
 }
 
-/** Returns the keys for documents of a signer. */
 export type FindKeys = (signer: DocumentKind['signer']) => Promise<Keys>
 
-/** Reads keys from files: JWK sets, and single keys in PEM. @throws CliError for a file that is neither */
+/** Reads JWK sets, and single keys in PEM. @throws CliError for a file that is neither */
 export async function readKeyFiles(
   { io }: Pick<Context, 'io'>,
   { sets, single }: { readonly sets: readonly string[]; readonly single: readonly string[] },
@@ -33,7 +31,7 @@ export async function readKeyFiles(
   return async () => keys
 }
 
-/** Returns the published keys of the instance, or the key of the profile, fetched when they are first needed. */
+/** Fetches the keys of the instance, or reads the profile's, when first needed. */
 export function instanceKeys(ctx: Context): FindKeys {
   const found = new Map<DocumentKind['signer'], Promise<Keys>>()
   return signer => {
@@ -79,7 +77,7 @@ function readKeySet(text: string, name: string): KeyObject[] {
     const bytes = Buffer.from(String(x), 'base64url')
     const isCanonical = bytes.length === 32 && bytes.toString('base64url') === x
     const key = isCanonical ? publicKeyOf(bytes) : null
-    // The id, the PEM and the bytes of a key must all be of the same key.
+    // The id, the PEM and the bytes must all be of the same key.
     const isSame = key && [undefined, keyIdOf(key)].includes(kid as string)
     if (!isSame || ![undefined, publicPem(key)].includes(pem as string))
       throw dataError(`${name} has a key that contradicts itself`)

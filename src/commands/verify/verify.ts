@@ -22,7 +22,6 @@ const Options = z.strictObject({
 /** Larger than any signed document. */
 const maxMiB = 64
 
-/** `verify`: verifies signed documents of any kind. */
 export function verify(command: Command, ctx: Context): void {
   command
     .argument('<file...>', 'signed documents; - is standard input')
@@ -66,7 +65,7 @@ Examples:
     )
 }
 
-/** Verifies the form, the signature, the type, the version and the fields of a document. */
+/** Verifies the form, signature, type, version and fields of a document. */
 export async function judge(file: string, bytes: Buffer, findKeys: FindKeys): Promise<VerdictRow> {
   const unknown = { file, type: null, signed_by: null, issued_at: null }
   let claimed: Claimed
@@ -135,7 +134,7 @@ function requireFields(document: Claimed['document'], { schema }: DocumentKind):
 
 const manifestSuffix = '.manifest.json'
 
-/** Compares the export beside a manifest, which is named after it. Returns the result for the detail. */
+/** Compares the export that the manifest is named after. Returns the result for the detail. */
 async function requireExport(manifest: string, sha256: string): Promise<string> {
   const file = manifest.endsWith(manifestSuffix) ? manifest.slice(0, -manifestSuffix.length) : null
   const actual = file && (await hashFile(file))
@@ -144,7 +143,7 @@ async function requireExport(manifest: string, sha256: string): Promise<string> 
   throw new NotValid(`is valid, but ${file} is not the export that it is for: that was changed`)
 }
 
-/** Returns the SHA-256 of a file in hexadecimal, null if there is none. */
+/** Returns hexadecimal; null if there is no file. */
 async function hashFile(file: string): Promise<string | null> {
   const hash = createHash('sha256')
   try {

@@ -16,7 +16,7 @@ export interface CompletedCommand {
   readonly flags: readonly CompletedFlag[]
 }
 
-/** Lists the program, whose flags work everywhere, and then every command. */
+/** Lists the program, whose flags work everywhere, then every command. */
 export function completed(tree: CommandInfo): readonly [CompletedCommand, ...CompletedCommand[]] {
   const [program, ...commands] = flatten(tree).map(info => ({
     path: info.path,
