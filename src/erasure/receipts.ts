@@ -93,8 +93,8 @@ export async function findReceipt(store: ReceiptStore, wanted: string): Promise<
     throw usageError(`invalid receipt "${wanted}"`, 'use its number, its job or "last"')
   const numbers = await listNumbers(store)
   const number = wanted === 'last' ? numbers.at(-1) : Number(wanted)
-  if (number === undefined) throw notFound('there is no receipt')
-  if (!numbers.includes(number)) throw notFound(`there is no receipt ${number}`)
+  if (number === undefined) throw notFound('the profile has no receipts')
+  if (!numbers.includes(number)) throw notFound(`the profile has no receipt ${number}`)
   return await loadReceipt(receiptPath(store, number))
 }
 

@@ -51,8 +51,8 @@ export function purge(command: Command, ctx: Context): void {
       'after',
       `
 First deletes the records that have not changed for longer than their sites keep them (retention_days). Then
-removes, from every record that was deleted so long ago and from its history, the subject, the label, the address,
-the user agent and the preferences, for good. What was accepted, when and by whom stays, with an entry about the
+permanently removes, from every record that was deleted that long ago and from its history, the subject, the label,
+the address, the user agent and the preferences. What was accepted, when and by whom stays, with an entry about the
 purge, and the hash chain still verifies.
 
 A record whose history does not verify is left as it is and named on stderr, because a purge would destroy the
@@ -125,7 +125,7 @@ async function confirmPurge(
   { asks, ...sure }: Pick<PurgeOptions, 'yes' | 'confirm'> & { asks: boolean },
 ): Promise<void> {
   requireConfirmedCount(sure, total, 'record', 'purged')
-  const question = { action: 'purge', noun: 'record', where: 'this database, for good', total }
+  const question = { action: 'purge', noun: 'record', where: 'this database, permanently', total }
   if (asks && total > 0) await promptToConfirm(ctx, purgeView, found, question)
 }
 

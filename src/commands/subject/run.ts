@@ -111,7 +111,7 @@ async function tellUnfinished({ ctx, state }: RunningJob): Promise<void> {
   const { targets, done, header } = state
   const left = `${targets.size - done.size} of ${formatCount(targets.size)}`
   const command = subjectCommand(ctx, 'resume', header.job)
-  await ctx.warn(`${left} not erased yet, and there is no receipt; to resume: ${command}`)
+  await ctx.warn(`${left} not erased yet, so no receipt was made; to resume: ${command}`)
 }
 
 function explainQuota(error: unknown): never {

@@ -36,7 +36,7 @@ of that profile. The exit code is 0 if all are valid, else 5. For the manifest o
 is verified too.
 
 A valid signature proves that the holder of the key signed exactly these bytes. Keys from the same place as the
-document prove little, because whoever can forge one can forge the other: fetch keys early, keep them apart, and
+document prove little, because anyone who can forge one can forge the other: fetch keys early, keep them apart, and
 compare key ids with the operator of the service.
 
 Examples:

@@ -5,7 +5,7 @@ import { purge, purgeBefore } from '../../../server/purge/service.ts'
 import type { DatabaseFinding } from '../../../src/contract/index.ts'
 import { chainProblems, groupBy, type Stored } from '../../e2e/ledger-check.ts'
 
-/** Purges what was deleted so many days ago, and expects every history to verify. Returns the records by account. */
+/** Purges what was deleted `days` ago, and expects every history to verify. Returns the records by account. */
 export async function purgeNow(sql: Sql, days = 0): Promise<Map<string, number>> {
   const { counts, unverified } = await purgeVerified(sql, days)
   expect(unverified).toEqual([])

@@ -74,11 +74,11 @@ function newWire(lags: readonly number[] = [0]) {
   }
   return {
     sql: sql as unknown as Sql,
-    /** Nothing is sent any more, and what is under way is done without an answer. */
+    /** Sends nothing more; statements already sent are executed without a response. */
     cut: () => {
       isCut = true
     },
-    mend: () => {
+    reconnect: () => {
       isCut = false
     },
     /** The next statement is done, and instead of an answer comes an error with this code. */
@@ -193,14 +193,14 @@ describe.concurrent('a lease', () => {
 describe.concurrent('what could not be given back', () => {
   it('is, when the database is there again', async () => {
     const ledger = await newLedger(1_000_000)
-    const { sql, cut, mend } = newWire()
+    const { sql, cut, reconnect } = newWire()
     const quota = new Quota(sql)
     for (let index = 0; index < 50; index += 1) await ledger.spend(quota)
     const { used } = await ledger.usage()
     cut()
     await delay(1.5 * leaseMs)
     expect((await ledger.usage()).used).toBe(used)
-    mend()
+    reconnect()
     const isBack = async () => expect(await ledger.usage()).toEqual({ used: 50, held: 0 })
     await vi.waitFor(isBack, { timeout: 5 * leaseMs, interval: 50 })
   })

@@ -17,7 +17,7 @@ export async function exportText(sql: Sql, meanwhile = async () => {}): Promise<
   return text
 }
 
-/** Imports bytes that come in pieces of so many. Resolves to why it was refused, else to how much was imported. */
+/** Imports bytes in chunks of `piece`. Resolves to the error, else to the amount that was imported. */
 export async function importBytes(sql: Sql, bytes: Uint8Array, piece = 1000) {
   async function* source() {
     for (let at = 0; at < bytes.length; at += piece) yield bytes.subarray(at, at + piece)

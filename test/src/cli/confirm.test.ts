@@ -24,7 +24,7 @@ const deleted = () =>
     .map(({ path }) => path.split('/').at(-1))
 
 describe('rm --confirm N', () => {
-  it('deletes where exactly so many are there', async () => {
+  it('deletes if exactly N records match', async () => {
     holding()
     const { code, stdout } = await cli.run(['rm', '-', '--confirm', '2', '-q'], { stdin: 'a\nb\na\n' })
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'a\nb\n' })

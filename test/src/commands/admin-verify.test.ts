@@ -29,7 +29,7 @@ const checkpointOf = (tree_size: number) =>
     key,
   )
 
-/** A server that finds what it is told, and says what it was given. */
+/** A server that returns the given findings and records its arguments. */
 function serverOf({
   findings = [],
   checkpoints = [],

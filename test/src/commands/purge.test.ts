@@ -58,7 +58,7 @@ describe('admin purge', () => {
     const { code, stderr } = await command([], { tty: terminal, stdin: '6\n' })
     expect({ code, done }).toEqual({ code: 0, done: [uuid(1), uuid(2)] })
     expect(stderr).toContain(uuid(2))
-    expect(stderr).toContain('Type 6 to purge these records on this database, for good: ')
+    expect(stderr).toContain('Type 6 to purge these records on this database, permanently: ')
   })
 
   it.each(['2\n', 'y\n', '\n', ''])('does nothing where the answer is %j', async stdin => {

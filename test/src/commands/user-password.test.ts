@@ -119,7 +119,7 @@ describe('the command line', () => {
 })
 
 describe('a failure', () => {
-  it('that the operator can mend is told in a sentence, for programs as JSON', async () => {
+  it('that the operator can fix is one sentence, or JSON with --json', async () => {
     const { command, resetPassword } = setup()
     resetPassword.mockRejectedValue(new OperatorError(`nobody signs in with the e-mail ${email}`))
     const person = await command(['--email', email])

@@ -83,7 +83,7 @@ describe('a receipt as it was signed', () => {
 })
 
 describe('several files', () => {
-  it('are told of one by one, and are all valid only if each is; the keys are asked for once', async () => {
+  it('are reported one by one, and exit with 0 only if each is valid; the keys are requested once', async () => {
     cli.instance.use(answers('get', keysPath, keySetOf(serviceKey)))
     const [good, bad] = [put('good.json', text), put('bad.json', text.replace('DE', 'FR'))]
     const ran = await cli.run(['verify', good, bad, good, '-o', 'tsv'])
@@ -169,7 +169,7 @@ describe('what is not valid', () => {
     await expectNotValid(content(), why)
   })
 
-  it('is told to people without anything that acts on their terminal', async () => {
+  it('is shown without control characters of the terminal', async () => {
     const file = put('a.json', signedReceipt({ type: '\u001b[31m\u202e' }))
     const { code, stdout } = await run(['verify', file, '--keys', keys, '--color', 'never'], screen)
     expect(code).toBe(5)

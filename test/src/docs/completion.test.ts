@@ -122,7 +122,7 @@ describe('completion install', () => {
   const env = () => ({ HOME: folder.path, SHELL: '/usr/bin/fish' })
   const file = () => join(folder.path, '.config', 'fish', 'completions', 'consentctl.fish')
 
-  it('touches no file where nobody can be asked', async () => {
+  it('changes no file if it cannot prompt', async () => {
     expect(await run(['completion', 'install'], { env: env() })).toMatchObject({ code: 2, stdout: '' })
     expect(existsSync(file())).toBe(false)
   })

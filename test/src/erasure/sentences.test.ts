@@ -99,7 +99,7 @@ it('a receipt is not signed if no sentence holds, or two that contradict each ot
 
 const none = { deleted: 0, already_gone: 0, deleted_in_bulk: 0, unknown: 0 }
 
-/** A receipt as far as it is told to people. */
+/** The fields of a receipt that its sentences depend on. */
 function receipt(
   result: Result,
   counts: Partial<typeof none> = {},
@@ -118,7 +118,7 @@ interface Told {
   readonly terminal: string
 }
 
-/** What people are told of receipts, word for word, with the names of the sentences that hold. */
+/** The exact texts of receipts, with the names of the sentences that hold. */
 const told: Told[] = [
   {
     receipt: receipt('no_data_held', {}, { deleted: 0 }),
@@ -164,8 +164,8 @@ const told: Told[] = [
   },
 ]
 
-describe('people are told of a receipt', () => {
-  it.each(told)('what holds, and nothing else: $holding', ({ receipt, holding, page, terminal }) => {
+describe('sentences about a receipt', () => {
+  it.each(told)('say what holds, and nothing else: $holding', ({ receipt, holding, page, terminal }) => {
     expect(describeOnPage(receipt)).toBe(page)
     expect(describeOnTerminal(receipt, 'x')).toBe(terminal)
     for (const [name, phrase] of Object.entries(phrases))
