@@ -34,8 +34,8 @@ interface Node {
 /** Milliseconds between two looks at a node. */
 const interval = 50
 
-/** How many looks in a row a node may fail before it is given nothing more. */
-const patience = 3
+/** Failed checks in a row after which a node gets no more requests. */
+const maxFailures = 3
 
 /**
  * A reverse proxy before several nodes, no cleverer than the plainest there is: it asks each for `/ready`, and gives
@@ -132,7 +132,7 @@ function withoutHops({
 function look(node: Node): void {
   const set = (isWell: boolean) => {
     node.failures = isWell ? 0 : node.failures + 1
-    const isReady = isWell || (node.isReady && node.failures < patience)
+    const isReady = isWell || (node.isReady && node.failures < maxFailures)
     if (node.isReady === isReady) return
     node.isReady = isReady
     node.onChange()

@@ -1,10 +1,10 @@
 import { inject } from 'vitest'
 import { createDatabase, dropDatabase } from '../support/databases.ts'
 
-/** Whether the rigs run in their full form, for minutes, instead of the short one of every day. */
+/** True if campaigns run in their full form, for minutes: CONSENTCTL_TEST_LONG=1. */
 export const isLongRun = process.env['CONSENTCTL_TEST_LONG'] === '1'
 
-/** How often each text is there, a line for each. */
+/** Returns a line for each text with the number of times it occurs. */
 export function tally(texts: readonly string[]): string {
   const counts = new Map<string, number>()
   for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1)
@@ -18,7 +18,7 @@ export async function newDatabase(name: string): Promise<string> {
   return await createDatabase(server, name)
 }
 
-/** Numbers from 0 to 1 that a seed repeats (mulberry32). */
+/** Returns random numbers from 0 to 1, the same for the same seed (mulberry32). */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0
   return () => {

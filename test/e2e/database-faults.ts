@@ -12,24 +12,24 @@ import { tally } from './campaign.ts'
 import { type Ledger, type LoggedRequest, newLedger, type Target, write } from './ledger.ts'
 import { findContradictions } from './ledger-check.ts'
 
-/** A question and its answer; times are `performance.now()`. */
+/** A request and its response. Times are `performance.now()`. */
 export interface Sample {
   readonly at: number
   readonly durationMs: number
-  /** 0 where no answer came. */
+  /** 0 if no response came. */
   readonly status: number
 }
 
 export interface Poller {
   readonly samples: Sample[]
-  /** Asks no more, and resolves to everything when the last answer is there. */
+  /** Stops, and resolves to all samples when the last response has come. */
   stop(): Promise<Sample[]>
 }
 
-/** Milliseconds between two questions. */
+/** Milliseconds between two requests. */
 const interval = 50
 
-/** Asks a URL at a steady pace, whether or not the questions before are answered. */
+/** Requests a URL at a steady rate, even while earlier requests have no response. */
 export function poll(url: string, headers: Record<string, string> = {}): Poller {
   const agent = new Agent({ headersTimeout: 15_000 })
   const samples: Sample[] = []
@@ -61,7 +61,7 @@ export function poll(url: string, headers: Record<string, string> = {}): Poller 
   }
 }
 
-/** Milliseconds from an instant to the first answer after it that is wanted; infinite where none came. */
+/** Returns the milliseconds from an instant to the first wanted response after it; Infinity if none came. */
 export function msUntil(
   samples: readonly Sample[],
   since: number,
@@ -77,7 +77,7 @@ export function isSuccess(status: number): boolean {
   return status >= 200 && status < 300
 }
 
-/** How the clients of a server fared while something happened to its database; times are `performance.now()`. */
+/** The requests of clients while a fault happened to the database of their server. Times are `performance.now()`. */
 export interface LoadReport {
   readonly requests: readonly LoggedRequest[]
   readonly live: readonly Sample[]
@@ -93,16 +93,16 @@ export interface Fault {
   /** Milliseconds until it is undone. */
   readonly durationMs: number
   end(): Promise<void>
-  /** Milliseconds after which all is well again; a second, unless it is responseBody. */
+  /** Milliseconds after which all is well again; default: 1000. */
   readonly recoveryMs?: number
 }
 
-/** Milliseconds in which every request is answered: the server's deadline of five seconds and half of one to spare. */
+/** Longest time of a request in milliseconds: the server's deadline of 5 s, and 0.5 s of tolerance. */
 const deadline = 5500
 
 const clients = 32
 
-/** Lets a fault happen while clients write, and asks meanwhile whether the server lives, is ready and serves. */
+/** Runs a fault while clients write, and polls /live, /ready and a list meanwhile. */
 export async function runFault(target: Target, ledger: Ledger, fault: Fault): Promise<LoadReport> {
   const { recoveryMs = 1000 } = fault
   const headers = { authorization: `Bearer ${target.key}` }
@@ -131,7 +131,7 @@ export async function runFault(target: Target, ledger: Ledger, fault: Fault): Pr
   }
 }
 
-/** What must hold whatever happens to the database. */
+/** Expects what must hold in any fault of the database: no crash, no late response, no error but 503, a quick recovery. */
 export function expectPromisesKept({ child, output }: ServerProcess, report: LoadReport): void {
   const { requests, served, live, returnedAt, recoveryMs } = report
   const sent = [
@@ -172,7 +172,7 @@ export function msUntilUnready({ ready, lostAt }: LoadReport): number {
   return msUntil(ready, lostAt, status => status === 503)
 }
 
-/** One line on how it went, for people. */
+/** Returns a report of one line for people. */
 export function summary(name: string, report: LoadReport): string {
   const { requests, live, ready, returnedAt } = report
   const counts = new Map<number, number>()
@@ -203,7 +203,7 @@ function firstSuccess({ requests, served, returnedAt }: LoadReport): number {
   return msUntil([...requests, ...served], returnedAt, isSuccess)
 }
 
-/** Whether PostgreSQL can be mistreated: a server that only has an address cannot. */
+/** True if the tests can start and break a PostgreSQL server of their own. */
 export const canBreakDatabase = findPrograms() !== null
 
 if (!canBreakDatabase) {
@@ -216,7 +216,7 @@ export interface FaultyDatabase {
   proxy: FaultProxy
   /** Past the proxy, and past the service. */
   sql: Sql
-  /** Lets a fault happen to the service under load, and asserts that it keeps its promises. */
+  /** Runs a fault under load, and asserts that the service keeps its promises. */
   runUnderLoad(name: string, fault: Fault): Promise<LoadReport>
 }
 

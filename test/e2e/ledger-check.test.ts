@@ -64,8 +64,8 @@ describe('check of a ledger', () => {
 })
 
 /** Two acknowledged writes, and no other. */
-function victimOf({ histories: tracks }: Ledger): RecordHistory | undefined {
-  return [...tracks.values()].find(
+function victimOf({ histories }: Ledger): RecordHistory | undefined {
+  return [...histories.values()].find(
     ({ steps }) =>
       steps.map(({ action }) => action).join() === 'created,updated' &&
       steps.every(({ outcome }) => outcome === 'ok'),

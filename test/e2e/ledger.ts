@@ -169,15 +169,15 @@ export interface RecordHistory {
   readonly steps: Step[]
 }
 
-/** A request as its client saw it; times are `performance.now()`. */
+/** A request as its client saw it. Times are `performance.now()`. */
 export interface LoggedRequest {
   readonly name: string
   readonly at: number
   readonly durationMs: number
-  /** 0 where no answer came. */
+  /** 0 if no response came. */
   readonly status: number
   readonly isExpected: boolean
-  /** The body of an answer that was not expected. */
+  /** The body of an unexpected response; otherwise empty. */
   readonly responseBody: string
 }
 
@@ -195,8 +195,8 @@ interface Load {
   readonly pause?: number
 }
 
-/** Milliseconds after which a client gives an answer up: later than any server may be. */
-const patience = 15_000
+/** Longer than any server may take. */
+const requestTimeoutMs = 15_000
 
 /** A ledger whose clients draw from `CONSENTCTL_TEST_SEED`, or from a seed that is printed, so that it can be given again. */
 export function newLedger(): Ledger {
@@ -215,7 +215,11 @@ export async function write(
   { clients, pause = 0 }: Load,
   stop: () => boolean,
 ): Promise<void> {
-  const agent = new Agent({ connections: clients, headersTimeout: patience, bodyTimeout: patience })
+  const agent = new Agent({
+    connections: clients,
+    headersTimeout: requestTimeoutMs,
+    bodyTimeout: requestTimeoutMs,
+  })
   const client = async (number: number) => {
     const writer = new Writer(target, ledger, { agent, random: randomFrom(ledger.seed + number), stop })
     for (let count = 0; !stop(); count += 1) {

@@ -27,12 +27,12 @@ export function useDatabase(): TestDatabase {
   return database
 }
 
-/** Whether a test file's database is one of a Citus cluster. */
+/** Returns true if the database of the test file is on a Citus cluster. */
 export function onCitus(): boolean {
   return process.env['TEST_ENGINE'] === 'postgres' && inject('isCitus')
 }
 
-/** Whether a test cannot run for its database being one of a Citus cluster, which is said out loud. */
+/** Returns true on Citus, where a test cannot run, and prints that it is skipped. */
 export function skippedOnCitus(reason: string): boolean {
   if (onCitus()) process.stderr.write(`\n*** SKIPPED on Citus: ${reason}. ***\n\n`)
   return onCitus()

@@ -54,7 +54,7 @@ async function copy(server: string, name: string, template: string): Promise<voi
   })
 }
 
-/** Whether a server is the coordinator of a Citus cluster: its database `postgres` has the extension and knows the nodes. */
+/** Returns true if a server is the coordinator of a Citus cluster: its database `postgres` has the extension and knows the nodes. */
 export async function isCitus(server: string): Promise<boolean> {
   return (await nodesOf(server)).length > 0
 }

@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** A TCP proxy before a server on loopback; what goes through it fares as its test pleases. */
+/** A TCP proxy in front of a server on loopback, which can delay, reset and lose what goes through it. */
 export interface FaultProxy {
   readonly port: number
-  /** Holds every piece of data back for so many milliseconds. */
+  /** Delays every piece of data. */
   delay(milliseconds: number): void
   /** Ends every connection that is open, with a reset. */
   reset(): void
-  /** Says to every client that the server will send nothing more, and still takes what the client sends. */
+  /** Closes the server's half of every connection, and still accepts what the client sends. */
   halfClose(): void
   /**
    * Lets everything vanish without a word, as a failed router does. Connections that were open or attempted meanwhile
@@ -26,7 +26,7 @@ interface Link {
 
 export async function startFaultProxy(target: number): Promise<FaultProxy> {
   const links = new Set<Link>()
-  /** Who came in the dark: nothing of them has reached the server. */
+  /** Connections made while it was on: nothing of them has reached the server. */
   const silent = new Set<Socket>()
   let [wait, isDark] = [0, false]
   const carry = (link: Link, from: Socket, to: Socket) => {

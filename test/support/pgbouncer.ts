@@ -14,7 +14,7 @@ export interface PgBouncer {
   stop(): Promise<void>
 }
 
-/** Whether PgBouncer is on this machine. */
+/** Returns true if PgBouncer is on this machine. */
 export function hasPgBouncer(): boolean {
   try {
     execFileSync('pgbouncer', ['--version'], { stdio: 'ignore', env: programs })

@@ -22,7 +22,7 @@ export interface PostgresServer {
 }
 
 interface Options {
-  /** Whether a commit is on the disk before it is acknowledged; slow, and needed where the server is ended roughly. */
+  /** True if a commit is flushed before it is acknowledged: slow, and needed where the server is killed. */
   readonly durable: boolean
   /** `name=value` of more settings. */
   readonly settings?: readonly string[]

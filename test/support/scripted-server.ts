@@ -11,16 +11,16 @@ export interface RawRequest {
   readonly body: string
 }
 
-/** What is done to a connection when a request has come in whole. */
+/** Reacts to a whole request on its connection. */
 export type Fault = (socket: Socket, request: RawRequest) => void
 
-/** A server without any HTTP of its own: what it says is what its test makes it say. */
+/** A TCP server without HTTP: its responses are the bytes that a test gives it. */
 export interface ScriptedServer {
   port: number
   url: string
   /** Every request of the present test, in order. */
   readonly requests: RawRequest[]
-  /** What happens to the requests of the present test, one after the other; the last of them to all that follow. */
+  /** Sets the reactions to the requests of this test, in order; the last one is for all that follow. */
   script(...faults: Fault[]): void
 }
 
@@ -83,17 +83,17 @@ function parse(text: string): RawRequest | null {
   return isWhole ? { method, url, headers, body: Buffer.from(body, 'latin1').toString('utf8') } : null
 }
 
-/** Says this text, byte for byte, and leaves the connection open. */
+/** Sends this text, byte for byte, and leaves the connection open. */
 export function sendBytes(text: string | Buffer): Fault {
   return socket => void socket.write(text)
 }
 
-/** Says it, and ends the connection. */
+/** Sends it and ends the connection. */
 export function sendAndClose(text: string | Buffer): Fault {
   return socket => void socket.end(text)
 }
 
-/** A whole answer in JSON, or with what is given. */
+/** Sends a whole response: JSON, unless the body is a text or bytes. */
 export function respond(
   status: number,
   body: unknown,
@@ -106,7 +106,7 @@ export function respond(
   return sendBytes(Buffer.concat([Buffer.from(head), Buffer.from(content)]))
 }
 
-/** One piece of a text after the other, with a pause of so many milliseconds before each. */
+/** Sends the pieces of a text one by one, with a pause in milliseconds before each. */
 export function drip(head: string, pieces: readonly string[], pause: number): Fault {
   return socket => {
     socket.write(head)

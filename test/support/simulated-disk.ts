@@ -23,7 +23,7 @@ interface Entry {
 
 const original = { openSync: fs.openSync, fsyncSync: fs.fsyncSync, writeFileSync: fs.writeFileSync }
 
-/** Has `work` done with the path in the place of each flush of this thread. Returns what ends that. */
+/** Calls `work` with the path instead of each flush of this thread. Returns a function that ends that. */
 export function interceptFlushes(work: (path: string) => void): () => void {
   const paths = new Map<number, string>()
   fs.openSync = (path, ...rest) => {
@@ -44,7 +44,7 @@ export function interceptFlushes(work: (path: string) => void): () => void {
   }
 }
 
-/** Has everything on the disk as it is, as the system does by itself after a while. */
+/** Flushes everything, as the system does by itself after a while. */
 export function flushAll(disk: Disk): void {
   fs.rmSync(disk.flushed, { recursive: true, force: true })
   fs.mkdirSync(disk.flushed)

@@ -11,7 +11,7 @@ export interface Terminal {
   readonly ended: Promise<{ readonly code: number; readonly screen: string }>
 }
 
-/** Whether a pseudo-terminal can be had. */
+/** True if this machine can make a pseudo-terminal. */
 export const hasTerminal = spawnSync('script', ['--version']).stdout?.includes('util-linux') ?? false
 
 if (!hasTerminal) {
