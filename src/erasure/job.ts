@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { Context } from '../context.ts'
 import type { ErasedRecord } from '../contract/documents/erasure-receipt.ts'
 import { type HeldJob, type Jobs, jobsOf } from '../jobs/jobs.ts'
-import { commandForOrigin } from '../settings/job-origin.ts'
+import { commandForOrigin } from '../settings/settings.ts'
 import type { Target } from './records.ts'
 
 /** Everything that a receipt says but the outcome. Names the subjects in clear, for the file's owner alone. */

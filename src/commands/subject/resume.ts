@@ -8,7 +8,7 @@ import { openReceiptKey } from '../../erasure/keys.ts'
 import { findReceiptOfJob, requireAppendable, type StoredReceipt } from '../../erasure/receipts.ts'
 import { locateReceipts } from '../../erasure/store.ts'
 import { CliError, exit } from '../../errors/errors.ts'
-import { requireSameOrigin } from '../../settings/job-origin.ts'
+import { requireSameOrigin } from '../../settings/settings.ts'
 import { erasureView } from '../../views/subject.ts'
 import { runJob, tellReceipt } from './run.ts'
 
