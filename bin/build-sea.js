@@ -1,4 +1,4 @@
-// Makes dist/consentctl-<platform>-<arch>, one file with the client and Node.js, by Node's --build-sea.
+// Makes dist/consentctl-<platform>-<arch>, the client and Node.js in one file, by Node's --build-sea.
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ try {
     executable: node,
     disableExperimentalSEAWarning: true,
     useCodeCache: true,
-    // NODE_OPTIONS could load any code, and nobody expects it to apply to this program.
+    // NODE_OPTIONS could load any code.
     execArgvExtension: 'none',
   }
   writeFileSync(config, JSON.stringify(settings))

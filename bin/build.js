@@ -1,5 +1,5 @@
-// Bundles the client into one file, next to the libraries that few commands use, and the server without its libraries,
-// which stay where npm puts them (PGlite finds its WebAssembly next to its own files).
+// Bundles the client into one file, beside the libraries that few commands use, and the server without its libraries:
+// PGlite finds its WebAssembly next to its own files.
 import { createHash } from 'node:crypto'
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -7,7 +7,7 @@ import { build } from 'esbuild'
 import { client, shared } from './bundle.js'
 import { emptyDatabase } from './empty-database.js'
 
-/** Libraries with files of their own, because reading them at each start would cost more than the rest. */
+/** Files of their own, because reading them at each start would cost more than the rest. */
 const rarelyUsed = ['cli-table3', 'conf', 'ora', 'undici']
 
 const used = new Set()
@@ -24,7 +24,7 @@ const apart = {
 rmSync(new URL('../dist', import.meta.url), { recursive: true, force: true })
 await build({ ...client, outdir: 'dist/client', plugins: [...client.plugins, apart] })
 const script = new URL('../dist/client/main.cjs', import.meta.url)
-// The digest tells whether code in the compile cache belongs to this script.
+// The digest ties the compile cache to this script.
 appendFileSync(script, `//${createHash('sha1').update(readFileSync(script)).digest('hex')}\n`)
 await Promise.all(
   [...used].map(name =>
@@ -53,7 +53,7 @@ await build({
 })
 writeFileSync(new URL('../dist/server/db/embedded.tar.gz', import.meta.url), await emptyDatabase())
 
-// Generators of the manual, which is written now, and of the committed files, which generate.js writes.
+// Generators of the manual and of the committed files.
 await build({
   ...client,
   entryPoints: undefined,

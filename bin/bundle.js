@@ -1,7 +1,5 @@
-// Options of esbuild for the package and the single executable.
 import { fileURLToPath } from 'node:url'
 
-/** Options of every bundle. */
 export const shared = {
   absWorkingDir: fileURLToPath(new URL('..', import.meta.url)),
   bundle: true,
@@ -12,7 +10,7 @@ export const shared = {
   logLevel: 'warning',
 }
 
-/** commander requires it for subcommands that are programs of their own, which do not exist here; it costs 6 ms. */
+/** commander requires it for executable subcommands, which do not exist here; it costs 6 ms. */
 const noSubprocesses = {
   name: 'no subprocesses',
   setup({ onResolve, onLoad }) {
@@ -23,7 +21,7 @@ const noSubprocesses = {
   },
 }
 
-/** The client as one CommonJS script; a module behind `import()` still runs at its first use. */
+/** A module behind `import()` still runs at its first use. */
 export const client = {
   ...shared,
   entryPoints: ['src/main.ts'],

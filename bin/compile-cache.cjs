@@ -1,8 +1,6 @@
-// Runs a script with the code that V8 compiled for it at an earlier start.
-//
-// CPU of `consentctl get` on Node 24, in multiples of a bare node:http GET: 1.9 with this cache, 2.2 without it, and 2.2
-// with module.enableCompileCache, which holds no function that is compiled at its first call. On Node 20 it makes no
-// difference (2.0). One CommonJS script starts faster than one script a command (3.0), because each file costs a start.
+// Runs a script with V8's compiled code from an earlier start. CPU of `consentctl get` on Node 24, in multiples of a
+// bare node:http GET: 1.9 with this cache, 2.2 without it or with module.enableCompileCache, which holds no function
+// that is compiled at its first call; 3.0 with one script a command. On Node 20 it makes no difference (2.0).
 const {
   closeSync,
   fstatSync,
@@ -18,15 +16,15 @@ const { createRequire, wrap } = require('node:module')
 const { dirname, isAbsolute, join } = require('node:path')
 const { Script } = require('node:vm')
 
-/** Length of the hexadecimal digest that the build puts at the end of the script. */
+/** The build puts the hexadecimal digest at the end of the script. */
 const digestLength = 40
 
-/** The cache file: that digest, a checksum of four bytes, V8's data. */
+/** That digest, a checksum of four bytes, V8's data. */
 const headerLength = digestLength + 4
 
 /**
- * Runs a CommonJS script and returns its exports. `keep` writes the cache: call it at the end, when the functions that
- * were needed are compiled.
+ * Runs a CommonJS script and returns its exports. `keep` writes the cache: call it once the functions needed are
+ * compiled.
  */
 function runCached(filename) {
   const source = readFileSync(filename, 'latin1') // the build writes ASCII only
@@ -41,8 +39,8 @@ function runCached(filename) {
 }
 
 /**
- * Returns a path among the user's caches, never in a shared folder for temporary files, where others could place code.
- * Null if there is no such folder, or if the user disables Node's cache too.
+ * Returns a path among the user's caches, never in a shared temporary folder, where others could place code. Null if
+ * there is none, or if the user disables Node's cache.
  */
 function cacheFile({ NODE_DISABLE_COMPILE_CACHE, XDG_CACHE_HOME, LOCALAPPDATA, HOME }) {
   if (NODE_DISABLE_COMPILE_CACHE) return null
@@ -59,7 +57,7 @@ function isOwnFolder(home) {
   return Boolean(found) && found.uid === process.getuid()
 }
 
-/** Returns V8's data for the script with this digest, unless others could have written it or it is damaged. */
+/** Returns V8's data for this digest, unless others could have written it or it is damaged. */
 function readCache(file, digest) {
   let descriptor
   try {
@@ -73,7 +71,7 @@ function readCache(file, digest) {
       content.readUInt32LE(digestLength) === checksum(data)
     return isValid ? data : null
   } catch {
-    return null // there is none yet
+    return null
   } finally {
     if (descriptor !== undefined) closeSync(descriptor)
   }
@@ -96,7 +94,7 @@ function writeCache(file, digest, script) {
   }
 }
 
-/** V8 does not check its data for damage. `zlib.crc32` would load node:zlib, which costs more than all of this. */
+/** V8 does not check its data for damage. `zlib.crc32` would load node:zlib, which costs more than this. */
 function checksum(data) {
   const words = new Uint32Array(data.buffer, data.byteOffset, data.byteLength >>> 2)
   let sum = data.byteLength

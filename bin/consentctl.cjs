@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// CommonJS, because Node's loader of ES modules alone costs a fifth of a bare start.
+// CommonJS, because Node's ES module loader costs a fifth of a bare start.
 const { existsSync, readFileSync, writeSync } = require('node:fs')
 const { join } = require('node:path')
 
@@ -7,7 +7,7 @@ const client = join(__dirname, '../dist/client/main.cjs')
 
 if (!printVersion()) run()
 
-/** Answers `--version` before anything is loaded; returns false for other arguments, or if stdout cannot be written. */
+/** Answers `--version` before anything is loaded. Returns false for other arguments or if stdout fails. */
 function printVersion() {
   const [word, ...more] = process.argv.slice(2)
   if ((word !== '--version' && word !== '-V') || more.length > 0) return false
@@ -28,7 +28,7 @@ function run() {
   }
   const { runCached } = require('./compile-cache.cjs')
   const { exports: program, keep } = runCached(client)
-  process.exitCode = 1 // if nothing is left to wait for before the end, Node would exit with 0
+  process.exitCode = 1 // if nothing is left to wait for, Node would exit with 0
   program
     .main(process, () => import('../dist/server/main.js'))
     .then(code => {

@@ -1,4 +1,4 @@
-// Builds and runs the service with an account of its own, and does both again when a source file changes. Ctrl-C ends it.
+// Builds and runs the service with an account of its own, again after each change of a source file.
 import { spawn, spawnSync } from 'node:child_process'
 import { watch } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,4 @@
-// Packs an empty embedded database. A first start unpacks it, because creating one takes seconds.
+// Packs an empty embedded database for first starts, because creating one takes seconds.
 import {
   existsSync,
   mkdirSync,
@@ -19,7 +19,7 @@ import { createTar } from 'nanotar'
 const library = new URL('../package.json', import.meta.resolve('@electric-sql/pglite'))
 const { version } = JSON.parse(readFileSync(library, 'utf8'))
 
-/** Returns a .tar.gz; made once for each version of PGlite and kept in node_modules/.cache. */
+/** Returns a .tar.gz, cached in node_modules/.cache for each version of PGlite. */
 export async function emptyDatabase() {
   const folder = fileURLToPath(new URL('../node_modules/.cache/embedded/', import.meta.url))
   const file = join(folder, `${version}.tar.gz`)
@@ -43,7 +43,7 @@ async function pack() {
   }
 }
 
-/** Lists everything below a folder, folders before their content. */
+/** Lists folders before their content. */
 function entriesOf(folder) {
   const all = readdirSync(folder, { recursive: true, withFileTypes: true })
     .map(entry => ({ entry, path: join(entry.parentPath, entry.name) }))

@@ -1,5 +1,4 @@
-// Writes the committed files that are generated: completions, the manual's table of commands, JSON Schemas of signed
-// documents. A test compares them.
+// Writes the committed files that are generated; a test compares them.
 import { readFileSync, writeFileSync } from 'node:fs'
 import reference from '../dist/reference.cjs'
 

@@ -1,4 +1,4 @@
-// Downloads Node.js releases from npm to node_modules/.cache, for tests and for the single executable.
+// Downloads Node.js releases from npm to node_modules/.cache, for tests and the single executable.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,10 +13,10 @@ export function run(command, args, env = {}) {
   return spawnSync(command, args, { ...options, shell }).status === 0
 }
 
-/** Returns the path of the newest executable of a major release, or of the one downloaded before; null without any. */
+/** Returns the newest executable of a major release, or the one downloaded before; null without any. */
 export function fetchNode(major) {
   const platform = process.platform === 'win32' ? 'win' : process.platform
-  const prefix = platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node' // as npm's `node` has it
+  const prefix = platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node'
   const name = `${prefix}-${platform}-${process.arch}`
   const folder = join(root, 'node_modules', '.cache', 'nodes', String(major))
   const executable = join(folder, 'node_modules', name, 'bin', platform === 'win' ? 'node.exe' : 'node')

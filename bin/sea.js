@@ -1,8 +1,8 @@
-// The main script of the single executable: the client only, because the server needs WebAssembly files next to its code.
+// The single executable has the client only: the server needs WebAssembly files next to its code.
 import { CliError, exit } from '../src/errors/errors.ts'
 import { main } from '../src/main.ts'
 
-process.exitCode = exit.failure // if nothing is left to wait for before the end
+process.exitCode = exit.failure // if nothing is left to wait for
 main(process, () =>
   Promise.reject(
     new CliError('no_server', exit.usage, 'this executable is the client only', {

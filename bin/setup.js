@@ -1,4 +1,4 @@
-// Prepares a fresh clone: installs the packages and builds, each only if necessary. Uses Node and npm alone.
+// Prepares a fresh clone: installs and builds, each only if necessary. Uses Node and npm alone.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -7,10 +7,9 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Everything that the build reads. */
 const inputs = ['bin', 'src', 'server', 'package.json', 'package-lock.json']
 
-/** The digest of the inputs of the last build; in dist, which each build removes first. */
+/** In dist, which each build removes first. */
 const digestFile = join(root, 'dist', 'inputs.sha256')
 
 // npm writes its own copy of the lockfile when an installation is complete.
@@ -31,7 +30,7 @@ function changedAt(file) {
   return statSync(join(root, file), { throwIfNoEntry: false })?.mtimeMs ?? 0
 }
 
-/** Digests names and contents, not times, which differ after a checkout. Includes the version of Node. */
+/** Digests names and contents, not times, which differ after a checkout, and Node's version. */
 function digestOf(paths) {
   const hash = createHash('sha256').update(process.version)
   const files = paths.flatMap(path =>

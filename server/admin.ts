@@ -17,13 +17,12 @@ import { filesName } from './db/connect.ts'
 import { openDatabase } from './db/open.ts'
 import * as purges from './purge/service.ts'
 
-/** The script of the embedded database's thread. The build puts it beside this file. */
+/** The build puts the embedded database's thread beside this file. */
 export const workerFile = new URL('./db/embedded-worker.js', import.meta.url)
 
-/** Days from a deletion to its purge if the server does not purge by itself. */
+/** Applies if the server does not purge by itself. */
 const defaultPurgeAfterDays = 30
 
-/** Creates an account in the database, beside a running server or without one. */
 export async function createAccount(
   options: DatabaseOptions,
   draft: AccountDraft,
@@ -40,7 +39,6 @@ export async function resetPassword(
   return await withDatabase(options, host, { mayBeNew: false }, sql => accounts.resetPassword(sql, user))
 }
 
-/** Purges every account after `approve` has agreed to the numbers. */
 export async function* purge(
   options: DatabaseOptions,
   { olderThan, approve, onUnverified, signal }: PurgeOrder,
@@ -98,7 +96,7 @@ function noDatabase({ dataDir }: Config): OperatorError {
   })
 }
 
-/** Makes new files readable by this user only. The embedded database creates its files with mode 0666 less the umask. */
+/** The embedded database creates its files with mode 0666 less the umask. */
 export function restrictFileModes(): void {
   process.umask(0o077)
 }
@@ -106,7 +104,7 @@ export function restrictFileModes(): void {
 const firstProgressMs = 2000
 const progressIntervalMs = 10_000
 
-/** Reports the progress of long work of an administrator. Returns the function that ends the reports. */
+/** Returns the function that ends the reports. */
 export function reportProgress({ onWait }: ServerHost, describe: () => string): () => void {
   const report = () => {
     onWait?.(describe())

@@ -4,16 +4,16 @@ const maxWaitMs = 1000
 
 export interface AdmissionLimits {
   readonly running: number
-  /** Requests in flight of one tenant at most, so that room is left for others. */
+  /** Requests in flight of one tenant. */
   readonly perTenant: number
-  /** Queued requests of one tenant at most. */
+  /** Queued requests of one tenant. */
   readonly waiting: number
 }
 
 export interface Load {
   readonly running: number
   readonly waiting: number
-  /** Requests rejected since the start because there was no room. */
+  /** Requests rejected since the start. */
   readonly shed: number
 }
 
@@ -27,8 +27,8 @@ interface Tenant {
 }
 
 /**
- * Concurrency limit with a short queue per tenant, served round-robin: a tenant that sends much delays itself and not the
- * others. A request that finds its queue full is rejected at once.
+ * Concurrency limit with a short queue per tenant, served round-robin: a busy tenant delays only itself. A request
+ * that finds its queue full is rejected at once.
  */
 export class Admission {
   readonly #limits: AdmissionLimits
@@ -48,7 +48,6 @@ export class Admission {
 
   /**
    * Waits for a slot and returns the function that releases it.
-   *
    * @throws Failure `unavailable` if the queue is full or no slot is free within `timeoutMs` (1 s at most).
    */
   async enter(name: string, timeoutMs = maxWaitMs): Promise<() => void> {
@@ -112,7 +111,7 @@ export class Admission {
     if (running === 0 && waiting.size === 0) this.#tenants.delete(name)
   }
 
-  /** Starts one queued request, and moves its tenant to the end of the line. */
+  /** Moves the tenant of the started request to the end of the line. */
   #startNext(): void {
     for (const [name, tenant] of this.#tenants) {
       const [waiter] = tenant.waiting

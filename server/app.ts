@@ -25,7 +25,7 @@ import { installRoutes } from './routes.ts'
 
 export interface AppOptions {
   readonly sql: Sql
-  /** Database connections of the public flow, if separate. */
+  /** If the public flow has its own connections. */
   readonly publicSql?: Sql
   readonly replicas?: Replicas | undefined
   readonly config: Pick<
@@ -35,9 +35,8 @@ export interface AppOptions {
   readonly geo: Geo
   readonly logger: Log
   readonly observer?: Observer | undefined
-  /** Settled by its creator once the application is closed. */
+  /** Settled by its creator after the application has closed. */
   readonly quota: Quota
-  /** The secrets are the same on every node. */
   readonly signer: Signer
   readonly cursorSecret: Buffer
   readonly sessionSecret: Uint8Array
@@ -48,10 +47,10 @@ export interface AppOptions {
 /** Time for a whole request to arrive. */
 const requestTimeoutMs = 30_000
 
-/** Enough for every field at its longest, with each character escaped. */
+/** Fits every field at its longest, with each character escaped. */
 const bodyLimitBytes = 128 * 1024
 
-/** Requests in flight: of the private API four for each connection of the pool, fewer of the public flow. */
+/** In flight: of the private API four for each connection of the pool, fewer of the public flow. */
 const admissionLimits = {
   private: { running: 40, perTenant: 30, waiting: 100 },
   public: { running: 10, perTenant: 10, waiting: 50 },
@@ -76,7 +75,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   options.observer?.watchLoad('private', () => deps.admission.load)
   options.observer?.watchLoad('public', () => deps.publicAdmission.load)
   const app = fastify({
-    logger: false, // its lines contain URLs and error messages; http/logging.ts decides what is logged
+    logger: false, // its lines contain URLs and error messages
     trustProxy: config.trustProxy.length > 0 && [...config.trustProxy],
     exposeHeadRoutes: false,
     requestIdHeader: false,
@@ -86,7 +85,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: {
-      maxParamLength: 16_384, // as long as a URL can be, so that every unknown id gets the same response
+      maxParamLength: 16_384, // as long as a URL, so that every unknown id gets the same response
       querystringParser: () => ({}), // route() parses the query strictly
     },
     frameworkErrors: (_error, request, reply) => {
@@ -117,12 +116,12 @@ export function createApp(options: AppOptions): FastifyInstance {
   return app
 }
 
-/** Headers of every response: caches must not store it, and browsers must not guess its type. */
+/** Caches must not store a response, and browsers must not guess its type. */
 function commonHeaders({ id }: FastifyRequest): Record<string, string> {
   return { 'x-request-id': id, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
 }
 
-/** Runs first for every request, including those that Fastify rejects by itself. */
+/** Runs first, also for requests that Fastify rejects by itself. */
 function beginRequest({ logger, observer }: AppOptions, request: FastifyRequest, reply: FastifyReply): void {
   reply.headers(commonHeaders(request))
   onRequestEnd(request, reply, summary => {

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino'
 import { dbErrorCode } from './db/errors.ts'
 
-/** Work that a node repeats by itself, beside other nodes that do the same. */
+/** Repeated by each node, beside the others. */
 export interface Job {
   readonly name: string
-  /** From the end of one run to the start of the next, ± 10 %, so that nodes that start together spread out. */
+  /** From the end of a run to the next start, ± 10 %, so that nodes that start together spread out. */
   readonly intervalMs: number
-  /** Returns what to log, or null. Stops between two statements once the signal is aborted. */
+  /** Returns what to log, or null. Stops between statements once the signal is aborted. */
   run(signal: AbortSignal): Promise<object | null>
 }
 
@@ -14,7 +14,7 @@ interface RunningJobs {
   stop(): Promise<void>
 }
 
-/** Runs each job independently. A failed run is logged, and repeated after the interval. */
+/** Runs each job independently. A failed run is logged and repeated after the interval. */
 export function startJobs(jobs: readonly Job[], logger: Pick<Logger, 'info' | 'error'>): RunningJobs {
   const stopping = new AbortController()
   const runs = jobs.map(job => repeat(job, logger, stopping.signal))
@@ -43,7 +43,7 @@ async function repeat(
   }
 }
 
-/** Messages of the database quote rows, so only its codes are logged. */
+/** The database's messages quote rows, so only its codes are logged. */
 function describeError(error: unknown): object {
   const code = dbErrorCode(error)
   return code === null ? { cause: (error as Error).message } : { code }

@@ -27,13 +27,13 @@ const Rate = z
 
 const DatabaseUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres:// or postgresql://')
 
-/** The name of a header (RFC 9110 section 5.1), in lower case as Node has it. */
+/** RFC 9110 section 5.1, in lower case as Node has it. */
 const HeaderName = z
   .string()
   .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'must be the name of one header')
   .toLowerCase()
 
-/** Addresses and networks, such as `10.0.0.0/8,::1`. */
+/** Such as `10.0.0.0/8,::1`. */
 const Networks = z
   .string()
   .transform(text => text.split(',').map(part => part.trim()))
@@ -84,14 +84,14 @@ const Environment = z.object({
   PUBLIC_RATE_PER_SITE: Rate.default(6000),
 })
 
-/** Returns true for an address and for a network with a prefix of at least 1: /0 would trust anyone. */
+/** A network needs a prefix of at least 1: /0 would trust anyone. */
 function isNetwork(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/')
   if (isIP(address) === 0 || rest.length > 0) return false
   return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && ipaddr.isValidCIDR(text))
 }
 
-/** Reads the key in a file. The error never quotes the file. */
+/** The error never quotes the file. */
 function readKeyFile(path: string, { issues, value }: z.RefinementCtx<string>): KeyObject {
   try {
     return readSigningKey(readFileSync(path, 'utf8'))
@@ -105,27 +105,27 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly databaseUrl: string | null
-  /** Standbys of that database, which serve lists. */
+  /** Standbys of the database, which serve lists. */
   readonly readDatabaseUrl: string | null
   readonly dataDir: string
   readonly logLevel: string
-  /** Storage of a data subject's address: its network (/24, /48), all of it, or nothing. */
+  /** What is stored of a data subject's address: its network (/24, /48), all, or nothing. */
   readonly ipStorage: 'truncated' | 'raw' | 'drop'
-  /** The absolute path of the operator's database of countries (MMDB); null for the included one. */
+  /** The absolute path of the operator's countries (MMDB); null for the included ones. */
   readonly geoipDb: string | null
-  /** Addresses and networks (CIDR) of proxies that are trusted to name a client's address and place. */
+  /** Addresses and networks (CIDR) trusted to name a client's address and place. */
   readonly trustProxy: readonly string[]
-  /** Lower-case names of the headers in which a trusted proxy names a client's country and region. */
+  /** Lower-case headers in which a trusted proxy names a client's place. */
   readonly edgeCountryHeader: string | null
   readonly edgeRegionHeader: string | null
-  /** Signs sessions, at least 32 bytes; null if the database keeps the secret. */
+  /** At least 32 bytes; null if the database keeps the secret. */
   readonly sessionSecret: string | null
-  /** Signs documents (Ed25519); null if the database keeps the key. */
+  /** Ed25519; null if the database keeps the key. */
   readonly signingKey: KeyObject | null
   /** Days from a deletion until its personal data is purged; null for never. */
   readonly purgeAfterDays: number | null
   readonly checkpointMinutes: number
-  /** Port of the metrics; null to serve none. */
+  /** Null to serve none. */
   readonly metricsPort: number | null
   readonly publicRatePerAddress: number
   readonly publicRatePerSite: number
@@ -133,7 +133,7 @@ export interface Config {
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Reads the settings: flags, then the environment, then defaults. An empty variable counts as unset. */
+/** Flags, then the environment, then defaults. An empty variable counts as unset. */
 export function readConfig(options: ServeOptions, env: Env): Config {
   const given = {
     ...env,

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../src/contract/index.ts'
 
-/** An error response. Thrown anywhere in the server; http/errors.ts turns it into HTTP. */
+/** An error response; http/errors.ts turns it into HTTP. */
 export class Failure extends Error {
   override readonly name = 'Failure'
   readonly code: ErrorCode

@@ -28,10 +28,10 @@ export { takeCheckpoints, verifyDatabase } from './verify/admin.ts'
 
 const minuteMs = 60 * 1000
 
-/** Without it V8 takes half as much memory again for the same work in the same time: little in a node lives long. */
+/** Without it V8 takes half as much memory again for the same work: little in a node lives long. */
 const memoryFlags = '--heap-growing-percent=60'
 
-/** Opens and migrates the database, then listens. @throws OperatorError if the operator can fix the problem. */
+/** @throws OperatorError if the operator can fix the problem. */
 export async function serve(options: ServeOptions, { env, onWait }: ServerHost): Promise<RunningServer> {
   const config = readConfig(options, env)
   restrictFileModes()
@@ -92,13 +92,13 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
   }
 }
 
-/** A service that is restarted often may never reach the interval of the job. */
+/** A service that often restarts may never reach the job's interval. */
 async function takeLastCheckpoints({ name, run }: Job, logger: Logger): Promise<void> {
   const done = await withTimeout(run(AbortSignal.timeout(900)), 1000).catch(() => null)
   if (done) logger.info(done, name)
 }
 
-/** Reads what cursors, sessions and documents are signed with. All nodes have the same. */
+/** Signing secrets, the same on all nodes. */
 async function readSecrets(sql: Sql, { sessionSecret, signingKey }: Config) {
   return {
     signer: await openSigner(sql, signingKey),
@@ -108,7 +108,7 @@ async function readSecrets(sql: Sql, { sessionSecret, signingKey }: Config) {
   }
 }
 
-/** Loads the module of metrics only if they are served. */
+/** Loads the module only if metrics are served. */
 async function openMetrics({ metricsPort }: Config): Promise<MetricsServer | null> {
   if (metricsPort === null) return null
   const { startMetrics } = await import('./metrics/metrics.ts')

@@ -21,7 +21,7 @@ export interface Globals extends GlobalFlags, RequestFlags {
   readonly color?: ColorChoice
 }
 
-/** Everything a command uses. Nothing is read, opened or loaded before its first use. */
+/** Nothing is read, opened or loaded before its first use. */
 export interface Context {
   readonly host: Host
   readonly io: Io
@@ -30,15 +30,15 @@ export interface Context {
   readonly api: Client
   /** Without a key, a user signs in. */
   apiWith(key: Sourced | null): Client
-  /** Signals are handled from the first access: see listenForInterruption. */
+  /** Signals are handled from the first access. */
   readonly interruption: AbortSignal
-  /** Writes to stderr, unless --quiet is set. */
+  /** Writes to stderr, except with --quiet. */
   say(line: string): Promise<void>
   warn(line: string): Promise<void>
   /** Ignores the instance and key of the environment. */
   withProfile(name: string): Context
   readonly loadServer: () => Promise<ServerModule>
-  /** Injected, because commands cannot import the program that lists them. */
+  /** Injected, because commands cannot import the program. */
   readonly describeCommands: () => Promise<CommandInfo>
   /** The exit code if nothing is thrown. */
   exit: Exit

@@ -5,7 +5,7 @@ import type { ServerModule } from './contract/server.ts'
 import { type Host, openIo } from './io/io.ts'
 import { buildProgram, describeCommands, rejectKeys } from './program.ts'
 
-/** Runs the command line and resolves to the exit code. Every error ends here. */
+/** Resolves to the exit code. Every error ends here. */
 export async function main(host: Host, loadServer: () => Promise<ServerModule>): Promise<number> {
   const argv = host.argv.slice(2)
   const { version } = packageJson
@@ -46,7 +46,7 @@ export async function main(host: Host, loadServer: () => Promise<ServerModule>):
   }
 }
 
-/** Requested help and version; a group without a command prints its help too. */
+/** A group without a command prints its help too. */
 function isHelp(error: unknown): boolean {
   return error instanceof CommanderError && (error.exitCode === 0 || error.code === 'commander.help')
 }

@@ -15,7 +15,7 @@ export interface AccountRows {
   readonly at: Date
 }
 
-/** Inserts all rows in one statement. Returns false, and writes nothing, if the e-mail has an account. */
+/** Returns false, and inserts nothing, if the e-mail has an account. */
 export async function insertAccount(
   sql: Sql,
   { accountId, user, site, key, at, ...rows }: AccountRows,

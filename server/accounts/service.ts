@@ -12,15 +12,14 @@ import { newId } from '../ids.ts'
 import { findLogin, setPassword } from '../session/queries.ts'
 import { insertAccount } from './queries.ts'
 
-/** Requests a calendar month in each plan; null is unlimited. */
+/** Requests a calendar month; null is unlimited. */
 const planQuota = { unlimited: null, free: 10_000, pro: 1_000_000 } as const
 
 const minPasswordLength = 8
 
 /**
- * Creates an account with its owner, one site and one API key. Their secrets are in the result and nowhere else.
- *
- * @throws OperatorError for an invalid e-mail address, or one that already has an account.
+ * Creates an account with its owner, a site and an API key. Their secrets are in the result and nowhere else.
+ * @throws OperatorError for an e-mail address that is invalid or has an account.
  */
 export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewAccount> {
   const { email, plan = 'unlimited', site: siteName = 'default', password = newPassword() } = draft
@@ -52,7 +51,7 @@ export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewA
   }
 }
 
-/** Sets a user's password and ends every session of that user. @throws OperatorError for an unknown user. */
+/** Also ends the user's sessions. @throws OperatorError for an unknown user. */
 export async function resetPassword(
   sql: Sql,
   { email, password: given }: { readonly email: string; readonly password?: string | undefined },

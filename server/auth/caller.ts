@@ -11,7 +11,6 @@ import type { TtlCache } from './ttl-cache.ts'
 
 export interface Caller {
   readonly accountId: string
-  /** As the audit trail names it. */
   readonly kind: 'api_key' | 'user' | 'site_token'
   readonly id: string
   readonly sessionExpiresAt?: Date
@@ -27,17 +26,16 @@ export interface KeyCaller extends Caller {
 export interface AuthDeps {
   readonly sql: Sql
   readonly sessionSecret: Uint8Array
-  /** API keys by the hash of their text. */
+  /** By the hash of the key. */
   readonly keys: TtlCache<KeyRow>
   /** Limits look-ups, because anyone can make up well-formed keys. */
   readonly lookups: Admission
 }
 
 /**
- * Finds the caller: by the Authorization header alone if there is one, else by the session cookie.
- *
+ * Finds the caller by the Authorization header if there is one, else by the session cookie.
  * @throws Failure `unauthorized`, the same for a missing, malformed, unknown, revoked and expired credential (service
- *   specification section 5).
+ * specification section 5).
  */
 export async function findCaller(deps: AuthDeps, request: FastifyRequest): Promise<Caller | KeyCaller> {
   const { authorization } = request.headers
@@ -54,7 +52,6 @@ export function isKeyCaller(caller: Caller): caller is KeyCaller {
   return caller.kind === 'api_key'
 }
 
-/** Returns the caller if its API key is in the cache. */
 export function findCachedCaller(deps: AuthDeps, request: FastifyRequest): KeyCaller | null {
   const { authorization } = request.headers
   if (authorization === undefined || countHeader(request.raw, 'authorization') > 1) return null

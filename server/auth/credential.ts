@@ -12,39 +12,39 @@ const secret = `[\\dA-Za-z]{${digits.secret + digits.checksum}}`
 const apiKey = new RegExp(`^sk-${id}${secret}$`)
 const siteToken = new RegExp(`^st-${id}${id}${secret}$`)
 
-/** Generates `sk-`, the account's id, 256 random bits and a checksum. */
+/** `sk-`, the account's id, 256 random bits and a checksum. */
 export function newApiKey(accountId: string): string {
   return withChecksum(`sk-${base62(idBytes(accountId), digits.id)}${base62(randomBytes(32), digits.secret)}`)
 }
 
-/** Generates `st-`, the ids of the account and the site, 256 random bits and a checksum. */
+/** `st-`, the ids of the account and the site, 256 random bits and a checksum. */
 export function newSiteToken(accountId: string, siteId: string): string {
   const ids = base62(idBytes(accountId), digits.id) + base62(idBytes(siteId), digits.id)
   return withChecksum(`st-${ids}${base62(randomBytes(32), digits.secret)}`)
 }
 
-/** Reads the account from an API key's text. Returns null if the text is malformed. */
+/** Returns null if the text is malformed. */
 export function accountOfApiKey(text: string): string | null {
   return parseIds(apiKey, text)?.[0] ?? null
 }
 
-/** Reads the account and the site from a site token's text. Returns null if the text is malformed. */
+/** Returns null if the text is malformed. */
 export function siteOfToken(text: string): { accountId: string; siteId: string } | null {
   const [accountId, siteId] = parseIds(siteToken, text) ?? []
   return accountId && siteId ? { accountId, siteId } : null
 }
 
-/** Returns the last characters, by which an owner recognizes a credential. */
+/** An owner recognizes a credential by its last characters. */
 export function hintOf(text: string): string {
   return text.slice(-4)
 }
 
-/** Returns the SHA-256 of a key or token, which is all that the database stores of it. */
+/** SHA-256; the database stores nothing else of a credential. */
 export function hashOf(text: string): Buffer {
   return sha256(text)
 }
 
-/** Returns the ids in a credential if it is well-formed and its checksum is right. */
+/** Returns null if the format or the checksum is wrong. */
 function parseIds(format: RegExp, text: string): string[] | null {
   const [, ...ids] = format.exec(text) ?? []
   if (ids.length === 0 || withChecksum(text.slice(0, -digits.checksum)) !== text) return null

@@ -9,7 +9,7 @@ interface Cost {
   readonly p: number
 }
 
-/** Cost of scrypt (RFC 7914): 2^17 blocks of 8 × 128 bytes, which is 128 MiB and about a third of a second. */
+/** Cost of scrypt (RFC 7914): 2^17 blocks of 8 × 128 bytes, which is 128 MiB and a third of a second. */
 const cost: Cost = { log2N: 17, r: 8, p: 1 }
 
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt)
@@ -18,7 +18,7 @@ const derive = promisify<string, Buffer, number, object, Buffer>(scrypt)
 const limit = pLimit(2)
 const maxQueue = 20
 
-/** Hashes a password into the PHC string format, `$scrypt$ln=17,r=8,p=1$salt$hash`, with a new salt. */
+/** Returns the PHC string format, `$scrypt$ln=17,r=8,p=1$salt$hash`. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16)
   const { log2N, r, p } = cost
@@ -27,9 +27,7 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * Returns true if a hash is that of a password. A null hash takes as long and never matches, because the duration must not
- * reveal who has an account.
- *
+ * A null hash takes as long and never matches, because the duration must not reveal who has an account.
  * @throws Failure `unavailable` if too many sign-ins are queued.
  */
 export async function verifyPassword(password: string, phc: string | null): Promise<boolean> {
@@ -47,7 +45,7 @@ async function compute(password: string, salt: Buffer, { log2N, r, p }: Cost): P
   return await limit(() => derive(password.normalize('NFKC'), salt, 32, { N, r, p, maxmem: 256 * N * r }))
 }
 
-/** Generates a password of 144 random bits, in characters that need no quoting in shells and forms. */
+/** 144 random bits, in characters that need no quoting in shells and forms. */
 export function newPassword(): string {
   return randomBytes(18).toString('base64url')
 }

@@ -12,7 +12,7 @@ export interface KeyRow {
   monthly_quota: number | null
 }
 
-/** Finds the key with this hash, unless it is revoked. */
+/** Revoked keys are not found. */
 export async function findKey(
   sql: Sql,
   { accountId, keyHash }: { readonly accountId: string; readonly keyHash: Buffer },
@@ -33,7 +33,7 @@ export async function recordKeyUse(
     where account_id = ${accountId} and id = ${id} and (last_used_on is null or last_used_on < ${day}::date)`
 }
 
-/** Returns the version at which a user's sessions are valid, or undefined for an unknown user. */
+/** Returns undefined for an unknown user. */
 export async function findSessionVersion(
   sql: Sql,
   { accountId, userId }: { readonly accountId: string; readonly userId: string },

@@ -5,19 +5,19 @@ import { Failure } from '../failure.ts'
 
 const lifetimeSeconds = 8 * 60 * 60
 
-/** Checked in every token, so that one that the same secret signed for another purpose is not valid here. */
+/** A token that the same secret signed for another purpose is not valid here. */
 const issuer = 'consentctl'
 const audience = 'consentctl/session'
 
 export interface SessionClaims {
   readonly accountId: string
   readonly userId: string
-  /** The version of the user's sessions when it was signed. */
+  /** The user's session version when it was signed. */
   readonly version: number
   readonly expiresAt: Date
 }
 
-/** Signs a token of a new session: a JWT (RFC 7519) with HS256. */
+/** Signs a JWT (RFC 7519) with HS256. */
 export async function signSession(
   secret: Uint8Array,
   { accountId, userId, version }: Omit<SessionClaims, 'expiresAt'>,
@@ -34,7 +34,7 @@ export async function signSession(
   return { token, expiresAt: new Date((now + lifetimeSeconds) * 1000) }
 }
 
-/** Verifies a token. Returns null if this service did not sign it or it has expired. */
+/** Returns null if this service did not sign the token or it has expired. */
 export async function readSession(secret: Uint8Array, token: string): Promise<SessionClaims | null> {
   try {
     const { payload } = await jwtVerify(token, secret, {
@@ -59,9 +59,8 @@ export function sessionToken(request: FastifyRequest): string | null {
 }
 
 /**
- * Makes the Set-Cookie header for a token, or without one a header that removes the cookie. Browsers send a `__Host-` cookie to
- * this host only.
- *
+ * Makes the Set-Cookie header for a token; without one it removes the cookie. Browsers send a `__Host-` cookie to this
+ * host only.
  * @throws Failure `forbidden` without TLS, except on localhost.
  */
 export function sessionCookie(request: FastifyRequest, token: string | null): string {
@@ -81,15 +80,14 @@ export function sessionCookie(request: FastifyRequest, token: string | null): st
 }
 
 /**
- * Rejects cross-site request forgery: the request must come from the service's own origin.
- *
+ * Rejects cross-site request forgery.
  * @throws Failure `forbidden`
  */
 export function requireOwnOrigin(request: FastifyRequest): void {
   if (!isOwnOrigin(request)) throw new Failure('forbidden', 'The request must come from the own origin.')
 }
 
-/** Does the same for requests without a cookie, which may also come from programs: those name no origin. */
+/** Also accepts requests without an origin, because they come from programs. */
 export function rejectForeignOrigin(request: FastifyRequest): void {
   const { origin, 'sec-fetch-site': site } = request.headers
   if (origin !== undefined || site !== undefined) requireOwnOrigin(request)

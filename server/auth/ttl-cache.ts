@@ -1,19 +1,18 @@
 import { LRUCache } from 'lru-cache'
 
-/** A revoked credential stops working within this on every node. lru-cache expires an entry only after its TTL has passed. */
+/** A revoked credential stops working within 1 s on every node; lru-cache expires entries only after the TTL. */
 const ttlMs = 999
 
 const maxEntries = 10_000
 
 interface Lookup<T> {
   readonly promise: Promise<T | undefined>
-  /** Set when the lookup has resolved. */
   value: T | undefined
 }
 
 /**
- * TTL cache (1 s, 10,000 entries) with in-flight de-duplication. Misses and errors are not cached. An entry's age counts from
- * the start of its lookup, because what the lookup read may be that old.
+ * TTL cache (1 s, 10,000 entries) with in-flight de-duplication. Misses and errors are not cached. An entry's age
+ * counts from the start of its lookup, because what was read may be that old.
  */
 export class TtlCache<T> {
   readonly #lookups = new LRUCache<string, Lookup<T>>({
@@ -42,7 +41,7 @@ export class TtlCache<T> {
     }
   }
 
-  /** Removes everything. Running lookups are not cached either: they may have read what was changed since. */
+  /** Running lookups are not cached either: they may have read old values. */
   clear(): void {
     this.#lookups.clear()
   }

@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 export interface TokenSite {
   policy_version: number
   allowed_origins: string[]
-  /** When the token expires; null for the current one. */
+  /** Null for the current token. */
   expires_at: Date | null
 }
 

@@ -18,7 +18,7 @@ import {
 const bodyLimitBytes = 16 * 1024
 
 export interface BannerLimits {
-  /** Requests from one IPv4 address, or one /64 of IPv6. */
+  /** By IPv4 address or /64 of IPv6. */
   readonly address: Limit
   readonly site: Limit
 }
@@ -45,7 +45,7 @@ interface Visit {
   readonly connection: Connection
 }
 
-/** The public flow (service specification section 4.7): for browsers on pages of the origins that a site allows. */
+/** The public flow (service specification section 4.7), for browsers on the origins that a site allows. */
 export function bannerRoutes(app: FastifyInstance, deps: BannerDeps): void {
   const visits = new WeakMap<FastifyRequest, Visit>()
   const limitByAddress = limitRequests(app, deps.bannerLimits.address, networkKey)

@@ -4,13 +4,12 @@ import { createConsent } from '../consents/create.ts'
 import type { Deps } from '../consents/deps.ts'
 import type { Place } from '../net/geo.ts'
 
-/** A browser on a page that carries a site's token. */
 export interface TokenHolder {
   readonly caller: Caller
   readonly policyVersion: number
 }
 
-/** Facts about a visitor that come from the connection, never from the page. Null if unknown. */
+/** Facts about a visitor from the connection, never from the page. Null if unknown. */
 export interface Connection {
   readonly address: string | null
   readonly userAgent: string | null

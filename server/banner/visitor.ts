@@ -14,17 +14,16 @@ import type { Connection, TokenHolder } from './service.ts'
 
 export interface VisitorDeps {
   readonly sql: Sql
-  /** Sites by the hash of their token. */
+  /** By the hash of the token. */
   readonly tokens: TtlCache<TokenSite>
   /** Separate, so that a flood of the public flow takes no slots of the private API. */
   readonly publicAdmission: Admission
 }
 
 /**
- * Finds the site whose token a request carries, and sets the CORS headers of its response. A token identifies a site; it
- * authenticates nobody, because it is in every page.
- *
- * @throws Failure `unauthorized` for a missing or wrong token, `forbidden` for a page of an origin that the site does not allow.
+ * Finds the site of a request's token and sets the CORS headers. A token authenticates nobody, because it is in every
+ * page.
+ * @throws Failure `unauthorized` for a missing or wrong token, `forbidden` for an origin that the site does not allow.
  */
 export async function findTokenHolder(
   deps: VisitorDeps,
@@ -36,7 +35,7 @@ export async function findTokenHolder(
   if (!ids || typeof token !== 'string') throw invalidToken()
   const tokenHash = hashOf(token)
   const site = await deps.tokens.get(tokenHash.toString('base64'), () =>
-    // Anyone can make up well-formed tokens, and each of them is a look-up.
+    // Anyone can make up well-formed tokens.
     deps.publicAdmission.run('lookups', () => findTokenSite(deps.sql, { ...ids, tokenHash })),
   )
   if (!site || (site.expires_at && site.expires_at <= new Date())) throw invalidToken()
@@ -54,7 +53,7 @@ export async function findTokenHolder(
   return { caller: { accountId, kind: 'site_token', id: siteId }, policyVersion: site.policy_version }
 }
 
-/** The response to a CORS preflight (Fetch standard): it carries no token, so it is the same for every site. */
+/** A CORS preflight (Fetch standard) carries no token, so its response is the same for every site. */
 export const preflightHeaders = {
   'access-control-allow-origin': '*',
   'access-control-allow-methods': 'POST',
@@ -70,7 +69,7 @@ const maxUserAgent = 1024
 
 export type ConnectionConfig = Pick<Config, 'edgeCountryHeader' | 'edgeRegionHeader'>
 
-/** Reads what a connection tells of a visitor. Call it early: a closed socket has no address. */
+/** Call it early: a closed socket has no address. */
 export function readConnection(config: ConnectionConfig, request: FastifyRequest): Connection {
   const userAgent = request.headers['user-agent']?.slice(0, maxUserAgent)
   return {
@@ -80,7 +79,7 @@ export function readConnection(config: ConnectionConfig, request: FastifyRequest
   }
 }
 
-/** Returns the place that a trusted proxy names. `XX` is Cloudflare's code for an unknown country. */
+/** `XX` is Cloudflare's code for an unknown country. */
 function readEdgePlace(config: ConnectionConfig, { headers, ips }: FastifyRequest): Place | null {
   const isProxied = ips !== undefined && ips.length > 1
   const read = (name: string | null, format: RegExp) => {

@@ -3,7 +3,7 @@ import type { RetryOptions } from '../db/errors.ts'
 import { unavailable } from '../failure.ts'
 import { getDiagnostics } from './logging.ts'
 
-/** The longest that all waits of one request for the database take together. */
+/** All waits of one request for the database together. */
 export const databaseTimeoutMs = 5000
 
 declare module 'fastify' {
@@ -13,8 +13,7 @@ declare module 'fastify' {
 }
 
 /**
- * Waits for work, at most for what is left of the request's time, and takes the wait off it.
- *
+ * Waits for work within what is left of the request's time, and subtracts the wait.
  * @throws Failure `unavailable` at the timeout. The work is not stopped.
  */
 export function withinDeadline<T>(request: FastifyRequest, work: Promise<T>): Promise<T> {
@@ -25,7 +24,7 @@ export function withinDeadline<T>(request: FastifyRequest, work: Promise<T>): Pr
   })
 }
 
-/** Returns how a request retries its work on the database. Only idempotent work is retried after a lost connection. */
+/** Only idempotent work is retried after a lost connection. */
 export function retryOptions(request: FastifyRequest, isIdempotent: boolean): RetryOptions {
   return {
     isIdempotent,
@@ -34,14 +33,13 @@ export function retryOptions(request: FastifyRequest, isIdempotent: boolean): Re
   }
 }
 
-/** A request whose URL cannot be decoded is made without decorations. */
+/** A request whose URL cannot be decoded has no decorations. */
 function readTimeLeft({ timeLeftMs = databaseTimeoutMs }: FastifyRequest): number {
   return timeLeftMs
 }
 
 /**
- * Waits for work, but no longer than `timeoutMs`. Calls `onEnd` at whichever comes first.
- *
+ * Calls `onEnd` at the end of the work or at the timeout.
  * @throws Failure `unavailable` at the timeout. The work is not stopped.
  */
 export function withTimeout<T>(work: Promise<T>, timeoutMs: number, onEnd = () => {}): Promise<T> {

@@ -4,7 +4,6 @@ import { type Access, type ErrorBody, errorStatus } from '../../src/contract/ind
 import { type DbErrorKind, dbErrorCode, dbErrorKind } from '../db/errors.ts'
 import { Failure, unavailable } from '../failure.ts'
 
-/** Converts anything thrown while a request is handled. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof ZodError)
@@ -85,8 +84,8 @@ function describeIssues(error: ZodError): string {
 const allMethods: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /**
- * Installs routes, and for each path a route for all other methods. The gate answers those with 405 and Allow (RFC 9110
- * section 15.5.6) once it knows the caller.
+ * Installs routes, and for each path a route for all other methods. The gate answers those with 405 and Allow (RFC
+ * 9110 section 15.5.6) once it knows the caller.
  */
 export function installWithMethodErrors(app: FastifyInstance, install: (app: FastifyInstance) => void): void {
   const paths = new Map<string, { methods: Set<string>; access: Access | undefined }>()

@@ -12,17 +12,17 @@ import { spendForRequest, spendUnit } from './quota.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null until the caller is authenticated, and on routes that are open to anyone. */
+    /** Null before authentication, and on routes open to anyone. */
     caller: Caller | null
     releaseSlot: (() => void) | null
   }
   interface FastifyContextConfig {
-    /** `account` if not given, and for unknown routes. */
+    /** Default, also for unknown routes: `account`. */
     access?: Access
     scope?: Scope | undefined
     /** True if the route also works, without a unit, when the quota is used up. */
     allowedOverQuota?: boolean | undefined
-    /** The methods of this path, on the routes that answer 405 for all others. */
+    /** The methods of this path, on routes that answer 405 for all others. */
     allow?: string
   }
 }
@@ -30,13 +30,12 @@ declare module 'fastify' {
 export interface GateDeps extends AuthDeps {
   readonly quota: Quota
   readonly admission: Admission
-  /** Separate, so that a flood of the public flow takes no slots of the private API. */
   readonly publicAdmission: Admission
 }
 
 /**
- * Checks every request before its body is read, in this order: the credential (401), the route (404, 405), the quota (429),
- * what the caller may do (403). Then, once the body is there, the request waits for a slot (503).
+ * Checks every request before its body is read, in this order: credential (401), route (404, 405), quota (429),
+ * permission (403). Then, once the body is there, the request waits for a slot (503).
  */
 export function installGate(app: FastifyInstance, deps: GateDeps): void {
   app.decorateRequest('caller', null)
@@ -56,7 +55,7 @@ export function installGate(app: FastifyInstance, deps: GateDeps): void {
     if (request.is404) throw noRoute()
     if (allow !== undefined) throw methodNotAllowed(allow)
   })
-  // A slot is held only between the body's arrival and the response, so that slow clients hold none.
+  // Slots are held only from the body's arrival to the response, so that slow clients hold none.
   app.addHook('preHandler', async request => {
     if (!request.caller) return
     const admission = request.caller.kind === 'site_token' ? deps.publicAdmission : deps.admission
@@ -72,16 +71,14 @@ export function installGate(app: FastifyInstance, deps: GateDeps): void {
   })
 }
 
-/** Rejects a URL that cannot be decoded: with 401 without a valid credential, like every other unknown route. */
+/** Without a valid credential the error is 401, as for every unknown route. */
 export async function rejectUrl(deps: GateDeps, request: FastifyRequest): Promise<never> {
   await authenticate(deps, request)
   throw noRoute()
 }
 
 /**
- * Reads a further page of a stream under the rules of a new request: authentication, a unit of the quota, a slot and the
- * deadline.
- *
+ * Reads a further page of a stream under the rules of a new request: authentication, a unit, a slot and the deadline.
  * @throws what such a request would be rejected with.
  */
 export async function runAsNewRequest<T>(

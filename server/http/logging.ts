@@ -7,8 +7,8 @@ import { dbErrorCode, dbErrorKind } from '../db/errors.ts'
 import type { Failure } from '../failure.ts'
 
 /**
- * A request as it is logged and counted when it is over. It contains nothing that a client wrote (no URL, header or body)
- * and no message of another library's error, because those quote rows and fields.
+ * A finished request, logged and counted. It contains nothing that a client wrote (no URL, header or body) and no
+ * message of another library's error, because those quote rows and fields.
  */
 export interface RequestSummary {
   readonly requestId: string
@@ -20,9 +20,9 @@ export interface RequestSummary {
   readonly accountId: string | null
   readonly callerKind: Caller['kind'] | null
   readonly error: ErrorCode | null
-  /** Null if it succeeded, or failed because of the client. */
+  /** Null for successes and client errors. */
   readonly serverError: ServerError | null
-  /** Codes of the database errors after which it was retried. */
+  /** Codes of the database errors that were retried. */
   readonly retries: readonly string[]
 }
 
@@ -32,11 +32,10 @@ export interface ServerError {
   /** The class of the error behind it. */
   readonly cause: string | null
   readonly code: string | null
-  /** Stack frames, without the error's message. */
+  /** Without the error's message. */
   readonly stack: readonly string[]
 }
 
-/** Receives what happens, for metrics. */
 export interface Observer {
   onRequestEnd(summary: RequestSummary): void
   watchLoad(flow: 'private' | 'public', read: () => Load): void
@@ -49,18 +48,17 @@ interface Diagnostics {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Made on first use. A WeakMap of requests would cost the garbage collector more than the requests do. */
+    /** Made on first use: a WeakMap of requests would cost the garbage collector more than the requests do. */
     diagnostics: Diagnostics | null
   }
 }
 
-/** Returns what is collected during a request for its summary. */
 export function getDiagnostics(request: FastifyRequest): Diagnostics {
   request.diagnostics ??= { failure: null, retries: [] }
   return request.diagnostics
 }
 
-/** Calls back when the response is sent, or the client has disconnected. */
+/** Calls back when the response is sent or the client has disconnected. */
 export function onRequestEnd(
   request: FastifyRequest,
   { raw }: FastifyReply,
@@ -86,7 +84,7 @@ export function onRequestEnd(
 
 const serverErrorCodes = new Set<ErrorCode>(['internal_error', 'unavailable'])
 
-/** Returns null for client errors, and for requests that were shed: those have no cause. */
+/** Returns null for client errors and shed requests, which have no cause. */
 function toServerError({ code, message, cause }: Failure): ServerError | null {
   const isBug = dbErrorKind(cause) === 'unstorable'
   const isShed = code === 'unavailable' && cause === undefined
@@ -101,7 +99,7 @@ function toServerError({ code, message, cause }: Failure): ServerError | null {
 
 const maxFrames = 5
 
-/** Returns the frames of an error's stack, or none if they cannot be told from its message for certain. */
+/** Returns no frames if they cannot be told from the error's message for certain. */
 function readFrames(error: unknown): string[] {
   if (!(error instanceof Error) || !error.stack) return []
   const start = error.stack.indexOf(error.message)
@@ -115,12 +113,12 @@ function readFrames(error: unknown): string[] {
 
 export type Log = Pick<Logger, 'info' | 'error'>
 
-/** Lines are written together at this interval, because a write costs more than they do. */
+/** A write costs more than the lines do. */
 const flushIntervalMs = 50
 
 const maxBufferedCharacters = 8192
 
-/** Logs JSON lines to stderr. Error lines are written at once, with all lines before them. */
+/** Error lines are written at once, after all lines before them. */
 export function createLogger(level: string): Logger {
   const stderr = pino.destination({ dest: 2, sync: true })
   let buffered = ''

@@ -5,18 +5,17 @@ import { Failure } from '../failure.ts'
 import { countHeader } from '../net/headers.ts'
 import { wrongMediaType } from './errors.ts'
 
-/** Of a repeated one Node would keep the first and drop the others. */
+/** Of a repeated one Node would keep the first. */
 const singleHeaders = ['host', 'content-type', 'content-encoding']
 
-/** A host and its port (RFC 3986 section 3.2.2). */
+/** RFC 3986 section 3.2.2, with a port. */
 const hostPattern = /^([\w.~%!$&'()*+;=-]*|\[[\da-f:.]+\])(:\d*)?$/i
 
 const charsetPattern = /;\s*charset\s*=\s*"?([^";\s]*)/i
 
 /**
- * Rejects requests that can be read in two ways although Node accepts them: an unusual version, target or host (RFC 9112
+ * Rejects requests that Node accepts but others may read differently: an unusual version, target or host (RFC 9112
  * sections 2.3, 3.2), a transfer coding other than chunked (section 6.1), a repeated header.
- *
  * @throws Failure `invalid_request`
  */
 export function rejectAmbiguousRequest(request: IncomingMessage): void {
@@ -31,12 +30,12 @@ export function rejectAmbiguousRequest(request: IncomingMessage): void {
   }
 }
 
-/** Returns true if a content type names UTF-8 or no charset (RFC 8259 section 8.1: JSON has no other). */
+/** True for UTF-8 or no charset (RFC 8259 section 8.1: JSON has no other). */
 function isUtf8(contentType: string): boolean {
   return contentType.split(/(?=;)/).every(part => /^(utf-?8)?$/i.test(charsetPattern.exec(part)?.[1] ?? ''))
 }
 
-/** Accepts bodies of JSON in UTF-8 only. The body of a DELETE means nothing (RFC 9110 section 9.3.5) and is ignored. */
+/** Accepts JSON in UTF-8 only. The body of a DELETE means nothing (RFC 9110 section 9.3.5) and is ignored. */
 export function installParsers(app: FastifyInstance): void {
   app.addHttpMethod('DELETE', { overrideExisting: true })
   app.removeAllContentTypeParsers()
@@ -52,7 +51,7 @@ export function installParsers(app: FastifyInstance): void {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Parses a body as JSON in UTF-8, exactly as it was sent. @throws Failure `invalid_request` */
+/** @throws Failure `invalid_request` if a body is not JSON in UTF-8. */
 export function parseJson(bytes: Uint8Array): unknown {
   try {
     return parseExactJson(decodeUtf8(bytes))
@@ -73,9 +72,8 @@ function decodeUtf8(bytes: Uint8Array): string {
 const noParameters: Record<string, string> = Object.freeze({})
 
 /**
- * Parses the query string of a URL by the rules of HTML forms, one value a name: a filter that is read otherwise than meant
- * would show other people's records.
- *
+ * Parses a query string by the rules of HTML forms, one value a name: a misread filter would show other people's
+ * records.
  * @throws Failure `invalid_request` for a repeated name and for escapes that are not UTF-8.
  */
 export function parseQuery(url: string): Record<string, string> {
@@ -100,15 +98,15 @@ function decodeComponent(text: string): string {
   }
 }
 
-/** Returns true if a `Prefer` header asks for `return=minimal` (RFC 7240 section 4.2). The first of a repeated preference counts. */
+/** True for `return=minimal` (RFC 7240 section 4.2). The first of a repeated preference counts. */
 export function prefersMinimal(header: string | undefined): boolean {
   const [first] = (header ?? '').split(/[,\n]/).filter(one => /^\s*return\s*=/i.test(one))
   return first !== undefined && /=\s*(?:minimal|"minimal")\s*(?:;.*)?$/i.test(first)
 }
 
 /**
- * Returns true if an `Accept` header asks for application/x-ndjson with a weight above that of JSON (RFC 9110 section
- * 12.5.1). A header that accepts anything gets JSON.
+ * True if `Accept` weights application/x-ndjson above JSON (RFC 9110 section 12.5.1). A header that accepts anything
+ * gets JSON.
  */
 export function prefersLines(header: string | undefined): boolean {
   const weights = new Map(

@@ -8,14 +8,13 @@ import type { RequestContext } from './route.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Units that it has spent. They are given back if it fails on our side. */
+    /** Spent units, given back if the request fails on our side. */
     units: Units | null
   }
 }
 
 /**
- * Spends one unit for a request and sets the quota's headers.
- *
+ * Spends one unit and sets the quota's headers.
  * @throws Failure `quota_exceeded` if none is left, unless the route is allowed over the quota.
  */
 export async function spendForRequest(
@@ -31,7 +30,7 @@ export async function spendForRequest(
   request.units = unit
 }
 
-/** Spends one unit. @throws Failure `quota_exceeded` if none is left. */
+/** @throws Failure `quota_exceeded` if no unit is left. */
 export async function spendUnit(quota: Quota, caller: KeyCaller, request: FastifyRequest): Promise<Units> {
   const unit = await findUnit(quota, caller, request)
   if (!unit) throw quotaExceeded(caller.monthlyQuota ?? 0)
@@ -58,14 +57,13 @@ async function findUnit(
 interface RowWork<Result> {
   readonly rows: readonly unknown[]
   readonly run: (rows: readonly unknown[]) => Promise<Result[]>
-  /** Makes the result of a row without a unit. */
+  /** The result of a row without a unit. */
   readonly reject: (failure: Failure) => Result
 }
 
 /**
- * Runs a request of several rows for as many of the first rows as there are units; the gate has spent the first one. A row
- * that fails on our side gives its unit back.
- *
+ * Runs the first rows of a request, one a unit; the gate has spent the first. A row that fails on our side gives its
+ * unit back.
  * @throws Failure `unavailable` if the request has been answered before its work began.
  */
 export async function spendPerRow<Result extends { readonly status: number }>(
@@ -94,7 +92,7 @@ async function spendRows(
   const more = await quota.spend(caller.accountId, caller.monthlyQuota, rows - 1)
   if (!more) return 1
   if (request.units !== units) {
-    more.giveBack() // the request was answered meanwhile, and its first unit given back
+    more.giveBack() // the request was answered meanwhile
     throw alreadyAnswered()
   }
   request.units = addUnits(more, units)

@@ -7,14 +7,13 @@ export interface Limit {
   readonly seconds: number
 }
 
-/** Counters that this node keeps of one limit. The least recently used is evicted first. */
+/** The least recently used is evicted first. */
 const maxCounters = 50_000
 
 type KeyOf = (request: FastifyRequest) => string
 
 /**
- * Limits the requests that have the same key, counted by this node alone. The function it returns throws the Failure
- * `rate_limited`, with Retry-After, for a request over the limit.
+ * Limits requests by key, on this node alone. The returned function throws Failure `rate_limited`, with Retry-After.
  */
 export function limitRequests(
   app: FastifyInstance,
@@ -28,10 +27,7 @@ export function limitRequests(
   }
 }
 
-/**
- * Limits attempts that end in `unauthorized`. Running attempts count as if they had, so that concurrent ones gain nothing over
- * sequential ones.
- */
+/** Limits attempts that end in `unauthorized`. Running attempts count too, so that concurrent ones gain nothing. */
 export function limitFailedAttempts(app: FastifyInstance, limit: Limit, keyOf: KeyOf) {
   const count = app.createRateLimit(pluginOptions(limit, keyOf))
   const running = new Map<string, number>()
@@ -54,7 +50,7 @@ export function limitFailedAttempts(app: FastifyInstance, limit: Limit, keyOf: K
   }
 }
 
-/** The plugin's types lack `cache`: each limit has its own counters, 5000 by default. */
+/** The plugin's types lack `cache`: each limit has its own counters. */
 function pluginOptions({ max, seconds }: Limit, keyGenerator: KeyOf) {
   return { max, timeWindow: seconds * 1000, cache: maxCounters, keyGenerator }
 }

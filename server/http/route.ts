@@ -15,10 +15,9 @@ interface Input<P, Q, B> {
   readonly body: B
 }
 
-/** The caller and the headers of both directions, for handlers. */
 export class RequestContext {
   readonly request: FastifyRequest
-  /** Reads a header by its lower-case name. The values of a header that was sent twice are joined by a line break. */
+  /** By lower-case name. The values of a repeated header are joined by a line break. */
   readonly header: (name: string) => string | undefined
   readonly setHeader: (name: string, value: string) => void
 
@@ -36,11 +35,11 @@ export class RequestContext {
 }
 
 export interface RouteOptions extends RouteShorthandOptions {
-  /** Returns true if a request can safely be run twice. Default: reads and deletions can. */
+  /** True if a request can safely run twice. Default: reads and deletions. */
   readonly isIdempotent?: (request: FastifyRequest) => boolean
 }
 
-/** JSON text that is sent as it is: what is signed must arrive byte for byte. */
+/** JSON text sent as it is: what is signed must arrive byte for byte. */
 export class RawJson {
   readonly text: string
 
@@ -49,10 +48,7 @@ export class RawJson {
   }
 }
 
-/**
- * Registers an endpoint of the contract: parses the request by its schemas, runs the handler with retries and a deadline,
- * and responds with its status.
- */
+/** Registers an endpoint: parses by its schemas, and runs the handler with retries and a deadline. */
 export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>(
   app: FastifyInstance,
   endpoint: Endpoint<P, Q, B, R>,
@@ -86,18 +82,14 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
   })
 }
 
-/**
- * Returns the id in a path.
- *
- * @throws Failure `not_found` with `message` for one that is not a UUID: it gets the same response as a UUID that nobody has.
- */
+/** @throws Failure `not_found` for what is not a UUID: it gets the same response as an unknown UUID. */
 export function pathId({ id }: { readonly id: string }, message: string): string {
   const parsed = Uuid.safeParse(id)
   if (!parsed.success) throw new Failure('not_found', message)
   return parsed.data
 }
 
-/** A change that runs twice could undo what somebody else changed in between. A second deletion finds nothing. */
+/** A change that runs twice could undo another in between. A second deletion finds nothing. */
 function isReadOrDelete({ method }: FastifyRequest): boolean {
   return method === 'GET' || method === 'DELETE'
 }

@@ -8,7 +8,7 @@ interface Address {
   readonly port: number
 }
 
-/** Starts listening and returns the URL. @throws OperatorError if the address cannot be used. */
+/** Returns the URL. @throws OperatorError if the address cannot be used. */
 export async function listen(app: FastifyInstance, { host, port }: Address): Promise<string> {
   try {
     return await app.listen({ host, port })
@@ -17,7 +17,7 @@ export async function listen(app: FastifyInstance, { host, port }: Address): Pro
   }
 }
 
-/** Returns an OperatorError with `hint` if an operator can fix the error, else the error itself. */
+/** Returns an OperatorError if an operator can fix the error, else the error itself. */
 export function explainListenError(cause: unknown, { host, port }: Address, hint: string): unknown {
   const { code, message } = cause as NodeJS.ErrnoException
   if (code === 'EADDRINUSE') return new OperatorError(`port ${port} of ${host} is in use`, { hint, cause })
@@ -27,23 +27,23 @@ export function explainListenError(cause: unknown, { host, port }: Address, hint
   return cause
 }
 
-/** Time for a load balancer to notice that the server stops, if it has probed within `recentProbeMs`. */
+/** Time for a load balancer to notice the stop, if it has probed within `recentProbeMs`. */
 const noticePeriodMs = 1000
 const recentProbeMs = 15_000
 
 const drainTimeoutMs = 5500
 
-/** Time for requests that are on their way to arrive. */
+/** Time for requests on their way to arrive. */
 const gracePeriodMs = 300
 
 /**
- * Stops the server: tells the load balancer, waits for the requests in flight, then closes all connections. Idle ones would
- * otherwise keep the server open: a browser's spare connection, or half a request.
+ * Stops the server: tells the load balancer, waits for requests in flight, then closes all connections. Idle ones,
+ * such as a browser's spare connection, would otherwise keep it open.
  */
 export async function drain(app: FastifyInstance): Promise<void> {
   const { server } = app
   draining.add(server)
-  // Closing resets connections that wait to be accepted, and idle ones whose next request is on its way.
+  // Closing resets connections that wait to be accepted, and those whose next request is on its way.
   await delay(Date.now() - (lastProbe.get(server) ?? 0) < recentProbeMs ? noticePeriodMs : gracePeriodMs)
   const closed = app.close()
   const start = Date.now()

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import { Failure } from '../failure.ts'
 import { toErrorBody } from './errors.ts'
 
-/** The errors of Node's parser that have a status other than 400. */
+/** Errors of Node's parser with a status other than 400. */
 const parserErrors: Record<string, readonly [status: string, message: string]> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The headers are too large.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request did not arrive in time.'],
@@ -19,7 +19,7 @@ interface Pair {
   readonly response: ServerResponse
 }
 
-/** The requests that a connection has brought: those whose response is not sent, in their order, and the last one. */
+/** The requests without a complete response, in their order, and the last one. */
 interface Connection {
   readonly unanswered: Set<Pair>
   last: Pair
@@ -28,9 +28,9 @@ interface Connection {
 const connections = new WeakMap<Socket, Connection>()
 
 /**
- * Replaces defaults of Node that lose requests or error bodies: an unknown expectation and CONNECT get a response with a body;
- * headers beyond the 2000th are not dropped (their total size is limited anyway); a client that has half-closed its
- * connection still gets its response.
+ * Replaces defaults of Node that lose requests or error bodies: an unknown expectation and CONNECT get a response with
+ * a body; headers beyond the 2000th are not dropped (their size is limited anyway); a half-closed connection still
+ * gets its response.
  */
 export function installSocketHandling(server: Server): void {
   server.maxHeadersCount = 0
@@ -44,7 +44,6 @@ export function installSocketHandling(server: Server): void {
   })
 }
 
-/** Keeps track of each connection's requests for rejectSocket. */
 function trackRequests(server: Server): void {
   server.on('request', (request, response) => {
     const pair = { request, response }
@@ -57,9 +56,9 @@ function trackRequests(server: Server): void {
 }
 
 /**
- * Responds to what is not HTTP with an error in the usual form. Complete requests before it get their responses first, because a
- * request must not be rejected and done. If the last request already has its response, and only its body turns out to be
- * malformed, no second response follows.
+ * Answers what is not HTTP with an error in the usual form. Complete requests before it get their responses first,
+ * because a request must not be rejected and done. If only the body of an answered request is malformed, no second
+ * response follows.
  */
 export function rejectSocket(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()

@@ -5,7 +5,6 @@ import { toFailure } from './errors.ts'
 import { getDiagnostics } from './logging.ts'
 import { isDraining } from './server.ts'
 
-/** Lines that are sent as one response, the first of which is ready. */
 export class Lines {
   readonly first: string
   readonly rest: AsyncIterable<string>
@@ -16,17 +15,17 @@ export class Lines {
   }
 }
 
-/** A client that reads nothing for this long is disconnected, because its connection holds memory. It can resume. */
+/** A client that reads nothing holds memory, so it is disconnected. It can resume. */
 const stallTimeoutMs = 60_000
 
 /**
- * Sends lines as one response of application/x-ndjson, with backpressure. If a line fails or the server stops, what was sent so
- * far still arrives, and then the connection closes without the end of the body, so that no client takes it as complete.
+ * Sends application/x-ndjson with backpressure. If a line fails or the server stops, what was sent still arrives, and
+ * then the connection closes without the end of the body, so that no client takes it as complete.
  */
 export async function sendLines(request: FastifyRequest, reply: FastifyReply, lines: Lines): Promise<void> {
   const { raw } = reply
   reply.hijack()
-  request.releaseSlot?.() // Fastify does not call the gate's onSend hook for hijacked responses
+  request.releaseSlot?.() // Fastify skips the gate's onSend hook for hijacked responses
   request.units = null
   raw.writeHead(reply.statusCode, {
     ...(reply.getHeaders() as Record<string, string>),
@@ -45,7 +44,7 @@ export async function sendLines(request: FastifyRequest, reply: FastifyReply, li
   }
 }
 
-/** Resolves to true when there is room for the next line, and to false if the connection is gone. */
+/** Resolves to true when there is room, to false if the connection is gone. */
 function write(raw: ServerResponse, line: string): Promise<boolean> {
   return new Promise(resolve => {
     if (raw.destroyed) return resolve(false)

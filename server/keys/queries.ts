@@ -38,7 +38,7 @@ export async function insertKey(
   return row
 }
 
-/** Revokes a key. Returns undefined if the account has no such key, or it is revoked. */
+/** Returns undefined if the account has no such key, or it is revoked. */
 export async function revokeKey(
   sql: Sql,
   { accountId, id, at }: { readonly accountId: string; readonly id: string; readonly at: Date },

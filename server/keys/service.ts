@@ -13,15 +13,15 @@ export interface Deps {
   readonly keys: TtlCache<KeyRow>
 }
 
-/** The end of the year 9999: later timestamps have no RFC 3339 form. */
+/** The end of the year 9999, the last in RFC 3339. */
 const lastInstant = Date.UTC(10_000, 0) - 1
 
-/** Lists every key of the caller's account, including revoked ones, newest first. */
+/** Includes revoked ones, newest first. */
 export async function getKeys({ sql }: Deps, { accountId }: Caller): Promise<{ data: ApiKey[] }> {
   return { data: (await listKeys(sql, accountId)).map(toApiKey) }
 }
 
-/** Creates a key. @throws Failure `invalid_request` if it would expire in the past or after the year 9999. */
+/** @throws Failure `invalid_request` if it would expire in the past or after the year 9999. */
 export async function createKey(
   { sql }: Deps,
   { accountId }: Caller,
@@ -45,7 +45,7 @@ export async function createKey(
   return { ...toApiKey(row), key }
 }
 
-/** Revokes a key, on this node at once and on others within a second. @throws Failure `not_found` */
+/** Takes effect on this node at once, on others within a second. @throws Failure `not_found` */
 export async function revokeKey({ sql, keys }: Deps, { accountId }: Caller, id: string): Promise<ApiKey> {
   const row = await revoke(sql, { accountId, id, at: new Date() })
   keys.clear()

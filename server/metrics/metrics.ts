@@ -12,10 +12,10 @@ interface Metrics {
   readonly observer: Observer
 }
 
-/** Upper bounds in seconds. The deadline of a request is 5. */
+/** Seconds. The deadline of a request is 5. */
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Creates every metric, in a registry of its own. No label names a caller or what it asked for. */
+/** A registry of its own. No label names a caller or what it asked for. */
 export function createMetrics(): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -112,8 +112,7 @@ const path = '/metrics'
 const host = '127.0.0.1'
 
 /**
- * Serves metrics in the text format of Prometheus on a separate port; 0 picks a free one.
- *
+ * Serves the text format of Prometheus; port 0 picks a free one.
  * @throws OperatorError if the port is in use.
  */
 export async function startMetrics(port: number): Promise<MetricsServer> {

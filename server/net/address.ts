@@ -3,10 +3,10 @@ import type { FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
 import type { Config } from '../config.ts'
 
-/** Leading bits of an address that are kept when it is truncated. */
+/** Bits that are kept. */
 const prefix = { ipv4: 24, ipv6: 48 } as const
 
-/** Returns the first address of the network that an address is in. An IPv4 address written as IPv6 counts as IPv4. */
+/** Returns the first address of the network. An IPv4 address written as IPv6 counts as IPv4. */
 export function truncate(address: string): ipaddr.IPv4 | ipaddr.IPv6 {
   const parsed = ipaddr.process(address)
   const kind = parsed.kind()
@@ -23,8 +23,8 @@ export function networkOf(address: string, storage: Config['ipStorage']): string
 }
 
 /**
- * Returns the address that a request comes from, without the port that some proxies add, or null if a proxy names none. Call it
- * early: a closed socket has no address.
+ * Returns the client's address without the port that some proxies add; null if a proxy names none. Call it early: a
+ * closed socket has no address.
  */
 export function clientAddress({ ip }: FastifyRequest): string | null {
   const address = (ip ?? '').replace(/^\[(.*)\](:\d+)?$|^([\d.]+):\d+$/, '$1$3').replace(/%.*$/, '')
@@ -32,8 +32,8 @@ export function clientAddress({ ip }: FastifyRequest): string | null {
 }
 
 /**
- * Returns the key by which a client is rate-limited: its IPv4 address, or the /64 of its IPv6 address, because providers assign
- * whole networks of that size. If a proxy names no address, its own counts.
+ * Returns the rate limits' key: the IPv4 address, or the /64 of IPv6, because providers assign whole networks of that
+ * size. If a proxy names no address, its own counts.
  */
 export function networkKey(request: FastifyRequest): string {
   const address = ipaddr.process(clientAddress(request) ?? request.socket.remoteAddress ?? '::')

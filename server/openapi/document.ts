@@ -42,7 +42,7 @@ has an \`X-Request-Id\` and must not be cached.
 for each further page of a stream and each further row of a batch. The erasure of a subject is never rejected for quota: if no
 unit is left it takes none.`
 
-/** Serves the document to anyone. It is built at the first request. */
+/** Open to anyone. Built at the first request. */
 export function openapiRoutes(app: FastifyInstance): void {
   let text: string | undefined
   app.get(api.description.get.path, { config: { access: 'anyone' } }, async (_request, reply) => {
@@ -51,7 +51,7 @@ export function openapiRoutes(app: FastifyInstance): void {
   })
 }
 
-/** Generates the OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.1) of the contract. */
+/** Generates OpenAPI 3.1 (https://spec.openapis.org/oas/v3.1.1). */
 export function describeApi(): object {
   const operations = listOperations()
   const input = describeInput(operations.flatMap(({ endpoint }) => endpoint.body ?? []))
@@ -84,7 +84,7 @@ export function describeApi(): object {
   }
 }
 
-/** An endpoint with its resource and its name there, such as `consents` and `create`. */
+/** Named by resource and endpoint, such as `consents` and `create`. */
 interface Operation {
   readonly resource: string
   readonly name: string
@@ -176,7 +176,7 @@ function describeSuccess({ endpoint, docs }: Operation, { output }: Context): ob
   }
 }
 
-/** Endpoints that respond whatever state the database is in. */
+/** They respond whatever state the database is in. */
 const withoutDatabase: readonly Endpoint[] = [api.health.live, api.description.get]
 
 function describeErrors(endpoint: Endpoint): Record<number, { $ref: string }> {
@@ -230,7 +230,7 @@ const securitySchemes = {
   },
 } as const
 
-/** Returns the schemes that an endpoint accepts, an API key with the scope that it needs. */
+/** Returns the accepted schemes, an API key with the scope that it needs. */
 function describeSecurity({
   access,
   scope,

@@ -7,7 +7,7 @@ const ids: Readonly<Record<string, string>> = {
   actor_id: '01a1fab8-e7a5-7d10-b6ce-0c91f4a7d283',
 }
 
-/** Examples by field name: a field means the same everywhere in the API. */
+/** By field name: a field means the same everywhere in the API. */
 const values: Readonly<Record<string, unknown>> = {
   consent_id: 'analytics-2026-05',
   subject_id: 'maria@example.com',
@@ -62,8 +62,7 @@ const values: Readonly<Record<string, unknown>> = {
 }
 
 /**
- * Makes an example of a schema: its own, else by field name, else by type.
- *
+ * Takes a schema's own example, else one by field name, else by type.
  * @throws Error if there is none.
  */
 export function makeExample(

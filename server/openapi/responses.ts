@@ -53,10 +53,10 @@ export const commonHeaders = {
 
 type CommonHeader = keyof typeof commonHeaders
 
-/** On every response after the quota was checked. */
+/** Sent once the quota is checked. */
 export const quotaHeaders = ['X-Quota-Limit', 'X-Quota-Remaining', 'X-Quota-Reset'] as const
 
-/** Refers to the headers of a response. Every response has the request's id. */
+/** Every response has the request's id. */
 export function describeHeaders(names: readonly string[]): Record<string, { $ref: string }> {
   return Object.fromEntries(['X-Request-Id', ...names].map(name => [name, refTo('headers', name)]))
 }
@@ -69,7 +69,7 @@ interface ErrorResponse {
   readonly headers: readonly CommonHeader[]
 }
 
-/** Every error response, by the name of its component. */
+/** By the name of the component. */
 export const errorResponses = {
   BadRequest: {
     code: 'invalid_request',
@@ -179,7 +179,7 @@ export function statusOf({ code, status }: ErrorResponse): number {
   return status ?? errorStatus[code]
 }
 
-/** Returns the first error response of a code: the one with the code's own status. */
+/** Returns the one with the code's own status. */
 export function findErrorResponse(code: ErrorCode): ErrorResponseName {
   const names = Object.keys(errorResponses) as ErrorResponseName[]
   const name = names.find(one => errorResponses[one].code === code)
@@ -187,7 +187,7 @@ export function findErrorResponse(code: ErrorCode): ErrorResponseName {
   return name
 }
 
-/** Returns the components of the error responses: each has the two fields of ErrorBody and a fixed code. */
+/** Each has the two fields of ErrorBody and a fixed code. */
 export function describeErrorResponses(): Record<string, object> {
   return Object.fromEntries(
     Object.entries(errorResponses).map(([name, { code, description, message, headers }]) => {

@@ -5,16 +5,14 @@ export type JsonSchema = z.core.JSONSchema.BaseSchema
 
 export interface Schemas {
   readonly named: Readonly<Record<string, JsonSchema>>
-  /** Returns a reference to a named schema, else the schema itself. */
   of(schema: z.ZodType): JsonSchema
 }
 
-/** Refers to a component of the document. */
 export function refTo(kind: 'schemas' | 'responses' | 'headers', name: string): { $ref: string } {
   return { $ref: `#/components/${kind}/${name}` }
 }
 
-/** Describes the parameters of a path or a query by the values that their text is parsed to. */
+/** Describes the values that the parameters' text is parsed to. */
 export function describeParameters(schema: z.ZodType): JsonSchema {
   return z.toJSONSchema(schema, { io: 'output', override: keepGivenType, unrepresentable: 'any' })
 }
@@ -23,7 +21,7 @@ export function describeInput(schemas: readonly z.ZodType[]): Schemas {
   return describe(schemas, 'input', isStrict, keepGivenType)
 }
 
-/** Describes responses of this service. The contract accepts more from other instances. */
+/** Describes this service; the contract accepts more from other instances. */
 export function describeOutput(schemas: readonly z.ZodType[]): Schemas {
   return describe(schemas, 'output', schema => !isStrict(schema), tightenOutput)
 }
@@ -59,19 +57,19 @@ function describe(
   }
 }
 
-/** In the contract the schemas of requests are strict, and those of responses are not. */
+/** In the contract only the schemas of requests are strict. */
 function isStrict({ def }: z.ZodObject): boolean {
   return def.catchall?._zod.def.type === 'never'
 }
 
-/** A union with an own type has several forms for the client's callers, but one in a request. */
+/** Such a union has several forms for the client's callers, but one in a request. */
 const keepGivenType: Override = ({ jsonSchema }) => {
   if (jsonSchema.type !== undefined) delete jsonSchema.anyOf
 }
 
 /**
- * This service leaves no field out and returns null only for a missing value. Fallbacks in the contract (`catch`, `default`,
- * `nullable: false`) are for other instances, so the document omits them.
+ * This service leaves no field out and returns null only for a missing value. Fallbacks in the contract (`catch`,
+ * `default`, `nullable: false`) are for other instances.
  */
 const tightenOutput: Override = ({ zodSchema, jsonSchema }) => {
   const { type } = zodSchema._zod.def

@@ -10,7 +10,7 @@ export interface UserRow {
   session_version: number
 }
 
-/** Finds the user of an e-mail in lower case. */
+/** The e-mail is in lower case. */
 export async function findLogin(sql: Sql, email: string): Promise<UserKey | undefined> {
   const [row] = await sql<{ account_id: string; user_id: string }[]>`
     select account_id, user_id from logins where email = ${email}`

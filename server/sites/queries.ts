@@ -19,7 +19,6 @@ export function listSites(sql: Sql, accountId: string): Promise<SiteRow[]> {
   return sql<SiteRow[]>`select ${columns(sql)} from sites where account_id = ${accountId} order by id desc`
 }
 
-/** Inserts a site and its first token in one statement. */
 export async function insertSite(
   sql: Sql,
   { accountId, id }: SiteKey,
@@ -48,7 +47,7 @@ export async function insertSite(
   return row
 }
 
-/** Updates what is given; `updated_at` only if that changes something. Returns undefined for an unknown site. */
+/** Sets `updated_at` only if something changes. Returns undefined for an unknown site. */
 export async function updateSite(
   sql: Sql,
   { accountId, id }: SiteKey,
@@ -81,8 +80,8 @@ export async function updateSite(
 }
 
 /**
- * Adds a token, has earlier ones expire at `until` or sooner, and deletes expired ones. Returns false for an unknown site. Of
- * two concurrent calls one fails (23505), because a site has one token without an expiry.
+ * Adds a token, has earlier ones expire at `until` or sooner, and deletes expired ones. Returns false for an unknown
+ * site. Of two concurrent calls one fails (23505), because a site has one token without an expiry.
  */
 export async function replaceToken(
   sql: Sql,

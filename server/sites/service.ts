@@ -45,7 +45,7 @@ export async function createSite({ sql }: Deps, { accountId }: Caller, draft: Si
   return { ...toSite(row), token }
 }
 
-/** Changes a site, on this node at once and on others within a second. @throws Failure `not_found` */
+/** Takes effect on this node at once, on others within a second. @throws Failure `not_found` */
 export async function changeSite(
   { sql, tokens }: Deps,
   { accountId }: Caller,
@@ -68,7 +68,7 @@ export async function changeSite(
   return toSite(row)
 }
 
-/** Adds a token to a site. Earlier ones work until the overlap ends. @throws Failure `not_found` */
+/** Earlier tokens work until the overlap ends. @throws Failure `not_found` */
 export async function rotateToken(
   { sql, tokens }: Deps,
   { accountId }: Caller,

@@ -2,7 +2,7 @@ import type * as z from 'zod'
 import { Consent, ConsentDraft } from './consents.ts'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 
-/** The body of a banner's request. The site comes from its token, the address and the user agent from the connection. */
+/** The site comes from the token, the address and the user agent from the connection. */
 export const BannerDraft = ConsentDraft.omit({ site_id: true, ip_address: true, user_agent: true })
 export type BannerDraft = z.output<typeof BannerDraft>
 
@@ -16,7 +16,7 @@ export const BannerConsent = Consent.pick({
 })
 export type BannerConsent = z.output<typeof BannerConsent>
 
-/** The public flow of browsers (service specification section 4.7). */
+/** The public flow (service specification section 4.7). */
 export const banner = {
   create: endpoint({
     summary: 'Record a consent from a banner in a browser',

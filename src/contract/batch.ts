@@ -3,10 +3,9 @@ import { Consent, ConsentDraft } from './consents.ts'
 import { type EndpointDocs, endpoint, NoQuery } from './endpoint.ts'
 import { ErrorBody } from './errors.ts'
 
-/** The limits of a batch, in rows and in bytes of its body. */
 export const batchLimits = { rows: 1000, bytes: 1024 * 1024 } as const
 
-/** A row of a batch: the body of a single create, with its Idempotency-Key. */
+/** The body of a single create, with its Idempotency-Key. */
 export const BatchRow = ConsentDraft.extend({
   idempotency_key: z
     .string('must be text')
@@ -18,7 +17,7 @@ export type BatchRow = z.output<typeof BatchRow>
 
 const size = `must have from 1 to ${batchLimits.rows} rows`
 
-/** The body of a batch. Its rows are validated one by one, because an invalid one must not stop the others. */
+/** Rows are validated one by one, because an invalid one must not stop the others. */
 export const ConsentBatch = z.strictObject({
   records: z
     .array(z.custom<z.input<typeof BatchRow>>().meta({ $ref: '#/components/schemas/BatchRow' }), size)
@@ -50,21 +49,21 @@ const RowRefused = z.object({
 })
 export type RowRefused = z.output<typeof RowRefused>
 
-/** The outcome of a row: the answer of a single create. */
+/** The answer of a single create. */
 export const RowOutcome = z.union([RowMade, RowRefused])
 export type RowOutcome = z.output<typeof RowOutcome>
 
-/** The outcomes of a batch, in the order of its rows. */
+/** In the order of the rows. */
 export const BatchOutcome = z.object({ results: z.array(RowOutcome) })
 export type BatchOutcome = z.output<typeof BatchOutcome>
 
-/** A created row with its id alone: to validate every field would take most of the time of an import. */
+/** Validating every field would take most of the time of an import. */
 const RowId = z.custom<{ readonly status: 201; readonly consent: z.output<typeof RecordId> }>(row => {
   const { status, consent } = Object(row)
   return status === 201 && typeof Object(consent).id === 'string'
 })
 
-/** Returns the schema of the outcomes of that many rows, with the ids of the records alone. */
+/** Outcomes of that many rows, with the ids of the records alone. */
 export function idsOf(rows: number) {
   return z.object({ results: z.array(z.union([RowId, RowRefused])).length(rows) })
 }

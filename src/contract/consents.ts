@@ -15,17 +15,17 @@ import {
   Uuid,
 } from './values.ts'
 
-/** A field that is null if an instance has no value for it or leaves it out. */
+/** Null if an instance has no value for the field or leaves it out. */
 function optional<T extends z.ZodType>(field: T) {
   return field.nullable().default(null)
 }
 
-/** The same for a field that this service always has. */
+/** This service always has the field. */
 function given<T extends z.ZodType>(field: T) {
   return optional(field).meta({ nullable: false })
 }
 
-/** A consent record (service specification section 2.1). The fields that every instance promises are required. */
+/** A consent record (service specification section 2.1). Required fields are those that every instance promises. */
 export const Consent = z.object({
   id: Id.describe('A UUID of version 7, whose millisecond is created_at.'),
   site_id: given(Id),
@@ -45,7 +45,7 @@ export const Consent = z.object({
 })
 export type Consent = z.output<typeof Consent>
 
-/** The body of a create (section 4.1). */
+/** Service specification section 4.1. */
 export const ConsentDraft = z.strictObject({
   site_id: Uuid,
   consent_id: text(1, 255).optional().describe('A label of your own; not unique.'),
@@ -61,14 +61,14 @@ export const ConsentDraft = z.strictObject({
 })
 export type ConsentDraft = z.output<typeof ConsentDraft>
 
-/** The body of an update (section 4.4). */
+/** Section 4.4. */
 export const ConsentChange = z.strictObject({
   accepted: z.boolean('must be true or false').optional(),
   preferences: Preferences.optional(),
 })
 export type ConsentChange = z.output<typeof ConsentChange>
 
-/** The query of a list (section 4.2). */
+/** Section 4.2. */
 export const ConsentQuery = z
   .strictObject({
     site_id: Uuid.optional(),
@@ -98,14 +98,14 @@ export const ConsentPage = z.object({
 })
 export type ConsentPage = z.output<typeof ConsentPage>
 
-/** A hash or a salt in a response, in lower-case hexadecimal. */
+/** Lower case. */
 function hex(bytes: number) {
   return z.string().meta({ pattern: `^[\\da-f]{${2 * bytes}}$` })
 }
 
 /**
- * An entry of the audit trail (section 2.2): the state after the event. `action` and the fields after `created_at` are additions of
- * this service; with them the hash chain can be verified from the response alone.
+ * An entry of the audit trail (section 2.2): the state after the event. `action` and the fields after `created_at` are
+ * this service's own: with them the hash chain can be verified from the response alone.
  */
 export const AuditEntry = z.object({
   id: Id,
@@ -132,7 +132,7 @@ export const History = z.object({ data: z.array(AuditEntry) })
 const path = '/api/v1/consents'
 const GetQuery = z.strictObject({ include_deleted: QueryBoolean.optional() })
 
-/** The six routes of the specification's section 4, and the receipt. Instances may answer a removal as they like. */
+/** The six routes of section 4, and the receipt. Instances may answer a removal as they like. */
 export const consents = {
   create: endpoint({
     summary: 'Create a consent record',

@@ -11,7 +11,7 @@ import { sitesDocs } from './sites.ts'
 import { subjectsDocs } from './subjects.ts'
 import { usageDocs } from './usage.ts'
 
-/** The prose of every resource of `api`, for the OpenAPI document. Only the server imports it. */
+/** The prose of every resource. Only the server imports it. */
 export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeof api)[Name]> } = {
   consents: { ...consentsDocs, endpoints: { ...consentsDocs.endpoints, createBatch: createBatchDocs } },
   banner: bannerDocs,

@@ -4,10 +4,9 @@ import type { ErrorCode } from './errors.ts'
 export const scopes = ['read', 'write', 'erase'] as const
 export type Scope = (typeof scopes)[number]
 
-/** Accepted callers: anyone; an API key or a dashboard session; a session only; a browser with a site's token. */
+/** Anyone; an API key or a dashboard session; a session only; a browser with a site's token. */
 export type Access = 'anyone' | 'account' | 'session' | 'site_token'
 
-/** One route of the service, as both sides need to know it. */
 export interface Endpoint<
   Params extends z.ZodType = z.ZodType,
   Query extends z.ZodType = z.ZodType,
@@ -16,21 +15,21 @@ export interface Endpoint<
 > {
   readonly summary: string
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** The path with `:name` for each parameter. */
+  /** With `:name` for each parameter. */
   readonly path: `/${string}`
   readonly access: Access
-  /** The scope that an API key needs. A session has every scope. */
+  /** For API keys. A session has every scope. */
   readonly scope?: Scope
-  /** True if it also works when the monthly quota is used up. It then takes no unit. */
+  /** True if it also works, without a unit, when the monthly quota is used up. */
   readonly allowedOverQuota?: boolean
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
   readonly status: 200 | 201 | 204
   readonly response: Response
-  /** True if `Accept: application/x-ndjson` gets this page and all that follow as lines of one response. */
+  /** True if `Accept: application/x-ndjson` gets this and all further pages as lines. */
   readonly streams?: boolean
-  /** Error codes in addition to those that follow from its access, parameters and body. */
+  /** In addition to those that follow from access, parameters and body. */
   readonly errors?: readonly ErrorCode[]
 }
 
@@ -42,27 +41,25 @@ export interface HeaderDocs {
 }
 
 /**
- * The prose of an endpoint, in Markdown, and what else only the OpenAPI document needs. It is a constant beside the endpoint, not
- * a part of it, so that bundling the client drops it.
+ * Prose in Markdown, for the OpenAPI document only. Not a part of the endpoint, so that bundling the client drops it.
  */
 export interface EndpointDocs {
   readonly description?: string
-  /** Describes the success. Default: `Done.`, or `Created.` for 201. */
+  /** Default: `Done.`, or `Created.` for 201. */
   readonly success?: string
   readonly requestHeaders?: Readonly<Record<string, HeaderDocs>>
-  /** Headers of the success. */
   readonly responseHeaders?: Readonly<Record<string, HeaderDocs>>
-  /** Replaces fields of the generated example of the success. */
+  /** Replaces fields of the generated example. */
   readonly example?: Readonly<Record<string, unknown>>
 }
 
-/** The prose of a resource. Endpoints that need none can be left out. */
+/** Endpoints that need no prose can be left out. */
 export interface ResourceDocs<Resource> {
   readonly description: string
   readonly endpoints?: { readonly [Name in keyof Resource]?: EndpointDocs }
 }
 
-/** Declares an endpoint. Returns it unchanged, with the types of its schemas. */
+/** Returns the endpoint unchanged, with the types of its schemas. */
 export function endpoint<
   Params extends z.ZodType = z.ZodUndefined,
   Query extends z.ZodType = z.ZodUndefined,
@@ -78,7 +75,7 @@ export function pathOf({ path }: Pick<Endpoint, 'path'>, params: unknown): strin
   )
 }
 
-/** Path with an id. The server answers `not_found` to what is not a UUID. */
+/** The server answers `not_found` to what is not a UUID. */
 export const ById = z.object({ id: z.string().meta({ format: 'uuid' }) })
 
 export const NoQuery = z.strictObject({})

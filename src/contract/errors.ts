@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** The HTTP status of each error code (service specification section 7; RFC 9110). */
+/** Service specification section 7; RFC 9110. */
 export const errorStatus = {
   invalid_request: 400,
   unauthorized: 401,
@@ -16,7 +16,7 @@ export const errorStatus = {
 
 export type ErrorCode = keyof typeof errorStatus
 
-/** The body of every error response: a code for programs and a sentence for people. */
+/** A code for programs and a sentence for people. */
 export const ErrorBody = z.object({
   error: z.string().meta({ enum: Object.keys(errorStatus) }),
   message: z.string(),

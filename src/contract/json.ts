@@ -5,9 +5,8 @@ import { storable } from './values.ts'
 const maxDepth = 32
 
 /**
- * Parses JSON (RFC 8259), and rejects what JSON.parse would silently change: a repeated key, `__proto__`, numbers that a
- * double cannot hold.
- * @throws SyntaxError whose message completes "The body …"
+ * Parses JSON (RFC 8259), and rejects what JSON.parse would silently change: a repeated key, `__proto__`, numbers that
+ * a double cannot hold. @throws SyntaxError whose message completes "The body …"
  */
 export function parseExactJson(text: string): unknown {
   const value = parse(text)
@@ -59,7 +58,7 @@ function endOfExactNumber(text: string, start: number): number {
   return start + token.length - 1
 }
 
-/** Returns the position of the closing quotation mark: the next one after an even number of backslashes. */
+/** The closing quotation mark follows an even number of backslashes. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
     let backslashes = 0
@@ -68,7 +67,7 @@ function endOfString(text: string, start: number): number {
   }
 }
 
-/** Returns true if every reader of JSON reads the same number (RFC 7493 section 2.2). */
+/** RFC 7493 section 2.2. */
 export function isExactNumber(value: number): boolean {
   return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))
 }
@@ -103,10 +102,10 @@ function addKey(keys: Set<string>, token: string): void {
   keys.add(key)
 }
 
-/** Bytes of UTF-8, levels (the object itself is the first), and keys in all. */
+/** Bytes of UTF-8, levels including the object itself, and keys in all. */
 export const preferenceLimits = { bytes: 16_384, depth: 8, keys: 256 } as const
 
-/** A JSON object within `preferenceLimits`, without what JSON or PostgreSQL would change. */
+/** A JSON object without what JSON or PostgreSQL would change. */
 export const Preferences = z
   .record(z.string(), z.unknown(), 'must be a JSON object')
   .superRefine((value, context) => {
@@ -144,7 +143,7 @@ function scalarProblem(value: unknown): string | null {
   return null
 }
 
-/** Returns the zeros that PostgreSQL adds by writing out a number in scientific notation: 300 for 1e-300. */
+/** PostgreSQL writes out numbers in scientific notation: 300 zeros for 1e-300. */
 function zerosOf(value: unknown): number {
   if (typeof value !== 'number') return 0
   return Math.abs(Number(/e([+-]\d+)$/.exec(String(value))?.[1] ?? 0))

@@ -1,18 +1,14 @@
-/**
- * Kinds of tampering with a record or the log: `changed` and `reordered` entries, `lost` ones (missing), `shortened` (missing at the
- * end), and `forged` ones (never written by the service).
- */
+/** `lost`: missing; `shortened`: missing at the end; `forged`: never written by the service. */
 export type Problem = 'changed' | 'reordered' | 'lost' | 'shortened' | 'forged'
 
 export interface DatabaseFinding {
-  /** Null if it is about what all accounts share. */
+  /** Null if it is about all accounts. */
   readonly account_id: string | null
-  /** The record's id; null if it is about the account's log. */
+  /** Null if it is about the account's log. */
   readonly consent_id: string | null
-  /** Of the audit entry; null if it is about more than one. */
+  /** Null if it is about more than one audit entry. */
   readonly version: number | null
   readonly problem: Problem
-  /** For people. */
   readonly detail: string
 }
 
@@ -31,13 +27,13 @@ export interface Inspected {
   checkpoints: number
 }
 
-/** A verification, which works while its findings are read. They come in pages. */
+/** Works while its findings are read, page by page. */
 export interface Verification {
   readonly findings: AsyncIterable<readonly DatabaseFinding[]>
   readonly inspected: Readonly<Inspected>
 }
 
-/** The latest signed checkpoint of each account with entries, and what contradicts those that were stored elsewhere. */
+/** Each account's latest signed checkpoint, and what contradicts those stored elsewhere. */
 export interface TakenCheckpoints {
   readonly checkpoints: readonly string[]
   readonly findings: readonly DatabaseFinding[]
@@ -49,7 +45,7 @@ export interface Transferred {
 }
 
 export interface ExportOrder {
-  /** Called with each piece of the text, one after the other. */
+  /** Called with one piece of the text after the other. */
   readonly write: (text: string) => Promise<void>
   readonly signal: AbortSignal
 }
@@ -60,7 +56,7 @@ export interface ImportOrder {
   readonly signal: AbortSignal
 }
 
-/** The database: a PostgreSQL server by its URL, else the embedded one in a folder. */
+/** A PostgreSQL server by its URL, else the embedded database in a folder. */
 export interface DatabaseOptions {
   readonly databaseUrl?: string | undefined
   readonly dataDir?: string | undefined
@@ -78,13 +74,13 @@ export interface AccountDraft {
   readonly email: string
   readonly site?: string | undefined
   readonly plan?: (typeof plans)[number] | undefined
-  /** Requests a calendar month (UTC); overrides the plan's. */
+  /** A calendar month (UTC); overrides the plan's. */
   readonly monthlyQuota?: number | undefined
-  /** If not given, one is generated and returned. */
+  /** Default: a generated one. */
   readonly password?: string | undefined
 }
 
-/** A new account with its owner, its site and its key. The database stores only hashes of the secrets. */
+/** The database stores only hashes of the secrets. */
 export interface NewAccount {
   readonly account_id: string
   readonly user: { readonly id: string; readonly email: string; readonly password: string | null }
@@ -92,7 +88,7 @@ export interface NewAccount {
   readonly api_key: string
 }
 
-/** A user's new password, null if the operator gave it. */
+/** The password is null if the operator gave it. */
 export interface NewPassword {
   readonly email: string
   readonly password: string | null
@@ -100,7 +96,7 @@ export interface NewPassword {
 
 export interface AccountPurge {
   readonly account_id: string
-  /** Live records that are deleted because their site's retention period is over. */
+  /** Live records beyond their site's retention period. */
   readonly expired: number
   readonly purged: number
 }
@@ -108,9 +104,9 @@ export interface AccountPurge {
 export interface PurgeOrder {
   /** Days since the deletion. Default: the server's setting. */
   readonly olderThan?: number | undefined
-  /** Called with the numbers before anything is done. Nothing is done if it resolves to false. */
+  /** Called with the numbers first. Nothing is done if it resolves to false. */
   readonly approve: (found: readonly AccountPurge[], records: number) => Promise<boolean>
-  /** Called with a finding of each record that is left because its history does not verify. */
+  /** Called for each record that is left because its history does not verify. */
   readonly onUnverified: (finding: DatabaseFinding) => Promise<void>
   /** Stops it after the current batch. */
   readonly signal: AbortSignal
@@ -121,18 +117,17 @@ export interface RunningServer {
   readonly url: string
   readonly isEmpty: boolean
   createAccount(draft: AccountDraft): Promise<NewAccount>
-  /** Finishes the requests in flight within ten seconds, then closes the database. */
+  /** Finishes the requests in flight within ten seconds. */
   close(): Promise<void>
   /** Aborts the requests in flight while it closes. */
   abortRequests(): void
 }
 
-/** The environment of the server, and callbacks for its status messages. */
 export interface ServerHost {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Called with what the server waits for, and with null when the wait is over. */
+  /** Null when the wait is over. */
   readonly onWait?: (what: string | null) => void
-  /** Called with the embedded database that is used if none was given. */
+  /** Called with the embedded database if none was given. */
   readonly onDefault?: (what: string) => void
 }
 
@@ -140,17 +135,17 @@ export interface ServerHost {
 export interface ServerModule {
   serve(options: ServeOptions, host: ServerHost): Promise<RunningServer>
   createAccount(options: DatabaseOptions, draft: AccountDraft, host: ServerHost): Promise<NewAccount>
-  /** Resets a user's password, to a generated one unless given, and ends the user's sessions. */
+  /** Also ends the user's sessions. The password is generated unless given. */
   resetPassword(
     options: DatabaseOptions,
     user: { readonly email: string; readonly password?: string | undefined },
     host: ServerHost,
   ): Promise<NewPassword>
-  /** Deletes expired records and removes the personal data of deleted ones. Yields the numbers of each account. */
+  /** Deletes expired records and removes the personal data of deleted ones. Yields each account's numbers. */
   purge(options: DatabaseOptions, order: PurgeOrder, host: ServerHost): AsyncGenerator<AccountPurge>
-  /** Verifies every record, its history and the log, whether a server is running or not. */
+  /** Verifies every record, its history and the log, beside a running server or without one. */
   verifyDatabase(options: DatabaseOptions, inspection: Inspection, host: ServerHost): Verification
-  /** Signs checkpoints over new entries, and compares the log with those that were stored elsewhere. */
+  /** Signs checkpoints over new entries, and compares the log with those stored elsewhere. */
   takeCheckpoints(
     options: DatabaseOptions,
     inspection: Inspection,
@@ -158,13 +153,13 @@ export interface ServerModule {
   ): Promise<TakenCheckpoints>
   /** Writes a whole database, including its secrets, as one text. */
   exportDatabase(options: DatabaseOptions, order: ExportOrder, host: ServerHost): Promise<Transferred>
-  /** Fills an empty database from an export. It stays empty if that fails. */
+  /** The database must be empty, and stays empty on failure. */
   importDatabase(options: DatabaseOptions, order: ImportOrder, host: ServerHost): Promise<Transferred>
 }
 
 export type OperatorErrorCode = 'settings' | 'unavailable' | 'invalid' | 'conflict' | 'not_found'
 
-/** A problem that the operator can fix, such as a port in use or a wrong URL. */
+/** A problem that the operator can fix, such as a port in use. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'
   readonly code: OperatorErrorCode
@@ -177,7 +172,7 @@ export class OperatorError extends Error {
   }
 }
 
-/** Checks the name, because the server's bundle has its own copy of the class. */
+/** By name, because the server's bundle has its own copy of the class. */
 export function isOperatorError(error: unknown): error is OperatorError {
   return error instanceof Error && error.name === 'OperatorError'
 }

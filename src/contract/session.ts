@@ -14,7 +14,7 @@ export const Session = z.object({
 })
 export type Session = z.output<typeof Session>
 
-/** The dashboard session (service specification section 5): a JWT in a cookie. */
+/** Service specification section 5: a JWT in a cookie. */
 export const session = {
   create: endpoint({
     summary: 'Sign in with e-mail and password; the session comes as a cookie',

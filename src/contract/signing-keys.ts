@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 
-/** An Ed25519 key as a JWK (RFC 7517, RFC 8037 section 2). `pem` is an addition for openssl. */
+/** A JWK (RFC 7517, RFC 8037 section 2). `pem` is an addition for openssl. */
 export const SigningKey = z.object({
   kty: z.literal('OKP'),
   crv: z.literal('Ed25519'),

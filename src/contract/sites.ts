@@ -18,7 +18,7 @@ export const Site = z.object({
 })
 export type Site = z.output<typeof Site>
 
-/** An origin as browsers write it (RFC 6454 section 6.2): scheme, host, and the port unless it is the default one. */
+/** As browsers write it (RFC 6454 section 6.2): scheme, host, and the port unless it is the default one. */
 export const Origin = z
   .string('must be text')
   .max(255, 'must have at most 255 characters')
@@ -65,7 +65,6 @@ export const NewToken = z.object({
 })
 export type NewToken = z.output<typeof NewToken>
 
-/** The sites of an account. Every record belongs to one, and banners carry their tokens. */
 export const sites = {
   list: endpoint({
     summary: 'List the sites of the account, newest first',

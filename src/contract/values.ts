@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** Text that PostgreSQL and JSON both keep unchanged: well-formed Unicode without NUL. Its length is in code points. */
+/** Text that PostgreSQL and JSON keep unchanged: well-formed Unicode without NUL. Length in code points. */
 export function text(min: number, max: number) {
   return z
     .string('must be text')
@@ -13,7 +13,7 @@ export function text(min: number, max: number) {
     .meta({ minLength: min, maxLength: max, pattern: '^[^\\u0000]*$' })
 }
 
-/** Returns true if PostgreSQL and JSON both keep a text unchanged. */
+/** True if PostgreSQL and JSON keep a text unchanged. */
 export function storable(value: string): boolean {
   return value.isWellFormed() && !value.includes('\0')
 }
@@ -24,17 +24,17 @@ function characters(value: string): number {
   return count
 }
 
-/** A UUID of any version in its canonical text (RFC 9562 section 4), converted to lower case. */
+/** Canonical text of any version (RFC 9562 section 4), in lower case. */
 export const Uuid = z
   .string('must be a UUID')
   .regex(/^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i, 'must be a UUID')
   .toLowerCase()
   .meta({ format: 'uuid', pattern: '^[\\dA-Fa-f]{8}(-[\\dA-Fa-f]{4}){3}-[\\dA-Fa-f]{12}$' })
 
-/** An id in a response. Any text is accepted, because other instances may have other ids; this service returns UUIDs. */
+/** Any text, because other instances may have other ids; this service returns UUIDs. */
 export const Id = z.string().meta({ format: 'uuid', pattern: '^[\\da-f]{8}(-[\\da-f]{4}){3}-[\\da-f]{12}$' })
 
-/** PostgreSQL's largest `integer`. */
+/** PostgreSQL's `integer`. */
 const maxInteger = 2_147_483_647
 
 export const PolicyVersion = z
@@ -42,10 +42,10 @@ export const PolicyVersion = z
   .min(1, `must be from 1 to ${maxInteger}`)
   .max(maxInteger, `must be from 1 to ${maxInteger}`)
 
-/** A count in a response. Any number is accepted from other instances. */
+/** Any number is accepted from other instances. */
 export const Count = z.number().meta({ type: 'integer', minimum: 0 })
 
-/** A count that goes into a signed document, so it is validated. */
+/** Validated, because it goes into a signed document. */
 export const ExactCount = z
   .number()
   .refine(value => Number.isSafeInteger(value) && value >= 0, 'must be a count')
@@ -54,9 +54,9 @@ export const ExactCount = z
 const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/
 
 /**
- * Parses an RFC 3339 date-time with an offset into milliseconds since 1970. A finer fraction counts as half a millisecond, so
- * that lower bounds can be rounded up and upper ones down. Returns null for invalid ones, including `24:00`, leap seconds, 30
- * February and the year 0000.
+ * Parses an RFC 3339 date-time with an offset into milliseconds since 1970. A finer fraction counts as half a
+ * millisecond, so that lower bounds can be rounded up and upper ones down. Null for invalid ones, including `24:00`,
+ * leap seconds, 30 February and the year 0000.
  */
 export function parseInstant(value: string): number | null {
   const parts = rfc3339.exec(value)
@@ -81,17 +81,17 @@ export const Instant = z
   })
   .meta({ format: 'date-time' })
 
-/** An instant in a response. Any text is accepted, as for ids; this service returns UTC with exactly milliseconds. */
+/** Any text, as for ids; this service returns UTC with exactly milliseconds. */
 export const Timestamp = z
   .string()
   .meta({ format: 'date-time', pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' })
 
-/** A boolean, also as `true` or `false` in a query string. */
+/** Also `true` or `false` in a query string. */
 export const QueryBoolean = z
   .union([z.boolean(), z.enum(['true', 'false']).transform(word => word === 'true')])
   .meta({ type: 'boolean' })
 
-/** An integer within bounds, also as digits in a query string. */
+/** Also digits in a query string. */
 export function queryInteger(min: number, max: number) {
   const digits = z
     .string()

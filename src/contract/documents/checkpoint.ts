@@ -2,8 +2,8 @@ import * as z from 'zod'
 import { Instant, KeyId, Sha256 } from './fields.ts'
 
 /**
- * A signed checkpoint: the Merkle root of the first `tree_size` entries of an account's log (RFC 9162 section 2.1.1). A leaf's data
- * are the 32 bytes of an audit entry's hash.
+ * The Merkle root of the first `tree_size` entries of an account's log (RFC 9162 section 2.1.1). A leaf's data are the
+ * 32 bytes of an audit entry's hash.
  */
 export const Checkpoint = z.strictObject({
   type: z.literal('checkpoint'),

@@ -2,8 +2,8 @@ import * as z from 'zod'
 import { contextSchema, Instant, KeyId, Sha256, signed } from './fields.ts'
 
 /**
- * JSON-LD context of a consent receipt: maps its names to the W3C Data Privacy Vocabulary (DPV) and Dublin Core as
- * https://w3id.org/dpv/guides/consent-27560 does. Names that are missing are this service's own.
+ * JSON-LD context: maps names to the W3C Data Privacy Vocabulary (DPV) and Dublin Core as
+ * https://w3id.org/dpv/guides/consent-27560 does. Missing names are this service's own.
  */
 export const consentContext = {
   dpv: 'https://w3id.org/dpv#',
@@ -36,7 +36,7 @@ const Preferences = z
   .record(z.string(), z.unknown())
   .meta({ examples: [{ analytics: false, marketing: true }] })
 
-/** An event of ISO/IEC TS 27560:2023 (6.3.7), without `validity_duration`, which the service does not know. */
+/** ISO/IEC TS 27560:2023 (6.3.7), without `validity_duration`, which the service does not know. */
 const ConsentEvent = z.strictObject({
   event_id: z.uuid().describe('The id of the entry in the history of the record.'),
   event_time: Instant,
@@ -53,13 +53,13 @@ const ConsentEvent = z.strictObject({
 })
 
 /**
- * A signed consent receipt. Field names are those of ISO/IEC TS 27560:2023: `schema_version` and `record_id`, `pii_principal_id`
- * (6.3.3), `privacy_notice` (6.3.4), events (6.3.7), `receipt_id` (6.4.5). States and types are terms of the W3C DPV, as are
- * `country` and `consent_status`. The other fields are this service's own; `record_version` and `chain_head` tie the receipt to the
- * history.
+ * Field names are those of ISO/IEC TS 27560:2023: `schema_version` and `record_id`, `pii_principal_id` (6.3.3),
+ * `privacy_notice` (6.3.4), events (6.3.7), `receipt_id` (6.4.5). States and types are terms of the W3C DPV, as are
+ * `country` and `consent_status`. Other fields are this service's own; `record_version` and `chain_head` tie the
+ * receipt to the history.
  *
- * It omits what the specification requires but the service does not know: purposes, controllers, recipients, jurisdiction. The
- * privacy notice has those.
+ * It omits what the service does not know: purposes, controllers, recipients, jurisdiction. The privacy notice has
+ * those.
  */
 export const ConsentReceipt = z.strictObject({
   type: z.literal('consent_receipt'),
@@ -88,5 +88,4 @@ export const ConsentReceipt = z.strictObject({
 })
 export type ConsentReceipt = z.output<typeof ConsentReceipt>
 
-/** The same as it is sent. */
 export const SignedConsentReceipt = signed(ConsentReceipt)

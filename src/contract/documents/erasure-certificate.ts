@@ -4,7 +4,7 @@ const Sum = z.int().min(0)
 const Id = z.uuid()
 const Instant = z.iso.datetime({ precision: 3 })
 
-/** Proof of a call that deleted records of a subject, by the service. The signature, its last line, is not part of it. */
+/** Proof by the service of a call that deleted records of a subject, without its signature. */
 export const ErasureCertificate = z.strictObject({
   type: z.literal('erasure_certificate'),
   version: z.literal(1),

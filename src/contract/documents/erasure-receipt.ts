@@ -1,13 +1,13 @@
 import * as z from 'zod'
 
-/** The state of deleted records. The service keeps the audit trail, so no receipt may claim more. */
+/** The service keeps the audit trail, so no receipt may claim more. */
 export const statement = 'logically deleted, audit trail kept'
 
 const Instant = z.iso.datetime()
 const Digest = z.string().regex(/^[\da-f]{64}$/)
 const Count = z.int().min(0)
 
-/** The outcomes of a record. `src/erasure/sentences.ts` lists the observation that entitles each. */
+/** `src/erasure/sentences.ts` lists the observation that entitles each. */
 export const erasureResults = ['deleted', 'already_gone', 'deleted_in_bulk', 'unknown', 'remaining'] as const
 export type ErasureResult = (typeof erasureResults)[number]
 

@@ -2,7 +2,7 @@ import * as z from 'zod'
 
 const Count = z.int().min(0)
 
-/** The signed document beside an export: what is in it, and that it is whole. */
+/** Proves what is in an export, and that it is whole. */
 export const ExportManifest = z.strictObject({
   type: z.literal('export_manifest'),
   version: z.literal(1),

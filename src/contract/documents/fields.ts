@@ -3,7 +3,6 @@ import * as z from 'zod'
 /** UTC with exactly milliseconds. */
 export const Instant = z.iso.datetime({ precision: 3 })
 
-/** In hexadecimal. */
 export const Sha256 = z.string().regex(/^[\da-f]{64}$/)
 
 export const KeyId = z
@@ -11,7 +10,7 @@ export const KeyId = z
   .regex(/^[\w-]{43}$/)
   .describe('The key that it is signed with, by its thumbprint (RFC 7638).')
 
-/** Adds the signature, which is the last line of the text and covers the lines above it. */
+/** The signature is the last line of the text and covers the lines above it. */
 export function signed<Shape extends z.core.$ZodLooseShape>(document: z.ZodObject<Shape>) {
   return document.extend({
     signature: z
@@ -23,7 +22,6 @@ export function signed<Shape extends z.core.$ZodLooseShape>(document: z.ZodObjec
 
 type Term = string | Readonly<Record<string, string>>
 
-/** Makes the schema of a constant JSON-LD context. */
 export function contextSchema(context: Readonly<Record<string, Term>>) {
   const terms = Object.entries(context).map(([name, term]): [string, z.ZodType<Term>] => [
     name,

@@ -12,11 +12,11 @@ export interface DocumentKind {
   readonly schema: z.ZodObject
   /** The field with its time of signing. */
   readonly issuedAt: string
-  /** The signing key: the service's, which the instance publishes, or that of a profile of the command line. */
+  /** The service's published key, or that of a profile of the command line. */
   readonly signer: 'service' | 'profile'
 }
 
-/** Every kind of signed document, by its `type`. Their JSON Schemas are generated. */
+/** By `type`. Their JSON Schemas are generated. */
 export const documents: Readonly<Record<string, DocumentKind>> = {
   checkpoint: {
     title: 'Checkpoint',
