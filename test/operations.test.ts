@@ -94,7 +94,7 @@ describe('the image', () => {
       expect(dockerfile).toMatch(new RegExp(`^COPY ${folder} ${folder}$`, 'm'))
   })
 
-  it('is told what the build needs, and nothing else', () => {
+  it('gets exactly the files that the build copies', () => {
     const kept = all(read('server/deploy/Dockerfile.dockerignore'), /^!(\S+)$/gm)
     const sources = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, files = '']) =>
       files.split(' '),

@@ -137,10 +137,10 @@ export function words(line: string): string[] {
   return [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '')
 }
 
-/** The arguments of the command that a note on stderr tells to go on with. */
+/** Returns the arguments of the command with which a note on stderr says to continue. */
 export function resumption(stderr: string): string[] {
   const command = /consentctl (list .*)$/m.exec(stderr)?.[1]
-  if (command === undefined) throw new Error(`no command to go on with: ${stderr}`)
+  if (command === undefined) throw new Error(`no command to continue with: ${stderr}`)
   return words(command)
 }
 

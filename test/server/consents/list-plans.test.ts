@@ -48,7 +48,7 @@ function filtersOf(): Record<string, Partial<ListFilters>> {
 const hasPlansElsewhere = skippedOnCitus('plans, which are those of other nodes')
 
 describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_plan'])('with %s', mode => {
-  it('reads hardly a row in vain for page 1, for each filter, and for each pair of them', async () => {
+  it('reads hardly any row that it does not return on page 1, with each filter and each pair of filters', async () => {
     const read = await planning(database.sql, mode, async tx => {
       const numbers: [name: string, rows: number][] = []
       for (const [name, some] of combined()) {
@@ -61,7 +61,7 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
     expect(read.filter(([, rows]) => rows > most)).toEqual([])
   })
 
-  it('reads hardly a row in vain for a step of the walk over what a site keeps', async () => {
+  it('reads hardly any row that it does not return on a page of a site’s retained records', async () => {
     const read = await planning(database.sql, mode, async tx => {
       await tx`update sites set retention_days = 1 where account_id = ${accountId}`
       const place = { after: firstIdAt(0), last: lastIdAt(Date.now()) }

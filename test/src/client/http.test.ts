@@ -41,7 +41,7 @@ async function failing(send: Send, total: number | null = null) {
 const never = <T>() => new Promise<T>(() => {})
 const headers = { 'content-type': 'application/json' }
 
-/** Yields a byte every so many seconds, without an end. */
+/** Yields a byte at this interval, endlessly. */
 async function* drip(seconds: number): AsyncGenerator<Uint8Array> {
   for (;;) {
     await new Promise(resolve => setTimeout(resolve, seconds * 1000))

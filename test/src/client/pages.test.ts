@@ -255,7 +255,7 @@ describe('client › other instances of the specification', () => {
       'more fields in the envelope',
       { data: [record], next_cursor: null, total: 1, has_more: false, limit: 50 },
     ],
-    ['a limit that is no number', { data: [record], next_cursor: null, limit: null }],
+    ['a limit that is not a number', { data: [record], next_cursor: null, limit: null }],
     ['more fields in a record', { data: [{ ...record, tags: ['a'], version: 3 }], next_cursor: null }],
     [
       'unset fields as null',

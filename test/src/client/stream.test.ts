@@ -43,7 +43,7 @@ const accepts = ({ headers }: RawRequest) => headers['accept']
 const single: Fault = (socket, request) =>
   respond(200, pageAt(cursorOf(request), Number(queryOf(request).get('limit'))))(socket, request)
 
-/** Streams so many pages from where the request asks for, and then ends the connection by `end`. */
+/** Streams `pages` pages from the requested cursor, then ends the connection by `end`. */
 const streams =
   (pages: number, end: (socket: Socket, next: string) => void): Fault =>
   (socket, request) => {

@@ -64,7 +64,7 @@ describe('receipt', () => {
     expect(stderr).not.toMatch(acting)
   })
 
-  it('explains an answer that is not the service’s as ever', async () => {
+  it('reports a response that is not the service’s as unexpected_answer', async () => {
     answering('<h1>sign in</h1>', 'text/html')
     const { code, stderr } = await cli.run(['receipt', id, '-o', 'json'])
     expect(code).toBe(2)

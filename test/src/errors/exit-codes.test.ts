@@ -85,7 +85,7 @@ describe('an error of the service', () => {
     },
   )
 
-  it.each(methods)('is told to people in at most four lines, with the request id: %s', async method => {
+  it.each(methods)('is reported in at most four lines, with the request id: %s', async method => {
     failing(500, 'internal_error')
     const { stdout, stderr } = await send(method)
     expect(stdout).toBe('')

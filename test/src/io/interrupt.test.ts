@@ -6,7 +6,7 @@ it.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
   ['SIGHUP', 143],
-] as const)('%s lets what is under way be finished, and the next signal ends the process', (signal, exit) => {
+] as const)('%s lets running work finish, and the next signal ends the process', (signal, exit) => {
   const host = new EventEmitter()
   const interruption = listenForInterruption(host as unknown as Host)
   host.emit(signal)

@@ -192,7 +192,7 @@ describe('what is redacted', () => {
   })
 })
 
-describe('a flag that makes no sense ends with 2 before any request', () => {
+describe('an invalid flag exits with 2 before any request', () => {
   it.each([
     ['--timeout', '0'],
     ['--timeout', 'soon'],

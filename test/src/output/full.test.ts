@@ -5,7 +5,7 @@ import { listOf, useCli } from '../support.ts'
 
 const cli = useCli()
 
-/** A stream that takes so many writes, and then has no room. */
+/** A stream that accepts this number of writes, and then has no room. */
 function full(writes: number): Writable {
   let left = writes
   return new Writable({

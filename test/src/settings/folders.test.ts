@@ -49,7 +49,7 @@ describe('where the journals are', () => {
     expect(stateFolder(env, platform).value).toBe(folder)
   })
 
-  it('without a home folder it is an error that says what to set, for whoever needs it', () => {
+  it('throws an error that names the variable to set when there is no home folder', () => {
     expect(() => stateFolder({}, 'linux')).toThrow(
       expect.objectContaining({ exit: 2, hint: expect.stringContaining('CONSENTCTL_STATE_DIR') }),
     )

@@ -47,7 +47,7 @@ it('a proxy is given its credentials, which are shown nowhere', async () => {
   expect(stderr).not.toContain(credentials)
 })
 
-describe('a proxy that fails is told of with what to do, and a create through it was not sent', () => {
+describe('an error of the proxy says what to do, and that the create was not sent', () => {
   const create = ['create', '--site', '01939d2c-7b1a-7c3e-9a51-000000000abc', '--json']
 
   it('wants credentials', async () => {

@@ -61,7 +61,7 @@ describe('what is stored', () => {
 describe('permissions that let others in', () => {
   const listed = (folder: string) => cli.run(['config', 'list'], { env: { CONSENTCTL_CONFIG_DIR: folder } })
 
-  it.each([0o644, 0o640, 0o604, 0o660, 0o666])('of the keys are mended with a warning: %o', async mode => {
+  it.each([0o644, 0o640, 0o604, 0o660, 0o666])('of the keys are corrected with a warning: %o', async mode => {
     const folder = fresh()
     await saveProfile(folder, 'a', { base_url: 'https://a.example' }, 'sk-secret')
     const file = join(folder, 'credentials.json')
@@ -73,7 +73,7 @@ describe('permissions that let others in', () => {
     expect((await listed(folder)).stderr).toBe('')
   })
 
-  it('of the folder are mended with a warning, for whoever writes there replaces the keys', async () => {
+  it('of the folder are corrected with a warning, because anyone who can write there can replace the keys', async () => {
     const folder = join(fresh(), 'consentctl')
     await saveProfile(folder, 'a', { base_url: 'https://a.example' }, 'sk-secret')
     chmodSync(folder, 0o777)

@@ -145,7 +145,7 @@ describe('the instant', () => {
     expect(await cli.run(['get', 'r', '--at', '2026-03-02'])).toMatchObject({ code: 3 })
   })
 
-  it('is told with --verbose, as what it became', async () => {
+  it('is shown with --verbose, as parsed', async () => {
     cli.instance.use(...full([held('r', ...live)]))
     const { stderr } = await cli.run(['get', 'r', '--at', '2026-03-03', '--verbose'])
     expect(stderr).toContain('* --at 2026-03-03T23:59:59.999Z\n')
@@ -168,7 +168,7 @@ describe('the instant', () => {
   })
 })
 
-it('several are shown in their order, and those that were not there are told', async () => {
+it('shows several records in their order, and reports those that did not exist yet', async () => {
   cli.instance.use(...full([held('a', ...live), held('b', [14, 'created', true]), held('c', ...deleted)]))
   const { code, stdout, stderr } = await cli.run(['get', 'c', 'b', 'a', '--at', at(12), '-q'])
   expect({ code, stdout }).toEqual({ code: 8, stdout: 'c\na\n' })

@@ -155,7 +155,7 @@ describe('how far it goes', () => {
     )
   })
 
-  it.each([3, 4, 10, 60])('--max-requests %i sends at most so many, and the rest follows', async most => {
+  it.each([3, 4, 10, 60])('--max-requests %i is a limit, and further runs list the rest', async most => {
     cli.instance.use(...full(many(40)))
     let [args, found] = [['list', '--subject', 'maria', '--at', at(11), '-q'], '']
     for (let run = 0; run < 60; run += 1) {

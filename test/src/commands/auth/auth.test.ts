@@ -83,7 +83,7 @@ describe('auth login', () => {
     },
   )
 
-  it('without --with-key it ends with 2 where nobody can be asked', async () => {
+  it('exits with 2 without --with-key when no terminal can prompt', async () => {
     const { code, stderr } = await auth(['auth', 'login'], apiKey)
     expect(code).toBe(2)
     expect(stderr).toContain('--with-key')
@@ -126,7 +126,7 @@ describe('auth status', () => {
     expect(stored('credentials.json').default.api_key).toBe(apiKey)
   })
 
-  it('ends with 4 and no request where there is no key, with 2 where there is no instance', async () => {
+  it('exits with 4 and sends no request without a key, and exits with 2 without an instance', async () => {
     expect(await auth(['auth', 'status'])).toMatchObject({ code: 4, stdout: '' })
     expect(await auth(['auth', 'status'], '', { CONSENTCTL_BASE_URL: undefined })).toMatchObject({ code: 2 })
     expect(cli.sent()).toEqual([])

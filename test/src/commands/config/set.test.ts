@@ -62,7 +62,7 @@ describe('config set', () => {
     expect(stored()).toEqual({ ...later, profiles: { a: { ...later.profiles.a, protected: true } } })
   })
 
-  it('mends an address that nothing else would work with', async () => {
+  it('replaces an invalid address, with which no other command works', async () => {
     mkdirSync(folder, { mode: 0o700 })
     writeFileSync(join(folder, 'config.json'), '{"profile":"a","profiles":{"a":{"base_url":"nonsense"}}}')
     expect(await config('list')).toMatchObject({ code: 2 })
@@ -100,7 +100,7 @@ describe('config set', () => {
   })
 })
 
-describe('what makes no sense ends with 2, and changes nothing', () => {
+describe('config set › an invalid name or value exits with 2 and changes nothing', () => {
   it.each([
     ['set base_url nonsense', 'invalid address'],
     ['set base_url https://u:p4ssw0rd@x.example', 'credentials'],

@@ -82,7 +82,7 @@ describe('several ids', () => {
   it.each([
     ['revoked', 4],
     ['over', 6],
-  ])('stop at once where no other can fare better: %s', async (id, exit) => {
+  ])('stop at the first error that all others would get too: %s', async (id, exit) => {
     holding()
     expect(await cli.run(['get', id, 'a', 'b', '-q'])).toMatchObject({ code: exit, stdout: '' })
     expect(cli.sent()).toHaveLength(1)

@@ -16,7 +16,7 @@ function holding() {
 
 const deleted = () => cli.sent().map(({ method, path }) => `${method} ${path.split('/').at(-1)}`)
 
-describe('without --yes where nobody can be asked', () => {
+describe('rm › without --yes and without a terminal to prompt on', () => {
   it.each([
     ['no stream is a terminal', {}],
     ['stdin is none', { stdout: true, stderr: true }],

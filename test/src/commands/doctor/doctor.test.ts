@@ -181,7 +181,7 @@ describe('a warning does not fail', () => {
     expect({ code, result: checks['key']?.result }).toEqual({ code: 0, result: 'warn' })
   })
 
-  it('keys that others could read, which it mends', async () => {
+  it('keys that others could read, whose file mode it corrects', async () => {
     answering()
     const folder = cli.freshFolder()
     await saveProfile(folder, 'a', { base_url: cli.instance.url }, apiKey)

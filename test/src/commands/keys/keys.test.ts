@@ -217,7 +217,7 @@ describe('keys revoke', () => {
     expect(JSON.parse(stdout)).toEqual(apiKeyOf({ id: 'a', revoked_at: at }))
   })
 
-  it('without --yes where nobody can be asked ends with 2 before any request', async () => {
+  it('without --yes and without a terminal, exits with 2 before any request', async () => {
     const { code, stdout, stderr } = await runAs(cli, ['keys', 'revoke', 'a'])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain('--yes')
