@@ -14,7 +14,6 @@ import {
 } from './queries.ts'
 import { readKeys, type Signer } from './signer.ts'
 
-/** Entries that one statement appends. */
 const entriesPerCheckpoint = 2000
 
 const hint = 'see consentctl admin verify'

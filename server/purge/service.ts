@@ -219,7 +219,6 @@ async function purgeAccount(
   return purged
 }
 
-/** Records named in one line of the log. */
 const maxNamed = 100
 
 /**

@@ -10,7 +10,6 @@ export interface LeaseRequest {
   readonly wanted: number
   /** Units of `wanted` that are spent immediately. */
   readonly needed: number
-  /** Units a month; null is unlimited. */
   readonly limit: number | null
   /** Other nodes wait until then for returned units. */
   readonly until: Date

@@ -21,7 +21,6 @@ export function quotaHeaders(limit: number | null, used: number, now: Date): Rec
   }
 }
 
-/** Units that a request has spent. */
 export interface Units {
   readonly count: number
   readonly headers: Record<string, string>
@@ -29,7 +28,6 @@ export interface Units {
   giveBack(count?: number): void
 }
 
-/** Quotas of all accounts, as this node spends them. */
 export class Quota {
   readonly #sql: Sql
   readonly #now: () => Date

@@ -10,7 +10,6 @@ const deletionShare = 0.3
 
 const progresses = new WeakMap<FastifyRequest, Progress>()
 
-/** Returns the progress that all attempts of a request share. */
 function progressOf(request: FastifyRequest): Progress {
   const known = progresses.get(request)
   if (known) return known

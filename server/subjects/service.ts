@@ -33,7 +33,6 @@ export interface Deps {
 export interface Progress {
   /** Deadline (`performance.now()`). */
   readonly until: number
-  /** By id. */
   readonly erased: Map<string, DeletedRow>
   /** Batches that may or may not have been written. */
   readonly unanswered: Set<readonly BatchLink[]>

@@ -17,7 +17,6 @@ export async function findLaterSchema(tx: ISql): Promise<string | undefined> {
   return row?.name
 }
 
-/** Returns the columns of each table, in the order of the schema. */
 export async function listColumns(tx: ISql): Promise<Record<TableName, string[]>> {
   const columns = {} as Record<TableName, string[]>
   for (const table of tableNames) {

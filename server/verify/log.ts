@@ -72,7 +72,6 @@ class LogVerifier {
   readonly #tree = new MerkleTree()
   /** Leaves covered by the stored checkpoints so far. */
   #covered = 0
-  /** Index of the next leaf. */
   #next = 0
   #previous: LeafRow | undefined
   /** Reason why no further root can be computed. */
@@ -86,7 +85,6 @@ class LogVerifier {
     this.#leaves = new Leaves(sql, log.accountId)
   }
 
-  /** Returns what is wrong with a checkpoint and its leaves. */
   async verify(claim: Claim): Promise<DatabaseFinding[]> {
     if ('kept' in claim) {
       const { tree_size, created_at } = claim.kept.checkpoint
@@ -170,7 +168,6 @@ class LogVerifier {
   }
 }
 
-/** Leaves read in one statement. */
 const leavesPerPage = 5000
 
 class Leaves {
@@ -210,7 +207,6 @@ function findSignatureProblem({ checkpoint, isSignedBy }: SignedCheckpoint, keys
   return isSignedBy(key) ? null : 'its signature is not valid'
 }
 
-/** Returns what is wrong with a stored checkpoint in itself. */
 function findRowProblem(row: CheckpointRow, keys: Keys): string | null {
   if (Object.values(row).includes(null)) return 'something of it is missing'
   const signed = tryReadCheckpoint(row.document)

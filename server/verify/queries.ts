@@ -83,7 +83,6 @@ export async function findNextAccount(sql: Sql, after: string | null): Promise<s
   return row?.account_id
 }
 
-/** Position in an account's audit entries. */
 export interface Position {
   readonly id: string
   readonly version: number

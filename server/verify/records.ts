@@ -185,7 +185,6 @@ function isSame(one: unknown, other: unknown): boolean {
   }
 }
 
-/** Rows of each table read in one statement. */
 const rowsPerPage = 1000
 
 export interface Work {

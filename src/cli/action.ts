@@ -74,7 +74,6 @@ export function isId(text: string): boolean {
   return text !== '' && !/^\.\.?$/.test(text)
 }
 
-/** A whole number from 1. */
 export const Count = z
   .string()
   .regex(/^[1-9]\d{0,14}$/, 'must be a whole number from 1')

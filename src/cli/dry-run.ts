@@ -25,7 +25,6 @@ export function viewUnlessDryRun<Row>(
   return ({ dryRun }) => (dryRun ? requestView : view)
 }
 
-/** Shows the requests that a command would send, in order. */
 export function dryRunOutput(ctx: Context, planned: readonly Planned[]): Output<unknown> {
   const base = requireBaseUrl(ctx.settings)
   const rows = planned.map(({ endpoint, params, body }) => ({

@@ -60,7 +60,6 @@ export async function reportInvalid(ctx: Context, message: string): Promise<void
 /** Formats with a line of cells for each row. */
 const cellFormats: readonly FormatName[] = ['table', 'tsv', 'csv']
 
-/** Flags that only some formats support. */
 const flagFormats: readonly [flag: string, isGiven: (globals: Globals) => boolean, readonly FormatName[]][] =
   [
     ['--json', ({ json }) => json !== undefined, ['json', 'id']],
@@ -226,7 +225,6 @@ function startPages<Page>(pages: AsyncIterable<Page>): AsyncIterable<Page> {
   })()
 }
 
-/** Prints to stdout or to the file of `--out`. */
 export async function printText(ctx: Context, run: () => Promise<string>): Promise<void> {
   const { out } = ctx.globals
   if (out === undefined) return await ctx.io.out.write(await run())

@@ -11,7 +11,6 @@ import { type ErasureState, mayBeDeleted, type RunningJob, record } from './job.
 import { showsDeleted, type Target } from './records.ts'
 import { choose, type RecordSeen, recordSentences } from './sentences.ts'
 
-/** The outcome of a record, or the error that left it undeleted. */
 export interface Deletion {
   readonly target: Target
   readonly record: ErasedRecord | null

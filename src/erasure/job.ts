@@ -55,7 +55,6 @@ export type ErasureEvent =
 export interface ErasureState {
   readonly header: ErasureHeader
   readonly targets: Map<string, Target>
-  /** True if the journal holds the whole plan. */
   isPlanned: boolean
   /** Records whose deletion was about to be sent, without an outcome yet. */
   readonly sent: Set<string>
@@ -127,7 +126,6 @@ export function mayBeDeleted({ sent, lost }: ErasureState, id: string): boolean 
   return sent.has(id) || lost.has(id)
 }
 
-/** A job that this process carries out. */
 export interface RunningJob {
   readonly ctx: Context
   readonly state: ErasureState
@@ -178,7 +176,6 @@ export async function unfinishedJobs(ctx: Pick<Context, 'settings' | 'host'>): P
   return headers
 }
 
-/** Reads the state that earlier runs left. */
 export async function readState(held: RunningJob['held']): Promise<ErasureState> {
   const state = newState(held.header)
   for await (const event of held.earlierEvents()) apply(state, event)

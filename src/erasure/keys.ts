@@ -7,7 +7,6 @@ import { makeFolder, partOf } from '../io/new-file.ts'
 import { isOpenToOthers } from '../settings/store.ts'
 import { createFile, explainIo, nullIfMissing, type ReceiptStore } from './store.ts'
 
-/** The Ed25519 key that signs a profile's receipts. */
 export interface ReceiptKey {
   readonly key: KeyObject
   /** Thumbprint (RFC 7638), as documents name it. */

@@ -6,7 +6,6 @@ import { readOperand } from './receipts.ts'
 import type { Operator, SubjectRequest } from './request.ts'
 import { sha256 } from './store.ts'
 
-/** A record as it was when the plan was made. */
 const PlannedRecord = z.strictObject({
   id: z.string(),
   site_id: z.string().nullable(),

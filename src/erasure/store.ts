@@ -4,14 +4,12 @@ import type { Context } from '../context.ts'
 import { CliError, exit } from '../errors/errors.ts'
 import { isTaken, openDraft } from '../io/new-file.ts'
 
-/** Paths of a profile's signing key and receipts. */
 export interface ReceiptStore {
   readonly profile: string
   readonly keyFile: string
   /** Number and digest of the newest receipt. Beside the key: anyone who can change it here could as well sign. */
   readonly headFile: string
   readonly folder: string
-  /** Writes a line to stderr. */
   warn(line: string): Promise<void>
 }
 

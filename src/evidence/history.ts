@@ -14,7 +14,6 @@ export interface Finding {
   /** Null for a finding about the record. */
   readonly version: number | null
   readonly problem: Problem
-  /** For people. */
   readonly detail: string
 }
 
@@ -108,7 +107,6 @@ function millisecondOf(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
 }
 
-/** The entry that another one follows. */
 interface Previous {
   readonly version: number
   /** The hashes that it may have had. */

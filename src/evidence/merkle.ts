@@ -33,7 +33,6 @@ export class MerkleTree {
     )
   }
 
-  /** Number of leaves. */
   get size(): number {
     return this.#size
   }

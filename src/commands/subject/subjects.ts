@@ -8,7 +8,6 @@ import { dataError } from '../../errors/errors.ts'
 import { decode, readLines } from '../../io/input.ts'
 import { visible } from '../../output/index.ts'
 
-/** An identifier of a data subject, as the service accepts it. */
 export const Subject = text(1, 255)
 
 export const alsoOption = { also: z.array(Subject).optional() }
