@@ -64,19 +64,30 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
     if (entries.length === 0) return
     const tree = await openTree(log.sql, log.signer, accountId, last)
     for (const { hash } of entries) tree.append(hash)
-    try {
-      await insertCheckpoint(log.sql, newCheckpoint(log.signer, accountId, tree, last), entries)
-    } catch (error) {
-      if (!['conflict', 'aborted'].includes(dbErrorKind(error) ?? '')) throw error
-      const present = await findLastCheckpoint(log.sql, accountId)
-      const isElsewhere = present?.tree_size !== last?.tree_size || dbErrorKind(error) === 'aborted'
-      if (isElsewhere) return // another node is appending
-      throw new Error(`there are leaves after its last checkpoint; ${hint}`)
-    }
+    if (!(await tryAppend(log, accountId, tree, last, entries))) return
     remember(log.signer, accountId, tree)
     yield entries.length
     if (entries.length < entriesPerCheckpoint) return
     after = entries.at(-1)
+  }
+}
+
+/** Returns false if another node is appending. */
+async function tryAppend(
+  { sql, signer }: Log,
+  accountId: string,
+  tree: MerkleTree,
+  last: CheckpointRow | undefined,
+  entries: readonly LogEntry[],
+): Promise<boolean> {
+  try {
+    await insertCheckpoint(sql, newCheckpoint(signer, accountId, tree, last), entries)
+    return true
+  } catch (error) {
+    if (!['conflict', 'aborted'].includes(dbErrorKind(error) ?? '')) throw error
+    const present = await findLastCheckpoint(sql, accountId)
+    if (present?.tree_size !== last?.tree_size || dbErrorKind(error) === 'aborted') return false
+    throw new Error(`there are leaves after its last checkpoint; ${hint}`)
   }
 }
 

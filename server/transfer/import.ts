@@ -22,6 +22,8 @@ type Entry =
   | { readonly kind: 'row'; readonly table: TableName; readonly row: string; readonly line: number }
   | { readonly kind: 'end'; readonly end: End }
 
+type Row = Extract<Entry, { kind: 'row' }>
+
 /**
  * Yields the end only if it is the last line and the hash fits: nothing may be committed before. @throws OperatorError for
  * anything else
@@ -39,17 +41,18 @@ async function* readEntries(source: AsyncIterable<Uint8Array>, name: string): As
       yield { kind: 'header', header: requireHeader(text, name) }
     } else {
       end = readEnd(text)
-      const row = end ? null : readRow(text)
-      if (row) yield { kind: 'row', ...row, line: number }
-      else if (!end) throw invalidExport(name, `line ${number} is not a row of a table`)
+      if (!end) yield requireRow(text, number, name)
     }
     if (!end) hash.update(bytes)
   }
-  if (last === 0) throw invalidExport(name, 'it is empty')
-  if (!end) throw invalidExport(name, `it is cut off after line ${last}`)
-  if (end.sha256 !== hash.digest('hex'))
-    throw invalidExport(name, 'it was changed: its SHA-256 does not match')
-  yield { kind: 'end', end }
+  yield { kind: 'end', end: requireEnd(end, { last, sha256: hash.digest('hex'), name }) }
+}
+
+function requireEnd(end: End | null, read: { last: number; sha256: string; name: string }): End {
+  if (read.last === 0) throw invalidExport(read.name, 'it is empty')
+  if (!end) throw invalidExport(read.name, `it is cut off after line ${read.last}`)
+  if (end.sha256 !== read.sha256) throw invalidExport(read.name, 'it was changed: its SHA-256 does not match')
+  return end
 }
 
 function invalidExport(name: string, what: string, hint = 'export it again'): OperatorError {
@@ -64,6 +67,12 @@ function requireHeader(text: string, name: string): Header {
   if (version !== formatVersion)
     throw invalidExport(name, `it is an export of format ${version}, and this version reads ${formatVersion}`)
   return header
+}
+
+function requireRow(text: string, line: number, name: string): Row {
+  const row = readRow(text)
+  if (!row) throw invalidExport(name, `line ${line} is not a row of a table`)
+  return { kind: 'row', ...row, line }
 }
 
 /** Rejects a line without a line feed. */
@@ -91,8 +100,6 @@ const maxRows = 1000
 
 /** Approximate characters of the rows of one statement. */
 const maxText = 1024 * 1024
-
-type Row = Extract<Entry, { kind: 'row' }>
 
 /**
  * Fills an empty database in one transaction, committed only if the counts and the hash fit. @throws OperatorError if

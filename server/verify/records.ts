@@ -276,18 +276,22 @@ async function* readRecords(sql: Sql, accountId: string, range: Range): AsyncGen
     page.catch(() => {}) // thrown when it is awaited
     for (const row of rows) {
       if (row.record_id === null) continue // belongs to no record; the record it was taken from is reported
-      let stored = records.at(-1)
-      if (stored?.id !== row.record_id) {
-        stored = newStored(row, row.record_id)
-        records.push(stored)
-      }
-      add(stored, row)
+      add(lastOf(records, row, row.record_id), row)
     }
     const incomplete = end ? records.splice(-1) : []
     if (records.length > 0) yield records
     if (!end) return
     records = incomplete
   }
+}
+
+/** Returns the last record if it has this id, else appends it. */
+function lastOf(records: Stored[], row: VersionRow, id: string): Stored {
+  const last = records.at(-1)
+  if (last?.id === id) return last
+  const stored = newStored(row, id)
+  records.push(stored)
+  return stored
 }
 
 async function readPage(

@@ -100,14 +100,9 @@ export function apply(state: ErasureState, event: ErasureEvent): void {
     case 'd':
       state.done.set(event[1].id, event[1])
       break
-    case 'a': {
-      const { certificate, isLost, records, untold } = event[1]
-      for (const record of records) state.done.set(record.id, record)
-      for (const id of untold) forgetSent(state, id, isLost)
-      if (certificate !== null) state.certificates.push(certificate)
-      if (!isLost) state.lostAnswers -= 1
+    case 'a':
+      applyAnswer(state, event[1])
       break
-    }
     case 'f':
       for (const id of event[1]) forgetSent(state, id, event[3])
       if (isBySubject && !event[3]) state.lostAnswers -= 1
@@ -115,6 +110,13 @@ export function apply(state: ErasureState, event: ErasureEvent): void {
     case 'c':
       state.clockOffset = event[1]
   }
+}
+
+function applyAnswer(state: ErasureState, { certificate, isLost, records, untold }: ServiceAnswer): void {
+  for (const record of records) state.done.set(record.id, record)
+  for (const id of untold) forgetSent(state, id, isLost)
+  if (certificate !== null) state.certificates.push(certificate)
+  if (!isLost) state.lostAnswers -= 1
 }
 
 function forgetSent({ sent, lost }: ErasureState, id: string, maybeDone: boolean): void {

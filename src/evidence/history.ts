@@ -35,10 +35,8 @@ export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[
   let previous: Previous = { version: 0, hashes: [null] }
   for (const [index, entry] of entries.entries()) {
     const isStripped = index < purge && entry.salt === null
-    if (isStripped ? !hasNoPreferences(entry) : index < purge && record.isPurged) {
-      const detail = 'has personal data again that was purged'
-      findings.push({ version: entry.version, problem: 'changed', detail })
-    }
+    const isRestored = isStripped ? !hasNoPreferences(entry) : index < purge && record.isPurged
+    if (isRestored) findings.push(changed(entry, 'has personal data again that was purged'))
     const recordHash = entry === anchor ? (record.recordHash ?? undefined) : undefined
     const historyHash = index === purge ? hashHistory(entries.slice(0, purge)) : undefined
     const payload = isStripped ? entry.payloadHash : expectedPayloadHash(entry, { recordHash, historyHash })
@@ -71,29 +69,34 @@ function verifyVersions(entries: readonly ChainEntry[]): Finding[] {
 /** Checks the order of actions and times, and that only the service has no id: the hash is the same for none and for zeros. */
 function verifyActions({ id }: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
   const findings: Finding[] = []
-  for (const [index, { version, action, actor, at }] of entries.entries()) {
+  for (const [index, entry] of entries.entries()) {
+    const { version, actor, at } = entry
     const before = entries[index - 1]
     const isFirst = version === 1
-    const may = isFirst ? action === 'created' : followers[before?.action ?? '']?.includes(action)
-    const isAfterGap = before ? before.version !== version - 1 : !isFirst
-    if (!isAfterGap && !may) {
-      findings.push({
-        version,
-        problem: 'forged',
-        detail: `${action} cannot follow ${before?.action ?? 'nothing'}`,
-      })
-    }
+    findings.push(...verifyAction(entry, before))
     if ((actor.kind === 'system') !== (actor.id === null)) {
-      findings.push({ version, problem: 'changed', detail: 'its actor is of another kind than its id' })
+      findings.push(changed(entry, 'its actor is of another kind than its id'))
     }
     if (before && at.getTime() < before.at.getTime()) {
-      findings.push({ version, problem: 'changed', detail: 'is older than the version before it' })
+      findings.push(changed(entry, 'is older than the version before it'))
     }
     if (isFirst && at.getTime() !== millisecondOf(id)) {
-      findings.push({ version, problem: 'changed', detail: 'is of another time than the record’s id' })
+      findings.push(changed(entry, 'is of another time than the record’s id'))
     }
   }
   return findings
+}
+
+function verifyAction({ version, action }: ChainEntry, before: ChainEntry | undefined): Finding[] {
+  const isFirst = version === 1
+  const may = isFirst ? action === 'created' : followers[before?.action ?? '']?.includes(action)
+  const isAfterGap = before ? before.version !== version - 1 : !isFirst
+  if (isAfterGap || may) return []
+  return [{ version, problem: 'forged', detail: `${action} cannot follow ${before?.action ?? 'nothing'}` }]
+}
+
+function changed({ version }: ChainEntry, detail: string): Finding {
+  return { version, problem: 'changed', detail }
 }
 
 const followers: Readonly<Record<string, readonly string[]>> = {

@@ -94,16 +94,18 @@ async function list(ctx: Context, subject: string | undefined): Promise<Output<R
     if (about) rows.push(rowOf(found))
     if (about === null) unknown += 1
   }
-  if (unchecked > 0) {
-    const are = `${formatCount(unchecked, 'receipt')} ${unchecked === 1 ? 'is' : 'are'} signed by another key`
-    const untold =
-      unknown > 0 ? `; ${unknown} may be about anybody, and ${unknown === 1 ? 'is' : 'are'} left out` : ''
-    await ctx.warn(`${are} than ${store.keyFile}, and not checked${untold}`)
-  }
+  if (unchecked > 0) await ctx.warn(describeUnchecked(unchecked, unknown, store.keyFile))
   if (unknown > 0) code = exit.partial
   for (const { job, ticket } of await unfinishedJobs(ctx))
     await ctx.warn(`${ticket} is not finished and has no receipt: ${subjectCommand(ctx, 'resume', job)}`)
   return { ...countedList(ctx, receiptView, rows, 'receipt'), exit: () => code }
+}
+
+function describeUnchecked(unchecked: number, unknown: number, keyFile: string): string {
+  const are = `${formatCount(unchecked, 'receipt')} ${unchecked === 1 ? 'is' : 'are'} signed by another key`
+  const untold =
+    unknown > 0 ? `; ${unknown} may be about anybody, and ${unknown === 1 ? 'is' : 'are'} left out` : ''
+  return `${are} than ${keyFile}, and not checked${untold}`
 }
 
 function rowOf({ receipt }: StoredReceipt): ReceiptRow {
