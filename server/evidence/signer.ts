@@ -8,7 +8,7 @@ import { insertSigningKey, isKeyElsewhere, listSigningKeys, type SigningKey } fr
 
 /** Signs the service's documents, with the same key on every node. */
 export interface Signer {
-  /** Thumbprint of the key (RFC 7638). */
+  /** RFC 7638 thumbprint. */
   readonly keyId: string
   readonly publicKey: KeyObject
   sign(document: Omit<SignedFields, 'key_id'> & object): string

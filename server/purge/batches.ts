@@ -18,7 +18,6 @@ export async function pauseAfter(start: number, { isModest }: Pace): Promise<voi
   if (isModest) await delay(performance.now() - start)
 }
 
-/** Failures of work that continues without them. */
 export class Failures {
   #first: string | undefined
   #more = 0

@@ -91,8 +91,8 @@ export async function purgeRecords(
 }
 
 /**
- * Strips the next `reach` entries of a longer history whose purge is written as `version`; the last of them set the time of
- * the purge. Returns their number.
+ * Strips the next `reach` entries of a longer history whose purge is written as `version`, and sets the time of the purge
+ * with the last of them. Returns their number.
  */
 export async function stripMore(
   sql: Sql,

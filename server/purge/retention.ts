@@ -34,7 +34,6 @@ export async function countExpired(sql: Sql, signal: AbortSignal): Promise<Map<s
   return counts
 }
 
-/** Adds up the results of `run` by account. */
 async function forEachPage(
   sql: Sql,
   { signal, failures }: { readonly signal: AbortSignal; readonly failures: Failures },

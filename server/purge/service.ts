@@ -151,9 +151,9 @@ export async function countPurge(sql: Sql, before: Date, signal: AbortSignal): P
 }
 
 /**
- * Deletes expired records, then purges what is due in every account, in batches of one statement. Can be stopped or killed
- * at any time and run several times at once. Yields the counts of each account. @throws OperatorError if the clock is
- * wrong, and at the end if any record failed
+ * Deletes expired records, then purges what is due, in batches of one statement. Can be stopped or killed at any time and
+ * run several times at once. Yields counts by account. @throws OperatorError if the clock is wrong, and at the end if any
+ * record failed
  */
 export async function* purge(sql: Sql, options: PurgeOptions): AsyncGenerator<AccountPurge> {
   const { before, signal } = options

@@ -29,7 +29,6 @@ export class Lease {
   /** Units that the database counts as held by this node. */
   #held = 0
   #left = 0
-  /** The account's count after units were last taken. */
   #used = 0
   /** Units spent within the last lease, and so the size of the next. */
   #rate = 1
@@ -39,7 +38,6 @@ export class Lease {
   #refusedUntil = 0
   #timer: NodeJS.Timeout | undefined
 
-  /** `onIdle` is called when everything is returned. */
   constructor(sql: Sql, period: Period, onIdle: () => void) {
     this.#sql = sql
     this.period = period

@@ -61,7 +61,6 @@ export async function takeLease(
   return row
 }
 
-/** Units of the lease are no longer held, and the unspent ones are free again. */
 export async function settleLease(
   sql: Sql,
   { accountId, month }: Period,

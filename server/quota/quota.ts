@@ -31,9 +31,8 @@ export interface Units {
 export class Quota {
   readonly #sql: Sql
   readonly #now: () => Date
-  /** Leases for the present month, by account. */
   readonly #leases = new Map<string, Lease>()
-  /** The same, and those of past months until they are settled. */
+  /** Present leases, and past ones until they are settled. */
   readonly #live = new Set<Lease>()
 
   constructor(sql: Sql, now = () => new Date()) {

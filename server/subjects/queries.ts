@@ -12,7 +12,6 @@ export interface Selection {
 export interface SiteCount {
   site_id: string
   live: number
-  /** Live ones that are selected. */
   selected: number
   /** Deleted, not purged yet. */
   deleted: number

@@ -38,7 +38,6 @@ export interface Progress {
   readonly unanswered: Set<readonly BatchLink[]>
   /** Records that cannot be deleted. */
   readonly skipped: Set<string>
-  /** Called with the error of each skipped record. */
   readonly onSkipped: (error: unknown) => void
 }
 
@@ -149,7 +148,6 @@ interface Done {
   readonly caller: Caller
   readonly erasure: SubjectErasure
   readonly sites: readonly SiteRecords[]
-  /** Counts of the subject afterwards. */
   readonly counts: readonly SiteCount[]
 }
 

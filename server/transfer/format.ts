@@ -68,12 +68,10 @@ export function endLine(end: End): string {
   return `${JSON.stringify({ end })}\n`
 }
 
-/** Returns null if the line is not a header. */
 export function readHeader(line: string): Header | null {
   return Header.safeParse(parse(line)).data ?? null
 }
 
-/** Returns null if the line is not an end. */
 export function readEnd(line: string): End | null {
   return line.startsWith('{"end":') ? (End.safeParse(parse(line)).data?.end ?? null) : null
 }

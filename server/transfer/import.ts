@@ -192,7 +192,6 @@ function requireSchema(header: Header, columns: Record<TableName, string[]>, nam
   if (table !== undefined) throw invalidExport(name, `its table ${table} has other columns than here`, hint)
 }
 
-/** Compares the counts in the database with those that the export names. */
 async function requireCounts(tx: ISql, { rows }: End, name: string): Promise<void> {
   const counts = await countRows(tx)
   const wrong = tableNames.find(table => counts[table] !== rows[table])

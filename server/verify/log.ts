@@ -64,7 +64,6 @@ function misplacedFinding(accountId: string, { leaf_index, consent_id, version }
   return { account_id: accountId, consent_id, version, problem: 'forged', detail }
 }
 
-/** Builds the tree leaf by leaf, and compares it with each checkpoint. */
 class LogVerifier {
   readonly #sql: Sql
   readonly #log: AccountLog
@@ -233,10 +232,7 @@ interface Gap {
   readonly from: number
   /** Exclusive. */
   readonly to: number
-  /**
-   * With `below`, the leaves beside it, if the same checkpoint covers them: entries between them are then between them in
-   * order.
-   */
+  /** The leaves beside it, if the same checkpoint covers them: entries between them are then between them in order. */
   readonly above: LeafRow | undefined
   readonly below: LeafRow | undefined
   /** Time of the covering checkpoint: younger entries rightly have no index yet. */

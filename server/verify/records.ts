@@ -19,7 +19,6 @@ import {
 /** Limit of one statement: each entry may hold 16 KiB of preferences. The last statement of a longer purge sets its time. */
 export const maxEntriesPerPurge = 2000
 
-/** Everything that the database holds of one record. */
 export interface Stored {
   readonly id: string
   /** As of the last page read of it, so that it goes with the last entry. */
@@ -28,7 +27,6 @@ export interface Stored {
   readonly isPurged: boolean
   /** Oldest first. Verified ones lose their preferences, because a history may be longer than memory. */
   readonly entries: ChainEntry[]
-  /** Hashes in the log, by version. */
   readonly log: Map<number, Buffer>
   /** Versions whose preferences have a number that JavaScript reads as another; null for the record itself. */
   readonly inexact: (number | null)[]

@@ -33,7 +33,6 @@ export async function openReceiptKey(store: ReceiptStore): Promise<ReceiptKey> {
   return made
 }
 
-/** Returns null if there is none yet. */
 export async function findReceiptKey(store: ReceiptStore): Promise<ReceiptKey | null> {
   const { keyFile } = store
   const pem = await explainIo(`${keyFile} cannot be read`, () =>

@@ -95,7 +95,6 @@ function table(header: Cells, rows: readonly Cells[]): string {
   return [line(header), `|${header.map(() => '---|').join('')}`, ...rows.map(line)].join('\n')
 }
 
-/** Makes ids that can be copied unchanged. */
 function code(text: string): string {
   return `\`${visible(text).replaceAll('`', "'")}\``
 }

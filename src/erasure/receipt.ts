@@ -87,7 +87,6 @@ function toRecords({ targets, done }: ErasureState, { remaining }: Verification)
 
 const noRecords = { deleted: 0, already_gone: 0, deleted_in_bulk: 0, unknown: 0 }
 
-/** Counts records by site, without those that remain. */
 function countSites(records: ErasureReceipt['records']): Site[] {
   const sites = new Map<string | null, Site>()
   for (const { site_id, result } of records) {

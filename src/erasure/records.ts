@@ -160,7 +160,6 @@ function requireSubject(subject: string, { id, subject_id }: Consent): void {
   )
 }
 
-/** Counts records by site, in the order of the sites' ids. */
 export function countBySite(
   records: readonly { readonly site_id: string | null }[],
 ): Map<string | null, number> {

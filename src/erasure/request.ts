@@ -21,7 +21,6 @@ export interface SubjectRequest {
 
 /** The operator, profile and key that sign documents about an instance. */
 export interface Signer extends Operator {
-  /** Base URL. */
   readonly instance: string
   readonly profile: string
   readonly store: ReceiptStore

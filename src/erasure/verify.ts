@@ -110,7 +110,6 @@ export function findCertificateFault(
   return `they count ${certified} ${isOne ? 'record' : 'records'}, and the receipt ${counts.deleted + counts.deleted_in_bulk}`
 }
 
-/** Returns what a certificate says, or what is wrong with it. */
 function readCertificate(
   text: string,
   keys: ReadonlyMap<string, KeyObject>,

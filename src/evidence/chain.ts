@@ -29,7 +29,6 @@ export type Actor =
 export const system: Actor = { kind: 'system', id: null }
 
 export interface Event {
-  /** Of the record. */
   readonly id: string
   readonly version: number
   readonly action: Action
@@ -58,7 +57,6 @@ const domain = {
   history: Buffer.of(0x03),
 } as const
 
-/** Stand-ins for what is missing. */
 const none = { hash: Buffer.alloc(32), id: Buffer.alloc(16) } as const
 
 /**

@@ -17,11 +17,9 @@ export interface Finding {
   readonly detail: string
 }
 
-/** Facts about the record that its history has to fit. */
 interface ChainRecord {
   readonly id: string
   readonly recordHash: Buffer | null
-  /** Fields that the record hash covers, if known. */
   readonly identity?: Identity
   /** True if a purge is complete. Until then the oldest entries of a long history lose their data first. */
   readonly isPurged?: boolean
@@ -195,7 +193,6 @@ export function verifyAudit(id: string, entries: readonly AuditEntry[]): Verifie
   return { result: 'not_valid', detail: sentences.join('; ') }
 }
 
-/** Checks the fields that the chain does not cover. */
 function verifyFields(id: string, entry: AuditEntry): string[] {
   const [hash, at] = [hexBytes(entry.hash), new Date(entry.created_at)]
   const found: string[] = []

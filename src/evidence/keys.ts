@@ -10,7 +10,6 @@ import { jcs } from './canonical.ts'
 /** Prefix of an Ed25519 private key in PKCS #8 (RFC 8410 section 7), before its 32 bytes. */
 const pkcs8 = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-/** Ed25519. */
 export function newSigningKey(): KeyObject {
   return generateKeyPairSync('ed25519').privateKey
 }
@@ -48,7 +47,6 @@ export function publicPem(key: KeyObject): string {
   return publicOf(key).export({ format: 'pem', type: 'spki' }).toString()
 }
 
-/** Returns PKCS #8. */
 export function privatePem(key: KeyObject): string {
   return key.export({ format: 'pem', type: 'pkcs8' }).toString()
 }
