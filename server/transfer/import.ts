@@ -128,8 +128,7 @@ export async function importAll(
     for await (const entry of readEntries(source, name)) {
       if (entry.kind === 'header') requireSchema(entry.header, columns, name)
       if (entry.kind === 'row') {
-        const isFull = batch.length === maxRows || length + entry.row.length > maxText
-        if (isFull || batch[0]?.table !== entry.table) await flush()
+        if (!fits(entry, batch, length)) await flush()
         batch.push(entry)
         length += entry.row.length
       }
@@ -139,6 +138,10 @@ export async function importAll(
       }
     }
   })
+}
+
+function fits({ table, row }: Row, batch: readonly Row[], length: number): boolean {
+  return batch[0]?.table === table && batch.length < maxRows && length + row.length <= maxText
 }
 
 async function insertBatch(

@@ -36,7 +36,7 @@ export async function* recordsOf(
     for await (const { records } of api.pages(query, unlimited)) {
       stalePages = records.every(({ id }) => seen.has(id)) ? stalePages + 1 : 0
       if (stalePages > longestRunOfStalePages) throw new EndlessListError()
-      for (const record of records) requireSubject(subject, record)
+      requireSubject(subject, records)
       const fresh = records.filter(record => !seen.has(record.id) && (deleted || isLive(record)))
       for (const { id } of records) seen.add(id)
       yield fresh
@@ -147,17 +147,16 @@ export function isLive({ id, created_at, deleted_at }: Consent): boolean {
 /** No instance needs a longer one, and a journal could not be read again. */
 const longestId = 255
 
-function requireSubject(subject: string, { id, subject_id }: Consent): void {
-  const isUsable = id !== '' && !/^\.\.?$/.test(id) && id.isWellFormed() && id.length <= longestId
-  if (isUsable && subject_id === subject) return
-  throw new CliError(
-    'wrong_subject',
-    exit.rejected,
-    isUsable
+function requireSubject(subject: string, records: readonly Consent[]): void {
+  const hint = 'nothing is done with such a list; report this to the operator of the instance'
+  for (const { id, subject_id } of records) {
+    const isUsable = id !== '' && !/^\.\.?$/.test(id) && id.isWellFormed() && id.length <= longestId
+    if (isUsable && subject_id === subject) continue
+    const message = isUsable
       ? `the instance lists the record ${id}, which is not of this subject`
-      : `the instance lists a record whose id is "${id.toWellFormed().slice(0, longestId)}"`,
-    { hint: 'nothing is done with such a list; report this to the operator of the instance' },
-  )
+      : `the instance lists a record whose id is "${id.toWellFormed().slice(0, longestId)}"`
+    throw new CliError('wrong_subject', exit.rejected, message, { hint })
+  }
 }
 
 export function countBySite(
