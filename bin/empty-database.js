@@ -43,7 +43,6 @@ async function pack() {
   }
 }
 
-/** Lists folders before their content. */
 function entriesOf(folder) {
   const all = readdirSync(folder, { recursive: true, withFileTypes: true })
     .map(entry => ({ entry, path: join(entry.parentPath, entry.name) }))

@@ -6,7 +6,6 @@ export interface AdmissionLimits {
   readonly running: number
   /** Requests in flight of one tenant. */
   readonly perTenant: number
-  /** Queued requests of one tenant. */
   readonly waiting: number
 }
 

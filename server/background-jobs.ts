@@ -1,7 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { dbErrorCode } from './db/errors.ts'
 
-/** Repeated by each node, beside the others. */
 export interface Job {
   readonly name: string
   /** From the end of a run to the next start, ± 10 %, so that nodes that start together spread out. */
@@ -10,12 +10,11 @@ export interface Job {
   run(signal: AbortSignal): Promise<object | null>
 }
 
-interface RunningJobs {
-  stop(): Promise<void>
-}
-
 /** Runs each job independently. A failed run is logged and repeated after the interval. */
-export function startJobs(jobs: readonly Job[], logger: Pick<Logger, 'info' | 'error'>): RunningJobs {
+export function startJobs(
+  jobs: readonly Job[],
+  logger: Pick<Logger, 'info' | 'error'>,
+): { stop(): Promise<void> } {
   const stopping = new AbortController()
   const runs = jobs.map(job => repeat(job, logger, stopping.signal))
   return {
@@ -26,13 +25,17 @@ export function startJobs(jobs: readonly Job[], logger: Pick<Logger, 'info' | 'e
   }
 }
 
+/** A longer timer fires at once. */
+const maxTimerMs = 2 ** 31 - 1
+
 async function repeat(
   { name, intervalMs, run }: Job,
   logger: Pick<Logger, 'info' | 'error'>,
   signal: AbortSignal,
 ): Promise<void> {
   for (;;) {
-    await pause(intervalMs * (0.9 + 0.2 * Math.random()), signal)
+    const pauseMs = Math.min(intervalMs * (0.9 + 0.2 * Math.random()), maxTimerMs)
+    await delay(pauseMs, null, { signal }).catch(() => {})
     if (signal.aborted) return
     try {
       const done = await run(signal)
@@ -47,19 +50,4 @@ async function repeat(
 function describeError(error: unknown): object {
   const code = dbErrorCode(error)
   return code === null ? { cause: (error as Error).message } : { code }
-}
-
-/** A longer timer fires at once. */
-const maxTimerMs = 2 ** 31 - 1
-
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise(resolve => {
-    const end = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = setTimeout(end, Math.min(milliseconds, maxTimerMs))
-    signal.addEventListener('abort', end)
-  })
 }

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../src/contract/index.ts'
 
-/** An error response; http/errors.ts turns it into HTTP. */
+/** Becomes an HTTP response in http/errors.ts. */
 export class Failure extends Error {
   override readonly name = 'Failure'
   readonly code: ErrorCode

@@ -98,7 +98,7 @@ async function takeLastCheckpoints({ name, run }: Job, logger: Logger): Promise<
   if (done) logger.info(done, name)
 }
 
-/** Signing secrets, the same on all nodes. */
+/** The same on all nodes. */
 async function readSecrets(sql: Sql, { sessionSecret, signingKey }: Config) {
   return {
     signer: await openSigner(sql, signingKey),

@@ -26,7 +26,6 @@ export interface KeyCaller extends Caller {
 export interface AuthDeps {
   readonly sql: Sql
   readonly sessionSecret: Uint8Array
-  /** By the hash of the key. */
   readonly keys: TtlCache<KeyRow>
   /** Limits look-ups, because anyone can make up well-formed keys. */
   readonly lookups: Admission

@@ -28,7 +28,6 @@ export function accountOfApiKey(text: string): string | null {
   return parseIds(apiKey, text)?.[0] ?? null
 }
 
-/** Returns null if the text is malformed. */
 export function siteOfToken(text: string): { accountId: string; siteId: string } | null {
   const [accountId, siteId] = parseIds(siteToken, text) ?? []
   return accountId && siteId ? { accountId, siteId } : null
@@ -44,7 +43,6 @@ export function hashOf(text: string): Buffer {
   return sha256(text)
 }
 
-/** Returns null if the format or the checksum is wrong. */
 function parseIds(format: RegExp, text: string): string[] | null {
   const [, ...ids] = format.exec(text) ?? []
   if (ids.length === 0 || withChecksum(text.slice(0, -digits.checksum)) !== text) return null

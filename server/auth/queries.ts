@@ -33,7 +33,6 @@ export async function recordKeyUse(
     where account_id = ${accountId} and id = ${id} and (last_used_on is null or last_used_on < ${day}::date)`
 }
 
-/** Returns undefined for an unknown user. */
 export async function findSessionVersion(
   sql: Sql,
   { accountId, userId }: { readonly accountId: string; readonly userId: string },

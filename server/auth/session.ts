@@ -12,7 +12,7 @@ const audience = 'consentctl/session'
 export interface SessionClaims {
   readonly accountId: string
   readonly userId: string
-  /** The user's session version when it was signed. */
+  /** At the time of signing. */
   readonly version: number
   readonly expiresAt: Date
 }
@@ -87,7 +87,7 @@ export function requireOwnOrigin(request: FastifyRequest): void {
   if (!isOwnOrigin(request)) throw new Failure('forbidden', 'The request must come from the own origin.')
 }
 
-/** Also accepts requests without an origin, because they come from programs. */
+/** The same for requests without a cookie; those of programs name no origin. */
 export function rejectForeignOrigin(request: FastifyRequest): void {
   const { origin, 'sec-fetch-site': site } = request.headers
   if (origin !== undefined || site !== undefined) requireOwnOrigin(request)

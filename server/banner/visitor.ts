@@ -14,7 +14,6 @@ import type { Connection, TokenHolder } from './service.ts'
 
 export interface VisitorDeps {
   readonly sql: Sql
-  /** By the hash of the token. */
   readonly tokens: TtlCache<TokenSite>
   /** Separate, so that a flood of the public flow takes no slots of the private API. */
   readonly publicAdmission: Admission

@@ -22,12 +22,10 @@ export interface RequestSummary {
   readonly error: ErrorCode | null
   /** Null for successes and client errors. */
   readonly serverError: ServerError | null
-  /** Codes of the database errors that were retried. */
   readonly retries: readonly string[]
 }
 
 export interface ServerError {
-  /** A sentence of this program. */
   readonly message: string
   /** The class of the error behind it. */
   readonly cause: string | null

@@ -17,7 +17,6 @@ interface Input<P, Q, B> {
 
 export class RequestContext {
   readonly request: FastifyRequest
-  /** By lower-case name. The values of a repeated header are joined by a line break. */
   readonly header: (name: string) => string | undefined
   readonly setHeader: (name: string, value: string) => void
 

@@ -53,24 +53,11 @@ export async function revokeKey({ sql, keys }: Deps, { accountId }: Caller, id: 
   return toApiKey(row)
 }
 
-function toApiKey({
-  id,
-  name,
-  hint,
-  scopes,
-  created_at,
-  expires_at,
-  last_used_on,
-  revoked_at,
-}: ApiKeyRow): ApiKey {
+function toApiKey(row: ApiKeyRow): ApiKey {
   return {
-    id,
-    name,
-    hint,
-    scopes,
-    created_at: created_at.toISOString(),
-    expires_at: expires_at?.toISOString() ?? null,
-    last_used_on,
-    revoked_at: revoked_at?.toISOString() ?? null,
+    ...row,
+    created_at: row.created_at.toISOString(),
+    expires_at: row.expires_at?.toISOString() ?? null,
+    revoked_at: row.revoked_at?.toISOString() ?? null,
   }
 }

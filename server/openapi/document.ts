@@ -51,7 +51,7 @@ export function openapiRoutes(app: FastifyInstance): void {
   })
 }
 
-/** Generates OpenAPI 3.1 (https://spec.openapis.org/oas/v3.1.1). */
+/** OpenAPI 3.1 (https://spec.openapis.org/oas/v3.1.1). */
 export function describeApi(): object {
   const operations = listOperations()
   const input = describeInput(operations.flatMap(({ endpoint }) => endpoint.body ?? []))

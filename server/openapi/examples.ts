@@ -61,32 +61,41 @@ const values: Readonly<Record<string, unknown>> = {
   resets_at: '2026-12-01T00:00:00.000Z',
 }
 
+type Components = Readonly<Record<string, JsonSchema>>
+
 /**
  * Takes a schema's own example, else one by field name, else by type.
  * @throws Error if there is none.
  */
-export function makeExample(
-  schema: JsonSchema,
-  components: Readonly<Record<string, JsonSchema>>,
-  name = '',
-): unknown {
-  const recurse = (inner: unknown, innerName = name) =>
-    makeExample(inner as JsonSchema, components, innerName)
-  const { $ref, examples, enum: choices, const: only, format, type, anyOf, items } = schema
-  if ($ref) return recurse(components[$ref.slice($ref.lastIndexOf('/') + 1)])
+export function makeExample(schema: JsonSchema, components: Components, name = ''): unknown {
+  const { $ref, examples, enum: choices, const: only, format, anyOf } = schema
+  if ($ref) {
+    const target = components[$ref.slice($ref.lastIndexOf('/') + 1)]
+    return makeExample(target as JsonSchema, components, name)
+  }
   if (examples) return examples[0]
   if (choices) return choices[0]
   if (only !== undefined) return only
   if (format === 'uuid' || anyOf?.some(one => (one as JsonSchema).format === 'uuid'))
     return ids[name] ?? ids['id']
-  if (schema.properties) {
-    const fields = Object.entries(schema.properties)
+  return makeTypedExample(schema, components, name)
+}
+
+function makeTypedExample(
+  { properties, anyOf, type, items, minimum }: JsonSchema,
+  components: Components,
+  name: string,
+): unknown {
+  const recurse = (inner: unknown, innerName = name) =>
+    makeExample(inner as JsonSchema, components, innerName)
+  if (properties) {
+    const fields = Object.entries(properties)
     return Object.fromEntries(fields.map(([key, field]) => [key, recurse(field, key)]))
   }
   if (anyOf && values[name] !== null) return recurse(anyOf[0])
   if (name in values && (type !== 'array' || Array.isArray(values[name]))) return values[name]
   if (type === 'array') return [recurse(items)]
   if (type === 'boolean') return true
-  if (type === 'integer') return schema.minimum
+  if (type === 'integer') return minimum
   throw new Error(`no example of ${name}`)
 }

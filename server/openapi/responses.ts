@@ -69,7 +69,6 @@ interface ErrorResponse {
   readonly headers: readonly CommonHeader[]
 }
 
-/** By the name of the component. */
 export const errorResponses = {
   BadRequest: {
     code: 'invalid_request',

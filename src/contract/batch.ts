@@ -5,7 +5,6 @@ import { ErrorBody } from './errors.ts'
 
 export const batchLimits = { rows: 1000, bytes: 1024 * 1024 } as const
 
-/** The body of a single create, with its Idempotency-Key. */
 export const BatchRow = ConsentDraft.extend({
   idempotency_key: z
     .string('must be text')

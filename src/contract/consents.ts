@@ -20,7 +20,6 @@ function optional<T extends z.ZodType>(field: T) {
   return field.nullable().default(null)
 }
 
-/** This service always has the field. */
 function given<T extends z.ZodType>(field: T) {
   return optional(field).meta({ nullable: false })
 }

@@ -29,7 +29,7 @@ export interface Endpoint<
   readonly response: Response
   /** True if `Accept: application/x-ndjson` gets this and all further pages as lines. */
   readonly streams?: boolean
-  /** In addition to those that follow from access, parameters and body. */
+  /** In addition to those of access, parameters and body. */
   readonly errors?: readonly ErrorCode[]
 }
 

@@ -16,7 +16,6 @@ export const errorStatus = {
 
 export type ErrorCode = keyof typeof errorStatus
 
-/** A code for programs and a sentence for people. */
 export const ErrorBody = z.object({
   error: z.string().meta({ enum: Object.keys(errorStatus) }),
   message: z.string(),

@@ -58,7 +58,6 @@ function endOfExactNumber(text: string, start: number): number {
   return start + token.length - 1
 }
 
-/** The closing quotation mark follows an even number of backslashes. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
     let backslashes = 0

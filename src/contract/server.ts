@@ -14,7 +14,6 @@ export interface DatabaseFinding {
 
 export interface Inspection {
   readonly account?: string | undefined
-  /** Signed checkpoints that were stored elsewhere. */
   readonly kept: readonly string[]
   /** Stops the work, which then throws its reason. */
   readonly signal: AbortSignal
@@ -45,7 +44,6 @@ export interface Transferred {
 }
 
 export interface ExportOrder {
-  /** Called with one piece of the text after the other. */
   readonly write: (text: string) => Promise<void>
   readonly signal: AbortSignal
 }
@@ -102,7 +100,7 @@ export interface AccountPurge {
 }
 
 export interface PurgeOrder {
-  /** Days since the deletion. Default: the server's setting. */
+  /** Default: the server's setting. */
   readonly olderThan?: number | undefined
   /** Called with the numbers first. Nothing is done if it resolves to false. */
   readonly approve: (found: readonly AccountPurge[], records: number) => Promise<boolean>
@@ -113,13 +111,11 @@ export interface PurgeOrder {
 }
 
 export interface RunningServer {
-  /** Such as `http://127.0.0.1:8787`. */
   readonly url: string
   readonly isEmpty: boolean
   createAccount(draft: AccountDraft): Promise<NewAccount>
   /** Finishes the requests in flight within ten seconds. */
   close(): Promise<void>
-  /** Aborts the requests in flight while it closes. */
   abortRequests(): void
 }
 
@@ -131,11 +127,11 @@ export interface ServerHost {
   readonly onDefault?: (what: string) => void
 }
 
-/** The exports of the server's bundle. The executable loads it; the client never imports it. */
+/** The executable loads it; the client never imports it. */
 export interface ServerModule {
   serve(options: ServeOptions, host: ServerHost): Promise<RunningServer>
   createAccount(options: DatabaseOptions, draft: AccountDraft, host: ServerHost): Promise<NewAccount>
-  /** Also ends the user's sessions. The password is generated unless given. */
+  /** Also ends the user's sessions. */
   resetPassword(
     options: DatabaseOptions,
     user: { readonly email: string; readonly password?: string | undefined },
@@ -151,7 +147,7 @@ export interface ServerModule {
     inspection: Inspection,
     host: ServerHost,
   ): Promise<TakenCheckpoints>
-  /** Writes a whole database, including its secrets, as one text. */
+  /** Includes the secrets. */
   exportDatabase(options: DatabaseOptions, order: ExportOrder, host: ServerHost): Promise<Transferred>
   /** The database must be empty, and stays empty on failure. */
   importDatabase(options: DatabaseOptions, order: ImportOrder, host: ServerHost): Promise<Transferred>

@@ -13,7 +13,6 @@ export function text(min: number, max: number) {
     .meta({ minLength: min, maxLength: max, pattern: '^[^\\u0000]*$' })
 }
 
-/** True if PostgreSQL and JSON keep a text unchanged. */
 export function storable(value: string): boolean {
   return value.isWellFormed() && !value.includes('\0')
 }
