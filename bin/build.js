@@ -53,7 +53,7 @@ await build({
 })
 writeFileSync(new URL('../dist/server/db/embedded.tar.gz', import.meta.url), await emptyDatabase())
 
-// Generators of the manual and of the committed files.
+// Generators for generate.js.
 await build({
   ...client,
   entryPoints: undefined,

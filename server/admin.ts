@@ -71,7 +71,7 @@ async function withDatabase<T>(
   }
 }
 
-/** Opens the database, whether a server is running or not. */
+/** Works beside a running server and without one. */
 export async function openShared(
   options: DatabaseOptions,
   { env, onWait, onDefault }: ServerHost,

@@ -33,7 +33,6 @@ const HeaderName = z
   .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'must be the name of one header')
   .toLowerCase()
 
-/** Such as `10.0.0.0/8,::1`. */
 const Networks = z
   .string()
   .transform(text => text.split(',').map(part => part.trim()))

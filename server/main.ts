@@ -108,7 +108,6 @@ async function readSecrets(sql: Sql, { sessionSecret, signingKey }: Config) {
   }
 }
 
-/** Loads the module only if metrics are served. */
 async function openMetrics({ metricsPort }: Config): Promise<MetricsServer | null> {
   if (metricsPort === null) return null
   const { startMetrics } = await import('./metrics/metrics.ts')

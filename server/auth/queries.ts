@@ -8,7 +8,6 @@ export interface KeyRow {
   expires_at: Date | null
   /** UTC, `2026-11-20`. */
   last_used_on: string | null
-  /** Requests a month; null is unlimited. */
   monthly_quota: number | null
 }
 

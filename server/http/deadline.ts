@@ -39,28 +39,14 @@ function readTimeLeft({ timeLeftMs = databaseTimeoutMs }: FastifyRequest): numbe
 }
 
 /**
- * Calls `onEnd` at the end of the work or at the timeout.
+ * Calls `onEnd` at the end of the work or at the timeout, whichever comes first.
  * @throws Failure `unavailable` at the timeout. The work is not stopped.
  */
 export function withTimeout<T>(work: Promise<T>, timeoutMs: number, onEnd = () => {}): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const end = () => {
-      clearTimeout(timer)
-      onEnd()
-    }
+  return new Promise<T>((resolve, reject) => {
     const timer = setTimeout(() => {
-      onEnd()
       reject(unavailable('The database did not answer in time.', { code: 'DEADLINE' }))
     }, timeoutMs)
-    work.then(
-      value => {
-        end()
-        resolve(value)
-      },
-      error => {
-        end()
-        reject(error)
-      },
-    )
-  })
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  }).finally(onEnd)
 }

@@ -20,7 +20,6 @@ declare module 'fastify' {
     /** Default, also for unknown routes: `account`. */
     access?: Access
     scope?: Scope | undefined
-    /** True if the route also works, without a unit, when the quota is used up. */
     allowedOverQuota?: boolean | undefined
     /** The methods of this path, on routes that answer 405 for all others. */
     allow?: string

@@ -11,7 +11,6 @@ const parserErrors: Record<string, readonly [status: string, message: string]> =
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request did not arrive in time.'],
 }
 
-/** Time for a rejected client to close its side. */
 const closeTimeoutMs = 1000
 
 interface Pair {

@@ -230,7 +230,7 @@ const securitySchemes = {
   },
 } as const
 
-/** Returns the accepted schemes, an API key with the scope that it needs. */
+/** An API key is listed with the scope that it needs. */
 function describeSecurity({
   access,
   scope,

@@ -48,7 +48,6 @@ export async function getSession({ sql }: Deps, caller: Caller): Promise<Session
   }
 }
 
-/** Ends every session of the user, on every node. */
 export async function signOut({ sql }: Deps, { accountId, id }: Caller): Promise<void> {
   await endSessions(sql, { accountId, userId: id })
 }

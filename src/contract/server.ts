@@ -137,11 +137,11 @@ export interface ServerModule {
     user: { readonly email: string; readonly password?: string | undefined },
     host: ServerHost,
   ): Promise<NewPassword>
-  /** Deletes expired records and removes the personal data of deleted ones. Yields each account's numbers. */
+  /** Deletes expired records, and personal data of deleted ones. Yields each account's numbers. */
   purge(options: DatabaseOptions, order: PurgeOrder, host: ServerHost): AsyncGenerator<AccountPurge>
-  /** Verifies every record, its history and the log, beside a running server or without one. */
+  /** Works beside a running server and without one. */
   verifyDatabase(options: DatabaseOptions, inspection: Inspection, host: ServerHost): Verification
-  /** Signs checkpoints over new entries, and compares the log with those stored elsewhere. */
+  /** Signs new ones, and compares the log with those stored elsewhere. */
   takeCheckpoints(
     options: DatabaseOptions,
     inspection: Inspection,
