@@ -98,7 +98,7 @@ const truncate: Edit = async (sql, chance, one) => {
       deleted_at = case when h.action = 'deleted' then h.created_at end
     from consent_history h
     where c.account_id = ${account_id} and c.id = ${id} and h.account_id = ${account_id} and h.consent_id = ${id} and h.version = ${end}`
-  // A purged record has no salts left to set it back to: it is told by itself.
+  // A purged record has no salts left to set it back to: it is reported on its own.
   const isHidden = withLog && !one.purged
   return edited(
     `cut off behind ${end}, ${withLog ? 'with' : 'without'} the log`,
