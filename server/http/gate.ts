@@ -1,7 +1,14 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifyRequest } from 'fastify'
 import type { Access, Scope } from '../../src/contract/index.ts'
 import type { Admission } from '../admission.ts'
-import { type AuthDeps, type Caller, findCachedCaller, findCaller, isKeyCaller } from '../auth/caller.ts'
+import {
+  type AuthDeps,
+  type Caller,
+  findCachedCaller,
+  findCaller,
+  isKeyCaller,
+  type KeyCaller,
+} from '../auth/caller.ts'
 import { requireOwnOrigin } from '../auth/session.ts'
 import { withRetry } from '../db/errors.ts'
 import { Failure } from '../failure.ts'
@@ -42,13 +49,13 @@ export function installGate(app: FastifyInstance, deps: GateDeps): void {
   app.decorateRequest('units', null)
   app.decorateRequest('timeLeftMs', databaseTimeoutMs)
   app.addHook('onRequest', async (request, reply) => {
-    const { access = 'account', allow, scope } = request.routeOptions.config
+    const { config } = request.routeOptions
+    const { access = 'account', allow } = config
     if (access === 'account' || access === 'session') {
       const caller = await authenticate(deps, request)
       if (isKeyCaller(caller) && allow === undefined && !request.is404) {
         await spendForRequest(deps.quota, caller, request, reply)
-        if (access === 'session') throw forbidden('This needs a dashboard session; an API key will not do.')
-        if (scope && !caller.scopes.includes(scope)) throw forbidden(`The API key lacks the scope ${scope}.`)
+        requirePermission(caller, config)
       }
     }
     if (request.is404) throw noRoute()
@@ -110,6 +117,11 @@ async function authenticate(deps: GateDeps, request: FastifyRequest): Promise<Ca
 function lookUpCaller(deps: GateDeps, request: FastifyRequest): Promise<Caller> {
   const lookup = withRetry(() => findCaller(deps, request), retryOptions(request, true))
   return withinDeadline(request, lookup)
+}
+
+function requirePermission({ scopes }: KeyCaller, { access, scope }: FastifyContextConfig): void {
+  if (access === 'session') throw forbidden('This needs a dashboard session; an API key will not do.')
+  if (scope && !scopes.includes(scope)) throw forbidden(`The API key lacks the scope ${scope}.`)
 }
 
 function forbidden(message: string): Failure {
