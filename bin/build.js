@@ -1,5 +1,5 @@
-// Bundles the client into one file, beside the libraries that few commands use, and the server without its libraries:
-// PGlite finds its WebAssembly next to its own files.
+// Bundles the client into one file beside rarely used libraries, and the server without libraries: PGlite finds its
+// WebAssembly next to its own files.
 import { createHash } from 'node:crypto'
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -39,8 +39,8 @@ function runCached(filename) {
 }
 
 /**
- * Returns a path among the user's caches, never in a shared temporary folder, where others could place code. Null if
- * there is none, or if the user disables Node's cache.
+ * A path among the user's caches: others could place code in a shared temporary folder. Null without one, or if the
+ * user disables Node's cache.
  */
 function cacheFile({ NODE_DISABLE_COMPILE_CACHE, XDG_CACHE_HOME, LOCALAPPDATA, HOME }) {
   if (NODE_DISABLE_COMPILE_CACHE) return null
@@ -57,7 +57,7 @@ function isOwnFolder(home) {
   return Boolean(found) && found.uid === process.getuid()
 }
 
-/** Returns V8's data for this digest, unless others could have written it or it is damaged. */
+/** Returns nothing that others could have written, or that is damaged. */
 function readCache(file, digest) {
   let descriptor
   try {

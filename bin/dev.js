@@ -1,4 +1,4 @@
-// Builds and runs the service with an account of its own, again after each change of a source file.
+// Builds and runs the service with an account, again after each change.
 import { spawn, spawnSync } from 'node:child_process'
 import { watch } from 'node:fs'
 import { fileURLToPath } from 'node:url'

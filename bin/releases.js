@@ -1,4 +1,4 @@
-// Downloads Node.js releases from npm to node_modules/.cache, for tests and the single executable.
+// Caches Node.js releases from npm in node_modules/.cache.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ export function run(command, args, env = {}) {
   return spawnSync(command, args, { ...options, shell }).status === 0
 }
 
-/** Returns the newest executable of a major release, or the one downloaded before; null without any. */
+/** Falls back to the one downloaded before; null without any. */
 export function fetchNode(major) {
   const platform = process.platform === 'win32' ? 'win' : process.platform
   const prefix = platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node'

@@ -26,8 +26,8 @@ interface Tenant {
 }
 
 /**
- * Concurrency limit with a short queue per tenant, served round-robin: a busy tenant delays only itself. A request
- * that finds its queue full is rejected at once.
+ * Concurrency limit with a short queue per tenant, served round-robin: a busy tenant delays only itself. A full queue
+ * rejects at once.
  */
 export class Admission {
   readonly #limits: AdmissionLimits
@@ -46,7 +46,7 @@ export class Admission {
   }
 
   /**
-   * Waits for a slot and returns the function that releases it.
+   * Returns the function that releases the slot.
    * @throws Failure `unavailable` if the queue is full or no slot is free within `timeoutMs` (1 s at most).
    */
   async enter(name: string, timeoutMs = maxWaitMs): Promise<() => void> {

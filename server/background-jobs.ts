@@ -10,7 +10,7 @@ export interface Job {
   run(signal: AbortSignal): Promise<object | null>
 }
 
-/** Runs each job independently. A failed run is logged and repeated after the interval. */
+/** A failed run is logged and repeated after the interval. */
 export function startJobs(
   jobs: readonly Job[],
   logger: Pick<Logger, 'info' | 'error'>,

@@ -18,7 +18,7 @@ const planQuota = { unlimited: null, free: 10_000, pro: 1_000_000 } as const
 const minPasswordLength = 8
 
 /**
- * Creates an account with its owner, a site and an API key. Their secrets are in the result and nowhere else.
+ * Creates an owner, a site and an API key too; their secrets are only in the result.
  * @throws OperatorError for an e-mail address that is invalid or has an account.
  */
 export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewAccount> {

@@ -32,7 +32,7 @@ export interface AuthDeps {
 }
 
 /**
- * Finds the caller by the Authorization header if there is one, else by the session cookie.
+ * Uses the Authorization header if there is one, else the session cookie.
  * @throws Failure `unauthorized`, the same for a missing, malformed, unknown, revoked and expired credential (service
  * specification section 5).
  */

@@ -5,7 +5,7 @@ import { Failure } from '../failure.ts'
 
 const lifetimeSeconds = 8 * 60 * 60
 
-/** A token that the same secret signed for another purpose is not valid here. */
+/** Tokens that the same secret signed for another purpose are not valid here. */
 const issuer = 'consentctl'
 const audience = 'consentctl/session'
 
@@ -59,8 +59,7 @@ export function sessionToken(request: FastifyRequest): string | null {
 }
 
 /**
- * Makes the Set-Cookie header for a token; without one it removes the cookie. Browsers send a `__Host-` cookie to this
- * host only.
+ * Without a token it removes the cookie. Browsers send a `__Host-` cookie to this host only.
  * @throws Failure `forbidden` without TLS, except on localhost.
  */
 export function sessionCookie(request: FastifyRequest, token: string | null): string {

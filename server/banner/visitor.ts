@@ -20,8 +20,7 @@ export interface VisitorDeps {
 }
 
 /**
- * Finds the site of a request's token and sets the CORS headers. A token authenticates nobody, because it is in every
- * page.
+ * Also sets the CORS headers. A token authenticates nobody, because it is in every page.
  * @throws Failure `unauthorized` for a missing or wrong token, `forbidden` for an origin that the site does not allow.
  */
 export async function findTokenHolder(

@@ -84,8 +84,8 @@ function describeIssues(error: ZodError): string {
 const allMethods: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /**
- * Installs routes, and for each path a route for all other methods. The gate answers those with 405 and Allow (RFC
- * 9110 section 15.5.6) once it knows the caller.
+ * For all other methods of each path the gate answers 405 and Allow (RFC 9110 section 15.5.6) once it knows the
+ * caller.
  */
 export function installWithMethodErrors(app: FastifyInstance, install: (app: FastifyInstance) => void): void {
   const paths = new Map<string, { methods: Set<string>; access: Access | undefined }>()

@@ -40,8 +40,8 @@ export interface GateDeps extends AuthDeps {
 }
 
 /**
- * Checks every request before its body is read, in this order: credential (401), route (404, 405), quota (429),
- * permission (403). Then, once the body is there, the request waits for a slot (503).
+ * Before the body is read, checks in this order: credential (401), route (404, 405), quota (429), permission (403).
+ * Once the body is there, the request waits for a slot (503).
  */
 export function installGate(app: FastifyInstance, deps: GateDeps): void {
   app.decorateRequest('caller', null)
@@ -84,7 +84,7 @@ export async function rejectUrl(deps: GateDeps, request: FastifyRequest): Promis
 }
 
 /**
- * Reads a further page of a stream under the rules of a new request: authentication, a unit, a slot and the deadline.
+ * Applies the rules of a new request: authentication, a unit, a slot and the deadline.
  * @throws what such a request would be rejected with.
  */
 export async function runAsNewRequest<T>(

@@ -7,8 +7,8 @@ import { dbErrorCode, dbErrorKind } from '../db/errors.ts'
 import type { Failure } from '../failure.ts'
 
 /**
- * A finished request, logged and counted. It contains nothing that a client wrote (no URL, header or body) and no
- * message of another library's error, because those quote rows and fields.
+ * Logged and counted. Contains nothing that a client wrote (no URL, header or body) and no message of another
+ * library's error, because those quote rows and fields.
  */
 export interface RequestSummary {
   readonly requestId: string

@@ -14,8 +14,8 @@ const hostPattern = /^([\w.~%!$&'()*+;=-]*|\[[\da-f:.]+\])(:\d*)?$/i
 const charsetPattern = /;\s*charset\s*=\s*"?([^";\s]*)/i
 
 /**
- * Rejects requests that Node accepts but others may read differently: an unusual version, target or host (RFC 9112
- * sections 2.3, 3.2), a transfer coding other than chunked (section 6.1), a repeated header.
+ * Rejects what others may read differently than Node: an unusual version, target or host (RFC 9112 sections 2.3, 3.2),
+ * a transfer coding other than chunked (section 6.1), a repeated header.
  * @throws Failure `invalid_request`
  */
 export function rejectAmbiguousRequest(request: IncomingMessage): void {
@@ -72,8 +72,7 @@ function decodeUtf8(bytes: Uint8Array): string {
 const noParameters: Record<string, string> = Object.freeze({})
 
 /**
- * Parses a query string by the rules of HTML forms, one value a name: a misread filter would show other people's
- * records.
+ * One value a name, by the rules of HTML forms: a misread filter would show other people's records.
  * @throws Failure `invalid_request` for a repeated name and for escapes that are not UTF-8.
  */
 export function parseQuery(url: string): Record<string, string> {

@@ -37,8 +37,8 @@ const drainTimeoutMs = 5500
 const gracePeriodMs = 300
 
 /**
- * Stops the server: tells the load balancer, waits for requests in flight, then closes all connections. Idle ones,
- * such as a browser's spare connection, would otherwise keep it open.
+ * Tells the load balancer, waits for requests in flight, then closes all connections: an idle one, such as a browser's
+ * spare, would keep the server open.
  */
 export async function drain(app: FastifyInstance): Promise<void> {
   const { server } = app

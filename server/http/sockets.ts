@@ -27,9 +27,9 @@ interface Connection {
 const connections = new WeakMap<Socket, Connection>()
 
 /**
- * Replaces defaults of Node that lose requests or error bodies: an unknown expectation and CONNECT get a response with
- * a body; headers beyond the 2000th are not dropped (their size is limited anyway); a half-closed connection still
- * gets its response.
+ * Keeps requests and error bodies that Node loses by default: an unknown expectation and CONNECT get a response with a
+ * body; headers beyond the 2000th are not dropped (their size is limited anyway); a half-closed connection still gets
+ * its response.
  */
 export function installSocketHandling(server: Server): void {
   server.maxHeadersCount = 0

@@ -19,8 +19,8 @@ export class Lines {
 const stallTimeoutMs = 60_000
 
 /**
- * Sends application/x-ndjson with backpressure. If a line fails or the server stops, what was sent still arrives, and
- * then the connection closes without the end of the body, so that no client takes it as complete.
+ * Applies backpressure. If a line fails or the server stops, what was sent arrives, and the connection closes without
+ * the end of the body, so that no client takes it as complete.
  */
 export async function sendLines(request: FastifyRequest, reply: FastifyReply, lines: Lines): Promise<void> {
   const { raw } = reply

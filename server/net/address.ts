@@ -31,8 +31,8 @@ export function clientAddress({ ip }: FastifyRequest): string | null {
 }
 
 /**
- * Returns the rate limits' key: the IPv4 address, or the /64 of IPv6, because providers assign whole networks of that
- * size. If a proxy names no address, its own counts.
+ * Uses the IPv4 address, or the /64 of IPv6, because providers assign whole networks of that size. If a proxy names no
+ * address, its own counts.
  */
 export function networkKey(request: FastifyRequest): string {
   const address = ipaddr.process(clientAddress(request) ?? request.socket.remoteAddress ?? '::')

