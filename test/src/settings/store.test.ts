@@ -53,7 +53,7 @@ describe('what is stored', () => {
     },
   )
 
-  it('there is no key to remove for a name that every object has', async () => {
+  it('has no key to remove under a name that every object has', async () => {
     expect(await removeKey(fresh(), 'constructor')).toBe(false)
   })
 })
