@@ -45,8 +45,7 @@ function runCached(filename) {
 function cacheFile({ NODE_DISABLE_COMPILE_CACHE, XDG_CACHE_HOME, LOCALAPPDATA, HOME }) {
   if (NODE_DISABLE_COMPILE_CACHE) return null
   const name = `${process.version}-${process.arch}.code`
-  if (process.platform === 'win32')
-    return LOCALAPPDATA ? join(LOCALAPPDATA, 'consentctl', 'cache', name) : null
+  if (process.platform === 'win32') return LOCALAPPDATA ? join(LOCALAPPDATA, 'consentctl', 'cache', name) : null
   if (XDG_CACHE_HOME && isAbsolute(XDG_CACHE_HOME)) return join(XDG_CACHE_HOME, 'consentctl', name)
   return isOwnFolder(HOME) ? join(HOME, '.cache', 'consentctl', name) : null
 }
@@ -67,8 +66,7 @@ function readCache(file, digest) {
     const content = readFileSync(descriptor)
     const data = content.subarray(headerLength)
     const isValid =
-      content.toString('latin1', 0, digestLength) === digest &&
-      content.readUInt32LE(digestLength) === checksum(data)
+      content.toString('latin1', 0, digestLength) === digest && content.readUInt32LE(digestLength) === checksum(data)
     return isValid ? data : null
   } catch {
     return null
@@ -99,8 +97,7 @@ function checksum(data) {
   const words = new Uint32Array(data.buffer, data.byteOffset, data.byteLength >>> 2)
   let sum = data.byteLength
   for (let index = 0; index < words.length; index += 1) sum = (Math.imul(sum, 31) + words[index]) | 0
-  for (let index = words.length * 4; index < data.byteLength; index += 1)
-    sum = (Math.imul(sum, 31) + data[index]) | 0
+  for (let index = words.length * 4; index < data.byteLength; index += 1) sum = (Math.imul(sum, 31) + data[index]) | 0
   return sum >>> 0
 }
 

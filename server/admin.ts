@@ -50,8 +50,7 @@ export async function* purge(
     const before = purges.purgeBefore(days)
     const found = await purges.countPurge(sql, before, signal)
     const records = found.reduce((sum, own) => sum + own.purged + (days === 0 ? 0 : own.expired), 0)
-    if (!signal.aborted && (await approve(found, records)))
-      yield* purges.purge(sql, { before, signal, onUnverified })
+    if (!signal.aborted && (await approve(found, records))) yield* purges.purge(sql, { before, signal, onUnverified })
   } finally {
     await close()
   }

@@ -11,10 +11,7 @@ export interface Job {
 }
 
 /** A failed run is logged and repeated after the interval. */
-export function startJobs(
-  jobs: readonly Job[],
-  logger: Pick<Logger, 'info' | 'error'>,
-): { stop(): Promise<void> } {
+export function startJobs(jobs: readonly Job[], logger: Pick<Logger, 'info' | 'error'>): { stop(): Promise<void> } {
   const stopping = new AbortController()
   const runs = jobs.map(job => repeat(job, logger, stopping.signal))
   return {

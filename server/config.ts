@@ -39,8 +39,7 @@ const Networks = z
   .pipe(
     z.array(
       z.string().refine(isNetwork, {
-        error: ({ input }) =>
-          `${JSON.stringify(input)} is neither an address nor a network such as 10.0.0.0/8`,
+        error: ({ input }) => `${JSON.stringify(input)} is neither an address nor a network such as 10.0.0.0/8`,
       }),
     ),
   )

@@ -106,9 +106,7 @@ export function createContext(options: ContextOptions): Context {
     api: open(async () => await requireApiKey(ctx.settings).read()),
     apiWith: key => open(async () => key),
     withProfile: profile => {
-      const env = Object.fromEntries(
-        Object.entries(host.env).filter(([name]) => !instanceVariables.includes(name)),
-      )
+      const env = Object.fromEntries(Object.entries(host.env).filter(([name]) => !instanceVariables.includes(name)))
       const other = createContext({
         ...options,
         host: Object.create(host, { env: { value: env } }),

@@ -22,8 +22,7 @@ export async function main(host: Host, loadServer: () => Promise<ServerModule>):
     help += text
   }
   try {
-    if (argv.some(word => /^--json(=|$)|^(-o|--output=)?(nd)?json$/.test(word)))
-      globals = () => ({ json: true })
+    if (argv.some(word => /^--json(=|$)|^(-o|--output=)?(nd)?json$/.test(word))) globals = () => ({ json: true })
     rejectKeys(argv)
     const program = await buildProgram(new Set(argv), version, print, context)
     globals = () => program.opts()

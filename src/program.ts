@@ -91,20 +91,11 @@ function addRequestFlags(program: Command): void {
     .on('option:max-wait', (text: string) => void parseSeconds(text, '--max-wait', 0))
 }
 
-async function addAll(
-  parent: Command,
-  group: Group,
-  words: Words,
-  context: () => Promise<Context>,
-): Promise<void> {
+async function addAll(parent: Command, group: Group, words: Words, context: () => Promise<Context>): Promise<void> {
   for (const [name, entry] of Object.entries(group)) {
     const names = [name, ...(entry.aliases ?? [])]
     const isWanted = names.some(word => words.has(word))
-    const command = parent
-      .command(name)
-      .summary(entry.summary)
-      .description(`${entry.summary}.`)
-      .helpCommand(false)
+    const command = parent.command(name).summary(entry.summary).description(`${entry.summary}.`).helpCommand(false)
     for (const alias of entry.aliases ?? []) command.alias(alias)
     if ('commands' in entry) {
       command.usage('<command> [options]')
@@ -129,8 +120,7 @@ function rejectRepeatedFlags(command: Command): void {
     let count = 0
     command.on(`option:${option.name()}`, () => {
       count += 1
-      if (count > 1)
-        throw new CommanderError(2, 'consentctl.repeated', `error: option ${option.flags} is repeated`)
+      if (count > 1) throw new CommanderError(2, 'consentctl.repeated', `error: option ${option.flags} is repeated`)
     })
   }
 }

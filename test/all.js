@@ -31,8 +31,7 @@ const results = []
 for (const name of wanted.length > 0 ? wanted : Object.keys(parts)) {
   const startedAt = Date.now()
   const isGreen = parts[name].every(
-    args =>
-      spawnSync(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] }).status === 0,
+    args => spawnSync(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] }).status === 0,
   )
   results.push({ name, isGreen, seconds: Math.round((Date.now() - startedAt) / 1000) })
 }

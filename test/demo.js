@@ -59,11 +59,9 @@ function check(isTrue, what) {
 }
 
 async function tour() {
-  await show(
-    'A thousand records, as a site’s backend would send them',
-    `consentctl create --file ${fixtures}`,
-    { keep: 3 },
-  )
+  await show('A thousand records, as a site’s backend would send them', `consentctl create --file ${fixtures}`, {
+    keep: 3,
+  })
   await show('The newest of them', 'consentctl list --limit 5 -o table')
   await show('Who refused, as a stream for another program', 'consentctl list --refused --limit 2 -o ndjson')
   const held = await show('All that is held on one person', `consentctl list --subject ${subject} -o table`)
@@ -72,15 +70,10 @@ async function tour() {
   await show('One record in full', `consentctl get ${id} -o table`, { keep: 20 })
   await show('She changes her mind', `consentctl update ${id} --accepted --pref marketing=true -q`)
   await show('Nothing is overwritten: both states are in the history', `consentctl history ${id} -o table`)
-  await show(
-    'She asks to be erased',
-    `consentctl subject erase ${subject} --ticket DSR-7 --confirm 7 -o table`,
-    { keep: 4 },
-  )
-  const proof = await show(
-    'The receipt is signed, and true',
-    'consentctl subject verify last --live -o table',
-  )
+  await show('She asks to be erased', `consentctl subject erase ${subject} --ticket DSR-7 --confirm 7 -o table`, {
+    keep: 4,
+  })
+  const proof = await show('The receipt is signed, and true', 'consentctl subject verify last --live -o table')
   check(!/fail/.test(proof), 'the receipt verifies')
   const left = await show('She is in no list now', `consentctl list --subject ${subject} -o json`)
   check(left.trim() === '[]', 'nothing is left in the lists')
@@ -95,9 +88,7 @@ async function tour() {
 /** Starts an instance and resolves when it has printed what it prints at its very first start. */
 async function serve() {
   const line = 'consentctl serve --quickstart --port 0'
-  console.log(
-    `# An instance of its own, with the embedded database (the first start takes some seconds)\n$ ${line}`,
-  )
+  console.log(`# An instance of its own, with the embedded database (the first start takes some seconds)\n$ ${line}`)
   const server = start(line.split(' '))
   server.stdin.end()
   server.stderr.pipe(process.stderr)

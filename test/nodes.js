@@ -20,9 +20,7 @@ function test(node, isNewest) {
 for (const major of majors) {
   const node = fetchNode(major)
   if (node === null) {
-    process.stderr.write(
-      `\n*** SKIPPED: the tests on Node.js ${major}, which cannot be had from npm. ***\n\n`,
-    )
+    process.stderr.write(`\n*** SKIPPED: the tests on Node.js ${major}, which cannot be had from npm. ***\n\n`)
     if (process.env.CI) process.exitCode = 1
     continue
   }

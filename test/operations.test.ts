@@ -20,10 +20,7 @@ function all(text: string, pattern: RegExp): string[] {
 }
 
 /** The variables that the server reads, from the schema they are read by. */
-const settings = all(
-  read('server/config.ts').split('z.object({')[1]?.split('\n})')[0] ?? '',
-  /^ {2}([A-Z_]+):/gm,
-)
+const settings = all(read('server/config.ts').split('z.object({')[1]?.split('\n})')[0] ?? '', /^ {2}([A-Z_]+):/gm)
 
 /** Seconds that the service may take to stop, by its own promise. */
 const drain = 10
@@ -58,8 +55,7 @@ describe('the page for operators', () => {
         'PURGE_AFTER_DAYS',
       ],
     ])
-    for (const [name, value] of literals)
-      expect(readConfig({}, { [name]: value })).toEqual(readConfig({}, {}))
+    for (const [name, value] of literals) expect(readConfig({}, { [name]: value })).toEqual(readConfig({}, {}))
   })
 
   it('names no variable that there is not', () => {
@@ -158,8 +154,7 @@ describe('the proxy', () => {
   it('asks whether a node is ready, and lets no client say who it is', () => {
     expect(proxy).toContain('uri /ready')
     expect(proxy).toContain('del-header X-Forwarded-For')
-    for (const name of ['X-Forwarded-Host', 'X-Forwarded-Proto'])
-      expect(proxy).toContain(`set-header ${name} `)
+    for (const name of ['X-Forwarded-Host', 'X-Forwarded-Proto']) expect(proxy).toContain(`set-header ${name} `)
   })
 })
 
@@ -172,8 +167,6 @@ describe('the systemd unit', () => {
 
   it('names the page that tells of its settings', () => {
     const paths = all(unit, /(server\/[\w./]+\w)/g)
-    expect(
-      paths.filter(path => !existsSync(join(root, dirname(path))) || !existsSync(join(root, path))),
-    ).toEqual([])
+    expect(paths.filter(path => !existsSync(join(root, dirname(path))) || !existsSync(join(root, path)))).toEqual([])
   })
 })

@@ -37,8 +37,7 @@ export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewA
     key: { id: newId(), name: 'first key', keyHash: hashOf(apiKey), hint: hintOf(apiKey) },
     at: new Date(),
   })
-  if (!created)
-    throw new OperatorError(`an account with the e-mail ${email} already exists`, { code: 'conflict' })
+  if (!created) throw new OperatorError(`an account with the e-mail ${email} already exists`, { code: 'conflict' })
   return {
     account_id: accountId,
     user: {

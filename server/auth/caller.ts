@@ -40,9 +40,7 @@ export async function findCaller(deps: AuthDeps, request: FastifyRequest): Promi
   const { authorization } = request.headers
   if (countHeader(request.raw, 'authorization') > 1) throw unauthorized()
   const caller =
-    authorization === undefined
-      ? await findUser(deps, sessionToken(request))
-      : await findKeyCaller(deps, authorization)
+    authorization === undefined ? await findUser(deps, sessionToken(request)) : await findKeyCaller(deps, authorization)
   if (!caller) throw unauthorized()
   return caller
 }
@@ -58,10 +56,7 @@ export function findCachedCaller(deps: AuthDeps, request: FastifyRequest): KeyCa
   return key ? toCaller(deps.sql, deps.keys.peek(key.hash.toString('base64'))) : null
 }
 
-async function findKeyCaller(
-  { sql, keys, lookups }: AuthDeps,
-  authorization: string,
-): Promise<KeyCaller | null> {
+async function findKeyCaller({ sql, keys, lookups }: AuthDeps, authorization: string): Promise<KeyCaller | null> {
   const key = parseBearer(authorization)
   if (!key) return null
   const row = await keys.get(key.hash.toString('base64'), async () => {

@@ -66,8 +66,7 @@ export function insertConsents(
 function drafts(sql: Sql, rows: readonly NewRow[]): Fragment {
   const column = (value: (row: NewRow) => Parameters<typeof toArrayLiteral>[0][number]) =>
     toArrayLiteral(rows.map(value))
-  const field = (name: Exclude<keyof NewRecord, 'preferences' | 'link'>) =>
-    column(({ record }) => record[name])
+  const field = (name: Exclude<keyof NewRecord, 'preferences' | 'link'>) => column(({ record }) => record[name])
   const link = (name: keyof NewRecord['link']) => column(({ record }) => record.link[name])
   return sql`drafts as (
       select * from unnest(
@@ -105,9 +104,7 @@ function claimedKeys(sql: Sql, site: Fragment, freeBefore: Date): Fragment {
     ),`
 }
 
-const whereClaimed = staticFragment(
-  sql => sql`where d.key is null or d.id in (select consent_id from claimed_keys)`,
-)
+const whereClaimed = staticFragment(sql => sql`where d.key is null or d.id in (select consent_id from claimed_keys)`)
 
 const whereInserted = staticFragment(sql => sql`where (d.id in (select id from inserted)) is true`)
 

@@ -78,12 +78,7 @@ export async function createRows(
  * Throws only if nothing was written: afterwards an error becomes the result of the open drafts, because a retry of the whole
  * batch would write the others again.
  */
-export async function createMany(
-  deps: Deps,
-  caller: Caller,
-  drafts: Drafts,
-  view: View = 'whole',
-): Promise<Results> {
+export async function createMany(deps: Deps, caller: Caller, drafts: Drafts, view: View = 'whole'): Promise<Results> {
   const results: Results = new Map()
   const batch: Batch = { deps, caller, drafts, results, view }
   let isWritten = false
@@ -155,9 +150,7 @@ async function replayKeys(batch: Batch, written: readonly Written[]): Promise<vo
   const { deps, caller, results, view } = batch
   const open = openDrafts(batch)
   const answers = new Map(written.flatMap(answer => (answer ? [[answer.key, answer] as const] : [])))
-  const keys = [...open.values()].flatMap(({ claim }) =>
-    claim && !answers.has(claim.key) ? [claim.key] : [],
-  )
+  const keys = [...open.values()].flatMap(({ claim }) => (claim && !answers.has(claim.key) ? [claim.key] : []))
   const found = keys.length > 0 ? await findFirstAnswers(deps.sql, caller.accountId, keys, view) : []
   for (const answer of found) answers.set(answer.key, answer)
   for (const [index, { claim }] of open) {
@@ -200,10 +193,7 @@ export function buildRecord(
   }
   const salt = newSalt()
   const recordHash = hashRecord(record, salt)
-  const link = linkOf(
-    { id, version: 1, action: 'created', actor, at, previous: null, state: record, recordHash },
-    salt,
-  )
+  const link = linkOf({ id, version: 1, action: 'created', actor, at, previous: null, state: record, recordHash }, salt)
   return Object.assign(record, { recordHash, link })
 }
 

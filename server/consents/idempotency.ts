@@ -15,10 +15,7 @@ export function readIdempotencyKey(header: ReadHeader): string | null {
   const key = header('idempotency-key')
   if (key === undefined) return null
   if (/^[\x20-\x7e]{1,255}$/.test(key)) return key
-  throw new Failure(
-    'invalid_request',
-    'Idempotency-Key: must be 1 to 255 printable ASCII characters, given once',
-  )
+  throw new Failure('invalid_request', 'Idempotency-Key: must be 1 to 255 printable ASCII characters, given once')
 }
 
 /** @throws Failure `invalid_request` if a batch has the header: its sender would believe that it is safe to retry. */

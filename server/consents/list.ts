@@ -48,10 +48,7 @@ export async function getPage(
   return { text, next }
 }
 
-export async function* pagesAfter(
-  { next }: Page,
-  read: (cursor: string) => Promise<Page>,
-): AsyncGenerator<string> {
+export async function* pagesAfter({ next }: Page, read: (cursor: string) => Promise<Page>): AsyncGenerator<string> {
   for (let cursor = next; cursor !== null; ) {
     const page = await read(cursor)
     yield page.text

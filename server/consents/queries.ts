@@ -19,8 +19,7 @@ const andAccepted = staticFragment(sql => sql`and accepted`)
 const andNotAccepted = staticFragment(sql => sql`and not accepted`)
 
 const plainColumns = staticFragment(
-  sql =>
-    sql`id, site_id, consent_id, subject_id, country, region, user_agent, accepted, preferences, policy_version`,
+  sql => sql`id, site_id, consent_id, subject_id, country, region, user_agent, accepted, preferences, policy_version`,
 )
 
 /** PostgreSQL serializes a record faster than the driver parses its columns. */
@@ -48,19 +47,13 @@ export const intoHistory = staticFragment(
     created_at, salt, payload_hash, hash)`,
 )
 
-export const intoLog = staticFragment(
-  sql => sql`insert into log_entries (account_id, consent_id, version, hash)`,
-)
+export const intoLog = staticFragment(sql => sql`insert into log_entries (account_id, consent_id, version, hash)`)
 
 /**
  * CTEs that write the audit and log entries of the CTE `changed`, with their hashes from the CTE `links`. The account's row is
  * joined so that Citus writes them on the account's node instead of sending them to every node.
  */
-export function auditAndLog(
-  sql: Sql,
-  accountId: string,
-  { action, actor }: Pick<Entry, 'action' | 'actor'>,
-): Fragment {
+export function auditAndLog(sql: Sql, accountId: string, { action, actor }: Pick<Entry, 'action' | 'actor'>): Fragment {
   return sql`audit as (
       ${intoHistory(sql)}
       select a.account_id, c.id, c.version, ${action}, c.accepted, c.preferences, c.policy_version, ${actor.kind},
@@ -78,12 +71,7 @@ export function auditAndLog(
  * The order and `skip locked` prevent deadlocks of batches. The update has to compare the versions, because Citus 13 cannot
  * read rows that a statement both locks and joins.
  */
-export function linksAndLocks(
-  sql: Sql,
-  accountId: string,
-  links: readonly BatchLink[],
-  condition: Fragment,
-): Fragment {
+export function linksAndLocks(sql: Sql, accountId: string, links: readonly BatchLink[], condition: Fragment): Fragment {
   const column = <Name extends keyof BatchLink>(name: Name) => toArrayLiteral(links.map(link => link[name]))
   return sql`links as (
       select * from unnest(
@@ -190,12 +178,7 @@ export function deleteRecords(
  * Returns one row with the first `limit` records of a list, at most 100, newest first. The driver takes as long to parse fifty
  * rows as PostgreSQL to find them.
  */
-export function findPage(
-  sql: Sql,
-  accountId: string,
-  filters: ListFilters,
-  limit: number,
-): Promise<PageJson[]> {
+export function findPage(sql: Sql, accountId: string, filters: ListFilters, limit: number): Promise<PageJson[]> {
   const runs = listRuns(sql, accountId, filters)
   return sql<PageJson[]>`
     select coalesce(string_agg(json, ',' order by n) filter (where n <= ${limit}), '') as records,
@@ -236,10 +219,7 @@ function listRuns(sql: Sql, accountId: string, filters: ListFilters): Fragment {
     .reduce((runs, next) => sql`${runs} union all ${next}`)
 }
 
-function conditions(
-  sql: Sql,
-  { siteId, subjectId, consentId, firstId, lastId, before }: ListFilters,
-): Fragment {
+function conditions(sql: Sql, { siteId, subjectId, consentId, firstId, lastId, before }: ListFilters): Fragment {
   let all = empty(sql)
   if (siteId !== undefined) all = sql`${all} and site_id = ${siteId}`
   if (subjectId !== undefined) all = sql`${all} and subject_id = ${subjectId}`

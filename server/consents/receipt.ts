@@ -35,10 +35,7 @@ export async function issueReceipt(
   if (rows.length > maxEvents) throw new Failure('conflict', tooManyEvents)
   const problem = findProblem(id, last, rows)
   if (problem !== null)
-    throw new Failure(
-      'internal_error',
-      `The record ${id} does not verify: ${problem}. No receipt of it is signed.`,
-    )
+    throw new Failure('internal_error', `The record ${id} does not verify: ${problem}. No receipt of it is signed.`)
   const states = consentStates(rows)
   const receipt: Omit<ConsentReceipt, 'key_id'> = {
     type: 'consent_receipt',

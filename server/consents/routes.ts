@@ -1,12 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { ZodError } from 'zod'
-import {
-  batchLimits,
-  type ConsentBatch,
-  consents,
-  createBatch,
-  type RowOutcome,
-} from '../../src/contract/index.ts'
+import { batchLimits, type ConsentBatch, consents, createBatch, type RowOutcome } from '../../src/contract/index.ts'
 import type { Replicas } from '../db/replicas.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { Failure } from '../failure.ts'
@@ -93,12 +87,9 @@ export function consentRoutes(
   route(
     app,
     consents.remove,
-    async ({ params }, { caller }) =>
-      new RawJson(await service.deleteConsent(deps, caller, pathId(params, unknown))),
+    async ({ params }, { caller }) => new RawJson(await service.deleteConsent(deps, caller, pathId(params, unknown))),
   )
-  route(app, consents.history, ({ params }, { caller }) =>
-    service.getHistory(deps, caller, pathId(params, unknown)),
-  )
+  route(app, consents.history, ({ params }, { caller }) => service.getHistory(deps, caller, pathId(params, unknown)))
   route(
     app,
     consents.receipt,

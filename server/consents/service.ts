@@ -2,15 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { AuditEntry, ConsentChange } from '../../src/contract/index.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
-import {
-  type Action,
-  type Actor,
-  type Event,
-  entryId,
-  linkOf,
-  newSalt,
-  type State,
-} from '../../src/evidence/chain.ts'
+import { type Action, type Actor, type Event, entryId, linkOf, newSalt, type State } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
 import { Failure, unavailable } from '../failure.ts'
 import type { Deps } from './deps.ts'
@@ -41,12 +33,7 @@ export async function getConsent(
 }
 
 /** A change to the same values writes no audit entry. */
-export function updateConsent(
-  deps: Deps,
-  caller: Caller,
-  id: string,
-  change: ConsentChange,
-): Promise<string> {
+export function updateConsent(deps: Deps, caller: Caller, id: string, change: ConsentChange): Promise<string> {
   return applyEvent(deps, caller, id, 'updated', row => {
     const accepted = change.accepted ?? row.accepted
     const preferences = change.preferences ?? row.preferences

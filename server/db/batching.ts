@@ -46,10 +46,7 @@ async function executeBatch<Item, Result>(items: readonly Item[], execute: Execu
   }
 }
 
-async function executeAlone<Item, Result>(
-  item: Item,
-  execute: Execute<Item, Result>,
-): Promise<Result | Error> {
+async function executeAlone<Item, Result>(item: Item, execute: Execute<Item, Result>): Promise<Result | Error> {
   try {
     const [result] = await execute([item])
     return result as Result | Error

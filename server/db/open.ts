@@ -88,12 +88,9 @@ function toOperatorError(cause: unknown, { target }: ConnectOptions): OperatorEr
   const kind = dbErrorKind(cause)
   const isUnavailable = hint === undefined && (kind === 'lost' || kind === 'unavailable')
   const others = otherHints['url' in target ? 'url' : 'folder']
-  return new OperatorError(
-    `the database cannot be used: ${(cause as Error).message || code || String(cause)}`,
-    {
-      code: isUnavailable ? 'unavailable' : 'settings',
-      hint: hint ?? (isUnavailable ? others.unavailable : others.other),
-      cause,
-    },
-  )
+  return new OperatorError(`the database cannot be used: ${(cause as Error).message || code || String(cause)}`, {
+    code: isUnavailable ? 'unavailable' : 'settings',
+    hint: hint ?? (isUnavailable ? others.unavailable : others.other),
+    cause,
+  })
 }

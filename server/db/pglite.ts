@@ -1,13 +1,4 @@
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { PGlite } from '@electric-sql/pglite'
@@ -93,8 +84,7 @@ export class SharedPGlite extends PGlite {
   async #abandonSequence(): Promise<void> {
     if (!this.#unfinished) return
     this.#unfinished = false
-    for (const message of [executeMissing, sync])
-      await super.execProtocolRawStream(message, { onRawData: () => {} })
+    for (const message of [executeMissing, sync]) await super.execProtocolRawStream(message, { onRawData: () => {} })
   }
 }
 

@@ -121,8 +121,7 @@ async function openTree(
   const tree = new MerkleTree(last.tree_size, last.frontier)
   const { checkpoint, isSignedBy } = readCheckpoint(last.document)
   const { account_id, tree_size, root_hash, key_id } = checkpoint
-  const isSame =
-    account_id === accountId && tree_size === tree.size && root_hash === tree.root.toString('hex')
+  const isSame = account_id === accountId && tree_size === tree.size && root_hash === tree.root.toString('hex')
   const key = key_id === signer.keyId ? signer.publicKey : (await readKeys(sql)).keys.get(key_id)
   if (!isSame || !key || !isSignedBy(key)) throw new Error(`its last checkpoint was changed; ${hint}`)
   return tree

@@ -6,13 +6,11 @@ import { Failure, unavailable } from '../failure.ts'
 
 export function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
-  if (error instanceof ZodError)
-    return new Failure('invalid_request', describeIssues(error), { cause: error })
+  if (error instanceof ZodError) return new Failure('invalid_request', describeIssues(error), { cause: error })
   const { statusCode } = (error ?? {}) as { statusCode?: unknown }
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
     return (
-      fastifyErrors[statusCode]?.() ??
-      new Failure('invalid_request', 'The request is malformed.', { cause: error })
+      fastifyErrors[statusCode]?.() ?? new Failure('invalid_request', 'The request is malformed.', { cause: error })
     )
   }
   const kind = dbErrorKind(error)

@@ -136,26 +136,14 @@ export function createLogger(level: string): Logger {
     lastLevel: 0,
     write(line: string) {
       buffered += line
-      if (!timer || buffered.length > maxBufferedCharacters || pino.levels.labels[this.lastLevel] === 'error')
-        flush()
+      if (!timer || buffered.length > maxBufferedCharacters || pino.levels.labels[this.lastLevel] === 'error') flush()
     },
   }
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream)
 }
 
 export function logRequest(logger: Log, summary: RequestSummary): void {
-  const {
-    requestId,
-    method,
-    route,
-    status,
-    milliseconds,
-    accountId,
-    callerKind,
-    error,
-    serverError,
-    retries,
-  } = summary
+  const { requestId, method, route, status, milliseconds, accountId, callerKind, error, serverError, retries } = summary
   logger[serverError ? 'error' : 'info'](
     {
       request_id: requestId,

@@ -39,10 +39,8 @@ function isUtf8(contentType: string): boolean {
 export function installParsers(app: FastifyInstance): void {
   app.addHttpMethod('DELETE', { overrideExisting: true })
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser<Buffer>(
-    'application/json',
-    { parseAs: 'buffer' },
-    async (_request: unknown, body: Buffer) => parseJson(body),
+  app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) =>
+    parseJson(body),
   )
   app.addContentTypeParser('*', { parseAs: 'buffer' }, async () => {
     throw wrongMediaType()

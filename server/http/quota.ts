@@ -80,11 +80,7 @@ export async function spendPerRow<Result extends { readonly status: number }>(
 }
 
 /** Returns how many rows have a unit. A retry spends nothing again. */
-async function spendRows(
-  quota: Quota,
-  { request, caller, setHeader }: RequestContext,
-  rows: number,
-): Promise<number> {
+async function spendRows(quota: Quota, { request, caller, setHeader }: RequestContext, rows: number): Promise<number> {
   if (!isKeyCaller(caller)) return rows
   const { units } = request
   if (!units) throw alreadyAnswered()

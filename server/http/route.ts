@@ -74,9 +74,7 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
       const work = withRetry(() => handler(input, context), retryOptions(request, isIdempotent(request)))
       const result = await withinDeadline(request, work)
       if (result instanceof Lines) return await sendLines(request, reply, result)
-      return result instanceof RawJson
-        ? reply.type('application/json; charset=utf-8').send(result.text)
-        : result
+      return result instanceof RawJson ? reply.type('application/json; charset=utf-8').send(result.text) : result
     },
   })
 }

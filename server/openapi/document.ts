@@ -14,14 +14,7 @@ import {
   quotaHeaders,
   statusOf,
 } from './responses.ts'
-import {
-  describeInput,
-  describeOutput,
-  describeParameters,
-  type JsonSchema,
-  refTo,
-  type Schemas,
-} from './schemas.ts'
+import { describeInput, describeOutput, describeParameters, type JsonSchema, refTo, type Schemas } from './schemas.ts'
 
 const introduction = `\
 Proof of consent: who accepted or refused what, when, under which policy.
@@ -225,16 +218,12 @@ const securitySchemes = {
     type: 'apiKey',
     in: 'header',
     name: 'X-Site-Token',
-    description:
-      'The token of a site, `st-…`, which its pages carry. It can write consents and read nothing.',
+    description: 'The token of a site, `st-…`, which its pages carry. It can write consents and read nothing.',
   },
 } as const
 
 /** An API key is listed with the scope that it needs. */
-function describeSecurity({
-  access,
-  scope,
-}: Endpoint): Partial<Record<keyof typeof securitySchemes, string[]>>[] {
+function describeSecurity({ access, scope }: Endpoint): Partial<Record<keyof typeof securitySchemes, string[]>>[] {
   const sessions = [{ session: [] }, { sessionOnLocalhost: [] }]
   switch (access) {
     case 'anyone':
@@ -250,7 +239,5 @@ function describeSecurity({
 
 function selectReferenced<T>(schemas: Record<string, T>, root: object): Record<string, T> {
   const text = JSON.stringify([root, schemas])
-  return Object.fromEntries(
-    Object.entries(schemas).filter(([name]) => text.includes(`"#/components/schemas/${name}"`)),
-  )
+  return Object.fromEntries(Object.entries(schemas).filter(([name]) => text.includes(`"#/components/schemas/${name}"`)))
 }

@@ -76,8 +76,7 @@ export function makeExample(schema: JsonSchema, components: Components, name = '
   if (examples) return examples[0]
   if (choices) return choices[0]
   if (only !== undefined) return only
-  if (format === 'uuid' || anyOf?.some(one => (one as JsonSchema).format === 'uuid'))
-    return ids[name] ?? ids['id']
+  if (format === 'uuid' || anyOf?.some(one => (one as JsonSchema).format === 'uuid')) return ids[name] ?? ids['id']
   return makeTypedExample(schema, components, name)
 }
 
@@ -86,8 +85,7 @@ function makeTypedExample(
   components: Components,
   name: string,
 ): unknown {
-  const recurse = (inner: unknown, innerName = name) =>
-    makeExample(inner as JsonSchema, components, innerName)
+  const recurse = (inner: unknown, innerName = name) => makeExample(inner as JsonSchema, components, innerName)
   if (properties) {
     const fields = Object.entries(properties)
     return Object.fromEntries(fields.map(([key, field]) => [key, recurse(field, key)]))

@@ -78,8 +78,7 @@ export const errorResponses = {
   },
   Unauthorized: {
     code: 'unauthorized',
-    description:
-      'The credential is missing, malformed, unknown, revoked or expired. The response does not say which.',
+    description: 'The credential is missing, malformed, unknown, revoked or expired. The response does not say which.',
     message: 'A valid API key or session is required.',
     headers: ['WWW-Authenticate', 'Vary'],
   },
@@ -92,8 +91,7 @@ export const errorResponses = {
   },
   NotFound: {
     code: 'not_found',
-    description:
-      'Nothing has this id. An id of another account and an id that is not a UUID get the same response.',
+    description: 'Nothing has this id. An id of another account and an id that is not a UUID get the same response.',
     message: 'There is no such consent.',
     headers: [...quotaHeaders, 'Vary'],
   },
@@ -165,8 +163,7 @@ export const errorResponses = {
   },
   Unavailable: {
     code: 'unavailable',
-    description:
-      'The database does not respond, or there are too many requests. It takes no unit of the quota.',
+    description: 'The database does not respond, or there are too many requests. It takes no unit of the quota.',
     message: 'The database does not answer at the moment.',
     headers: [...quotaHeaders, 'Retry-After', 'Vary'],
   },

@@ -19,12 +19,7 @@ function isDue(sql: Sql, before: Date) {
 }
 
 /** Returns the next accounts with records to purge, in order, from every shard. */
-export async function findDueAccounts(
-  sql: Sql,
-  before: Date,
-  after: string,
-  limit: number,
-): Promise<string[]> {
+export async function findDueAccounts(sql: Sql, before: Date, after: string, limit: number): Promise<string[]> {
   const rows = await sql<{ account_id: string }[]>`
     select account_id from accounts a where account_id > ${after} and exists (
       select from consents c where c.account_id = a.account_id and ${isDue(sql, before)})
@@ -164,11 +159,7 @@ export function listLive(
     order by c.id limit ${limit}`
 }
 
-export function findExpired(
-  sql: Sql,
-  { account_id, id }: SiteKey,
-  ids: readonly string[],
-): Promise<StateRow[]> {
+export function findExpired(sql: Sql, { account_id, id }: SiteKey, ids: readonly string[]): Promise<StateRow[]> {
   return sql<StateRow[]>`
     select c.id, c.version, c.chain_head, c.updated_at, c.accepted, c.preferences, c.policy_version
     from consents c join sites s on s.account_id = c.account_id and s.id = c.site_id

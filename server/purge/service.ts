@@ -30,8 +30,7 @@ async function purgeBatch(sql: Sql, accountId: string, due: readonly DueRow[], p
   for await (const { verified, findings } of inspectRecords(sql, accountId, { ids: [...versions.keys()] })) {
     for (const { id, record, entries } of verified)
       if (record && record.version === versions.get(id)) records.push({ record, entries })
-    for (const finding of findings)
-      if (!unverified.has(finding.consent_id)) unverified.set(finding.consent_id, finding)
+    for (const finding of findings) if (!unverified.has(finding.consent_id)) unverified.set(finding.consent_id, finding)
   }
   return { purged: await purgeVerified(sql, accountId, records, pace), unverified: [...unverified.values()] }
 }
@@ -52,9 +51,7 @@ async function purgeVerified(
 async function purgeLong(sql: Sql, accountId: string, long: VerifiedRecord, pace: Pace): Promise<number> {
   const { id, version } = long.record
   const isBegun = long.entries.at(-1)?.action === 'purged'
-  const purged = isBegun
-    ? 0
-    : await queries.purgeRecords(sql, accountId, [purgeLink(long)], maxEntriesPerPurge)
+  const purged = isBegun ? 0 : await queries.purgeRecords(sql, accountId, [purgeLink(long)], maxEntriesPerPurge)
   if (!isBegun && purged === 0) return 0
   const purge = { id, version: isBegun ? version : version + 1 }
   for (let count = maxEntriesPerPurge; count === maxEntriesPerPurge && !pace.signal.aborted; ) {
@@ -201,9 +198,7 @@ async function purgeAccount(
   try {
     for (let after: DueRow | null = null; failed < maxFailures && !pace.signal.aborted; ) {
       const start = performance.now()
-      const due: DueRow[] = withinReach(
-        await queries.findDue(sql, accountId, { before, after }, recordsPerPage),
-      )
+      const due: DueRow[] = withinReach(await queries.findDue(sql, accountId, { before, after }, recordsPerPage))
       after = due.at(-1) ?? null
       if (!after) break
       const batches = await bisect(due, rows => purgeBatch(sql, accountId, rows, pace), onFailure)

@@ -6,10 +6,7 @@ import { findUsage } from './queries.ts'
 import { monthOf, type Quota, resetOf } from './quota.ts'
 
 /** Units that other nodes hold count as used. */
-export function usageRoutes(
-  app: FastifyInstance,
-  { sql, quota }: { readonly sql: Sql; readonly quota: Quota },
-): void {
+export function usageRoutes(app: FastifyInstance, { sql, quota }: { readonly sql: Sql; readonly quota: Quota }): void {
   route(app, usage.get, async (_, { caller: { accountId } }) => {
     const now = new Date()
     const month = monthOf(now)

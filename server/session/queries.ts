@@ -34,11 +34,7 @@ export async function endSessions(sql: Sql, { accountId, userId }: UserKey): Pro
     update users set session_version = session_version + 1 where account_id = ${accountId} and id = ${userId}`
 }
 
-export async function setPassword(
-  sql: Sql,
-  { accountId, userId }: UserKey,
-  passwordHash: string,
-): Promise<void> {
+export async function setPassword(sql: Sql, { accountId, userId }: UserKey, passwordHash: string): Promise<void> {
   await sql`
     update users set password_hash = ${passwordHash}, session_version = session_version + 1
     where account_id = ${accountId} and id = ${userId}`

@@ -20,9 +20,7 @@ export function sessionRoutes(app: FastifyInstance, deps: Parameters<typeof sign
     rejectForeignOrigin(request)
     const cookie = (token: string) => sessionCookie(request, token)
     cookie('') // throws before the password is checked
-    const { session, token } = await limitByNetwork(request, () =>
-      limitByEmail(request, () => signIn(deps, body)),
-    )
+    const { session, token } = await limitByNetwork(request, () => limitByEmail(request, () => signIn(deps, body)))
     setHeader('set-cookie', cookie(token))
     return session
   })

@@ -61,8 +61,7 @@ export async function updateSite(
   },
 ): Promise<SiteRow | undefined> {
   const origins = change.allowedOrigins && sql.json([...change.allowedOrigins])
-  const retention =
-    change.retentionDays === undefined ? sql`retention_days` : sql`${change.retentionDays}::integer`
+  const retention = change.retentionDays === undefined ? sql`retention_days` : sql`${change.retentionDays}::integer`
   const [row] = await sql<SiteRow[]>`
     update sites set
       name = coalesce(${change.name}, name),

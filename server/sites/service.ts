@@ -1,12 +1,5 @@
 import type { Sql } from 'postgres'
-import type {
-  NewSite,
-  NewToken,
-  Site,
-  SiteChange,
-  SiteDraft,
-  TokenRotation,
-} from '../../src/contract/index.ts'
+import type { NewSite, NewToken, Site, SiteChange, SiteDraft, TokenRotation } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import { hashOf, newSiteToken } from '../auth/credential.ts'
 import type { TtlCache } from '../auth/ttl-cache.ts'

@@ -36,12 +36,7 @@ export function findLive(
     order by id limit ${limit}`
 }
 
-export function listLive(
-  sql: Sql,
-  accountId: string,
-  selection: Selection,
-  limit: number,
-): Promise<DeletedRow[]> {
+export function listLive(sql: Sql, accountId: string, selection: Selection, limit: number): Promise<DeletedRow[]> {
   return sql<DeletedRow[]>`
     select id, site_id, deleted_at from consents
     where account_id = ${accountId} and subject_id = ${selection.subjectId} and deleted_at is null

@@ -20,10 +20,7 @@ function progressOf(request: FastifyRequest): Progress {
 }
 
 export function subjectRoutes(app: FastifyInstance, deps: Deps): void {
-  route(
-    app,
-    subjects.erase,
-    ({ body }, { caller, request }) => eraseSubject(deps, caller, body, progressOf(request)),
-    { isIdempotent: () => true },
-  )
+  route(app, subjects.erase, ({ body }, { caller, request }) => eraseSubject(deps, caller, body, progressOf(request)), {
+    isIdempotent: () => true,
+  })
 }

@@ -11,15 +11,7 @@ import { deletionLinks } from '../consents/service.ts'
 import { bisect } from '../db/bisect.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { newId, readInstant } from '../ids.ts'
-import {
-  countBySite,
-  findDeleted,
-  findLive,
-  findWritten,
-  listLive,
-  type Selection,
-  type SiteCount,
-} from './queries.ts'
+import { countBySite, findDeleted, findLive, findWritten, listLive, type Selection, type SiteCount } from './queries.ts'
 
 export interface Deps {
   readonly sql: Sql
@@ -113,14 +105,9 @@ async function deleteSelected(
 }
 
 /** Returns what the request has deleted. Audit entries tell if an unanswered batch was written. */
-async function findErased(
-  sql: Sql,
-  accountId: string,
-  { erased, unanswered }: Progress,
-): Promise<DeletedRow[]> {
+async function findErased(sql: Sql, accountId: string, { erased, unanswered }: Progress): Promise<DeletedRow[]> {
   const all = new Map(erased)
-  for (const links of unanswered)
-    for (const row of await findWritten(sql, accountId, links)) all.set(row.id, row)
+  for (const links of unanswered) for (const row of await findWritten(sql, accountId, links)) all.set(row.id, row)
   return [...all.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
@@ -151,14 +138,10 @@ interface Done {
   readonly counts: readonly SiteCount[]
 }
 
-function certify(
-  { signer, config, subjectSecret }: Deps,
-  { caller, erasure, sites: erased, counts }: Done,
-): string {
+function certify({ signer, config, subjectSecret }: Deps, { caller, erasure, sites: erased, counts }: Done): string {
   const sites = new Map<string, ErasureCertificate['sites'][number]>()
   // Records may be purged as soon as they are deleted: then their site is not counted.
-  for (const { site_id, records } of erased)
-    sites.set(site_id, { site_id, erased: records, deleted: 0, remaining: 0 })
+  for (const { site_id, records } of erased) sites.set(site_id, { site_id, erased: records, deleted: 0, remaining: 0 })
   for (const { site_id, live, deleted } of counts)
     sites.set(site_id, { site_id, erased: sites.get(site_id)?.erased ?? 0, deleted, remaining: live })
   const all = [...sites.values()]

@@ -14,25 +14,13 @@ import { importAll } from './import.ts'
 import { findLaterSchema } from './queries.ts'
 
 /** Exports a database as of the moment this begins, with or without a running server. */
-export function exportDatabase(
-  options: DatabaseOptions,
-  order: ExportOrder,
-  host: ServerHost,
-): Promise<Transferred> {
-  return transfer(options, host, { verb: 'export', mayBeNew: false }, (sql, done) =>
-    exportAll(sql, order, done),
-  )
+export function exportDatabase(options: DatabaseOptions, order: ExportOrder, host: ServerHost): Promise<Transferred> {
+  return transfer(options, host, { verb: 'export', mayBeNew: false }, (sql, done) => exportAll(sql, order, done))
 }
 
 /** Fills an empty database, which is created if missing. */
-export function importDatabase(
-  options: DatabaseOptions,
-  order: ImportOrder,
-  host: ServerHost,
-): Promise<Transferred> {
-  return transfer(options, host, { verb: 'import', mayBeNew: true }, (sql, done) =>
-    importAll(sql, order, done),
-  )
+export function importDatabase(options: DatabaseOptions, order: ImportOrder, host: ServerHost): Promise<Transferred> {
+  return transfer(options, host, { verb: 'import', mayBeNew: true }, (sql, done) => importAll(sql, order, done))
 }
 
 async function transfer(

@@ -35,8 +35,7 @@ async function* readEntries(source: AsyncIterable<Uint8Array>, name: string): As
   for await (const { number, bytes } of readWholeLines(source, name)) {
     const text = decode(bytes, number, name)
     last = number
-    if (end)
-      throw invalidExport(name, `it continues after its end, in line ${number}`, 'one export is one file')
+    if (end) throw invalidExport(name, `it continues after its end, in line ${number}`, 'one export is one file')
     if (number === 1) {
       yield { kind: 'header', header: requireHeader(text, name) }
     } else {
@@ -105,11 +104,7 @@ const maxText = 1024 * 1024
  * Fills an empty database in one transaction, committed only if the counts and the hash fit. @throws OperatorError if
  * nothing was imported
  */
-export async function importAll(
-  sql: Sql,
-  { source, name, signal }: ImportOrder,
-  done: Transferred,
-): Promise<void> {
+export async function importAll(sql: Sql, { source, name, signal }: ImportOrder, done: Transferred): Promise<void> {
   await sql.begin(async tx => {
     await configure(tx)
     await lockSchema(tx) // a node that starts now waits for the end of this transaction
@@ -183,11 +178,7 @@ async function requireEmpty(tx: ISql): Promise<void> {
 function requireSchema(header: Header, columns: Record<TableName, string[]>, name: string): void {
   const hint = 'export it again with this version of consentctl, which migrates that database first'
   if (header.schema !== schemaVersion)
-    throw invalidExport(
-      name,
-      `its schema is ${header.schema}, and that of this database ${schemaVersion}`,
-      hint,
-    )
+    throw invalidExport(name, `its schema is ${header.schema}, and that of this database ${schemaVersion}`, hint)
   const sorted = (names: readonly string[] = []) => [...names].sort().join(', ')
   const others = Object.keys(header.columns).filter(table => !(table in columns))
   const different = tableNames.filter(table => sorted(header.columns[table]) !== sorted(columns[table]))
@@ -199,8 +190,5 @@ async function requireCounts(tx: ISql, { rows }: End, name: string): Promise<voi
   const counts = await countRows(tx)
   const wrong = tableNames.find(table => counts[table] !== rows[table])
   if (wrong === undefined) return
-  throw invalidExport(
-    name,
-    `${rows[wrong] ?? 'no'} rows of ${wrong} were exported, and ${counts[wrong]} arrived`,
-  )
+  throw invalidExport(name, `${rows[wrong] ?? 'no'} rows of ${wrong} were exported, and ${counts[wrong]} arrived`)
 }

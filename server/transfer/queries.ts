@@ -11,9 +11,7 @@ export async function configure(tx: ISql): Promise<void> {
 
 /** Returns the name of a migration that only a later version knows. */
 export async function findLaterSchema(tx: ISql): Promise<string | undefined> {
-  const [row] = await tx<
-    { name: string }[]
-  >`select name from migrations where name > ${schemaVersion} limit 1`
+  const [row] = await tx<{ name: string }[]>`select name from migrations where name > ${schemaVersion} limit 1`
   return row?.name
 }
 

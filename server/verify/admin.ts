@@ -55,8 +55,7 @@ export async function takeCheckpoints(
     for await (const found of verifyAll({ sql, signal, inspected }, scope)) before.push(...found)
     if (before.length > 0) return { checkpoints: [], findings: before }
     const { checkpoints, findings } = await coverEach({ sql, signer, signal }, account)
-    for await (const found of verifyAll({ sql, signal, inspected: newCounts() }, scope))
-      findings.push(...found)
+    for await (const found of verifyAll({ sql, signal, inspected: newCounts() }, scope)) findings.push(...found)
     return { checkpoints, findings }
   } finally {
     stopProgress()

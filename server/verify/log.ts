@@ -41,18 +41,12 @@ export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<Da
 }
 
 /** Merges stored and kept checkpoints by size. Removes them from `kept`, except those of more than `size` leaves. */
-async function* readClaims(
-  sql: Sql,
-  accountId: string,
-  kept: SignedCheckpoint[],
-  size: number,
-): AsyncGenerator<Claim> {
+async function* readClaims(sql: Sql, accountId: string, kept: SignedCheckpoint[], size: number): AsyncGenerator<Claim> {
   for (let after = 0; after < size; ) {
     const rows = await reading(() => listCheckpoints(sql, accountId, { after, upTo: size }, rowsPerPage))
     for (const stored of rows) {
       after = stored.tree_size
-      while (kept[0] && kept[0].checkpoint.tree_size <= after)
-        yield { kept: kept.shift() as SignedCheckpoint }
+      while (kept[0] && kept[0].checkpoint.tree_size <= after) yield { kept: kept.shift() as SignedCheckpoint }
       yield { stored }
     }
     if (rows.length < rowsPerPage) return
@@ -127,17 +121,13 @@ class LogVerifier {
   #verifyStored(row: CheckpointRow): DatabaseFinding[] {
     const problem =
       findRowProblem(row, this.#log.keys) ??
-      (row.from_size === this.#covered
-        ? null
-        : `it went on from one of ${row.from_size} leaves, which is missing`) ??
+      (row.from_size === this.#covered ? null : `it went on from one of ${row.from_size} leaves, which is missing`) ??
       this.#findRootProblem(row.root_hash) ??
       this.#findFrontierProblem(row)
     if (problem === null || this.#isReported.stored) return []
     this.#isReported.stored = true
     const range =
-      this.#covered < row.tree_size - 1
-        ? `, of which ${this.#covered} to ${row.tree_size - 1} are new in it`
-        : ''
+      this.#covered < row.tree_size - 1 ? `, of which ${this.#covered} to ${row.tree_size - 1} are new in it` : ''
     return [this.#found('changed', `the checkpoint of ${row.tree_size} leaves${range}: ${problem}`)]
   }
 
@@ -249,8 +239,7 @@ const maxExplainedGap = 100
 async function explainGap(sql: Sql, accountId: string, gap: Gap): Promise<DatabaseFinding[]> {
   const { from, to } = gap
   const width = to - from
-  const unplaced =
-    width > maxExplainedGap ? [] : await reading(() => listUnplaced(sql, accountId, gap, width + 1))
+  const unplaced = width > maxExplainedGap ? [] : await reading(() => listUnplaced(sql, accountId, gap, width + 1))
   const named = unplaced.length > width ? [] : unplaced
   const leaves = width === 1 ? `leaf ${from}` : `leaves ${from} to ${to - 1}`
   const findings = named.map(({ consent_id, version }): DatabaseFinding => {
@@ -258,9 +247,7 @@ async function explainGap(sql: Sql, accountId: string, gap: Gap): Promise<Databa
     return { account_id: accountId, consent_id, version, problem: 'changed', detail }
   })
   if (named.length === width) return findings
-  const beside = [describeLeaf('behind', gap.above), describeLeaf('before', gap.below)]
-    .filter(Boolean)
-    .join(', ')
+  const beside = [describeLeaf('behind', gap.above), describeLeaf('before', gap.below)].filter(Boolean).join(', ')
   const detail = `${leaves} of the log ${width === 1 ? 'is' : 'are'} missing${beside && `: ${beside}`}`
   return [...findings, { account_id: accountId, consent_id: null, version: null, problem: 'lost', detail }]
 }

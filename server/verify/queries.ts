@@ -54,17 +54,7 @@ export interface LeafRow {
 }
 
 export const recordColumns = [
-  ...([
-    'id',
-    'site',
-    'site_id',
-    'consent_id',
-    'subject_id',
-    'country',
-    'region',
-    'user_agent',
-    'ip_network',
-  ] as const),
+  ...(['id', 'site', 'site_id', 'consent_id', 'subject_id', 'country', 'region', 'user_agent', 'ip_network'] as const),
   ...(['accepted', 'preferences', 'policy_version', 'version', 'record_hash', 'chain_head'] as const),
   ...(['created_at', 'updated_at', 'deleted_at', 'purged_at', 'digits'] as const),
 ] satisfies (keyof StoredRecord)[]
@@ -96,12 +86,7 @@ export interface Range {
 }
 
 /** Position at which the rows after `after` reach `size` in one of the three tables; null if all have fewer. */
-export async function findPageEnd(
-  sql: Sql,
-  accountId: string,
-  range: Range,
-  size: number,
-): Promise<Position | null> {
+export async function findPageEnd(sql: Sql, accountId: string, range: Range, size: number): Promise<Position | null> {
   const entries = (table: string) => sql`(
     select consent_id as id, version from ${sql(table)}
     where ${within(sql, accountId, range, null)} and version is not null
@@ -135,12 +120,7 @@ function within(sql: Sql, accountId: string, { after, upTo, ids }: Range, end: P
  * Returns a page of records with their history and its log: a row for each version, in order, with null for what is
  * missing. One statement, so a page is of one moment.
  */
-export function listVersions(
-  sql: Sql,
-  accountId: string,
-  range: Range,
-  end: Position | null,
-): Promise<VersionRow[]> {
+export function listVersions(sql: Sql, accountId: string, range: Range, end: Position | null): Promise<VersionRow[]> {
   const entries = within(sql, accountId, range, end)
   const digits = sql`case when preferences::text ~ '[0-9.]{16}' then preferences::text end as digits`
   return sql<VersionRow[]>`

@@ -104,8 +104,7 @@ function findAbsence({ record, entries, log }: Pick<Stored, 'record' | 'entries'
       ? found('lost', 'its history is missing')
       : found('forged', 'it has no history, and the log knows nothing of it')
   }
-  if (entries.length === 0)
-    return found('lost', `it is missing with its history; the log knows ${counted(log.size)}`)
+  if (entries.length === 0) return found('lost', `it is missing with its history; the log knows ${counted(log.size)}`)
   return log.size > 0
     ? found('lost', `it is missing; ${counted(entries.length)} of its history are left`)
     : found('forged', `there is a history without it, and the log knows nothing of that`)
@@ -139,8 +138,7 @@ function findInLog(entries: readonly ChainEntry[], log: Stored['log']): Finding[
 
 function findInRecord(record: StoredRecord, entries: readonly ChainEntry[]): Finding[] {
   const findings: Finding[] = []
-  const found = (problem: Finding['problem'], detail: string) =>
-    void findings.push({ version: null, problem, detail })
+  const found = (problem: Finding['problem'], detail: string) => void findings.push({ version: null, problem, detail })
   const last = entries.at(-1)
   const timeOf = (action: string) => entries.findLast(entry => entry.action === action)?.at.getTime() ?? null
   if (!last) return []
@@ -151,11 +149,8 @@ function findInRecord(record: StoredRecord, entries: readonly ChainEntry[]): Fin
   if (!record.chain_head.equals(last.hash)) found('changed', 'its head is not the hash of the last entry')
   const { accepted, preferences, policy_version } = record
   const isState =
-    accepted === last.accepted &&
-    policy_version === last.policy_version &&
-    isSame(preferences, last.preferences)
-  if (!isState)
-    found('changed', 'its acceptance, preferences or policy version is not that of the last entry')
+    accepted === last.accepted && policy_version === last.policy_version && isSame(preferences, last.preferences)
+  if (!isState) found('changed', 'its acceptance, preferences or policy version is not that of the last entry')
   const times: [string, Date | null, number | null][] = [
     ['created_at', record.created_at, readInstant(record.id).getTime()],
     ['updated_at', record.updated_at, last.at.getTime()],
@@ -233,11 +228,7 @@ interface RecordFinding extends DatabaseFinding {
  * Verifies records page by page. Reads a record again before reporting it, because it may have been written between two
  * pages.
  */
-export async function* inspectRecords(
-  sql: Sql,
-  accountId: string,
-  range: Range,
-): AsyncGenerator<InspectedPage> {
+export async function* inspectRecords(sql: Sql, accountId: string, range: Range): AsyncGenerator<InspectedPage> {
   for await (const records of readRecords(sql, accountId, range)) {
     const verified = records.filter(stored => inspect(stored).length === 0)
     const findings: RecordFinding[] = []

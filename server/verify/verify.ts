@@ -62,10 +62,7 @@ function idBefore(id: string): string | null {
   return idOf((number - 1n).toString(16).padStart(32, '0'))
 }
 
-function keptByAccount(
-  kept: readonly SignedCheckpoint[],
-  only: string | undefined,
-): Map<string, SignedCheckpoint[]> {
+function keptByAccount(kept: readonly SignedCheckpoint[], only: string | undefined): Map<string, SignedCheckpoint[]> {
   const accounts = new Map<string, SignedCheckpoint[]>()
   for (const signed of kept) {
     const { account_id } = signed.checkpoint

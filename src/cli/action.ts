@@ -86,9 +86,7 @@ export function collect(value: string, before: readonly string[] = []): string[]
 
 function readOptions<S extends z.ZodType>(command: Command, schema: S): z.output<S> {
   const { args, registeredArguments } = command
-  const excess = registeredArguments.some(({ variadic }) => variadic)
-    ? undefined
-    : args[registeredArguments.length]
+  const excess = registeredArguments.some(({ variadic }) => variadic) ? undefined : args[registeredArguments.length]
   if (excess !== undefined) {
     const { json } = command.optsWithGlobals()
     throw usageError(
@@ -101,8 +99,7 @@ function readOptions<S extends z.ZodType>(command: Command, schema: S): z.output
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]
   const name = String(issue?.path[0] ?? '')
-  const flag =
-    name === 'operands' ? 'id' : `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`
+  const flag = name === 'operands' ? 'id' : `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`
   throw usageError(`${name ? `${flag} ` : ''}${issue?.message}`)
 }
 

@@ -50,10 +50,7 @@ export function mustPrompt(
   if (confirm !== undefined) return false
   const { isProtected, profile } = ctx.settings
   if (yes && isProtected)
-    throw usageError(
-      `profile ${profile.value} is protected: --yes is not enough to ${action}`,
-      'use --confirm N',
-    )
+    throw usageError(`profile ${profile.value} is protected: --yes is not enough to ${action}`, 'use --confirm N')
   if (yes) return false
   if (!stdinInUse && canPrompt(ctx.io)) return true
   const reason = stdinInUse ? 'stdin is read for input' : 'stdin and stderr must be a terminal'
@@ -95,12 +92,7 @@ export async function promptToConfirm<Row>(
 }
 
 /** @throws CliError `changed` (exit 10) if the number of matches is not that of `--confirm`. */
-export function requireConfirmedCount(
-  { confirm }: ConfirmOptions,
-  found: number,
-  noun: string,
-  done: string,
-): void {
+export function requireConfirmedCount({ confirm }: ConfirmOptions, found: number, noun: string, done: string): void {
   if (confirm === undefined || confirm === found) return
   const matches = `${formatCount(found, noun)} ${found === 1 ? 'matches' : 'match'}`
   throw new CliError('changed', exit.changed, `${matches}, not ${confirm}: nothing was ${done}`)

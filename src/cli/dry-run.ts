@@ -19,9 +19,7 @@ interface Planned {
   readonly body?: object
 }
 
-export function viewUnlessDryRun<Row>(
-  view: View<Row>,
-): (options: { dryRun?: true | undefined }) => View<never> {
+export function viewUnlessDryRun<Row>(view: View<Row>): (options: { dryRun?: true | undefined }) => View<never> {
   return ({ dryRun }) => (dryRun ? requestView : view)
 }
 

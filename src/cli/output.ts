@@ -23,11 +23,7 @@ export interface Output<Row> {
 
 type Extra<Row> = Partial<Pick<Output<Row>, 'mutates' | 'resumes' | 'footer' | 'exit' | 'single'>>
 
-export function many<Row>(
-  view: View<Row>,
-  pages: AsyncIterable<readonly Row[]>,
-  extra: Extra<Row> = {},
-): Output<Row> {
+export function many<Row>(view: View<Row>, pages: AsyncIterable<readonly Row[]>, extra: Extra<Row> = {}): Output<Row> {
   return { view, pages, single: false, mutates: false, ...extra }
 }
 
@@ -40,12 +36,7 @@ export async function* pagesOf<Row>(rows: readonly Row[]): AsyncGenerator<readon
 }
 
 /** A whole list, with its count on a terminal. */
-export function countedList<Row>(
-  ctx: Context,
-  view: View<Row>,
-  rows: readonly Row[],
-  noun: string,
-): Output<Row> {
+export function countedList<Row>(ctx: Context, view: View<Row>, rows: readonly Row[], noun: string): Output<Row> {
   const footer = async () => {
     if (ctx.io.out.isTerminal) await ctx.say(formatCount(rows.length, noun))
   }
@@ -60,14 +51,13 @@ export async function reportInvalid(ctx: Context, message: string): Promise<void
 /** Formats with a line of cells for each row. */
 const cellFormats: readonly FormatName[] = ['table', 'tsv', 'csv']
 
-const flagFormats: readonly [flag: string, isGiven: (globals: Globals) => boolean, readonly FormatName[]][] =
-  [
-    ['--json', ({ json }) => json !== undefined, ['json', 'id']],
-    ['--columns', ({ columns }) => columns !== undefined, cellFormats],
-    ['--header', ({ header }) => header === true, [...cellFormats, 'id']],
-    ['--no-truncate', ({ truncate }) => truncate === false, cellFormats],
-    ['--no-csv-guard', ({ csvGuard }) => csvGuard === false, ['csv']],
-  ]
+const flagFormats: readonly [flag: string, isGiven: (globals: Globals) => boolean, readonly FormatName[]][] = [
+  ['--json', ({ json }) => json !== undefined, ['json', 'id']],
+  ['--columns', ({ columns }) => columns !== undefined, cellFormats],
+  ['--header', ({ header }) => header === true, [...cellFormats, 'id']],
+  ['--no-truncate', ({ truncate }) => truncate === false, cellFormats],
+  ['--no-csv-guard', ({ csvGuard }) => csvGuard === false, ['csv']],
+]
 
 /**
  * Returns null if no columns were requested. @throws CliError (usage) for unsupported flags, unknown columns, and if a
@@ -99,8 +89,7 @@ export function rejectOutputFlags({ globals }: Context, takesOut = false): void 
     '--out': takesOut ? undefined : globals.out,
   }
   for (const [flag, value] of Object.entries(flags))
-    if (value !== undefined && value !== false)
-      throw usageError(`this command prints no records: remove ${flag}`)
+    if (value !== undefined && value !== false) throw usageError(`this command prints no records: remove ${flag}`)
 }
 
 function columnOf<Row>({ columns }: View<Row>, flag: string, name: string) {

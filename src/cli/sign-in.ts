@@ -52,10 +52,7 @@ export async function signIn(
 
 async function askForPassword(ctx: Context, email: string): Promise<string> {
   if (!canPrompt(ctx.io))
-    throw usageError(
-      'cannot prompt for the password: stdin and stderr must be a terminal',
-      'use --password-stdin',
-    )
+    throw usageError('cannot prompt for the password: stdin and stderr must be a terminal', 'use --password-stdin')
   return await promptHidden(ctx.io, `Password of ${visible(email)} on ${instanceLabel(ctx)} (not shown): `)
 }
 

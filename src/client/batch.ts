@@ -5,9 +5,7 @@ import type { Input, ResponseInfo } from './request.ts'
 import { type Backoff, backoffSeconds } from './retry.ts'
 
 /** A record's id, or the error that its own create would have had. */
-export type RowResult =
-  | { readonly id: string; readonly error: null }
-  | { readonly id: null; readonly error: CallError }
+export type RowResult = { readonly id: string; readonly error: null } | { readonly id: null; readonly error: CallError }
 
 interface BatchOptions extends Backoff {
   readonly send: (endpoint: Endpoint, input: Input) => Promise<unknown>
@@ -42,9 +40,7 @@ export async function createRows(options: BatchOptions, rows: readonly BatchRow[
     }
     pending = await waitForRetry(options, pending, attempt)
   }
-  return states.map(
-    ({ id, error, lost }) => ({ id, error: id === null ? (lost ?? error) : null }) as RowResult,
-  )
+  return states.map(({ id, error, lost }) => ({ id, error: id === null ? (lost ?? error) : null }) as RowResult)
 }
 
 /** Waits, and returns the rows to retry; none if the user interrupts. */

@@ -7,19 +7,14 @@ import { type Extent, type PageResponse, type WalkedPage, walk } from './pages.t
 import type { Connection, Input } from './request.ts'
 import type { Parameter, RawResponse, Transport } from './transport.ts'
 
-type Part<Name extends string, Value> = undefined extends Value
-  ? { [K in Name]?: undefined }
-  : { [K in Name]: Value }
+type Part<Name extends string, Value> = undefined extends Value ? { [K in Name]?: undefined } : { [K in Name]: Value }
 
 type Method<E> =
   E extends Endpoint<infer P, infer Q, infer B, infer R>
-    ? (
-        input: Part<'params', z.input<P>> & Part<'body', z.input<B>> & { query?: z.input<Q> },
-      ) => Promise<z.output<R>>
+    ? (input: Part<'params', z.input<P>> & Part<'body', z.input<B>> & { query?: z.input<Q> }) => Promise<z.output<R>>
     : never
 
-type CallInput<E extends Endpoint> = Parameters<Method<E>>[0] &
-  Pick<Input, 'onResponse' | 'onLost' | 'isIdempotent'>
+type CallInput<E extends Endpoint> = Parameters<Method<E>>[0] & Pick<Input, 'onResponse' | 'onLost' | 'isIdempotent'>
 
 type Methods = { readonly [Name in keyof typeof consents]: Method<(typeof consents)[Name]> }
 
@@ -68,8 +63,7 @@ export function createClient(connect: () => Promise<Connection>): Client {
       Object.entries(consents).map(([name, endpoint]) => [name, (input: Input) => send(endpoint, input)]),
     ) as Client['consents'],
     createRows: async rows => (await open()).createRows(rows),
-    call: <E extends Endpoint>(endpoint: E, input: CallInput<E>) =>
-      send(endpoint, input) as ReturnType<Method<E>>,
+    call: <E extends Endpoint>(endpoint: E, input: CallInput<E>) => send(endpoint, input) as ReturnType<Method<E>>,
     text: <E extends Endpoint>(endpoint: E, input: CallInput<E>) =>
       send(endpoint, { ...input, as: 'text' }) as Promise<string>,
     pages: (query, extent) => walk(requestPages, query, extent),

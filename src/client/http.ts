@@ -273,8 +273,7 @@ function join(chunks: readonly Uint8Array[]): Buffer {
 }
 
 function decode({ call, head }: Body, bytes: Buffer): string {
-  if (!isUtf8(bytes))
-    throw new ContractError(call, head, bytes.toString('utf8', 0, 800), 'the response is not UTF-8')
+  if (!isUtf8(bytes)) throw new ContractError(call, head, bytes.toString('utf8', 0, 800), 'the response is not UTF-8')
   const text = bytes.toString()
   return text.startsWith('\ufeff') ? text.slice(1) : text
 }
@@ -289,8 +288,7 @@ function startTimer({ total, closing }: Limits) {
   const close = () => controller.abort(closing.reason)
   if (closing.aborted) close()
   closing.addEventListener('abort', close)
-  const abortAfter = (ms: number, problem: string) =>
-    setTimeout(() => controller.abort(timeoutError(problem, ms)), ms)
+  const abortAfter = (ms: number, problem: string) => setTimeout(() => controller.abort(timeoutError(problem, ms)), ms)
   const startTotal = () => abortAfter(total ?? defaultTimeoutsMs.total, 'the response was not complete')
   let totalTimer = startTotal()
   let silenceTimer = abortAfter(Math.min(defaultTimeoutsMs.connect, total ?? Infinity), 'no connection')

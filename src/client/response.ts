@@ -30,9 +30,7 @@ function readBody(call: Call, received: Received, schema: z.ZodType | null): unk
   const unexpected = (problem: string) => new ContractError(call, head, text, problem)
   const kind = Math.floor(head.status / 100)
   if (kind === 3)
-    throw unexpected(
-      head.location === null ? 'the status does not answer a request' : 'redirects are not followed',
-    )
+    throw unexpected(head.location === null ? 'the status does not answer a request' : 'redirects are not followed')
   const { body, problem } = parseBody(received)
   if (problem) throw unexpected(problem)
   if (kind === 2 && (schema === null || (schema === ConsentPage && isExactPage(body)))) return body
@@ -47,8 +45,7 @@ function readBody(call: Call, received: Received, schema: z.ZodType | null): unk
 function parseBody({ headers, text, rest }: Received): { body?: unknown; problem?: string } {
   if (text.trim() === '') return { body: null }
   const type = header(headers, 'content-type')
-  if (!rest && type !== null && !/[/+]json\b/i.test(type))
-    return { problem: `the response is not JSON (${type})` }
+  if (!rest && type !== null && !/[/+]json\b/i.test(type)) return { problem: `the response is not JSON (${type})` }
   try {
     return { body: JSON.parse(text) }
   } catch {

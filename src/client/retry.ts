@@ -110,8 +110,7 @@ async function repeatRemoval(endpoint: Endpoint, input: Input, deliver: Deliver)
 
 async function readRemoved({ path }: Endpoint, { params }: Input, deliver: Deliver): Promise<unknown> {
   const { id } = (params ?? {}) as { id?: string }
-  if (path === consents.remove.path)
-    return await deliver(consents.get, { params, query: { include_deleted: true } })
+  if (path === consents.remove.path) return await deliver(consents.get, { params, query: { include_deleted: true } })
   const { keys } = await import('../contract/keys.ts')
   if (path !== keys.revoke.path) throw new Error('this resource cannot be read once it is removed')
   const { data } = (await deliver(keys.list, {})) as { data: { id: string; revoked_at: string | null }[] }

@@ -46,8 +46,7 @@ export async function openTransport(connection: Connection): Promise<Transport> 
   const http = proxy ? await openProxied(proxy.url, ca) : await openDirect(baseUrl.startsWith('https:'), ca)
   const closing = new AbortController()
   const idle = new AbortController() // ends reads and waits, but no changes
-  for (const signal of [closing.signal, interruption])
-    signal.addEventListener('abort', () => idle.abort(signal.reason))
+  for (const signal of [closing.signal, interruption]) signal.addEventListener('abort', () => idle.abort(signal.reason))
   setMaxListeners(0, closing.signal, idle.signal) // one for each request in flight
   const deliver = createDeliver(connection, http, { reads: idle.signal, changes: closing.signal })
   const backoff: Backoff = {
@@ -61,8 +60,7 @@ export async function openTransport(connection: Connection): Promise<Transport> 
     const mayRepeat = async () =>
       callOf(connection, endpoint, input).idempotent ||
       input.isIdempotent === true ||
-      (input.idempotencyKey !== undefined &&
-        (await supports(consents.create, idempotencyKey).catch(() => false)))
+      (input.idempotencyKey !== undefined && (await supports(consents.create, idempotencyKey).catch(() => false)))
     try {
       return await withRetries(
         isRepeated => (isRepeated ? repeat(endpoint, input, deliver) : deliver(endpoint, input)),

@@ -142,11 +142,7 @@ export interface ServerModule {
   /** Works beside a running server and without one. */
   verifyDatabase(options: DatabaseOptions, inspection: Inspection, host: ServerHost): Verification
   /** Signs new ones, and compares the log with those stored elsewhere. */
-  takeCheckpoints(
-    options: DatabaseOptions,
-    inspection: Inspection,
-    host: ServerHost,
-  ): Promise<TakenCheckpoints>
+  takeCheckpoints(options: DatabaseOptions, inspection: Inspection, host: ServerHost): Promise<TakenCheckpoints>
   /** Includes the secrets. */
   exportDatabase(options: DatabaseOptions, order: ExportOrder, host: ServerHost): Promise<Transferred>
   /** The database must be empty, and stays empty on failure. */

@@ -52,8 +52,7 @@ const setCookie: HeaderDocs = {
     'The session: `__Host-consent_session`, or `consent_session` if the service is on localhost without TLS.',
   required: true,
   schema: { type: 'string', pattern: '^(__Host-)?consent_session=' },
-  example:
-    '__Host-consent_session=eyJhbGciOiJIUzI1NiJ9.EXAMPLE; Max-Age=28800; Path=/; HttpOnly; Secure; SameSite=Lax',
+  example: '__Host-consent_session=eyJhbGciOiJIUzI1NiJ9.EXAMPLE; Max-Age=28800; Path=/; HttpOnly; Secure; SameSite=Lax',
 }
 
 export const sessionDocs: ResourceDocs<typeof session> = {

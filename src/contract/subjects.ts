@@ -15,13 +15,8 @@ export const SubjectErasure = z.strictObject({
     .describe('Only these records of the subject are deleted; without it all.'),
   reason: text(1, 500).optional().describe('Repeated in the certificate.'),
   ticket: text(1, 100).optional().describe('Repeated in the certificate.'),
-  dry_run: z
-    .boolean('must be true or false')
-    .optional()
-    .describe('Only count and list; false unless set to true.'),
-  after: Uuid.optional().describe(
-    'Only records whose ids come after this one: for the next page of a dry run.',
-  ),
+  dry_run: z.boolean('must be true or false').optional().describe('Only count and list; false unless set to true.'),
+  after: Uuid.optional().describe('Only records whose ids come after this one: for the next page of a dry run.'),
 })
 export type SubjectErasure = z.output<typeof SubjectErasure>
 
@@ -32,14 +27,10 @@ const SubjectRecord = z.object({
 })
 
 export const SubjectErased = z.object({
-  erased: ExactCount.describe(
-    'Number of records that this call has deleted; in a dry run, that it would delete.',
-  ),
+  erased: ExactCount.describe('Number of records that this call has deleted; in a dry run, that it would delete.'),
   remaining: ExactCount.describe('Number of live records of the subject that are left.'),
   deleted: ExactCount.describe('Number of records of the subject that are deleted and not purged yet.'),
-  complete: z
-    .boolean()
-    .describe('True if none of the records that were to be deleted is live. If false, call again.'),
+  complete: z.boolean().describe('True if none of the records that were to be deleted is live. If false, call again.'),
   dry_run: z.boolean(),
   sites: z
     .array(z.object({ site_id: Id, records: ExactCount.meta({ minimum: 1 }) }))

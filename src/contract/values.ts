@@ -62,9 +62,7 @@ export function parseInstant(value: string): number | null {
   if (!parts || parts[1] === '0000') return null
   const [, year, month, day, hour, minute, second, fraction = '0', offset = ''] = parts
   const [zoneHour, zoneMinute] = [Number(offset.slice(1, 3)), Number(offset.slice(4, 6))]
-  const lastDay = new Date(
-    Date.UTC(Number(year) + (Number(year) < 100 ? 400 : 0), Number(month), 0),
-  ).getUTCDate()
+  const lastDay = new Date(Date.UTC(Number(year) + (Number(year) < 100 ? 400 : 0), Number(month), 0)).getUTCDate()
   if (Number(month) < 1 || Number(month) > 12 || Number(day) < 1 || Number(day) > lastDay) return null
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return null
   if (zoneHour > 23 || zoneMinute > 59) return null

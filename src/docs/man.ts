@@ -2,9 +2,7 @@ import { type CommandInfo, type FlagInfo, flatten, usageOf, valueSuffix } from '
 
 /** Returns manual pages (man-pages(7)) by file name: one for the program and one for each command. */
 export function manPages(tree: CommandInfo, version: string): Record<string, string> {
-  return Object.fromEntries(
-    flatten(tree).map(command => [`${nameOf(command)}.1`, page(command, tree, version)]),
-  )
+  return Object.fromEntries(flatten(tree).map(command => [`${nameOf(command)}.1`, page(command, tree, version)]))
 }
 
 function page(command: CommandInfo, program: CommandInfo, version: string): string {

@@ -22,9 +22,7 @@ export interface Deletion {
  * the outcomes of the others must be reported. @throws CallError if a call for several records fails
  */
 export function deleteRest(job: RunningJob, isStopped: () => boolean): AsyncGenerator<readonly Deletion[]> {
-  return job.state.header.deletes_by === 'subject'
-    ? deleteBySubject(job, isStopped)
-    : deleteByRecord(job, isStopped)
+  return job.state.header.deletes_by === 'subject' ? deleteBySubject(job, isStopped) : deleteByRecord(job, isStopped)
 }
 
 function restOf({ targets, done }: ErasureState): Target[] {
@@ -33,10 +31,7 @@ function restOf({ targets, done }: ErasureState): Target[] {
 
 const concurrency = 8
 
-async function* deleteByRecord(
-  job: RunningJob,
-  isStopped: () => boolean,
-): AsyncGenerator<readonly Deletion[]> {
+async function* deleteByRecord(job: RunningJob, isStopped: () => boolean): AsyncGenerator<readonly Deletion[]> {
   async function* items() {
     for (const target of restOf(job.state)) {
       if (isStopped()) return
@@ -137,10 +132,7 @@ async function findDeletionTime({ ctx: { api } }: RunningJob, id: string): Promi
 /** Records of one call. An answer is one line of the journal, and its certificate one of the receipt's. */
 const batchSize = 200
 
-async function* deleteBySubject(
-  job: RunningJob,
-  isStopped: () => boolean,
-): AsyncGenerator<readonly Deletion[]> {
+async function* deleteBySubject(job: RunningJob, isStopped: () => boolean): AsyncGenerator<readonly Deletion[]> {
   for (const subject of job.state.header.subjects.keys()) {
     const rest = restOf(job.state).filter(target => target.subject === subject)
     for (let start = 0; start < rest.length && !isStopped(); start += batchSize)

@@ -146,10 +146,7 @@ export async function recordPlan(job: RunningJob, targets: readonly Target[]): P
   await record(job, ['P'])
 }
 
-export function erasureJobs({
-  settings,
-  host,
-}: Pick<Context, 'settings' | 'host'>): Jobs<ErasureHeader, ErasureEvent> {
+export function erasureJobs({ settings, host }: Pick<Context, 'settings' | 'host'>): Jobs<ErasureHeader, ErasureEvent> {
   return jobsOf<ErasureHeader, ErasureEvent>({
     folder: join(settings.stateFolder, 'erasures'),
     header: ErasureHeader,

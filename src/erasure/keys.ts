@@ -35,9 +35,7 @@ export async function openReceiptKey(store: ReceiptStore): Promise<ReceiptKey> {
 
 export async function findReceiptKey(store: ReceiptStore): Promise<ReceiptKey | null> {
   const { keyFile } = store
-  const pem = await explainIo(`${keyFile} cannot be read`, () =>
-    readFile(keyFile, 'utf8').catch(nullIfMissing),
-  )
+  const pem = await explainIo(`${keyFile} cannot be read`, () => readFile(keyFile, 'utf8').catch(nullIfMissing))
   if (pem === null) return null
   await makePrivate(store)
   try {

@@ -79,8 +79,7 @@ function toRecords({ targets, done }: ErasureState, { remaining }: Verification)
   const listed = new Set(remaining.map(({ id }) => id))
   return [...targets.keys()].map(id => {
     const record = done.get(id)
-    if (record === undefined)
-      throw new Error(`the outcome of the record ${id} is not known: nothing is signed`)
+    if (record === undefined) throw new Error(`the outcome of the record ${id} is not known: nothing is signed`)
     return listed.has(id) ? { ...record, result: 'remaining', deleted_at: null } : record
   })
 }

@@ -21,9 +21,7 @@ export function receiptPath({ folder }: Pick<ReceiptStore, 'folder'>, number: nu
 /** Returns the numbers of the stored receipts, ascending. */
 export async function listNumbers({ folder }: Pick<ReceiptStore, 'folder'>): Promise<number[]> {
   const names = await explainIo(`${folder} cannot be read`, () => readdir(folder).catch(nullIfMissing))
-  const numbers = (names ?? []).flatMap(name =>
-    /^\d{6,15}\.json$/.test(name) ? [Number.parseInt(name, 10)] : [],
-  )
+  const numbers = (names ?? []).flatMap(name => (/^\d{6,15}\.json$/.test(name) ? [Number.parseInt(name, 10)] : []))
   return numbers.sort((a, b) => a - b)
 }
 
@@ -32,8 +30,7 @@ export function readReceipt(path: string, bytes: Buffer): StoredReceipt {
   try {
     const claimed = readSigned(bytes)
     const { type } = claimed.document
-    if (type !== 'erasure_receipt')
-      throw new SyntaxError(`is not an erasure receipt but of the type "${type}"`)
+    if (type !== 'erasure_receipt') throw new SyntaxError(`is not an erasure receipt but of the type "${type}"`)
     const parsed = ErasureReceipt.safeParse(claimed.document)
     if (parsed.success) return { path, bytes, claimed, receipt: parsed.data }
     const issue = parsed.error.issues[0]
@@ -51,9 +48,7 @@ export async function loadReceipt(path: string): Promise<StoredReceipt> {
 /** Reads a file that the user named. @throws CliError usage (exit 2) if it cannot be read */
 export async function readOperand(path: string): Promise<Buffer> {
   return await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    throw usageError(
-      error.code === 'ENOENT' ? `there is no file ${path}` : `${path} cannot be read: ${error.code}`,
-    )
+    throw usageError(error.code === 'ENOENT' ? `there is no file ${path}` : `${path} cannot be read: ${error.code}`)
   })
 }
 
@@ -120,8 +115,7 @@ export async function appendReceipt(
     await requireHead(store)
     for (;;) {
       const last = (await listNumbers(store)).at(-1) ?? 0
-      const previous =
-        last === 0 ? null : { number: last, sha256: sha256(await readFile(receiptPath(store, last))) }
+      const previous = last === 0 ? null : { number: last, sha256: sha256(await readFile(receiptPath(store, last))) }
       const text = make(last + 1, previous)
       const path = receiptPath(store, last + 1)
       // Checked before, because the chain keeps it forever.
@@ -153,9 +147,7 @@ export type ChainHead = z.output<typeof ChainHead>
 /** Returns null if nothing is known. Written after the receipt, so it may be behind. */
 export async function readHead(store: ReceiptStore): Promise<ChainHead | null> {
   const { headFile } = store
-  const text = await explainIo(`${headFile} cannot be read`, () =>
-    readFile(headFile, 'utf8').catch(nullIfMissing),
-  )
+  const text = await explainIo(`${headFile} cannot be read`, () => readFile(headFile, 'utf8').catch(nullIfMissing))
   if (text === null) return null
   try {
     return ChainHead.parse(JSON.parse(text))

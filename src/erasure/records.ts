@@ -159,9 +159,7 @@ function requireSubject(subject: string, records: readonly Consent[]): void {
   }
 }
 
-export function countBySite(
-  records: readonly { readonly site_id: string | null }[],
-): Map<string | null, number> {
+export function countBySite(records: readonly { readonly site_id: string | null }[]): Map<string | null, number> {
   const counts = new Map<string | null, number>()
   for (const { site_id } of records) counts.set(site_id, (counts.get(site_id) ?? 0) + 1)
   return new Map([...counts].sort(([a], [b]) => ((a ?? '') < (b ?? '') ? -1 : 1)))

@@ -36,14 +36,12 @@ export const recordSentences: Readonly<Record<ErasureResult, Sentence<RecordSeen
       !isListed && (deletedAt === 'before' || (answer === 'absent' && !mayBeOwn)),
   },
   unknown: {
-    entitledBy:
-      'the record was not there, the answer to a deletion was lost, and the instance does not say when',
+    entitledBy: 'the record was not there, the answer to a deletion was lost, and the instance does not say when',
     holds: ({ answer, deletedAt, mayBeOwn, isListed }) =>
       !isListed && answer === 'absent' && mayBeOwn && deletedAt === null,
   },
   remaining: {
-    entitledBy:
-      'the instance listed the record as live when it was verified, whatever its deletion was answered',
+    entitledBy: 'the instance listed the record as live when it was verified, whatever its deletion was answered',
     holds: ({ isListed }) => isListed,
   },
   deleted_in_bulk: {
@@ -68,8 +66,7 @@ export const resultSentences: Readonly<Record<ErasureReceipt['result'], Sentence
     holds: ({ found, live }) => found > 0 && live === 0,
   },
   no_data_held: {
-    entitledBy:
-      'no live record was found, then or when it was verified, and the instance showed no deleted one',
+    entitledBy: 'no live record was found, then or when it was verified, and the instance showed no deleted one',
     holds: ({ found, live, deleted }) => found === 0 && live === 0 && (deleted ?? 0) === 0,
   },
   nothing_live: {
@@ -151,8 +148,7 @@ export const phrases = {
     holds: receipt => isFound(receipt) && deletedCount(receipt) > 0,
     page: receipt =>
       `${records(deletedCount(receipt))} ${deletedCount(receipt) === 1 ? 'was' : 'were'} logically deleted; the audit trail is kept.`,
-    terminal: (receipt, where) =>
-      `erased ${records(deletedCount(receipt))} on ${where}: ${receipt.statement}`,
+    terminal: (receipt, where) => `erased ${records(deletedCount(receipt))} on ${where}: ${receipt.statement}`,
   },
   noneDeleted: {
     entitledBy: 'records were found, and none is known to have been deleted by the job',
@@ -175,10 +171,8 @@ export const phrases = {
   remaining: {
     entitledBy: 'live records were listed when it was verified',
     holds: ({ verification }) => verification.live > 0,
-    page: ({ verification }) =>
-      `**${records(verification.live)} of this person remained or were created meanwhile.**`,
-    terminal: ({ verification }) =>
-      `${records(verification.live)} of the subject remained or were created meanwhile`,
+    page: ({ verification }) => `**${records(verification.live)} of this person remained or were created meanwhile.**`,
+    terminal: ({ verification }) => `${records(verification.live)} of the subject remained or were created meanwhile`,
   },
 } satisfies Readonly<Record<string, Phrase>>
 
@@ -200,10 +194,7 @@ function holding(receipt: Told): Phrase[] {
 }
 
 /** Returns the one name whose sentence holds. @throws Error if it is none or several: a bug, never signed */
-export function choose<Name extends string, Seen>(
-  table: Readonly<Record<Name, Sentence<Seen>>>,
-  seen: Seen,
-): Name {
+export function choose<Name extends string, Seen>(table: Readonly<Record<Name, Sentence<Seen>>>, seen: Seen): Name {
   const [name, another] = (Object.keys(table) as Name[]).filter(each => table[each].holds(seen))
   if (name === undefined || another !== undefined)
     throw new Error(`the receipt would contradict itself, and is not signed: ${JSON.stringify(seen)}`)

@@ -5,14 +5,7 @@ import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { keyIdOf } from '../evidence/keys.ts'
 import { readSigned } from '../evidence/signed.ts'
 import type { ReceiptKey } from './keys.ts'
-import {
-  type ChainHead,
-  findHeadFault,
-  listNumbers,
-  readReceipt,
-  receiptPath,
-  type StoredReceipt,
-} from './receipts.ts'
+import { type ChainHead, findHeadFault, listNumbers, readReceipt, receiptPath, type StoredReceipt } from './receipts.ts'
 import { type ReceiptStore, sha256 } from './store.ts'
 
 /** Returns null if the receipt names none of these keys. */

@@ -6,8 +6,7 @@ import { CliError, type Exit, exit, Resumable, usageError } from './errors.ts'
 function networkHint({ code, call, maybeDone }: NetworkError): string {
   const { proxy } = call
   if (proxy && !maybeDone && !isCertificate(code)) return proxyHint(proxy, code)
-  if (code === 'ECONNREFUSED')
-    return 'check that the instance is running, and its address: consentctl config list'
+  if (code === 'ECONNREFUSED') return 'check that the instance is running, and its address: consentctl config list'
   if (/ENOTFOUND|EAI_/.test(code)) return 'check the host name: consentctl config list'
   if (/NOT_YET_VALID|HAS_EXPIRED/.test(code))
     return `check this machine’s clock (${new Date().toISOString()}) and the instance’s certificate`
@@ -161,8 +160,7 @@ function hintOf({ code, retryAfter, call }: ApiError): string | undefined {
   if (code === 'not_found' && call.path.endsWith('/receipt'))
     return 'a deleted record has no receipt: see consentctl history'
   if (code !== 'not_found' || call.path.startsWith('/api/v1/consents')) return undefined
-  if (call.id === null)
-    return 'this instance may not have this feature; check its address: consentctl config list'
+  if (call.id === null) return 'this instance may not have this feature; check its address: consentctl config list'
   return call.path.startsWith('/api/v1/keys')
     ? 'consentctl keys list; a revoked key is not found either'
     : 'consentctl sites list'
@@ -181,9 +179,7 @@ function explainNetwork(error: NetworkError): Explanation {
   const via = call.proxy ? ` through the proxy ${call.proxy.shown}` : ''
   return {
     code: 'network',
-    message: lost
-      ? `the response of ${host} was lost: ${message}`
-      : `no answer from ${host}${via}: ${message}`,
+    message: lost ? `the response of ${host} was lost: ${message}` : `no answer from ${host}${via}: ${message}`,
     why: lost && `the request was sent: ${lost.outcome}`,
     hint: lost?.hint ?? networkHint(error),
     exit: lost ? exit.unknown : exit.temporary,

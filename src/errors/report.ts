@@ -29,8 +29,7 @@ export async function report(
   if (ctx.globals.debug && error instanceof Error) await write(stackLines(error).map(visible))
   const { code, why, exit: exitCode, status, requestId, ...explained } = explain(error)
   const hint = isHinted ? explained.hint : undefined
-  const isNamed =
-    !subject || explained.message.startsWith(subject) || explained.message.endsWith(` ${subject}`)
+  const isNamed = !subject || explained.message.startsWith(subject) || explained.message.endsWith(` ${subject}`)
   const message = isNamed ? explained.message : `${subject}: ${explained.message}`
   if (wantsJson(ctx)) {
     const body = { code, message, hint, exit: exitCode, status, request_id: requestId ?? undefined }

@@ -162,12 +162,7 @@ export function dropVerified(entry: ChainEntry): ChainEntry {
 }
 
 /** Returns the hash of an entry after `previous`; empty if its time or version cannot be encoded. */
-export function expectedHash(
-  id: string,
-  entry: ChainEntry,
-  previous: Buffer | null,
-  payloadHash: Buffer,
-): Buffer {
+export function expectedHash(id: string, entry: ChainEntry, previous: Buffer | null, payloadHash: Buffer): Buffer {
   const { version, action, actor, at } = entry
   if (Number.isNaN(at.getTime()) || !(version >= 0 && version < 2 ** 32)) return Buffer.alloc(0)
   const event = { id, version, at, previous, action: action as Action, actor: actor as Actor }
@@ -195,18 +190,13 @@ export function expectedPayloadHash(
 const maxReorderable = 40
 
 /** Returns the original version of a moved entry; null if it was not moved. */
-export function findRecordedVersion(
-  id: string,
-  entry: ChainEntry,
-  entries: readonly ChainEntry[],
-): number | null {
+export function findRecordedVersion(id: string, entry: ChainEntry, entries: readonly ChainEntry[]): number | null {
   if (entries.length > maxReorderable) return null
   const previous = [null, ...entries.map(({ hash }) => hash)]
   for (const { version } of entries) {
     if (version === entry.version) continue
     const moved = { ...entry, version }
-    if (previous.some(hash => expectedHash(id, moved, hash, entry.payloadHash).equals(entry.hash)))
-      return version
+    if (previous.some(hash => expectedHash(id, moved, hash, entry.payloadHash).equals(entry.hash))) return version
   }
   return null
 }

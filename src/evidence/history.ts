@@ -152,9 +152,7 @@ function describeChange(entry: ChainEntry, { isStripped, isLinked, payload, comp
   }
   if (payload.equals(entry.payloadHash)) return 'its action, actor, time or hash is not what was recorded'
   const isPayloadHash = computed(payload).some(hash => hash.equals(entry.hash))
-  return isPayloadHash
-    ? 'its payload hash is not what was recorded'
-    : 'hardly anything of it is what was recorded'
+  return isPayloadHash ? 'its payload hash is not what was recorded' : 'hardly anything of it is what was recorded'
 }
 
 function hasNoPreferences({ preferences }: ChainEntry): boolean {
@@ -187,9 +185,7 @@ export function verifyAudit(id: string, entries: readonly AuditEntry[]): Verifie
     ...verifyHistory({ id, recordHash }, entries.map(toChainEntry)),
   ]
   if (found.length === 0) return { result: 'ok', detail: null }
-  const sentences = found.map(({ version, detail }) =>
-    version === null ? detail : `version ${version}: ${detail}`,
-  )
+  const sentences = found.map(({ version, detail }) => (version === null ? detail : `version ${version}: ${detail}`))
   return { result: 'not_valid', detail: sentences.join('; ') }
 }
 

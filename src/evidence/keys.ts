@@ -1,10 +1,4 @@
-import {
-  createHash,
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  type KeyObject,
-} from 'node:crypto'
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { jcs } from './canonical.ts'
 
 /** Prefix of an Ed25519 private key in PKCS #8 (RFC 8410 section 7), before its 32 bytes. */

@@ -31,8 +31,7 @@ export interface Claimed {
 export function readSigned(bytes: Uint8Array): Claimed {
   const text = Buffer.from(bytes).toString('latin1')
   const signature = lastLine.exec(text)?.[1]
-  if (signature === undefined || /[^\n -~]/.test(text))
-    throw new SyntaxError('has no signature as its last line')
+  if (signature === undefined || /[^\n -~]/.test(text)) throw new SyntaxError('has no signature as its last line')
   const message = Buffer.from(text.slice(0, text.length - lastLineLength), 'latin1')
   const { signature: _, ...document } = parseExactJson(text) as Record<string, unknown>
   const { type, version, key_id } = document

@@ -139,9 +139,7 @@ export async function* readChunks(io: Io, source: string, signal?: AbortSignal):
 
 export function unreadable(source: string, error: unknown): CliError {
   const { code, message } = error as NodeJS.ErrnoException
-  return usageError(
-    code === 'ENOENT' ? `no such file: ${source}` : `${nameOf(source)} cannot be read: ${message}`,
-  )
+  return usageError(code === 'ENOENT' ? `no such file: ${source}` : `${nameOf(source)} cannot be read: ${message}`)
 }
 
 function toLine(chunk: Buffer, start: number, stop: number, number: number): Line {

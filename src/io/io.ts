@@ -8,8 +8,7 @@ export interface Host {
   readonly platform: string
   readonly version: string
   readonly pid: number
-  readonly stdin: NodeJS.ReadableStream &
-    Partial<Pick<ReadStream, 'isTTY' | 'setRawMode'>> & { destroy?(): unknown }
+  readonly stdin: NodeJS.ReadableStream & Partial<Pick<ReadStream, 'isTTY' | 'setRawMode'>> & { destroy?(): unknown }
   readonly stdout: Stream
   readonly stderr: Stream
   on(signal: (typeof signals)[number], listener: () => void): unknown

@@ -81,8 +81,7 @@ export interface OutFile {
 export async function openOutFile(path: string, flag = '--out'): Promise<OutFile> {
   if (path === '' || path === '-')
     throw usageError(`${flag} needs the name of a file`, 'for standard output leave it out')
-  if (await exists(path))
-    throw usageError(`${flag}: ${path} exists already`, 'choose another name, or remove it')
+  if (await exists(path)) throw usageError(`${flag}: ${path} exists already`, 'choose another name, or remove it')
   const local = async <T>(work: Promise<T>) =>
     work.catch((cause: Error) => {
       throw new CliError('io', exit.failure, `${path} cannot be written: ${cause.message}`, { cause })

@@ -109,8 +109,7 @@ export function jobsOf<Header extends JobHeader, Event extends readonly unknown[
   }
   return {
     find: wanted => findJob(kind, wanted, parse),
-    list: async () =>
-      (await storedJobs(kind.folder)).flatMap(({ job, isOutdated }) => (isOutdated ? [] : job)),
+    list: async () => (await storedJobs(kind.folder)).flatMap(({ job, isOutdated }) => (isOutdated ? [] : job)),
     readHeader,
     events: job => eventsOf(logOf(job)),
     create: async header => {
@@ -128,10 +127,7 @@ export function jobsOf<Header extends JobHeader, Event extends readonly unknown[
   }
 }
 
-async function* eventsOf<Event extends readonly unknown[]>(
-  log: Log,
-  untilClaim?: string,
-): AsyncGenerator<Event> {
+async function* eventsOf<Event extends readonly unknown[]>(log: Log, untilClaim?: string): AsyncGenerator<Event> {
   for await (const entry of readEntries(log)) {
     if (Array.isArray(entry)) yield entry as readonly unknown[] as Event
     else if (untilClaim !== undefined && (entry as Partial<Claim>).claim === untilClaim) return

@@ -53,9 +53,7 @@ export type Format = <Row>(view: View<Row>, options: RenderOptions) => Renderer<
 
 /** For formats with types: the whole row, or the requested columns. */
 export function typed<Row>({ columns }: View<Row>, { chosen }: RenderOptions): (row: Row) => unknown {
-  return chosen
-    ? row => Object.fromEntries(columns.map(column => [column.name, column.value(row)]))
-    : row => row
+  return chosen ? row => Object.fromEntries(columns.map(column => [column.name, column.value(row)])) : row => row
 }
 
 export function plain(value: Cell): string {

@@ -2,8 +2,7 @@ import type { Format, FormatName } from './format.ts'
 
 /** Each is loaded on demand. */
 export const formats: Record<FormatName, (single: boolean) => Promise<Format>> = {
-  table: async single =>
-    single ? (await import('./details.ts')).details : (await import('./table.ts')).table,
+  table: async single => (single ? (await import('./details.ts')).details : (await import('./table.ts')).table),
   tsv: async () => (await import('./text.ts')).tsv,
   json: async () => (await import('./json.ts')).json,
   ndjson: async () => (await import('./json.ts')).ndjson,

@@ -4,8 +4,7 @@ import { yamlText } from './safe.ts'
 /** A YAML 1.2 document for each row: a key on each line, its value as JSON. */
 export const yaml: Format = (view, options) => {
   const shown = typed(view, options)
-  const field = ([name, value]: [string, unknown]) =>
-    `${bareKey.test(name) ? name : yamlText(name)}: ${flow(value)}\n`
+  const field = ([name, value]: [string, unknown]) => `${bareKey.test(name) ? name : yamlText(name)}: ${flow(value)}\n`
   const block = (row: object) => {
     const fields = Object.entries(row).filter(([, value]) => value !== undefined)
     return `---\n${fields.map(field).join('') || '{}\n'}`

@@ -11,10 +11,7 @@ const certificate = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE----
  * when authorities are given.
  * @throws CliError (settings)
  */
-export async function readAuthorities(
-  { value: file, source }: Sourced,
-  extra: string | undefined,
-): Promise<string[]> {
+export async function readAuthorities({ value: file, source }: Sourced, extra: string | undefined): Promise<string[]> {
   const text = await readFile(file, 'latin1').catch((error: NodeJS.ErrnoException) => {
     throw settingsError(`${source}: cannot read ${file} (${error.code})`)
   })

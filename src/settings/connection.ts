@@ -43,9 +43,7 @@ export async function resolveConnection(options: ConnectionOptions): Promise<Con
     key,
     userAgent: `consentctl/${version} node/${host.version}`,
     proxy: proxyFor(baseUrl, env),
-    ca:
-      caFile &&
-      (await (await import('./authorities.ts')).readAuthorities(caFile, env['NODE_EXTRA_CA_CERTS'])),
+    ca: caFile && (await (await import('./authorities.ts')).readAuthorities(caFile, env['NODE_EXTRA_CA_CERTS'])),
     timeout: timeout && timeout * 1000,
     maxWait: secondsOf('max-wait', flags.maxWait, env, 0) ?? defaultMaxWaitSeconds,
     pause,

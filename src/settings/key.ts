@@ -29,9 +29,7 @@ export function environmentKey(env: Env, warn: Warn): KeySource | null {
 }
 
 export function commandKey(command: string, profile: string, configFile: string, env: Env): KeySource {
-  return lazyKey(`profile ${profile}, key_command`, null, () =>
-    runKeyCommand(command, { profile, configFile, env }),
-  )
+  return lazyKey(`profile ${profile}, key_command`, null, () => runKeyCommand(command, { profile, configFile, env }))
 }
 
 export function storedKey(profile: string, text: string): KeySource {
@@ -82,8 +80,7 @@ export async function readKeyFile(path: string, warn: Warn, timeoutMs = 30_000):
   const stats = fstatSync(descriptor)
   if (stats.isFIFO()) return decodeKeyFile(path, await readPipe(path, descriptor, timeoutMs)) // which closes it
   try {
-    if (!stats.isFile())
-      throw unusable(path, stats.isDirectory() ? 'it is a folder' : 'it is not a regular file')
+    if (!stats.isFile()) throw unusable(path, stats.isDirectory() ? 'it is a folder' : 'it is not a regular file')
     if (stats.size > maxBytes) throw unusable(path, tooLarge)
     if (isExposed(stats)) warn(`${path} is readable or writable by others; use chmod 600`)
     return decodeKeyFile(path, readFileSync(descriptor))
@@ -107,10 +104,7 @@ async function readPipe(path: string, descriptor: number, timeoutMs: number): Pr
   const chunks: Buffer[] = []
   let size = 0
   const pipe = new Socket({ fd: descriptor, readable: true, writable: false })
-  const timer = setTimeout(
-    () => pipe.destroy(unusable(path, `it did not end in ${timeoutMs / 1000} s`)),
-    timeoutMs,
-  )
+  const timer = setTimeout(() => pipe.destroy(unusable(path, `it did not end in ${timeoutMs / 1000} s`)), timeoutMs)
   try {
     for await (const chunk of pipe as AsyncIterable<Buffer>) {
       size += chunk.length

@@ -1,15 +1,7 @@
 import { type CliError, settingsError, usageError } from '../errors/errors.ts'
 import { configFolder, type Env, type Sourced, stateFolder } from './folders.ts'
 import { commandKey, environmentKey, type KeySource, noKeyError, storedKey } from './key.ts'
-import {
-  type Config,
-  configFile,
-  own,
-  type Profile,
-  readConfig,
-  readCredentials,
-  type Warn,
-} from './store.ts'
+import { type Config, configFile, own, type Profile, readConfig, readCredentials, type Warn } from './store.ts'
 
 export interface GlobalFlags {
   readonly profile?: string | undefined
@@ -31,10 +23,7 @@ interface Configuration {
 }
 
 /** Unlike `resolveSettings`, accepts an unknown profile and unusable values. */
-export function readConfiguration(
-  flags: GlobalFlags,
-  { env, platform }: Omit<SettingsHost, 'warn'>,
-): Configuration {
+export function readConfiguration(flags: GlobalFlags, { env, platform }: Omit<SettingsHost, 'warn'>): Configuration {
   const folder = configFolder(env, platform)
   const config = folder ? readConfig(folder.value) : { profiles: {} }
   const profile = sourced(flags.profile, '--profile') ??
@@ -126,10 +115,7 @@ export function resolveSettings(flags: GlobalFlags, host: SettingsHost): Setting
 /** @throws CliError if no instance is set, or if it would send a key over plain http to another machine. */
 export function requireBaseUrl({ baseUrl, allowHttp }: Settings): string {
   if (!baseUrl)
-    throw settingsError(
-      'no instance is set',
-      'consentctl auth login --base-url https://… , or set CONSENTCTL_BASE_URL',
-    )
+    throw settingsError('no instance is set', 'consentctl auth login --base-url https://… , or set CONSENTCTL_BASE_URL')
   const { protocol, hostname } = new URL(baseUrl.value)
   if (protocol === 'http:' && !isLoopback(hostname) && !allowHttp.includes(hostname)) {
     throw settingsError(
@@ -144,9 +130,7 @@ export function requireBaseUrl({ baseUrl, allowHttp }: Settings): string {
 export function requireApiKey({ apiKey, keyIsFor, baseUrl }: Settings): KeySource {
   if (apiKey) return apiKey
   throw noKeyError(
-    keyIsFor
-      ? `the profile’s key belongs to ${keyIsFor} and is not sent to ${baseUrl?.value}`
-      : 'no API key is set',
+    keyIsFor ? `the profile’s key belongs to ${keyIsFor} and is not sent to ${baseUrl?.value}` : 'no API key is set',
     'consentctl auth login, or set CONSENTCTL_API_KEY',
   )
 }
@@ -213,11 +197,7 @@ interface JobOrigin {
 }
 
 /** Adds the flags that select the job's instance to `command`; returns null if the settings select it already. */
-export function commandForOrigin(
-  settings: Settings,
-  { profile, base_url }: JobOrigin,
-  command: string,
-): string | null {
+export function commandForOrigin(settings: Settings, { profile, base_url }: JobOrigin, command: string): string | null {
   if (settings.profile.value === profile && requireBaseUrl(settings) === base_url) return null
   return `${command} -p ${profile} --base-url ${base_url}`
 }
@@ -227,8 +207,5 @@ export function requireSameOrigin(settings: Settings, origin: JobOrigin, command
   const hint = commandForOrigin(settings, origin, command)
   if (hint === null) return
   const now = `${settings.profile.value} at ${requireBaseUrl(settings)}`
-  throw usageError(
-    `the job was started with profile ${origin.profile} at ${origin.base_url}, and this is ${now}`,
-    hint,
-  )
+  throw usageError(`the job was started with profile ${origin.profile} at ${origin.base_url}, and this is ${now}`, hint)
 }

@@ -33,8 +33,7 @@ const configSchema = () => {
   return z.looseObject({ profile: text, profiles: z.record(z.string(), profile).default({}) })
 }
 
-const credentialsSchema = () =>
-  z.record(z.string(), z.looseObject({ api_key: z.string(), base_url: z.url() }))
+const credentialsSchema = () => z.record(z.string(), z.looseObject({ api_key: z.string(), base_url: z.url() }))
 
 export type Warn = (message: string) => void
 

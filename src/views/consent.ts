@@ -32,9 +32,7 @@ export const consentView: View<ConsentRow> = {
 export const consentViewWithDeleted: View<ConsentRow> = {
   ...consentView,
   columns: consentView.columns.map(column =>
-    column.name === 'deleted_at'
-      ? { ...column, text: row => minute(row.deleted_at), whole: true, rank: 2.5 }
-      : column,
+    column.name === 'deleted_at' ? { ...column, text: row => minute(row.deleted_at), whole: true, rank: 2.5 } : column,
   ),
 }
 

@@ -19,8 +19,7 @@ export async function* exports({ stage: open, pairs, size, bundles }: Bench): As
     const filters = new URLSearchParams({ from: range.from, to: range.to }).toString()
     return (await runBare(stage, bundle, [at, stage.account.api_key, filters], range)).milliseconds
   }
-  const ours = async (range: Range, at: string) =>
-    (await runOurs(stage, listing(range), range, at)).milliseconds
+  const ours = async (range: Range, at: string) => (await runOurs(stage, listing(range), range, at)).milliseconds
   const speed = (range: Range, milliseconds: number) => (range.lines * 1000) / milliseconds
   const measure = async (range: Range, at: string) =>
     alternate(
@@ -78,13 +77,11 @@ export async function rangeOf({ sql, account, records }: Stage, count: number): 
 }
 
 async function copy(stage: Stage, { from, to }: Range): Promise<number> {
-  const query =
-    `select id, site_id, consent_id, subject_id, country, region, user_agent, accepted, preferences,
+  const query = `select id, site_id, consent_id, subject_id, country, region, user_agent, accepted, preferences,
     policy_version, created_at, updated_at, deleted_at from consents
     where account_id = '${stage.account.account_id}' and deleted_at is null and created_at between '${from}' and '${to}'
     order by id desc`.replace(/\s+/g, ' ')
   const file = join(stage.folder, 'copied')
   const command = `\\copy (${query}) to '${file}' csv`
-  return (await runProgram(['psql', '-qX', stage.databaseUrl, '-c', command], { env: stage.env }))
-    .milliseconds
+  return (await runProgram(['psql', '-qX', stage.databaseUrl, '-c', command], { env: stage.env })).milliseconds
 }

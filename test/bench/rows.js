@@ -31,17 +31,8 @@ writeFileSync(file, bundle.outputFiles[0].contents)
 const { table, consentView, Table } = await import(pathToFileURL(file).href)
 rmSync(folder, { recursive: true })
 
-const subjects = [
-  'maria@example.com',
-  'user-48151623',
-  'zoë.müller@example.de',
-  '田中太郎',
-  'crm:8812/eu',
-  '김민준',
-]
-const agents = [
-  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0 Safari/537.36',
-]
+const subjects = ['maria@example.com', 'user-48151623', 'zoë.müller@example.de', '田中太郎', 'crm:8812/eu', '김민준']
+const agents = ['Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0 Safari/537.36']
 const record = index => ({
   id: `01939d2c-7b1a-7c3e-9a51-${index.toString(16).padStart(12, '0')}`,
   site_id: '01939d2c-7b1a-7c3e-9a51-000000000abc',

@@ -48,8 +48,7 @@ async function sample(command, env, starts = perSample) {
     child.once('close', resolve)
   })
   const [, user, system] = /^(\d+\.\d{3}) (\d+\.\d{3})\n$/.exec(stderr) ?? []
-  if (code !== 0 || system === undefined)
-    throw new Error(`${command.join(' ')} ended with ${code}: ${stderr}`)
+  if (code !== 0 || system === undefined) throw new Error(`${command.join(' ')} ended with ${code}: ${stderr}`)
   return ((Number(user) + Number(system)) * 1000) / starts
 }
 
@@ -103,9 +102,7 @@ function report(samples) {
     const ratio = median(numbers) / base
     const shown = [median(numbers), Math.min(...numbers), Math.max(...numbers)].map(ms => ms.toFixed(1))
     const isOver = ratio > bound
-    process.stdout.write(
-      line([name, ...shown, ratio.toFixed(2), Number.isFinite(bound) ? bound.toFixed(2) : '']),
-    )
+    process.stdout.write(line([name, ...shown, ratio.toFixed(2), Number.isFinite(bound) ? bound.toFixed(2) : '']))
     return { name, isOver }
   })
   const over = rows.filter(({ isOver }) => isOver).map(({ name }) => name)

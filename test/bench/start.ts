@@ -4,9 +4,7 @@ import type { Row } from './numbers.ts'
 
 /** What a start costs in CPU time, against `node -e 0`: the script of bench:start. */
 export async function* start({ isQuick }: Bench): AsyncGenerator<Row> {
-  const lines = run('test/bench/start.js', '--samples', isQuick ? '5' : '25').matchAll(
-    /^(.{20})((?: +[\d.]+)+) *$/gm,
-  )
+  const lines = run('test/bench/start.js', '--samples', isQuick ? '5' : '25').matchAll(/^(.{20})((?: +[\d.]+)+) *$/gm)
   const numbers = [...lines].map(([, name = '', cells = '']) => ({
     name: name.trim(),
     cells: cells.trim().split(/ +/).map(Number),
@@ -21,10 +19,7 @@ export async function* start({ isQuick }: Bench): AsyncGenerator<Row> {
 
 /** How many rows of a table are written in a second, against cli-table3: the script of bench:rows. */
 export async function* rows(): AsyncGenerator<Row> {
-  const { rows_per_second, times_cli_table3 } = JSON.parse(run('test/bench/rows.js')) as Record<
-    string,
-    number
-  >
+  const { rows_per_second, times_cli_table3 } = JSON.parse(run('test/bench/rows.js')) as Record<string, number>
   const ours = rows_per_second ?? Number.NaN
   const bare = ours / (times_cli_table3 ?? Number.NaN)
   const promised = { notes: 'at least 50,000', isOver: !(ours >= 50_000) }

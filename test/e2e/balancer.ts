@@ -62,8 +62,7 @@ export async function startBalancer(urls: readonly string[]): Promise<Balancer> 
       losses.push(loss)
       break
     }
-    if (ready.length === 0)
-      losses.push({ method: incoming.method ?? '', code: 'no node is ready', isReused: false })
+    if (ready.length === 0) losses.push({ method: incoming.method ?? '', code: 'no node is ready', isReused: false })
     if (!outgoing.headersSent) outgoing.writeHead(502)
     outgoing.end()
   }).listen(0, '127.0.0.1')

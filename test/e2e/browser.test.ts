@@ -195,8 +195,6 @@ describe.skipIf(!browserPath)('service › in a real browser', () => {
     const attack = { url: server.url, account, keyId: data[0].id, recordId: record?.id ?? '' }
     const seen = await tryAll(dashboard, 'embed', readable(attack))
     for (const text of seen) expect(text).toMatch(/^\{\s*"/)
-    expect((await ask('POST', '/api/v1/consents', { site_id: account.site.id })).site_id).toBe(
-      account.site.id,
-    )
+    expect((await ask('POST', '/api/v1/consents', { site_id: account.site.id })).site_id).toBe(account.site.id)
   })
 })

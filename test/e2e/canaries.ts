@@ -17,9 +17,7 @@ export class Canaries {
 
   /** The places whose texts are in what was printed, but for some; an address is also found by its network. */
   foundIn(printed: string, except: readonly string[] = []): string[] {
-    const found = [...this.#texts].filter(
-      ([text, place]) => !except.includes(place) && printed.includes(text),
-    )
+    const found = [...this.#texts].filter(([text, place]) => !except.includes(place) && printed.includes(text))
     return [...new Set(found.map(([, place]) => place))]
   }
 }

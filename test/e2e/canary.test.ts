@@ -36,13 +36,10 @@ beforeAll(async () => {
   const env = await environment()
   const password = canaries.make('password')
   const email = `${canaries.make('email')}@example.com`
-  const made = await runBinary(
-    ['admin', 'account', 'create', '--email', email, '--password-stdin', '--json'],
-    {
-      env,
-      stdin: password,
-    },
-  )
+  const made = await runBinary(['admin', 'account', 'create', '--email', email, '--password-stdin', '--json'], {
+    env,
+    stdin: password,
+  })
   account = JSON.parse(made.stdout) as NewAccount
   canaries.add('API key', account.api_key)
   canaries.add('site token', account.site.token)
@@ -119,9 +116,7 @@ function draft(consentId: string) {
 
 /** A public address that no other line has; found by its first three numbers, which are all that is kept of it. */
 function address(place: string): string {
-  const network = [203, 1, 2]
-    .map(number => (number === 203 ? 203 : Math.floor(Math.random() * 156) + 100))
-    .join('.')
+  const network = [203, 1, 2].map(number => (number === 203 ? 203 : Math.floor(Math.random() * 156) + 100)).join('.')
   canaries.add(place, `${network}.`)
   return `${network}.77`
 }
@@ -169,12 +164,7 @@ async function tryOut(method: string, template: string, credential: Record<strin
   ]
   for (const text of [JSON.stringify(body), ...wrong, ...broken]) await send(method, path, credential, text)
   const value = canaries.make('query value')
-  for (const query of [
-    `subject_id=${value}`,
-    `${canaries.make('parameter name')}=1`,
-    `cursor=${value}&%zz`,
-    '',
-  ]) {
+  for (const query of [`subject_id=${value}`, `${canaries.make('parameter name')}=1`, `cursor=${value}&%zz`, '']) {
     await send(method, `${path}?${query}`, credential, undefined)
   }
   await send(method, `/${canaries.make('unknown path')}`, credential, undefined)
@@ -261,18 +251,12 @@ describe.skipIf(process.platform !== 'linux')('no secret and no personal data', 
   it('is in the output of the server, which logs every kind of response', () => {
     const told = lines()
     const statuses = new Set(told.map(({ status }) => status))
-    expect([...statuses]).toEqual(
-      expect.arrayContaining([200, 201, 400, 401, 403, 404, 409, 413, 429, 499, 500, 503]),
-    )
+    expect([...statuses]).toEqual(expect.arrayContaining([200, 201, 400, 401, 403, 404, 409, 413, 429, 499, 500, 503]))
     const codes = new Set(told.map(({ code }) => code))
-    expect([...codes]).toEqual(
-      expect.arrayContaining(['P0001', '23514', '40001', '53100', '57014', '42P01', 'XX000']),
-    )
+    expect([...codes]).toEqual(expect.arrayContaining(['P0001', '23514', '40001', '53100', '57014', '42P01', 'XX000']))
     expect(told.some(({ stack }) => Array.isArray(stack) && stack.length > 0)).toBe(true)
     const routes = new Set(told.map(({ route }) => route))
-    expect([...routes]).toEqual(
-      expect.arrayContaining([null, ...endpoints.map(({ endpoint }) => endpoint.path)]),
-    )
+    expect([...routes]).toEqual(expect.arrayContaining([null, ...endpoints.map(({ endpoint }) => endpoint.path)]))
     expect(canaries.foundIn(server.output())).toEqual([])
   })
 

@@ -62,14 +62,8 @@ export function poll(url: string, headers: Record<string, string> = {}): Poller 
 }
 
 /** Returns the milliseconds from an instant to the first wanted response after it; Infinity if none came. */
-export function msUntil(
-  samples: readonly Sample[],
-  since: number,
-  isWanted: (status: number) => boolean,
-): number {
-  const ends = samples
-    .filter(({ status }) => isWanted(status))
-    .map(({ at, durationMs }) => at + durationMs - since)
+export function msUntil(samples: readonly Sample[], since: number, isWanted: (status: number) => boolean): number {
+  const ends = samples.filter(({ status }) => isWanted(status)).map(({ at, durationMs }) => at + durationMs - since)
   return ends.filter(end => end >= 0).reduce((one, other) => Math.min(one, other), Number.POSITIVE_INFINITY)
 }
 
@@ -177,11 +171,8 @@ export function summary(name: string, report: LoadReport): string {
   const { requests, live, ready, returnedAt } = report
   const counts = new Map<number, number>()
   for (const { status } of requests) counts.set(status, (counts.get(status) ?? 0) + 1)
-  const statuses = [...counts]
-    .sort(([one], [other]) => one - other)
-    .map(([status, count]) => `${status}: ${count}`)
-  const slowest = (samples: readonly Sample[]) =>
-    Math.round(most(samples.map(({ durationMs }) => durationMs)))
+  const statuses = [...counts].sort(([one], [other]) => one - other).map(([status, count]) => `${status}: ${count}`)
+  const slowest = (samples: readonly Sample[]) => Math.round(most(samples.map(({ durationMs }) => durationMs)))
   const failures = [...requests, ...report.served].filter(({ status }) => status === 503)
   const times = {
     'slowest answer': slowest([...requests, ...report.served]),
@@ -221,13 +212,7 @@ export interface FaultyDatabase {
 }
 
 /** Gives a test file its database, and each test a service on it: directly, or through the proxy. */
-export function useFaultyDatabase({
-  proxied,
-  settings,
-}: {
-  proxied: boolean
-  settings?: string[]
-}): FaultyDatabase {
+export function useFaultyDatabase({ proxied, settings }: { proxied: boolean; settings?: string[] }): FaultyDatabase {
   const folder = useFolder()
   const database = {} as FaultyDatabase
   let server: ServerProcess

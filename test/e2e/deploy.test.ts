@@ -60,9 +60,7 @@ describe.skipIf(!inject('clusterUrl'))(
           `${balancer.refusals()} refused connections; a stop took ${Math.min(...times)} to ${Math.max(...times)} ms\n` +
           tally(balancer.losses.map(loss => JSON.stringify(loss))),
       )
-      expect(tally(wrong.map(({ name, status, responseBody }) => `${name} ${status} ${responseBody}`))).toBe(
-        '',
-      )
+      expect(tally(wrong.map(({ name, status, responseBody }) => `${name} ${status} ${responseBody}`))).toBe('')
       expect(Math.max(...times)).toBeLessThan(10_000)
       expect(await findContradictions(target, sql, ledger)).toEqual([])
     })

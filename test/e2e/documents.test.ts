@@ -106,12 +106,7 @@ describe.skipIf(!hasTerminal).each(['README.md', 'src/commands/README.md'])('%s'
   })
 })
 
-function replaceStep(
-  text: string,
-  { command, shown }: Step,
-  screen: string,
-  ids: ReadonlyMap<string, string>,
-): string {
+function replaceStep(text: string, { command, shown }: Step, screen: string, ids: ReadonlyMap<string, string>): string {
   const before = `$ ${command}\n${shown === '' ? '' : `${shown}\n`}`
   const isKept = shown === '' && command.includes('--email')
   if (isKept) return text

@@ -104,8 +104,7 @@ const receipts = () => namesIn('receipts', 'default').filter(name => name.endsWi
 /** Returns a text that changes when a run writes its journal or its receipt. */
 function progress(): string {
   const sizes = journals().map(
-    name =>
-      `${name}:${statSync(join(folder.path, 'state', 'erasures', name), { throwIfNoEntry: false })?.size}`,
+    name => `${name}:${statSync(join(folder.path, 'state', 'erasures', name), { throwIfNoEntry: false })?.size}`,
   )
   return [...sizes, ...receipts()].join()
 }
@@ -116,9 +115,7 @@ async function eraseKilled(subject: string, most: number): Promise<number> {
   let killed = 0
   for (;;) {
     const isResumed = journals().length > 0
-    const args = isResumed
-      ? ['resume', 'last']
-      : ['erase', subject, '--ticket', 'T-1', '--confirm', String(records)]
+    const args = isResumed ? ['resume', 'last'] : ['erase', subject, '--ticket', 'T-1', '--confirm', String(records)]
     const then = progress()
     const { child, ended } = start(['subject', ...args, '-o', 'ndjson'], env)
     if (killed < most) {
@@ -190,9 +187,7 @@ async function requireErasedOnce(subject: string, ids: readonly string[], receip
   const { stdout } = await runBinary(['subject', 'receipts', 'last'], { env })
   const receipt = JSON.parse(stdout)
   expect(receipt.counts).toEqual({ deleted: records, already_gone: 0, deleted_in_bulk: 0, unknown: 0 })
-  expect(receipt.sites.map((site: { deleted: number }) => site.deleted)).toEqual(
-    sites.map(() => records / siteCount),
-  )
+  expect(receipt.sites.map((site: { deleted: number }) => site.deleted)).toEqual(sites.map(() => records / siteCount))
   expect(receipt.records.map(({ id }: { id: string }) => id).sort()).toEqual([...ids].sort())
   for (const record of receipt.records)
     expect(record).toMatchObject({ result: 'deleted', deleted_at: expect.any(String) })

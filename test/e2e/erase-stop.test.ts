@@ -23,8 +23,7 @@ const server = createServer(async (request, response) => {
   }
   if (request.method === 'DELETE') {
     await delay(wait)
-    if (!live.delete(pathname.split('/').at(-1) ?? ''))
-      return answer(404, { error: 'not_found', message: '' })
+    if (!live.delete(pathname.split('/').at(-1) ?? '')) return answer(404, { error: 'not_found', message: '' })
     deleted += 1
     return answer(204)
   }

@@ -99,8 +99,7 @@ describe.skipIf(!canBreakDatabase)('service › with a synchronous standby', () 
     })
 
     it('does not use it when it is more than a minute behind, silent or gone', async () => {
-      const where = async (sql: Sql) =>
-        (await sql<{ standby: boolean }[]>`select pg_is_in_recovery() as standby`)[0]
+      const where = async (sql: Sql) => (await sql<{ standby: boolean }[]>`select pg_is_in_recovery() as standby`)[0]
       const there = connect({ target: { url: `${standby.url}/postgres` }, max: 1, isReplica: true })
       expect(await new Replicas([there]).read(first, where)).toEqual({ standby: true })
       vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 61_000 })

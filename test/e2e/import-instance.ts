@@ -36,9 +36,7 @@ export function useImportInstance(): ImportInstance {
     if (request.method !== 'POST') {
       const parameters = records.honours ? [{ in: 'header', name: 'Idempotency-Key' }] : []
       response.writeHead(200, { 'content-type': 'application/json' })
-      response.end(
-        JSON.stringify({ openapi: '3.1.1', paths: { '/api/v1/consents': { post: { parameters } } } }),
-      )
+      response.end(JSON.stringify({ openapi: '3.1.1', paths: { '/api/v1/consents': { post: { parameters } } } }))
       return
     }
     const { consent_id } = (await json(request)) as { consent_id: string }

@@ -47,9 +47,7 @@ async function killAndResume(instance: string, env: Env, args: readonly string[]
       const command = killed > 0 ? ['create', '--resume', 'last'] : ['create', ...args]
       const more = isBatch ? [] : ['--no-batch']
       const { child, ended } = start([...command, ...more, '-o', 'ndjson'], proxied)
-      const isEnded = ended.then(end =>
-        Promise.reject(new Error(`ended before it was killed: ${end.stderr}`)),
-      )
+      const isEnded = ended.then(end => Promise.reject(new Error(`ended before it was killed: ${end.stderr}`)))
       await Promise.race([isHeld, isEnded])
       await delay(Math.random() * 50)
       child.kill('SIGKILL')
@@ -57,8 +55,7 @@ async function killAndResume(instance: string, env: Env, args: readonly string[]
       expect(jobsIn(env), 'the job of a run that was killed').toHaveLength(1)
       proxy.release()
     }
-    const { code, stdout, stderr } = await start(['create', '--resume', 'last', '-o', 'ndjson'], proxied)
-      .ended
+    const { code, stdout, stderr } = await start(['create', '--resume', 'last', '-o', 'ndjson'], proxied).ended
     const rows = stdout.split('\n').filter(Boolean)
     return { code, stderr, rows: rows.map(row => JSON.parse(row) as Row) }
   } finally {
@@ -72,15 +69,15 @@ function jobsIn(env: Env): string[] {
 
 it(`create --file › when it is killed ${kills} times and resumed, creates one record for each of ${lines} lines`, async () => {
   const { file, state } = prepare('real')
-  const server = await startServer(
-    ['--data-dir', join(folder.path, 'data'), '--port', String(await freePort())],
-    { HOME: folder.path, LOG_LEVEL: 'silent' },
-  )
+  const server = await startServer(['--data-dir', join(folder.path, 'data'), '--port', String(await freePort())], {
+    HOME: folder.path,
+    LOG_LEVEL: 'silent',
+  })
   try {
-    const account = await createAccount(
-      ['--data-dir', join(folder.path, 'data'), '--email', 'k@example.com'],
-      { HOME: folder.path, LOG_LEVEL: 'silent' },
-    )
+    const account = await createAccount(['--data-dir', join(folder.path, 'data'), '--email', 'k@example.com'], {
+      HOME: folder.path,
+      LOG_LEVEL: 'silent',
+    })
     const env = {
       HOME: folder.path,
       CONSENTCTL_API_KEY: account.api_key,

@@ -164,8 +164,6 @@ function tinyDisk(): string | null {
   const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', place])
   if (status === 0) return place
   rmdirSync(place)
-  process.stderr.write(
-    '\n*** SKIPPED: a full disk behind a journal. Only root can mount a small one. ***\n\n',
-  )
+  process.stderr.write('\n*** SKIPPED: a full disk behind a journal. Only root can mount a small one. ***\n\n')
   return null
 }

@@ -39,8 +39,6 @@ it('create --file › when it is interrupted, finishes the requests in flight an
   child.kill('SIGINT')
   const [code] = await once(child, 'close')
   expect(code).toBe(130)
-  expect(stdout.trimEnd().split('\n').sort()).toEqual(
-    Array.from({ length: made }, (_, n) => `made-${n + 1}`).sort(),
-  )
+  expect(stdout.trimEnd().split('\n').sort()).toEqual(Array.from({ length: made }, (_, n) => `made-${n + 1}`).sort())
   expect(stderr).toContain('interrupted after line')
 })

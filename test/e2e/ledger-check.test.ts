@@ -21,11 +21,7 @@ const wrongs: [name: string, commit: (victim: Victim) => unknown, found: RegExp]
   ['a record that nobody made', ({ ledger, track }) => ledger.histories.delete(track.label), /never begun/],
   ['a record that was made twice', ({ sql, id }) => repeat(sql, id), /more than once/],
   ['a refused write that is stored', ({ track }) => last(track, 'refused'), /has the refused write/],
-  [
-    'an acknowledged write that is not',
-    ({ track }) => track.steps.push(step('gone')),
-    /lacks the acknowledged/,
-  ],
+  ['an acknowledged write that is not', ({ track }) => track.steps.push(step('gone')), /lacks the acknowledged/],
   ['writes out of order', ({ track }) => track.steps.reverse(), /after a later one/],
   ['an entry that nobody wrote', ({ track }) => track.steps.pop(), /nobody wrote/],
   ['an entry that is missing', ({ sql, id }) => drop(sql, id), /has version 2 in place of 1/],
@@ -67,8 +63,7 @@ describe('check of a ledger', () => {
 function victimOf({ histories }: Ledger): RecordHistory | undefined {
   return [...histories.values()].find(
     ({ steps }) =>
-      steps.map(({ action }) => action).join() === 'created,updated' &&
-      steps.every(({ outcome }) => outcome === 'ok'),
+      steps.map(({ action }) => action).join() === 'created,updated' && steps.every(({ outcome }) => outcome === 'ok'),
   )
 }
 

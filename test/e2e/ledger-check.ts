@@ -2,14 +2,7 @@ import type { Sql } from 'postgres'
 import { request } from 'undici'
 import type { EntryRow, StateRow } from '../../server/consents/rows.ts'
 import type { AuditEntry, Consent } from '../../src/contract/index.ts'
-import {
-  type Actor,
-  hashEntry,
-  hashHistory,
-  hashPayload,
-  hashRecord,
-  type Identity,
-} from '../../src/evidence/chain.ts'
+import { type Actor, hashEntry, hashHistory, hashPayload, hashRecord, type Identity } from '../../src/evidence/chain.ts'
 import type { Ledger, RecordHistory, Target } from './ledger.ts'
 
 /** Every record of an account, the removed ones too, as the service lists them. */
@@ -51,11 +44,7 @@ export function groupBy<K, T>(items: Iterable<T>, keyOf: (item: T) => K): Map<K,
   return groups
 }
 
-export async function inParallel<T>(
-  workers: number,
-  items: T[],
-  work: (item: T) => Promise<void>,
-): Promise<void> {
+export async function inParallel<T>(workers: number, items: T[], work: (item: T) => Promise<void>): Promise<void> {
   const left = items.values()
   const worker = async () => {
     for (const item of left) await work(item)
@@ -114,9 +103,7 @@ export async function findContradictions(target: Target, sql: Sql, ledger: Ledge
     const history = await historyOf(target, consent)
     const problems = [
       ...stepProblems(ledger.histories.get(label), consent, history),
-      ...(row
-        ? [...chainProblems(row, own), ...responseProblems(row, own, consent, history)]
-        : ['is not stored']),
+      ...(row ? [...chainProblems(row, own), ...responseProblems(row, own, consent, history)] : ['is not stored']),
       ...(isLogged(own, log.get(consent.id)) ? [] : ['is logged otherwise than it is stored']),
       ...((stored.get(label)?.length ?? 0) > 1 ? ['is stored more than once'] : []),
     ]
@@ -136,9 +123,7 @@ function stepProblems(track: RecordHistory | undefined, { id }: Consent, history
   if (history.at(-1)?.action === 'purged') return [...problems, ...purgedStepProblems(track, history)]
   const seen = history.map(({ action, preferences }) =>
     track.steps.findIndex(step =>
-      action === 'deleted'
-        ? step.action === action
-        : step.action === action && step.name === preferences?.['step'],
+      action === 'deleted' ? step.action === action : step.action === action && step.name === preferences?.['step'],
     ),
   )
   if (seen.includes(-1)) problems.push('has an entry that nobody wrote')
@@ -216,12 +201,7 @@ function isLogged(entries: StoredEntry[], log: Logged[] = []): boolean {
 }
 
 /** What the API answers against what is stored. */
-function responseProblems(
-  row: Stored,
-  entries: StoredEntry[],
-  consent: Consent,
-  history: AuditEntry[],
-): string[] {
+function responseProblems(row: Stored, entries: StoredEntry[], consent: Consent, history: AuditEntry[]): string[] {
   const isSame =
     stateOf(row) === stateOf(consent) &&
     row.updated_at.toISOString() === consent.updated_at &&

@@ -35,20 +35,16 @@ async function newOwner(name: string) {
     expect(ran).toMatchObject({ code: 0 })
     return JSON.parse(ran.stdout)
   }
-  const withKey = (key: string, ...args: string[]) =>
-    runBinary(args, { env: { ...env, CONSENTCTL_API_KEY: key } })
+  const withKey = (key: string, ...args: string[]) => runBinary(args, { env: { ...env, CONSENTCTL_API_KEY: key } })
   return { account, email, env, password, run, signedIn, withKey }
 }
 
 it('keys create › creates, stores and uses a key from a password alone, without showing it', async () => {
   const { account, email, env, password, run, signedIn } = await newOwner('first')
-  const login = await runBinary(
-    ['auth', 'login', '--email', email, '--password-stdin', '--site', account.site.id],
-    {
-      env,
-      stdin: password,
-    },
-  )
+  const login = await runBinary(['auth', 'login', '--email', email, '--password-stdin', '--site', account.site.id], {
+    env,
+    stdin: password,
+  })
   expect(login).toMatchObject({ code: 0, stdout: '' })
   expect(login.stderr).not.toMatch(/sk-\w/)
   const created = await run('create', '--subject', 'maria@example.com', '--accepted', '-q')
@@ -64,24 +60,12 @@ it('keys create › creates, stores and uses a key from a password alone, withou
   })
   expect(await signedIn('usage')).toEqual(usage)
   const keys = await signedIn('keys', 'list')
-  expect(keys.map(({ name }: { name: string }) => name)).toEqual([
-    expect.stringMatching(/^consentctl@/),
-    'first key',
-  ])
+  expect(keys.map(({ name }: { name: string }) => name)).toEqual([expect.stringMatching(/^consentctl@/), 'first key'])
 })
 
 it('keys create › the key may do what its scopes allow, until it is revoked', async () => {
   const { account, signedIn, withKey } = await newOwner('keys')
-  const { key, ...made } = await signedIn(
-    'keys',
-    'create',
-    '--name',
-    'ci',
-    '--scope',
-    'read',
-    '--expires',
-    '90d',
-  )
+  const { key, ...made } = await signedIn('keys', 'create', '--name', 'ci', '--scope', 'read', '--expires', '90d')
   expect(made).toMatchObject({ name: 'ci', scopes: ['read'], hint: key.slice(-4), revoked_at: null })
   expect(await withKey(key, 'list')).toMatchObject({ code: 0 })
   const denied = await withKey(key, 'create', '--site', account.site.id)
@@ -97,14 +81,7 @@ it('keys create › the key may do what its scopes allow, until it is revoked', 
 
 it('sites › a site can be created, updated, and given a new token that replaces the old one', async () => {
   const { account, signedIn, withKey } = await newOwner('sites')
-  const { token, ...site } = await signedIn(
-    'sites',
-    'create',
-    '--name',
-    'Blog',
-    '--origin',
-    'https://blog.example',
-  )
+  const { token, ...site } = await signedIn('sites', 'create', '--name', 'Blog', '--origin', 'https://blog.example')
   expect(site).toMatchObject({ name: 'Blog', policy_version: 1, allowed_origins: ['https://blog.example'] })
   const flags = ['--policy-version', '2', '--add-origin', 'https://www.blog.example']
   expect(await signedIn('sites', 'update', site.id, ...flags)).toMatchObject({
@@ -158,19 +135,16 @@ describe.skipIf(!hasTerminal)('keys and sites › on a terminal', () => {
   it.each([
     ['y', 'y\r', 0],
     ['n', 'n\r', 9],
-  ])(
-    'keys revoke asks for the password, never shows it, shows the key, and asks: %s',
-    async (_name, keys, code) => {
-      const terminal = await open('keys', 'revoke', await keyId())
-      terminal.type(`${owner.password}\r`)
-      await terminal.shows(/short-lived[\s\S]*Revoke this key on .* \[y\/N\] /)
-      terminal.type(keys)
-      const ended = await terminal.ended
-      expect(ended.code).toBe(code)
-      expect(ended.screen).not.toContain(owner.password)
-      expect(ended.screen.includes('revoked 1 key')).toBe(code === 0)
-    },
-  )
+  ])('keys revoke asks for the password, never shows it, shows the key, and asks: %s', async (_name, keys, code) => {
+    const terminal = await open('keys', 'revoke', await keyId())
+    terminal.type(`${owner.password}\r`)
+    await terminal.shows(/short-lived[\s\S]*Revoke this key on .* \[y\/N\] /)
+    terminal.type(keys)
+    const ended = await terminal.ended
+    expect(ended.code).toBe(code)
+    expect(ended.screen).not.toContain(owner.password)
+    expect(ended.screen.includes('revoked 1 key')).toBe(code === 0)
+  })
 
   it('sites rotate-token asks before it ends the old token at once', async () => {
     const terminal = await open('sites', 'rotate-token', owner.account.site.id, '--overlap', '0')

@@ -44,9 +44,7 @@ describe('metrics › with METRICS_PORT', () => {
   it('are served, but not at the port of the API', async () => {
     await request(`${server.url}/live`)
     const answer = await request(`http://127.0.0.1:${port}/metrics`)
-    expect(await answer.body.text()).toContain(
-      'http_requests_total{method="GET",route="/live",status="200"} 1\n',
-    )
+    expect(await answer.body.text()).toContain('http_requests_total{method="GET",route="/live",status="200"} 1\n')
     expect((await request(`${server.url}/metrics`)).statusCode).toBe(401)
     expect(server.output()).toContain(`"metrics":"http://127.0.0.1:${port}/metrics"`)
   })

@@ -11,11 +11,7 @@ export interface Nodes {
   end(): Promise<void>
 }
 
-export async function startNodes(
-  count: number,
-  databaseUrl: string,
-  env: Record<string, string>,
-): Promise<Nodes> {
+export async function startNodes(count: number, databaseUrl: string, env: Record<string, string>): Promise<Nodes> {
   const ports: number[] = []
   const running = new Map<number, ServerProcess>()
   const start = async (node: number) => {

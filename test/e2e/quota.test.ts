@@ -37,9 +37,7 @@ const share = 64
 
 const cells: Cell[] = isLongRun
   ? [10, 100, 1000, 10_000].flatMap(limit =>
-      [0.8, 1, 1.5, 3].flatMap(load =>
-        (['none', 'SIGTERM', 'SIGKILL'] as const).map(end => ({ limit, load, end })),
-      ),
+      [0.8, 1, 1.5, 3].flatMap(load => (['none', 'SIGTERM', 'SIGKILL'] as const).map(end => ({ limit, load, end }))),
     )
   : [
       { limit: 10, load: 1, end: 'none' },
@@ -54,58 +52,40 @@ if (!inject('clusterUrl')) {
   process.stderr.write('\n*** SKIPPED: the quota on three nodes. No PostgreSQL found. ***\n\n')
 }
 
-describe.skipIf(!inject('clusterUrl'))(
-  'the quota of an account, on three nodes',
-  { timeout: 300_000 },
-  () => {
-    beforeAll(async () => {
-      const url = await newDatabase('consentctl_test_quota')
-      sql = postgres(url, { max: 2, onnotice: () => {} })
-      nodes = await startNodes(3, url, { HOME: folder.path, LOG_LEVEL: 'silent' })
-      print(['limit', 'load', 'end', 'offered', 'admitted', '429', 'errors', 'lost', 'stored', 'under-grant'])
-    })
-    afterAll(async () => {
-      await nodes?.end()
-      await sql?.end({ timeout: 1 })
-    })
+describe.skipIf(!inject('clusterUrl'))('the quota of an account, on three nodes', { timeout: 300_000 }, () => {
+  beforeAll(async () => {
+    const url = await newDatabase('consentctl_test_quota')
+    sql = postgres(url, { max: 2, onnotice: () => {} })
+    nodes = await startNodes(3, url, { HOME: folder.path, LOG_LEVEL: 'silent' })
+    print(['limit', 'load', 'end', 'offered', 'admitted', '429', 'errors', 'lost', 'stored', 'under-grant'])
+  })
+  afterAll(async () => {
+    await nodes?.end()
+    await sql?.end({ timeout: 1 })
+  })
 
-    it.each(cells)(
-      'of $limit is granted exactly at $load times that load; end of a node: $end',
-      async cell => {
-        let month: number
-        let result: Result
-        do {
-          month = new Date().getUTCMonth()
-          result = await run(cell)
-        } while (month !== new Date().getUTCMonth()) // the limit began anew meanwhile
-        const { offered, admitted, refused, errors, lost, stored } = result
-        const due = Math.min(cell.limit, offered)
-        print([
-          cell.limit,
-          cell.load,
-          cell.end,
-          offered,
-          admitted,
-          refused,
-          errors,
-          lost,
-          stored,
-          due - admitted,
-        ])
+  it.each(cells)('of $limit is granted exactly at $load times that load; end of a node: $end', async cell => {
+    let month: number
+    let result: Result
+    do {
+      month = new Date().getUTCMonth()
+      result = await run(cell)
+    } while (month !== new Date().getUTCMonth()) // the limit began anew meanwhile
+    const { offered, admitted, refused, errors, lost, stored } = result
+    const due = Math.min(cell.limit, offered)
+    print([cell.limit, cell.load, cell.end, offered, admitted, refused, errors, lost, stored, due - admitted])
 
-        expect(errors).toBe(0)
-        expect(admitted).toBeLessThanOrEqual(stored)
-        expect(stored).toBeLessThanOrEqual(cell.limit)
-        if (cell.end === 'SIGKILL') {
-          const lease = Math.min(maxLeaseUnits, Math.max(1, cell.limit / share))
-          expect(admitted + lost).toBeGreaterThanOrEqual(due - lease)
-        } else {
-          expect([admitted, lost]).toEqual([due, 0])
-        }
-      },
-    )
-  },
-)
+    expect(errors).toBe(0)
+    expect(admitted).toBeLessThanOrEqual(stored)
+    expect(stored).toBeLessThanOrEqual(cell.limit)
+    if (cell.end === 'SIGKILL') {
+      const lease = Math.min(maxLeaseUnits, Math.max(1, cell.limit / share))
+      expect(admitted + lost).toBeGreaterThanOrEqual(due - lease)
+    } else {
+      expect([admitted, lost]).toEqual([due, 0])
+    }
+  })
+})
 
 /** Offers the load in turn to the nodes that run; the one that ends is offered nothing more, and started again. */
 async function run({ limit, load, end }: Cell): Promise<Result> {

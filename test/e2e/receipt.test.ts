@@ -9,10 +9,7 @@ const folder = useFolder()
 
 it('verify › accepts a consent receipt with its service, and offline with stored keys', async () => {
   const { server, env } = await serve('consent')
-  const [receipt, keys] = ['receipt.json', 'keys.json'].map(name => join(folder.path, name)) as [
-    string,
-    string,
-  ]
+  const [receipt, keys] = ['receipt.json', 'keys.json'].map(name => join(folder.path, name)) as [string, string]
   const created = await runBinary(['create', '--subject', 'maría', '--accepted', '-q'], { env })
   const id = created.stdout.trim()
 

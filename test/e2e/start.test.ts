@@ -59,8 +59,7 @@ describe('serve --quickstart, first start', () => {
     })
     const own = { ...env(), CONSENTCTL_API_KEY: account.api_key }
     const codes = []
-    for (let request = 0; request < 4; request += 1)
-      codes.push((await runBinary(['list'], { env: own })).code)
+    for (let request = 0; request < 4; request += 1) codes.push((await runBinary(['list'], { env: own })).code)
     expect(codes).toEqual([0, 0, 0, 6])
   })
 

@@ -34,9 +34,7 @@ it.each([
 it('serve › when nobody reads its log any more, continues, and ends when it is told to', async () => {
   server.child.stderr?.destroy()
   for (let count = 0; count < 5; count += 1) {
-    expect((await fetch(new URL('/live', server.url), { signal: AbortSignal.timeout(2000) })).status).toBe(
-      200,
-    )
+    expect((await fetch(new URL('/live', server.url), { signal: AbortSignal.timeout(2000) })).status).toBe(200)
     await delay(80) // lines of the log wait for up to 50 ms
   }
   const start = Date.now()
@@ -50,14 +48,6 @@ it('serve › when its port is taken, ends with 2 and releases its folder', asyn
   const ran = await Promise.race([runBinary(args, { env }), delay(30_000, null, { ref: false })])
   expect(ran).toMatchObject({ code: 2, stdout: '' })
   expect(ran?.stderr).toContain('is in use')
-  const account = [
-    'admin',
-    'account',
-    'create',
-    '--email',
-    'a@example.com',
-    '--data-dir',
-    join(folder.path, 'other'),
-  ]
+  const account = ['admin', 'account', 'create', '--email', 'a@example.com', '--data-dir', join(folder.path, 'other')]
   expect(await runBinary(account, { env })).toMatchObject({ code: 0 })
 })

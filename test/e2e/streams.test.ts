@@ -185,10 +185,7 @@ describe('memory of a list', () => {
   it('does not grow with its length', { timeout: 600_000 }, async () => {
     const total = isLong ? 1_000_000 : 60_000
     const whole = await peak(total)
-    const [few, many] = [
-      await peak(10_000, '--max-semi-space-size=1'),
-      await peak(total, '--max-semi-space-size=1'),
-    ]
+    const [few, many] = [await peak(10_000, '--max-semi-space-size=1'), await peak(total, '--max-semi-space-size=1')]
     const told = [whole, few, many].map(megabytes => megabytes.toFixed(1))
     process.stderr.write(
       `memory for ${total} records: ${told[0]} MB; without a growing young heap, 10,000 take ${told[1]} MB, all ${told[2]} MB\n`,

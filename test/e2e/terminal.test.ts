@@ -68,9 +68,7 @@ describe.skipIf(!hasTerminal)('list on a terminal', () => {
   it('uses the pager of the user with --pager', async () => {
     await create()
     const paged = { ...env(), PAGER: 'sed s/^/paged:/' }
-    expect((await openTerminal(['list', '--limit', '1', '--pager'], paged).ended).screen).toMatch(
-      /paged:.*ID/,
-    )
+    expect((await openTerminal(['list', '--limit', '1', '--pager'], paged).ended).screen).toMatch(/paged:.*ID/)
     expect((await openTerminal(['list', '--limit', '1'], paged).ended).screen).not.toContain('paged:')
     const missing = await openTerminal(['list', '--limit', '1', '--pager'], {
       ...env(),

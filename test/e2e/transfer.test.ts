@@ -55,8 +55,7 @@ beforeAll(async () => {
 function drafts(count: number): string {
   return Array.from(
     { length: count },
-    (_, number) =>
-      `${JSON.stringify({ subject_id: `s${number}`, preferences: { number, text: 'ä\u2028"' } })}\n`,
+    (_, number) => `${JSON.stringify({ subject_id: `s${number}`, preferences: { number, text: 'ä\u2028"' } })}\n`,
   ).join('')
 }
 

@@ -267,11 +267,7 @@ describe('Admission › over HTTP', () => {
   })
 
   /** Sends the head of a request on a connection of its own. */
-  async function ask(
-    { key }: TestAccount,
-    method = 'GET',
-    headers: Record<string, string> = {},
-  ): Promise<Socket> {
+  async function ask({ key }: TestAccount, method = 'GET', headers: Record<string, string> = {}): Promise<Socket> {
     const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
     socket.on('error', () => {})
     await once(socket, 'connect')

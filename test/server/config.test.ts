@@ -140,12 +140,10 @@ describe('readConfig › invalid value', () => {
   const notNetwork = (value: string) => `"${value}" is neither an address nor a network such as 10.0.0.0/8`
 
   it.each<[string, string, string]>([
-    ...['x', '-1', '1.5', ' ', '0x50', '1e3', '65536', '999999', '１'].flatMap(
-      (value): [string, string, string][] => [
-        ['PORT', value, range],
-        ['METRICS_PORT', value, range],
-      ],
-    ),
+    ...['x', '-1', '1.5', ' ', '0x50', '1e3', '65536', '999999', '１'].flatMap((value): [string, string, string][] => [
+      ['PORT', value, range],
+      ['METRICS_PORT', value, range],
+    ]),
     ['DATABASE_URL', 'mysql://root:pass@h/d', 'must begin with postgres:// or postgresql://'],
     ['LOG_LEVEL', 'loud', 'must be one of debug, info, warn, error, silent'],
     ['IP_STORAGE', 'all', 'must be one of truncated, raw, drop'],
@@ -154,9 +152,7 @@ describe('readConfig › invalid value', () => {
       ['EDGE_REGION_HEADER', value, oneHeader],
     ]),
     ...[
-      ...'loopback 10 10.0.0 010.0.0.1 0x0a.0.0.1 10.0.0.0/33 ::1/129 10.0.0.0/ 10.0.0.0/08 10.0.0.0/8/8'.split(
-        ' ',
-      ),
+      ...'loopback 10 10.0.0 010.0.0.1 0x0a.0.0.1 10.0.0.0/33 ::1/129 10.0.0.0/ 10.0.0.0/08 10.0.0.0/8/8'.split(' '),
       ...'10.0.0.0/255.0.0.0 10.0.0.0/-8 [::1] 10.0.0.1:80 0.0.0.0/0 ::/0 example.com *'.split(' '),
     ].map((value): [string, string, string] => ['TRUST_PROXY', value, notNetwork(value)]),
     ['TRUST_PROXY', '10.0.0.0/8,', notNetwork('')],

@@ -10,9 +10,8 @@ import type { CallOptions, TestAccount, TestService } from '../support/service.t
 export type Place = 'params' | 'query' | 'body'
 
 /** Every endpoint of the contract, by its name such as `consents.create`. */
-export const endpoints = Object.entries(api as Record<string, Record<string, Endpoint>>).flatMap(
-  ([resource, verbs]) =>
-    Object.entries(verbs).map(([verb, endpoint]) => ({ route: `${resource}.${verb}`, resource, endpoint })),
+export const endpoints = Object.entries(api as Record<string, Record<string, Endpoint>>).flatMap(([resource, verbs]) =>
+  Object.entries(verbs).map(([verb, endpoint]) => ({ route: `${resource}.${verb}`, resource, endpoint })),
 )
 
 /** What an account has that a request may name. */

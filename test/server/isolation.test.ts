@@ -61,9 +61,7 @@ const names = ['id', 'site_id', 'cursor', 'subject_id', 'consent_id']
 const places: readonly Place[] = ['params', 'query', 'body']
 
 const fieldsOf = (endpoint: Endpoint) =>
-  places.flatMap(place =>
-    names.filter(field => field in shapeOf(endpoint[place])).map(field => ({ place, field })),
-  )
+  places.flatMap(place => names.filter(field => field in shapeOf(endpoint[place])).map(field => ({ place, field })))
 
 const matrix = endpoints.flatMap(of =>
   fieldsOf(of.endpoint).map(named => ({ name: `${of.route} ${named.place}.${named.field}`, of, ...named })),

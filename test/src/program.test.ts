@@ -122,37 +122,24 @@ describe('flags', () => {
   })
 
   it.each([
-    ...['--site', '--subject', '--consent-id', '--from', '--to', '--cursor', '--limit', '--max-requests'].map(
-      flag => ['list', flag],
+    ...['--site', '--subject', '--consent-id', '--from', '--to', '--cursor', '--limit', '--max-requests'].map(flag => [
+      'list',
+      flag,
+    ]),
+    ...['--site', '--subject', '--consent-id', '--policy-version', '--ip-address', '--file', '--preferences'].map(
+      flag => ['create', flag],
     ),
-    ...[
-      '--site',
-      '--subject',
-      '--consent-id',
-      '--policy-version',
-      '--ip-address',
-      '--file',
-      '--preferences',
-    ].map(flag => ['create', flag]),
     ['update', '--pref'],
     ['update', '--preferences'],
     ['list', '--base-url'],
     ['list', '--profile'],
-  ])(
-    'an empty value is an error, for an unset variable must not widen a command: %s %s',
-    async (command, flag) => {
-      const { code, stdout, stderr } = await cli.run([
-        command,
-        ...(command === 'update' ? ['7'] : []),
-        flag,
-        '',
-      ])
-      expect(code).toBe(2)
-      expect(stdout).toBe('')
-      expect(stderr).toContain(flag)
-      expect(cli.sent()).toEqual([])
-    },
-  )
+  ])('an empty value is an error, for an unset variable must not widen a command: %s %s', async (command, flag) => {
+    const { code, stdout, stderr } = await cli.run([command, ...(command === 'update' ? ['7'] : []), flag, ''])
+    expect(code).toBe(2)
+    expect(stdout).toBe('')
+    expect(stderr).toContain(flag)
+    expect(cli.sent()).toEqual([])
+  })
 
   it.each(['0', '-1', '1.5', '1e3', 'ten', '0x10', ' 1'])('--limit refuses %j', async value => {
     expect(await cli.run(['list', '--limit', value])).toMatchObject({ code: 2, stdout: '' })

@@ -14,9 +14,7 @@ const cookie = 'consent_session=eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl'
 export const sessionPath = '*/api/v1/session'
 
 /** Answers a sign-in: with a session where e-mail and password are right, as the service does where they are not. */
-export function signsIn(
-  setCookie = `${cookie}; Max-Age=28800; Path=/; HttpOnly; SameSite=Lax`,
-): RequestHandler {
+export function signsIn(setCookie = `${cookie}; Max-Age=28800; Path=/; HttpOnly; SameSite=Lax`): RequestHandler {
   return http.post(sessionPath, async ({ request }) => {
     const sent = (await request.json()) as { email: string; password: string }
     if (sent.email !== email || sent.password !== password) return fails(401, 'unauthorized', 'wrong')
@@ -38,11 +36,7 @@ interface Asked {
 }
 
 /** A management route: for the cookie of a session alone, and for changes from its own origin alone. */
-export function managing(
-  method: Method,
-  path: string,
-  answer: (asked: Asked) => Response | object,
-): RequestHandler {
+export function managing(method: Method, path: string, answer: (asked: Asked) => Response | object): RequestHandler {
   return http[method](path, async ({ request, params }) => {
     if (request.headers.has('authorization')) return fails(403, 'forbidden', 'no API key may do this')
     if (request.headers.get('cookie') !== cookie) return fails(401, 'unauthorized', 'no session')

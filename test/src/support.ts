@@ -65,10 +65,7 @@ export function fails(status: number, error: string, message = 'it failed') {
 }
 
 /** A list of `count` records: pages by `limit`, cursors that say how many records came before. */
-export function listOf(
-  count: number,
-  make = (index: number) => consent({ id: uuid(index) }),
-): RequestHandler {
+export function listOf(count: number, make = (index: number) => consent({ id: uuid(index) })): RequestHandler {
   return http.get(consentsPath, ({ request }) => {
     const query = new URL(request.url).searchParams
     const start = Number(query.get('cursor')?.slice('after-'.length) ?? 0)
@@ -145,8 +142,7 @@ export function resumption(stderr: string): string[] {
 }
 
 /** What a terminal must never be sent from a stranger's text. */
-export const acting =
-  /[^\P{Cc}\n]|\p{Cs}|\p{Zl}|\p{Zp}|\p{Bidi_Control}|(?=\p{Cf})\p{Default_Ignorable_Code_Point}/u
+export const acting = /[^\P{Cc}\n]|\p{Cs}|\p{Zl}|\p{Zp}|\p{Bidi_Control}|(?=\p{Cf})\p{Default_Ignorable_Code_Point}/u
 
 /** The same in what was printed; U+FFFD is what half a character becomes there. */
 export const dangerous = new RegExp(`${acting.source}|\\ufffd`, 'u')

@@ -14,8 +14,7 @@ export interface ConnectProxy {
 export function useConnectProxy(port: () => number): ConnectProxy {
   const sockets = new Set<Socket>()
   const tunnel: ConnectProxy = { url: '', requests: [], status: 200 }
-  const hold = (socket: Socket) =>
-    sockets.add(socket.on('error', () => {}).once('close', () => sockets.delete(socket)))
+  const hold = (socket: Socket) => sockets.add(socket.on('error', () => {}).once('close', () => sockets.delete(socket)))
   const server = createServer(client => {
     hold(client)
     client.once('data', data => {

@@ -32,8 +32,7 @@ export interface ByteChange {
 }
 
 /** Bytes that mean something to a shell, to sed, to JSON or to base64, and a bit turned. */
-const bytesFor = (byte: number) =>
-  [byte ^ 1, 0x0a, 0x0d, 0x20, 0x00, 0x22, 0x41, 0xff].filter(one => one !== byte)
+const bytesFor = (byte: number) => [byte ^ 1, 0x0a, 0x0d, 0x20, 0x00, 0x22, 0x41, 0xff].filter(one => one !== byte)
 
 /** Every byte, as two others. */
 export function everyByteChange(text: Buffer): ByteChange[] {

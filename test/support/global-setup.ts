@@ -39,10 +39,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   run.consentctlTests ??= { templates: new Map(), users: 0 }
   const shared = run.consentctlTests
   shared.users += 1
-  const makers = [
-    makeOnCluster,
-    ...(project.config.env?.['TEST_ENGINE'] === 'embedded' ? [makeEmbedded] : []),
-  ]
+  const makers = [makeOnCluster, ...(project.config.env?.['TEST_ENGINE'] === 'embedded' ? [makeEmbedded] : [])]
   const provided: ProvidedContext = { embeddedTemplate: '', clusterUrl: null, isCitus: false }
   for (const make of makers) {
     const template = shared.templates.get(make.name) ?? make()

@@ -60,11 +60,7 @@ export function useInstance(): Instance {
   return instance
 }
 
-function toRequest(
-  base: string,
-  { method = 'GET', url = '/', headers }: IncomingMessage,
-  body: Buffer,
-): Request {
+function toRequest(base: string, { method = 'GET', url = '/', headers }: IncomingMessage, body: Buffer): Request {
   const pairs = Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)])
   const content = method === 'GET' || method === 'HEAD' ? {} : { body: new Uint8Array(body) }
   return new Request(base + url, { method, headers: pairs, ...content })

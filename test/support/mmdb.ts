@@ -70,15 +70,13 @@ function encodeTree(nodes: readonly Node[]): Buffer {
     if (branch === null) return nodes.length
     return Array.isArray(branch) ? (numbers.get(branch) ?? 0) : nodes.length + separator.length + branch
   }
-  for (const [index, branch] of nodes.flat().entries())
-    tree.writeUIntBE(numberOf(branch as Branch), index * 3, 3)
+  for (const [index, branch] of nodes.flat().entries()) tree.writeUIntBE(numberOf(branch as Branch), index * 3, 3)
   return tree
 }
 
 /** Texts, lists and maps of less than 29 bytes or items, which need no length of their own. */
 function encode(value: Value): Buffer {
-  if (typeof value === 'string')
-    return Buffer.concat([control(2, Buffer.byteLength(value)), Buffer.from(value)])
+  if (typeof value === 'string') return Buffer.concat([control(2, Buffer.byteLength(value)), Buffer.from(value)])
   if (typeof value === 'number') {
     const bytes = Buffer.alloc(4)
     bytes.writeUInt32BE(value)

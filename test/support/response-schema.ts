@@ -45,11 +45,7 @@ export function validateAt(pointer: string, value: unknown): string[] {
 }
 
 /** The pointer to an answer's response: undefined where there is none, null where nothing is known of such a request. */
-function findResponse(
-  method: string,
-  url: string,
-  { status, body }: ServiceResponse,
-): string | undefined | null {
+function findResponse(method: string, url: string, { status, body }: ServiceResponse): string | undefined | null {
   const path = url.replace(/[?#].*/s, '')
   const { template = '' } = templates.find(({ pattern }) => pattern.test(path)) ?? {}
   const operation = document.paths[template]?.[method.toLowerCase()]
@@ -59,9 +55,7 @@ function findResponse(
     return response && (response.$ref?.slice(1) ?? here)
   }
   if (status < 400) return null
-  const refusal = Object.entries(errorResponses).find(
-    ([, one]) => statusOf(one) === status && one.code === body?.error,
-  )
+  const refusal = Object.entries(errorResponses).find(([, one]) => statusOf(one) === status && one.code === body?.error)
   return refusal && `/components/responses/${refusal[0]}`
 }
 

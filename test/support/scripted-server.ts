@@ -73,10 +73,7 @@ function parse(text: string): RawRequest | null {
   const [line = '', ...fields] = head.split('\r\n')
   const [method = '', url = ''] = line.split(' ')
   const headers = Object.fromEntries(
-    fields.map(field => [
-      field.slice(0, field.indexOf(':')).toLowerCase(),
-      field.slice(field.indexOf(':') + 1).trim(),
-    ]),
+    fields.map(field => [field.slice(0, field.indexOf(':')).toLowerCase(), field.slice(field.indexOf(':') + 1).trim()]),
   )
   const body = rest.join('\r\n\r\n')
   const isWhole = rest.length > 0 && body.length >= Number(headers['content-length'] ?? 0)
@@ -94,11 +91,7 @@ export function sendAndClose(text: string | Buffer): Fault {
 }
 
 /** Sends a whole response: JSON, unless the body is a text or bytes. */
-export function respond(
-  status: number,
-  body: unknown,
-  headers: Readonly<Record<string, string | number>> = {},
-): Fault {
+export function respond(status: number, body: unknown, headers: Readonly<Record<string, string | number>> = {}): Fault {
   const content = Buffer.isBuffer(body) ? body : typeof body === 'string' ? body : JSON.stringify(body)
   const all = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(content), ...headers }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)

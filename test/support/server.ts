@@ -17,11 +17,7 @@ export interface ServerProcess {
 type Env = Record<string, string | undefined>
 
 /** Runs `consentctl serve` with more arguments and resolves when it serves; rejects with its output if it does not. */
-export async function startServer(
-  args: readonly string[],
-  env: Env,
-  lastLine = /serving on/,
-): Promise<ServerProcess> {
+export async function startServer(args: readonly string[], env: Env, lastLine = /serving on/): Promise<ServerProcess> {
   const child = spawn(process.execPath, [binary, 'serve', ...args], {
     env: { PATH: process.env['PATH'], ...env },
   })

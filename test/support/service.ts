@@ -163,12 +163,7 @@ function cheapHash(password: string): string {
   return `$scrypt$ln=4,r=1,p=1$${text}$${hash}`
 }
 
-async function call(
-  url: string,
-  method: string,
-  path: string,
-  options: CallOptions = {},
-): Promise<ServiceResponse> {
+async function call(url: string, method: string, path: string, options: CallOptions = {}): Promise<ServiceResponse> {
   const { key, body } = options
   const isRaw = typeof body === 'string' || body instanceof Uint8Array
   const answer = await request(url + path, {

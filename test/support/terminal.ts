@@ -15,9 +15,7 @@ export interface Terminal {
 export const hasTerminal = spawnSync('script', ['--version']).stdout?.includes('util-linux') ?? false
 
 if (!hasTerminal) {
-  process.stderr.write(
-    '\n*** SKIPPED: prompts on a pseudo-terminal. There is no `script` of util-linux here. ***\n\n',
-  )
+  process.stderr.write('\n*** SKIPPED: prompts on a pseudo-terminal. There is no `script` of util-linux here. ***\n\n')
 }
 
 /** Runs the built executable on a pseudo-terminal. */

@@ -48,11 +48,7 @@ Examples:
     )
 }
 
-async function toFile(
-  ctx: Context,
-  path: string,
-  run: (write: Write) => Promise<Transferred>,
-): Promise<void> {
+async function toFile(ctx: Context, path: string, run: (write: Write) => Promise<Transferred>): Promise<void> {
   const { openOutFile } = await import('../../io/new-file.ts')
   const file = await openOutFile(path, 'export')
   try {
@@ -71,14 +67,10 @@ async function toOutput(
   run: (write: Write) => Promise<Transferred>,
 ): Promise<void> {
   if (out.isTerminal && !force)
-    throw usageError(
-      'refusing to print an export, which has secrets, on a terminal',
-      'name a file, or add --force',
-    )
+    throw usageError('refusing to print an export, which has secrets, on a terminal', 'name a file, or add --force')
   const done = await run(async text => {
     await out.write(text)
-    if (out.closed)
-      throw new CliError('io', exit.failure, 'the reader of the export closed it before its end')
+    if (out.closed) throw new CliError('io', exit.failure, 'the reader of the export closed it before its end')
   })
   await say(`exported ${formatTransferred(done)}`)
 }

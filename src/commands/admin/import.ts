@@ -29,18 +29,13 @@ Examples:
         const { importDatabase } = await ctx.loadServer()
         const order = { source, name: nameOf(file), signal: ctx.interruption }
         const done = await importDatabase(options, order, serverHost(ctx))
-        await ctx.say(
-          `imported ${formatTransferred(done)}; run consentctl admin verify to verify the histories`,
-        )
+        await ctx.say(`imported ${formatTransferred(done)}; run consentctl admin verify to verify the histories`)
       }),
     )
 }
 
 /** Waits for the first chunk, so that no database is created for an unreadable file. */
-async function readFirst(
-  { interruption }: Context,
-  chunks: AsyncGenerator<Buffer>,
-): Promise<AsyncGenerator<Buffer>> {
+async function readFirst({ interruption }: Context, chunks: AsyncGenerator<Buffer>): Promise<AsyncGenerator<Buffer>> {
   const first = await chunks.next()
   return (async function* () {
     if (!first.done) yield first.value

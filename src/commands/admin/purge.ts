@@ -104,16 +104,12 @@ async function* purged(
   if (dryRun) {
     yield planned
     const [expired, due] = [sumOf(planned, 'expired'), sumOf(planned, 'purged')]
-    return await ctx.say(
-      `${formatCount(due)} would be purged, and ${formatCount(expired, 'expired record')} deleted`,
-    )
+    return await ctx.say(`${formatCount(due)} would be purged, and ${formatCount(expired, 'expired record')} deleted`)
   }
   if (done.expired > 0) await ctx.say(`deleted ${formatCount(done.expired, 'expired record')}`)
   await ctx.say(`purged ${formatCount(done.purged)}`)
   if (unverified.records > 0)
-    await ctx.warn(
-      `left ${formatCount(unverified.records)} whose history does not verify: see consentctl admin verify`,
-    )
+    await ctx.warn(`left ${formatCount(unverified.records)} whose history does not verify: see consentctl admin verify`)
   if (ctx.interruption.aborted) await ctx.warn('interrupted: run it again to purge the rest')
 }
 

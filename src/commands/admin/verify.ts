@@ -50,11 +50,7 @@ Examples:
           exit: () => (found > 0 ? exit.rejected : exit.done),
           footer: async () => {
             if (found === 0) await ctx.say(`verified ${summary(inspected)}`)
-            else
-              await reportInvalid(
-                ctx,
-                `${found} ${found === 1 ? 'finding' : 'findings'} in ${summary(inspected)}`,
-              )
+            else await reportInvalid(ctx, `${found} ${found === 1 ? 'finding' : 'findings'} in ${summary(inspected)}`)
           },
         })
       }),

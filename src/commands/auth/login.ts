@@ -87,12 +87,10 @@ Examples:
 
 async function run(ctx: Context, { withKey, site, keyName, scope, ...who }: z.output<typeof Options>) {
   const isSigningIn = Boolean(who.email ?? who.passwordStdin)
-  if (isSigningIn && withKey)
-    throw usageError('--with-key cannot be combined with --email or --password-stdin')
+  if (isSigningIn && withKey) throw usageError('--with-key cannot be combined with --email or --password-stdin')
   if (!isSigningIn && (keyName ?? scope)) throw usageError('--key-name and --scope require --email')
   checkProfileName(ctx.settings.profile.value)
-  const stores = (apiKey: string, more: Profile = {}) =>
-    store(ctx, { ...(site && { site }), ...more }, apiKey)
+  const stores = (apiKey: string, more: Profile = {}) => store(ctx, { ...(site && { site }), ...more }, apiKey)
   if (isSigningIn) await makeOwnKey(ctx, { ...who, keyName, scope }, stores)
   else await stores(await readKey(ctx, withKey))
   const first = ctx.settings.apiKey?.source ?? ''

@@ -19,9 +19,7 @@ Examples:
       action(ctx, z.strictObject({}), async () => {
         const { folder, profile, apiKey } = ctx.settings
         const isRemoved = await removeKey(folder, profile.value)
-        await ctx.say(
-          isRemoved ? `removed the key of profile ${profile.value}` : `profile ${profile.value} has no key`,
-        )
+        await ctx.say(isRemoved ? `removed the key of profile ${profile.value}` : `profile ${profile.value} has no key`)
         if (apiKey && !apiKey.source.endsWith('credentials.json'))
           await ctx.say(`note: the key of ${apiKey.source} is still used`)
       }),

@@ -74,8 +74,7 @@ function targetOf({ host: { env, platform } }: Context, shell: ShellName): { fil
 }
 
 function shellOf({ host: { env, platform } }: Context): ShellName {
-  const name =
-    /([^/\\]+?)(?:\.exe)?$/.exec(env['SHELL'] ?? '')?.[1] ?? (platform === 'win32' ? 'powershell' : '')
+  const name = /([^/\\]+?)(?:\.exe)?$/.exec(env['SHELL'] ?? '')?.[1] ?? (platform === 'win32' ? 'powershell' : '')
   const shell = shellNames.find(each => each === (name === 'pwsh' ? 'powershell' : name))
   if (shell) return shell
   throw usageError(`no completions for ${name || 'an unknown shell'}`, `use one of ${shellNames.join(', ')}`)

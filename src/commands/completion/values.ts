@@ -32,8 +32,7 @@ Examples:
 
 async function run(ctx: Context, { operands: [kind] }: z.output<typeof Options>) {
   const { profiles } = readConfig(ctx.settings.folder)
-  const found =
-    kind === 'profiles' ? Object.keys(profiles) : Object.values(profiles).map(profile => profile.site)
+  const found = kind === 'profiles' ? Object.keys(profiles) : Object.values(profiles).map(profile => profile.site)
   const values = [...new Set(found.filter(value => value !== undefined))].sort()
   return many(valueView, pagesOf(values))
 }

@@ -27,16 +27,14 @@ function editDistance(from: string, to: string): number {
 }
 
 /** @throws CliError (usage) */
-export const profileKeys: { readonly [Key in keyof Profile]-?: (text: string) => NonNullable<Profile[Key]> } =
-  {
-    base_url: text => parseBaseUrl(text, 'base_url'),
-    site: text =>
-      matching('site', text, /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i, 'the id of a site: a UUID'),
-    email: text => matching('email', text, /^[^\s@]+@[^\s@]+$/, 'an e-mail address'),
-    protected: yesOrNo,
-    key_command: text => matching('key_command', text, /\S/, 'a command'),
-    ca_file: caFile,
-  }
+export const profileKeys: { readonly [Key in keyof Profile]-?: (text: string) => NonNullable<Profile[Key]> } = {
+  base_url: text => parseBaseUrl(text, 'base_url'),
+  site: text => matching('site', text, /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i, 'the id of a site: a UUID'),
+  email: text => matching('email', text, /^[^\s@]+@[^\s@]+$/, 'an e-mail address'),
+  protected: yesOrNo,
+  key_command: text => matching('key_command', text, /\S/, 'a command'),
+  ca_file: caFile,
+}
 
 export type ProfileKey = keyof typeof profileKeys
 
@@ -54,10 +52,7 @@ export function keyNamed(name: string): ProfileKey | 'profile' {
 
 export function unknownKey(name: string, known: readonly string[]): CliError {
   const near = nearest(name, known)
-  return usageError(
-    `unknown setting "${name}"`,
-    near ? `did you mean ${near}?` : `known settings: ${known.join(', ')}`,
-  )
+  return usageError(`unknown setting "${name}"`, near ? `did you mean ${near}?` : `known settings: ${known.join(', ')}`)
 }
 
 function matching(key: string, text: string, pattern: RegExp, what: string): string {

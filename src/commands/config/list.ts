@@ -36,8 +36,7 @@ export function settingRows(ctx: Context): SettingRow[] {
     row('timeout', sourced(globals.timeout, '--timeout') ?? variable('CONSENTCTL_TIMEOUT')),
     row(
       'max_wait',
-      sourced(globals.maxWait, '--max-wait') ??
-        variable('CONSENTCTL_MAX_WAIT') ?? { value: '60', source: 'default' },
+      sourced(globals.maxWait, '--max-wait') ?? variable('CONSENTCTL_MAX_WAIT') ?? { value: '60', source: 'default' },
     ),
     row('allow_http', hosts ? { value: hosts, source: 'CONSENTCTL_ALLOW_HTTP' } : null),
     row('error_format', variable('CONSENTCTL_ERROR_FORMAT')),
@@ -68,7 +67,5 @@ Examples:
   $ consentctl config list
   $ consentctl config list -p staging -o json`,
     )
-    .action(
-      action(ctx, z.strictObject({}), settingView, async () => many(settingView, pagesOf(settingRows(ctx)))),
-    )
+    .action(action(ctx, z.strictObject({}), settingView, async () => many(settingView, pagesOf(settingRows(ctx)))))
 }

@@ -3,12 +3,7 @@ import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
 import type { Sourced } from '../../settings/folders.ts'
-import {
-  isExplicit,
-  readConfiguration,
-  requireConfigFolder,
-  unknownProfile,
-} from '../../settings/settings.ts'
+import { isExplicit, readConfiguration, requireConfigFolder, unknownProfile } from '../../settings/settings.ts'
 import { type Config, changeConfig, own, type Profile } from '../../settings/store.ts'
 import { keyNamed, type ProfileKey } from './keys.ts'
 
@@ -32,13 +27,9 @@ Examples:
 async function run(ctx: Context, { operands: [name] }: z.output<typeof Options>) {
   const key = keyNamed(name)
   const configuration = readConfiguration(ctx.globals, ctx.host)
-  await changeConfig(requireConfigFolder(configuration), config =>
-    without(config, configuration.profile, key),
-  )
+  await changeConfig(requireConfigFolder(configuration), config => without(config, configuration.profile, key))
   await ctx.say(
-    key === 'profile'
-      ? 'no default profile is set'
-      : `unset ${key} of profile ${configuration.profile.value}`,
+    key === 'profile' ? 'no default profile is set' : `unset ${key} of profile ${configuration.profile.value}`,
   )
 }
 

@@ -176,12 +176,7 @@ export async function getAt(ctx: Context, id: string, at: At): Promise<ConsentRo
   }
   if (moment.absent === 'unknown') throw unknownError(id, at, moment.why)
   const hint = moment.absent === 'deleted' ? { hint: '--include-deleted shows it' } : {}
-  throw new CliError(
-    'not_found',
-    exit.notFound,
-    `no consent with id ${id} at ${at.text}: ${moment.why}`,
-    hint,
-  )
+  throw new CliError('not_found', exit.notFound, `no consent with id ${id} at ${at.text}: ${moment.why}`, hint)
 }
 
 function unknownError(id: string, at: At, why: string): CliError {
@@ -202,10 +197,7 @@ async function findRecord(ctx: Context, id: string): Promise<Consent | null> {
       if (exitOf(error) === exit.notFound) return null
       throw error
     })
-  return (
-    (await get({})) ??
-    ((await showsDeleted(ctx.api, consents.get)) ? await get({ include_deleted: true }) : null)
-  )
+  return (await get({})) ?? ((await showsDeleted(ctx.api, consents.get)) ? await get({ include_deleted: true }) : null)
 }
 
 /** Histories that are fetched at once. */

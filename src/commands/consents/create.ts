@@ -66,8 +66,7 @@ async function run(ctx: Context, options: z.output<typeof Options>) {
     return importConsents(ctx, imported)
   }
   const { site = ctx.settings.site?.value, ...fields } = options
-  if (!site)
-    throw usageError('--site is missing', 'use --site, CONSENTCTL_SITE, or consentctl config set site ID')
+  if (!site) throw usageError('--site is missing', 'use --site, CONSENTCTL_SITE, or consentctl config set site ID')
   const body = {
     site_id: site,
     consent_id: fields.consentId,

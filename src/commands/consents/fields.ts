@@ -21,11 +21,7 @@ export function acceptanceFlags(command: Command): Command {
   return command
     .option('--accepted', 'the subject accepted')
     .option('--refused', 'the subject refused')
-    .option(
-      '--pref <name=value>',
-      'a preference; repeatable (true, false, numbers and JSON are typed)',
-      collect,
-    )
+    .option('--pref <name=value>', 'a preference; repeatable (true, false, numbers and JSON are typed)', collect)
     .option('--preferences <@file|->', 'all preferences as a JSON object, from a file or standard input')
 }
 
@@ -35,10 +31,7 @@ export function acceptedOf({ accepted, refused }: Acceptance): boolean | undefin
 }
 
 /** `--pref` takes precedence over `--preferences`. */
-export async function preferencesOf(
-  io: Io,
-  { pref, preferences }: Acceptance,
-): Promise<JsonObject | undefined> {
+export async function preferencesOf(io: Io, { pref, preferences }: Acceptance): Promise<JsonObject | undefined> {
   if (preferences === undefined && pref === undefined) return undefined
   const whole = preferences === undefined ? {} : await readPreferences(io, preferences)
   const pairs = (pref ?? []).map(readPair)

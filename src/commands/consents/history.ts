@@ -61,10 +61,7 @@ async function verified(ctx: Context, ids: readonly string[]): Promise<Output<Ve
     exit: () => (wrong > 0 ? exit.rejected : exitOf()),
     footer: async () => {
       if (wrong > 0)
-        await reportInvalid(
-          ctx,
-          `${wrong} of ${ids.length} histories ${wrong === 1 ? 'does' : 'do'} not verify`,
-        )
+        await reportInvalid(ctx, `${wrong} of ${ids.length} histories ${wrong === 1 ? 'does' : 'do'} not verify`)
     },
   })
 }

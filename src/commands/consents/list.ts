@@ -47,10 +47,7 @@ export function list(command: Command, ctx: Context): void {
     .option('--all', 'list every record, on a terminal too')
     .option('--cursor <cursor>', 'continue where an earlier list ended')
     .option('--max-requests <n>', 'send at most n requests')
-    .option(
-      '--concurrency <n>',
-      'from 1 to 64; with 1 a page is requested only when the one before is printed',
-    )
+    .option('--concurrency <n>', 'from 1 to 64; with 1 a page is requested only when the one before is printed')
     .addHelpText(
       'after',
       `

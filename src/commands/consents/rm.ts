@@ -28,10 +28,10 @@ const Options = z.strictObject({
 
 export function rm(command: Command, ctx: Context): void {
   addDryRunFlag(
-    addConfirmFlags(
-      command.argument('<id...>', 'ids of records; - reads them from standard input'),
-      'record',
-    ).option('--ignore-missing', 'skip ids without a record'),
+    addConfirmFlags(command.argument('<id...>', 'ids of records; - reads them from standard input'), 'record').option(
+      '--ignore-missing',
+      'skip ids without a record',
+    ),
   )
     .addHelpText(
       'after',
@@ -49,12 +49,8 @@ Examples:
     .action(action(ctx, Options, viewUnlessDryRun(consentView), run))
 }
 
-async function run(
-  ctx: Context,
-  { operands, ignoreMissing, dryRun, ...confirmation }: z.output<typeof Options>,
-) {
-  const asks =
-    !dryRun && mustPrompt(ctx, confirmation, { action: 'delete', stdinInUse: operands.includes('-') })
+async function run(ctx: Context, { operands, ignoreMissing, dryRun, ...confirmation }: z.output<typeof Options>) {
+  const asks = !dryRun && mustPrompt(ctx, confirmation, { action: 'delete', stdinInUse: operands.includes('-') })
   const ids = await expandIds(ctx, operands)
   if (dryRun)
     return dryRunOutput(
@@ -106,8 +102,7 @@ async function find(ctx: Context, ids: readonly string[], mayMiss: boolean): Pro
 
 async function confirmRecords(ctx: Context, records: readonly Consent[]): Promise<void> {
   const counts = new Map<string, number>()
-  for (const { site_id } of records)
-    counts.set(site_id ?? '(none)', (counts.get(site_id ?? '(none)') ?? 0) + 1)
+  for (const { site_id } of records) counts.set(site_id ?? '(none)', (counts.get(site_id ?? '(none)') ?? 0) + 1)
   await promptToConfirm(ctx, consentView, records, {
     action: 'delete',
     noun: 'record',

@@ -42,9 +42,7 @@ async function run(ctx: Context, options: z.output<typeof Options>) {
   const record = await ctx.api.consents.update({ params: { id }, body })
   const lines = before && differences(before, record)
   for (const line of lines ?? []) await ctx.say(line)
-  await ctx.say(
-    `${lines?.length === 0 ? 'nothing to change in' : 'updated'} 1 record on ${instanceLabel(ctx)}`,
-  )
+  await ctx.say(`${lines?.length === 0 ? 'nothing to change in' : 'updated'} 1 record on ${instanceLabel(ctx)}`)
   return one(consentView, record, { mutates: true })
 }
 
@@ -54,8 +52,7 @@ async function readChange(ctx: Context, id: string, options: z.output<typeof Opt
   const given = await preferencesOf(ctx.io, options)
   if (accepted === undefined && given === undefined)
     throw usageError('nothing to change', 'use --accepted, --refused, --pref or --preferences')
-  if (options.replacePreferences && !given)
-    throw usageError('--replace-preferences requires --pref or --preferences')
+  if (options.replacePreferences && !given) throw usageError('--replace-preferences requires --pref or --preferences')
   const before = given && !options.replacePreferences ? await ctx.api.consents.get({ params: { id } }) : null
   return { before, body: { accepted, preferences: given && { ...before?.preferences, ...given } } }
 }

@@ -27,8 +27,7 @@ function checkClock(date: string | string[] | undefined, took: number): Checked 
   if (Number.isNaN(then)) return skip('clock', 'the instance sends no time')
   const offset = Math.round((Date.now() - took / 2 - then) / 1000)
   const size = Math.abs(offset)
-  const detail =
-    size <= 1 ? 'agrees with the instance' : `${size} s ${offset > 0 ? 'ahead of' : 'behind'} the instance`
+  const detail = size <= 1 ? 'agrees with the instance' : `${size} s ${offset > 0 ? 'ahead of' : 'behind'} the instance`
   const remedy = 'set this machine’s clock, for example by NTP'
   if (size > clockFailureSeconds) return fail('clock', exit.usage, detail, remedy)
   return size > clockWarningSeconds ? warn('clock', detail, remedy) : ok('clock', detail)
@@ -59,9 +58,7 @@ function resultOf({ status, text }: RawResponse, key: string, source: string): C
 
 /** A variable takes precedence over a stored key. */
 function remedyFor(source: string): string {
-  return source.startsWith('CONSENTCTL_')
-    ? `set ${source} to a valid key, or unset it`
-    : 'consentctl auth login'
+  return source.startsWith('CONSENTCTL_') ? `set ${source} to a valid key, or unset it` : 'consentctl auth login'
 }
 
 const lowQuota = 0.1
@@ -132,10 +129,7 @@ async function checkName(hostname: string): Promise<Checked> {
   })
   try {
     const found = await Promise.race([lookup(hostname, { all: true }), late])
-    return ok(
-      'dns',
-      `${hostname} is ${found.map(({ address }) => address).join(', ')} (${Date.now() - start} ms)`,
-    )
+    return ok('dns', `${hostname} is ${found.map(({ address }) => address).join(', ')} (${Date.now() - start} ms)`)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     return fail('dns', exit.temporary, reason, 'check the host name and this machine’s network')

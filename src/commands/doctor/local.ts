@@ -5,13 +5,7 @@ import { formatCount } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import { exit } from '../../errors/errors.ts'
 import { configFolder, stateFolder } from '../../settings/folders.ts'
-import {
-  configFile,
-  credentialsFile,
-  isOpenToOthers,
-  readConfig,
-  readCredentials,
-} from '../../settings/store.ts'
+import { configFile, credentialsFile, isOpenToOthers, readConfig, readCredentials } from '../../settings/store.ts'
 import { type Checked, fail, ok, skip, tried, warn } from './check.ts'
 
 export async function checkHere(ctx: Context): Promise<Checked[]> {
@@ -19,10 +13,7 @@ export async function checkHere(ctx: Context): Promise<Checked[]> {
   return [
     ok('version', `consentctl ${packageJson.version}, node ${ctx.host.version}`),
     ...(folder
-      ? [
-          await tried('config', () => checkConfig(folder)),
-          await tried('credentials', () => checkCredentials(folder)),
-        ]
+      ? [await tried('config', () => checkConfig(folder)), await tried('credentials', () => checkCredentials(folder))]
       : [skip('config', 'no home folder: only the environment is used')]),
     await tried('state', () => checkState(ctx)),
     checkTerminal(ctx),
@@ -44,11 +35,7 @@ function checkCredentials(folder: string): Checked {
   let warning = ''
   const count = Object.keys(readCredentials(folder, message => (warning = message))).length
   if (isOpenToOthers(stats.mode) || warning)
-    return warn(
-      'credentials',
-      warning || `${file} was open to others`,
-      'revoke keys that others may have read',
-    )
+    return warn('credentials', warning || `${file} was open to others`, 'revoke keys that others may have read')
   return ok('credentials', `${file}: ${formatCount(count, 'key')}, readable only by you`)
 }
 
@@ -56,14 +43,8 @@ function checkState({ host: { env, platform } }: Context): Checked {
   const folder = stateFolder(env, platform).value
   let nearest = folder
   while (!existsSync(nearest) && dirname(nearest) !== nearest) nearest = dirname(nearest)
-  if (isWritable(nearest))
-    return ok('state', nearest === folder ? folder : `${folder} will be created when needed`)
-  return fail(
-    'state',
-    exit.failure,
-    `cannot write to ${nearest}`,
-    'set CONSENTCTL_STATE_DIR to another folder',
-  )
+  if (isWritable(nearest)) return ok('state', nearest === folder ? folder : `${folder} will be created when needed`)
+  return fail('state', exit.failure, `cannot write to ${nearest}`, 'set CONSENTCTL_STATE_DIR to another folder')
 }
 
 export function checkAuthorities({ settings, host: { env } }: Context): Checked {
@@ -74,12 +55,7 @@ export function checkAuthorities({ settings, host: { env } }: Context): Checked 
   if (file.value === '') return skip('ca_file', 'only the default authorities are trusted')
   const count = countCertificates(file.value)
   if (count > 0) return ok('ca_file', `${file.value} (${file.source}): ${formatCount(count, 'certificate')}`)
-  return fail(
-    'ca_file',
-    exit.usage,
-    `${file.value} (${file.source}) does not hold a certificate`,
-    'use a PEM file',
-  )
+  return fail('ca_file', exit.usage, `${file.value} (${file.source}) does not hold a certificate`, 'use a PEM file')
 }
 
 function countCertificates(file: string): number {

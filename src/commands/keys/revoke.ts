@@ -22,9 +22,7 @@ import { keyView } from '../../views/account.ts'
 const Options = z.strictObject({ ...signInOptions, ...dryRunOption, ...confirmOptions, operands: Ids })
 
 export function revoke(command: Command, ctx: Context): void {
-  addSignInFlags(
-    addDryRunFlag(addConfirmFlags(command.argument('<id...>', 'ids of keys (see keys list)'), 'key')),
-  )
+  addSignInFlags(addDryRunFlag(addConfirmFlags(command.argument('<id...>', 'ids of keys (see keys list)'), 'key')))
     .addHelpText(
       'after',
       `${signInHelp}
@@ -74,10 +72,6 @@ async function find(api: Client, ids: readonly string[], mayMiss: boolean): Prom
     const key = data.find(each => each.id === id)
     if (key && key.revoked_at === null) return [key]
     if (mayMiss) return []
-    throw new CliError(
-      'not_found',
-      exit.notFound,
-      key ? `key ${id} is already revoked` : `no key with id ${id}`,
-    )
+    throw new CliError('not_found', exit.notFound, key ? `key ${id} is already revoked` : `no key with id ${id}`)
   })
 }

@@ -65,9 +65,7 @@ async function* held(ctx: Context, subjects: readonly string[]): AsyncGenerator<
 
 function listProfiles(ctx: Context): string[] {
   if (ctx.globals.baseUrl !== undefined || ctx.globals.profile !== undefined)
-    throw usageError(
-      '--all-profiles searches the stored instances: it cannot be used with --base-url or --profile',
-    )
+    throw usageError('--all-profiles searches the stored instances: it cannot be used with --base-url or --profile')
   const names = Object.keys(readConfiguration(ctx.globals, ctx.host).config.profiles)
   if (names.length > 0) return names
   throw usageError('no instance is stored', 'consentctl auth login --base-url https://…')
@@ -78,8 +76,7 @@ function searchAll(ctx: Context, names: readonly string[], subjects: readonly st
   async function* pages(): AsyncGenerator<readonly FoundRow[]> {
     for (const profile of names) {
       try {
-        for await (const page of held(ctx.withProfile(profile), subjects))
-          yield page.map(row => ({ profile, ...row }))
+        for await (const page of held(ctx.withProfile(profile), subjects)) yield page.map(row => ({ profile, ...row }))
       } catch (error) {
         ctx.interruption.throwIfAborted()
         failures.push(exitOf(error))

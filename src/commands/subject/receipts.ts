@@ -39,12 +39,10 @@ Examples:
     .action(
       action(ctx, Options, receiptView, async (_, { operands: [wanted], subject, format }) => {
         if (wanted === undefined) {
-          if (format)
-            throw usageError('--format needs a receipt', 'name it: consentctl subject receipts last')
+          if (format) throw usageError('--format needs a receipt', 'name it: consentctl subject receipts last')
           return await list(ctx, subject)
         }
-        if (subject !== undefined)
-          throw usageError('--subject filters the list: it cannot be used with a receipt')
+        if (subject !== undefined) throw usageError('--subject filters the list: it cannot be used with a receipt')
         rejectOutputFlags(ctx)
         await print(ctx, await findReceipt(locateReceipts(ctx), wanted), format)
         return undefined
@@ -82,8 +80,7 @@ async function list(ctx: Context, subject: string | undefined): Promise<Output<R
   let unchecked = 0
   let unknown = 0
   for await (const found of allReceipts(store)) {
-    const { signed, error } =
-      found instanceof CliError ? { signed: null, error: found } : checkSignature(found, key)
+    const { signed, error } = found instanceof CliError ? { signed: null, error: found } : checkSignature(found, key)
     if (error) {
       code = exit.partial
       await report(ctx, error)
@@ -103,8 +100,7 @@ async function list(ctx: Context, subject: string | undefined): Promise<Output<R
 
 function describeUnchecked(unchecked: number, unknown: number, keyFile: string): string {
   const are = `${formatCount(unchecked, 'receipt')} ${unchecked === 1 ? 'is' : 'are'} signed by another key`
-  const untold =
-    unknown > 0 ? `; ${unknown} may be about anybody, and ${unknown === 1 ? 'is' : 'are'} left out` : ''
+  const untold = unknown > 0 ? `; ${unknown} may be about anybody, and ${unknown === 1 ? 'is' : 'are'} left out` : ''
   return `${are} than ${keyFile}, and not checked${untold}`
 }
 

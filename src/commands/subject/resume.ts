@@ -50,14 +50,9 @@ async function runResume(ctx: Context, wanted: string): Promise<Output<unknown>>
   if (!state?.isPlanned) await held.close(true)
   if (made) return await tellDone(ctx, made)
   if (!state?.isPlanned)
-    throw new CliError(
-      'not_begun',
-      exit.temporary,
-      `the job ${found} was killed before anything was deleted`,
-      {
-        hint: 'run consentctl subject erase again',
-      },
-    )
+    throw new CliError('not_begun', exit.temporary, `the job ${found} was killed before anything was deleted`, {
+      hint: 'run consentctl subject erase again',
+    })
   return runJob({ ctx, state, held }, { store, key: await openReceiptKey(store) })
 }
 

@@ -34,11 +34,7 @@ export function runJob(job: RunningJob, signing: Signing): Output<unknown> {
   return many(erasureView, pages, { mutates: true, exit: () => progress.exit }) as Output<unknown>
 }
 
-async function* run(
-  job: RunningJob,
-  signing: Signing,
-  progress: Progress,
-): AsyncGenerator<readonly ErasureRow[]> {
+async function* run(job: RunningJob, signing: Signing, progress: Progress): AsyncGenerator<readonly ErasureRow[]> {
   const { ctx, state, held } = job
   let stored: StoredReceipt | null = null
   try {
@@ -98,8 +94,7 @@ export async function tellReceipt(ctx: Context, { path, receipt }: StoredReceipt
   const { verification, number, due_at } = receipt
   await ctx.say(describeOnTerminal(receipt, instanceLabel(ctx)))
   await ctx.say(`receipt ${number}: ${path}`)
-  if (due_at !== null && due_at < receipt.finished_at.slice(0, 10))
-    await ctx.warn(`the request was due on ${due_at}`)
+  if (due_at !== null && due_at < receipt.finished_at.slice(0, 10)) await ctx.warn(`the request was due on ${due_at}`)
   if (verification.live === 0) return exit.done
   const ids = verification.remaining.slice(0, 3).map(({ id }) => id)
   await ctx.warn(`not erased: ${ids.join(', ')}${verification.live > ids.length ? ', …' : ''}`)

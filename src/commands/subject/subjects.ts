@@ -35,8 +35,7 @@ export async function readSubjects(
   if (!given.includes('-')) return [...subjects]
   for await (const { number, bytes } of readLines(io, '-')) {
     const subject = Subject.safeParse(decode(bytes, `line ${number}`))
-    if (!subject.success)
-      throw dataError(`line ${number} of standard input ${subject.error.issues[0]?.message}`)
+    if (!subject.success) throw dataError(`line ${number} of standard input ${subject.error.issues[0]?.message}`)
     subjects.add(subject.data)
   }
   if (subjects.size === 0) throw dataError('no identifiers on standard input')

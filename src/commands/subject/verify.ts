@@ -88,10 +88,7 @@ async function readKeys({ io }: Context, files: readonly string[]): Promise<KeyO
       try {
         return readPublicKey(pem)
       } catch {
-        throw usageError(
-          `${file} does not contain an Ed25519 public key`,
-          'consentctl subject keys show prints one',
-        )
+        throw usageError(`${file} does not contain an Ed25519 public key`, 'consentctl subject keys show prints one')
       }
     }),
   )
@@ -101,8 +98,7 @@ function checkSignature(stored: StoredReceipt, keys: readonly KeyObject[]): Chec
   const signed = isSigned(stored, keys)
   const { key_id } = stored.receipt
   const remedy = 'give the public key of its signer with --public-key'
-  if (signed === null)
-    return fail('signature', exit.rejected, `it is signed by another key, ${key_id}`, remedy)
+  if (signed === null) return fail('signature', exit.rejected, `it is signed by another key, ${key_id}`, remedy)
   if (signed) return ok('signature', `valid, by the key ${key_id}`)
   return fail('signature', exit.rejected, 'invalid: the receipt was changed after it was signed', null)
 }
@@ -152,11 +148,7 @@ async function checkCertificates(ctx: Context, receipt: ErasureReceipt): Promise
 }
 
 /** Checks that no record of the receipt is live, and no other of the subject if that is given. */
-async function checkLive(
-  ctx: Context,
-  receipt: ErasureReceipt,
-  subject: string | undefined,
-): Promise<Checked> {
+async function checkLive(ctx: Context, receipt: ErasureReceipt, subject: string | undefined): Promise<Checked> {
   requireSameInstance(ctx, receipt)
   const ids = receipt.records.map(({ id }) => id)
   if (ids.length === 0 && subject === undefined)

@@ -46,9 +46,7 @@ Examples:
     .action(
       action(ctx, Options, verdictView, async (_, { operands, keys, publicKey }) => {
         const isOffline = keys.length + publicKey.length > 0
-        const findKeys = isOffline
-          ? await readKeyFiles(ctx, { sets: keys, single: publicKey })
-          : instanceKeys(ctx)
+        const findKeys = isOffline ? await readKeyFiles(ctx, { sets: keys, single: publicKey }) : instanceKeys(ctx)
         let areValid = true
         async function* pages(): AsyncGenerator<readonly VerdictRow[]> {
           for (const file of operands) {
@@ -80,8 +78,7 @@ export async function judge(file: string, bytes: Buffer, findKeys: FindKeys): Pr
     const kind = requireKind(document)
     const source = await requireSignature(claimed, kind, findKeys)
     requireFields(document, kind)
-    const about =
-      document.type === 'export_manifest' ? await requireExport(file, String(document['sha256'])) : ''
+    const about = document.type === 'export_manifest' ? await requireExport(file, String(document['sha256'])) : ''
     return {
       file,
       type: document.type,
@@ -118,10 +115,8 @@ async function requireSignature(
 ): Promise<string> {
   const { byId, source } = await findKeys(signer)
   const key = byId.get(document.key_id)
-  if (!key)
-    throw new NotValid(`names the key ${document.key_id}, which is unknown: it is none of those ${source}`)
-  if (!isSignedBy(key))
-    throw new NotValid('is not what was signed: it, its key_id or its signature was changed')
+  if (!key) throw new NotValid(`names the key ${document.key_id}, which is unknown: it is none of those ${source}`)
+  if (!isSignedBy(key)) throw new NotValid('is not what was signed: it, its key_id or its signature was changed')
   return source
 }
 
@@ -160,9 +155,7 @@ function describeDamage(bytes: Buffer): string | null {
   const start = bytes.subarray(0, 3).toString('hex')
   if (/^(fffe|feff)/.test(start)) return 'it was turned into UTF-16; the bytes must stay as they were signed'
   if (start === 'efbbbf') return 'it begins with a byte order mark, which was not signed'
-  if (bytes.includes('\r'))
-    return 'line ends were changed to CRLF; with those of before (tr -d "\\r") it may be valid'
-  if (bytes.length > 0 && bytes.at(-1) !== 10)
-    return 'its end is missing: the last line must end with a line feed'
+  if (bytes.includes('\r')) return 'line ends were changed to CRLF; with those of before (tr -d "\\r") it may be valid'
+  if (bytes.length > 0 && bytes.at(-1) !== 10) return 'its end is missing: the last line must end with a line feed'
   return null
 }

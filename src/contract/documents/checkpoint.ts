@@ -10,9 +10,7 @@ export const Checkpoint = z.strictObject({
   version: z.literal(1),
   account_id: z.uuid(),
   tree_size: z.int().min(1).describe('How many entries of the log, from its first, it covers.'),
-  root_hash: Sha256.describe(
-    'Of the Merkle tree of those entries (RFC 9162), whose leaves are their hashes.',
-  ),
+  root_hash: Sha256.describe('Of the Merkle tree of those entries (RFC 9162), whose leaves are their hashes.'),
   created_at: Instant,
   key_id: KeyId,
 })

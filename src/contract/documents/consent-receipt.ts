@@ -32,9 +32,7 @@ export type ConsentState = (typeof consentStates)[number]
 
 export const consentSchemaVersion = 'urn:consentctl:schema:consent-receipt:1'
 
-const Preferences = z
-  .record(z.string(), z.unknown())
-  .meta({ examples: [{ analytics: false, marketing: true }] })
+const Preferences = z.record(z.string(), z.unknown()).meta({ examples: [{ analytics: false, marketing: true }] })
 
 /** ISO/IEC TS 27560:2023 (6.3.7), without `validity_duration`, which the service does not know. */
 const ConsentEvent = z.strictObject({
@@ -44,10 +42,7 @@ const ConsentEvent = z.strictObject({
     .literal('dpv:Consent')
     .describe('The kind of consent: the general one, for whether it was explicit is not known here.'),
   event_state: z.enum(consentStates).describe('The state after the event.'),
-  entity_id: z
-    .uuid()
-    .nullable()
-    .describe('The key, user or site that told the service; null for the service itself.'),
+  entity_id: z.uuid().nullable().describe('The key, user or site that told the service; null for the service itself.'),
   changed_by: z.enum(['api_key', 'user', 'site_token', 'system']).describe('What the entity is.'),
   preferences: Preferences.describe('After the event.'),
 })
@@ -74,10 +69,7 @@ export const ConsentReceipt = z.strictObject({
   privacy_notice: z
     .strictObject({ site_id: z.uuid(), policy_version: z.int().min(1) })
     .describe('What was consented to: the policy of a site, by its version.'),
-  country: z
-    .string()
-    .nullable()
-    .describe('ISO 3166-1, by the address that it came from; no statement of the law.'),
+  country: z.string().nullable().describe('ISO 3166-1, by the address that it came from; no statement of the law.'),
   region: z.string().nullable(),
   consent_status: z.enum(consentStates).describe('The present one: that of the last event.'),
   preferences: Preferences.describe('The present ones.'),

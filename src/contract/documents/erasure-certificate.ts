@@ -28,9 +28,7 @@ export const ErasureCertificate = z.strictObject({
   ticket: z.string().nullable().describe('As the caller gave it.'),
   reason: z.string().nullable().describe('As the caller gave it.'),
   erased: Sum.describe('Number of records that this call has deleted.'),
-  deleted: Sum.describe(
-    'Number of records of the subject that are deleted and not purged yet, whoever deleted them.',
-  ),
+  deleted: Sum.describe('Number of records of the subject that are deleted and not purged yet, whoever deleted them.'),
   remaining: Sum.describe('Number of live records of the subject that are left.'),
   sites: z
     .array(z.strictObject({ site_id: Id, erased: Sum, deleted: Sum, remaining: Sum }))
@@ -38,8 +36,6 @@ export const ErasureCertificate = z.strictObject({
   purge_after_days: Sum.nullable().describe(
     'Days from the deletion until the personal data is purged from the records and their history; null for never.',
   ),
-  key_id: z
-    .string()
-    .describe('The thumbprint (RFC 7638) of the Ed25519 key that the document is signed with.'),
+  key_id: z.string().describe('The thumbprint (RFC 7638) of the Ed25519 key that the document is signed with.'),
 })
 export type ErasureCertificate = z.output<typeof ErasureCertificate>

@@ -22,9 +22,7 @@ const ErasedRecord = z.strictObject({
   deleted_at: z
     .string()
     .nullable()
-    .describe(
-      'By the service; if it does not say, when its answer came, by the local clock; null if unknown.',
-    ),
+    .describe('By the service; if it does not say, when its answer came, by the local clock; null if unknown.'),
   request_id: z
     .string()
     .nullable()
@@ -59,9 +57,7 @@ export const ErasureReceipt = z.strictObject({
   clock_offset_seconds: z
     .int()
     .nullable()
-    .describe(
-      'By how much the local clock was ahead of the clock of the service; null if by a minute or less.',
-    ),
+    .describe('By how much the local clock was ahead of the clock of the service; null if by a minute or less.'),
   subject_hmacs: z
     .array(Digest)
     .min(1)

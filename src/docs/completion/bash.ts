@@ -1,13 +1,5 @@
 import type { CommandInfo } from '../describe.ts'
-import {
-  type CompletedCommand,
-  completed,
-  quoted,
-  stepArms,
-  type Values,
-  valueArms,
-  valuedNames,
-} from './model.ts'
+import { type CompletedCommand, completed, quoted, stepArms, type Values, valueArms, valuedNames } from './model.ts'
 
 /** For bash 3.2 and newer. */
 export function bash(tree: CommandInfo): string {

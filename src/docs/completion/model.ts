@@ -36,9 +36,7 @@ export function completed(tree: CommandInfo): readonly [CompletedCommand, ...Com
 }
 
 export function valuedNames(commands: readonly CompletedCommand[]): string[] {
-  const names = commands.flatMap(({ flags }) =>
-    flags.filter(({ values }) => values).flatMap(flag => flag.names),
-  )
+  const names = commands.flatMap(({ flags }) => flags.filter(({ values }) => values).flatMap(flag => flag.names))
   return [...new Set(names)]
 }
 
@@ -61,19 +59,12 @@ function valuesOf({ names, value, choices }: FlagInfo): Values | null {
 type Arm = (patterns: string[], result: string) => string
 
 /** Lines of a POSIX shell's `case`: a command and a flag with a value. Flags of the program match anywhere. */
-export function valueArms(
-  commands: readonly CompletedCommand[],
-  arm: Arm,
-  action: (values: Values) => string,
-): string {
+export function valueArms(commands: readonly CompletedCommand[], arm: Arm, action: (values: Values) => string): string {
   const specificFirst = [...commands].sort((a, b) => Number(a.path === '') - Number(b.path === ''))
   const pairs = specificFirst.flatMap(({ path, flags }) =>
     flags.flatMap(({ names, values }) =>
       values
-        ? names.map(name => [
-            path === '' ? `*${quoted(` ${name}`)}` : quoted(`${path} ${name}`),
-            action(values),
-          ])
+        ? names.map(name => [path === '' ? `*${quoted(` ${name}`)}` : quoted(`${path} ${name}`), action(values)])
         : [],
     ),
   )
@@ -91,8 +82,7 @@ export function stepArms(commands: readonly CompletedCommand[], arm: Arm): strin
 /** Patterns with the same result share a line. */
 function arms(pairs: readonly string[][], arm: Arm): string {
   const byResult = new Map<string, string[]>()
-  for (const [pattern = '', result = ''] of pairs)
-    byResult.set(result, [...(byResult.get(result) ?? []), pattern])
+  for (const [pattern = '', result = ''] of pairs) byResult.set(result, [...(byResult.get(result) ?? []), pattern])
   return [...byResult].map(([result, patterns]) => arm(patterns, result)).join('\n')
 }
 

@@ -15,10 +15,7 @@ export function powershell(tree: CommandInfo): string {
     ),
   )
   const flags = rest.map(({ path, flags }) => entry(path, flags.flatMap(candidates)))
-  const values = [
-    ...rest.flatMap(({ path, flags }) => valueEntries(path, flags)),
-    ...valueEntries('*', program.flags),
-  ]
+  const values = [...rest.flatMap(({ path, flags }) => valueEntries(path, flags)), ...valueEntries('*', program.flags)]
   return `# PowerShell completions for consentctl. Made from its commands: see "consentctl completion --help".
 Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
   param($wordToComplete, $commandAst, $cursorPosition)

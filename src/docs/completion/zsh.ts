@@ -1,13 +1,5 @@
 import type { CommandInfo } from '../describe.ts'
-import {
-  type CompletedCommand,
-  completed,
-  quoted,
-  stepArms,
-  type Values,
-  valueArms,
-  valuedNames,
-} from './model.ts'
+import { type CompletedCommand, completed, quoted, stepArms, type Values, valueArms, valuedNames } from './model.ts'
 
 /** For zsh 5. */
 export function zsh(tree: CommandInfo): string {

@@ -33,19 +33,14 @@ const words: Record<string, readonly string[]> = {
 }
 
 /** Another value of a column than it has, as PostgreSQL writes it; null too where that may be. */
-export function otherValue(
-  chance: Chance,
-  { name, type, isNullable }: Column,
-  value: string | null,
-): string | null {
+export function otherValue(chance: Chance, { name, type, isNullable }: Column, value: string | null): string | null {
   if (value !== null && isNullable && chance.below(3) === 0) return null
   if (words[name]) return chance.one(words[name].filter(word => word !== value))
   if (name === 'leaf_index') return String(1_000_000 + chance.below(1_000_000_000))
   if (type === 'uuid') return chance.uuid()
   if (type === 'boolean') return value === 'true' || value === 't' ? 'false' : 'true'
   if (type === 'integer' || type === 'bigint') return String(Number(value) + 10 + chance.below(50))
-  if (type === 'bytea')
-    return `\\x${chance.bytes(value === null ? 16 : (value.length - 2) / 2).toString('hex')}`
+  if (type === 'bytea') return `\\x${chance.bytes(value === null ? 16 : (value.length - 2) / 2).toString('hex')}`
   if (type === 'jsonb') return JSON.stringify({ forged: chance.below(1000) })
   if (type === 'cidr') return `198.51.${chance.below(256)}.0/24`
   if (type.startsWith('timestamp')) {

@@ -86,9 +86,7 @@ const truncate: Edit = async (sql, chance, one) => {
   const { account_id, id } = one
   const end = 1 + chance.below(one.version - 1)
   const withLog = chance.below(2) === 0
-  const leaves = (
-    await Promise.all(range(end + 1, one.version).map(version => leavesOf(sql, one, version)))
-  ).flat()
+  const leaves = (await Promise.all(range(end + 1, one.version).map(version => leavesOf(sql, one, version)))).flat()
   await sql`delete from consent_history where account_id = ${account_id} and consent_id = ${id} and version > ${end}`
   if (withLog)
     await sql`delete from log_entries where account_id = ${account_id} and consent_id = ${id} and version > ${end}`

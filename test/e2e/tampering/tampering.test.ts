@@ -13,9 +13,7 @@ import { populate } from './population.ts'
 import { chanceOf } from './random.ts'
 
 const seed = process.env['CONSENTCTL_TEST_SEED'] ?? randomBytes(4).toString('hex')
-const size = isLongRun
-  ? { accounts: 20, records: 100_000, edits: 1000 }
-  : { accounts: 5, records: 3000, edits: 200 }
+const size = isLongRun ? { accounts: 20, records: 100_000, edits: 1000 } : { accounts: 5, records: 3000, edits: 200 }
 const [original, copy] = ['consentctl_untouched', 'consentctl_tampered']
 
 describe.skipIf(!inject('clusterUrl'))('admin verify › after edits by a superuser', () => {
@@ -40,9 +38,7 @@ describe.skipIf(!inject('clusterUrl'))('admin verify › after edits by a superu
     const { findings, inspected } = await verified(sql)
     const seconds = (performance.now() - start) / 1000
     const rate = Math.round(inspected.records / seconds)
-    process.stderr.write(
-      `${inspected.records} records, ${inspected.entries} entries: ${rate} records a second\n`,
-    )
+    process.stderr.write(`${inspected.records} records, ${inspected.entries} entries: ${rate} records a second\n`)
     expect(findings).toEqual([])
     expect(inspected).toMatchObject({ accounts: size.accounts })
     expect(inspected.records).toBeGreaterThanOrEqual(size.records)
@@ -66,10 +62,7 @@ describe.skipIf(!inject('clusterUrl'))('admin verify › after edits by a superu
     const named = new Set(done.findings.map(({ consent_id }) => consent_id))
     const missed = done.made.filter(edit => !isFound(edit, named, done.findings))
     expect(missed).toEqual([])
-    const allowed = new Set([
-      null,
-      ...done.made.flatMap(({ records, madeUp = [] }) => [...records, ...madeUp]),
-    ])
+    const allowed = new Set([null, ...done.made.flatMap(({ records, madeUp = [] }) => [...records, ...madeUp])])
     expect(done.findings.filter(({ consent_id }) => !allowed.has(consent_id))).toEqual([])
   })
 
@@ -111,11 +104,9 @@ function isFound(
 ): boolean {
   const gaps = findings
     .filter(
-      ({ account_id, consent_id, problem }) =>
-        account_id === account && consent_id === null && problem === 'lost',
+      ({ account_id, consent_id, problem }) => account_id === account && consent_id === null && problem === 'lost',
     )
     .map(({ detail }) => /^lea(?:f|ves) (\d+)(?: to (\d+))?/.exec(detail))
-  const isGap = (leaf: number) =>
-    gaps.some(gap => gap && leaf >= Number(gap[1]) && leaf <= Number(gap[2] ?? gap[1]))
+  const isGap = (leaf: number) => gaps.some(gap => gap && leaf >= Number(gap[1]) && leaf <= Number(gap[2] ?? gap[1]))
   return records.every(id => named.has(id)) && leaves.every(isGap) && records.length + leaves.length > 0
 }

@@ -29,9 +29,7 @@ describe('resetPassword › success', () => {
       email: account.email,
       password: null,
     })
-    expect([await signIn(old), await signIn(password), await signIn(password.trim())]).toEqual([
-      401, 201, 401,
-    ])
+    expect([await signIn(old), await signIn(password), await signIn(password.trim())]).toEqual([401, 201, 401])
   })
 
   it('returns a generated password, which signs in and differs each time', async () => {
@@ -86,10 +84,7 @@ describe('resetPassword › success', () => {
 
 describe('resetPassword › rejected, with nothing changed,', () => {
   it.each([
-    [
-      'is an e-mail that nobody signs in with',
-      () => ({ email: `${newId()}@example.com`, password: 'new password' }),
-    ],
+    ['is an e-mail that nobody signs in with', () => ({ email: `${newId()}@example.com`, password: 'new password' })],
     ['is an e-mail with a space', () => ({ email: ` ${account.email}`, password: 'new password' })],
     ['is no e-mail at all', () => ({ email: '' })],
     ['is a password of seven characters', () => ({ email: account.email, password: '🍪🍪🍪🍪🍪🍪🍪' })],

@@ -14,9 +14,7 @@ describe('credentials › an API key', () => {
   })
 
   it('names its account, whichever it is', () => {
-    const anyId = fc
-      .bigInt({ min: 0n, max: 2n ** 128n - 1n })
-      .map(n => idOf(n.toString(16).padStart(32, '0')))
+    const anyId = fc.bigInt({ min: 0n, max: 2n ** 128n - 1n }).map(n => idOf(n.toString(16).padStart(32, '0')))
     fc.assert(fc.property(anyId, id => accountOfApiKey(newApiKey(id)) === id))
     for (const id of ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff']) {
       expect(accountOfApiKey(newApiKey(id))).toBe(id)
@@ -33,9 +31,7 @@ describe('credentials › an API key', () => {
     const key = newApiKey(newId())
     const others = [...base62, '-', '_', ' ', 'é', '\0']
     const mutants = [...key].flatMap((character, index) =>
-      others
-        .filter(other => other !== character)
-        .map(other => key.slice(0, index) + other + key.slice(index + 1)),
+      others.filter(other => other !== character).map(other => key.slice(0, index) + other + key.slice(index + 1)),
     )
     expect(mutants.length).toBeGreaterThan(4500)
     expect(mutants.filter(mutant => accountOfApiKey(mutant) !== null)).toEqual([])

@@ -23,16 +23,12 @@ describe('password hashes › verifyPassword', () => {
     expect(await verifyPassword('another', cheapHash('correct horse'))).toBe(false)
   })
 
-  it.each([
-    null,
-    '',
-    'none',
-    '$scrypt$',
-    '$scrypt$ln=4,r=1,p=1$AAAA$',
-    '$argon2id$v=19$m=1,t=1,p=1$AAAA$AAAA',
-  ])('rejects every password for the invalid hash %j', async hash => {
-    expect(await verifyPassword('', hash)).toBe(false)
-  })
+  it.each([null, '', 'none', '$scrypt$', '$scrypt$ln=4,r=1,p=1$AAAA$', '$argon2id$v=19$m=1,t=1,p=1$AAAA$AAAA'])(
+    'rejects every password for the invalid hash %j',
+    async hash => {
+      expect(await verifyPassword('', hash)).toBe(false)
+    },
+  )
 
   it('rejects every password for a truncated hash', async () => {
     const whole = cheapHash('correct horse')
@@ -43,9 +39,7 @@ describe('password hashes › verifyPassword', () => {
 describe('password hashes › concurrency', () => {
   it('queues a few calls and rejects those beyond at once as unavailable', async () => {
     const hash = cheapHash('correct horse')
-    const outcomes = await Promise.allSettled(
-      Array.from({ length: 40 }, () => verifyPassword('correct horse', hash)),
-    )
+    const outcomes = await Promise.allSettled(Array.from({ length: 40 }, () => verifyPassword('correct horse', hash)))
     const right = outcomes.filter(one => one.status === 'fulfilled' && one.value)
     const refused = outcomes.flatMap(one => (one.status === 'rejected' ? [one.reason] : []))
     expect(right.length + refused.length).toBe(40)

@@ -11,9 +11,7 @@ afterEach(() => void vi.useRealTimers())
 /** A lookup that counts its calls and resolves when the test says so. */
 function slowLookup() {
   const waiting: { resolve(value: string | undefined): void; reject(error: Error): void }[] = []
-  const load = vi.fn(
-    () => new Promise<string | undefined>((resolve, reject) => waiting.push({ resolve, reject })),
-  )
+  const load = vi.fn(() => new Promise<string | undefined>((resolve, reject) => waiting.push({ resolve, reject })))
   return {
     load,
     answer: (index: number, value: string | undefined) => waiting[index]?.resolve(value),

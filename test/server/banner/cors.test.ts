@@ -12,11 +12,7 @@ beforeAll(async () => {
 })
 
 /** What a browser asks before a page's request (Fetch standard, CORS-preflight fetch). */
-function preflight(
-  url: string,
-  method: string,
-  headers: Record<string, string> = {},
-): Promise<ServiceResponse> {
+function preflight(url: string, method: string, headers: Record<string, string> = {}): Promise<ServiceResponse> {
   const asked = {
     origin,
     'access-control-request-method': method,
@@ -88,10 +84,7 @@ describe.each([...others, ...unknown])('CORS › %s %s', (method, url) => {
   it.each(callers)('has no CORS headers when called by %s', async (_name, makeHeaders) => {
     const headers = { ...(await makeHeaders()), origin }
     const body = ['POST', 'PUT', 'PATCH'].includes(method) ? {} : undefined
-    for (const answer of [
-      await service.call(method, url, { headers, body }),
-      await preflight(url, method, headers),
-    ]) {
+    for (const answer of [await service.call(method, url, { headers, body }), await preflight(url, method, headers)]) {
       expect(corsOf(answer).filter(header => header !== 'vary: Accept')).toEqual([]) // of a list, which can stream
       expect(answer.status === 204).toBe(false)
     }

@@ -34,10 +34,7 @@ const from = (...addresses: string[]) => addresses.map(address => ({ 'x-forwarde
 const statuses = (answers: ServiceResponse[]) => answers.map(({ status }) => status)
 
 function expectLimited(answer: ServiceResponse): void {
-  expect([answer.status, answer.body]).toEqual([
-    429,
-    { error: 'rate_limited', message: 'Too many requests.' },
-  ])
+  expect([answer.status, answer.body]).toEqual([429, { error: 'rate_limited', message: 'Too many requests.' }])
   const seconds = Number(answer.headers['retry-after'])
   expect(seconds).toBeGreaterThan(50)
   expect(seconds).toBeLessThanOrEqual(60)
@@ -66,25 +63,13 @@ describe('rate limits of the public flow › 429 for an address', () => {
   it('counts visits that are rejected for their origin or body', async () => {
     const headers = { 'x-forwarded-for': newAddress() }
     const refused = { ...headers, origin: 'https://evil.example' }
-    const answers = [
-      await shop.visit({}, refused),
-      await shop.visit('{', headers),
-      await shop.visit({ x: 1 }, headers),
-    ]
+    const answers = [await shop.visit({}, refused), await shop.visit('{', headers), await shop.visit({ x: 1 }, headers)]
     expect(statuses([...answers, await shop.visit({}, headers)])).toEqual([403, 400, 400, 429])
   })
 
   it.each([
-    [
-      'addresses of one /64',
-      ['2a01:e00:1:2::1', '2a01:e00:1:2::2', '2a01:e00:1:2:ffff::', '2A01:E00:1:2::4'],
-      429,
-    ],
-    [
-      'addresses of different /64',
-      ['2a01:e00:2:1::1', '2a01:e00:2:2::1', '2a01:e00:2:3::1', '2a01:e00:2:4::1'],
-      201,
-    ],
+    ['addresses of one /64', ['2a01:e00:1:2::1', '2a01:e00:1:2::2', '2a01:e00:1:2:ffff::', '2A01:E00:1:2::4'], 429],
+    ['addresses of different /64', ['2a01:e00:2:1::1', '2a01:e00:2:2::1', '2a01:e00:2:3::1', '2a01:e00:2:4::1'], 201],
     ['ways to write an address', ['81.3.0.1', '::ffff:81.3.0.1', '81.3.0.1:80', '::ffff:5103:1'], 429],
     ['ports of a proxy’s clients', ['81.3.0.2:1', '81.3.0.2:2', '81.3.0.2:3', '81.3.0.2:4'], 429],
     ['names that are no addresses', ['unknown', 'x', 'y'.repeat(5000), '300.1.1.1'], 429],

@@ -24,8 +24,7 @@ export async function newShop(service: TestService) {
     visit: (body: unknown = {}, headers: Record<string, string> = {}) =>
       send({ body, headers: { ...asPage, ...headers } }),
     /** How many records the account has. */
-    count: async () =>
-      (await owner.list({ limit: '100', include_deleted: 'true' })).body.data.length as number,
+    count: async () => (await owner.list({ limit: '100', include_deleted: 'true' })).body.data.length as number,
   }
 }
 

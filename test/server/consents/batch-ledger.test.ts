@@ -29,12 +29,10 @@ it('POST /api/v1/consents/batch › stores every acknowledged row of 20 batches 
       })
       if (status >= 500) continue
       expect(status).toBe(200)
-      const left = (body.results as { status: number; consent?: { id: string } }[]).flatMap(
-        ({ consent }, row) => {
-          if (consent) acknowledged.push({ key: keys[row] ?? '', id: consent.id })
-          return consent ? [] : [row]
-        },
-      )
+      const left = (body.results as { status: number; consent?: { id: string } }[]).flatMap(({ consent }, row) => {
+        if (consent) acknowledged.push({ key: keys[row] ?? '', id: consent.id })
+        return consent ? [] : [row]
+      })
       if (left.length === 0) return
     }
   }

@@ -25,8 +25,7 @@ const statuses = (results: readonly Outcome[]) => results.map(({ status }) => st
 const row = (fields: object = {}) => ({ site_id: owner.siteId, ...fields })
 
 async function countOf({ accountId }: TestAccount): Promise<number> {
-  const [found] =
-    await service.sql`select count(*)::int as count from consents where account_id = ${accountId}`
+  const [found] = await service.sql`select count(*)::int as count from consents where account_id = ${accountId}`
   return found?.['count']
 }
 
@@ -96,10 +95,7 @@ describe('POST /api/v1/consents/batch › 200', () => {
   it("uses the current policy version of each row's site", async () => {
     const other = await newOwner(service)
     await service.sql`update sites set policy_version = 7 where account_id = ${other.accountId}`
-    const { results } = await batch(
-      [{ site_id: other.siteId }, { site_id: other.siteId, policy_version: 2 }],
-      other,
-    )
+    const { results } = await batch([{ site_id: other.siteId }, { site_id: other.siteId, policy_version: 2 }], other)
     expect(results.map(({ consent }) => consent.policy_version)).toEqual([7, 2])
   })
 
@@ -182,10 +178,7 @@ describe('POST /api/v1/consents/batch › idempotency_key', () => {
   })
 
   it('answers 409 to another body, in the same batch and in a later one', async () => {
-    const { results } = await batch([
-      row({ idempotency_key: 'k' }),
-      row({ idempotency_key: 'k', accepted: true }),
-    ])
+    const { results } = await batch([row({ idempotency_key: 'k' }), row({ idempotency_key: 'k', accepted: true })])
     expect(statuses(results)).toEqual([201, 409])
     const next = await batch([row({ idempotency_key: 'k', accepted: true }), row({ idempotency_key: 'k' })])
     expect(statuses(next.results)).toEqual([409, 201])
@@ -232,19 +225,16 @@ describe('POST /api/v1/consents/batch › 400', () => {
     expect(await countOf(owner)).toBe(before)
   })
 
-  it.each(['k', ''])(
-    'rejects the header Idempotency-Key: %j, because each row has its own key',
-    async key => {
-      const before = await countOf(owner)
-      const answer = await service.call('POST', path, {
-        key: owner.key,
-        headers: { 'idempotency-key': key },
-        body: { records: [row({ idempotency_key: 'of the row' })] },
-      })
-      expectRefused(answer, 'each row of which may have its own idempotency_key')
-      expect(await countOf(owner)).toBe(before)
-    },
-  )
+  it.each(['k', ''])('rejects the header Idempotency-Key: %j, because each row has its own key', async key => {
+    const before = await countOf(owner)
+    const answer = await service.call('POST', path, {
+      key: owner.key,
+      headers: { 'idempotency-key': key },
+      body: { records: [row({ idempotency_key: 'of the row' })] },
+    })
+    expectRefused(answer, 'each row of which may have its own idempotency_key')
+    expect(await countOf(owner)).toBe(before)
+  })
 })
 
 describe('POST /api/v1/consents/batch › 413', () => {

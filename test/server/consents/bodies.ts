@@ -93,21 +93,14 @@ export function preferencesOfBytes(bytes: number): object {
 /** The object itself is the first level; arrays count like objects. */
 export function preferencesOfDepth(levels: number): object {
   let value: object = {}
-  for (let level = 1; level < levels; level += 1)
-    value = level % 2 && level < levels - 1 ? [value] : { a: value }
+  for (let level = 1; level < levels; level += 1) value = level % 2 && level < levels - 1 ? [value] : { a: value }
   return value
 }
 
 /** Half of the keys are one level down. */
 export function preferencesOfKeys(keys: number): object {
-  const half = Array.from({ length: Math.floor(keys / 2) }, (_, index): [string, number] => [
-    `k${index}`,
-    index,
-  ])
-  const inner = Array.from({ length: keys - half.length - 1 }, (_, index): [string, number] => [
-    `i${index}`,
-    index,
-  ])
+  const half = Array.from({ length: Math.floor(keys / 2) }, (_, index): [string, number] => [`k${index}`, index])
+  const inner = Array.from({ length: keys - half.length - 1 }, (_, index): [string, number] => [`i${index}`, index])
   return { ...Object.fromEntries(half), inner: Object.fromEntries(inner) }
 }
 
@@ -138,9 +131,7 @@ export const networks: [string, string][] = [
 
 /** Texts that some parsers of addresses or URLs take. */
 export const noAddresses = [
-  ...'256.0.0.1 1.2.3 1.2.3.4.5 01.2.3.4 0x7f.1 1.2.3.4/24 1.2.3.4:80 １.2.3.4 2130706433 localhost'.split(
-    ' ',
-  ),
+  ...'256.0.0.1 1.2.3 1.2.3.4.5 01.2.3.4 0x7f.1 1.2.3.4/24 1.2.3.4:80 １.2.3.4 2130706433 localhost'.split(' '),
   ...'::: 1::2::3 ::ffff:1.2.3.256 12345:: 1:2:3:4:5:6:7:8:9 ::1%eth0 ::/48 [::1]'.split(' '),
   ...'::1]/[ ::1]:80/[ ::1]?[ ::1]#[::1 x@[::1'.split(' '),
   ...[' 1.2.3.4', '1.2.3.4\n', '::1\n', '\t::1', '1.2.3.4, 5.6.7.8'],
@@ -162,9 +153,7 @@ export const fieldsBeyondLimits: [string, unknown][] = [
 
 /** Fields that a body must not have: read-only ones, typos, and names that every object has. */
 export const readOnlyFields =
-  'id country region created_at updated_at deleted_at version account_id acepted constructor toString'.split(
-    ' ',
-  )
+  'id country region created_at updated_at deleted_at version account_id acepted constructor toString'.split(' ')
 
 /** Any text that a field keeps. */
 export function anyText(maxLength: number): fc.Arbitrary<string> {

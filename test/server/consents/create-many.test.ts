@@ -49,8 +49,7 @@ const parse = ({ json }: Created) => JSON.parse(json) as Consent
 const indexed = (...drafts: Draft[]) => new Map(drafts.entries())
 
 async function countRecords(subject: string): Promise<number> {
-  const rows =
-    await service.sql`select from consents where account_id = ${owner.accountId} and subject_id = ${subject}`
+  const rows = await service.sql`select from consents where account_id = ${owner.accountId} and subject_id = ${subject}`
   return rows.length
 }
 
@@ -75,8 +74,7 @@ describe('createConsent › calls in one turn of the event loop', () => {
   it('run as one statement for keyed and one for unkeyed creates, and each gets its own result', async () => {
     const { deps, statements } = newDeps()
     const caller = callerOf(owner)
-    const create = (fields: object, key: string | null = null) =>
-      createConsent(deps, caller, draft(fields), key)
+    const create = (fields: object, key: string | null = null) => createConsent(deps, caller, draft(fields), key)
     await create({}, 'used before')
     const before = statements()
     const outcomes = await Promise.allSettled([
@@ -129,16 +127,10 @@ describe('createConsent › calls in one turn of the event loop', () => {
       createConsent(deps, callerOf(other), { site_id: other.siteId, ...fields } as ConsentDraft, key)
     await create()
     await service.sql`update sites set policy_version = 2 where account_id = ${other.accountId}`
-    const made = await Promise.all([
-      create(),
-      create({ policy_version: 1 }),
-      create({}, 'k'),
-      create({}, 'k'),
-    ])
+    const made = await Promise.all([create(), create({ policy_version: 1 }), create({}, 'k'), create({}, 'k')])
     expect(made.map(one => parse(one).policy_version)).toEqual([2, 1, 2, 2])
     expect(made.map(({ isReplayed }) => isReplayed)).toEqual([false, false, false, true])
-    const [found] =
-      await service.sql`select count(*)::int as count from consents where account_id = ${other.accountId}`
+    const [found] = await service.sql`select count(*)::int as count from consents where account_id = ${other.accountId}`
     expect(found?.['count']).toBe(4)
   })
 

@@ -86,16 +86,13 @@ describe('POST /api/v1/consents › 201', () => {
     })
   })
 
-  it.each(bodies.oddTexts)(
-    'keeps %s text exactly as sent, and finds it by nothing else',
-    async (_name, text) => {
-      const fields = { subject_id: text, consent_id: text, user_agent: text, preferences: { [text]: [text] } }
-      const created = await owner.create(fields)
-      expectKept(created, fields)
-      const page = await owner.list({ subject_id: text, consent_id: text })
-      expect(page.body.data).toEqual([created])
-    },
-  )
+  it.each(bodies.oddTexts)('keeps %s text exactly as sent, and finds it by nothing else', async (_name, text) => {
+    const fields = { subject_id: text, consent_id: text, user_agent: text, preferences: { [text]: [text] } }
+    const created = await owner.create(fields)
+    expectKept(created, fields)
+    const page = await owner.list({ subject_id: text, consent_id: text })
+    expect(page.body.data).toEqual([created])
+  })
 
   it('stores exactly what it accepts, for any text and preferences', async () => {
     const texts = { subject_id: bodies.anyText(255), user_agent: bodies.anyText(300) }
@@ -112,12 +109,7 @@ describe('POST /api/v1/consents › 201 › with ip_address', () => {
     const answer = await owner.post({ site_id: owner.siteId, ip_address: address })
     expect(answer.status, answer.text).toBe(201)
     expect(await networkOf(answer.body.id)).toBe(network)
-    const seen = [
-      answer,
-      await owner.get(answer.body.id),
-      await owner.list(),
-      await owner.history(answer.body.id),
-    ]
+    const seen = [answer, await owner.get(answer.body.id), await owner.list(), await owner.history(answer.body.id)]
     for (const { text } of seen) expect(text).not.toMatch(/"ip_|203\.0\.113|2001:0?db8|64:ff9b/i)
   })
 
@@ -161,9 +153,7 @@ describe('POST /api/v1/consents › 400', () => {
     refuse({ [field]: 'x' }, field),
   )
 
-  it.each(bodies.noAddresses)('rejects %j as an address', address =>
-    refuse({ ip_address: address }, 'ip_address'),
-  )
+  it.each(bodies.noAddresses)('rejects %j as an address', address => refuse({ ip_address: address }, 'ip_address'))
 
   it('accepts only IP addresses, and answers 400 and never 500 to any other text', async () => {
     const part = fc.constantFrom(...'0 1 255 256 ffff :: : . / [ ] # @ -'.split(' '), ' ', '\t')
@@ -176,12 +166,10 @@ describe('POST /api/v1/consents › 400', () => {
     await fc.assert(property, { numRuns: 300 })
   })
 
-  it('names site_id when it is missing', async () =>
-    expectRefused(await refused.post({ accepted: true }), 'site_id'))
+  it('names site_id when it is missing', async () => expectRefused(await refused.post({ accepted: true }), 'site_id'))
 
-  it.each(bodies.malformedBodies(`"site_id":"${unknownId}"`))(
-    'does not take %s for a body',
-    async (_why, body) => expectRefused(await refused.post(body)),
+  it.each(bodies.malformedBodies(`"site_id":"${unknownId}"`))('does not take %s for a body', async (_why, body) =>
+    expectRefused(await refused.post(body)),
   )
 
   it('answers 201 or 400 and never 500 when bytes of the body are altered', async () => {
@@ -215,10 +203,7 @@ describe('POST /api/v1/consents › 401', () => {
 describe('POST /api/v1/consents › 404', () => {
   it('answers identically for a foreign and an unknown site, and writes nothing', async () => {
     const stranger = await newOwner(service)
-    const bodies = [stranger.siteId, unknownId].flatMap(site_id => [
-      { site_id },
-      { site_id, policy_version: 2 },
-    ])
+    const bodies = [stranger.siteId, unknownId].flatMap(site_id => [{ site_id }, { site_id, policy_version: 2 }])
     const answers = await Promise.all(bodies.map(body => owner.post(body)))
     expect(answers.map(answer => answer.status)).toEqual([404, 404, 404, 404])
     expect(new Set(answers.map(answer => answer.text)).size).toBe(1)

@@ -49,10 +49,7 @@ describe('is refused', () => {
     ['with a filter more', { filters: { ...scope.filters, subject_id: 'x' } }],
     ['with another value', { filters: { ...scope.filters, accepted: false } }],
     ['with a value of another type', { filters: { ...scope.filters, accepted: 'true' } }],
-    [
-      'with a value under another name',
-      { filters: { ...scope.filters, from: undefined, to: scope.filters['from'] } },
-    ],
+    ['with a value under another name', { filters: { ...scope.filters, from: undefined, to: scope.filters['from'] } }],
   ])('%s', (_name, other) => {
     expect(() => decodeCursor({ ...scope, ...other }, cursor)).toThrow(refused)
   })

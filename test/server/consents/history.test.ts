@@ -8,15 +8,7 @@ import { verifyAudit } from '../../../src/evidence/history.ts'
 import { useService } from '../../support/service.ts'
 import { purgeNow } from '../purge/purge.ts'
 import { anyPreferences, anyText, networks } from './bodies.ts'
-import {
-  expectRefused,
-  expectSameNotFound,
-  instant,
-  missingIds,
-  newOwner,
-  type Owner,
-  root,
-} from './records.ts'
+import { expectRefused, expectSameNotFound, instant, missingIds, newOwner, type Owner, root } from './records.ts'
 
 const service = useService()
 let owner: Owner
@@ -206,8 +198,7 @@ async function expectChain(id: string, length: number): Promise<void> {
   expect(record?.['record_hash']).toEqual(recordHash)
   let previous = Buffer.alloc(32)
   for (const [index, entry] of entries.entries()) {
-    const { salt, version, accepted, preferences, policy_version, action, changed_by, actor_id, created_at } =
-      entry
+    const { salt, version, accepted, preferences, policy_version, action, changed_by, actor_id, created_at } = entry
     expect(version).toBe(index + 1)
     expect(salt).toHaveLength(16)
     const first = index === 0 ? { record_hash: recordHash.toString('hex') } : {}

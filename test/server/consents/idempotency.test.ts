@@ -56,9 +56,7 @@ describe('POST /api/v1/consents › Idempotency-Key › 201', () => {
     expect(new Set(answers.map(answer => answer.text)).size).toBe(1)
     expect(answers.filter(answer => answer.headers['idempotent-replayed'] === undefined)).toHaveLength(1)
     expect((await service.sql`select from consents where subject_id = 'twin'`).length).toBe(1)
-    expect(
-      (await service.sql`select from consent_history where consent_id = ${answers[0]?.body.id}`).length,
-    ).toBe(1)
+    expect((await service.sql`select from consent_history where consent_id = ${answers[0]?.body.id}`).length).toBe(1)
   })
 
   it('keeps the keys of accounts apart, and creates another record after 24 hours', async () => {

@@ -78,10 +78,7 @@ function combined(): [name: string, Partial<ListFilters>][] {
     single
       .slice(index + 1)
       .filter(([, second]) => Object.keys(second).every(key => !(key in first)))
-      .map(([other, second]): [string, Partial<ListFilters>] => [
-        `${one}, ${other}`,
-        { ...first, ...second },
-      ]),
+      .map(([other, second]): [string, Partial<ListFilters>] => [`${one}, ${other}`, { ...first, ...second }]),
   )
   return [['none', {}], ...single, ...pairs]
 }

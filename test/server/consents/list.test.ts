@@ -83,15 +83,12 @@ describe('200', () => {
   })
 
   const pairs = names.flatMap((name, index) => names.slice(index).map(other => [...new Set([name, other])]))
-  it.each(pairs.map(chosen => [chosen.join(' and '), chosen] as const))(
-    'filters by %s',
-    async (_name, chosen) => {
-      const filters = pick(chosen)
-      const expected = matching(records, filters)
-      expect(expected.length, 'a filter that is tested must match something').toBeGreaterThan(0)
-      expect((await owner.list({ ...filters, limit: '100' })).body.data).toEqual(expected.slice(0, 100))
-    },
-  )
+  it.each(pairs.map(chosen => [chosen.join(' and '), chosen] as const))('filters by %s', async (_name, chosen) => {
+    const filters = pick(chosen)
+    const expected = matching(records, filters)
+    expect(expected.length, 'a filter that is tested must match something').toBeGreaterThan(0)
+    expect((await owner.list({ ...filters, limit: '100' })).body.data).toEqual(expected.slice(0, 100))
+  })
 
   it('filters by what was not accepted', async () => {
     expect(await walk({ accepted: 'false' }, [100])).toEqual(matching(records, { accepted: 'false' }))
@@ -134,9 +131,7 @@ describe('200', () => {
     for (const site_id of [stranger.siteId, unknownId]) {
       expect((await owner.list({ site_id })).body).toEqual({ data: [], limit: 50, next_cursor: null })
     }
-    expect((await stranger.list({ subject_id: 'zo\u00eb', include_deleted: 'true' })).body.data).toEqual([
-      foreign,
-    ])
+    expect((await stranger.list({ subject_id: 'zo\u00eb', include_deleted: 'true' })).body.data).toEqual([foreign])
   })
 
   it('walks every list once from end to end, through ties and with any page sizes', async () => {
@@ -180,25 +175,15 @@ describe('400', () => {
   it('takes no from after to, nor the other way round across offsets', async () => {
     const { from, to } = candidates
     expectRefused(await owner.list({ from: to, to: from }), 'from')
-    expectRefused(
-      await owner.list({ from: '2026-05-17T10:00:00+01:00', to: '2026-05-17T08:59:59.999Z' }),
-      'from',
-    )
+    expectRefused(await owner.list({ from: '2026-05-17T10:00:00+01:00', to: '2026-05-17T08:59:59.999Z' }), 'from')
   })
 
   it('takes no cursor of other filters', async () => {
-    const sets: Filters[] = [
-      {},
-      ...names.map(name => pick([name])),
-      { subject_id: 'zoe\u0308' },
-      { accepted: 'false' },
-    ]
+    const sets: Filters[] = [{}, ...names.map(name => pick([name])), { subject_id: 'zoe\u0308' }, { accepted: 'false' }]
     for (const made of sets) {
       const cursor = await firstCursor(owner, made)
       const answers = await Promise.all(sets.map(filters => owner.list({ ...filters, cursor })))
-      expect(answers.map(answer => answer.status)).toEqual(
-        sets.map(filters => (filters === made ? 200 : 400)),
-      )
+      expect(answers.map(answer => answer.status)).toEqual(sets.map(filters => (filters === made ? 200 : 400)))
     }
   })
 

@@ -4,12 +4,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { isLongRun } from '../../e2e/campaign.ts'
 import { useFolder } from '../../support/cli.ts'
-import {
-  everyByteChange,
-  readCommands,
-  runScript,
-  someByteChanges,
-} from '../../support/documented-commands.ts'
+import { everyByteChange, readCommands, runScript, someByteChanges } from '../../support/documented-commands.ts'
 import { useService } from '../../support/service.ts'
 import { newOwner } from './records.ts'
 

@@ -44,9 +44,7 @@ const unknown = 'acepted subject id page offset Limit accepted[] constructor __p
 
 /** Parameters of a list that are refused, percent-encoded: `[name, text]`. */
 export const badParameters: [name: string, text: string][] = [
-  ...Object.entries(refused).flatMap(([name, values]) =>
-    values.map((text): [string, string] => [name, text]),
-  ),
+  ...Object.entries(refused).flatMap(([name, values]) => values.map((text): [string, string] => [name, text])),
   ...unknown.map((name): [string, string] => [name, 'true']),
 ]
 

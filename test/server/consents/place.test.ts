@@ -44,43 +44,40 @@ describe('country and region › with the included database', () => {
   })
 })
 
-describe.each(['truncated', 'raw', 'drop'] as const)(
-  'with subdivisions, and addresses kept %s',
-  ipStorage => {
-    const geo: Geo = { lookup: address => opened.lookup(address) }
-    let opened: Geo
-    const service = useService({ config: { ipStorage }, geo })
-    beforeAll(() => {
-      const place = (country: string, region: string) => ({
-        country: { iso_code: country },
-        subdivisions: [{ iso_code: region }],
-      })
-      const geoipDb = join(folder.path, `${ipStorage}.mmdb`)
-      const known = { '81.2.69.0/24': place('GB', 'ENG'), '81.2.69.142/32': place('FR', 'IDF') }
-      writeFileSync(geoipDb, mmdb({ ...known, '2a01:e00::/48': place('FR', 'IDF') }))
-      opened = openGeo({ geoipDb }, error => {
-        throw error
-      })
+describe.each(['truncated', 'raw', 'drop'] as const)('with subdivisions, and addresses kept %s', ipStorage => {
+  const geo: Geo = { lookup: address => opened.lookup(address) }
+  let opened: Geo
+  const service = useService({ config: { ipStorage }, geo })
+  beforeAll(() => {
+    const place = (country: string, region: string) => ({
+      country: { iso_code: country },
+      subdivisions: [{ iso_code: region }],
     })
+    const geoipDb = join(folder.path, `${ipStorage}.mmdb`)
+    const known = { '81.2.69.0/24': place('GB', 'ENG'), '81.2.69.142/32': place('FR', 'IDF') }
+    writeFileSync(geoipDb, mmdb({ ...known, '2a01:e00::/48': place('FR', 'IDF') }))
+    opened = openGeo({ geoipDb }, error => {
+      throw error
+    })
+  })
 
-    it('stores the country and region of the network of the address', async () => {
-      const owner = await newOwner(service)
-      expect(await owner.create({ ip_address: '81.2.69.142' })).toMatchObject({
-        country: 'GB',
-        region: 'ENG',
-      })
-      expect(await owner.create({ ip_address: '2a01:e00::9' })).toMatchObject({
-        country: 'FR',
-        region: 'IDF',
-      })
-      const kept = {
-        truncated: ['81.2.69.0/24', '2a01:e00::/48'],
-        raw: ['81.2.69.142/32', '2a01:e00::9/128'],
-      }
-      const rows = await service.sql`
+  it('stores the country and region of the network of the address', async () => {
+    const owner = await newOwner(service)
+    expect(await owner.create({ ip_address: '81.2.69.142' })).toMatchObject({
+      country: 'GB',
+      region: 'ENG',
+    })
+    expect(await owner.create({ ip_address: '2a01:e00::9' })).toMatchObject({
+      country: 'FR',
+      region: 'IDF',
+    })
+    const kept = {
+      truncated: ['81.2.69.0/24', '2a01:e00::/48'],
+      raw: ['81.2.69.142/32', '2a01:e00::9/128'],
+    }
+    const rows = await service.sql`
       select ip_network::text as network from consents where account_id = ${owner.accountId} order by id
     `
-      expect(rows.map(row => row['network'])).toEqual(ipStorage === 'drop' ? [null, null] : kept[ipStorage])
-    })
-  },
-)
+    expect(rows.map(row => row['network'])).toEqual(ipStorage === 'drop' ? [null, null] : kept[ipStorage])
+  })
+})

@@ -121,15 +121,9 @@ describe('GET /api/v1/consents/{id}/receipt › 500', () => {
         await service.sql`delete from consent_history where consent_id = ${id} and version = 2`
       },
     ],
-    [
-      'whose end was cut off',
-      id => service.sql`delete from consent_history where consent_id = ${id} and version = 3`,
-    ],
+    ['whose end was cut off', id => service.sql`delete from consent_history where consent_id = ${id} and version = 3`],
     ['of another subject', id => service.sql`update consents set subject_id = 'eve' where id = ${id}`],
-    [
-      'whose head is another one',
-      id => service.sql`update consents set chain_head = sha256('x') where id = ${id}`,
-    ],
+    ['whose head is another one', id => service.sql`update consents set chain_head = sha256('x') where id = ${id}`],
     [
       'whose number JavaScript cannot tell from another one',
       id =>

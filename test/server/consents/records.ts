@@ -65,22 +65,12 @@ function search(query: Query): string {
 
 /** Ids that name no record of an account: another account's, unknown and malformed ones. */
 export function missingIds(foreign: string): string[] {
-  const noUuids = [
-    'x',
-    'y'.repeat(300),
-    '%00',
-    `urn:uuid:${foreign}`,
-    `{${foreign}}`,
-    foreign.replaceAll('-', ''),
-  ]
+  const noUuids = ['x', 'y'.repeat(300), '%00', `urn:uuid:${foreign}`, `{${foreign}}`, foreign.replaceAll('-', '')]
   return [foreign, unknownId, ...noUuids]
 }
 
 /** Expects the one 404 that tells nothing about what exists: byte for byte the same for each id. */
-export async function expectSameNotFound(
-  ids: readonly string[],
-  ask: (id: string) => Promise<ServiceResponse>,
-) {
+export async function expectSameNotFound(ids: readonly string[], ask: (id: string) => Promise<ServiceResponse>) {
   const answers = await Promise.all(ids.map(ask))
   expect(answers.map(answer => answer.status)).toEqual(ids.map(() => 404))
   expect(answers[0]?.body.error).toBe('not_found')
@@ -102,11 +92,7 @@ export function expectRefused(answer: ServiceResponse, named = ''): void {
 }
 
 /** Runs `work` on every item, at most `width` at a time, and gives the results in the items' order. */
-export async function inTurns<T, R>(
-  items: readonly T[],
-  width: number,
-  work: (item: T) => Promise<R>,
-): Promise<R[]> {
+export async function inTurns<T, R>(items: readonly T[], width: number, work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = []
   let next = 0
   const worker = async () => {

@@ -1,15 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { useService } from '../../support/service.ts'
-import {
-  expectRefused,
-  expectSameNotFound,
-  instant,
-  missingIds,
-  newOwner,
-  type Owner,
-  recordKeys,
-} from './records.ts'
+import { expectRefused, expectSameNotFound, instant, missingIds, newOwner, type Owner, recordKeys } from './records.ts'
 
 const service = useService()
 let owner: Owner

@@ -83,32 +83,29 @@ class PagedQuota extends Quota {
 }
 
 describe('GET /api/v1/consents as application/x-ndjson', () => {
-  it.each([1, 7, 100])(
-    'with pages of %i, sends the pages that single requests get, a page a line',
-    async limit => {
-      const account = await service.newAccount()
-      await seed(service.sql, account, 150)
-      const response = await open(account, { limit: String(limit), accepted: 'true' })
-      expect(response.statusCode).toBe(200)
-      expect(response.headers).toMatchObject({
-        'content-type': 'application/x-ndjson; charset=utf-8',
-        'cache-control': 'no-store',
-        vary: 'Accept',
-        'x-request-id': expect.any(String),
-      })
-      const { pages, tail, isCut } = await read(response)
-      expect({ tail, isCut }).toEqual({ tail: '', isCut: false })
-      let cursor: string | null = null
-      for (const page of pages) {
-        const query: string = cursor === null ? '' : `&cursor=${cursor}`
-        const single = await service.call('GET', `${root}?accepted=true&limit=${limit}${query}`, account)
-        expect(page).toEqual(single.body)
-        cursor = page.next_cursor
-      }
-      expect(cursor).toBeNull()
-      expect(pages).toHaveLength(Math.ceil(150 / limit))
-    },
-  )
+  it.each([1, 7, 100])('with pages of %i, sends the pages that single requests get, a page a line', async limit => {
+    const account = await service.newAccount()
+    await seed(service.sql, account, 150)
+    const response = await open(account, { limit: String(limit), accepted: 'true' })
+    expect(response.statusCode).toBe(200)
+    expect(response.headers).toMatchObject({
+      'content-type': 'application/x-ndjson; charset=utf-8',
+      'cache-control': 'no-store',
+      vary: 'Accept',
+      'x-request-id': expect.any(String),
+    })
+    const { pages, tail, isCut } = await read(response)
+    expect({ tail, isCut }).toEqual({ tail: '', isCut: false })
+    let cursor: string | null = null
+    for (const page of pages) {
+      const query: string = cursor === null ? '' : `&cursor=${cursor}`
+      const single = await service.call('GET', `${root}?accepted=true&limit=${limit}${query}`, account)
+      expect(page).toEqual(single.body)
+      cursor = page.next_cursor
+    }
+    expect(cursor).toBeNull()
+    expect(pages).toHaveLength(Math.ceil(150 / limit))
+  })
 
   it('is in the OpenAPI document', () => {
     const { paths } = describeApi() as {
@@ -202,10 +199,7 @@ describe('GET /api/v1/consents as application/x-ndjson', () => {
     ['a foreign cursor', undefined, { cursor: 'AQGh-rl3bHegq8q02QmN7Tg4' }, 400, 'invalid_request'],
   ])('%s gets the error that a single request gets', async (_, headers, query, status, error) => {
     const response = await open(await service.newAccount(), query, headers ? { headers } : {})
-    expect([response.statusCode, response.headers['content-type']]).toEqual([
-      status,
-      'application/json; charset=utf-8',
-    ])
+    expect([response.statusCode, response.headers['content-type']]).toEqual([status, 'application/json; charset=utf-8'])
     expect(JSON.parse(await text(response))).toMatchObject({ error })
   })
 })

@@ -3,15 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../../src/contract/index.ts'
 import { useService } from '../../support/service.ts'
 import * as bodies from './bodies.ts'
-import {
-  expectRefused,
-  expectSameNotFound,
-  instant,
-  missingIds,
-  newOwner,
-  type Owner,
-  recordKeys,
-} from './records.ts'
+import { expectRefused, expectSameNotFound, instant, missingIds, newOwner, type Owner, recordKeys } from './records.ts'
 
 const service = useService()
 let owner: Owner
@@ -100,8 +92,7 @@ describe('PUT /api/v1/consents/{id} › 200', () => {
     expect(seen.toSorted((a, b) => a - b)).toEqual([-1, ...numbers])
     const times = entries.map(entry => entry.created_at)
     expect(times).toEqual(times.toSorted())
-    const rows =
-      await service.sql`select version from consent_history where consent_id = ${id} order by version`
+    const rows = await service.sql`select version from consent_history where consent_id = ${id} order by version`
     expect(rows.map(row => row['version'])).toEqual(Array.from({ length: 33 }, (_, index) => index + 1))
     const [record] = await service.sql`select version from consents where id = ${id}`
     expect(record?.['version']).toBe(33)

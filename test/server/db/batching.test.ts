@@ -68,30 +68,19 @@ describe('Batcher › a batch fails', () => {
     'with %s, which one item can cause: each item is retried alone, and only that one fails',
     async code => {
       const { calls, results } = runAll(new Batcher(), [1, code, 3])
-      expect(await results).toMatchObject([
-        { value: 2 },
-        { status: 'rejected', reason: { code } },
-        { value: 6 },
-      ])
+      expect(await results).toMatchObject([{ value: 2 }, { status: 'rejected', reason: { code } }, { value: 6 }])
       expect(calls).toEqual([[1, code, 3], [1], [code], [3]])
     },
   )
 
-  it.each([
-    'CONNECTION_CLOSED',
-    '57P01',
-    '40001',
-    '40P01',
-    '25006',
-    '0A000',
-    '53300',
-    '57014',
-    'ECONNREFUSED',
-  ])('with %s, which no single item causes: every item fails, without a retry', async code => {
-    const { calls, results } = runAll(new Batcher(), [1, code, 3])
-    expect(await results).toMatchObject([{ reason: { code } }, { reason: { code } }, { reason: { code } }])
-    expect(calls).toEqual([[1, code, 3]])
-  })
+  it.each(['CONNECTION_CLOSED', '57P01', '40001', '40P01', '25006', '0A000', '53300', '57014', 'ECONNREFUSED'])(
+    'with %s, which no single item causes: every item fails, without a retry',
+    async code => {
+      const { calls, results } = runAll(new Batcher(), [1, code, 3])
+      expect(await results).toMatchObject([{ reason: { code } }, { reason: { code } }, { reason: { code } }])
+      expect(calls).toEqual([[1, code, 3]])
+    },
+  )
 
   it('with a single item: it fails at once, without a retry', async () => {
     const { calls, results } = runAll(new Batcher(), ['22003'])

@@ -8,14 +8,7 @@ import type { Sql } from 'postgres'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { connect } from '../../../server/db/connect.ts'
 import { startEmbedded } from '../../../server/db/embedded.ts'
-import {
-  cutPower,
-  type Disk,
-  flush,
-  flushAll,
-  interceptFlushes,
-  type Names,
-} from '../../support/simulated-disk.ts'
+import { cutPower, type Disk, flush, flushAll, interceptFlushes, type Names } from '../../support/simulated-disk.ts'
 
 const built = new URL('../../../dist/server/db/embedded-worker.js', import.meta.url)
 const rig = transformSync(readFileSync(new URL('../../support/simulated-disk.ts', import.meta.url)), {
@@ -107,9 +100,7 @@ it('power cut › within a start › leaves a database that opens with all its r
     globalThis.cuts = (globalThis.cuts ?? 0) + 1
     cutPower(disk, 'all', ${JSON.stringify(join(folder, 'cut-'))} + globalThis.cuts)
   }`
-  await use(join(disk.folder, 'data'), thread(`${cut}; flush(disk, path)`), async () =>
-    writeFileSync(isStarted, ''),
-  )
+  await use(join(disk.folder, 'data'), thread(`${cut}; flush(disk, path)`), async () => writeFileSync(isStarted, ''))
   const cuts = readdirSync(folder).filter(name => name.startsWith('cut-'))
   expect(cuts.length).toBeGreaterThan(1)
   for (const name of cuts) expect(await rowsFound(join(folder, name)), name).toBe(5)

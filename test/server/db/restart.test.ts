@@ -38,9 +38,7 @@ it('startEmbedded › restarts the database when its thread ends by itself, unti
 it('startEmbedded › reports why a database cannot be opened, and unlocks the folder', async () => {
   const workerFile = worker(`throw new Error('the disk is full')`)
   const onWait = vi.fn()
-  await expect(startEmbedded(folder, { workerFile, onWait })).rejects.toThrow(
-    /cannot be opened: the disk is full/,
-  )
+  await expect(startEmbedded(folder, { workerFile, onWait })).rejects.toThrow(/cannot be opened: the disk is full/)
   expect(onWait).toHaveBeenLastCalledWith(null)
   const again = await startEmbedded(folder, { workerFile: worker(`parentPort.postMessage('ready')`) })
   await again.close()

@@ -1,11 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  dbErrorClass,
-  dbErrorCode,
-  dbErrorKind,
-  type RetryOptions,
-  withRetry,
-} from '../../../server/db/errors.ts'
+import { dbErrorClass, dbErrorCode, dbErrorKind, type RetryOptions, withRetry } from '../../../server/db/errors.ts'
 
 const usual: RetryOptions = { isIdempotent: true, budgetMs: 5000, onRetry: () => {} }
 

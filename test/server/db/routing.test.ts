@@ -31,9 +31,7 @@ describe.skipIf(!onCitus())('Citus', () => {
     const tables = await service.sql<{ name: string; kind: string; column: string; group: number }[]>`
       select table_name::text as name, citus_table_type as kind, distribution_column as column, colocation_id as group
       from citus_tables`
-    const [shared, spread] = ['reference', 'distributed'].map(kind =>
-      tables.filter(table => table.kind === kind),
-    )
+    const [shared, spread] = ['reference', 'distributed'].map(kind => tables.filter(table => table.kind === kind))
     const names = shared?.map(({ name }) => name).sort()
     expect(names).toEqual(['logins', 'migrations', 'secrets', 'signing_keys'])
     expect(new Set(spread?.map(({ column, group }) => `${column} ${group}`)).size).toBe(1)
@@ -46,30 +44,27 @@ describe.skipIf(!onCitus())('Citus', () => {
     return [undefined, ...fields].map(field => ({ name: `${of.route} ${field ?? ''}`, of, field }))
   })
 
-  it.each(requests)(
-    '$name queries a single shard, or a table that is on every node',
-    async ({ of, field }) => {
-      const own = await newHoldings(service)
-      const given = field && { place: 'query' as const, field, value: ownValue(of, field, own) }
-      const [method, path, { body }] = requestFor(of, own, given || undefined)
-      const keyed = of.route === 'consents.createBatch' ? {} : { 'idempotency-key': of.route }
-      const headers = { ...(await credentialFor(service, of.endpoint, own)), ...keyed }
-      if ('origin' in headers) headers.origin = node.url
-      sent.length = 0
-      const { status, text } = await node.call(method, path, { body, headers })
-      expect(status, text).toBeLessThan(of.route === 'session.create' ? 402 : 300)
-      const statements = sent.filter(({ string }) => string !== undefined)
-      if (of.endpoint.access !== 'anyone') expect(statements).not.toEqual([])
-      for (const { string = '', parameters } of statements) {
-        const plan = await service.sql.unsafe(`explain ${string}`, parameters)
-        const lines = plan.map(line => String(line['QUERY PLAN']))
-        expect(lines.join('\n')).not.toMatch(/method: (pull to coordinator|repartition)/)
-        const counts = lines.flatMap(line => /Task Count: (\d+)/.exec(line)?.[1] ?? [])
-        expect([string, ...new Set(counts)]).toEqual([string, ...counts.slice(0, 1)])
-        expect(counts[0] ?? '1', lines.join('\n')).toBe('1')
-      }
-    },
-  )
+  it.each(requests)('$name queries a single shard, or a table that is on every node', async ({ of, field }) => {
+    const own = await newHoldings(service)
+    const given = field && { place: 'query' as const, field, value: ownValue(of, field, own) }
+    const [method, path, { body }] = requestFor(of, own, given || undefined)
+    const keyed = of.route === 'consents.createBatch' ? {} : { 'idempotency-key': of.route }
+    const headers = { ...(await credentialFor(service, of.endpoint, own)), ...keyed }
+    if ('origin' in headers) headers.origin = node.url
+    sent.length = 0
+    const { status, text } = await node.call(method, path, { body, headers })
+    expect(status, text).toBeLessThan(of.route === 'session.create' ? 402 : 300)
+    const statements = sent.filter(({ string }) => string !== undefined)
+    if (of.endpoint.access !== 'anyone') expect(statements).not.toEqual([])
+    for (const { string = '', parameters } of statements) {
+      const plan = await service.sql.unsafe(`explain ${string}`, parameters)
+      const lines = plan.map(line => String(line['QUERY PLAN']))
+      expect(lines.join('\n')).not.toMatch(/method: (pull to coordinator|repartition)/)
+      const counts = lines.flatMap(line => /Task Count: (\d+)/.exec(line)?.[1] ?? [])
+      expect([string, ...new Set(counts)]).toEqual([string, ...counts.slice(0, 1)])
+      expect(counts[0] ?? '1', lines.join('\n')).toBe('1')
+    }
+  })
 })
 
 /** The same, noting every statement. */

@@ -46,12 +46,8 @@ describe('SharedPGlite', () => {
       Array.from({ length: 12 }, async (_, number) => {
         const sql = client()
         for (let round = 0; round < 8; round += 1) {
-          const text = `${number}-${round}-`.padEnd(
-            sizes[(number + round) % sizes.length] ?? 0,
-            String(number),
-          )
-          const rows =
-            await sql`select ${number}::int as number, ${round}::int as round, ${text}::text as text`
+          const text = `${number}-${round}-`.padEnd(sizes[(number + round) % sizes.length] ?? 0, String(number))
+          const rows = await sql`select ${number}::int as number, ${round}::int as round, ${text}::text as text`
           expect(rows).toEqual([{ number, round, text }])
         }
       }),
@@ -96,13 +92,7 @@ describe('SharedPGlite', () => {
       while (going) expect(await sql`select ${number}::int as n`).toEqual([{ n: number }])
     })
     for (let round = 0; round < 5; round += 1) {
-      await raw.sendSlowly(
-        wire.parse(`select 'round ${round}'`),
-        wire.bind,
-        wire.describe,
-        wire.execute,
-        wire.sync,
-      )
+      await raw.sendSlowly(wire.parse(`select 'round ${round}'`), wire.bind, wire.describe, wire.execute, wire.sync)
       expect(await raw.ready()).toContain(`round ${round}`)
     }
     going = false
@@ -170,8 +160,7 @@ describe('SharedPGlite', () => {
         const sql = client()
         return Promise.all(
           Array.from({ length: 10 }, async (_, round) => {
-            if ((number + round) % 3)
-              return expect(await sql`select ${round}::int as n`).toEqual([{ n: round }])
+            if ((number + round) % 3) return expect(await sql`select ${round}::int as n`).toEqual([{ n: round }])
             await expect(sql`select ${round}::int / 0`).rejects.toMatchObject({ code: '22012' })
           }),
         )

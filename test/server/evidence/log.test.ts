@@ -110,9 +110,7 @@ it('when a checkpoint was changed, nothing is signed after it, and other account
   await sql`update checkpoints set frontier = ${Buffer.alloc(32)} where account_id = ${owner.accountId}`
   const other = await newOwner(service)
   await Promise.all([owner.create(), other.create()])
-  await expect(cover()).rejects.toThrow(
-    `the log of the account ${owner.accountId}: its last checkpoint was changed`,
-  )
+  await expect(cover()).rejects.toThrow(`the log of the account ${owner.accountId}: its last checkpoint was changed`)
   const [row] = await sql`select tree_size from checkpoints where account_id = ${other.accountId}`
   expect(row?.['tree_size']).toBe('1')
   await sql`delete from checkpoints where account_id = ${owner.accountId}`

@@ -18,9 +18,7 @@ const number = fc.oneof(
 const anyText = fc.oneof(
   text,
   fc.uuid(),
-  fc
-    .date({ min: new Date(0), max: new Date('9999-12-31'), noInvalidDate: true })
-    .map(date => date.toISOString()),
+  fc.date({ min: new Date(0), max: new Date('9999-12-31'), noInvalidDate: true }).map(date => date.toISOString()),
   fc.oneof(fc.ipV4(), fc.ipV6()),
   fc.emailAddress(),
   fc.webUrl().map(url => new URL(url).origin),
@@ -62,8 +60,7 @@ function fromJsonSchema(schema: JsonSchema): fc.Arbitrary<unknown> {
   if (schema.enum) return fc.constantFrom(...schema.enum)
   if (schema.type === 'boolean') return fc.boolean()
   if (schema.type === 'integer' || schema.type === 'number') return anyInteger(schema)
-  if (schema.type === 'string')
-    return schema.pattern ? fc.stringMatching(new RegExp(schema.pattern)) : anyText
+  if (schema.type === 'string') return schema.pattern ? fc.stringMatching(new RegExp(schema.pattern)) : anyText
   if (schema.type === 'array') return fc.array(fromJsonSchema(schema.items as JsonSchema), { maxLength: 4 })
   if (schema.type === 'object') {
     return fc.object({ key: text, values: [text, number, fc.boolean(), fc.constant(null)], maxDepth: 3 })
@@ -87,15 +84,7 @@ export function anyMutation(fields: readonly string[]): fc.Arbitrary<Mutation> {
   const name = fc.constantFrom(...fields)
   const anyJson = fc.oneof(
     fc.jsonValue({ maxDepth: 4, stringUnit: 'binary' }).map(value => JSON.stringify(value)),
-    fc.constantFrom(
-      '1e400',
-      '-0',
-      '9007199254740993',
-      '"\\u0000"',
-      '"\\ud800"',
-      '{"__proto__":1}',
-      '{"a":1,"a":2}',
-    ),
+    fc.constantFrom('1e400', '-0', '9007199254740993', '"\\u0000"', '"\\ud800"', '{"__proto__":1}', '{"a":1,"a":2}'),
   )
   const member = (key: string, json: string) => `${JSON.stringify(key)}:${json}`
   const joined = (...members: string[]) => `{${members.filter(Boolean).join()}}`

@@ -53,13 +53,7 @@ describe.each(writeEndpoints)('request bodies › $name', writeEndpoint => {
 
   it.each(Object.keys(writeEndpoint.fields))('rejects %s under a lookalike name', async field => {
     const [first = '', ...rest] = field
-    const names = [
-      first.toUpperCase() + rest.join(''),
-      `${field} `,
-      ` ${field}`,
-      `${field}\u200b`,
-      `${field}[]`,
-    ]
+    const names = [first.toUpperCase() + rest.join(''), `${field} `, ` ${field}`, `${field}\u200b`, `${field}[]`]
     for (const name of [...names, field.replaceAll('_', '-'), `body.${field}`]) {
       if (name !== field) await refuse(body(`${JSON.stringify(name)}:true`))
     }

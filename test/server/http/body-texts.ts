@@ -14,8 +14,7 @@ const inside = (body: Body, free: string, middle: number[]) => {
 }
 
 /** The body in another encoding, given the code units of each character in little-endian order. */
-const utf32 = (text: string) =>
-  Buffer.from([...text].flatMap(character => [character.charCodeAt(0), 0, 0, 0]))
+const utf32 = (text: string) => Buffer.from([...text].flatMap(character => [character.charCodeAt(0), 0, 0, 0]))
 
 /** Bodies that are not JSON in UTF-8: `[what, body]`. */
 export const notJson: [what: string, make: (body: Body, free: string) => string | Uint8Array][] = [
@@ -120,10 +119,7 @@ export const notValues: [what: string, json: string][] = [
 
 /** Values that look dangerous and must be kept as they are, as JSON text. */
 export const keptValues: [what: string, json: string][] = [
-  [
-    'what every object has',
-    '{"constructor":{"prototype":{"polluted":true}},"toString":null,"hasOwnProperty":1}',
-  ],
+  ['what every object has', '{"constructor":{"prototype":{"polluted":true}},"toString":null,"hasOwnProperty":1}'],
   ['nearly __proto__', '{"__PROTO__":1,"__proto__ ":2,"_proto_":3,"__defineGetter__":4}'],
   ['what JSON.stringify minds', '{"toJSON":"x","undefined":null,"NaN":0}'],
   ['keys that differ in case', '{"a":1,"A":2}'],

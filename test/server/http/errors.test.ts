@@ -114,10 +114,7 @@ describe('error responses › have the same form for malformed HTTP', () => {
 
   it('a request smuggled behind one with a body is never answered as one of its own', async () => {
     const smuggled = `GET ${root} HTTP/1.1\r\nHost: x\r\nX: `
-    const bytes = post(
-      [`Content-Length: ${smuggled.length}`, 'Transfer-Encoding : chunked'],
-      `0\r\n\r\n${smuggled}`,
-    )
+    const bytes = post([`Content-Length: ${smuggled.length}`, 'Transfer-Encoding : chunked'], `0\r\n\r\n${smuggled}`)
     const answer = await sendRaw(service.url, bytes)
     expectRefusal(answer, [400])
     expect(answer?.text.match(/HTTP\/1\.1/g)).toBeNull()

@@ -49,9 +49,7 @@ describe.each(writeEndpoints)('body fields › $name', writeEndpoint => {
   })
 
   it('has a row for each field of its schema', () => {
-    expect(Object.keys(writeEndpoint.fields).sort()).toEqual(
-      Object.keys(fieldsOf(writeEndpoint.endpoint.body)).sort(),
-    )
+    expect(Object.keys(writeEndpoint.fields).sort()).toEqual(Object.keys(fieldsOf(writeEndpoint.endpoint.body)).sort())
   })
 
   /** A body that is valid but for one member, whose value is given as JSON text. */

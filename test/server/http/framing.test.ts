@@ -40,9 +40,7 @@ async function expectNoSecondAnswer(make: Make) {
 
 describe('HTTP framing › rejected, with nothing after it read:', () => {
   it.each(malformed.badLengths)('a Content-Length that is %j', value =>
-    expectOneRefusal(({ post, body }) =>
-      post([`Content-Length:${value.replace('N', String(body.length))}`], body),
-    ),
+    expectOneRefusal(({ post, body }) => post([`Content-Length:${value.replace('N', String(body.length))}`], body)),
   )
 
   it.each(malformed.badCodings)('a Transfer-Encoding that is %j', value =>

@@ -93,10 +93,7 @@ describe('parseJson › rejects what JSON.parse would change:', () => {
       fc.property(place, key, between, (path, name, value) => {
         const quoted = JSON.stringify(name)
         const twice = `{${quoted}:${JSON.stringify(value)},"${name === '-' ? '_' : '-'}":1,${quoted}:null}`
-        const text = path.reduce(
-          (inner, kind) => (kind === 'array' ? `[0,${inner}]` : `{"k":${inner}}`),
-          twice,
-        )
+        const text = path.reduce((inner, kind) => (kind === 'array' ? `[0,${inner}]` : `{"k":${inner}}`), twice)
         expect(() => parseJson(bytes(text))).toThrow(refused)
       }),
     )

@@ -39,20 +39,17 @@ describe.skipIf(process.env['TEST_ENGINE'] !== 'postgres')('lost connections ›
     ['a create without', create, 'consents', 503],
     ['the look at the key of a create', createAsStranger, 'api_keys', 201],
     ['the quota of a create', createAsStranger, 'usage', 201],
-  ])(
-    'closes the connection of %s: the service retries if that is safe',
-    async (_what, send, table, status) => {
-      const answer = await meanwhile(
-        send,
-        tx => tx`lock table ${tx(table)} in access exclusive mode`,
-        async tx => {
-          expect(await tx`select pg_terminate_backend(pid) from (${waiting()}) as waiting`).toHaveLength(1)
-          await delay(50)
-        },
-      )
-      expect(answer.status).toBe(status)
-    },
-  )
+  ])('closes the connection of %s: the service retries if that is safe', async (_what, send, table, status) => {
+    const answer = await meanwhile(
+      send,
+      tx => tx`lock table ${tx(table)} in access exclusive mode`,
+      async tx => {
+        expect(await tx`select pg_terminate_backend(pid) from (${waiting()}) as waiting`).toHaveLength(1)
+        await delay(50)
+      },
+    )
+    expect(answer.status).toBe(status)
+  })
 
   it.skipIf(isSpread)('fails to serialize a change (40001): the service retries', async () => {
     await service.sql`

@@ -28,10 +28,7 @@ export const badBodies: Row[] = [
   ['chunks twice', parts => parts.post([parts.coding, parts.coding], parts.chunked())],
   ['chunks, then none', parts => parts.post([parts.coding, 'Transfer-Encoding: identity'], parts.chunked())],
   ['a tab before the colon of its length', parts => parts.post(['Content-Length\t: 2'], parts.body)],
-  [
-    'a space before the colon of its coding',
-    parts => parts.post(['Transfer-Encoding : chunked'], parts.chunked()),
-  ],
+  ['a space before the colon of its coding', parts => parts.post(['Transfer-Encoding : chunked'], parts.chunked())],
   ['chunks that nobody announces', parts => parts.post(['Content_Length: 2'], parts.chunked())],
   ['a length too short', parts => parts.post([`Content-Length: ${parts.body.length - 1}`], parts.body)],
   ['a length far too large', parts => parts.post(['Content-Length: 9007199254740993'], parts.body)],
@@ -40,10 +37,7 @@ export const badBodies: Row[] = [
   ['bare line feeds around a chunk', parts => parts.post([parts.coding], '2\n{}\n0\n\n')],
   ['a bare line feed after a chunk', parts => parts.post([parts.coding], '2\r\n{}\n0\r\n\r\n')],
   ['a bare carriage return after a size', parts => parts.post([parts.coding], '2\r{}\r\n0\r\n\r\n')],
-  [
-    'a length among the trailers',
-    parts => parts.post([parts.coding], parts.chunked('Content-Length: 5\r\n')),
-  ],
+  ['a length among the trailers', parts => parts.post([parts.coding], parts.chunked('Content-Length: 5\r\n'))],
   ['a coding among the trailers', parts => parts.post([parts.coding], parts.chunked(`${parts.coding}\r\n`))],
   ['a trailer without a colon', parts => parts.post([parts.coding], parts.chunked('X\r\n'))],
   ['a trailer that ends in a line feed', parts => parts.post([parts.coding], parts.chunked('X: y\n'))],

@@ -19,13 +19,10 @@ const service = useService()
 const key = newApiKey(newId())
 
 describe('database outage › control', () => {
-  it.each(['/live', '/ready', '/live?x=1', '/ready?'])(
-    'GET %s responds 200 without a credential',
-    async path => {
-      const answer = await service.call('GET', path)
-      expect([answer.status, answer.text]).toEqual([200, '{"status":"ok"}'])
-    },
-  )
+  it.each(['/live', '/ready', '/live?x=1', '/ready?'])('GET %s responds 200 without a credential', async path => {
+    const answer = await service.call('GET', path)
+    expect([answer.status, answer.text]).toEqual([200, '{"status":"ok"}'])
+  })
 })
 
 /** Databases that are gone, each in its own way. */

@@ -81,10 +81,7 @@ describe('random requests › list', () => {
       Object.fromEntries(Object.entries(query).map(([name, value]) => [name, String(value)])),
     )
 
-  const expectPage = (
-    answer: ServiceResponse,
-    { limit = '50', ...filters }: Filters & { limit?: string },
-  ) => {
+  const expectPage = (answer: ServiceResponse, { limit = '50', ...filters }: Filters & { limit?: string }) => {
     expect(answer.status, answer.text).toBe(200)
     expect(answer.body.limit).toBe(Number(limit))
     expect(answer.body.data).toEqual(matching(records, filters).slice(0, Number(limit)))

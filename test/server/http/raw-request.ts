@@ -7,11 +7,7 @@ export interface RawAnswer {
 }
 
 /** Sends raw bytes to a server and reads until it closes the connection. Returns null if it sent no response. */
-export async function sendRaw(
-  url: string,
-  bytes: string | Buffer,
-  timeoutMs = 5000,
-): Promise<RawAnswer | null> {
+export async function sendRaw(url: string, bytes: string | Buffer, timeoutMs = 5000): Promise<RawAnswer | null> {
   const { hostname, port } = new URL(url)
   const socket = connect({ host: hostname, port: Number(port) })
   const chunks: Buffer[] = []

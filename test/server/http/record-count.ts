@@ -17,10 +17,7 @@ const statuses: Readonly<Record<ErrorCode, readonly number[]>> = {
 }
 
 /** Expects a 4xx with exactly a code that fits the status and a message. */
-export function expectClientError(
-  answer: Pick<ServiceResponse, 'status' | 'text'> | undefined,
-  status?: number,
-): void {
+export function expectClientError(answer: Pick<ServiceResponse, 'status' | 'text'> | undefined, status?: number): void {
   const { error, message, ...more } = JSON.parse(answer?.text ?? '')
   expect(more).toEqual({})
   expect(message).toEqual(expect.stringMatching(/\S/))

@@ -30,8 +30,7 @@ export function partsFor({ key, siteId }: Owner): Parts {
     coding: 'Transfer-Encoding: chunked',
     chunked: (trailer = '') => `${body.length.toString(16)}\r\n${body}\r\n0\r\n${trailer}\r\n`,
     head,
-    post: (headers, sent) =>
-      head(`POST ${root} HTTP/1.1`, 'Content-Type: application/json', ...headers) + sent,
+    post: (headers, sent) => head(`POST ${root} HTTP/1.1`, 'Content-Type: application/json', ...headers) + sent,
     get: query => head(`GET ${root}?${query} HTTP/1.1`),
   }
 }

@@ -5,27 +5,18 @@ import { length, type Parts, type Row } from './request-parts.ts'
 export const goodBodies: Row[] = [
   ['a length', parts => parts.post([length(parts)], parts.body)],
   ['a length after zeros', parts => parts.post([`Content-Length: 000${parts.body.length}`], parts.body)],
-  [
-    'white space around its length',
-    parts => parts.post([`Content-Length:   ${parts.body.length}  `], parts.body),
-  ],
+  ['white space around its length', parts => parts.post([`Content-Length:   ${parts.body.length}  `], parts.body)],
   ['a chunk', parts => parts.post([parts.coding], parts.chunked())],
   ['a chunk, in capitals', parts => parts.post(['TRANSFER-ENCODING: CHUNKED'], parts.chunked())],
   [
     'a chunk for each byte',
     parts => parts.post([parts.coding], `${[...parts.body].map(one => `1\r\n${one}\r\n`).join('')}0\r\n\r\n`),
   ],
-  [
-    'an extension of a chunk',
-    parts => parts.post([parts.coding], parts.chunked().replace('\r\n', ';a=b;c="d"\r\n')),
-  ],
+  ['an extension of a chunk', parts => parts.post([parts.coding], parts.chunked().replace('\r\n', ';a=b;c="d"\r\n'))],
   ['a trailer', parts => parts.post([parts.coding, 'Trailer: X'], parts.chunked('X: y\r\n'))],
   ['HTTP/1.0', parts => parts.post([length(parts)], parts.body).replace('HTTP/1.1', 'HTTP/1.0')],
   ['Expect: 100-continue', parts => parts.post([length(parts), 'Expect: 100-continue'], parts.body)],
-  [
-    'an offer of HTTP/2',
-    parts => parts.post([length(parts), 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABk'], parts.body),
-  ],
+  ['an offer of HTTP/2', parts => parts.post([length(parts), 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABk'], parts.body)],
   ['a header of Latin-1', parts => parts.post([length(parts), 'X: \xe9'], parts.body)],
   ['a header of 15 KB', parts => parts.post([length(parts), `X: ${'y'.repeat(15_000)}`], parts.body)],
   ['a line break before it', parts => `\r\n${parts.post([length(parts)], parts.body)}`],

@@ -69,8 +69,7 @@ export const writeEndpoints: readonly WriteEndpoint[] = [
     free: 'preferences',
     open: async owner => ({
       required: { site_id: owner.siteId },
-      send: async (body, headers = {}) =>
-        ofRow(await owner.send('POST', '/batch', { body: batchOf(body), headers })),
+      send: async (body, headers = {}) => ofRow(await owner.send('POST', '/batch', { body: batchOf(body), headers })),
       expectStored: (answer, { ip_address: _, site_id = '', ...sent }) =>
         expectRecord(owner, answer.body, { ...sent, site_id: String(site_id).toLowerCase() }),
       state: async () => null,

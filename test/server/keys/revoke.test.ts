@@ -28,10 +28,7 @@ describe('DELETE /api/v1/keys/:id › 200', () => {
     const { key: _text, ...made } = await makeKey(service, session, { name: 'to end', scopes: ['read'] })
     const before = Date.now()
     const answer = await revoke(made.id)
-    expect([answer.status, answer.body]).toEqual([
-      200,
-      { ...made, revoked_at: expect.stringMatching(instant) },
-    ])
+    expect([answer.status, answer.body]).toEqual([200, { ...made, revoked_at: expect.stringMatching(instant) }])
     expect(Date.parse(answer.body.revoked_at)).toBeGreaterThanOrEqual(before)
   })
 

@@ -55,8 +55,7 @@ describe.each(sets)('scopes › key with $name', ({ allowed }) => {
       }
     }
     await service.quota.settle()
-    const [row] =
-      await service.sql`select used::int, held::int from usage where account_id = ${own.accountId}`
+    const [row] = await service.sql`select used::int, held::int from usage where account_id = ${own.accountId}`
     expect(row).toEqual({ used: counted, held: 0 })
   })
 })

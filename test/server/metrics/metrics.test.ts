@@ -113,8 +113,7 @@ describe('metrics › load', () => {
 
   it('is that of the service', async () => {
     const text = await registry.metrics()
-    for (const flow of ['private', 'public'])
-      expect(text).toContain(`http_requests_in_flight{flow="${flow}"} 0\n`)
+    for (const flow of ['private', 'public']) expect(text).toContain(`http_requests_in_flight{flow="${flow}"} 0\n`)
   })
 })
 
@@ -130,9 +129,9 @@ describe('metrics › server', () => {
       ])
       const text = await answer.body.text()
       expect(text).toMatch(/^process_cpu_seconds_total \d/m)
-      expect(
-        text.split('\n').filter(line => line && !/^(# (HELP|TYPE) \w+ .+|\w+(\{.*\})? \S+)$/.test(line)),
-      ).toEqual([])
+      expect(text.split('\n').filter(line => line && !/^(# (HELP|TYPE) \w+ .+|\w+(\{.*\})? \S+)$/.test(line))).toEqual(
+        [],
+      )
       expect((await request(new URL('/', server.url))).statusCode).toBe(404)
       expect((await request(server.url, { method: 'POST' })).statusCode).toBe(405)
     } finally {

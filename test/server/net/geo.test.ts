@@ -44,9 +44,7 @@ describe('openGeo › included database', () => {
   })
 
   it.each([
-    ...'0.0.0.0 10.1.2.3 100.64.0.1 127.0.0.1 169.254.1.1 172.16.0.1 192.168.1.7 192.0.2.1 198.51.100.1'.split(
-      ' ',
-    ),
+    ...'0.0.0.0 10.1.2.3 100.64.0.1 127.0.0.1 169.254.1.1 172.16.0.1 192.168.1.7 192.0.2.1 198.51.100.1'.split(' '),
     ...'203.0.113.9 224.0.0.1 240.0.0.1 255.255.255.255 ::ffff:192.168.1.7 :: ::1 fe80::1 fd00::1'.split(' '),
     ...'ff02::1 2001:db8::1 64:ff9b::808:808 2002:808:808::1 2001:0:808:808::1 4000::1'.split(' '),
     ...['', 'unknown', '8.8.8.8, 8.8.4.4', '8.8.8.8:80', '[2001:4860:4860::8888]', '8.8.8'],
@@ -124,11 +122,7 @@ describe('openGeo › GEOIP_DB', () => {
     ['is no database', () => write('x'.repeat(5000)), /./],
     ['is cut short', () => write(valid.subarray(0, -40)), /./],
     ['has lost its beginning', () => write(valid.subarray(-150)), /./],
-    [
-      'is of another kind',
-      () => write(mmdb({ '1.0.0.0/8': { autonomous_system_number: 1 } })),
-      /of type Test/,
-    ],
+    ['is of another kind', () => write(mmdb({ '1.0.0.0/8': { autonomous_system_number: 1 } })), /of type Test/],
   ])('is rejected at once, with its name and a hint, when it %s', (_why, make, reason) => {
     const file = make()
     const failure = thrownBy(() => openGeo({ geoipDb: file }, rethrow))

@@ -36,17 +36,12 @@ describe('describeApi › document', () => {
   it('has examples that match their schemas', () => {
     const examples = nodes.filter(([, node]) => 'example' in node && 'schema' in node)
     expect(examples.length).toBeGreaterThan(60)
-    const wrong = examples.map(([pointer, { example }]) => [
-      pointer,
-      ...validateAt(`${pointer}/schema`, example),
-    ])
+    const wrong = examples.map(([pointer, { example }]) => [pointer, ...validateAt(`${pointer}/schema`, example)])
     expect(wrong.filter(({ length }) => length > 1)).toEqual([])
   })
 
   it('has parameters and headers of one scalar type each, because they are text', () => {
-    const all = nodes.filter(
-      ([pointer, node]) => 'in' in node || /^\/components\/headers\/[^/]+$/.test(pointer),
-    )
+    const all = nodes.filter(([pointer, node]) => 'in' in node || /^\/components\/headers\/[^/]+$/.test(pointer))
     const schemas = all.flatMap(([, node]) => ('schema' in node ? [node['schema'] as Node] : []))
     expect(schemas.length).toBeGreaterThan(20)
     expect(schemas.filter(schema => typeof schema['type'] !== 'string' || 'anyOf' in schema)).toEqual([])
@@ -58,31 +53,28 @@ describe('describeApi › document', () => {
   })
 })
 
-describe.each(endpoints)(
-  'describeApi › %s',
-  (id, { path, method, params, body, status, access, errors = [] }) => {
-    const operation = document.paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
+describe.each(endpoints)('describeApi › %s', (id, { path, method, params, body, status, access, errors = [] }) => {
+  const operation = document.paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
 
-    it('has an operation id, its success and its errors', () => {
-      expect(operation).toMatchObject({ operationId: id, summary: expect.any(String) })
-      expect(operation.responses).toHaveProperty(String(status))
-      const expected = [
-        'invalid_request',
-        'internal_error',
-        ...errors,
-        ...(access === 'anyone' ? [] : ['unauthorized', 'unavailable']),
-        ...(params ? ['not_found'] : []),
-        ...(body ? ['payload_too_large'] : []),
-      ]
-      expect(codesOf(operation)).toEqual(expect.arrayContaining(expected))
-    })
+  it('has an operation id, its success and its errors', () => {
+    expect(operation).toMatchObject({ operationId: id, summary: expect.any(String) })
+    expect(operation.responses).toHaveProperty(String(status))
+    const expected = [
+      'invalid_request',
+      'internal_error',
+      ...errors,
+      ...(access === 'anyone' ? [] : ['unauthorized', 'unavailable']),
+      ...(params ? ['not_found'] : []),
+      ...(body ? ['payload_too_large'] : []),
+    ]
+    expect(codesOf(operation)).toEqual(expect.arrayContaining(expected))
+  })
 
-    it('describes the parameters in its path', () => {
-      const described = (operation.parameters ?? []).filter((one: Node) => one['in'] === 'path')
-      expect(described.map((one: Node) => `:${one['name']}`)).toEqual(path.match(/:\w+/g) ?? [])
-    })
-  },
-)
+  it('describes the parameters in its path', () => {
+    const described = (operation.parameters ?? []).filter((one: Node) => one['in'] === 'path')
+    expect(described.map((one: Node) => `:${one['name']}`)).toEqual(path.match(/:\w+/g) ?? [])
+  })
+})
 
 /** The codes of the errorResponses that an operation refers to. */
 function codesOf(operation: { responses: Record<string, { $ref?: string }> }): string[] {
@@ -95,7 +87,6 @@ function* nodesOf(value: unknown, pointer: string): Generator<[string, Node]> {
   if (typeof value !== 'object' || value === null) return
   if (!Array.isArray(value)) yield [pointer, value as Node]
   for (const [key, child] of Object.entries(value)) {
-    if (key !== 'example')
-      yield* nodesOf(child, `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`)
+    if (key !== 'example') yield* nodesOf(child, `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`)
   }
 }

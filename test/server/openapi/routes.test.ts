@@ -46,10 +46,7 @@ describe('GET /api/v1/openapi.json › routes', () => {
 
   it('serve the document to anyone, without a database', async () => {
     const answer = await app.inject('/api/v1/openapi.json')
-    expect([answer.statusCode, answer.headers['content-type']]).toEqual([
-      200,
-      'application/json; charset=utf-8',
-    ])
+    expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'application/json; charset=utf-8'])
     expect(answer.json()).toEqual(describeApi())
   })
 })

@@ -65,9 +65,7 @@ async function everyRow(): Promise<string> {
     select table_name as name from information_schema.tables where table_schema = 'public'`
   expect(tables.length).toBeGreaterThan(8)
   const rows = await Promise.all(
-    tables.map(
-      ({ name }) => service.sql<{ row: string }[]>`select t::text as row from ${service.sql(name)} t`,
-    ),
+    tables.map(({ name }) => service.sql<{ row: string }[]>`select t::text as row from ${service.sql(name)} t`),
   )
   return rows
     .flat()
@@ -97,9 +95,7 @@ function formsOf(text: string): string[] {
 }
 
 const leftIn = (text: string, canaries: readonly Canaries[]) =>
-  canaries.flatMap(each =>
-    Object.entries(each).filter(([, value]) => formsOf(value).some(form => text.includes(form))),
-  )
+  canaries.flatMap(each => Object.entries(each).filter(([, value]) => formsOf(value).some(form => text.includes(form))))
 
 it(`a purge leaves no personal data of ${subjects} subjects in any table, and every chain verifies`, async () => {
   const raw = await service.addNode({ config: { ipStorage: 'raw' } })

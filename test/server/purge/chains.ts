@@ -49,8 +49,7 @@ export async function insertChains(sql: Sql, account: TestAccount, shape: Shape)
   const rows = chains.flatMap(({ id, at, links }) =>
     links.map((link, index) => ({ id, at, version: index + 1, ...link })),
   )
-  for (let from = 0; from < rows.length; from += 2000)
-    await insertEntries(sql, account, rows.slice(from, from + 2000))
+  for (let from = 0; from < rows.length; from += 2000) await insertEntries(sql, account, rows.slice(from, from + 2000))
   return chains.map(({ id }) => id)
 }
 

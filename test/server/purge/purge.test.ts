@@ -55,14 +55,8 @@ describe('a purged record', () => {
     expect((await owner.remove(id)).status).toBe(404)
     expect((await owner.list('include_deleted=true&subject_id=maria')).body.data).toEqual([])
     const { data } = (await owner.history(id)).body
-    expect(data.map(({ action }: { action: string }) => action)).toEqual([
-      'created',
-      'updated',
-      'deleted',
-      'purged',
-    ])
-    for (const entry of data)
-      expect(entry).toMatchObject({ accepted: true, preferences: {}, policy_version: 7 })
+    expect(data.map(({ action }: { action: string }) => action)).toEqual(['created', 'updated', 'deleted', 'purged'])
+    for (const entry of data) expect(entry).toMatchObject({ accepted: true, preferences: {}, policy_version: 7 })
     expect(data.at(-1)).toMatchObject({
       changed_by: 'system',
       actor_id: null,
@@ -172,9 +166,7 @@ describe('a purge', () => {
     const run = async () => {
       for await (const own of purge(service.sql, options)) done.push(own)
     }
-    await expect(run()).rejects.toThrow(
-      `the record ${bad[1]} of the account ${one.accountId}: 23505; and 1 more`,
-    )
+    await expect(run()).rejects.toThrow(`the record ${bad[1]} of the account ${one.accountId}: 23505; and 1 more`)
     expect(done).toEqual([
       { account_id: one.accountId, expired: 8, purged: 307 },
       { account_id: other.accountId, expired: 0, purged: 2 },

@@ -30,7 +30,5 @@ export async function brokenChains(sql: Sql, accountId: string): Promise<string[
     await sql<Entry[]>`select * from consent_history where account_id = ${accountId} order by version`,
     entry => entry.consent_id,
   )
-  return rows.flatMap(row =>
-    chainProblems(row, entries.get(row.id) ?? []).map(problem => `${row.id} ${problem}`),
-  )
+  return rows.flatMap(row => chainProblems(row, entries.get(row.id) ?? []).map(problem => `${row.id} ${problem}`))
 }

@@ -16,8 +16,7 @@ beforeEach(async () => {
 })
 
 const preferences = (version: number) => ({ step: version })
-const idsOf = (findings: readonly { consent_id: string | null }[]) =>
-  findings.map(each => each.consent_id).sort()
+const idsOf = (findings: readonly { consent_id: string | null }[]) => findings.map(each => each.consent_id).sort()
 
 describe('a purge, when the history of some records does not verify', () => {
   it('leaves and names these, and purges all others', async () => {
@@ -81,9 +80,7 @@ describe('a purge, when the history of some records does not verify', () => {
     await restore()
     await sql.unsafe(`alter table consent_history add constraint unstrippable
       check (salt is not null or version <> ${version})`)
-    await expect(purgeVerified(sql)).rejects.toThrow(
-      `the record ${id} of the account ${account.accountId}: 23514`,
-    )
+    await expect(purgeVerified(sql)).rejects.toThrow(`the record ${id} of the account ${account.accountId}: 23514`)
     await sql`alter table consent_history drop constraint unstrippable`
     await tamper()
     const begun = await historyOf([id])
@@ -119,9 +116,7 @@ it('a change between the verification and the purge of a record is found by the 
       const run = () => Reflect.apply(target, thisArg, [strings, ...values])
       if (isTampered || !String(strings).includes('stripped as')) return run()
       isTampered = true
-      return sql`update consent_history set accepted = false where consent_id = ${id} and version = 2`.then(
-        run,
-      )
+      return sql`update consent_history set accepted = false where consent_id = ${id} and version = 2`.then(run)
     },
   })
   expect(await purgeNow(tampering)).toEqual(new Map([[account.accountId, 5]]))

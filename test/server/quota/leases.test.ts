@@ -33,9 +33,7 @@ async function newLedger(limit: number | null) {
     },
     /** Spends many units at once, at one node or another. */
     spendMany: (count: number, ...nodes: Quota[]) =>
-      Promise.all(
-        Array.from({ length: count }, (_, index) => ledger.spend(nodes[index % nodes.length] as Quota)),
-      ),
+      Promise.all(Array.from({ length: count }, (_, index) => ledger.spend(nodes[index % nodes.length] as Quota))),
     async usage(month = monthOf(new Date())): Promise<Usage> {
       const [row] = await database.sql<Usage[]>`
         select used::int, held::int from usage where account_id = ${accountId} and month = ${month}::date`
@@ -95,23 +93,20 @@ function failure(code: string): Error {
 describe.concurrent('many nodes', () => {
   const cells = [0, 1, 10, 1000].flatMap(limit => [1, 2, 5].map(nodes => ({ limit, nodes })))
 
-  it.each(cells)(
-    'of $nodes grant a limit of $limit exactly where the demand is larger',
-    async ({ limit, nodes }) => {
-      const ledger = await newLedger(limit)
-      const quotas = Array.from({ length: nodes }, () => new Quota(database.sql))
-      const demand = Math.ceil(limit * 1.3) + 10
-      const clients = Array.from({ length: 20 }, async (_, client) => {
-        for (let index = client; index < demand; index += 20) {
-          await ledger.spend(quotas[Math.floor(Math.random() * nodes)] as Quota)
-        }
-      })
-      await Promise.all(clients)
-      expect(ledger).toMatchObject({ granted: limit, refused: demand - limit })
-      await Promise.all(quotas.map(quota => quota.settle()))
-      expect(await ledger.usage()).toEqual({ used: limit, held: 0 })
-    },
-  )
+  it.each(cells)('of $nodes grant a limit of $limit exactly where the demand is larger', async ({ limit, nodes }) => {
+    const ledger = await newLedger(limit)
+    const quotas = Array.from({ length: nodes }, () => new Quota(database.sql))
+    const demand = Math.ceil(limit * 1.3) + 10
+    const clients = Array.from({ length: 20 }, async (_, client) => {
+      for (let index = client; index < demand; index += 20) {
+        await ledger.spend(quotas[Math.floor(Math.random() * nodes)] as Quota)
+      }
+    })
+    await Promise.all(clients)
+    expect(ledger).toMatchObject({ granted: limit, refused: demand - limit })
+    await Promise.all(quotas.map(quota => quota.settle()))
+    expect(await ledger.usage()).toEqual({ used: limit, held: 0 })
+  })
 
   it.each(cells.filter(({ limit }) => limit > 0))(
     'of $nodes refuse nobody where the demand is a limit of $limit',
@@ -205,8 +200,7 @@ describe.concurrent('what could not be given back', () => {
     await vi.waitFor(isBack, { timeout: 5 * leaseMs, interval: 50 })
   })
 
-  const doubtful =
-    'CONNECTION_CLOSED CONNECTION_DESTROYED ECONNRESET EPIPE ETIMEDOUT EHOSTUNREACH 57P01 57P02 08006'
+  const doubtful = 'CONNECTION_CLOSED CONNECTION_DESTROYED ECONNRESET EPIPE ETIMEDOUT EHOSTUNREACH 57P01 57P02 08006'
   it.each(doubtful.split(' '))(
     'is granted to nobody twice, where it was given back and nobody knows: %s',
     async code => {
@@ -314,8 +308,7 @@ describe.concurrent('a month', () => {
     await spendSome(5)
     await Promise.all(quotas.map(quota => quota.settle()))
     expect(spent).toEqual({ '2026-11-01': 40, '2026-12-01': 50, '2027-01-01': 5 })
-    for (const [month, used] of Object.entries(spent))
-      expect(await ledger.usage(month)).toEqual({ used, held: 0 })
+    for (const [month, used] of Object.entries(spent)) expect(await ledger.usage(month)).toEqual({ used, held: 0 })
   })
 })
 

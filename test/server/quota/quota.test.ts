@@ -35,16 +35,13 @@ describe('a unit of the quota', () => {
     ['404 for a malformed URL', 'GET', '/%zz', 404],
     ['405', 'PATCH', root, 405],
     ['200 without a credential', 'GET', '/live', 200],
-  ])(
-    'is not taken by a request that ends in %s',
-    async (_name, method, path, status, authorization?: string) => {
-      const account = await service.newAccount({ monthlyQuota: 10 })
-      const headers = { authorization: authorization ?? `Bearer ${account.key}` }
-      const answer = await service.call(method, path, { headers })
-      expect(answer.status).toBe(status)
-      expect(await used(account)).toBe(0)
-    },
-  )
+  ])('is not taken by a request that ends in %s', async (_name, method, path, status, authorization?: string) => {
+    const account = await service.newAccount({ monthlyQuota: 10 })
+    const headers = { authorization: authorization ?? `Bearer ${account.key}` }
+    const answer = await service.call(method, path, { headers })
+    expect(answer.status).toBe(status)
+    expect(await used(account)).toBe(0)
+  })
 
   it('is not spent by a request that is refused because none is left', async () => {
     const account = await service.newAccount({ monthlyQuota: 1 })
@@ -97,17 +94,13 @@ describe('the limit', () => {
     await Promise.all(Array.from({ length: 64 }, creator))
     expect(statuses.filter(status => status === 201)).toHaveLength(500)
     expect(statuses.filter(status => status === 429)).toHaveLength(140)
-    const [row] =
-      await service.sql`select count(*)::int as count from consents where account_id = ${accountId}`
+    const [row] = await service.sql`select count(*)::int as count from consents where account_id = ${accountId}`
     expect(row?.['count']).toBe(500)
     expect(await used(account)).toBe(500)
   })
 
   it('is per account', async () => {
-    const [poor, other] = [
-      await service.newAccount({ monthlyQuota: 0 }),
-      await service.newAccount({ monthlyQuota: 1 }),
-    ]
+    const [poor, other] = [await service.newAccount({ monthlyQuota: 0 }), await service.newAccount({ monthlyQuota: 1 })]
     expect((await list(poor)).status).toBe(429)
     expect((await list(other)).status).toBe(200)
   })

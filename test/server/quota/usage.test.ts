@@ -141,8 +141,6 @@ describe('429', () => {
 })
 
 async function held({ accountId }: TestAccount): Promise<number> {
-  const [row] = await service.sql<
-    { held: number }[]
-  >`select held::int from usage where account_id = ${accountId}`
+  const [row] = await service.sql<{ held: number }[]>`select held::int from usage where account_id = ${accountId}`
   return row?.held ?? 0
 }

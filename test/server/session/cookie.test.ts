@@ -104,10 +104,7 @@ describe('session cookie › with the own origin', () => {
     const [method, path, options] = requestFor(of, own)
     const before = await usageOf(own)
     const answer = await service.call(method, path, { ...options, headers: await service.signIn(own) })
-    expect([answer.status, answer.text.slice(0, 200)]).toEqual([
-      of.endpoint.status,
-      answer.text.slice(0, 200),
-    ])
+    expect([answer.status, answer.text.slice(0, 200)]).toEqual([of.endpoint.status, answer.text.slice(0, 200)])
     expect(Object.keys(answer.headers).filter(name => name.startsWith('x-quota'))).toEqual([])
     expect(await usageOf(own)).toEqual(before)
   })

@@ -181,10 +181,7 @@ describe('POST /api/v1/session › 403', () => {
     '[::2]',
     '0.0.0.0',
   ])('is returned on plain HTTP to %s before the password is checked', async host => {
-    const [right, wrong] = [
-      await expectForbidden({}, { host }),
-      await expectForbidden({ password: 'x' }, { host }),
-    ]
+    const [right, wrong] = [await expectForbidden({}, { host }), await expectForbidden({ password: 'x' }, { host })]
     expect(visible(right)).toEqual(visible(wrong))
     expect(right.body.message).toContain('HTTPS')
   })

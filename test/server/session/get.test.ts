@@ -38,9 +38,7 @@ describe('GET /api/v1/session › 200', () => {
   })
 
   it('finds the token among other cookies', async () => {
-    const answer = await get(
-      `a=b; theme="dark"; consent_session=${forge(account)}; z=%zz; consent_session_=x`,
-    )
+    const answer = await get(`a=b; theme="dark"; consent_session=${forge(account)}; z=%zz; consent_session_=x`)
     expect(answer.status).toBe(200)
   })
 
@@ -86,13 +84,10 @@ describe('GET /api/v1/session › 401', () => {
     await expectNobody(await get(`consent_session=${forge(account)}`, proxied, secure))
   })
 
-  it.each(['Bearer', 'Cookie', 'JWT', 'Session'])(
-    'is returned for a token in Authorization: %s',
-    async scheme => {
-      const headers = { authorization: `${scheme} ${forge(account)}` }
-      await expectNobody(await service.call('GET', path, { headers }))
-    },
-  )
+  it.each(['Bearer', 'Cookie', 'JWT', 'Session'])('is returned for a token in Authorization: %s', async scheme => {
+    const headers = { authorization: `${scheme} ${forge(account)}` }
+    await expectNobody(await service.call('GET', path, { headers }))
+  })
 
   it('is returned for an invalid Authorization header beside a valid cookie', async () => {
     for (const authorization of ['', 'Bearer', 'Bearer sk-nonsense', `Bearer ${forge(account)}`, 'Basic x']) {

@@ -103,11 +103,7 @@ describe('DELETE /api/v1/session › 403', () => {
     const { cookie } = session
     for (const headers of [{ cookie }, { cookie, origin: 'https://evil.example' }, bearer(account.key)]) {
       const answer = await service.call('DELETE', path, { headers })
-      expect([answer.status, answer.body.error, answer.headers['set-cookie']]).toEqual([
-        403,
-        'forbidden',
-        undefined,
-      ])
+      expect([answer.status, answer.body.error, answer.headers['set-cookie']]).toEqual([403, 'forbidden', undefined])
     }
     expect(new Set(await statuses([session]))).toEqual(new Set([200]))
   })

@@ -37,10 +37,7 @@ export function withPart(token: string, index: 0 | 1 | 2, part: string): string 
 }
 
 /** Every token that is none, by what is wrong with it; `other` is another account. */
-export const forgeries: [
-  name: string,
-  make: (a: TestAccount, other: TestAccount) => string | Promise<string>,
-][] = [
+export const forgeries: [name: string, make: (a: TestAccount, other: TestAccount) => string | Promise<string>][] = [
   ...['none', 'None', 'NONE', 'nOnE', ''].flatMap((alg): typeof forgeries => [
     [`alg "${alg}" without a signature`, a => withPart(forge(a, { header: { alg } }), 2, '')],
     [`alg "${alg}" with one`, a => forge(a, { header: { alg } })],
@@ -52,15 +49,9 @@ export const forgeries: [
   ['RS256 with a key of its own in the header', signedWithRsa],
   ['another secret', a => forge(a, { secret: Buffer.alloc(32, 9) })],
   ['an empty secret', a => forge(a, { secret: Buffer.alloc(0) })],
-  [
-    'another secret, brought along as jwk',
-    a => forge(a, { secret: Buffer.alloc(32, 9), header: { jwk: octets } }),
-  ],
+  ['another secret, brought along as jwk', a => forge(a, { secret: Buffer.alloc(32, 9), header: { jwk: octets } })],
   ['another secret, to be fetched by jku', a => forge(a, { secret: Buffer.alloc(32, 9), header: elsewhere })],
-  [
-    'an empty secret, named by kid',
-    a => forge(a, { secret: Buffer.alloc(0), header: { kid: '../../dev/null' } }),
-  ],
+  ['an empty secret, named by kid', a => forge(a, { secret: Buffer.alloc(0), header: { kid: '../../dev/null' } })],
   ['an extension that must be understood', a => forge(a, { header: { crit: ['x'], x: 1 } })],
   ['another issuer', a => forge(a, { claims: { iss: 'another' } })],
   ['no issuer', a => forge(a, { claims: { iss: undefined } })],
@@ -83,10 +74,7 @@ export const forgeries: [
   ['the version as text', a => forge(a, { claims: { version: '1' } })],
   ['no version', a => forge(a, { claims: { version: undefined } })],
   ['the payload of another’s', (a, other) => withPart(forge(a), 1, forge(other).split('.')[1] ?? '')],
-  [
-    'a later end under the old signature',
-    a => withPart(forge(a), 1, payloadWith(a, { exp: seconds(9 * 3600) })),
-  ],
+  ['a later end under the old signature', a => withPart(forge(a), 1, payloadWith(a, { exp: seconds(9 * 3600) }))],
   ['a header with more under the old signature', a => withPart(forge(a), 0, encode({ alg: 'HS256', x: 1 }))],
   ['a signature of another’s', (a, other) => withPart(forge(a), 2, forge(other).split('.')[2] ?? '')],
   ['half a signature', a => forge(a).slice(0, -20)],
@@ -98,10 +86,7 @@ export const forgeries: [
   ['nothing but dots', () => '..'],
   ['an API key', a => a.key],
   ['a site token', a => a.siteToken],
-  [
-    'twelve thousand characters',
-    a => forge(a, { secret: Buffer.alloc(32, 9), claims: { x: 'y'.repeat(8500) } }),
-  ],
+  ['twelve thousand characters', a => forge(a, { secret: Buffer.alloc(32, 9), claims: { x: 'y'.repeat(8500) } })],
   ['twelve thousand dots', () => '.'.repeat(12_000)],
 ]
 

@@ -10,11 +10,7 @@ export const bannerLimits: BannerLimits = {
 }
 
 /** Posts a consent as the banner of a page does. */
-export function visit(
-  node: TestNode,
-  token: string,
-  headers: Record<string, string> = {},
-): Promise<ServiceResponse> {
+export function visit(node: TestNode, token: string, headers: Record<string, string> = {}): Promise<ServiceResponse> {
   return node.call('POST', '/api/v1/public/consent', {
     body: {},
     headers: { 'x-site-token': token, ...headers },

@@ -32,19 +32,13 @@ describe('PATCH /api/v1/sites/:id › 200', () => {
     ['the policy version, back', { policy_version: 1 }],
     ['the origins', { allowed_origins: origins }],
     ['the retention', { retention_days: 36_500 }],
-    [
-      'all of them',
-      { name: 'b', policy_version: 2, allowed_origins: ['https://b.example'], retention_days: 1 },
-    ],
+    ['all of them', { name: 'b', policy_version: 2, allowed_origins: ['https://b.example'], retention_days: 1 }],
   ])('changes %s and nothing else', async (_name, fields) => {
     await change({ policy_version: 3 })
     const before = await site()
     await delay(2)
     const answer = await change(fields)
-    expect([answer.status, answer.body]).toEqual([
-      200,
-      { ...before, ...fields, updated_at: expect.any(String) },
-    ])
+    expect([answer.status, answer.body]).toEqual([200, { ...before, ...fields, updated_at: expect.any(String) }])
     expect(Date.parse(answer.body.updated_at)).toBeGreaterThan(Date.parse(before.updated_at))
     expect(await site()).toEqual(answer.body)
   })
@@ -52,10 +46,7 @@ describe('PATCH /api/v1/sites/:id › 200', () => {
   it.each<[string, (site: Site) => object]>([
     ['nothing', () => ({})],
     ['the name it has', ({ name }) => ({ name })],
-    [
-      'everything as it is',
-      ({ name, policy_version, allowed_origins }) => ({ name, policy_version, allowed_origins }),
-    ],
+    ['everything as it is', ({ name, policy_version, allowed_origins }) => ({ name, policy_version, allowed_origins })],
   ])('leaves a site unchanged, including updated_at, for %s', async (_name, body) => {
     await change({ policy_version: 3, allowed_origins: origins })
     const before = await site()

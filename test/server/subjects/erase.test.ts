@@ -19,8 +19,7 @@ beforeAll(async () => {
   owner = await newOwner(service)
 })
 
-const erase = (body: object, own: { key: string } = owner) =>
-  service.call('POST', path, { key: own.key, body })
+const erase = (body: object, own: { key: string } = owner) => service.call('POST', path, { key: own.key, body })
 
 /** Another site of an account. */
 async function newSite(own: Owner): Promise<string> {
@@ -62,9 +61,7 @@ describe('POST /api/v1/subjects/erase › 200', () => {
     const third = await own.create({ subject_id, site_id: other })
     await own.remove(second.id)
     const kept = await Promise.all(
-      ['Maria@example.com', 'maria@example.com ', 'other'].map(subject =>
-        own.create({ subject_id: subject }),
-      ),
+      ['Maria@example.com', 'maria@example.com ', 'other'].map(subject => own.create({ subject_id: subject })),
     )
     const foreign = await owner.create({ subject_id })
     const answer = await erase({ subject_id, reason: 'asked — ünd signed', ticket: 'T-1' }, own)
@@ -167,9 +164,7 @@ describe('POST /api/v1/subjects/erase › 200', () => {
     expect(status).toBe(200)
     expect(body).toMatchObject({ erased: 2, remaining: 1, deleted: 3, complete: true })
     const deletion = (await own.history(two.id)).body.data.at(-1)
-    expect(body.already_deleted).toEqual([
-      { id: two.id, site_id: own.siteId, deleted_at: deletion.created_at },
-    ])
+    expect(body.already_deleted).toEqual([{ id: two.id, site_id: own.siteId, deleted_at: deletion.created_at }])
     for (const { id } of [three, other]) expect((await own.get(id)).status).toBe(200)
     expect((await owner.get(foreign.id)).status).toBe(200)
     const again = await erase({ subject_id, ids }, own)

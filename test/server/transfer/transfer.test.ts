@@ -36,9 +36,10 @@ async function fill() {
     { preferences: { number: 9_007_199_254_740_991, text: '\\x00', nothing: null } },
   ]
   for (const [index, body] of bodies.entries())
-    expect(
-      await create(body, { 'idempotency-key': `k${index}` }).then(({ text, status }) => [status, text]),
-    ).toEqual([201, expect.anything()])
+    expect(await create(body, { 'idempotency-key': `k${index}` }).then(({ text, status }) => [status, text])).toEqual([
+      201,
+      expect.anything(),
+    ])
   const { body } = await create({ subject_id: 'gone' })
   await service.call('DELETE', `/api/v1/consents/${body.id}`, { key })
   await sql`
@@ -159,12 +160,8 @@ describe('an import', () => {
     const rest = text.slice(header.length)
     const refused = (other: string) => refusedWith(Buffer.from(other))
     expect(await refused(text + text)).toContain('continues after its end')
-    expect(await refused(header.replace('"consentctl_export":1', '"consentctl_export":2') + rest)).toContain(
-      'format 2',
-    )
-    expect(await refused(header.replace(schemaVersion, '0003_service') + rest)).toContain(
-      'schema is 0003_service',
-    )
+    expect(await refused(header.replace('"consentctl_export":1', '"consentctl_export":2') + rest)).toContain('format 2')
+    expect(await refused(header.replace(schemaVersion, '0003_service') + rest)).toContain('schema is 0003_service')
     expect(await refused(header.replace('"session_version"', '"another"') + rest)).toContain('table users')
     expect(await refused(header.replace('"usage":', '"other":') + rest)).toContain('table other')
     expect(await refused('{"id":"1"}\n')).toContain('not an export')
@@ -174,14 +171,10 @@ describe('an import', () => {
   it('rejects rows whose references are missing, and duplicate rows', async () => {
     const lines = text.split('\n').slice(0, -2)
     const without = lines.filter(line => !line.startsWith('{"sites":'))
-    expect(await refusedWith(Buffer.from(await resealed(`${without.join('\n')}\n`)))).toMatch(
-      /SQLSTATE (23503|XX000)/,
-    )
+    expect(await refusedWith(Buffer.from(await resealed(`${without.join('\n')}\n`)))).toMatch(/SQLSTATE (23503|XX000)/)
     const row = lines.findIndex(line => line.startsWith('{"users":'))
     const twice = lines.toSpliced(row, 0, lines[row] ?? '')
-    expect(await refusedWith(Buffer.from(await resealed(`${twice.join('\n')}\n`)))).toMatch(
-      /SQLSTATE (23505|XX000)/,
-    )
+    expect(await refusedWith(Buffer.from(await resealed(`${twice.join('\n')}\n`)))).toMatch(/SQLSTATE (23505|XX000)/)
   })
 
   it('rejects a database that is not empty, and leaves it as it is', async () => {

@@ -49,15 +49,7 @@ it.skipIf(hasNoNulls).each(['consents', 'consent_history', 'log_entries'] as con
 it.skipIf(hasNoNulls)(
   'a null in a checkpoint is reported with the account, and one in a key with what it signed',
   async () => {
-    for (const name of [
-      'account_id',
-      'tree_size',
-      'from_size',
-      'root_hash',
-      'frontier',
-      'document',
-      'created_at',
-    ]) {
+    for (const name of ['account_id', 'tree_size', 'from_size', 'root_hash', 'frontier', 'document', 'created_at']) {
       const findings = await foundWithNull({ table: 'checkpoints', name })
       expect(
         findings.map(({ account_id }) => account_id),

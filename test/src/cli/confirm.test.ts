@@ -58,15 +58,7 @@ describe('rm --confirm N', () => {
 describe('rm --ignore-missing', () => {
   it('passes over what is gone, and prints what was deleted', async () => {
     holding()
-    const { code, stdout, stderr } = await cli.run([
-      'rm',
-      'a',
-      'gone',
-      'b',
-      '--yes',
-      '--ignore-missing',
-      '-q',
-    ])
+    const { code, stdout, stderr } = await cli.run(['rm', 'a', 'gone', 'b', '--yes', '--ignore-missing', '-q'])
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'a\nb\n', stderr: '' })
   })
 
@@ -128,13 +120,7 @@ describe('--dry-run sends nothing, and prints what it would send', () => {
     ['rm a', [['DELETE', '/api/v1/consents/a', null]]],
     [
       'create --site s --subject maria --accepted --pref a=1',
-      [
-        [
-          'POST',
-          '/api/v1/consents',
-          { site_id: 's', subject_id: 'maria', accepted: true, preferences: { a: 1 } },
-        ],
-      ],
+      [['POST', '/api/v1/consents', { site_id: 's', subject_id: 'maria', accepted: true, preferences: { a: 1 } }]],
     ],
     ['update a --refused', [['PUT', '/api/v1/consents/a', { accepted: false }]]],
     ['keys create --name ci --scope read', [['POST', '/api/v1/keys', { name: 'ci', scopes: ['read'] }]]],

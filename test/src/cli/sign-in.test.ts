@@ -171,12 +171,7 @@ describe('who signs in', () => {
 
   it('is named by the flag, then by CONSENTCTL_EMAIL, then by the profile', async () => {
     const own = { CONSENTCTL_CONFIG_DIR: folder() }
-    await saveProfile(
-      own.CONSENTCTL_CONFIG_DIR,
-      'default',
-      { base_url: cli.instance.url, email: 'c@x' },
-      apiKey,
-    )
+    await saveProfile(own.CONSENTCTL_CONFIG_DIR, 'default', { base_url: cli.instance.url, email: 'c@x' }, apiKey)
     await runIn([], own)
     expect(signedInAs()).toEqual(['c@x'])
     cli.instance.requests.length = 0

@@ -61,13 +61,10 @@ it('a page of this service is taken for one', () => {
   expect(isExactPage({ data: [], limit: 1, next_cursor: null })).toBe(true)
 })
 
-it.each([
-  null,
-  [],
-  'text',
-  { data: null, limit: 1, next_cursor: null },
-  { data: [null], limit: 1, next_cursor: null },
-])('no page is taken for one: %j', body => expect(isExactPage(body)).toBe(false))
+it.each([null, [], 'text', { data: null, limit: 1, next_cursor: null }, { data: [null], limit: 1, next_cursor: null }])(
+  'no page is taken for one: %j',
+  body => expect(isExactPage(body)).toBe(false),
+)
 
 it.each([
   ['an empty time of deletion', { deleted_at: '' }],

@@ -84,11 +84,7 @@ describe.each(Object.entries(ways))('client › faults › %s', (_, way) => {
     ['half a head', sendAndClose('HTTP/1.1 200 O'), 'network'],
     ['a close after the head', sendAndClose(`${json}content-length: 99\r\n\r\n`), 'network'],
     ['half a body', sendAndClose(`${json}content-length: ${record.length}\r\n\r\n${half}`), 'network'],
-    [
-      'chunks that break off',
-      sendAndClose(`${json}transfer-encoding: chunked\r\n\r\n28\r\n${half}\r\n`),
-      'network',
-    ],
+    ['chunks that break off', sendAndClose(`${json}transfer-encoding: chunked\r\n\r\n28\r\n${half}\r\n`), 'network'],
     ['another protocol', sendAndClose('220 mail.example ESMTP\r\n'), 'network'],
     [
       'two Content-Lengths',
@@ -197,10 +193,7 @@ describe.each(Object.entries(ways))('client › faults › %s', (_, way) => {
   it.each([
     ['2', /^try again in 2 s$/],
     ['90', /^try again in 90 s, or use --max-wait 90$/],
-    [
-      new Date(Date.now() + 3_600_000).toUTCString(),
-      /^try again in 3[56]\d\d s, or use --max-wait 3[56]\d\d$/,
-    ],
+    [new Date(Date.now() + 3_600_000).toUTCString(), /^try again in 3[56]\d\d s, or use --max-wait 3[56]\d\d$/],
     ['99999999999999999999', /^try again in 1\d+ s$/],
   ])('when Retry-After is longer than --max-wait, does not retry: %s', async (wait, hint) => {
     faulty.script(error(429, 'rate_limited', { 'retry-after': wait }))
@@ -250,10 +243,7 @@ describe.each(Object.entries(ways))('client › faults › %s', (_, way) => {
       'a 103 before it',
       sendBytes(`HTTP/1.1 103 Early Hints\r\n\r\n${json}content-length: ${record.length}\r\n\r\n${record}`),
     ],
-    [
-      'a body in small pieces',
-      drip(`${json}content-length: ${record.length}\r\n\r\n`, [half, record.slice(40)], 20),
-    ],
+    ['a body in small pieces', drip(`${json}content-length: ${record.length}\r\n\r\n`, [half, record.slice(40)], 20)],
     ['a byte order mark', respond(200, `\ufeff${record}`)],
   ])('with %s, reads the record', async (_, fault) => {
     faulty.script(fault)
@@ -262,10 +252,7 @@ describe.each(Object.entries(ways))('client › faults › %s', (_, way) => {
   })
 
   it('when a 204 has a body, the body is not taken for the next response', async () => {
-    faulty.script(
-      sendBytes(`HTTP/1.1 204 No Content\r\ncontent-length: ${record.length}\r\n\r\n${record}`),
-      ok(),
-    )
+    faulty.script(sendBytes(`HTTP/1.1 204 No Content\r\ncontent-length: ${record.length}\r\n\r\n${record}`), ok())
     expect(await send('DELETE')).toMatchObject({ code: 0, stdout: expect.stringContaining(id) })
   })
 

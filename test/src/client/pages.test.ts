@@ -251,10 +251,7 @@ describe('client › other instances of the specification', () => {
     ['no limit in the envelope', { data: [record], next_cursor: null }],
     ['no next_cursor on the last page', { data: [record] }],
     ['an empty next_cursor on the last page', { data: [record], next_cursor: '' }],
-    [
-      'more fields in the envelope',
-      { data: [record], next_cursor: null, total: 1, has_more: false, limit: 50 },
-    ],
+    ['more fields in the envelope', { data: [record], next_cursor: null, total: 1, has_more: false, limit: 50 }],
     ['a limit that is not a number', { data: [record], next_cursor: null, limit: null }],
     ['more fields in a record', { data: [{ ...record, tags: ['a'], version: 3 }], next_cursor: null }],
     [

@@ -29,8 +29,7 @@ beforeEach(() => {
 })
 afterEach(() => api.close())
 
-const error = (status: number, code: string, headers = {}) =>
-  respond(status, { error: code, message: 'm' }, headers)
+const error = (status: number, code: string, headers = {}) => respond(status, { error: code, message: 'm' }, headers)
 const document = (...parameters: object[]) =>
   respond(200, { openapi: '3.1.1', paths: { '/api/v1/consents': { post: { parameters } } } })
 const keyParameter = { name: 'idempotency-key', in: 'header' }
@@ -109,9 +108,7 @@ describe('client › POST › creating a record', () => {
 
   it('when the description could not be read, reads it again for the next call', async () => {
     faulty.script(reset, reset, reset, reset, document(keyParameter))
-    await expect(
-      api.supports(consents.create, { in: 'header', name: 'Idempotency-Key' }),
-    ).rejects.toMatchObject({
+    await expect(api.supports(consents.create, { in: 'header', name: 'Idempotency-Key' })).rejects.toMatchObject({
       name: 'NetworkError',
     })
     expect(await api.supports(consents.create, { in: 'header', name: 'Idempotency-Key' })).toBe(true)

@@ -2,13 +2,7 @@ import type { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { run, useFolder } from '../../support/cli.ts'
 import { useConnectProxy } from '../../support/connect-proxy.ts'
-import {
-  type Fault,
-  type RawRequest,
-  reset,
-  respond,
-  useScriptedServer,
-} from '../../support/scripted-server.ts'
+import { type Fault, type RawRequest, reset, respond, useScriptedServer } from '../../support/scripted-server.ts'
 import { apiKey, consent, machineError, resumption, uuid } from '../support.ts'
 
 const faulty = useScriptedServer()
@@ -48,9 +42,7 @@ const streams =
   (pages: number, end: (socket: Socket, next: string) => void): Fault =>
   (socket, request) => {
     expect(accepts(request)).toBe('application/x-ndjson, application/json;q=0.9')
-    socket.write(
-      'HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\n',
-    )
+    socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\n')
     let cursor = cursorOf(request)
     for (let page = 0; page < pages && cursor < count; page += 1) {
       socket.write(chunk(`${pageAt(cursor)}\n`))
@@ -65,8 +57,7 @@ const cuts: Record<string, (socket: Socket, next: string) => void> = {
   'closes in the middle of a line': (socket, next) => void socket.end(chunk(next.slice(0, 500))),
   'closes in the middle of a chunk': (socket, next) => void socket.end(chunk(next).slice(0, 500)),
   'ends the body after a whole line': completes,
-  'ends the body in the middle of a line': (socket, next) =>
-    void socket.write(`${chunk(next.slice(0, 500))}0\r\n\r\n`),
+  'ends the body in the middle of a line': (socket, next) => void socket.write(`${chunk(next.slice(0, 500))}0\r\n\r\n`),
 }
 
 describe.each(Object.entries(ways))('list › streams › %s', (_, way) => {
@@ -86,20 +77,14 @@ describe.each(Object.entries(ways))('list › streams › %s', (_, way) => {
   it('takes one request after the first', async () => {
     faulty.script(single, streams(10, completes))
     expect(await list()).toMatchObject({ code: 0, listed: ids, stderr: '' })
-    expect(faulty.requests.map(accepts)).toEqual([
-      'application/json',
-      'application/x-ndjson, application/json;q=0.9',
-    ])
+    expect(faulty.requests.map(accepts)).toEqual(['application/json', 'application/x-ndjson, application/json;q=0.9'])
   })
 
-  it.each(Object.entries(cuts))(
-    'when the instance %s, continues from the last cursor',
-    async (_name, cut) => {
-      faulty.script(single, streams(3, cut), streams(1, cut), reset, streams(2, cut), streams(10, completes))
-      expect(await list()).toMatchObject({ code: 0, listed: ids, stderr: '' })
-      expect(faulty.requests.map(cursorOf)).toEqual([0, 100, 400, 500, 500, 700])
-    },
-  )
+  it.each(Object.entries(cuts))('when the instance %s, continues from the last cursor', async (_name, cut) => {
+    faulty.script(single, streams(3, cut), streams(1, cut), reset, streams(2, cut), streams(10, completes))
+    expect(await list()).toMatchObject({ code: 0, listed: ids, stderr: '' })
+    expect(faulty.requests.map(cursorOf)).toEqual([0, 100, 400, 500, 500, 700])
+  })
 
   it('when the stream is cut before its first line, retries with backoff, four times in all', async () => {
     faulty.script(

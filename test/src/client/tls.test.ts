@@ -70,15 +70,12 @@ describe('client › TLS › own authority', () => {
       writeFileSync(join(folder.path, 'broken.pem'), `${begin}\nAAAA\n${end}\n`)
     })
 
-    it.each(['missing.pem', 'text.pem', 'broken.pem', ''])(
-      'ends with 2 before any request: %j',
-      async name => {
-        const { code, stdout, stderr } = await list(valid, ['--ca-file', join(folder.path, name)])
-        expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-        expect(stderr).toContain('--ca-file')
-        expect(valid.requests).toEqual([])
-      },
-    )
+    it.each(['missing.pem', 'text.pem', 'broken.pem', ''])('ends with 2 before any request: %j', async name => {
+      const { code, stdout, stderr } = await list(valid, ['--ca-file', join(folder.path, name)])
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+      expect(stderr).toContain('--ca-file')
+      expect(valid.requests).toEqual([])
+    })
   })
 })
 

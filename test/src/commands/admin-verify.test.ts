@@ -30,13 +30,7 @@ const checkpointOf = (tree_size: number) =>
   )
 
 /** A server that returns the given findings and records its arguments. */
-function serverOf({
-  findings = [],
-  checkpoints = [],
-}: {
-  findings?: DatabaseFinding[]
-  checkpoints?: string[]
-}) {
+function serverOf({ findings = [], checkpoints = [] }: { findings?: DatabaseFinding[]; checkpoints?: string[] }) {
   const given: { kept: readonly string[]; account?: string | undefined }[] = []
   const server: Partial<ServerModule> = {
     verifyDatabase: (_, { kept, account }) => {
@@ -115,10 +109,7 @@ describe('admin checkpoint', () => {
   it('leaves the file as it is where the log does not agree with it, says why, and ends with 5', async () => {
     const file = newFile()
     writeFileSync(file, checkpointOf(1))
-    const { code, stdout } = await take(
-      file,
-      serverOf({ findings: [finding], checkpoints: [checkpointOf(2)] }),
-    )
+    const { code, stdout } = await take(file, serverOf({ findings: [finding], checkpoints: [checkpointOf(2)] }))
     expect({ code, rows: JSON.parse(stdout) }).toEqual({
       code: 5,
       rows: [expect.objectContaining({ account_id: uuid(6), result: 'not_valid', detail: finding.detail })],

@@ -17,9 +17,7 @@ it('says that a history verifies, with its number of entries', async () => {
 it('ends with 5 where one of several does not, and -q prints which', async () => {
   const forged = good.map(each => ({ ...each, accepted: true }))
   const other = id.replace(/.$/, '2')
-  cli.instance.use(
-    http.get(path, ({ params }) => HttpResponse.json({ data: params['id'] === id ? good : forged })),
-  )
+  cli.instance.use(http.get(path, ({ params }) => HttpResponse.json({ data: params['id'] === id ? good : forged })))
   const { code, stdout, stderr } = await cli.run(['history', id, other, '--verify', '-q'], {
     env: { CONSENTCTL_ERROR_FORMAT: 'json' },
   })
@@ -43,9 +41,7 @@ it('of an instance with the specification’s fields alone says that it offers n
 
 it('of a record that is not there ends with 3, and 8 where another one verifies', async () => {
   cli.instance.use(
-    http.get(path, ({ params }) =>
-      params['id'] === id ? HttpResponse.json({ data: good }) : fails(404, 'not_found'),
-    ),
+    http.get(path, ({ params }) => (params['id'] === id ? HttpResponse.json({ data: good }) : fails(404, 'not_found'))),
   )
   expect(await cli.run(['history', 'x', '--verify'])).toMatchObject({ code: 3, stdout: '' })
   expect(await cli.run(['history', id, 'x', '--verify'])).toMatchObject({ code: 8 })

@@ -23,9 +23,7 @@ it('shows the entries in the order of the instance, deleted records’ too', asy
     .split('\n')
     .map(line => JSON.parse(line))
   expect(rows).toEqual(entries.map(each => ({ ...each, ...withoutChain })))
-  expect(cli.sent()).toEqual([
-    { method: 'GET', path: '/api/v1/consents/7/history', query: {}, body: undefined },
-  ])
+  expect(cli.sent()).toEqual([{ method: 'GET', path: '/api/v1/consents/7/history', query: {}, body: undefined }])
 })
 
 it('is an array in JSON, of one record and of several', async () => {

@@ -1,16 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import {
-  consent,
-  consentsPath,
-  fails,
-  listOf,
-  machineError,
-  resumption,
-  screen,
-  useCli,
-  uuid,
-} from '../support.ts'
+import { consent, consentsPath, fails, listOf, machineError, resumption, screen, useCli, uuid } from '../support.ts'
 
 const cli = useCli()
 
@@ -162,9 +152,7 @@ describe('a failure', () => {
   )
 
   it('a cursor that leads to itself is an error, not an endless list', async () => {
-    cli.instance.use(
-      http.get(consentsPath, () => HttpResponse.json({ data: [consent()], next_cursor: 'same' })),
-    )
+    cli.instance.use(http.get(consentsPath, () => HttpResponse.json({ data: [consent()], next_cursor: 'same' })))
     const { code, stderr } = await cli.run(['list', '-q'])
     expect(code).not.toBe(0)
     expect(stderr).toContain('cursor')

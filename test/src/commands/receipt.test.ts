@@ -14,9 +14,7 @@ const id = uuid(1)
 const text = signedReceipt()
 
 const answering = (body: string, type = 'application/json') =>
-  cli.instance.use(
-    http.get(`${byId}/receipt`, () => new HttpResponse(body, { headers: { 'content-type': type } })),
-  )
+  cli.instance.use(http.get(`${byId}/receipt`, () => new HttpResponse(body, { headers: { 'content-type': type } })))
 const describing = (...paths: string[]) =>
   cli.instance.use(
     answers('get', '*/api/v1/openapi.json', {
@@ -28,9 +26,7 @@ describe('receipt', () => {
   it('prints the receipt byte for byte as the instance sent it', async () => {
     answering(text)
     expect(await cli.run(['receipt', id])).toEqual({ code: 0, stdout: text, stderr: '' })
-    expect(cli.sent()).toEqual([
-      { method: 'GET', path: `/api/v1/consents/${id}/receipt`, query: {}, body: undefined },
-    ])
+    expect(cli.sent()).toEqual([{ method: 'GET', path: `/api/v1/consents/${id}/receipt`, query: {}, body: undefined }])
   })
 
   it('writes it into a new file that only its owner can read, and never over another one', async () => {
@@ -51,10 +47,7 @@ describe('receipt', () => {
     ['is not signed', JSON.stringify(receiptOf())],
     ['has a key twice', text.replace('"record_version": 1,', '"record_version": 1,\n  "record_version": 1,')],
     ['is of another record', signedReceipt({ record_id: uuid(2) })],
-    [
-      'is another document',
-      signDocument({ type: 'checkpoint', version: 1, key_id: 'x'.repeat(43) }, newSigningKey()),
-    ],
+    ['is another document', signDocument({ type: 'checkpoint', version: 1, key_id: 'x'.repeat(43) }, newSigningKey())],
     ['is empty', ''],
   ])('refuses an answer that %s, and prints nothing of it', async (_what, body) => {
     answering(body)

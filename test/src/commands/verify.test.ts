@@ -47,11 +47,7 @@ describe('a receipt as it was signed', () => {
   it.each<[what: string, flags: () => string[], source: string]>([
     ['a set of keys', () => ['--keys', keys], 'consent-keys.json'],
     ['the key in PEM', () => ['--public-key', pem], 'key.pem'],
-    [
-      'one of several',
-      () => ['--public-key', put('other.pem', publicPem(other)), '--public-key', pem],
-      'key.pem',
-    ],
+    ['one of several', () => ['--public-key', put('other.pem', publicPem(other)), '--public-key', pem], 'key.pem'],
     ['the private key', () => ['--public-key', put('private.pem', privatePem(serviceKey))], 'private.pem'],
   ])('is valid with %s, without any network', async (_what, flags, source) => {
     const row = await verdict(text, flags())
@@ -129,21 +125,12 @@ describe('what is not valid', () => {
     ],
     [
       'the signature of another one',
-      () =>
-        text.replace(/"signature".*\n/, /"signature".*\n/.exec(signedReceipt({ country: 'FR' }))?.[0] ?? ''),
+      () => text.replace(/"signature".*\n/, /"signature".*\n/.exec(signedReceipt({ country: 'FR' }))?.[0] ?? ''),
       /was changed/,
     ],
-    [
-      'a version of the future',
-      () => signedReceipt({ version: 2 }),
-      /version 2, and .* version 1: a newer one/,
-    ],
+    ['a version of the future', () => signedReceipt({ version: 2 }), /version 2, and .* version 1: a newer one/],
     ['no version that there is', () => signedReceipt({ version: 0.5 }), /version 0\.5, which does not exist/],
-    [
-      'an unknown type',
-      () => signedReceipt({ type: 'gift\u202ecard' }),
-      /of the type gift.*card, which this/,
-    ],
+    ['an unknown type', () => signedReceipt({ type: 'gift\u202ecard' }), /of the type gift.*card, which this/],
     ['a name of every object as its type', () => signedReceipt({ type: 'constructor' }), /does not know/],
     [
       'a key given twice',
@@ -160,11 +147,7 @@ describe('what is not valid', () => {
       () => signedReceipt({ consent_status: 'yes' }),
       /is signed, but not as its type says \(consent_status: /,
     ],
-    [
-      'more than its type has, though it is signed',
-      () => signedReceipt({ purpose: 'x' }),
-      /not as its type says/,
-    ],
+    ['more than its type has, though it is signed', () => signedReceipt({ purpose: 'x' }), /not as its type says/],
   ])('%s', async (_what, content, why) => {
     await expectNotValid(content(), why)
   })

@@ -14,15 +14,11 @@ const problem = (text: string) => {
 
 it('parseExactJson › parses what JSON.stringify writes, with and without spaces', () => {
   fc.assert(
-    fc.property(
-      fc.jsonValue({ stringUnit: 'binary', maxDepth: 5 }),
-      fc.constantFrom(0, 2, '\t'),
-      (value, indent) => {
-        const text = JSON.stringify(value, null, indent)
-        fc.pre(!text.includes('__proto__') && !/\d{16}|e\+/.test(text))
-        expect(parseExactJson(text)).toEqual(JSON.parse(text))
-      },
-    ),
+    fc.property(fc.jsonValue({ stringUnit: 'binary', maxDepth: 5 }), fc.constantFrom(0, 2, '\t'), (value, indent) => {
+      const text = JSON.stringify(value, null, indent)
+      fc.pre(!text.includes('__proto__') && !/\d{16}|e\+/.test(text))
+      expect(parseExactJson(text)).toEqual(JSON.parse(text))
+    }),
   )
 })
 
@@ -144,6 +140,4 @@ it.each([
   [0.5, true],
   [Number.NaN, false],
   [Number.NEGATIVE_INFINITY, false],
-])('parseExactJson › isExactNumber › returns for %d: %s', (value, exact) =>
-  expect(isExactNumber(value)).toBe(exact),
-)
+])('parseExactJson › isExactNumber › returns for %d: %s', (value, exact) => expect(isExactNumber(value)).toBe(exact))

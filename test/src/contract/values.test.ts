@@ -92,8 +92,7 @@ describe('contract values › text', () => {
   it('is measured in characters, not UTF-16 units, and never changed', () => {
     expect(accepts(text(1, 3), '👍👍👍')).toBe(true)
     expect(accepts(text(1, 3), '👍👍👍👍')).toBe(false)
-    for (const value of [' a ', 'e\u0301', '\u00e9', '\ufeffa', 'a\u202e'])
-      expect(text(1, 9).parse(value)).toBe(value)
+    for (const value of [' a ', 'e\u0301', '\u00e9', '\ufeffa', 'a\u202e']) expect(text(1, 9).parse(value)).toBe(value)
   })
 
   it.each(['a\u0000', '\ud800', 'a\udc00b', '\udc00\ud800'])(
@@ -130,9 +129,7 @@ describe('contract values › Uuid', () => {
 })
 
 describe('contract values › numbers and booleans', () => {
-  it.each([1, 2_147_483_647])('%d is a policy version', value =>
-    expect(accepts(PolicyVersion, value)).toBe(true),
-  )
+  it.each([1, 2_147_483_647])('%d is a policy version', value => expect(accepts(PolicyVersion, value)).toBe(true))
   it.each([0, -1, 1.5, 2_147_483_648, Number.NaN, '1', true, null, 1n])('%s is none', value =>
     expect(accepts(PolicyVersion, value)).toBe(false),
   )

@@ -54,10 +54,7 @@ const shells: Record<string, (words: string[]) => string[]> = {
       compset() { PREFIX=\${PREFIX#*=} }
       compdef() { :; }`
     return lines(
-      say('zsh', [
-        '-fc',
-        `${shown}\nsource ${quote(`${scripts}_consentctl`)}; ${given}; _consentctl || true`,
-      ]),
+      say('zsh', ['-fc', `${shown}\nsource ${quote(`${scripts}_consentctl`)}; ${given}; _consentctl || true`]),
     )
   },
 }
@@ -68,9 +65,7 @@ function lines(text: string): string[] {
 
 const found = Object.entries(shells).filter(([shell]) => spawnSync(shell, ['--version']).status === 0)
 if (found.length < 3)
-  process.stderr.write(
-    '\n*** SKIPPED: completions in some of bash, fish and zsh, which are not all here. ***\n\n',
-  )
+  process.stderr.write('\n*** SKIPPED: completions in some of bash, fish and zsh, which are not all here. ***\n\n')
 
 describe.each(found)('%s completes', (shell, ask) => {
   const line = (text: string) => ask(text.split(' '))

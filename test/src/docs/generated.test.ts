@@ -11,9 +11,7 @@ const generated = generate(await describeCommands(), '1.2.3')
 
 describe('what is made from the tree of commands and the contract is what is committed (npm run generate)', () => {
   it('the completions, and no others', () => {
-    expect(readdirSync(new URL('completions', root)).sort()).toEqual(
-      Object.keys(generated.completions).sort(),
-    )
+    expect(readdirSync(new URL('completions', root)).sort()).toEqual(Object.keys(generated.completions).sort())
     for (const [name, script] of Object.entries(generated.completions))
       expect(readFileSync(new URL(`completions/${name}`, root), 'utf8')).toBe(script)
   })

@@ -39,11 +39,7 @@ describe('subject verify --live', () => {
     ['refuses certificates that count fewer records', { erased: 2 }, 'count 2 records'],
     ['refuses certificates that count more records', { erased: 4 }, 'count 4 records'],
     ['refuses certificates of another request', { ticket: 'T-9' }, 'is for another ticket'],
-    [
-      'refuses documents that are not certificates',
-      { type: 'consent_receipt' },
-      'is not an erasure certificate',
-    ],
+    ['refuses documents that are not certificates', { type: 'consent_receipt' }, 'is not an erasure certificate'],
   ])('%s', async (_, certified, fault) => {
     const { verify } = await eraseCertified(certified)
     expect(await verify('--subject', maria)).toMatchObject({

@@ -49,11 +49,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
     })
     expect(receipt.records).toEqual(JSON.parse(stdout))
     for (const { id, result, deleted_at, request_id } of receipt.records)
-      expect([result, deleted_at, request_id]).toEqual([
-        'deleted',
-        erasure.deleted.get(id)?.deleted_at,
-        'e-1',
-      ])
+      expect([result, deleted_at, request_id]).toEqual(['deleted', erasure.deleted.get(id)?.deleted_at, 'e-1'])
     expect(await folders.run('verify', 'last', '--live', '--subject', maria)).toMatchObject({ code: 0 })
     expect(folders.journals()).toEqual([])
   })
@@ -93,27 +89,24 @@ describe('subject erase, if the service erases subjects itself,', () => {
         return ['--apply', plan, '--yes']
       },
     ],
-  ])(
-    'with %s deletes no record that was created after the plan, and reports it (exit 8)',
-    async (_, flags) => {
-      const args = await flags()
-      erasure.before = () => {
-        instance.records.set(uuid(70), consent({ id: uuid(70), subject_id: maria, site_id: uuid(900) }))
-        instance.quota = 0
-        return undefined
-      }
-      const { code, stderr } = await folders.run('erase', ...args)
-      expect(code).toBe(8)
-      expect(stderr).toContain(`not erased: ${uuid(70)}`)
-      expect(named()).toEqual(ids)
-      expect([...instance.records.keys()]).toEqual([uuid(70)])
-      expect(await lastReceipt(folders)).toMatchObject({
-        result: 'remaining',
-        counts: { deleted: 12 },
-        verification: { live: 1, remaining: [{ id: uuid(70), site_id: uuid(900) }] },
-      })
-    },
-  )
+  ])('with %s deletes no record that was created after the plan, and reports it (exit 8)', async (_, flags) => {
+    const args = await flags()
+    erasure.before = () => {
+      instance.records.set(uuid(70), consent({ id: uuid(70), subject_id: maria, site_id: uuid(900) }))
+      instance.quota = 0
+      return undefined
+    }
+    const { code, stderr } = await folders.run('erase', ...args)
+    expect(code).toBe(8)
+    expect(stderr).toContain(`not erased: ${uuid(70)}`)
+    expect(named()).toEqual(ids)
+    expect([...instance.records.keys()]).toEqual([uuid(70)])
+    expect(await lastReceipt(folders)).toMatchObject({
+      result: 'remaining',
+      counts: { deleted: 12 },
+      verification: { live: 1, remaining: [{ id: uuid(70), site_id: uuid(900) }] },
+    })
+  })
 
   it('stops with 6 where it needs the records themselves and the quota is used up', async () => {
     const plan = `${folders.state}.plan`
@@ -199,9 +192,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
 
   it('deletes record by record, if the service cannot be given ids', async () => {
     cli.instance.use(
-      http.get('*/api/v1/openapi.json', () =>
-        HttpResponse.json({ paths: { '/api/v1/subjects/erase': { post: {} } } }),
-      ),
+      http.get('*/api/v1/openapi.json', () => HttpResponse.json({ paths: { '/api/v1/subjects/erase': { post: {} } } })),
     )
     expect(await erase('--yes')).toMatchObject({ code: 0 })
     expect([deletions().length, erasure.calls]).toEqual([12, []])

@@ -33,9 +33,7 @@ describe('subject commands with an instance that has only the routes of the spec
     })
     expect(await folders.run('verify', 'last', '--live', '--subject', maria)).toMatchObject({ code: 0 })
     expect(folders.journals()).toEqual([])
-    const asked = new Set(
-      cli.sent().map(({ method, path }) => `${method} ${path.replace(/[\da-f-]{36}/, ':id')}`),
-    )
+    const asked = new Set(cli.sent().map(({ method, path }) => `${method} ${path.replace(/[\da-f-]{36}/, ':id')}`))
     expect([...asked].sort()).toEqual([
       'DELETE /api/v1/consents/:id',
       'GET /api/v1/consents',
@@ -232,13 +230,7 @@ describe('subject erase, if nothing is held', () => {
   it('makes a receipt that says so, with the due date and the subject in clear on request', async () => {
     fakeInstance(cli, 0)
     const folders = freshFolders(cli)
-    const { code, stderr, stdout } = await folders.run(
-      ...erase,
-      '--yes',
-      '--received',
-      '2026-01-31',
-      '--show-subject',
-    )
+    const { code, stderr, stdout } = await folders.run(...erase, '--yes', '--received', '2026-01-31', '--show-subject')
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
     expect(stderr).toContain('no data held')
     expect(await lastReceipt(folders)).toMatchObject({

@@ -40,9 +40,7 @@ export function fakeInstance(cli: Cli, count: number, subject = maria): FakeInst
       if (holder.quota < 0) return exceeded()
       const query = new URL(request.url).searchParams
       const isKnown = [...query.keys()].every(name => filters.has(name))
-      return isKnown
-        ? answer(String(params['id']), query)
-        : fails(400, 'invalid_request', 'an unknown parameter')
+      return isKnown ? answer(String(params['id']), query) : fails(400, 'invalid_request', 'an unknown parameter')
     }) as () => HttpResponse<string>
   const list = (query: URLSearchParams) => {
     const matching = [...holder.records.values()].filter(each => each.subject_id === query.get('subject_id'))
@@ -128,8 +126,7 @@ export function erasesSubjects(cli: Cli, holder: FakeInstance): FakeErasure {
       const refusal = dry_run ? undefined : erasure.before(body)
       if (refusal) return refusal
       const live = () => [...holder.records.values()].filter(each => each.subject_id === subject_id)
-      const isSelected = ({ id }: Consent) =>
-        (ids?.includes(id) ?? true) && (after === undefined || id > after)
+      const isSelected = ({ id }: Consent) => (ids?.includes(id) ?? true) && (after === undefined || id > after)
       const selected = live().filter(isSelected).sort(byIdOrder)
       const earlier = [...erasure.deleted.values()].filter(({ id }) => ids?.includes(id))
       const erased = selected.slice(0, dry_run ? 1000 : erasure.limit)
@@ -202,8 +199,7 @@ export function freshFolders(cli: Cli) {
     state,
     run: (...args: string[]) => cli.run(['subject', ...args], { env }),
     receipts: () => names('receipts', 'default'),
-    receipt: (number: number) =>
-      join(state, 'receipts', 'default', `${String(number).padStart(6, '0')}.json`),
+    receipt: (number: number) => join(state, 'receipts', 'default', `${String(number).padStart(6, '0')}.json`),
     journals: () => names('erasures'),
   }
 }

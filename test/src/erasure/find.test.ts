@@ -33,16 +33,7 @@ describe('subject find', () => {
 
   it('searches for every identifier of a person, and shows each record once', async () => {
     fakeInstance(cli, 2)
-    const { stdout } = await freshFolders(cli).run(
-      'find',
-      maria,
-      '--also',
-      'nobody',
-      '--also',
-      maria,
-      '-o',
-      'id',
-    )
+    const { stdout } = await freshFolders(cli).run('find', maria, '--also', 'nobody', '--also', maria, '-o', 'id')
     expect(stdout.trim().split('\n')).toHaveLength(2)
     expect(cli.sent().filter(({ path }) => path.endsWith('consents'))).toHaveLength(2)
   })
@@ -66,13 +57,7 @@ describe('subject find', () => {
   })
 
   it('--all-profiles cannot be used with --base-url (exit 2)', async () => {
-    const { code } = await freshFolders(cli).run(
-      'find',
-      maria,
-      '--all-profiles',
-      '--base-url',
-      cli.instance.url,
-    )
+    const { code } = await freshFolders(cli).run('find', maria, '--all-profiles', '--base-url', cli.instance.url)
     expect(code).toBe(2)
   })
 })

@@ -53,13 +53,9 @@ it('subject erase and receipts report an unfinished erasure of the same person',
   expect((await folders.run(...erase, '--yes')).code).not.toBe(0)
   const job = folders.journals()[0]?.slice(0, 36)
   const resume = `consentctl subject resume ${job}`
-  expect((await folders.run('receipts')).stderr).toContain(
-    `T-1 is not finished and has no receipt: ${resume}`,
-  )
+  expect((await folders.run('receipts')).stderr).toContain(`T-1 is not finished and has no receipt: ${resume}`)
   const again = await folders.run('erase', maria, '--ticket', 'T-2', '--dry-run')
   expect(again.stderr).toContain(`an erasure of this person (T-1) is not finished: ${resume}`)
   expect(again.stderr).toContain('nothing was deleted')
-  expect((await folders.run('erase', 'li@example.com', '--ticket', 'T-3', '--dry-run')).stderr).not.toContain(
-    'T-1',
-  )
+  expect((await folders.run('erase', 'li@example.com', '--ticket', 'T-3', '--dry-run')).stderr).not.toContain('T-1')
 })

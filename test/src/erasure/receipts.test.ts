@@ -1,14 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { dueAfter } from '../../../src/erasure/request.ts'
@@ -47,12 +38,10 @@ async function makeThree() {
 describe('a chain of receipts', () => {
   it('verifies from any of its receipts, and they match the published schema', async () => {
     await makeThree()
-    for (const wanted of ['1', '2', 'last'])
-      expect(await findFailures(wanted)).toEqual({ code: 0, failed: [] })
+    for (const wanted of ['1', '2', 'last']) expect(await findFailures(wanted)).toEqual({ code: 0, failed: [] })
     const { job } = await lastReceipt(folders)
     expect(await findFailures(job)).toEqual({ code: 0, failed: [] })
-    for (const number of [1, 2, 3])
-      expect(schemaProblems(readFileSync(folders.receipt(number), 'utf8'))).toEqual([])
+    for (const number of [1, 2, 3]) expect(schemaProblems(readFileSync(folders.receipt(number), 'utf8'))).toEqual([])
     expect(await findFailures(folders.receipt(3), '--subject', maria)).toEqual({ code: 0, failed: [] })
     expect(await findFailures('1', '--subject', 'somebody else')).toMatchObject({ code: 5 })
   })
@@ -139,9 +128,7 @@ describe('the key of a profile', () => {
     writeFileSync(join(folder, 'key.pem'), (await folders.run('keys', 'show')).stdout)
     const script = `sed '$d' ${file} > lines; tail -n 1 ${file} | cut -d '"' -f 4 | base64 -d > signature
       openssl pkeyutl -verify -pubin -inkey key.pem -rawin -in lines -sigfile signature`
-    expect(spawnSync('sh', ['-c', script], { cwd: folder, encoding: 'utf8' }).stdout).toContain(
-      'Verified Successfully',
-    )
+    expect(spawnSync('sh', ['-c', script], { cwd: folder, encoding: 'utf8' }).stdout).toContain('Verified Successfully')
     writeFileSync(file, readFileSync(file, 'utf8').replace('T-3', 'T-4'))
     expect(spawnSync('sh', ['-c', script], { cwd: folder }).status).not.toBe(0)
   })
@@ -163,11 +150,7 @@ describe('subject receipts', () => {
   it('lists receipts newest first, and those of a subject', async () => {
     await makeThree()
     const { stdout } = await folders.run('receipts', '-o', 'json')
-    expect(JSON.parse(stdout)).toMatchObject([
-      { number: 3, ticket: 'T-3', deleted: 2 },
-      { number: 2 },
-      { number: 1 },
-    ])
+    expect(JSON.parse(stdout)).toMatchObject([{ number: 3, ticket: 'T-3', deleted: 2 }, { number: 2 }, { number: 1 }])
     expect((await folders.run('receipts', '--subject', maria, '-o', 'id')).stdout).toBe('3\n2\n1\n')
     expect((await folders.run('receipts', '--subject', 'other', '-o', 'id')).stdout).toBe('')
     expect((await folders.run('receipts', '2')).stdout).toBe(readFileSync(folders.receipt(2), 'latin1'))

@@ -1,14 +1,7 @@
 import { HttpResponse } from 'msw'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { consent, fails, useCli, uuid } from '../support.ts'
-import {
-  type FakeInstance,
-  fakeInstance,
-  freshFolders,
-  lastReceipt,
-  maria,
-  returnsDeleted,
-} from './fake-instance.ts'
+import { type FakeInstance, fakeInstance, freshFolders, lastReceipt, maria, returnsDeleted } from './fake-instance.ts'
 
 const cli = useCli()
 let folders: ReturnType<typeof freshFolders>

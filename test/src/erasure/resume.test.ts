@@ -40,10 +40,7 @@ async function leaveKilledJob(
   await journal.close(false)
 }
 
-const planned: ErasureEvent[] = [1, 2, 3].map(index => [
-  'p',
-  { id: uuid(index), site_id: uuid(900), subject: 0 },
-])
+const planned: ErasureEvent[] = [1, 2, 3].map(index => ['p', { id: uuid(index), site_id: uuid(900), subject: 0 }])
 
 it('subject resume removes a job that was killed before its plan was complete (exit 7)', async () => {
   const instance = fakeInstance(cli, 3)
@@ -63,11 +60,7 @@ it('subject resume records "unknown" of a record that is gone, if it was about t
   await leaveKilledJob(folders, uuid(77), [...planned, ['P'], ['s', [uuid(1)]]])
   expect(await folders.run('resume', uuid(77))).toMatchObject({ code: 0 })
   const { records, started_at } = await lastReceipt(folders)
-  expect(records.map(({ result }: { result: string }) => result)).toEqual([
-    'unknown',
-    'already_gone',
-    'deleted',
-  ])
+  expect(records.map(({ result }: { result: string }) => result)).toEqual(['unknown', 'already_gone', 'deleted'])
   expect(started_at).toBe('2026-11-21T00:00:00.000Z')
 })
 

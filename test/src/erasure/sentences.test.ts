@@ -1,9 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  type ErasureReceipt,
-  erasureResults,
-  statement,
-} from '../../../src/contract/documents/erasure-receipt.ts'
+import { type ErasureReceipt, erasureResults, statement } from '../../../src/contract/documents/erasure-receipt.ts'
 import {
   choose,
   describeOnPage,
@@ -48,8 +44,7 @@ describe('the result of a record in a receipt', () => {
     const { answer, deletedAt, mayBeOwn, isListed } = seen
     const expected = isListed ? 'remaining' : recordResults[`${answer} ${deletedAt} ${mayBeOwn}`]
     expect(choose(recordSentences, seen)).toBe(expected)
-    for (const result of erasureResults)
-      expect(recordSentences[result].holds(seen), result).toBe(result === expected)
+    for (const result of erasureResults) expect(recordSentences[result].holds(seen), result).toBe(result === expected)
   })
 
   it('has every value of the schema but the one that only earlier versions wrote', () => {

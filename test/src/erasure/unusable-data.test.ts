@@ -34,9 +34,7 @@ it.each([
   const instance = fakeInstance(cli, 1)
   const folders = freshFolders(cli)
   const file = `${folders.state}.plan`
-  expect(
-    await folders.run('erase', maria, '--ticket', 'T', '--reason', 'R', '--plan-out', file),
-  ).toMatchObject({
+  expect(await folders.run('erase', maria, '--ticket', 'T', '--reason', 'R', '--plan-out', file)).toMatchObject({
     code: 0,
   })
   const plan = JSON.parse(readFileSync(file, 'utf8'))

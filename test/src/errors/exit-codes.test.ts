@@ -27,9 +27,7 @@ function answering(response: () => Response) {
 }
 
 const failing = (status: number, error: string) =>
-  answering(() =>
-    HttpResponse.json({ error, message: 'a sentence' }, { status, headers: { 'x-request-id': 'r-1' } }),
-  )
+  answering(() => HttpResponse.json({ error, message: 'a sentence' }, { status, headers: { 'x-request-id': 'r-1' } }))
 
 describe('an error of the service', () => {
   const codes: [code: string, status: number, exit: number][] = [
@@ -72,18 +70,15 @@ describe('an error of the service', () => {
     ['internal_error', 500],
     ['unavailable', 503],
     ['bad_gateway', 502],
-  ])(
-    '%s with status %i is safe to try again, but for a POST, whose outcome is unknown',
-    async (error, status) => {
-      failing(status, error)
-      for (const method of methods) {
-        const exit = method === 'POST' ? 11 : 7
-        const { code, stderr } = await send(method, '-o', 'json')
-        expect({ method, code }).toEqual({ method, code: exit })
-        expect(machineError(stderr)).toMatchObject({ exit, retryable: exit === 7 })
-      }
-    },
-  )
+  ])('%s with status %i is safe to try again, but for a POST, whose outcome is unknown', async (error, status) => {
+    failing(status, error)
+    for (const method of methods) {
+      const exit = method === 'POST' ? 11 : 7
+      const { code, stderr } = await send(method, '-o', 'json')
+      expect({ method, code }).toEqual({ method, code: exit })
+      expect(machineError(stderr)).toMatchObject({ exit, retryable: exit === 7 })
+    }
+  })
 
   it.each(methods)('is reported in at most four lines, with the request id: %s', async method => {
     failing(500, 'internal_error')
@@ -102,19 +97,14 @@ describe('an error of the service', () => {
     expect((await cli.run(['get', '7', '--json', '--color', 'always'], screen)).stderr).toMatch(/^\{"error"/)
   })
 
-  it.each([401, 403, 400])(
-    'unauthorized names the source of the key, whatever its status: %i',
-    async status => {
-      failing(status, 'unauthorized')
-      const { stderr } = await send('GET')
-      expect(stderr).toContain('CONSENTCTL_API_KEY')
-    },
-  )
+  it.each([401, 403, 400])('unauthorized names the source of the key, whatever its status: %i', async status => {
+    failing(status, 'unauthorized')
+    const { stderr } = await send('GET')
+    expect(stderr).toContain('CONSENTCTL_API_KEY')
+  })
 
   it('never repeats the key, even where the instance does', async () => {
-    answering(() =>
-      HttpResponse.json({ error: 'unauthorized', message: `no such key: ${apiKey}` }, { status: 401 }),
-    )
+    answering(() => HttpResponse.json({ error: 'unauthorized', message: `no such key: ${apiKey}` }, { status: 401 }))
     for (const flags of [[], ['--json']]) {
       const { stdout, stderr } = await send('GET', ...flags)
       expect(stdout + stderr).not.toContain(apiKey)
@@ -147,18 +137,15 @@ describe('an answer that is not of this service', () => {
     ['an error without a message', () => HttpResponse.json({ error: 'not_found' }, { status: 404 }), 2, 2],
   ]
 
-  it.each(foreign)(
-    '%s: its own exit code, the status, nothing on stdout',
-    async (_, answer, exit, ofPost) => {
-      answering(answer)
-      for (const method of ['GET', 'POST', 'PUT'] as const) {
-        const expected = method === 'POST' ? ofPost : exit
-        const { code, stdout, stderr } = await send(method, '-o', 'json')
-        expect({ method, code, stdout }).toEqual({ method, code: expected, stdout: '' })
-        expect(machineError(stderr)).toMatchObject({ code: 'unexpected_answer', status: answer().status })
-      }
-    },
-  )
+  it.each(foreign)('%s: its own exit code, the status, nothing on stdout', async (_, answer, exit, ofPost) => {
+    answering(answer)
+    for (const method of ['GET', 'POST', 'PUT'] as const) {
+      const expected = method === 'POST' ? ofPost : exit
+      const { code, stdout, stderr } = await send(method, '-o', 'json')
+      expect({ method, code, stdout }).toEqual({ method, code: expected, stdout: '' })
+      expect(machineError(stderr)).toMatchObject({ code: 'unexpected_answer', status: answer().status })
+    }
+  })
 
   it('shows its first 200 characters, made safe', async () => {
     answering(() => new HttpResponse(`<b>\u001b[31m${'x'.repeat(500)}`, { status: 404 }))
@@ -207,10 +194,7 @@ describe('no answer', () => {
   it.each([
     ['reset', (socket: Socket) => void socket.resetAndDestroy()],
     ['closed', (socket: Socket) => void socket.end()],
-    [
-      'cut in the body',
-      (socket: Socket) => void socket.end('HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{"id"'),
-    ],
+    ['cut in the body', (socket: Socket) => void socket.end('HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{"id"')],
     ['cut in the headers', (socket: Socket) => void socket.end('HTTP/1.1 201 Crea')],
     ['spoken to in another protocol', (socket: Socket) => void socket.end('220 mail.example ESMTP\r\n')],
   ])(
@@ -228,8 +212,7 @@ describe('no answer', () => {
 
   it('https to a server without it never sent anything: safe to try again', async () => {
     const env = { CONSENTCTL_BASE_URL: cli.instance.url.replace('http:', 'https:') }
-    for (const method of methods)
-      expect(await cli.run(calls[method], { env })).toMatchObject({ code: 7, stdout: '' })
+    for (const method of methods) expect(await cli.run(calls[method], { env })).toMatchObject({ code: 7, stdout: '' })
     expect(cli.sent()).toEqual([])
   })
 

@@ -48,8 +48,7 @@ export function historyOf(...actions: Action[]): AuditEntry[] {
       ...(isPurge && { historyHash: hashHistory(entries as State[]) }),
     }
     const { hash, payloadHash } = linkOf(event, salt)
-    if (isPurge)
-      for (const entry of entries) Object.assign(entry, { salt: null, record_hash: null, preferences: {} })
+    if (isPurge) for (const entry of entries) Object.assign(entry, { salt: null, record_hash: null, preferences: {} })
     entries.push({
       ...{ id: entryId(hash), consent_id: id, action, ...state },
       ...{ changed_by: 'system', actor_id: null, created_at: at.toISOString(), version: index + 1 },

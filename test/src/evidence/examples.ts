@@ -72,11 +72,7 @@ function historyOf(list: readonly Change[]): AuditEntry[] {
   for (const [index, { action, ...change }] of list.entries()) {
     const isPurge = action === 'purged'
     const salt = Buffer.alloc(16, 0xa1 + index)
-    const recordHash = isPurge
-      ? hashRecord(anonymous, salt)
-      : index === 0
-        ? hashRecord(identity, salt)
-        : undefined
+    const recordHash = isPurge ? hashRecord(anonymous, salt) : index === 0 ? hashRecord(identity, salt) : undefined
     const state: State = { ...change, policy_version: 3 }
     const at = new Date(start + index * 86_400_000)
     const actor = isPurge ? system : apiKey
@@ -86,8 +82,7 @@ function historyOf(list: readonly Change[]): AuditEntry[] {
       ...(isPurge && { historyHash: hashHistory(entries as unknown as State[]) }),
     }
     const { hash, payloadHash } = linkOf(event, salt)
-    if (isPurge)
-      for (const entry of entries) Object.assign(entry, { salt: null, record_hash: null, preferences: {} })
+    if (isPurge) for (const entry of entries) Object.assign(entry, { salt: null, record_hash: null, preferences: {} })
     entries.push({
       ...{ id: entryId(hash), consent_id: record, action, ...state },
       ...{ changed_by: actor.kind, actor_id: actor.id, created_at: at.toISOString(), version: index + 1 },

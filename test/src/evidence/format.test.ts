@@ -12,10 +12,7 @@ import { examples } from './examples.ts'
 
 const page = readFileSync(new URL('../../../src/evidence/README.md', import.meta.url), 'utf8')
 const blocks = new Map(
-  [...page.matchAll(/<!-- ([\w ]+) -->\n```\w*\n([^`]*)```\n/g)].map(([, name = '', text = '']) => [
-    name,
-    text,
-  ]),
+  [...page.matchAll(/<!-- ([\w ]+) -->\n```\w*\n([^`]*)```\n/g)].map(([, name = '', text = '']) => [name, text]),
 )
 const block = (name: string) => blocks.get(name) ?? ''
 
@@ -190,9 +187,7 @@ describe('a verifier written from the page', () => {
       const { signature: _, ...document } = readSigned(text)
       expect(documents[document.type]?.schema.parse(document)).toEqual(document)
       for (let at = 0; at < text.length; at += 97)
-        expect(isValid(`${text.slice(0, at)}${text[at] === '0' ? '1' : '0'}${text.slice(at + 1)}`)).toBe(
-          false,
-        )
+        expect(isValid(`${text.slice(0, at)}${text[at] === '0' ? '1' : '0'}${text.slice(at + 1)}`)).toBe(false)
     }
   })
 

@@ -68,11 +68,7 @@ describe.each(Object.entries(histories))('the history of %s', (_, make) => {
 })
 
 it('entries that swapped versions are reported with the recorded versions', () => {
-  const [first, second, third] = historyOf('created', 'updated', 'updated') as [
-    AuditEntry,
-    AuditEntry,
-    AuditEntry,
-  ]
+  const [first, second, third] = historyOf('created', 'updated', 'updated') as [AuditEntry, AuditEntry, AuditEntry]
   const swapped = [first, { ...third, version: 2 }, { ...second, version: 3 }]
   expect(verifyAudit(id, swapped).detail).toContain('version 2: is what was recorded as version 3')
   expect(verifyAudit(id, swapped).detail).toContain('version 3: is what was recorded as version 2')

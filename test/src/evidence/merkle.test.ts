@@ -2,16 +2,7 @@ import { expect, it } from 'vitest'
 import { leafHash, MerkleTree } from '../../../src/evidence/merkle.ts'
 
 /** RFC 6962's own test vectors: the inputs of its reference implementation, and the roots of their first 1 to 8. */
-const leaves = [
-  '',
-  '00',
-  '10',
-  '2021',
-  '3031',
-  '40414243',
-  '5051525354555657',
-  '606162636465666768696a6b6c6d6e6f',
-]
+const leaves = ['', '00', '10', '2021', '3031', '40414243', '5051525354555657', '606162636465666768696a6b6c6d6e6f']
 const roots = [
   '6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d',
   'fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125',

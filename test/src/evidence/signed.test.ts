@@ -50,10 +50,7 @@ it('a signed document verifies with openssl', () => {
     }
     const lines = text.split('\n')
     const message = put('message', `${lines.slice(0, -2).join('\n')}\n`)
-    const signature = put(
-      'signature',
-      Buffer.from(/"([^"]+)"\}$/.exec(lines.at(-2) ?? '')?.[1] ?? '', 'base64'),
-    )
+    const signature = put('signature', Buffer.from(/"([^"]+)"\}$/.exec(lines.at(-2) ?? '')?.[1] ?? '', 'base64'))
     const args = ['-inkey', put('key.pem', publicPem(key)), '-rawin', '-in', message, '-sigfile', signature]
     expect(String(execFileSync('openssl', ['pkeyutl', '-verify', '-pubin', ...args]))).toMatch(/Successfully/)
   } finally {

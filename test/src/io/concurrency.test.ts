@@ -94,9 +94,7 @@ describe('mapInOrder', () => {
       throw new Error('the disk broke')
     }
     const seen: number[] = []
-    await expect(collect(mapInOrder(broken(), { concurrency: 8 }, itself), seen)).rejects.toThrow(
-      'the disk broke',
-    )
+    await expect(collect(mapInOrder(broken(), { concurrency: 8 }, itself), seen)).rejects.toThrow('the disk broke')
     expect(seen).toEqual([1, 2])
     const map = async (item: number) => {
       if (item === 3) throw new Error('no')

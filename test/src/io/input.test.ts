@@ -14,8 +14,7 @@ const arriving = (chunks: Iterable<Uint8Array>) => ({ stdin: Readable.from(chunk
 
 async function linesOf(io: Io, source = '-'): Promise<[number, string][]> {
   const lines: [number, string][] = []
-  for await (const { number, bytes } of readLines(io, source))
-    lines.push([number, Buffer.from(bytes).toString()])
+  for await (const { number, bytes } of readLines(io, source)) lines.push([number, Buffer.from(bytes).toString()])
   return lines
 }
 
@@ -28,9 +27,7 @@ it('splitLines yields the same lines however the bytes are split into chunks', a
       async (text, size) => {
         const bytes = Buffer.from(text)
         const count = Math.ceil(bytes.length / size)
-        const chunks = Array.from({ length: count }, (_, index) =>
-          bytes.subarray(index * size, (index + 1) * size),
-        )
+        const chunks = Array.from({ length: count }, (_, index) => bytes.subarray(index * size, (index + 1) * size))
         const expected = text
           .split('\n')
           .map((line, index): [number, string] => [index + 1, line.replace(/\r$/, '')])

@@ -28,11 +28,7 @@ describe('a reader that goes away', () => {
     'ends an endless list at once with 0 and nothing on stderr: %s',
     async format => {
       cli.instance.use(endless)
-      const { stdout, stderr } = await shell('{ "$@"; echo "exit $?" >&2; } | head -n 1', [
-        'list',
-        '-o',
-        format,
-      ])
+      const { stdout, stderr } = await shell('{ "$@"; echo "exit $?" >&2; } | head -n 1', ['list', '-o', format])
       expect(stdout.split('\n')).toHaveLength(2)
       expect(stderr).toBe('exit 0\n')
       expect(cli.sent().length).toBeLessThan(30)
@@ -40,16 +36,9 @@ describe('a reader that goes away', () => {
   )
 
   it('does not stop work that changes records', async () => {
-    cli.instance.use(
-      http.delete(byId, ({ params }) => HttpResponse.json(consent({ id: String(params['id']) }))),
-    )
+    cli.instance.use(http.delete(byId, ({ params }) => HttpResponse.json(consent({ id: String(params['id']) }))))
     const ids = Array.from({ length: 30 }, (_, index) => String(index))
-    const { stderr } = await shell('{ "$@"; echo "exit $?" >&2; } | exec head -n 1', [
-      'rm',
-      '--yes',
-      '-q',
-      ...ids,
-    ])
+    const { stderr } = await shell('{ "$@"; echo "exit $?" >&2; } | exec head -n 1', ['rm', '--yes', '-q', ...ids])
     expect(stderr).toBe('exit 0\n')
     expect(cli.sent()).toHaveLength(30)
   })
@@ -81,9 +70,7 @@ describe('a full disk', () => {
   })
 
   it('behind stderr does not change the exit code', async () => {
-    cli.instance.use(
-      http.get(byId, () => HttpResponse.json({ error: 'not_found', message: 'x' }, { status: 404 })),
-    )
+    cli.instance.use(http.get(byId, () => HttpResponse.json({ error: 'not_found', message: 'x' }, { status: 404 })))
     expect(await shell('"$@" 2>/dev/full', ['get', '7'])).toMatchObject({ code: 3, stdout: '' })
   })
 })

@@ -286,8 +286,7 @@ describe('append', () => {
     const jobs = openJobs(newFolder())
     const job = await newJob(jobs)
     await job.close(false)
-    for (const number of [1, 2])
-      await expect(job.append(['n', number])).rejects.toMatchObject({ code: 'io', exit: 1 })
+    for (const number of [1, 2]) await expect(job.append(['n', number])).rejects.toMatchObject({ code: 'io', exit: 1 })
     expect(await numbersIn(jobs.events(job.header.job))).toEqual([])
   })
 
@@ -308,9 +307,7 @@ describe('when several processes resume one job', () => {
       const winners = takers.flatMap(taker => (taker.status === 'fulfilled' ? [taker.value] : []))
       const losers = takers.flatMap(taker => (taker.status === 'rejected' ? [taker.reason] : []))
       expect(winners).toHaveLength(1)
-      expect(losers).toEqual(
-        Array.from({ length: 7 }, () => expect.objectContaining({ code: 'busy', exit: 7 })),
-      )
+      expect(losers).toEqual(Array.from({ length: 7 }, () => expect.objectContaining({ code: 'busy', exit: 7 })))
       await winners[0]?.append(['n', 3])
       expect(await numbersIn(jobs.events(id))).toEqual([1, 2, 3])
       await winners[0]?.close(false)

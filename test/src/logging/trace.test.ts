@@ -87,14 +87,7 @@ const commands: string[][] = [
   ['rm', id, '--yes'],
   [
     ...['create', '--site', site, '--subject', secret.subject, '--consent-id', secret.label],
-    ...[
-      '--user-agent',
-      secret.agent,
-      '--ip-address',
-      secret.address,
-      '--pref',
-      `${secret.preference}=canary`,
-    ],
+    ...['--user-agent', secret.agent, '--ip-address', secret.address, '--pref', `${secret.preference}=canary`],
   ],
   ['auth', 'status'],
   ['keys', 'create', '--name', secret.name, ...signedIn],
@@ -177,16 +170,8 @@ describe('what is redacted', () => {
 
   it.each([
     ['/api/v1/consents/maria%40example.com', '/api/v1/consents/:id', '/api/v1/consents/…'],
-    [
-      `/tenant/api/v1/consents/${id}/history`,
-      '/api/v1/consents/:id/history',
-      `/api/v1/consents/${id}/history`,
-    ],
-    [
-      '/api/v1/consents?limit=9&to=maria&cursor=abc',
-      '/api/v1/consents',
-      '/api/v1/consents?limit=9&to=…&cursor=…',
-    ],
+    [`/tenant/api/v1/consents/${id}/history`, '/api/v1/consents/:id/history', `/api/v1/consents/${id}/history`],
+    ['/api/v1/consents?limit=9&to=maria&cursor=abc', '/api/v1/consents', '/api/v1/consents?limit=9&to=…&cursor=…'],
   ])('of the URL %s', (url, path, shown) => {
     expect(redactUrl(`https://consent.example.com${url}`, path)).toBe(shown)
   })

@@ -100,9 +100,7 @@ const server = async () =>
 const signedIn = (handler: RequestHandler) => ({ handlers: [signsIn(), handler], stdin: `${password}\n` })
 const who = ['--email', email, '--password-stdin']
 
-const byTheirIds = http.get(byId, ({ params }) =>
-  HttpResponse.json(records.find(({ id }) => id === params['id'])),
-)
+const byTheirIds = http.get(byId, ({ params }) => HttpResponse.json(records.find(({ id }) => id === params['id'])))
 
 /** A record as the entries have it. */
 const asEntries = (record: Consent) => ({
@@ -118,10 +116,7 @@ const showsDeleted = {
   paths: { '/api/v1/consents': { get: { parameters: [{ in: 'query', name: 'include_deleted' }] } } },
 }
 
-const subjectRecords = [
-  consent({ id: uuid(1) }),
-  consent({ id: uuid(2), user_agent: '=a "b"', country: null }),
-]
+const subjectRecords = [consent({ id: uuid(1) }), consent({ id: uuid(2), user_agent: '=a "b"', country: null })]
 const ofSubject = http.get('*/api/v1/*', ({ request }) =>
   request.url.includes('openapi')
     ? HttpResponse.json({ error: 'not_found', message: 'none' }, { status: 404 })

@@ -33,15 +33,11 @@ const asText = (value: Cell) => (value === null ? null : String(value))
 
 it('any values read back the very same, null apart from an empty text, with and without the guard', () => {
   fc.assert(
-    fc.property(
-      fc.array(fc.record({ a: cell, b: cell }), { maxLength: 5 }),
-      fc.boolean(),
-      (rows, unguarded) => {
-        const { header, cells } = readCsv(written(rows, { unguarded }), { isGuarded: !unguarded })
-        expect(header).toEqual(['a', 'b'])
-        expect(cells).toEqual(rows.map(row => [asText(row.a), asText(row.b)]))
-      },
-    ),
+    fc.property(fc.array(fc.record({ a: cell, b: cell }), { maxLength: 5 }), fc.boolean(), (rows, unguarded) => {
+      const { header, cells } = readCsv(written(rows, { unguarded }), { isGuarded: !unguarded })
+      expect(header).toEqual(['a', 'b'])
+      expect(cells).toEqual(rows.map(row => [asText(row.a), asText(row.b)]))
+    }),
     { numRuns: 500 },
   )
 })
@@ -76,8 +72,9 @@ describe('a cell that a spreadsheet takes for a formula', () => {
     '%j has an apostrophe before it, unless --no-csv-guard',
     value => {
       const [[guarded]] = readCsv(written([{ a: value, b: 0 }]), { isGuarded: false }).cells as [[string]]
-      const [[bare]] = readCsv(written([{ a: value, b: 0 }], { unguarded: true }), { isGuarded: false })
-        .cells as [[string]]
+      const [[bare]] = readCsv(written([{ a: value, b: 0 }], { unguarded: true }), { isGuarded: false }).cells as [
+        [string],
+      ]
       expect({ guarded, bare }).toEqual({ guarded: `'${value}`, bare: value })
     },
   )

@@ -71,13 +71,10 @@ describe('programs read the very same values', () => {
 
   it('csv, with the guard and without it; half a character is shown', async () => {
     serve(records)
-    const half = (text: string) =>
-      text.replace(/\p{Cs}/gu, point => `\\u{${point.charCodeAt(0).toString(16)}}`)
+    const half = (text: string) => text.replace(/\p{Cs}/gu, point => `\\u{${point.charCodeAt(0).toString(16)}}`)
     const encodable = cells.map(row => row.map(half))
     expect(readCsv(await listed('-o', 'csv'))).toEqual({ header: names, cells: encodable })
-    expect(readCsv(await listed('-o', 'csv', '--no-csv-guard'), { isGuarded: false }).cells).toEqual(
-      encodable,
-    )
+    expect(readCsv(await listed('-o', 'csv', '--no-csv-guard'), { isGuarded: false }).cells).toEqual(encodable)
   })
 
   it('no cell of a guarded csv begins like a formula', async () => {

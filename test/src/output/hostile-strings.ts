@@ -11,14 +11,8 @@ const points = [
   ...range(0x2060, 0x206f),
   ...range(0xfe00, 0xfe0f),
   ...range(0xfff0, 0xfffb),
-  ...[
-    0xad, 0x34f, 0x61c, 0x115f, 0x1160, 0x17b4, 0x180b, 0x180e, 0x2800, 0x3164, 0xd800, 0xdbff, 0xdc00,
-    0xdfff,
-  ],
-  ...[
-    0xfdd0, 0xfeff, 0xffa0, 0xfffe, 0xffff, 0x13430, 0x1bca0, 0x1d159, 0x1d173, 0xe0001, 0xe0041, 0xe0100,
-    0x10ffff,
-  ],
+  ...[0xad, 0x34f, 0x61c, 0x115f, 0x1160, 0x17b4, 0x180b, 0x180e, 0x2800, 0x3164, 0xd800, 0xdbff, 0xdc00, 0xdfff],
+  ...[0xfdd0, 0xfeff, 0xffa0, 0xfffe, 0xffff, 0x13430, 0x1bca0, 0x1d159, 0x1d173, 0xe0001, 0xe0041, 0xe0100, 0x10ffff],
 ].map(point => `a${String.fromCodePoint(point)}b`)
 
 const formulas = [
@@ -96,13 +90,7 @@ const scripts = [
   '동의 함',
   'ＡＢ',
 ]
-const marks = [
-  '\u0301',
-  `a${'\u0301'.repeat(9)}`,
-  `z${'\u0351\u036b'.repeat(500)}`,
-  `\u20dd`,
-  'é'.normalize('NFD'),
-]
+const marks = ['\u0301', `a${'\u0301'.repeat(9)}`, `z${'\u0351\u036b'.repeat(500)}`, `\u20dd`, 'é'.normalize('NFD')]
 
 const single = [
   ...points,
@@ -116,10 +104,7 @@ const single = [
 ]
 
 /** What strangers may write: each trouble by itself, and five hundred texts in all with mixtures of them, always the same. */
-export const strangers: readonly string[] = [
-  ...single,
-  ...range(1, Math.max(0, 500 - single.length)).map(mixture),
-]
+export const strangers: readonly string[] = [...single, ...range(1, Math.max(0, 500 - single.length)).map(mixture)]
 
 function mixture(seed: number): string {
   let state = seed

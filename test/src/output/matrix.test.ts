@@ -15,16 +15,7 @@ const aboutSettings: [name: string, id: string][] = [
 
 /** Commands that print no records. */
 const silent = [
-  ...[
-    'auth login',
-    'auth logout',
-    'subject export',
-    'config set',
-    'config unset',
-    'config remove',
-    'serve',
-    'receipt',
-  ],
+  ...['auth login', 'auth logout', 'subject export', 'config set', 'config unset', 'config remove', 'serve', 'receipt'],
   ...['bash', 'zsh', 'fish', 'powershell', 'install'].map(name => `completion ${name}`),
 ]
 
@@ -51,11 +42,7 @@ const places = [
 
 /** A value as one cell of text; null apart from an empty text. */
 const cell = (value: unknown) =>
-  value === null || value === undefined
-    ? null
-    : typeof value === 'object'
-      ? JSON.stringify(value)
-      : String(value)
+  value === null || value === undefined ? null : typeof value === 'object' ? JSON.stringify(value) : String(value)
 
 type Rows = readonly Readonly<Record<string, unknown>>[]
 
@@ -85,13 +72,7 @@ const check: Record<
   },
 }
 
-const flagsOf = (format: FormatName) => [
-  '-o',
-  format,
-  '--color',
-  'never',
-  ...(format === 'tsv' ? ['--header'] : []),
-]
+const flagsOf = (format: FormatName) => ['-o', format, '--color', 'never', ...(format === 'tsv' ? ['--header'] : [])]
 
 describe.each(places)('on %s', (_place, tty) => {
   describe.each(formatNames)('%s', format => {
@@ -123,8 +104,7 @@ describe.each(places)('on %s', (_place, tty) => {
         format === 'json' || format === 'yaml' ? line : '',
       )
       if (format === 'json') expect(JSON.parse(stdout).filter(isSame)).toEqual(told)
-      else if (format === 'yaml')
-        expect((readers.yaml(text) as { setting: string }[]).filter(isSame)).toEqual(told)
+      else if (format === 'yaml') expect((readers.yaml(text) as { setting: string }[]).filter(isSame)).toEqual(told)
       else check[format](text, { rows: told, cells: told, id })
     })
   })

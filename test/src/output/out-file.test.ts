@@ -1,28 +1,9 @@
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { apiKeyOf, keysPath, managing, newKey, runAs, signsIn } from '../session-fixtures.ts'
-import {
-  answers,
-  byId,
-  consent,
-  consentsPath,
-  fails,
-  listOf,
-  machineError,
-  screen,
-  useCli,
-  uuid,
-} from '../support.ts'
+import { answers, byId, consent, consentsPath, fails, listOf, machineError, screen, useCli, uuid } from '../support.ts'
 
 const cli = useCli()
 
@@ -77,9 +58,7 @@ describe('--out', () => {
   it('is there for a partial success too, whose exit code tells', async () => {
     cli.instance.use(
       http.get(byId, ({ params }) =>
-        params['id'] === '8'
-          ? fails(404, 'not_found')
-          : HttpResponse.json(consent({ id: String(params['id']) })),
+        params['id'] === '8' ? fails(404, 'not_found') : HttpResponse.json(consent({ id: String(params['id']) })),
       ),
     )
     const { file } = place()
@@ -137,9 +116,7 @@ describe('after a failure there is no half file', () => {
     cli.instance.use(
       http.get(consentsPath, () => {
         page += 1
-        return page === 1
-          ? HttpResponse.json({ data: [consent()], next_cursor: 'c' })
-          : fails(400, 'invalid_request')
+        return page === 1 ? HttpResponse.json({ data: [consent()], next_cursor: 'c' }) : fails(400, 'invalid_request')
       }),
     )
     const { folder, file } = place()
@@ -174,15 +151,7 @@ it('a key that is made goes into the file, and nowhere else', async () => {
     managing('post', keysPath, () => ({ ...apiKeyOf(), key: newKey })),
   )
   const { file } = place()
-  const { code, stdout, stderr } = await runAs(cli, [
-    'keys',
-    'create',
-    '--name',
-    'a',
-    '--json',
-    '--out',
-    file,
-  ])
+  const { code, stdout, stderr } = await runAs(cli, ['keys', 'create', '--name', 'a', '--json', '--out', file])
   expect(code).toBe(0)
   expect(stdout + stderr).not.toContain(newKey)
   expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ key: newKey })

@@ -3,18 +3,7 @@ import stringWidth from 'string-width'
 import { describe, expect, it } from 'vitest'
 import { details } from '../../../src/output/details.ts'
 import type { View } from '../../../src/output/index.ts'
-import {
-  answers,
-  byId,
-  consent,
-  dangerous,
-  entry,
-  hostile,
-  listOf,
-  screen,
-  useCli,
-  uuid,
-} from '../support.ts'
+import { answers, byId, consent, dangerous, entry, hostile, listOf, screen, useCli, uuid } from '../support.ts'
 
 const cli = useCli()
 const long = 'a long text with 同意 and 👩‍👩‍👧‍👦 in it, '.repeat(4)

@@ -56,10 +56,7 @@ it('a file that stdout goes to is no terminal, and a terminal can be told to sho
   expect(on.stdout).toBe(off.stdout)
 })
 
-it.each([['-q'], ['--quiet'], ['-o id'], ['-q -o json'], ['--json -q']])(
-  'ids alone, a line each: %s',
-  async flags => {
-    cli.instance.use(listOf(3))
-    expect((await cli.run(['list', ...flags.split(' ')])).stdout).toBe(`${uuid(0)}\n${uuid(1)}\n${uuid(2)}\n`)
-  },
-)
+it.each([['-q'], ['--quiet'], ['-o id'], ['-q -o json'], ['--json -q']])('ids alone, a line each: %s', async flags => {
+  cli.instance.use(listOf(3))
+  expect((await cli.run(['list', ...flags.split(' ')])).stdout).toBe(`${uuid(0)}\n${uuid(1)}\n${uuid(2)}\n`)
+})

@@ -14,36 +14,8 @@ const written = (rows: readonly object[]) => {
 }
 
 /** Texts that YAML reads as something else when they are not quoted, and keys as long as a record may have. */
-const indicators = [
-  '---',
-  '...',
-  '- a',
-  '? a',
-  '# a',
-  '&a',
-  '*a',
-  '!a',
-  '|',
-  '>',
-  '%YAML',
-  '~',
-  'null',
-  'yes',
-  'no',
-]
-const indicator = fc.constantFrom(
-  ...indicators,
-  '1e3',
-  '0x1f',
-  '1:2',
-  '2026-01-31',
-  ': ',
-  'a: b',
-  '@a',
-  '`a',
-  '{',
-  '[',
-)
+const indicators = ['---', '...', '- a', '? a', '# a', '&a', '*a', '!a', '|', '>', '%YAML', '~', 'null', 'yes', 'no']
+const indicator = fc.constantFrom(...indicators, '1e3', '0x1f', '1:2', '2026-01-31', ': ', 'a: b', '@a', '`a', '{', '[')
 const text = fc.oneof(
   indicator,
   fc.constantFrom(...Object.values(hostile)),

@@ -6,12 +6,7 @@ type Env = Record<string, string>
 
 describe('where the configuration is', () => {
   const cases: [env: Env, platform: string, folder: string | undefined, source?: string][] = [
-    [
-      { CONSENTCTL_CONFIG_DIR: '/c', XDG_CONFIG_HOME: '/x', HOME: '/h' },
-      'linux',
-      '/c',
-      'CONSENTCTL_CONFIG_DIR',
-    ],
+    [{ CONSENTCTL_CONFIG_DIR: '/c', XDG_CONFIG_HOME: '/x', HOME: '/h' }, 'linux', '/c', 'CONSENTCTL_CONFIG_DIR'],
     [{ CONSENTCTL_CONFIG_DIR: 'relative', HOME: '/h' }, 'linux', 'relative', 'CONSENTCTL_CONFIG_DIR'],
     [{ XDG_CONFIG_HOME: '/x', HOME: '/h' }, 'linux', '/x/consentctl', 'XDG_CONFIG_HOME'],
     [{ XDG_CONFIG_HOME: 'relative', HOME: '/h' }, 'linux', '/h/.config/consentctl', 'default'],

@@ -137,9 +137,7 @@ describe('a key_command', () => {
 
   it('is run once, by the shell, with the environment; its key goes with every request', async () => {
     const log = fresh()
-    const { env } = await profileWith(
-      `echo ran >> ${log}; printf '%s\\n' "$PREFIX" | sed s/$/${apiKey.slice(3)}/`,
-    )
+    const { env } = await profileWith(`echo ran >> ${log}; printf '%s\\n' "$PREFIX" | sed s/$/${apiKey.slice(3)}/`)
     cli.instance.use(listOf(250))
     const all = { ...env, PREFIX: 'sk-', PATH: process.env['PATH'] ?? '' }
     expect(await list(all)).toMatchObject({ code: 0, stderr: '' })
@@ -200,18 +198,15 @@ describe('a key_command', () => {
     expect(pipes()).toBe(before) // nothing that the process would wait for before it ends
   })
 
-  it.each([0o666, 0o620])(
-    'is not run where others may have written it: config.json of mode %o',
-    async mode => {
-      const log = fresh()
-      const { dir, env } = await profileWith(`echo ran > ${log}; echo ${apiKey}`)
-      chmodSync(join(dir, 'config.json'), mode)
-      const { code, stderr } = await list(env)
-      expect(code).toBe(2)
-      expect(stderr).toContain('can be changed by others')
-      expect(() => execFileSync('cat', [log], { stdio: 'ignore' })).toThrow()
-    },
-  )
+  it.each([0o666, 0o620])('is not run where others may have written it: config.json of mode %o', async mode => {
+    const log = fresh()
+    const { dir, env } = await profileWith(`echo ran > ${log}; echo ${apiKey}`)
+    chmodSync(join(dir, 'config.json'), mode)
+    const { code, stderr } = await list(env)
+    expect(code).toBe(2)
+    expect(stderr).toContain('can be changed by others')
+    expect(() => execFileSync('cat', [log], { stdio: 'ignore' })).toThrow()
+  })
 
   it('goes before a stored key, and after one of the environment', async () => {
     const { dir, env } = await profileWith('echo sk-of-command')

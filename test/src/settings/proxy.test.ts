@@ -39,9 +39,7 @@ it('a proxy is given its credentials, which are shown nowhere', async () => {
   const HTTPS_PROXY = tunnel.url.replace('://', '://ann:s3cret%21@')
   const { stderr } = await run(['list', '--debug'], { env: { ...https, HTTPS_PROXY } })
   const credentials = Buffer.from('ann:s3cret!').toString('base64')
-  expect(tunnel.requests[0]?.toLowerCase()).toContain(
-    `proxy-authorization: basic ${credentials.toLowerCase()}`,
-  )
+  expect(tunnel.requests[0]?.toLowerCase()).toContain(`proxy-authorization: basic ${credentials.toLowerCase()}`)
   expect(stderr).toContain(tunnel.url)
   expect(stderr).not.toMatch(/s3cret|ann/)
   expect(stderr).not.toContain(credentials)

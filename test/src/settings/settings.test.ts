@@ -99,16 +99,13 @@ describe('precedence: flag, environment, profile, default', () => {
     })
   })
 
-  it.each(['toString', 'constructor', '__proto__'])(
-    'a profile named %s has no more than it was given',
-    name => {
-      expect(() => resolve({ profile: name }, {}, files)).toThrow(`no profile "${name}"`)
-      expect(resolve({ profile: name, baseUrl: 'https://x.example' }, {}, files)).toMatchObject({
-        apiKey: null,
-        site: null,
-      })
-    },
-  )
+  it.each(['toString', 'constructor', '__proto__'])('a profile named %s has no more than it was given', name => {
+    expect(() => resolve({ profile: name }, {}, files)).toThrow(`no profile "${name}"`)
+    expect(resolve({ profile: name, baseUrl: 'https://x.example' }, {}, files)).toMatchObject({
+      apiKey: null,
+      site: null,
+    })
+  })
 
   it('an unknown profile is an error that names those there are', () => {
     const error = expect.objectContaining({ exit: 2, hint: expect.stringContaining('shop, staging') })
@@ -170,9 +167,9 @@ describe('plain http', () => {
       hint: expect.stringContaining('CONSENTCTL_ALLOW_HTTP'),
     })
     expect(() => requireBaseUrl(resolve({ baseUrl }, {}))).toThrow(refused)
-    expect(() =>
-      requireBaseUrl(resolve({ baseUrl }, { CONSENTCTL_ALLOW_HTTP: 'other.example,example' })),
-    ).toThrow(refused)
+    expect(() => requireBaseUrl(resolve({ baseUrl }, { CONSENTCTL_ALLOW_HTTP: 'other.example,example' }))).toThrow(
+      refused,
+    )
     const { hostname } = new URL(baseUrl)
     const settings = resolve({ baseUrl }, { CONSENTCTL_ALLOW_HTTP: `other.example, ${hostname}` })
     expect(requireBaseUrl(settings)).toBe(settings.baseUrl?.value)
@@ -207,11 +204,7 @@ describe('a stored key goes to its own scheme, host and port alone', () => {
   })
 
   it('a key of the environment goes wherever the address says', () => {
-    const settings = resolve(
-      { baseUrl: 'https://other.example' },
-      { CONSENTCTL_API_KEY: ` ${apiKey}\n` },
-      files,
-    )
+    const settings = resolve({ baseUrl: 'https://other.example' }, { CONSENTCTL_API_KEY: ` ${apiKey}\n` }, files)
     expect(requireApiKey(settings).atHand).toBe(apiKey)
   })
 })

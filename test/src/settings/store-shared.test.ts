@@ -16,13 +16,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import {
-  changeConfig,
-  readConfig,
-  readCredentials,
-  removeKey,
-  saveProfile,
-} from '../../../src/settings/store.ts'
+import { changeConfig, readConfig, readCredentials, removeKey, saveProfile } from '../../../src/settings/store.ts'
 import { binary, run, useFolder } from '../../support/cli.ts'
 import { apiKey } from '../support.ts'
 
@@ -81,9 +75,7 @@ describe('of writers at once', () => {
       removeKey(folder, 'first'),
     ])
     expect(Object.keys(readConfig(folder).profiles)).toHaveLength(21)
-    expect(Object.keys(readCredentials(folder, () => {})).sort()).toEqual(
-      numbers.map(number => `p${number}`).sort(),
-    )
+    expect(Object.keys(readCredentials(folder, () => {})).sort()).toEqual(numbers.map(number => `p${number}`).sort())
   })
 
   it('a reader sees the old file or the new one, and never half of it', async () => {
@@ -169,9 +161,7 @@ describe.runIf(canGiveUpRights)('where somebody else owns the files', () => {
     const { code, stdout, stderr } = await asNobody(['config', 'list', '-o', 'tsv'], env)
     expect(code).toBe(0)
     expect(stdout).toContain('api_key\tsk-…')
-    expect(stderr).toMatch(
-      /^warning: .*credentials\.json is open to others and cannot be restricted \(EPERM\)/,
-    )
+    expect(stderr).toMatch(/^warning: .*credentials\.json is open to others and cannot be restricted \(EPERM\)/)
     expect(statSync(join(folder, 'credentials.json')).mode & 0o777).toBe(0o644)
   })
 

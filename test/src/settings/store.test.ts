@@ -32,26 +32,23 @@ describe('what is stored', () => {
     })
   })
 
-  it.each(['a.b', 'a b', 'é', '0', 'constructor'])(
-    'keeps a profile named %j apart from others',
-    async name => {
-      const folder = fresh()
-      await saveProfile(folder, 'first', { ...profile, site: 's' }, 'sk-1')
-      await saveProfile(folder, name, { base_url: 'https://b.example' }, 'sk-2')
-      await saveProfile(folder, 'first', { base_url: 'https://c.example' }, 'sk-3')
-      expect(readConfig(folder)).toEqual({
-        profile: 'first',
-        profiles: {
-          first: { base_url: 'https://c.example', site: 's' },
-          [name]: { base_url: 'https://b.example' },
-        },
-      })
-      expect(readCredentials(folder, ignore)[name]?.api_key).toBe('sk-2')
-      expect(await removeKey(folder, name)).toBe(true)
-      expect(await removeKey(folder, name)).toBe(false)
-      expect(Object.keys(readCredentials(folder, ignore))).toEqual(['first'])
-    },
-  )
+  it.each(['a.b', 'a b', 'é', '0', 'constructor'])('keeps a profile named %j apart from others', async name => {
+    const folder = fresh()
+    await saveProfile(folder, 'first', { ...profile, site: 's' }, 'sk-1')
+    await saveProfile(folder, name, { base_url: 'https://b.example' }, 'sk-2')
+    await saveProfile(folder, 'first', { base_url: 'https://c.example' }, 'sk-3')
+    expect(readConfig(folder)).toEqual({
+      profile: 'first',
+      profiles: {
+        first: { base_url: 'https://c.example', site: 's' },
+        [name]: { base_url: 'https://b.example' },
+      },
+    })
+    expect(readCredentials(folder, ignore)[name]?.api_key).toBe('sk-2')
+    expect(await removeKey(folder, name)).toBe(true)
+    expect(await removeKey(folder, name)).toBe(false)
+    expect(Object.keys(readCredentials(folder, ignore))).toEqual(['first'])
+  })
 
   it('has no key to remove under a name that every object has', async () => {
     expect(await removeKey(fresh(), 'constructor')).toBe(false)

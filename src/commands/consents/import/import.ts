@@ -80,11 +80,7 @@ interface Run {
   readonly sender: Sender
 }
 
-async function* pages(
-  ctx: Context,
-  options: ImportOptions,
-  progress: Progress,
-): AsyncGenerator<readonly LineResult[]> {
+async function* pages(ctx: Context, options: ImportOptions, progress: Progress): AsyncGenerator<readonly LineResult[]> {
   const interruption = new AbortController()
   let run: Run | null = null
   // Requests in flight are finished and reported. A second signal ends the process.
@@ -115,9 +111,7 @@ async function preview(
 ): Promise<void> {
   const { lines } = extent ?? (await validate(ctx, reader, maxErrors, signal))
   if (lines === 0) await warnEmpty(ctx, reader)
-  await ctx.warn(
-    `would create ${formatCount(lines - createdBefore)} on ${instanceLabel(ctx)}; nothing was sent`,
-  )
+  await ctx.warn(`would create ${formatCount(lines - createdBefore)} on ${instanceLabel(ctx)}; nothing was sent`)
 }
 
 async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly LineResult[]> {
@@ -191,8 +185,7 @@ async function reportOutcome(
 
 /** Returns true if no run is left to do. Only then are failed lines given to the user: `--resume` would send them too. */
 async function finish({ ctx, job, progress }: Run, failedLines: FailedLines | null): Promise<boolean> {
-  const canBeFound = async () =>
-    progress.unknown > progress.lost && (await honoursKeys(ctx).catch(() => true))
+  const canBeFound = async () => progress.unknown > progress.lost && (await honoursKeys(ctx).catch(() => true))
   const isResumable = job.state !== null && (progress.stop !== null || (await canBeFound()))
   if (!isResumable) progress.lost = progress.unknown
   await failedLines?.close(!isResumable)

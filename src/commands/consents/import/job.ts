@@ -53,8 +53,7 @@ export async function openJob(ctx: Context, options: ImportOptions, signal: Abor
       return { reader, extent: null, state: null, createdBefore: 0 }
     }
     const extent = await validate(ctx, reader, options.maxErrors, signal)
-    if (resumed && !signal.aborted && resumed.sha256 !== extent.sha256)
-      throw otherFileError(reader.path, resumed)
+    if (resumed && !signal.aborted && resumed.sha256 !== extent.sha256) throw otherFileError(reader.path, resumed)
     const createdBefore = resumed ? await countCreated(jobs, resumed.job) : 0
     if (options.dryRun || signal.aborted) return { reader, extent, state: null, createdBefore }
     if (!options.ignoreQuota) await requireQuota(ctx, extent.lines - createdBefore)
@@ -78,8 +77,7 @@ function importJobs({ settings, host }: Context): Jobs<Header, Event> {
     elsewhere: header => commandForOrigin(settings, header, resumeCommand(header)),
     hints: {
       damaged: 'consentctl list shows which records were created',
-      unwritable:
-        'set CONSENTCTL_STATE_DIR to a folder that can be written, or use --file -, which needs none',
+      unwritable: 'set CONSENTCTL_STATE_DIR to a folder that can be written, or use --file -, which needs none',
     },
   })
 }
@@ -113,8 +111,7 @@ function newHeader(
 function requireSame({ settings }: Context, header: Header, { siteFlag, format }: ImportOptions): void {
   requireSameOrigin(settings, header, resumeCommand(header))
   if (siteFlag !== undefined && siteFlag !== header.site) throw usageError('the job has another --site')
-  if (format && format !== header.format)
-    throw usageError(`the job has --format ${header.format}, not ${format}`)
+  if (format && format !== header.format) throw usageError(`the job has --format ${header.format}, not ${format}`)
 }
 
 function otherFileError(path: string, { sha256 }: Header): CliError {

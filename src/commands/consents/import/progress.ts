@@ -46,8 +46,7 @@ export async function countOutcome(
   if (code === 'lost') progress.lost += 1
   if (progress.firstExit === exit.done) progress.firstExit = exitCode
   const isHinted = exitCode !== exit.unknown // the summary has one hint for all lost answers
-  if (progress.stop === null || !endsAll(exitCode))
-    await report(ctx, error, `line ${entry.line.number}`, { isHinted })
+  if (progress.stop === null || !endsAll(exitCode)) await report(ctx, error, `line ${entry.line.number}`, { isHinted })
   if (endsAll(exitCode)) progress.stop ??= 'the lines after it would fail for the same reason'
   if (progress.failed >= maxErrors) progress.stop ??= `${progress.failed} failed, and no more may`
 }
@@ -136,8 +135,7 @@ async function printStop(ctx: Context, { broken, signalExit, stop, last }: Progr
   if (broken !== null) {
     await report(ctx, broken, `after line ${last}`)
     await ctx.warn('stopped: the lines that follow were not sent')
-  } else if (signalExit !== null)
-    await ctx.warn(`interrupted after line ${last}: the lines that follow were not sent`)
+  } else if (signalExit !== null) await ctx.warn(`interrupted after line ${last}: the lines that follow were not sent`)
   else if (stop !== null) await ctx.warn(`stopped after line ${last}: ${stop}`)
 }
 
@@ -159,11 +157,7 @@ export async function warnEmpty({ warn }: Context, { name, header }: Reader): Pr
   await warn(`${name} has no line${header() ? ' but its header' : ''}`)
 }
 
-export function resumeCommand(
-  { host }: Context,
-  { resume }: ImportOptions,
-  { state }: ImportJob,
-): string | null {
+export function resumeCommand({ host }: Context, { resume }: ImportOptions, { state }: ImportJob): string | null {
   if (!state) return null
   const more = resume === undefined ? ['--resume', state.job] : []
   return ['consentctl', ...host.argv.slice(2), ...more].map(quoteForShell).join(' ')

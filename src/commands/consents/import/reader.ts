@@ -182,12 +182,7 @@ export interface Extent {
 }
 
 /** Reports up to `maxErrors` invalid lines. @throws CliError invalid_data if there is one */
-export async function validate(
-  ctx: Context,
-  reader: Reader,
-  maxErrors: number,
-  signal: AbortSignal,
-): Promise<Extent> {
+export async function validate(ctx: Context, reader: Reader, maxErrors: number, signal: AbortSignal): Promise<Extent> {
   let [lines, invalid] = [0, 0]
   const isEnough = () => invalid >= maxErrors || (invalid > 0 && signal.aborted)
   try {
@@ -205,10 +200,7 @@ export async function validate(
     throw nothingSent(error)
   }
   if (invalid === 0) return { lines, sha256: reader.digest() }
-  throw dataError(
-    `${formatCount(invalid, 'line')} of ${lines} cannot be sent, so nothing was`,
-    'correct the file',
-  )
+  throw dataError(`${formatCount(invalid, 'line')} of ${lines} cannot be sent, so nothing was`, 'correct the file')
 }
 
 export function nothingSent(error: unknown): unknown {

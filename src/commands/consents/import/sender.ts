@@ -64,10 +64,8 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
     instance.isRepeatable() ? await writeAhead(items) : { items, writeAhead: 'pending' }
   const send = async (group: Group): Promise<readonly Outcome[]> => {
     if (isStopped) return []
-    const { items, writeAhead: written } =
-      group.writeAhead === 'pending' ? await writeAhead(group.items) : group
-    const outcomes =
-      typeof written === 'object' ? unsentOutcomes(items, written.failed) : await sendItems(items)
+    const { items, writeAhead: written } = group.writeAhead === 'pending' ? await writeAhead(group.items) : group
+    const outcomes = typeof written === 'object' ? unsentOutcomes(items, written.failed) : await sendItems(items)
     failed += outcomes.filter(({ result }) => result === 'failed').length
     if (failed >= maxErrors || outcomes.some(stopsAll)) isStopped = true
     return outcomes
@@ -171,13 +169,11 @@ type Answer = { readonly id: string } | { readonly error: unknown }
 
 function toOutcome({ entry, earlier }: Item, answer: Answer): [Outcome, Event] {
   const { number } = entry.line
-  if ('id' in answer)
-    return [{ entry, result: 'created', id: answer.id, error: null }, ['d', number, answer.id]]
+  if ('id' in answer) return [{ entry, result: 'created', id: answer.id, error: null }, ['d', number, answer.id]]
   const { error } = answer
   const { code, exit: exitCode } = explain(error)
   // A line that may have been created before has not failed, even if it is rejected now.
-  if (earlier || exitCode === exit.unknown)
-    return [{ entry, result: 'unknown', id: null, error }, ['u', number]]
+  if (earlier || exitCode === exit.unknown) return [{ entry, result: 'unknown', id: null, error }, ['u', number]]
   return [{ entry, result: 'failed', id: null, error }, ['f', number, code]]
 }
 
@@ -197,11 +193,7 @@ const minLinesToDetect = 100
 
 type Instance = ReturnType<typeof detectCapabilities>
 
-function detectCapabilities(
-  ctx: Context,
-  options: ImportOptions,
-  { extent, createdBefore, state }: ImportJob,
-) {
+function detectCapabilities(ctx: Context, options: ImportOptions, { extent, createdBefore, state }: ImportJob) {
   let requests = 0
   let detected: Capabilities | null = null
   let detecting: Promise<Capabilities> | null = null

@@ -126,8 +126,7 @@ async function readResent(events: AsyncIterable<Event>, from: number): Promise<R
     const [kind, line] = event
     if (kind !== 's') applyResult(lines, event)
     else if (line > last) last = line
-    else if (line >= from && line <= to && !lines.has(line))
-      lines.set(line, { line, id: null, sentAt: event[2] })
+    else if (line >= from && line <= to && !lines.has(line)) lines.set(line, { line, id: null, sentAt: event[2] })
     if (lines.size <= 2 * maxResentLines) continue
     const sorted = [...lines.keys()].sort((a, b) => a - b)
     for (const beyond of sorted.slice(maxResentLines)) lines.delete(beyond)

@@ -119,8 +119,7 @@ describe.runIf(cluster)('Pool › a statement has to be prepared again', () => {
 
   it('prepares no more statements once the database has forgotten one, as behind a pooler', async () => {
     const sql = open(1)
-    const prepared = () =>
-      sql<{ count: number }[]>`select count(*)::integer as count from pg_prepared_statements`
+    const prepared = () => sql<{ count: number }[]>`select count(*)::integer as count from pg_prepared_statements`
     await prepared()
     await sql`deallocate all`
     await prepared()

@@ -57,9 +57,7 @@ export function full(all: readonly Held[]): RequestHandler[] {
 export function bare(all: readonly Held[]): RequestHandler[] {
   const without = all.map(({ record, entries }) => ({
     record,
-    entries: entries.map(
-      ({ action: _, ...rest }: Record<string, unknown>) => rest as Held['entries'][number],
-    ),
+    entries: entries.map(({ action: _, ...rest }: Record<string, unknown>) => rest as Held['entries'][number]),
   }))
   return [
     ...routes(without, search => {

@@ -56,11 +56,7 @@ describe('on our service', () => {
     cli.instance.use(...full(records))
     expect((await list(10, '--refused')).ids).toEqual(['live'])
     expect((await list(12, '--refused')).ids).toEqual([])
-    expect((await list(12, '--accepted', '--site', 's', '--from', '2026-03-03')).ids).toEqual([
-      'live',
-      'late',
-      'gone',
-    ])
+    expect((await list(12, '--accepted', '--site', 's', '--from', '2026-03-03')).ids).toEqual(['live', 'late', 'gone'])
     expect(cli.sent().findLast(({ path }) => path === '/api/v1/consents')?.query).toEqual({
       subject_id: 'maria',
       site_id: 's',
@@ -188,16 +184,7 @@ describe('how far it goes', () => {
     const { code, stdout, stderr } = await cli.run(['list', '--subject', 'maria', '--at', at(11), '-q'])
     expect(code).toBe(6)
     expect(stdout.split('\n')).toHaveLength(101)
-    expect(resumption(stderr)).toEqual([
-      'list',
-      '--subject',
-      'maria',
-      '-q',
-      '--at',
-      at(11),
-      '--cursor',
-      'after-100',
-    ])
+    expect(resumption(stderr)).toEqual(['list', '--subject', 'maria', '-q', '--at', at(11), '--cursor', 'after-100'])
   })
 })
 

@@ -59,8 +59,7 @@ describe('the state at an instant', () => {
       fc.property(histories, ({ entries, times }) => {
         expect(stateAt(entries, start - 1)).toBeNull()
         const last = entries.at(-1)
-        for (const later of [0, 1, 1e9])
-          expect(stateAt(entries, (times.at(-1) ?? 0) + later)?.entry).toBe(last)
+        for (const later of [0, 1, 1e9]) expect(stateAt(entries, (times.at(-1) ?? 0) + later)?.entry).toBe(last)
       }),
     )
   })

@@ -21,10 +21,7 @@ const stored = (name: string) => JSON.parse(readFileSync(join(folder, name), 'ut
 describe('auth login', () => {
   it('checks the key with one request, then stores it for this address', async () => {
     cli.instance.use(listOf(3))
-    const { code, stdout, stderr } = await auth(
-      ['auth', 'login', '--with-key', '--site', 's'],
-      `${apiKey}\r\n`,
-    )
+    const { code, stdout, stderr } = await auth(['auth', 'login', '--with-key', '--site', 's'], `${apiKey}\r\n`)
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
     expect(stderr).toContain('sk-…a1b2')
     expect(cli.instance.requests).toMatchObject([
@@ -74,14 +71,11 @@ describe('auth login', () => {
     expect(stderr).not.toContain('came from CONSENTCTL_API_KEY')
   })
 
-  it.each(['', '\n', 'token-123', 'sk-', 'sk-a b', 'sk-a\nsk-b'])(
-    'refuses %j before any request',
-    async text => {
-      expect(await auth(['auth', 'login', '--with-key'], text)).toMatchObject({ code: 2, stdout: '' })
-      expect(cli.sent()).toEqual([])
-      expect(existsSync(folder)).toBe(false)
-    },
-  )
+  it.each(['', '\n', 'token-123', 'sk-', 'sk-a b', 'sk-a\nsk-b'])('refuses %j before any request', async text => {
+    expect(await auth(['auth', 'login', '--with-key'], text)).toMatchObject({ code: 2, stdout: '' })
+    expect(cli.sent()).toEqual([])
+    expect(existsSync(folder)).toBe(false)
+  })
 
   it('exits with 2 without --with-key when no terminal can prompt', async () => {
     const { code, stderr } = await auth(['auth', 'login'], apiKey)
@@ -96,10 +90,7 @@ describe('auth login', () => {
   })
 
   it('does not send a key unencrypted to a host that is not named for it', async () => {
-    const { code, stderr } = await auth(
-      ['auth', 'login', '--with-key', '--base-url', 'http://x.example'],
-      apiKey,
-    )
+    const { code, stderr } = await auth(['auth', 'login', '--with-key', '--base-url', 'http://x.example'], apiKey)
     expect(code).toBe(2)
     expect(stderr).toContain('CONSENTCTL_ALLOW_HTTP=x.example')
   })

@@ -56,9 +56,7 @@ it('lists every setting with its value and where it comes from, by its precedenc
     allow_http: ['a,b', 'CONSENTCTL_ALLOW_HTTP'],
     error_format: ['json', 'CONSENTCTL_ERROR_FORMAT'],
   })
-  expect(
-    await configList(['-p', 'bare', '--base-url', 'https://flag.example'], { ...dir, ...env }),
-  ).toMatchObject({
+  expect(await configList(['-p', 'bare', '--base-url', 'https://flag.example'], { ...dir, ...env })).toMatchObject({
     profile: ['bare', '--profile'],
     base_url: ['https://flag.example', '--base-url'],
     site: [null, 'not set'],

@@ -123,14 +123,11 @@ describe('ids of any text', () => {
     expect(cli.sent()).toEqual([])
   })
 
-  it.each(['.', '..', '   '])(
-    'the line %j of standard input never becomes a request for another path',
-    async line => {
-      cli.instance.use(answers('get', '*', consent()))
-      await cli.run(['get', '-'], { stdin: `a\n${line}\nb\n` })
-      for (const { path } of cli.sent()) expect(path).toMatch(/^\/api\/v1\/consents\/[ab]$/)
-    },
-  )
+  it.each(['.', '..', '   '])('the line %j of standard input never becomes a request for another path', async line => {
+    cli.instance.use(answers('get', '*', consent()))
+    await cli.run(['get', '-'], { stdin: `a\n${line}\nb\n` })
+    for (const { path } of cli.sent()) expect(path).toMatch(/^\/api\/v1\/consents\/[ab]$/)
+  })
 
   it.each(['a\\b', 'a b', 'é同', 'a\tb', 'a\\tb', '-7'])('what -q prints, get - reads: %j', async id => {
     cli.instance.use(answers('get', '*', consent({ id })))

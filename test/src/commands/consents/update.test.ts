@@ -25,23 +25,14 @@ describe('acceptance', () => {
   ])('%s alone is one PUT, which leaves the preferences out', async (flag, accepted) => {
     accepting()
     expect(await update(flag)).toMatchObject({ code: 0 })
-    expect(cli.sent()).toEqual([
-      { method: 'PUT', path: `/api/v1/consents/${id}`, query: {}, body: { accepted } },
-    ])
+    expect(cli.sent()).toEqual([{ method: 'PUT', path: `/api/v1/consents/${id}`, query: {}, body: { accepted } }])
   })
 })
 
 describe('preferences', () => {
   it('are merged into the stored ones, and the difference is shown', async () => {
     accepting()
-    const { code, stderr, stdout } = await update(
-      '--pref',
-      'marketing=false',
-      '--pref',
-      'new=1',
-      '-o',
-      'json',
-    )
+    const { code, stderr, stdout } = await update('--pref', 'marketing=false', '--pref', 'new=1', '-o', 'json')
     expect(code).toBe(0)
     const preferences = { marketing: false, analytics: 'all', 'a.b': [1], new: 1 }
     expect(cli.sent()).toMatchObject([{ method: 'GET' }, { method: 'PUT', body: { preferences } }])
@@ -65,10 +56,7 @@ describe('preferences', () => {
   })
 
   it('of a record without any are merged into nothing', async () => {
-    cli.instance.use(
-      answers('get', byId, { id, accepted: true, created_at: 'x' }),
-      answers('put', byId, before),
-    )
+    cli.instance.use(answers('get', byId, { id, accepted: true, created_at: 'x' }), answers('put', byId, before))
     expect(await update('--pref', 'a=1')).toMatchObject({ code: 0 })
     expect(cli.sent()[1]?.body).toEqual({ preferences: { a: 1 } })
   })

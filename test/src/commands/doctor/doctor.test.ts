@@ -79,9 +79,7 @@ it('asks the instance alone, sends the key with one request, and no other than G
 })
 
 it('an instance that tells nothing but its records has not failed', async () => {
-  cli.instance.use(
-    http.get('*', () => HttpResponse.json({ error: 'not_found', message: '' }, { status: 404 })),
-  )
+  cli.instance.use(http.get('*', () => HttpResponse.json({ error: 'not_found', message: '' }, { status: 404 })))
   cli.instance.use(http.get(consentsPath, () => HttpResponse.json({ data: [], next_cursor: null })))
   const { code, checks } = await examine()
   expect(code).toBe(0)

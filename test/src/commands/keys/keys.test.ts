@@ -6,9 +6,7 @@ import { fails, machineError, screen, useCli, uuid } from '../../support.ts'
 const cli = useCli()
 const keyPath = `${keysPath}/:id`
 
-function holding(
-  data = [apiKeyOf(), apiKeyOf({ id: uuid(2), name: 'old', revoked_at: '2026-01-31T10:00:00.000Z' })],
-) {
+function holding(data = [apiKeyOf(), apiKeyOf({ id: uuid(2), name: 'old', revoked_at: '2026-01-31T10:00:00.000Z' })]) {
   cli.instance.use(
     signsIn(),
     managing('get', keysPath, () => ({ data })),
@@ -191,16 +189,7 @@ describe('keys revoke', () => {
 
   it('with --yes revokes each id once, in order, and prints what the instance answered', async () => {
     revoking()
-    const { code, stdout, stderr } = await runAs(cli, [
-      'keys',
-      'revoke',
-      'b',
-      'a',
-      'b',
-      '--yes',
-      '-o',
-      'ndjson',
-    ])
+    const { code, stdout, stderr } = await runAs(cli, ['keys', 'revoke', 'b', 'a', 'b', '--yes', '-o', 'ndjson'])
     expect(code).toBe(0)
     expect(revoked()).toEqual(['DELETE b', 'DELETE a'])
     const rows = stdout
@@ -238,15 +227,7 @@ describe('keys revoke', () => {
 
   it('of several with one missing ends with 8, and the others are revoked', async () => {
     revoking()
-    const { code, stdout, stderr } = await runAs(cli, [
-      'keys',
-      'revoke',
-      'a',
-      'missing-1',
-      'b',
-      '--yes',
-      '-q',
-    ])
+    const { code, stdout, stderr } = await runAs(cli, ['keys', 'revoke', 'a', 'missing-1', 'b', '--yes', '-q'])
     expect({ code, stdout }).toEqual({ code: 8, stdout: 'a\nb\n' })
     expect(stderr).toMatch(/^error: no key with id missing-1/)
   })

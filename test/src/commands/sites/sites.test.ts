@@ -52,10 +52,7 @@ describe('sites create', () => {
     [[], {}],
     [['--policy-version', '3'], { policy_version: 3 }],
     [['--retention-days', '730'], { retention_days: 730 }],
-    [
-      ['--origin', shop, '--origin', 'http://localhost:3000'],
-      { allowed_origins: [shop, 'http://localhost:3000'] },
-    ],
+    [['--origin', shop, '--origin', 'http://localhost:3000'], { allowed_origins: [shop, 'http://localhost:3000'] }],
   ])('sends what is given, and leaves the rest to the instance: %j', async (flags, fields) => {
     making()
     expect(await create(...flags)).toMatchObject({ code: 0 })

@@ -62,8 +62,7 @@ const single = { '/api/v1/consents': { post: { parameters } } }
 const description = { openapi: '3.1.1', paths: { ...single, '/api/v1/consents/batch': { post: {} } } }
 
 const subjects = (count: number) => Array.from({ length: count }, (_, index) => `s${index + 1}`)
-const text = (names: readonly string[]) =>
-  names.map(subject_id => `${JSON.stringify({ subject_id })}\n`).join('')
+const text = (names: readonly string[]) => names.map(subject_id => `${JSON.stringify({ subject_id })}\n`).join('')
 
 async function create(...args: string[]) {
   const ran = await cli.run(['create', '-o', 'ndjson', '--site', site, '--ignore-quota', ...args])
@@ -139,16 +138,13 @@ describe('create --file on an instance without batches', () => {
     ['has no description', http.get('*/api/v1/openapi.json', () => fails(404, 'not_found'))],
     ['lets nobody read it', http.get('*/api/v1/openapi.json', () => fails(401, 'unauthorized'))],
     ['answers with a page', http.get('*/api/v1/openapi.json', () => HttpResponse.html('<p>hello</p>'))],
-  ])(
-    'that %s reads its description once, and sends each line with its own request',
-    async (_, description) => {
-      const made = serve()
-      cli.instance.use(description)
-      expect(await create('--file', inFile(subjects(150)))).toMatchObject({ code: 0 })
-      expect(made).toEqual(once(subjects(150)))
-      expect(paths().filter(path => path !== 'POST consents')).toEqual(['GET openapi.json'])
-    },
-  )
+  ])('that %s reads its description once, and sends each line with its own request', async (_, description) => {
+    const made = serve()
+    cli.instance.use(description)
+    expect(await create('--file', inFile(subjects(150)))).toMatchObject({ code: 0 })
+    expect(made).toEqual(once(subjects(150)))
+    expect(paths().filter(path => path !== 'POST consents')).toEqual(['GET openapi.json'])
+  })
 
   it('that claims to take them sends the lines of the refused batches with their own requests', async () => {
     const made = serve()
@@ -183,9 +179,7 @@ describe('create --file: refused rows of a batch', () => {
     [503, 'unavailable'],
     [429, 'rate_limited'],
   ])('with a temporary error (%i) are retried alone with the same key', async (status, error) => {
-    const made = serve(({ subject_id }, times) =>
-      subject_id === 's5' && times < 3 ? [status, error] : undefined,
-    )
+    const made = serve(({ subject_id }, times) => (subject_id === 's5' && times < 3 ? [status, error] : undefined))
     expect(await create('--file', inFile(subjects(150)))).toMatchObject({
       code: 0,
       rows: created(subjects(150)),

@@ -76,9 +76,7 @@ describe('create --file in CSV', () => {
     ['a,yes', 'line 3: accepted must be true or false'],
   ])('reports %s with its line number, and sends the other lines', async (bad, problem) => {
     const odd = bad.split('"').length % 2 === 0
-    const { code, stderr, bodies } = await feed(
-      `subject_id,accepted\na,true\n${bad}\n${odd ? '"' : ''}c,true\n`,
-    )
+    const { code, stderr, bodies } = await feed(`subject_id,accepted\na,true\n${bad}\n${odd ? '"' : ''}c,true\n`)
     expect(code).toBe(8)
     expect(stderr).toContain(problem)
     expect(bodies).toHaveLength(odd ? 1 : 2)

@@ -39,9 +39,7 @@ function creating() {
       most.count = Math.max(most.count, running)
       await delay(wait)
       running -= 1
-      return status === 201
-        ? HttpResponse.json(consent({ id: String(subject_id) }), { status })
-        : fails(status, error)
+      return status === 201 ? HttpResponse.json(consent({ id: String(subject_id) }), { status }) : fails(status, error)
     }),
   )
   return most
@@ -218,9 +216,7 @@ describe('create --file -: invalid lines', () => {
 
   it('at a line over 1 MiB ends with 8, after the results of all lines before it', async () => {
     creating()
-    const { code, rows, stderr } = await importLines(
-      `${line('a')}\n${line('b')}\n"${'x'.repeat(2_000_000)}"\n`,
-    )
+    const { code, rows, stderr } = await importLines(`${line('a')}\n${line('b')}\n"${'x'.repeat(2_000_000)}"\n`)
     expect(code).toBe(8)
     expect(stderr).toContain('line 3')
     expect(stderr).toContain('the lines that follow were not sent')
@@ -231,9 +227,7 @@ describe('create --file -: invalid lines', () => {
 describe('create --file: errors of the instance', () => {
   it('for some lines end with 8, and each line has its error code', async () => {
     creating()
-    const { code, rows, stderr } = await importLines(
-      [line('a'), line('b', { status: 400 }), line('c')].join('\n'),
-    )
+    const { code, rows, stderr } = await importLines([line('a'), line('b', { status: 400 }), line('c')].join('\n'))
     expect(code).toBe(8)
     expect(rows[1]).toEqual({ line: 2, result: 'failed', id: null, error_code: 'invalid_request' })
     expect(stderr).toContain('created 2 records on ')
@@ -339,21 +333,13 @@ describe('create --file PATH', () => {
 
   it.each([
     ['a line longer than 1 MiB', `"${'x'.repeat(2_000_000)}"\n`, [], 'is longer than 1 MiB'],
-    [
-      'a header in UTF-16',
-      Buffer.from('\ufeffsubject_id\na\n', 'utf16le'),
-      ['--format', 'csv'],
-      'is not valid UTF-8',
-    ],
-  ])(
-    'and a stream that begins with %s: the error says that nothing was sent',
-    async (_, bytes, flags, what) => {
-      const told = expect.stringMatching(new RegExp(`line 1.* ${what}, so nothing was sent`))
-      expect(await inFile(bytes, ...flags)).toMatchObject({ code: 5, stdout: '', stderr: told })
-      expect(await importLines(bytes, ...flags)).toMatchObject({ code: 5, stdout: '', stderr: told })
-      expect(cli.sent()).toEqual([])
-    },
-  )
+    ['a header in UTF-16', Buffer.from('\ufeffsubject_id\na\n', 'utf16le'), ['--format', 'csv'], 'is not valid UTF-8'],
+  ])('and a stream that begins with %s: the error says that nothing was sent', async (_, bytes, flags, what) => {
+    const told = expect.stringMatching(new RegExp(`line 1.* ${what}, so nothing was sent`))
+    expect(await inFile(bytes, ...flags)).toMatchObject({ code: 5, stdout: '', stderr: told })
+    expect(await importLines(bytes, ...flags)).toMatchObject({ code: 5, stdout: '', stderr: told })
+    expect(cli.sent()).toEqual([])
+  })
 
   it('reports at most --max-errors invalid lines', async () => {
     const { stderr } = await inFile('[]\n'.repeat(9), '--max-errors', '2')
@@ -370,24 +356,21 @@ describe('create --file PATH', () => {
   it.each([
     [499, 6, 0],
     [500, 0, 500],
-  ])(
-    'when the file has 500 lines and the quota %i requests left, ends with %i',
-    async (remaining, code, created) => {
-      creating()
-      const used = {
-        month: '2026-01',
-        used: 1,
-        limit: 1000,
-        remaining,
-        resets_at: '2026-02-01T00:00:00.000Z',
-      }
-      cli.instance.use(answers('get', '*/api/v1/usage', used))
-      const ran = await inFile(`${line('a')}\n`.repeat(500), '-q')
-      expect(ran.code).toBe(code)
-      expect(cli.sent().filter(({ method }) => method === 'POST')).toHaveLength(created)
-      if (code === 6) expect(ran.stderr).toContain('500 lines would be sent, but only 499 fit')
-    },
-  )
+  ])('when the file has 500 lines and the quota %i requests left, ends with %i', async (remaining, code, created) => {
+    creating()
+    const used = {
+      month: '2026-01',
+      used: 1,
+      limit: 1000,
+      remaining,
+      resets_at: '2026-02-01T00:00:00.000Z',
+    }
+    cli.instance.use(answers('get', '*/api/v1/usage', used))
+    const ran = await inFile(`${line('a')}\n`.repeat(500), '-q')
+    expect(ran.code).toBe(code)
+    expect(cli.sent().filter(({ method }) => method === 'POST')).toHaveLength(created)
+    if (code === 6) expect(ran.stderr).toContain('500 lines would be sent, but only 499 fit')
+  })
 
   it('is sent to an instance that does not tell its quota, which is not read with --ignore-quota', async () => {
     creating()

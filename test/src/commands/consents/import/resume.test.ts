@@ -36,8 +36,7 @@ function serve(refusals: Record<string, [status: number, error: string]> = {}, h
   )
 }
 
-const text = (...subjects: string[]) =>
-  subjects.map(subject_id => `${JSON.stringify({ subject_id })}\n`).join('')
+const text = (...subjects: string[]) => subjects.map(subject_id => `${JSON.stringify({ subject_id })}\n`).join('')
 
 function write(content: string): string {
   const file = join(folder.path, 'records.ndjson')
@@ -100,14 +99,7 @@ describe('create --resume', () => {
   it('sends lines that were written ahead and never sent, however long ago that was', async () => {
     const subjects = Array.from({ length: 150 }, (_, index) => `s${index + 1}`)
     serve({ s3: [429, 'quota_exceeded'] })
-    const stopped = await create(
-      '--file',
-      write(text(...subjects)),
-      '--site',
-      site,
-      '--no-batch',
-      '--ignore-quota',
-    )
+    const stopped = await create('--file', write(text(...subjects)), '--site', site, '--no-batch', '--ignore-quota')
     expect(stopped.code).toBe(8)
     const events = readFileSync(jobFile(), 'utf8').split('\n')
     expect(events.filter(event => event.endsWith(',"unsent"]')).length).toBeGreaterThan(0)
