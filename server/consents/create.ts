@@ -132,8 +132,12 @@ async function insertRecords(
     const { draft, claim } = drafts.get(index) as Draft
     return { index, record, claim, isSitesPolicy: draft.policy_version === undefined }
   })
-  const freeBefore = new Date(Date.now() - keyLifetimeMs)
-  const inserted = await insertConsents(sql, caller.accountId, { rows, actor: caller, freeBefore, view })
+  const inserted = await insertConsents(sql, caller.accountId, {
+    rows,
+    actor: caller,
+    freeBefore: keysFreeBefore(),
+    view,
+  })
   const json = new Map(inserted.map(row => [row.id, row.json]))
   const written: Written[] = []
   for (const { index, record, claim } of rows) {
@@ -145,13 +149,21 @@ async function insertRecords(
   return written
 }
 
+/** Keys that were used before this instant have expired and can be used again. */
+function keysFreeBefore(): Date {
+  return new Date(Date.now() - keyLifetimeMs)
+}
+
 /** Sets the results of the drafts whose key is in use, by this batch or by an earlier request. */
 async function replayKeys(batch: Batch, written: readonly Written[]): Promise<void> {
   const { deps, caller, results, view } = batch
   const open = openDrafts(batch)
   const answers = new Map(written.flatMap(answer => (answer ? [[answer.key, answer] as const] : [])))
   const keys = [...open.values()].flatMap(({ claim }) => (claim && !answers.has(claim.key) ? [claim.key] : []))
-  const found = keys.length > 0 ? await findFirstAnswers(deps.sql, caller.accountId, keys, view) : []
+  const found =
+    keys.length > 0
+      ? await findFirstAnswers(deps.sql, caller.accountId, keys, { freeBefore: keysFreeBefore(), view })
+      : []
   for (const answer of found) answers.set(answer.key, answer)
   for (const [index, { claim }] of open) {
     const answer = claim && answers.get(claim.key)

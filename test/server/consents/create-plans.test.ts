@@ -59,7 +59,10 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
         const { accountId, batch: own } = newBatch()
         await insertConsents(tx, accountId, own)
         const keys = own.rows.slice(0, asked).map(({ claim }) => claim.key)
-        const found = await explained(tx, findFirstAnswers(tx, accountId, keys, 'whole'))
+        const found = await explained(
+          tx,
+          findFirstAnswers(tx, accountId, keys, { freeBefore: new Date(0), view: 'whole' }),
+        )
         await tx`delete from idempotency_keys`
         return found
       })

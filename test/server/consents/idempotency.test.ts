@@ -70,6 +70,18 @@ describe('POST /api/v1/consents › Idempotency-Key › 201', () => {
     expect(await stored(key)).toBe(2)
   })
 
+  it('creates another record after 24 hours when the cached policy version is outdated, too', async () => {
+    const [key, other] = [newKey(), await service.newAccount()]
+    const first = await create(key, {}, other)
+    await service.sql`
+      update idempotency_keys set created_at = ${new Date(Date.now() - 24 * 60 * 60 * 1000 - 1000)}
+      where account_id = ${other.accountId}`
+    await service.sql`update sites set policy_version = 2 where id = ${other.siteId}`
+    const later = await create(key, { subject_id: 'later' }, other)
+    expect([later.status, later.body.policy_version]).toEqual([201, 2])
+    expect(later.body.id).not.toBe(first.body.id)
+  })
+
   it('accepts every printable ASCII character, up to 255 of them', async () => {
     for (const key of ['~', ' !"', 'k'.repeat(255)]) expect((await create(key)).status).toBe(201)
   })
