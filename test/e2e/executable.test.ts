@@ -123,7 +123,7 @@ describe.runIf(process.env['CONSENTCTL_TEST_BINARY'])('single executable', () =>
     args => {
       const { status, stdout, stderr } = spawnSync(single, args, { input: '' })
       expect({ status, stdout: String(stdout) }).toEqual({ status: 2, stdout: '' })
-      expect(String(stderr)).toMatch(/^error: this executable is the client alone.*\ntry: npx consentctl/)
+      expect(String(stderr)).toMatch(/^error: this executable is the client only.*\ntry: use npx consentctl serve/)
     },
   )
 
