@@ -295,11 +295,13 @@ describe('a stream › its end', () => {
 
   it('when the client is gone, reads no more pages, and holds no place among the requests', async () => {
     const { account, quota, url } = await start(100)
-    const response = await open(account, { limit: '10' }, { url })
+    let response: IncomingMessage | undefined
     quota.onPage = async page => {
-      if (page === 3) response.destroy()
+      if (page > 1) await vi.waitFor(() => expect(response).toBeDefined(), 10_000)
+      if (page === 3) response?.destroy()
       await delay(200)
     }
+    response = await open(account, { limit: '10' }, { url })
     await read(response)
     await delay(1000)
     expect(quota.pages).toBeLessThanOrEqual(4)
