@@ -17,7 +17,7 @@ export async function* start({ isQuick }: Bench): AsyncGenerator<Row> {
   }
 }
 
-/** How many rows of a table are written in a second, against cli-table3: the script of bench:rows. */
+/** Rows of a table written per second, against cli-table3 (test/bench/rows.js). */
 export async function* rows(): AsyncGenerator<Row> {
   const { rows_per_second, times_cli_table3 } = JSON.parse(run('test/bench/rows.js')) as Record<string, number>
   const ours = rows_per_second ?? Number.NaN
