@@ -27,17 +27,13 @@ interface ChainRecord {
 
 /** Verifies the whole history of a record, oldest entry first. */
 export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
-  const findings = [...verifyVersions(entries), ...verifyActions(record, entries)]
   const purge = entries.findIndex(({ action }) => action === 'purged')
-  const anchor = entries[purge === -1 ? 0 : purge]
+  const anchor = entries[Math.max(purge, 0)]
+  const findings = [...verifyVersions(entries), ...verifyActions(record, entries)]
   let previous: Previous = { version: 0, hashes: [null] }
   for (const [index, entry] of entries.entries()) {
-    const isStripped = index < purge && entry.salt === null
-    const isRestored = isStripped ? !hasNoPreferences(entry) : index < purge && record.isPurged
+    const { isStripped, isRestored, payload } = expectPayload(record, entries, purge, index)
     if (isRestored) findings.push(changed(entry, 'has personal data again that was purged'))
-    const recordHash = entry === anchor ? (record.recordHash ?? undefined) : undefined
-    const historyHash = index === purge ? hashHistory(entries.slice(0, purge)) : undefined
-    const payload = isStripped ? entry.payloadHash : expectedPayloadHash(entry, { recordHash, historyHash })
     const link = linkTo(record.id, previous, entry, payload)
     if (!link.isWhole) findings.push(explain(record.id, entry, entries, { isStripped, payload, ...link }))
     // If the hash itself was changed, the next entry follows the one it should be.
@@ -46,6 +42,33 @@ export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[
   }
   if (record.identity && anchor) findings.push(...verifyIdentity(record, record.identity, anchor))
   return findings
+}
+
+interface ExpectedPayload {
+  /** True if a purge has removed the personal data, and with it what its payload hash is made of. */
+  readonly isStripped: boolean
+  /** True if the entry has personal data although it was purged. */
+  readonly isRestored: boolean
+  /** The payload hash that the entry should have; null if its state cannot be hashed. */
+  readonly payload: Buffer | null
+}
+
+/** `purge` is the index of the purge's entry, -1 if there is none. */
+function expectPayload(
+  { recordHash, isPurged }: ChainRecord,
+  entries: readonly ChainEntry[],
+  purge: number,
+  index: number,
+): ExpectedPayload {
+  const entry = entries[index] as ChainEntry
+  if (index < purge && entry.salt === null)
+    return { isStripped: true, isRestored: !hasNoPreferences(entry), payload: entry.payloadHash }
+  const hashes = {
+    recordHash: index === Math.max(purge, 0) ? (recordHash ?? undefined) : undefined,
+    historyHash: index === purge ? hashHistory(entries.slice(0, purge)) : undefined,
+  }
+  const isRestored = index < purge && isPurged === true
+  return { isStripped: false, isRestored, payload: expectedPayloadHash(entry, hashes) }
 }
 
 /** Versions must be 1, 2, 3 … */
