@@ -13,7 +13,7 @@ export interface ExportFiles {
   readonly manifest: OutFile
 }
 
-/** @throws CliError usage (exit 2) if one of the files exists */
+/** The caller abandons them. @throws CliError usage (exit 2) if one of the files exists */
 export async function openExport(path: string, flag: string): Promise<ExportFiles> {
   const data = await openOutFile(path, flag)
   try {
@@ -24,6 +24,7 @@ export async function openExport(path: string, flag: string): Promise<ExportFile
   }
 }
 
+/** Removes what has no name yet. */
 export async function abandonExport({ data, manifest }: ExportFiles): Promise<void> {
   await Promise.all([data.abandon(false), manifest.abandon(false)])
 }
@@ -32,27 +33,18 @@ export interface ExportRequest extends Signer {
   readonly subjects: readonly string[]
 }
 
-/**
- * Writes records with their histories as one JSON document, and the signed manifest beside it, in constant memory. Removes
- * both files if it fails.
- */
+/** Writes records with their histories as one JSON document, and the signed manifest beside it, in constant memory. */
 export async function writeExport(
   api: Client,
   request: ExportRequest,
   files: ExportFiles,
   pages: AsyncIterable<readonly Consent[]>,
 ): Promise<ExportManifest> {
-  let isComplete = false
-  try {
-    const manifest = await writeData(api, request, files.data, pages)
-    await files.manifest.write(signDocument(manifest, request.key.key))
-    await files.data.commit()
-    await files.manifest.commit()
-    isComplete = true
-    return manifest
-  } finally {
-    if (!isComplete) await abandonExport(files)
-  }
+  const manifest = await writeData(api, request, files.data, pages)
+  await files.manifest.write(signDocument(manifest, request.key.key))
+  await files.data.commit()
+  await files.manifest.commit()
+  return manifest
 }
 
 async function writeData(

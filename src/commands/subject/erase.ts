@@ -37,7 +37,7 @@ import { declinedError, prompt } from '../../io/prompt.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 import { consentView } from '../../views/consent.ts'
 import { type ErasureRow, erasureView } from '../../views/subject.ts'
-import { quotaError, runJob, tellReceipt } from './run.ts'
+import { explainQuota, quotaError, runJob, tellReceipt } from './run.ts'
 import { addAlsoFlag, alsoOption, readSubjects, readsStdin, Subject, tellSites } from './subjects.ts'
 
 const Options = z.strictObject({
@@ -98,26 +98,36 @@ async function runErase(ctx: Context, options: Options): Promise<Output<unknown>
   if (given) requireSameInstance(ctx, given)
   if (options.planOut) return await writePlan(ctx, asked, options.planOut)
   const files = options.exportFirst ? await openExport(options.exportFirst, '--export-first') : null
-  let isExported = false
+  const order = { asked, given, files }
   try {
-    const request = isRehearsal ? null : await openRequest(ctx, asked, options)
-    const found = await findRecords(ctx, asked.subjects, given !== null || files !== null)
-    if (given) requireAsPlanned(given.plan.records, (found.records ?? []).map(toPlanned))
-    if (request === null) return await rehearse(ctx, found)
-    requireConfirmedCount(options, found.targets.length, 'record', 'erased')
-    await review(ctx, asked.subjects, found, asks)
-    const export_sha256 = files && (await exportFirst(ctx, request, files, found))
-    isExported = true
-    const plan = found.records && (given ?? makePlan(asked, request, found.records))
-    const header = toHeader(request, found, {
-      planned_by: given && toPlanner(given),
-      plan_sha256: plan?.sha256 ?? null,
-      export_sha256,
-    })
-    return await startJob(ctx, request, header, found)
+    if (isRehearsal) return await rehearse(ctx, await findRecords(ctx, order))
+    return await eraseReviewed(ctx, options, order, asks)
   } finally {
-    if (files && !isExported) await abandonExport(files)
+    if (files) await abandonExport(files)
   }
+}
+
+/** What was requested, with the plan and the files of the export if there are any. */
+interface Order {
+  readonly asked: SubjectRequest
+  readonly given: PlanFile | null
+  readonly files: ExportFiles | null
+}
+
+async function eraseReviewed(ctx: Context, options: Options, order: Order, asks: boolean): Promise<Output<unknown>> {
+  const { asked, given, files } = order
+  const request = await openRequest(ctx, asked, options)
+  const found = await findRecords(ctx, order)
+  requireConfirmedCount(options, found.targets.length, 'record', 'erased')
+  await review(ctx, asked.subjects, found, asks)
+  const export_sha256 = files && (await exportFirst(ctx, request, files, found))
+  const plan = found.records && (given ?? makePlan(asked, request, found.records))
+  const header = toHeader(request, found, {
+    planned_by: given && toPlanner(given),
+    plan_sha256: plan?.sha256 ?? null,
+    export_sha256,
+  })
+  return await startJob(ctx, request, header, found)
 }
 
 /** A second file of the same name would fail only when it gets its name, after the erasure. */
@@ -191,15 +201,19 @@ interface Found {
   readonly deletes_by: ErasureHeader['deletes_by']
 }
 
-/** @throws CliError quota_exceeded (exit 6) if the records are needed, or the service cannot list their ids */
-async function findRecords(ctx: Context, subjects: readonly string[], needsRecords: boolean): Promise<Found> {
+/**
+ * @throws CliError quota_exceeded (exit 6) if the records are needed, or the service cannot list their ids; changed
+ * (exit 10) if they are not as planned
+ */
+async function findRecords(ctx: Context, { asked: { subjects }, given, files }: Order): Promise<Found> {
   const deletes_by = (await erasesSubjects(ctx.api)) ? 'subject' : 'record'
   try {
     const records = await liveRecords(ctx.api, subjects)
+    if (given) requireAsPlanned(given.plan.records, records.map(toPlanned))
     return { records, targets: toTargets(subjects, records), deletes_by }
   } catch (error) {
     if (exitOf(error) !== exit.quota) throw error
-    if (needsRecords || deletes_by === 'record') throw quotaError(error)
+    if (given || files || deletes_by === 'record') throw quotaError(error)
     await ctx.say('quota used up: erasing on the server instead (never refused)')
     return { records: null, targets: (await askForErasable(ctx.api, subjects)).live, deletes_by }
   }
@@ -219,21 +233,17 @@ async function rehearse(ctx: Context, { targets }: Pick<Found, 'targets'>): Prom
 
 async function writePlan(ctx: Context, asked: SubjectRequest, path: string): Promise<Output<unknown>> {
   const file = await openOutFile(path, '--plan-out')
-  let isComplete = false
   try {
     const by = { ...findOperator(), instance: requireBaseUrl(ctx.settings) }
-    const records = await liveRecords(ctx.api, asked.subjects).catch(error => {
-      throw exitOf(error) === exit.quota ? quotaError(error) : error
-    })
+    const records = await liveRecords(ctx.api, asked.subjects).catch(explainQuota)
     await file.write(makePlan(asked, by, records).text)
     await file.commit()
-    isComplete = true
     const output = await rehearse(ctx, { targets: toTargets(asked.subjects, records) })
     const command = subjectCommand(ctx, 'erase', '--apply', path, '--confirm', String(records.length))
     await ctx.say(`wrote ${path}; to carry it out: ${command}`)
     return output
   } finally {
-    if (!isComplete) await file.abandon(false)
+    await file.abandon(false)
   }
 }
 

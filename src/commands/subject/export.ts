@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { fileAction } from '../../cli/action.ts'
 import { formatCount, instanceLabel } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
-import { openExport, writeExport } from '../../erasure/export.ts'
+import { abandonExport, openExport, writeExport } from '../../erasure/export.ts'
 import { recordsOf, showsDeleted } from '../../erasure/records.ts'
 import { openSigner } from '../../erasure/request.ts'
 import { addAlsoFlag, alsoOption, readSubjects, Subject } from './subjects.ts'
@@ -32,7 +32,9 @@ Examples:
         async function* pages() {
           yield* recordsOf(ctx.api, subjects, { deleted: await showsDeleted(ctx.api) })
         }
-        const { records, entries, sites } = await writeExport(ctx.api, request, files, pages())
+        const { records, entries, sites } = await writeExport(ctx.api, request, files, pages()).finally(() =>
+          abandonExport(files),
+        )
         const of = `${formatCount(records)} of ${formatCount(sites.length, 'site')} with ${entries} entries of history`
         await ctx.say(`wrote ${path}: ${of}, from ${instanceLabel(ctx)}`)
         await ctx.say(`wrote ${path}.manifest.json`)

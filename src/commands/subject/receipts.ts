@@ -10,7 +10,7 @@ import { formatPage } from '../../erasure/page.ts'
 import { allReceipts, findReceipt, type StoredReceipt } from '../../erasure/receipts.ts'
 import { locateReceipts } from '../../erasure/store.ts'
 import { isAbout, isSigned } from '../../erasure/verify.ts'
-import { CliError, dataError, type Exit, exit, usageError } from '../../errors/errors.ts'
+import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
 import { report } from '../../errors/report.ts'
 import { type ReceiptRow, receiptView } from '../../views/subject.ts'
 import { Subject } from './subjects.ts'
@@ -61,40 +61,37 @@ async function print(ctx: Context, stored: StoredReceipt, format: 'json' | 'md' 
 }
 
 /** `signed` is null if the receipt names another key than the profile's. */
-function checkSignature(
-  stored: StoredReceipt,
-  key: ReceiptKey | null,
-): { readonly signed: boolean | null; readonly error: CliError | null } {
+function checkSignature(stored: StoredReceipt | CliError, key: ReceiptKey | null) {
+  if (stored instanceof CliError) return { signed: null, error: stored }
   const signed = isSigned(stored, key ? [key.key] : [])
   const { number } = stored.receipt
   const hint = `consentctl subject verify ${number}`
-  const error = signed === false ? dataError(`the signature of receipt ${number} is invalid`, hint) : null
-  return { signed, error }
+  return { signed, error: signed === false ? dataError(`the signature of receipt ${number} is invalid`, hint) : null }
 }
 
 async function list(ctx: Context, subject: string | undefined): Promise<Output<ReceiptRow>> {
   const store = locateReceipts(ctx)
   const key = await findReceiptKey(store)
   const rows: ReceiptRow[] = []
-  let code: Exit = exit.done
+  let invalid = 0
   let unchecked = 0
   let unknown = 0
   for await (const found of allReceipts(store)) {
-    const { signed, error } = found instanceof CliError ? { signed: null, error: found } : checkSignature(found, key)
-    if (error) {
-      code = exit.partial
+    const { signed, error } = checkSignature(found, key)
+    if (error || found instanceof CliError) {
+      invalid += 1
       await report(ctx, error)
+      continue
     }
-    if (error || found instanceof CliError) continue
     if (signed === null) unchecked += 1
     const about = subject === undefined || isAbout(found.receipt, subject, key)
     if (about) rows.push(rowOf(found))
     if (about === null) unknown += 1
   }
   if (unchecked > 0) await ctx.warn(describeUnchecked(unchecked, unknown, store.keyFile))
-  if (unknown > 0) code = exit.partial
   for (const { job, ticket } of await unfinishedJobs(ctx))
     await ctx.warn(`${ticket} is not finished and has no receipt: ${subjectCommand(ctx, 'resume', job)}`)
+  const code = invalid + unknown > 0 ? exit.partial : exit.done
   return { ...countedList(ctx, receiptView, rows, 'receipt'), exit: () => code }
 }
 

@@ -109,7 +109,7 @@ async function tellUnfinished({ ctx, state }: RunningJob): Promise<void> {
   await ctx.warn(`${left} not erased yet, so no receipt was made; to resume: ${command}`)
 }
 
-function explainQuota(error: unknown): never {
+export function explainQuota(error: unknown): never {
   throw exitOf(error) === exit.quota ? quotaError(error) : error
 }
 
