@@ -28,12 +28,14 @@ function code(text: string): string {
 /** JSON Schemas (2020-12) of the signed documents, by file name. */
 function schemaFiles(): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(documents).map(([type, { title, version, schema }]) => {
-      const name = type.replaceAll('_', '-')
-      const { $schema, ...rest } = z.toJSONSchema(signed(schema), { io: 'input' })
-      const file = { $schema, $id: `urn:consentctl:schema:${name}:${version}`, title, ...rest }
-      return [`${name}.v${version}.schema.json`, `${JSON.stringify(file, null, 2)}\n`]
-    }),
+    Object.entries(documents).flatMap(([type, { title, schemas }]) =>
+      schemas.map((schema, index) => {
+        const [name, version] = [type.replaceAll('_', '-'), index + 1]
+        const { $schema, ...rest } = z.toJSONSchema(signed(schema), { io: 'input' })
+        const file = { $schema, $id: `urn:consentctl:schema:${name}:${version}`, title, ...rest }
+        return [`${name}.v${version}.schema.json`, `${JSON.stringify(file, null, 2)}\n`]
+      }),
+    ),
   )
 }
 

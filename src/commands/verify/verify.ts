@@ -99,11 +99,10 @@ class NotValid extends Error {}
 function requireKind({ type, version }: Claimed['document']): DocumentKind {
   const kind = Object.hasOwn(documents, type) ? documents[type] : undefined
   if (!kind) throw new NotValid(`is of the type ${type}, which this program does not know`)
-  if (version > kind.version)
-    throw new NotValid(
-      `is of version ${version}, and this program knows version ${kind.version}: a newer one can verify it`,
-    )
-  if (version !== kind.version) throw new NotValid(`is of version ${version}, which does not exist`)
+  const newest = kind.schemas.length
+  if (version > newest)
+    throw new NotValid(`is of version ${version}, and this program knows version ${newest}: a newer one can verify it`)
+  if (!kind.schemas[version - 1]) throw new NotValid(`is of version ${version}, which does not exist`)
   return kind
 }
 
@@ -120,9 +119,9 @@ async function requireSignature(
   return source
 }
 
-function requireFields(document: Claimed['document'], { schema }: DocumentKind): void {
-  const parsed = schema.safeParse(document)
-  if (parsed.success) return
+function requireFields(document: Claimed['document'], { schemas }: DocumentKind): void {
+  const parsed = schemas[document.version - 1]?.safeParse(document)
+  if (!parsed || parsed.success) return
   const [issue] = parsed.error.issues
   throw new NotValid(`is signed, but not as its type says (${issue?.path.join('.')}: ${issue?.message})`)
 }

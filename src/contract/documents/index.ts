@@ -7,9 +7,8 @@ import { ExportManifest } from './export-manifest.ts'
 
 export interface DocumentKind {
   readonly title: string
-  readonly version: number
-  /** Without the signature. */
-  readonly schema: z.ZodObject
+  /** Of version 1, 2 …, without the signature. The last is what is written; the others verify for ever. */
+  readonly schemas: readonly [z.ZodObject, ...z.ZodObject[]]
   /** The field with its time of signing. */
   readonly issuedAt: string
   /** The service's published key, or that of a profile of the command line. */
@@ -20,36 +19,31 @@ export interface DocumentKind {
 export const documents: Readonly<Record<string, DocumentKind>> = {
   checkpoint: {
     title: 'Checkpoint',
-    version: 1,
-    schema: Checkpoint,
+    schemas: [Checkpoint],
     issuedAt: 'created_at',
     signer: 'service',
   },
   consent_receipt: {
     title: 'Consent receipt',
-    version: 1,
-    schema: ConsentReceipt,
+    schemas: [ConsentReceipt],
     issuedAt: 'issued_at',
     signer: 'service',
   },
   erasure_certificate: {
     title: 'Erasure certificate',
-    version: 1,
-    schema: ErasureCertificate,
+    schemas: [ErasureCertificate],
     issuedAt: 'issued_at',
     signer: 'service',
   },
   erasure_receipt: {
     title: 'Erasure receipt',
-    version: 1,
-    schema: ErasureReceipt,
+    schemas: [ErasureReceipt],
     issuedAt: 'finished_at',
     signer: 'profile',
   },
   export_manifest: {
     title: 'Export manifest',
-    version: 1,
-    schema: ExportManifest,
+    schemas: [ExportManifest],
     issuedAt: 'exported_at',
     signer: 'profile',
   },

@@ -185,7 +185,7 @@ describe('a verifier written from the page', () => {
     expect(new Set(types)).toEqual(new Set(Object.keys(documents)))
     for (const text of signed) {
       const { signature: _, ...document } = readSigned(text)
-      expect(documents[document.type]?.schema.parse(document)).toEqual(document)
+      expect(documents[document.type]?.schemas[document.version - 1]?.parse(document)).toEqual(document)
       for (let at = 0; at < text.length; at += 97)
         expect(isValid(`${text.slice(0, at)}${text[at] === '0' ? '1' : '0'}${text.slice(at + 1)}`)).toBe(false)
     }
