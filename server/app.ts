@@ -42,10 +42,14 @@ export interface AppOptions {
   readonly sessionSecret: Uint8Array
   readonly subjectSecret: Uint8Array
   readonly bannerLimits?: BannerLimits
+  readonly requestTimeoutMs?: number
 }
 
-/** Time for a whole request to arrive. */
-const requestTimeoutMs = 30_000
+/** Time for a whole request to arrive, its headers included. */
+const defaultRequestTimeoutMs = 30_000
+
+/** Between two looks for requests beyond their time. Node's default, 30 s, doubles that time. */
+const timeoutCheckIntervalMs = 1000
 
 /** Fits every field at its longest, with each character escaped. */
 const bodyLimitBytes = 128 * 1024
@@ -58,7 +62,7 @@ const admissionLimits = {
 } as const
 
 export function createApp(options: AppOptions): FastifyInstance {
-  const { sql, config } = options
+  const { sql, config, requestTimeoutMs = defaultRequestTimeoutMs } = options
   const deps = {
     bannerLimits: defaultBannerLimits,
     publicSql: sql,
@@ -92,7 +96,11 @@ export function createApp(options: AppOptions): FastifyInstance {
       beginRequest(options, request, reply)
       rejectUrl(deps, request).catch(error => sendError(error, request, reply))
     },
-    http: { requireHostHeader: false }, // Node's own 400 has no body; rejectAmbiguousRequest checks it instead
+    http: {
+      requireHostHeader: false, // Node's own 400 has no body; rejectAmbiguousRequest checks it instead
+      headersTimeout: requestTimeoutMs, // Node's default, 60 s, would become the timeout of the whole request
+      connectionsCheckingInterval: timeoutCheckIntervalMs,
+    },
     clientErrorHandler: rejectSocket,
   })
   app.decorateRequest('diagnostics', null)
