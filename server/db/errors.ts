@@ -43,10 +43,41 @@ export function wasNotExecuted(error: unknown): boolean {
   )
 }
 
+/**
+ * Beginnings of messages with which a Citus coordinator passes on a lost connection to a worker. It sets an error of libpq,
+ * which has no SQLSTATE, to XX000, and the message may be empty (Citus, `ReportResultError` in remote_commands.c). A message
+ * in another language than English is not recognized.
+ */
+const lostWorkerMessages = [
+  'server closed the connection',
+  'terminating connection',
+  'could not receive data from server',
+  'could not send data to server',
+  'could not connect to server',
+  'connection to server',
+  'connection not open',
+  'no connection to the server',
+  'lost synchronization with server',
+  'SSL SYSCALL error',
+  'SSL error',
+  'SSL connection has been closed',
+  'connection to the remote node',
+  'connection establishment for node',
+  'failed to connect to',
+  'postmaster was shut down',
+] as const
+
+function isLostWorker({ code, message, where }: { code?: unknown; message?: unknown; where?: unknown }): boolean {
+  if (code !== 'XX000') return false
+  if (message === '') return String(where).includes('while executing command on ')
+  return lostWorkerMessages.some(beginning => String(message).startsWith(beginning))
+}
+
 /** Returns null for an error that is not the database's or the connection's. */
 export function dbErrorCode(error: unknown): string | null {
   const { code } = (error ?? {}) as { code?: unknown }
   if (typeof code !== 'string') return null
+  if (isLostWorker(error as object)) return 'CONNECTION_CLOSED'
   return connectionCodes.test(code) || /^[\dA-Z]{5}$/.test(code) ? code : null
 }
 

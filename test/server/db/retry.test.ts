@@ -67,6 +67,31 @@ describe('dbErrorKind, dbErrorCode, dbErrorClass', () => {
   })
 
   it.each([
+    'server closed the connection unexpectedly\n\tThis probably means the server terminated abnormally',
+    'could not receive data from server: Connection reset by peer',
+    'SSL connection has been closed unexpectedly',
+    'connection not open',
+    'no connection to the server',
+    'connection to the remote node app@db-2:5432 failed',
+    'postmaster was shut down, exiting',
+    '',
+  ])('tell a lost connection of a Citus worker by the message: %j', message => {
+    const where = 'while executing command on db-2:5432'
+    const error = Object.assign(new Error(message), { code: 'XX000', where })
+    expect([dbErrorKind(error), dbErrorCode(error)]).toEqual(['lost', 'CONNECTION_CLOSED'])
+  })
+
+  it.each([
+    ['XX000', 'cache lookup failed for relation 16384', 'while executing command on db-2:5432'],
+    ['XX000', 'unexpected state: server closed the connection', 'while executing command on db-2:5432'],
+    ['XX000', '', 'PL/pgSQL function f() line 1 at RAISE'],
+    ['42P01', 'connection not open', 'while executing command on db-2:5432'],
+  ])('leave a bug a bug: %s %j', (code, message, where) => {
+    const error = Object.assign(new Error(message), { code, where })
+    expect([dbErrorKind(error), dbErrorCode(error)]).toEqual([null, code])
+  })
+
+  it.each([
     [new Error('x')],
     [Object.assign(new Error('x'), { code: 'ERR_INVALID_ARG_TYPE' })],
     [Object.assign(new Error('x'), { code: 'FST_ERR_REP_ALREADY_SENT' })],

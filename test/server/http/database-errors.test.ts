@@ -12,15 +12,15 @@ beforeAll(async () => {
   const { sql } = service
   account = await service.newAccount()
   await sql`create sequence trouble_tries`
-  await sql`create table trouble (code text, times integer)`
-  await sql`insert into trouble values ('', 0)`
+  await sql`create table trouble (code text, times integer, message text)`
+  await sql`insert into trouble values ('', 0, '')`
   await sql`
     create function make_trouble() returns trigger language plpgsql as $$
     declare trouble record;
     begin
       select * into trouble from public.trouble;
       if nextval('trouble_tries') <= trouble.times then
-        raise exception using errcode = trouble.code, message = 'trouble', detail = 'with a row';
+        raise exception using errcode = trouble.code, message = trouble.message, detail = 'with a row';
       end if;
       return new;
     end $$`
@@ -50,7 +50,10 @@ const all = Object.keys(writes) as Write[]
 /** Writes that may be done twice. */
 const repeatable: Write[] = ['POST with a key', 'DELETE']
 
-/** An error's code, how often it happens, the writes it happens to, and the response after that many attempts; 200 is success. */
+/** What a Citus coordinator passes on when the connection to a worker ends in the middle of a statement. */
+const lostWorker = 'XX000 server closed the connection unexpectedly'
+
+/** An error's code (and message, if that tells), how often it happens, the writes it happens to, and the response after that many attempts; 200 is success. */
 const rows: [code: string, times: number, writes: Write[], status: number, tries: number][] = [
   ...['40001', '40P01'].flatMap((code): typeof rows => [
     [code, 1, all, 200, 2],
@@ -62,6 +65,9 @@ const rows: [code: string, times: number, writes: Write[], status: number, tries
     [code, 2, repeatable, 503, 2],
     [code, 1, ['POST', 'PUT'], 503, 1],
   ]),
+  [lostWorker, 1, repeatable, 200, 2],
+  [lostWorker, 2, repeatable, 503, 2],
+  [lostWorker, 1, ['POST', 'PUT'], 503, 1],
   ['25006', 1, all, 200, 2],
   ['25006', 2, all, 503, 2],
   ['0A000', 1, all, 200, 2],
@@ -138,8 +144,9 @@ describe('database errors › schema change', () => {
   })
 })
 
-async function trouble(code: string, times: number): Promise<void> {
-  await service.sql`update trouble set code = ${code}, times = ${times}`
+async function trouble(text: string, times: number): Promise<void> {
+  const [code, message] = [text.slice(0, 5), text.slice(6) || 'trouble']
+  await service.sql`update trouble set code = ${code}, times = ${times}, message = ${message}`
   await service.sql`alter sequence trouble_tries restart`
 }
 
