@@ -121,7 +121,7 @@ export const AuditEntry = z.object({
   record_hash: optional(hex(32)).describe(
     'The hash of the fields that no update changes: in the first entry, or once they are purged in the last one.',
   ),
-  payload_hash: given(hex(32)).describe('The hash of the state.'),
+  payload_hash: given(hex(32)).describe("The hash of the state's personal part (of all of it in old entries)."),
   hash: given(hex(32)).describe('The hash of the entry and of the previous hash.'),
 })
 export type AuditEntry = z.output<typeof AuditEntry>
@@ -258,7 +258,7 @@ export const consentsDocs: ResourceDocs<typeof consents> = {
     },
     history: {
       description:
-        'The entries are a hash chain (SHA-256, JSON as in RFC 8785): `payload_hash` covers the salt and the state; `hash` covers the previous hash, the record, the version, the action, the actor, the time and `payload_hash`.',
+        'The entries are a hash chain (SHA-256, JSON as in RFC 8785): `payload_hash` covers the salt and the preferences; `hash` covers the previous hash, the record, the version, the action, the actor, the time, the acceptance, the policy version and `payload_hash`, so that all but the preferences can be verified after a purge. In entries of version 0.1.0 `payload_hash` covers the acceptance and the policy version.',
       success: 'Every event, each with the state after it. A deleted record has a history too.',
     },
     receipt: {

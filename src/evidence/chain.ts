@@ -28,6 +28,16 @@ export type Actor =
 /** The service itself: a schedule or the operator. */
 export const system: Actor = { kind: 'system', id: null }
 
+/**
+ * Version of an entry's hashes. In version 1 the payload is the state; in version 2 it is the personal part of the state
+ * alone, and the entry's hash covers the rest, which so can be verified after a purge. New entries are of version 2. Only
+ * its hash tells the version of an entry: a stored version could be changed along with what it vouches for.
+ */
+export type HashVersion = 1 | 2
+
+/** Newest first. */
+export const hashVersions: readonly HashVersion[] = [2, 1]
+
 export interface Event {
   readonly id: string
   readonly version: number
@@ -51,8 +61,8 @@ export interface Link {
 
 /** Prefixes of the kinds of hashes, so that none can pass for another. */
 const domain = {
-  payload: Buffer.of(0x00),
-  entry: Buffer.of(0x01),
+  payload: { 1: Buffer.of(0x00), 2: Buffer.of(0x04) },
+  entry: { 1: Buffer.of(0x01), 2: Buffer.of(0x05) },
   record: Buffer.of(0x02),
   history: Buffer.of(0x03),
 } as const
@@ -78,48 +88,62 @@ export function hashHistory(entries: readonly Pick<State, 'accepted' | 'policy_v
   return sha256Of(domain.history, jcs(left))
 }
 
-/** Returns `SHA-256(0x00 || salt || JCS(payload))`: the payload is the state, with the entry's other hashes if it has them. */
+/**
+ * Returns `SHA-256(prefix || salt || JCS(payload))`. The payload of version 1 is the state, that of version 2 only its
+ * preferences; both have the entry's other hashes, if it has them.
+ */
 export function hashPayload(
+  hashVersion: HashVersion,
   state: State,
   salt: Buffer,
   { recordHash, historyHash }: Pick<Event, 'recordHash' | 'historyHash'> = {},
 ): Buffer {
-  const { accepted, preferences, policy_version } = state
-  const history = historyHash ? `,"history_hash":"${historyHash.toString('hex')}"` : ''
+  const { accepted, policy_version } = state
+  const preferences = canonical(state.preferences)
+  const history = historyHash ? `"history_hash":"${historyHash.toString('hex')}",` : ''
   const record = recordHash ? `,"record_hash":"${recordHash.toString('hex')}"` : ''
-  const payload = `{"accepted":${accepted}${history},"policy_version":${policy_version},"preferences":${canonical(preferences)}${record}}`
-  return sha256Of(domain.payload, salt, Buffer.from(payload))
+  const payload =
+    hashVersion === 1
+      ? `{"accepted":${accepted},${history}"policy_version":${policy_version},"preferences":${preferences}${record}}`
+      : `{${history}"preferences":${preferences}${record}}`
+  return sha256Of(domain.payload[hashVersion], salt, Buffer.from(payload))
 }
 
 /**
- * Returns `SHA-256(0x01 || previous || id || version || action || actor || time || payload hash)`; README.md has the
- * encodings.
+ * Returns `SHA-256(prefix || previous || id || version || action || actor || time || payload hash)`; in version 2 with
+ * accepted and policy version before the payload hash. README.md has the encodings.
  */
-export function hashEntry(event: Omit<Event, 'state'>, payloadHash: Buffer): Buffer {
-  const version = Buffer.allocUnsafe(4)
-  version.writeUInt32BE(event.version)
+export function hashEntry(hashVersion: HashVersion, event: Event, payloadHash: Buffer): Buffer {
+  const { accepted, policy_version } = event.state
   const time = Buffer.allocUnsafe(8)
   time.writeBigInt64BE(BigInt(event.at.getTime()))
   return sha256Of(
-    domain.entry,
+    domain.entry[hashVersion],
     event.previous ?? none.hash,
     idBytes(event.id),
-    version,
+    uint32(event.version),
     prefixed(event.action),
     prefixed(event.actor.kind),
     event.actor.id === null ? none.id : idBytes(event.actor.id),
     time,
+    ...(hashVersion === 1 ? [] : [Buffer.of(accepted ? 1 : 0), uint32(policy_version)]),
     payloadHash,
   )
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(4)
+  bytes.writeUInt32BE(value)
+  return bytes
 }
 
 export function newSalt(): Buffer {
   return pooledBytes(16)
 }
 
-export function linkOf(event: Event, salt = newSalt()): Link {
-  const payloadHash = hashPayload(event.state, salt, event)
-  return { salt, payloadHash, hash: hashEntry(event, payloadHash) }
+export function linkOf(event: Event, salt = newSalt(), hashVersion: HashVersion = 2): Link {
+  const payloadHash = hashPayload(hashVersion, event.state, salt, event)
+  return { salt, payloadHash, hash: hashEntry(hashVersion, event, payloadHash) }
 }
 
 /** Returns a UUID version 8 (RFC 9562 section 5.8) made of the hash. */
@@ -148,36 +172,48 @@ export interface ChainEntry extends State {
   readonly salt: Buffer | null
   readonly payloadHash: Buffer
   readonly hash: Buffer
-  /** True if the payload hash was verified, and the preferences dropped. */
-  readonly isPayloadVerified?: boolean
+  /** Version in which the payload hash was verified; the preferences are dropped. */
+  readonly verifiedPayload?: HashVersion
 }
 
 /**
- * Drops the preferences of an entry that fits its payload hash. Only for payloads that are the state alone: neither the
- * first nor that of a purge.
+ * Drops the preferences of an entry that fits its payload hash. Only for payloads without other hashes: neither the first
+ * nor that of a purge.
  */
 export function dropVerified(entry: ChainEntry): ChainEntry {
-  if (entry.action === 'purged' || !expectedPayloadHash(entry)?.equals(entry.payloadHash)) return entry
-  return { ...entry, preferences: {}, isPayloadVerified: true }
+  if (entry.action === 'purged') return entry
+  const verifiedPayload = hashVersions.find(each => expectedPayloadHash(each, entry)?.equals(entry.payloadHash))
+  return verifiedPayload ? { ...entry, preferences: {}, verifiedPayload } : entry
 }
 
-/** Returns the hash of an entry after `previous`; empty if its time or version cannot be encoded. */
-export function expectedHash(id: string, entry: ChainEntry, previous: Buffer | null, payloadHash: Buffer): Buffer {
-  const { version, action, actor, at } = entry
-  if (Number.isNaN(at.getTime()) || !(version >= 0 && version < 2 ** 32)) return Buffer.alloc(0)
-  const event = { id, version, at, previous, action: action as Action, actor: actor as Actor }
-  return hashEntry(event, payloadHash)
+/** Returns the hash of an entry after `previous`; empty if the entry has values that cannot be encoded. */
+export function expectedHash(
+  hashVersion: HashVersion,
+  id: string,
+  entry: ChainEntry,
+  { previous, payloadHash = entry.payloadHash }: { readonly previous: Buffer | null; readonly payloadHash?: Buffer },
+): Buffer {
+  const { version, action, actor, at, accepted, policy_version } = entry
+  const isState = hashVersion === 1 || (typeof accepted === 'boolean' && isUint32(policy_version))
+  if (Number.isNaN(at.getTime()) || !isUint32(version) || !isState) return Buffer.alloc(0)
+  const event = { id, version, at, previous, action: action as Action, actor: actor as Actor, state: entry }
+  return hashEntry(hashVersion, event, payloadHash)
+}
+
+function isUint32(value: number): boolean {
+  return Number.isInteger(value) && value >= 0 && value < 2 ** 32
 }
 
 /** Returns null if it cannot be computed. */
 export function expectedPayloadHash(
+  hashVersion: HashVersion,
   entry: ChainEntry,
   { recordHash, historyHash }: { recordHash?: Buffer | undefined; historyHash?: Buffer | undefined } = {},
 ): Buffer | null {
   if (entry.salt === null) return null
-  if (entry.isPayloadVerified) return entry.payloadHash
+  if (entry.verifiedPayload) return entry.verifiedPayload === hashVersion ? entry.payloadHash : null
   try {
-    return hashPayload(entry, entry.salt, {
+    return hashPayload(hashVersion, entry, entry.salt, {
       ...(recordHash && { recordHash }),
       ...(historyHash && { historyHash }),
     })
@@ -192,11 +228,13 @@ const maxReorderable = 40
 /** Returns the original version of a moved entry; null if it was not moved. */
 export function findRecordedVersion(id: string, entry: ChainEntry, entries: readonly ChainEntry[]): number | null {
   if (entries.length > maxReorderable) return null
-  const previous = [null, ...entries.map(({ hash }) => hash)]
+  const hashes = [null, ...entries.map(({ hash }) => hash)]
   for (const { version } of entries) {
     if (version === entry.version) continue
     const moved = { ...entry, version }
-    if (previous.some(hash => expectedHash(id, moved, hash, entry.payloadHash).equals(entry.hash))) return version
+    const isHash = (previous: Buffer | null) =>
+      hashVersions.some(each => expectedHash(each, id, moved, { previous }).equals(entry.hash))
+    if (hashes.some(isHash)) return version
   }
   return null
 }

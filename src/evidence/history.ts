@@ -5,8 +5,10 @@ import {
   expectedHash,
   expectedPayloadHash,
   findRecordedVersion,
+  type HashVersion,
   hashHistory,
   hashRecord,
+  hashVersions,
   type Identity,
 } from './chain.ts'
 
@@ -32,12 +34,12 @@ export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[
   const findings = [...verifyVersions(entries), ...verifyActions(record, entries)]
   let previous: Previous = { version: 0, hashes: [null] }
   for (const [index, entry] of entries.entries()) {
-    const { isStripped, isRestored, payload } = expectPayload(record, entries, purge, index)
-    if (isRestored) findings.push(changed(entry, 'has personal data again that was purged'))
-    const link = linkTo(record.id, previous, entry, payload)
-    if (!link.isWhole) findings.push(explain(record.id, entry, entries, { isStripped, payload, ...link }))
+    const expected = expectPayload(record, entries, purge, index)
+    if (expected.isRestored) findings.push(changed(entry, 'has personal data again that was purged'))
+    const links = findLinks(record.id, previous, entry, expected)
+    if (!links.some(isWhole)) findings.push(explain(record.id, entry, entries, { ...expected, links }))
     // If the hash itself was changed, the next entry follows the one it should be.
-    const others = link.isLinked || !payload ? [] : link.computed(payload).slice(0, 2)
+    const others = links.some(isLinked) ? [] : links.flatMap(({ computed }) => computed).slice(0, maxComputed)
     previous = { version: entry.version, hashes: [entry.hash, ...others] }
   }
   if (record.identity && anchor) findings.push(...verifyIdentity(record, record.identity, anchor))
@@ -49,8 +51,8 @@ interface ExpectedPayload {
   readonly isStripped: boolean
   /** True if the entry has personal data although it was purged. */
   readonly isRestored: boolean
-  /** The payload hash that the entry should have; null if its state cannot be hashed. */
-  readonly payload: Buffer | null
+  /** Returns the payload hash that the entry should have; null if its state cannot be hashed. */
+  readonly payloadHash: (hashVersion: HashVersion) => Buffer | null
 }
 
 /** `purge` is the index of the purge's entry, -1 if there is none. */
@@ -62,14 +64,17 @@ function expectPayload(
 ): ExpectedPayload {
   const entry = entries[index] as ChainEntry
   if (index < purge && entry.salt === null)
-    return { isStripped: true, isRestored: !hasNoPreferences(entry), payload: entry.payloadHash }
+    return { isStripped: true, isRestored: !hasNoPreferences(entry), payloadHash: () => entry.payloadHash }
   const hashes = {
     recordHash: index === Math.max(purge, 0) ? (recordHash ?? undefined) : undefined,
     historyHash: index === purge ? hashHistory(entries.slice(0, purge)) : undefined,
   }
   const isRestored = index < purge && isPurged === true
-  return { isStripped: false, isRestored, payload: expectedPayloadHash(entry, hashes) }
+  return { isStripped: false, isRestored, payloadHash: each => expectedPayloadHash(each, entry, hashes) }
 }
+
+/** Hashes that are computed for an entry whose own was changed, in either version after two hashes of the one before. */
+const maxComputed = 4
 
 /** Versions must be 1, 2, 3 … */
 function verifyVersions(entries: readonly ChainEntry[]): Finding[] {
@@ -137,44 +142,68 @@ interface Previous {
   readonly hashes: readonly (Buffer | null)[]
 }
 
+/** An entry, taken for one of a hash version. */
 interface Link {
-  /** True if the hash follows from the previous entry. After a gap it cannot be checked. */
+  readonly hashVersion: HashVersion
+  /** True if the hash follows from the previous entry, by the payload hash that is stored. After a gap it cannot be checked. */
   readonly isLinked: boolean
-  /** True if the payload fits its hash too. */
-  readonly isWhole: boolean
-  /** Returns the hashes that the entry might have with a payload hash. */
-  readonly computed: (payloadHash: Buffer) => Buffer[]
+  /** Null if the payload cannot be hashed. */
+  readonly isPayload: boolean | null
+  /** The hashes that the entry may have by its payload. */
+  readonly computed: readonly Buffer[]
 }
 
-function linkTo(id: string, { version, hashes }: Previous, entry: ChainEntry, payload: Buffer | null): Link {
-  const previous = entry.version === version + 1 ? hashes : null
-  const computed = (hash: Buffer) => previous?.map(link => expectedHash(id, entry, link, hash)) ?? []
-  const isLinked = previous === null || computed(entry.payloadHash).some(hash => hash.equals(entry.hash))
-  return { isLinked, isWhole: isLinked && payload?.equals(entry.payloadHash) === true, computed }
+const isLinked = (link: Link) => link.isLinked
+const isWhole = (link: Link) => link.isLinked && link.isPayload === true
+
+/** Returns the entry taken for one of each version, or of the newest ones until it fits. */
+function findLinks(id: string, previous: Previous, entry: ChainEntry, { payloadHash }: ExpectedPayload): Link[] {
+  const links: Link[] = []
+  for (const hashVersion of hashVersions) {
+    links.push(linkTo(id, previous, entry, { hashVersion, payload: payloadHash(hashVersion) }))
+    if (links.some(isWhole)) break
+  }
+  return links
 }
 
-interface Checked extends Pick<Link, 'isLinked' | 'computed'> {
+function linkTo(
+  id: string,
+  { version, hashes }: Previous,
+  entry: ChainEntry,
+  { hashVersion, payload }: { readonly hashVersion: HashVersion; readonly payload: Buffer | null },
+): Link {
+  const before = entry.version === version + 1 ? hashes : null
+  const compute = (payloadHash: Buffer) =>
+    (before ?? []).map(previous => expectedHash(hashVersion, id, entry, { previous, payloadHash }))
+  const isLinked = before === null || compute(entry.payloadHash).some(hash => hash.equals(entry.hash))
+  const isPayload = payload === null ? null : payload.equals(entry.payloadHash)
+  return { hashVersion, isLinked, isPayload, computed: payload && !isLinked ? compute(payload) : [] }
+}
+
+interface Checked {
   readonly isStripped: boolean
-  readonly payload: Buffer | null
+  readonly links: readonly Link[]
 }
 
 function explain(id: string, entry: ChainEntry, entries: readonly ChainEntry[], checked: Checked): Finding {
   const { version } = entry
-  const recorded = checked.isLinked ? null : findRecordedVersion(id, entry, entries)
+  const recorded = checked.links.some(isLinked) ? null : findRecordedVersion(id, entry, entries)
   if (recorded === null) return { version, problem: 'changed', detail: describeChange(entry, checked) }
   return { version, problem: 'reordered', detail: `is what was recorded as version ${recorded}` }
 }
 
-function describeChange(entry: ChainEntry, { isStripped, isLinked, payload, computed }: Checked): string {
+function describeChange(entry: ChainEntry, { isStripped, links }: Checked): string {
   if (!isStripped && entry.salt === null) return 'its salt is missing, and it was never purged'
-  if (payload === null) return 'its state cannot be hashed'
-  if (isLinked) {
-    return entry.action === 'purged'
-      ? 'what it left of the entries before it, of the record or of itself is not what was recorded'
-      : 'its acceptance, preferences, policy version or salt is not what was recorded'
+  if (links.every(({ isPayload }) => isPayload === null)) return 'its state cannot be hashed'
+  if (links.some(isLinked)) {
+    if (entry.action === 'purged')
+      return 'what it left of the entries before it, of the record or of itself is not what was recorded'
+    const isState = links.some(link => link.isLinked && link.hashVersion === 1)
+    return `its ${isState ? 'acceptance, preferences, policy version' : 'preferences'} or salt is not what was recorded`
   }
-  if (payload.equals(entry.payloadHash)) return 'its action, actor, time or hash is not what was recorded'
-  const isPayloadHash = computed(payload).some(hash => hash.equals(entry.hash))
+  if (links.some(({ isPayload }) => isPayload))
+    return 'its acceptance, policy version, action, actor, time or hash is not what was recorded'
+  const isPayloadHash = links.some(({ computed }) => computed.some(hash => hash.equals(entry.hash)))
   return isPayloadHash ? 'its payload hash is not what was recorded' : 'hardly anything of it is what was recorded'
 }
 

@@ -2,7 +2,7 @@ import type { Sql } from 'postgres'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { coverAll } from '../../../server/evidence/log.ts'
 import { openSigner, type Signer } from '../../../server/evidence/signer.ts'
-import { hashEntry, linkOf, type State, system } from '../../../src/evidence/chain.ts'
+import { linkOf, type State, system } from '../../../src/evidence/chain.ts'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
 import { purgeNow } from '../purge/purge.ts'
@@ -215,8 +215,7 @@ async function rewrite(): Promise<void> {
     previous: before?.hash ?? null,
     state,
   } as const
-  const { salt, payloadHash } = linkOf(event)
-  const hash = hashEntry(event, payloadHash)
+  const { salt, payloadHash, hash } = linkOf(event)
   await sql`
     update consent_history set accepted = true, preferences = ${sql.json({ forged: true })}, changed_by = 'system',
       actor_id = null, salt = ${salt}, payload_hash = ${payloadHash}, hash = ${hash}

@@ -2,6 +2,7 @@ import type { AuditEntry } from '../../../src/contract/index.ts'
 import {
   type Action,
   entryId,
+  type HashVersion,
   hashHistory,
   hashRecord,
   type Identity,
@@ -30,6 +31,14 @@ const anonymous: Identity = { ...identity, subject_id: null, ip_network: null }
 
 /** The history of a record as our service answers it, by the actions that made it. */
 export function historyOf(...actions: Action[]): AuditEntry[] {
+  return historyOfVersions(() => 2, actions)
+}
+
+/** The same, each entry with hashes of the version that is given for its index. */
+export function historyOfVersions(
+  hashVersion: (index: number) => HashVersion,
+  actions: readonly Action[],
+): AuditEntry[] {
   let previous: Buffer | null = null
   const entries: AuditEntry[] = []
   for (const [index, action] of actions.entries()) {
@@ -47,7 +56,7 @@ export function historyOf(...actions: Action[]): AuditEntry[] {
       ...(recordHash && { recordHash }),
       ...(isPurge && { historyHash: hashHistory(entries as State[]) }),
     }
-    const { hash, payloadHash } = linkOf(event, salt)
+    const { hash, payloadHash } = linkOf(event, salt, hashVersion(index))
     if (isPurge) for (const entry of entries) Object.assign(entry, { salt: null, record_hash: null, preferences: {} })
     entries.push({
       ...{ id: entryId(hash), consent_id: id, action, ...state },
@@ -58,4 +67,21 @@ export function historyOf(...actions: Action[]): AuditEntry[] {
     previous = hash
   }
   return entries
+}
+
+/** The history with the entry of its purge made again, by whoever has changed entries before it. */
+export function purgedAnew(entries: readonly AuditEntry[]): AuditEntry[] {
+  const purge = entries.at(-1) as AuditEntry
+  const [salt, recordHash] = [Buffer.from(purge.salt ?? '', 'hex'), Buffer.from(purge.record_hash ?? '', 'hex')]
+  const before = entries.slice(0, -1)
+  const { hash, payloadHash } = linkOf(
+    {
+      ...{ id, version: entries.length, action: 'purged', actor: system, at: new Date(purge.created_at) },
+      ...{ previous: Buffer.from(before.at(-1)?.hash ?? '', 'hex'), state: purge as State },
+      ...{ recordHash, historyHash: hashHistory(before as State[]) },
+    },
+    salt,
+  )
+  const hashes = { id: entryId(hash), hash: hash.toString('hex'), payload_hash: payloadHash.toString('hex') }
+  return [...before, { ...purge, ...hashes }]
 }

@@ -12,6 +12,7 @@ import {
   type Action,
   type Actor,
   entryId,
+  type HashVersion,
   hashHistory,
   hashRecord,
   type Identity,
@@ -49,6 +50,7 @@ interface Change {
   readonly action: Action
   readonly accepted: boolean
   readonly preferences: Record<string, unknown>
+  readonly hashVersion?: HashVersion
 }
 
 const changes: Change[] = [
@@ -69,7 +71,7 @@ const changes: Change[] = [
 function historyOf(list: readonly Change[]): AuditEntry[] {
   let previous: Buffer | null = null
   const entries: AuditEntry[] = []
-  for (const [index, { action, ...change }] of list.entries()) {
+  for (const [index, { action, hashVersion, ...change }] of list.entries()) {
     const isPurge = action === 'purged'
     const salt = Buffer.alloc(16, 0xa1 + index)
     const recordHash = isPurge ? hashRecord(anonymous, salt) : index === 0 ? hashRecord(identity, salt) : undefined
@@ -81,7 +83,7 @@ function historyOf(list: readonly Change[]): AuditEntry[] {
       ...(recordHash && { recordHash }),
       ...(isPurge && { historyHash: hashHistory(entries as unknown as State[]) }),
     }
-    const { hash, payloadHash } = linkOf(event, salt)
+    const { hash, payloadHash } = linkOf(event, salt, hashVersion)
     if (isPurge) for (const entry of entries) Object.assign(entry, { salt: null, record_hash: null, preferences: {} })
     entries.push({
       ...{ id: entryId(hash), consent_id: record, action, ...state },
@@ -95,7 +97,13 @@ function historyOf(list: readonly Change[]): AuditEntry[] {
 }
 
 const history = historyOf(changes)
-const purged = historyOf([...changes, { action: 'purged', accepted: true, preferences: {} }])
+const purge: Change = { action: 'purged', accepted: true, preferences: {} }
+const purged = historyOf([...changes, purge])
+const older = historyOf(changes.slice(0, 2).map(change => ({ ...change, hashVersion: 1 })))
+const mixed = historyOf([
+  ...changes.map((change, index): Change => ({ ...change, hashVersion: index < 2 ? 1 : 2 })),
+  purge,
+])
 const hashes = purged.map(({ hash }) => Buffer.from(hash ?? '', 'hex'))
 const tree = new MerkleTree()
 for (const hash of hashes.slice(0, 3)) tree.append(hash)
@@ -252,6 +260,8 @@ export const examples: Readonly<Record<string, string>> = {
   'profile key': publicPem(profileKey),
   history: json({ data: history }),
   'purged history': json({ data: purged }),
+  'history of version 1': json({ data: older }),
+  'purged history of both versions': json({ data: mixed }),
   identity: json(identity),
   leaves: hashes.map((hash, index) => `${index}  ${leafHash(hash).toString('hex')}\n`).join(''),
   checkpoint: signed(

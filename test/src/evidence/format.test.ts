@@ -40,34 +40,39 @@ function jcs(value: Json): string {
 
 const recordHash = (identity: Json, salt: Buffer) => sha256(byte(2), salt, jcs(identity))
 
-function payloadHash(entry: Json, history: Json[]): Buffer {
+function payloadHash(hashVersion: number, entry: Json, history: Json[]): Buffer {
   const { accepted, policy_version, preferences, record_hash } = entry
   const left = history.map(before => [before.accepted, before.policy_version])
   const payload = {
-    ...{ accepted, policy_version, preferences },
+    ...(hashVersion === 1 ? { accepted, policy_version, preferences } : { preferences }),
     ...(record_hash !== null && { record_hash }),
     ...(entry.action === 'purged' && { history_hash: sha256(byte(3), jcs(left)).toString('hex') }),
   }
-  return sha256(byte(0), hex(entry.salt), jcs(payload))
+  return sha256(byte(hashVersion === 1 ? 0 : 4), hex(entry.salt), jcs(payload))
 }
 
-function entryHash(entry: Json, previous: Buffer): Buffer {
-  const version = Buffer.alloc(4)
-  version.writeUInt32BE(entry.version)
+function entryHash(hashVersion: number, entry: Json, previous: Buffer): Buffer {
   const time = Buffer.alloc(8)
   time.writeBigInt64BE(BigInt(Date.parse(entry.created_at)))
   const actor = entry.actor_id === null ? Buffer.alloc(16) : uuid(entry.actor_id)
   return sha256(
-    byte(1),
+    byte(hashVersion === 1 ? 1 : 5),
     previous,
     uuid(entry.consent_id),
-    version,
+    uint32(entry.version),
     prefixed(entry.action),
     prefixed(entry.changed_by),
     actor,
     time,
+    ...(hashVersion === 1 ? [] : [byte(entry.accepted ? 1 : 0), uint32(entry.policy_version)]),
     hex(entry.payload_hash),
   )
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
 }
 
 function entryId(hash: Buffer): string {
@@ -91,11 +96,13 @@ function isVerified(id: string, entries: Json[]): boolean {
   return entries.every((entry, index) => {
     const before = entries[index - 1]
     const start = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
+    const follows = previous
+    const hash = hex(entry.hash)
+    const hashVersion = [1, 2].find(each => entryHash(each, entry, follows).equals(hash)) ?? 0
     const isPayload =
       index < purge
         ? entry.salt === null && jcs(entry.preferences) === '{}'
-        : payloadHash(entry, entries.slice(0, index)).equals(hex(entry.payload_hash))
-    const hash = entryHash(entry, previous)
+        : payloadHash(hashVersion, entry, entries.slice(0, index)).equals(hex(entry.payload_hash))
     previous = Buffer.from(hash)
     return (
       entry.version === index + 1 &&
@@ -105,7 +112,7 @@ function isVerified(id: string, entries: Json[]): boolean {
       (before !== undefined || Date.parse(entry.created_at) === start) &&
       (entry.record_hash !== null) === (index === anchor) &&
       isPayload &&
-      hash.equals(hex(entry.hash)) &&
+      hashVersion !== 0 &&
       entry.id === entryId(hash) &&
       entry.consent_id === id
     )
@@ -141,6 +148,8 @@ function merkleRoot(leaves: Buffer[]): Buffer {
 
 const history: Json[] = JSON.parse(block('history')).data
 const purged: Json[] = JSON.parse(block('purged history')).data
+const older: Json[] = JSON.parse(block('history of version 1')).data
+const mixed: Json[] = JSON.parse(block('purged history of both versions')).data
 const id: string = history[0].consent_id
 
 it('every example of the page of formats is what the program writes', () => {
@@ -151,6 +160,8 @@ describe('a verifier written from the page', () => {
   it.each([
     ['history', history],
     ['purged history', purged],
+    ['history of version 1', older],
+    ['purged history of both versions', mixed],
   ])('verifies the %s, as the program does, and no history in which one value is another', (_, entries) => {
     expect([isVerified(id, entries), verifyAudit(id, entries).result]).toEqual([true, 'ok'])
     for (const [index, entry] of entries.entries()) {

@@ -1,13 +1,19 @@
 import { describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../../src/contract/index.ts'
 import { verifyAudit } from '../../../src/evidence/history.ts'
-import { historyOf, id } from './chains.ts'
+import { historyOf, historyOfVersions, id, purgedAnew, start } from './chains.ts'
 
 const histories = {
   'a record that never changed': () => historyOf('created'),
   'one that changed': () => historyOf('created', 'updated', 'updated', 'updated'),
   'a deleted one': () => historyOf('created', 'updated', 'deleted'),
   'a purged one': () => historyOf('created', 'updated', 'deleted', 'purged'),
+  'one of version 1': () => historyOfVersions(() => 1, ['created', 'updated', 'updated']),
+  'a purged one of version 1': () => historyOfVersions(() => 1, ['created', 'updated', 'deleted', 'purged']),
+  'one of both versions': () =>
+    historyOfVersions(index => (index % 2 === 0 ? 1 : 2), ['created', 'updated', 'updated', 'deleted']),
+  'a purged one of both versions': () =>
+    historyOfVersions(index => (index % 2 === 0 ? 2 : 1), ['created', 'updated', 'deleted', 'purged']),
 }
 
 describe.each(Object.entries(histories))('the history of %s', (_, make) => {
@@ -80,6 +86,16 @@ it('a changed hash is reported for its entry, not for the next', () => {
   const { detail } = verifyAudit(id, entries)
   expect(detail).toContain('version 2: ')
   expect(detail).not.toContain('version 3: ')
+})
+
+it.each([
+  ['accepted', { accepted: true }],
+  ['policy_version', { policy_version: 4 }],
+  ['created_at', { created_at: new Date(start + 1001).toISOString() }],
+])('%s, changed before a purge by whoever makes the entry of the purge, is reported for its own entry', (_, change) => {
+  const entries = historyOf('created', 'updated', 'deleted', 'purged')
+  const tampered = entries.with(1, { ...(entries[1] as AuditEntry), ...change })
+  expect(verifyAudit(id, purgedAnew(tampered)).detail).toMatch(/^version 2: [^;]*is not what was recorded$/)
 })
 
 it.each([
