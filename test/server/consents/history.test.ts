@@ -202,11 +202,13 @@ async function expectChain(id: string, length: number): Promise<void> {
     expect(version).toBe(index + 1)
     expect(salt).toHaveLength(16)
     const first = index === 0 ? { record_hash: recordHash.toString('hex') } : {}
-    const payloadHash = sha256([0], salt, jcs({ accepted, preferences, policy_version, ...first }))
-    const numbers = Buffer.alloc(8)
-    numbers.writeBigUInt64BE(BigInt(created_at.getTime()))
+    const payloadHash = sha256([4], salt, jcs({ preferences, ...first }))
+    const state = Buffer.alloc(13)
+    state.writeBigUInt64BE(BigInt(created_at.getTime()))
+    state.writeUInt8(accepted ? 1 : 0, 8)
+    state.writeUInt32BE(policy_version, 9)
     const who = [[action.length], action, [changed_by.length], changed_by, uuid(actor_id)]
-    previous = sha256([1], previous, uuid(id), [0, 0, 0, version], ...who, numbers, payloadHash)
+    previous = sha256([5], previous, uuid(id), [0, 0, 0, version], ...who, state, payloadHash)
     expect(entry['payload_hash']).toEqual(payloadHash)
     expect(entry['hash']).toEqual(previous)
   }
