@@ -5,6 +5,9 @@ const { join } = require('node:path')
 
 const client = join(__dirname, '../dist/client/main.cjs')
 
+/** Time for what was written last to be read. */
+const exitTimeoutMs = 1000
+
 if (!printVersion()) run()
 
 /** Answers `--version` before anything is loaded. Returns false for other arguments or if stdout fails. */
@@ -34,5 +37,7 @@ function run() {
     .then(code => {
       process.exitCode = code
       keep()
+      // A pipe that nobody reads would keep the process.
+      setTimeout(() => process.exit(), exitTimeoutMs).unref()
     })
 }

@@ -15,7 +15,7 @@ import { sharedSecret } from './db/secrets.ts'
 import { coverAll } from './evidence/log.ts'
 import { openSigner } from './evidence/signer.ts'
 import { withTimeout } from './http/deadline.ts'
-import { createLogger } from './http/logging.ts'
+import { createLogger } from './http/logger.ts'
 import { drain, listen } from './http/server.ts'
 import type { MetricsServer } from './metrics/metrics.ts'
 import { openGeo } from './net/geo.ts'
@@ -36,11 +36,12 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
   const config = readConfig(options, env)
   restrictFileModes()
   setFlagsFromString(memoryFlags)
-  const logger = createLogger(config.logLevel)
+  const { logger, countDropped } = createLogger(config.logLevel)
   const logError = (message: string) => (error: Error) => logger.error({ cause: error.message }, message)
   const geo = openGeo(config, logError('the database of countries cannot be read; new records have none'))
   const onTrouble = logError('the embedded database ended; it is started again')
   const metrics = await openMetrics(config)
+  metrics?.watchLog(countDropped)
   let database: Database | undefined
   const close = async () => {
     await database?.close()

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Logger, pino } from 'pino'
+import type { Logger } from 'pino'
 import type { ErrorCode } from '../../src/contract/index.ts'
 import type { Load } from '../admission.ts'
 import type { Caller } from '../auth/caller.ts'
@@ -110,37 +110,6 @@ function readFrames(error: unknown): string[] {
 }
 
 export type Log = Pick<Logger, 'info' | 'error'>
-
-/** A write costs more than the lines do. */
-const flushIntervalMs = 50
-
-const maxBufferedCharacters = 8192
-
-/** Error lines are written at once, after all lines before them. */
-export function createLogger(level: string): Logger {
-  const stderr = pino.destination({ dest: 2, sync: true })
-  let buffered = ''
-  let timer: NodeJS.Timeout | undefined
-  const flush = () => {
-    clearTimeout(timer)
-    timer = undefined
-    if (buffered === '') return
-    const text = buffered
-    buffered = ''
-    timer = setTimeout(flush, flushIntervalMs).unref()
-    stderr.write(text) // never flushSync, which retries for ever if stderr is closed or its disk full
-  }
-  process.once('exit', flush)
-  const stream = {
-    [Symbol.for('pino.metadata')]: true, // makes pino set lastLevel before each write
-    lastLevel: 0,
-    write(line: string) {
-      buffered += line
-      if (!timer || buffered.length > maxBufferedCharacters || pino.levels.labels[this.lastLevel] === 'error') flush()
-    },
-  }
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream)
-}
 
 export function logRequest(logger: Log, summary: RequestSummary): void {
   const { requestId, method, route, status, milliseconds, accountId, callerKind, error, serverError, retries } = summary

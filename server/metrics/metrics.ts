@@ -10,6 +10,7 @@ import { explainListenError } from '../http/server.ts'
 interface Metrics {
   readonly registry: Registry
   readonly observer: Observer
+  watchLog(countDropped: () => number): void
 }
 
 /** Seconds. The deadline of a request is 5. */
@@ -22,11 +23,20 @@ export function createMetrics(): Metrics {
   const count = addRequestMetrics(registry)
   const loads = new Map<string, () => Load>()
   addLoadMetrics(registry, loads)
+  let countDropped = () => 0
+  addCounter(registry, {
+    name: 'consentctl_log_lines_dropped_total',
+    help: 'Log lines dropped because nothing read them.',
+    read: counter => counter.inc(countDropped()),
+  })
   return {
     registry,
     observer: {
       onRequestEnd: count,
       watchLoad: (flow, read) => void loads.set(flow, read),
+    },
+    watchLog: read => {
+      countDropped = read
     },
   }
 }
@@ -88,21 +98,33 @@ function addLoadMetrics(registry: Registry, loads: ReadonlyMap<string, () => Loa
     })
   gauge('http_requests_in_flight', 'Requests in flight.', load => load.running)
   gauge('http_requests_waiting', 'Requests that wait for a slot.', load => load.waiting)
-  new Counter({
+  addCounter(registry, {
     name: 'http_requests_shed_total',
     help: 'Requests rejected because there were too many.',
     labelNames,
-    registers,
-    collect() {
-      this.reset()
-      for (const [flow, read] of loads) this.inc({ flow }, read().shed)
+    read: counter => {
+      for (const [flow, read] of loads) counter.inc({ flow }, read().shed)
     },
   })
 }
 
-export interface MetricsServer {
+/** Adds a counter of what something else counts. */
+function addCounter<L extends string = never>(
+  registry: Registry,
+  { read, ...options }: { name: string; help: string; labelNames?: readonly L[]; read(counter: Counter<L>): void },
+): void {
+  new Counter<L>({
+    ...options,
+    registers: [registry],
+    collect() {
+      this.reset()
+      read(this)
+    },
+  })
+}
+
+export interface MetricsServer extends Omit<Metrics, 'registry'> {
   readonly url: string
-  readonly observer: Observer
   close(): Promise<void>
 }
 
@@ -126,6 +148,7 @@ export async function startMetrics(port: number): Promise<MetricsServer> {
   return {
     url: `http://${host}:${(server.address() as AddressInfo).port}${path}`,
     observer: metrics.observer,
+    watchLog: metrics.watchLog,
     close: async () => {
       server.close()
       server.closeAllConnections()

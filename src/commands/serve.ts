@@ -46,7 +46,7 @@ async function run(ctx: Context, { quickstart, ...options }: z.output<typeof Opt
   try {
     const hints = folder && !stop.isAsked() ? await welcome(ctx, server, folder) : ''
     const serving = stop.isAsked() ? '' : `consentctl is serving on ${server.url}\n`
-    await ctx.io.out.write(serving + hints)
+    await Promise.race([ctx.io.out.write(serving + hints), stop.asked]) // nobody may ever read it
     await stop.asked
     stop.onInsistence(() => server.abortRequests())
   } finally {

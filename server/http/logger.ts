@@ -1,0 +1,105 @@
+import { Socket } from 'node:net'
+import { type Logger, pino } from 'pino'
+
+/** A write costs more than the lines do. */
+const flushIntervalMs = 50
+
+const maxBatchCharacters = 8192
+
+/** Of lines that wait for the reader of stderr: some 5,000 of them. */
+const maxWaitingCharacters = 2 ** 20
+
+export interface ServiceLogger {
+  readonly logger: Logger
+  /** Lines dropped since the start. */
+  countDropped(): number
+}
+
+/** Writes to stderr. Error lines are written at once, after all lines before them. */
+export function createLogger(level: string): ServiceLogger {
+  const stream = Object.assign(new LogStream(process.stderr instanceof Socket ? toReader(process.stderr) : toFile()), {
+    [Symbol.for('pino.metadata')]: true, // makes pino set lastLevel before each write
+  })
+  process.once('beforeExit', () => stream.flush()) // what the reader does not take at once still keeps the process
+  process.once('exit', () => stream.flush())
+  return {
+    logger: pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream),
+    countDropped: () => stream.dropped,
+  }
+}
+
+/** Calls back with an error if the text was lost. */
+interface Destination {
+  write(text: string, callback: (error?: Error | null) => void): void
+  /** Characters that were written and that the system has not taken. */
+  countWaiting(): number
+}
+
+/**
+ * A pipe, a socket or a terminal. Whatever reads it can stall, and a write that blocks would then stop every response. Node
+ * makes the descriptor non-blocking but for terminals; another process that shares it can undo that.
+ */
+function toReader(socket: Socket & { readonly _handle?: { setBlocking?(isBlocking: boolean): void } }): Destination {
+  return {
+    write: (text, callback) => {
+      socket._handle?.setBlocking?.(false)
+      socket.write(text, callback)
+    },
+    countWaiting: () => socket.writableLength,
+  }
+}
+
+/** A file is written at once: no line is dropped. */
+function toFile(): Destination {
+  const file = pino.destination({ dest: 2, sync: true })
+  return {
+    write: text => void file.write(text), // never flushSync, which retries for ever if stderr is closed or its disk full
+    countWaiting: () => 0,
+  }
+}
+
+/** Batches lines, and drops what does not fit into a bounded buffer. The next line that fits tells how many were dropped. */
+class LogStream {
+  lastLevel = 0
+  dropped = 0
+  #told = 0
+  #buffered = ''
+  #lines = 0
+  #timer: NodeJS.Timeout | undefined
+  readonly #destination: Destination
+
+  constructor(destination: Destination) {
+    this.#destination = destination
+  }
+
+  write(line: string): void {
+    if (this.#buffered.length + this.#destination.countWaiting() > maxWaitingCharacters) {
+      this.dropped += 1
+      return
+    }
+    if (this.dropped > this.#told) this.#tell()
+    this.#buffered += line
+    this.#lines += 1
+    const isUrgent = this.#buffered.length > maxBatchCharacters || pino.levels.labels[this.lastLevel] === 'error'
+    if (!this.#timer || isUrgent) this.flush()
+  }
+
+  flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (this.#buffered === '') return
+    const [text, lines] = [this.#buffered, this.#lines]
+    this.#buffered = ''
+    this.#lines = 0
+    this.#timer = setTimeout(() => this.flush(), flushIntervalMs).unref()
+    this.#destination.write(text, error => {
+      if (error) this.dropped += lines
+    })
+  }
+
+  #tell(): void {
+    const line = { level: 40, time: new Date().toISOString(), dropped: this.dropped - this.#told }
+    this.#told = this.dropped
+    this.#buffered += `${JSON.stringify({ ...line, msg: 'log lines were dropped, because nothing read them' })}\n`
+  }
+}
