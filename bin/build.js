@@ -16,13 +16,20 @@ const apart = {
   setup({ onResolve }) {
     onResolve({ filter: new RegExp(`^(${rarelyUsed.join('|')})$`) }, ({ path }) => {
       used.add(path)
-      return { path: `./${path}.cjs`, external: true }
+      return { path: `../dist/client/${path}.cjs`, external: true } // from bin/compile-cache.cjs
     })
   },
 }
 
 rmSync(new URL('../dist', import.meta.url), { recursive: true, force: true })
-await build({ ...client, outdir: 'dist/client', plugins: [...client.plugins, apart] })
+await build({
+  ...client,
+  outdir: 'dist/client',
+  plugins: [...client.plugins, apart],
+  // As Node wraps CommonJS: wrapping the text at each start would copy it.
+  banner: { js: '(function (exports, require, module, __filename, __dirname) {' },
+  footer: { js: '})' },
+})
 const script = new URL('../dist/client/main.cjs', import.meta.url)
 // The digest ties the compile cache to this script.
 appendFileSync(script, `//${createHash('sha1').update(readFileSync(script)).digest('hex')}\n`)

@@ -12,7 +12,6 @@ const {
   unlink,
   writeFileSync,
 } = require('node:fs')
-const { createRequire, wrap } = require('node:module')
 const { dirname, isAbsolute, join } = require('node:path')
 const { Script } = require('node:vm')
 
@@ -23,17 +22,18 @@ const digestLength = 40
 const headerLength = digestLength + 4
 
 /**
- * Runs a CommonJS script and returns its exports. `keep` writes the cache: call it once the functions needed are
- * compiled.
+ * Runs a script that the build wrapped in a CommonJS function, and returns its exports. Its relative paths are resolved
+ * from this folder: `createRequire` would load node:module. `keep` writes the cache: call it once the functions needed
+ * are compiled.
  */
 function runCached(filename) {
   const source = readFileSync(filename, 'latin1') // the build writes ASCII only
   const file = cacheFile(process.env)
   const digest = source.slice(-digestLength - 1, -1)
   const cachedData = file && readCache(file, digest)
-  const script = new Script(wrap(source), { filename, ...(cachedData && { cachedData }) })
+  const script = new Script(source, { filename, ...(cachedData && { cachedData }) })
   const module = { exports: {} }
-  script.runInThisContext()(module.exports, createRequire(filename), module, filename, dirname(filename))
+  script.runInThisContext()(module.exports, require, module, filename, dirname(filename))
   const isKept = !file || (cachedData && !script.cachedDataRejected)
   return { exports: module.exports, keep: () => isKept || writeCache(file, digest, script) }
 }
@@ -92,12 +92,14 @@ function writeCache(file, digest, script) {
   }
 }
 
-/** V8 does not check its data for damage. `zlib.crc32` would load node:zlib, which costs more than this. */
+/**
+ * V8 does not check its data for damage. A word of each sector is enough, for a disk loses whole ones; the sum of all
+ * would take a tenth of a bare start.
+ */
 function checksum(data) {
-  const words = new Uint32Array(data.buffer, data.byteOffset, data.byteLength >>> 2)
+  const words = new Int32Array(data.buffer, data.byteOffset, data.byteLength >>> 2)
   let sum = data.byteLength
-  for (let index = 0; index < words.length; index += 1) sum = (Math.imul(sum, 31) + words[index]) | 0
-  for (let index = words.length * 4; index < data.byteLength; index += 1) sum = (Math.imul(sum, 31) + data[index]) | 0
+  for (let index = 0; index < words.length; index += 128) sum = (Math.imul(sum, 31) + words[index]) | 0
   return sum >>> 0
 }
 

@@ -1,6 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import { ZodError } from 'zod'
-import { batchLimits, type ConsentBatch, consents, createBatch, type RowOutcome } from '../../src/contract/index.ts'
+import {
+  batchLimits,
+  type ConsentBatch,
+  consents,
+  createBatch,
+  type RowOutcome,
+  receipt,
+} from '../../src/contract/index.ts'
 import type { Replicas } from '../db/replicas.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { Failure } from '../failure.ts'
@@ -92,7 +99,7 @@ export function consentRoutes(
   route(app, consents.history, ({ params }, { caller }) => service.getHistory(deps, caller, pathId(params, unknown)))
   route(
     app,
-    consents.receipt,
+    receipt,
     async ({ params }, { caller }) => new RawJson(await issueReceipt(deps, caller, pathId(params, unknown))),
   )
 }

@@ -5,6 +5,7 @@ import { consents } from './consents.ts'
 import { endpoint } from './endpoint.ts'
 import { health } from './health.ts'
 import { keys } from './keys.ts'
+import { receipt } from './receipt.ts'
 import { session } from './session.ts'
 import { signingKeys } from './signing-keys.ts'
 import { sites } from './sites.ts'
@@ -23,7 +24,7 @@ const description = {
 }
 
 export const api = {
-  consents: { ...consents, createBatch },
+  consents: { ...consents, receipt, createBatch },
   banner,
   session,
   keys,

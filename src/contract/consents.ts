@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import { SignedConsentReceipt } from './documents/consent-receipt.ts'
 import { ById, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { Preferences } from './json.ts'
 import {
@@ -131,7 +130,7 @@ export const History = z.object({ data: z.array(AuditEntry) })
 const path = '/api/v1/consents'
 const GetQuery = z.strictObject({ include_deleted: QueryBoolean.optional() })
 
-/** The six routes of section 4, and the receipt. Instances may answer a removal as they like. */
+/** The six routes of section 4. Instances may answer a removal as they like. */
 export const consents = {
   create: endpoint({
     summary: 'Create a consent record',
@@ -201,18 +200,6 @@ export const consents = {
     status: 200,
     response: History,
   }),
-  receipt: endpoint({
-    summary: 'Get a signed statement of what a record says and how it came about',
-    method: 'GET',
-    path: `${path}/:id/receipt`,
-    access: 'account',
-    scope: 'read',
-    params: ById,
-    query: NoQuery,
-    status: 200,
-    response: SignedConsentReceipt,
-    errors: ['conflict'],
-  }),
 }
 
 export const consentsDocs: ResourceDocs<typeof consents> = {
@@ -260,11 +247,6 @@ export const consentsDocs: ResourceDocs<typeof consents> = {
       description:
         'The entries are a hash chain (SHA-256, JSON as in RFC 8785): `payload_hash` covers the salt and the preferences; `hash` covers the previous hash, the record, the version, the action, the actor, the time, the acceptance, the policy version and `payload_hash`, so that all but the preferences can be verified after a purge. In entries of version 0.1.0 `payload_hash` covers the acceptance and the policy version.',
       success: 'Every event, each with the state after it. A deleted record has a history too.',
-    },
-    receipt: {
-      description:
-        'In the terms of ISO/IEC TS 27560:2023 and the W3C Data Privacy Vocabulary. The last line of the text is the Ed25519 signature of the lines above it, so store the text unchanged: `consentctl verify` and openssl check it.',
-      success: 'The receipt. A deleted record is a 404.',
     },
   },
 }

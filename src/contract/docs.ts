@@ -5,6 +5,7 @@ import { consentsDocs } from './consents.ts'
 import type { ResourceDocs } from './endpoint.ts'
 import { healthDocs } from './health.ts'
 import { keysDocs } from './keys.ts'
+import { receiptDocs } from './receipt.ts'
 import { sessionDocs } from './session.ts'
 import { signingKeysDocs } from './signing-keys.ts'
 import { sitesDocs } from './sites.ts'
@@ -13,7 +14,10 @@ import { usageDocs } from './usage.ts'
 
 /** The prose of every resource. Only the server imports it. */
 export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeof api)[Name]> } = {
-  consents: { ...consentsDocs, endpoints: { ...consentsDocs.endpoints, createBatch: createBatchDocs } },
+  consents: {
+    ...consentsDocs,
+    endpoints: { ...consentsDocs.endpoints, receipt: receiptDocs, createBatch: createBatchDocs },
+  },
   banner: bannerDocs,
   session: sessionDocs,
   keys: keysDocs,

@@ -6,9 +6,16 @@
  * - blanks that are not spaces (U+2800, U+1D159);
  * - variation selectors except in emoji and keycaps, because a row of them can hide text;
  * - combining marks without a base, and more than eight on one base, which overflow into other lines.
+ *
+ * Compiled at its first use: it takes a millisecond, and most text is ASCII.
  */
-const unsafe =
-  /(?![\ufe0e\ufe0f])[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\ufff9-\ufffb\u{13430}-\u{1343f}\u2800\u{1d159}]|(?<!\p{Extended_Pictographic})[\ufe0e\ufe0f](?!\u20e3)|^\p{M}|(?<=\p{M}{8})\p{M}/gu
+let unsafe: RegExp | undefined
+
+function escapeUnsafe(text: string, toText: (point: string) => string): string {
+  unsafe ??=
+    /(?![\ufe0e\ufe0f])[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\ufff9-\ufffb\u{13430}-\u{1343f}\u2800\u{1d159}]|(?<!\p{Extended_Pictographic})[\ufe0e\ufe0f](?!\u20e3)|^\p{M}|(?<=\p{M}{8})\p{M}/gu
+  return text.replace(unsafe, toText)
+}
 
 const plainAscii = /^[ -~]*$/
 const plainAsciiLines = /^[ -~\n]*$/
@@ -16,7 +23,7 @@ const plainAsciiLines = /^[ -~\n]*$/
 /** Escapes unsafe code points as `\u{…}`. */
 export function visible(text: string): string {
   if (plainAscii.test(text)) return text
-  return text.replace(unsafe, point => `\\u{${(point.codePointAt(0) ?? 0).toString(16)}}`)
+  return escapeUnsafe(text, point => `\\u{${(point.codePointAt(0) ?? 0).toString(16)}}`)
 }
 
 /** Escapes lone surrogates, which a file cannot hold. */
@@ -37,23 +44,21 @@ export function safeJsonLines(values: readonly unknown[]): string {
 
 function escapedJson(text: string): string {
   if (plainAscii.test(text)) return text
-  return text.replace(unsafe, point => (point === '\n' ? point : escaped(point)))
+  return escapeUnsafe(text, point => (point === '\n' ? point : escaped(point)))
 }
 
 /** A double-quoted YAML string: as JSON, but with one escape for a code point beyond U+FFFF. */
 export function yamlText(text: string): string {
   const quoted = JSON.stringify(text)
   if (plainAscii.test(quoted)) return quoted
-  return quoted.replace(unsafe, point =>
-    point.length > 1 ? `\\U${hex(point.codePointAt(0) ?? 0, 8)}` : escaped(point),
-  )
+  return escapeUnsafe(quoted, point => (point.length > 1 ? `\\U${hex(point.codePointAt(0) ?? 0, 8)}` : escaped(point)))
 }
 
 /** A TSV cell: `\t`, `\r`, `\n`, `\\`, and other unsafe code points as `\uXXXX`. */
 export function tsvText(text: string): string {
   const cell = text.includes('\\') ? text.replaceAll('\\', '\\\\') : text
   if (plainAscii.test(cell)) return cell
-  return cell.replace(unsafe, point => tsvEscapes[point] ?? escaped(point))
+  return escapeUnsafe(cell, point => tsvEscapes[point] ?? escaped(point))
 }
 
 /** Reverts `tsvText`. */

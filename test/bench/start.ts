@@ -2,18 +2,16 @@ import { spawnSync } from 'node:child_process'
 import type { Bench } from './bench.ts'
 import type { Row } from './numbers.ts'
 
-/** What a start costs in CPU time, against `node -e 0`: the script of bench:start. */
+/** What a start costs in CPU time, against a bare Node.js: the script of bench:start. */
 export async function* start({ isQuick }: Bench): AsyncGenerator<Row> {
-  const lines = run('test/bench/start.js', '--samples', isQuick ? '5' : '25').matchAll(/^(.{20})((?: +[\d.]+)+) *$/gm)
-  const numbers = [...lines].map(([, name = '', cells = '']) => ({
-    name: name.trim(),
-    cells: cells.trim().split(/ +/).map(Number),
-  }))
-  const base = numbers.find(({ name }) => name === 'node -e 0')?.cells[0] ?? Number.NaN
-  for (const { name, cells } of numbers) {
-    const [median = Number.NaN, , , , most] = cells
-    if (most === undefined) continue
-    yield { group: 'start', name, unit: 'ms', ours: [median], bare: [base], bound: { most } }
+  const lines = run('test/bench/start.js', '--samples', isQuick ? '5' : '25').matchAll(/^(.{20})((?: +[\d.]+)+)(.*)$/gm)
+  const medians = new Map<string, number>()
+  for (const [, name = '', cells = '', base = ''] of lines) {
+    const [median = Number.NaN, , , , most] = cells.trim().split(/ +/).map(Number)
+    medians.set(name.trim(), median)
+    const bare = medians.get(base.trim())
+    if (most === undefined || bare === undefined) continue
+    yield { group: 'start', name: name.trim(), unit: 'ms', ours: [median], bare: [bare], bound: { most } }
   }
 }
 

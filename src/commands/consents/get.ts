@@ -5,7 +5,6 @@ import { expandIds, runForEach } from '../../cli/ids.ts'
 import { many } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { consentView } from '../../views/consent.ts'
-import { readAt } from './at.ts'
 
 const Options = z.strictObject({
   operands: Ids,
@@ -39,7 +38,7 @@ async function run(ctx: Context, { operands, includeDeleted, at }: z.output<type
 }
 
 async function momentReader(ctx: Context, flag: string, includeDeleted: boolean | undefined) {
+  const { getAt, readAt } = await import('./at.ts')
   const at = await readAt(ctx, flag, includeDeleted)
-  const { getAt } = await import('./at.ts')
   return (id: string) => getAt(ctx, id, at)
 }

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { Ids, textAction } from '../../cli/action.ts'
 import { callOptional, instanceLabel } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
-import { consents } from '../../contract/consents.ts'
+import { receipt as endpoint } from '../../contract/receipt.ts'
 import { CliError, exit } from '../../errors/errors.ts'
 import { readSigned } from '../../evidence/signed.ts'
 
@@ -25,8 +25,8 @@ Examples:
     )
     .action(
       textAction(ctx, Options, async ({ api }, { operands: [id = ''] }) => {
-        const ask = () => api.text(consents.receipt, { params: { id } })
-        const text = await callOptional(api, consents.receipt, ask, {
+        const ask = () => api.text(endpoint, { params: { id } })
+        const text = await callOptional(api, endpoint, ask, {
           message: `${instanceLabel(ctx)} issues no receipts`,
           hint: 'consentctl history shows what it knows of a record',
         })

@@ -1,0 +1,22 @@
+import { SignedConsentReceipt } from './documents/consent-receipt.ts'
+import { ById, type EndpointDocs, endpoint, NoQuery } from './endpoint.ts'
+
+/** Apart from the other routes of records: evaluating its schema would take a twentieth of the start of every command. */
+export const receipt = endpoint({
+  summary: 'Get a signed statement of what a record says and how it came about',
+  method: 'GET',
+  path: '/api/v1/consents/:id/receipt',
+  access: 'account',
+  scope: 'read',
+  params: ById,
+  query: NoQuery,
+  status: 200,
+  response: SignedConsentReceipt,
+  errors: ['conflict'],
+})
+
+export const receiptDocs: EndpointDocs = {
+  description:
+    'In the terms of ISO/IEC TS 27560:2023 and the W3C Data Privacy Vocabulary. The last line of the text is the Ed25519 signature of the lines above it, so store the text unchanged: `consentctl verify` and openssl check it.',
+  success: 'The receipt. A deleted record is a 404.',
+}
