@@ -113,6 +113,19 @@ export async function stripMore(
   return row?.count ?? 0
 }
 
+/**
+ * Makes the planner's statistics anew of the columns that a purge empties: they are samples of values (`pg_statistic`), and
+ * otherwise keep those of purged records until the next automatic `analyze`.
+ */
+export async function refreshStatistics(sql: Sql): Promise<void> {
+  await sql.begin(async tx => {
+    await tx`set local statement_timeout = 0`
+    await tx`
+      analyze consents (consent_id, subject_id, user_agent, ip_network, preferences),
+        consent_history (preferences, salt), idempotency_keys (body_hash)`
+  })
+}
+
 /** A site that keeps records for a limited time after their last change. */
 export interface RetentionSite {
   account_id: string

@@ -157,13 +157,16 @@ export async function* purge(sql: Sql, options: PurgeOptions): AsyncGenerator<Ac
   await checkClock(sql)
   const failures = new Failures()
   const expired = await deleteExpired(sql, options, failures)
+  let total = 0
   for await (const account_id of dueAccounts(sql, before)) {
     if (signal.aborted || !before) break
     const purged = await purgeAccount(sql, account_id, before, { ...options, failures })
+    total += purged
     const own = { account_id, expired: expired.get(account_id) ?? 0, purged }
     expired.delete(account_id)
     if (own.expired + own.purged > 0) yield own
   }
+  if (total > 0) await queries.refreshStatistics(sql).catch(error => failures.add("the planner's statistics", error))
   for (const [account_id, count] of expired) yield { account_id, expired: count, purged: 0 }
   failures.throwIfAny()
 }

@@ -59,18 +59,52 @@ async function eraseOne(node: TestNode, { key, siteId }: Owner, canaries: Canari
   expect((await node.call('DELETE', `/api/v1/consents/${id}`, { key })).status).toBe(200)
 }
 
-/** Every row of every table as text. */
+/** Every row of every table and of the planner's statistics as text. */
 async function everyRow(): Promise<string> {
-  const tables = await service.sql<{ name: string }[]>`
-    select table_name as name from information_schema.tables where table_schema = 'public'`
-  expect(tables.length).toBeGreaterThan(8)
+  const tables = await service.sql<{ schema: string; name: string }[]>`
+    select nspname as schema, relname as name from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+    where relkind = 'r' and (nspname = 'public' or relname like 'pg_statistic%')`
+  expect(tables.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['consents', 'consent_history', 'pg_statistic']),
+  )
   const rows = await Promise.all(
-    tables.map(({ name }) => service.sql<{ row: string }[]>`select t::text as row from ${service.sql(name)} t`),
+    tables.map(
+      ({ schema, name }) => service.sql<{ row: string }[]>`
+        select t::text as row from ${service.sql(schema)}.${service.sql(name)} t`,
+    ),
   )
   return rows
     .flat()
     .map(({ row }) => row)
     .join('\n')
+}
+
+/** Every byte of the database's files, catalogues too, without its write-ahead log, once they are rewritten. */
+async function everyFile(): Promise<string> {
+  await service.sql`vacuum full`
+  await service.sql`checkpoint`
+  const [row] = await service.sql`select oid::text from pg_database where datname = current_database()`
+  const texts: string[] = []
+  for (const folder of [`base/${row?.['oid']}`, 'global', 'pg_stat', 'pg_logical']) {
+    const files = await service.sql<{ bytes: Buffer | null }[]>`
+      select case when (pg_stat_file(path)).isdir then null else pg_read_binary_file(path) end as bytes
+      from (select ${folder} || '/' || name as path from pg_ls_dir(${folder}) as names (name)) as paths`
+    texts.push(...files.flatMap(({ bytes }) => (bytes ? [bytes.toString('latin1')] : [])))
+  }
+  return texts.join('\n')
+}
+
+/** The values of canaries in files, which have addresses as bytes. Looked for all at once: there is much to read. */
+function leftInFiles(text: string, canaries: readonly Canaries[]): string[] {
+  const all = new Set(canaries.flatMap(each => Object.values(each)))
+  const found = (text.match(/canary[0-9a-f]{18}/g) ?? []).filter(value => all.has(value))
+  const networks = new RegExp(canaries.map(({ network }) => bytePattern(network.replaceAll(':', ''))).join('|'), 'g')
+  return [...found, ...(text.match(networks) ?? [])]
+}
+
+/** A pattern for bytes, given in hexadecimal. */
+function bytePattern(hex: string): string {
+  return hex.replace(/../g, '\\x$&')
 }
 
 /** What pg_dump writes of this database; nothing where no pg_dump is beside the server's programs. */
@@ -97,7 +131,7 @@ function formsOf(text: string): string[] {
 const leftIn = (text: string, canaries: readonly Canaries[]) =>
   canaries.flatMap(each => Object.entries(each).filter(([, value]) => formsOf(value).some(form => text.includes(form))))
 
-it(`a purge leaves no personal data of ${subjects} subjects in any table, and every chain verifies`, async () => {
+it(`a purge leaves no personal data of ${subjects} subjects in any table, catalogue or file, and every chain verifies`, async () => {
   const raw = await service.addNode({ config: { ipStorage: 'raw' } })
   const owner = await newOwner(service)
   const [alive, ...gone] = Array.from({ length: subjects + 1 }, newCanaries)
@@ -105,6 +139,7 @@ it(`a purge leaves no personal data of ${subjects} subjects in any table, and ev
   await owner.create({ subject_id: alive?.subject })
   const { key: _, ...stored } = newCanaries() // of a key there is never more than a hash
   const places = Object.keys(stored).sort()
+  await service.sql`analyze`
   for (const text of [await everyRow(), await dumped()].filter(Boolean))
     expect([...new Set(leftIn(text, gone).map(([place]) => place))].sort()).toEqual(places)
 
@@ -113,5 +148,8 @@ it(`a purge leaves no personal data of ${subjects} subjects in any table, and ev
     expect(leftIn(text, gone)).toEqual([])
     expect(text).toContain(alive?.subject)
   }
+  const files = await everyFile()
+  expect(leftInFiles(files, gone)).toEqual([])
+  expect(files).toContain(alive?.subject)
   expect(await brokenChains(service.sql, owner.accountId)).toEqual([])
 })
