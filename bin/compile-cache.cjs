@@ -92,14 +92,12 @@ function writeCache(file, digest, script) {
   }
 }
 
-/**
- * V8 does not check its data for damage. A word of each sector is enough, for a disk loses whole ones; the sum of all
- * would take a tenth of a bare start.
- */
+/** V8 does not check its data for damage. `zlib.crc32` would load node:zlib, which costs more than this. */
 function checksum(data) {
-  const words = new Int32Array(data.buffer, data.byteOffset, data.byteLength >>> 2)
+  const words = new Uint32Array(data.buffer, data.byteOffset, data.byteLength >>> 2)
   let sum = data.byteLength
-  for (let index = 0; index < words.length; index += 128) sum = (Math.imul(sum, 31) + words[index]) | 0
+  for (let index = 0; index < words.length; index += 1) sum = (Math.imul(sum, 31) + words[index]) | 0
+  for (let index = words.length * 4; index < data.byteLength; index += 1) sum = (Math.imul(sum, 31) + data[index]) | 0
   return sum >>> 0
 }
 
