@@ -157,7 +157,7 @@ const subject: Group = {
         load: async () => (await import('./commands/subject/resume.ts')).resume,
       },
       verify: {
-        summary: 'Verify a receipt, its chain, and that the records are gone',
+        summary: 'Verify a receipt, its chain, and that its records are deleted',
         load: async () => (await import('./commands/subject/verify.ts')).verify,
       },
       receipts: {

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { session } from '../../src/contract/index.ts'
+import { caller as callerEndpoints, session } from '../../src/contract/index.ts'
 import { rejectForeignOrigin, sessionCookie } from '../auth/session.ts'
 import { type Limit, limitFailedAttempts } from '../http/rate-limits.ts'
 import { route } from '../http/route.ts'
@@ -25,6 +25,11 @@ export function sessionRoutes(app: FastifyInstance, deps: Parameters<typeof sign
     return session
   })
   route(app, session.get, (_, { caller }) => getSession(deps, caller))
+  route(app, callerEndpoints.get, async (_, { caller: { accountId, kind, id } }) => ({
+    account_id: accountId,
+    kind,
+    id,
+  }))
   route(app, session.remove, async (_, { caller, request, setHeader }) => {
     await signOut(deps, caller)
     setHeader('set-cookie', sessionCookie(request, null))

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { banner } from './banner.ts'
 import { createBatch } from './batch.ts'
+import { caller } from './caller.ts'
 import { consents } from './consents.ts'
 import { endpoint } from './endpoint.ts'
 import { health } from './health.ts'
@@ -30,6 +31,7 @@ export const api = {
   keys,
   sites,
   subjects,
+  caller,
   usage,
   signingKeys,
   health,

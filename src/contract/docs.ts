@@ -1,6 +1,7 @@
 import type { api } from './api.ts'
 import { bannerDocs } from './banner.ts'
 import { createBatchDocs } from './batch.ts'
+import { callerDocs } from './caller.ts'
 import { consentsDocs } from './consents.ts'
 import type { ResourceDocs } from './endpoint.ts'
 import { healthDocs } from './health.ts'
@@ -23,6 +24,7 @@ export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeo
   keys: keysDocs,
   sites: sitesDocs,
   subjects: subjectsDocs,
+  caller: callerDocs,
   usage: usageDocs,
   signingKeys: signingKeysDocs,
   health: healthDocs,

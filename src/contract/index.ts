@@ -1,6 +1,7 @@
 export * from './api.ts'
 export * from './banner.ts'
 export * from './batch.ts'
+export * from './caller.ts'
 export * from './consents.ts'
 export * from './endpoint.ts'
 export * from './errors.ts'

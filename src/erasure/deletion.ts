@@ -114,6 +114,7 @@ function toRecord(state: ErasureState, answer: RecordAnswer): ErasedRecord {
     result,
     deleted_at: deleted_at ?? (isOwn ? new Date().toISOString() : null),
     request_id: isOwn ? requestId : null, // the request that found a record absent has deleted nothing
+    deleted_at_by: deleted_at !== null ? 'service' : isOwn ? 'local' : null,
   }
 }
 

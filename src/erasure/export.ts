@@ -49,7 +49,7 @@ export async function writeExport(
 
 async function writeData(
   api: Client,
-  { instance, profile, who, host, subjects, key }: ExportRequest,
+  { instance, profile, who, host, subjects, key, account_id, api_key_id }: ExportRequest,
   file: OutFile,
   pages: AsyncIterable<readonly Consent[]>,
 ): Promise<ExportManifest> {
@@ -78,7 +78,7 @@ async function writeData(
   await write('\n]}\n')
   return {
     type: 'export_manifest',
-    version: 1,
+    version: 2,
     key_id: key.id,
     instance,
     exported_at,
@@ -91,5 +91,7 @@ async function writeData(
     entries,
     bytes,
     sha256: hash.digest('hex'),
+    account_id,
+    api_key_id,
   }
 }

@@ -25,6 +25,8 @@ export const ErasureHeader = z.object({
   export_sha256: z.string().nullable(),
   /** By the service's own erasure (`subject`), or one by one (`record`). */
   deletes_by: z.enum(['subject', 'record']),
+  /** Null if the instance does not say, or by an earlier version. */
+  account_id: z.string().nullable().default(null),
 })
 export type ErasureHeader = z.output<typeof ErasureHeader>
 

@@ -1,4 +1,4 @@
-import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import type { AnyErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { visible } from '../output/index.ts'
 import type { StoredReceipt } from './receipts.ts'
 import { describeOnPage, describeVerification, phrases } from './sentences.ts'
@@ -24,7 +24,7 @@ export function formatPage({ receipt, bytes }: StoredReceipt): string {
   return `${sections.join('\n\n')}\n`
 }
 
-function requestRows(receipt: ErasureReceipt): Cells[] {
+function requestRows(receipt: AnyErasureReceipt): Cells[] {
   const { ticket, reason, received_at, due_at, subjects, subject_hmacs } = receipt
   return [
     ['Ticket', ticket],
@@ -35,22 +35,26 @@ function requestRows(receipt: ErasureReceipt): Cells[] {
   ]
 }
 
-function workRows(receipt: ErasureReceipt): Cells[] {
+function workRows(receipt: AnyErasureReceipt): Cells[] {
   const { who, host, profile, instance, started_at, finished_at, verification, job } = receipt
   const offset = receipt.clock_offset_seconds
   return [
     ['By', `${who} on ${host}, profile ${profile}`],
     ['Service', instance],
+    ['Account', receipt.account_id ?? 'not told by the service'],
+    ['API key', receipt.api_key_id ?? 'not told by the service'],
     ['Job', job],
     ['Started', started_at],
     ['Finished', finished_at],
     ...(offset === null ? [] : [['Clock', `${offset} s ahead of the service`] as Cells]),
     ['Verified', `${verification.checked_at}: ${describeVerification(verification)}`],
-    ...(phrases.deleted.holds(receipt) ? [['Statement', receipt.statement] as Cells] : []),
+    ...(receipt.statement !== null && phrases.deleted.holds(receipt)
+      ? [['Statement', receipt.statement] as Cells]
+      : []),
   ]
 }
 
-function siteTable({ sites }: ErasureReceipt): string {
+function siteTable({ sites }: AnyErasureReceipt): string {
   const rows = sites.map(
     ({ site_id, deleted, already_gone, deleted_in_bulk, unknown }): Cells => [
       site_id ?? '(none)',
@@ -62,20 +66,20 @@ function siteTable({ sites }: ErasureReceipt): string {
   return table(['Site', 'Deleted', 'Gone already', 'Gone, not known by whom'], rows)
 }
 
-function recordTable({ records }: ErasureReceipt): string {
+function recordTable({ records }: AnyErasureReceipt): string {
   const rows = records.map(
-    ({ id, site_id, result, deleted_at, request_id }): Cells => [
+    ({ id, site_id, result, deleted_at, deleted_at_by, request_id }): Cells => [
       id,
       site_id ?? '',
       result,
-      deleted_at ?? '',
+      `${deleted_at ?? ''}${deleted_at_by === 'local' ? ' (local clock)' : ''}`,
       request_id ?? '',
     ],
   )
   return table(['Record', 'Site', 'Result', 'Deleted at', 'Request'], rows)
 }
 
-function formatProof({ number, previous, key_id, certificates }: ErasureReceipt, digest: string): string {
+function formatProof({ number, previous, key_id, certificates }: AnyErasureReceipt, digest: string): string {
   const lines = [
     `- SHA-256 of the receipt: ${code(digest)}`,
     `- Signed with the Ed25519 key ${code(key_id)}`,
@@ -83,7 +87,7 @@ function formatProof({ number, previous, key_id, certificates }: ErasureReceipt,
       ? `- It follows receipt ${previous.number}, whose SHA-256 is ${code(previous.sha256)}`
       : '- It is the first of its chain',
     ...(certificates.length === 0 ? [] : ['- It holds what the service itself has signed']),
-    `- ${code(`consentctl subject verify ${number} --live`)} checks the signature, the chain, and that the records are gone`,
+    `- ${code(`consentctl subject verify ${number} --live`)} checks the signature, the chain, and that the service shows the records as deleted`,
   ]
   return lines.join('\n')
 }

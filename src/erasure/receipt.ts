@@ -1,5 +1,7 @@
+import * as z from 'zod'
 import type { Client } from '../client/client.ts'
-import { type ErasureReceipt, statement } from '../contract/documents/erasure-receipt.ts'
+import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import { describeDeletion } from '../contract/documents/fields.ts'
 import { signDocument } from '../evidence/signed.ts'
 import type { ErasureState } from './job.ts'
 import { appendReceipt, findReceiptOfJob, type StoredReceipt } from './receipts.ts'
@@ -27,7 +29,7 @@ export async function verifyErased(
 
 /** Makes the receipt of a finished job, or returns the one that an earlier run made. */
 export async function makeReceipt(
-  { store, key }: Pick<ErasureRequest, 'store' | 'key'>,
+  { store, key, account_id, api_key_id }: Pick<ErasureRequest, 'store' | 'key' | 'account_id' | 'api_key_id'>,
   state: ErasureState,
   verification: Verification,
 ): Promise<StoredReceipt> {
@@ -37,10 +39,11 @@ export async function makeReceipt(
   const finished_at = new Date().toISOString()
   const records = toRecords(state, verification)
   const sites = countSites(records)
+  const counts = addUp(sites)
   return await appendReceipt(store, header.job, (number, previous) => {
     const receipt: ErasureReceipt = {
       type: 'erasure_receipt',
-      version: 1,
+      version: 2,
       key_id: key.id,
       number,
       job: header.job,
@@ -58,8 +61,8 @@ export async function makeReceipt(
       subject_hmacs: header.subjects.map(subject => key.hmacOf(subject)),
       subjects: header.shows_subject ? header.subjects : null,
       result: choose(resultSentences, { found: state.targets.size, ...verification }),
-      statement,
-      counts: addUp(sites),
+      statement: counts.deleted === 0 ? null : describeDeletion(findPurgeDelay(state.certificates)),
+      counts,
       sites,
       records,
       planned_by: header.planned_by,
@@ -69,10 +72,20 @@ export async function makeReceipt(
       verification,
       certificates: state.certificates,
       previous,
+      account_id: header.account_id ?? account_id,
+      api_key_id,
     }
     return signDocument(receipt, key.key)
   })
 }
+
+/** Returns the days from a deletion to the purge by the newest certificate; undefined if there is none. */
+function findPurgeDelay(certificates: readonly string[]): number | null | undefined {
+  const { data } = PurgeDelay.safeParse(JSON.parse(certificates.at(-1) ?? '{}'))
+  return data?.purge_after_days
+}
+
+const PurgeDelay = z.object({ purge_after_days: z.int().min(0).nullable().optional() })
 
 /** Returns the outcome of each planned record. One that is still listed remains, whatever was answered. */
 function toRecords({ targets, done }: ErasureState, { remaining }: Verification): ErasureReceipt['records'] {
@@ -80,7 +93,8 @@ function toRecords({ targets, done }: ErasureState, { remaining }: Verification)
   return [...targets.keys()].map(id => {
     const record = done.get(id)
     if (record === undefined) throw new Error(`the outcome of the record ${id} is not known: nothing is signed`)
-    return listed.has(id) ? { ...record, result: 'remaining', deleted_at: null } : record
+    if (listed.has(id)) return { ...record, result: 'remaining', deleted_at: null, deleted_at_by: null }
+    return { ...record, deleted_at_by: record.deleted_at_by ?? null } // an earlier version did not tell
   })
 }
 

@@ -1,7 +1,7 @@
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import * as z from 'zod'
-import { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import { type AnyErasureReceipt, ErasureReceipt, ErasureReceiptV1 } from '../contract/documents/erasure-receipt.ts'
 import { CliError, dataError, exit, usageError } from '../errors/errors.ts'
 import { type Claimed, readSigned } from '../evidence/signed.ts'
 import { makeFolder, openDraft, partOf, syncFolder } from '../io/new-file.ts'
@@ -11,7 +11,7 @@ export interface StoredReceipt {
   readonly path: string
   readonly bytes: Buffer
   readonly claimed: Claimed
-  readonly receipt: ErasureReceipt
+  readonly receipt: AnyErasureReceipt
 }
 
 export function receiptPath({ folder }: Pick<ReceiptStore, 'folder'>, number: number): string {
@@ -31,14 +31,21 @@ export function readReceipt(path: string, bytes: Buffer): StoredReceipt {
     const claimed = readSigned(bytes)
     const { type } = claimed.document
     if (type !== 'erasure_receipt') throw new SyntaxError(`is not an erasure receipt but of the type "${type}"`)
-    const parsed = ErasureReceipt.safeParse(claimed.document)
-    if (parsed.success) return { path, bytes, claimed, receipt: parsed.data }
-    const issue = parsed.error.issues[0]
-    throw new SyntaxError(`does not match its schema (${issue?.path.join('.') || issue?.message})`)
+    return { path, bytes, claimed, receipt: parseReceipt(claimed.document) }
   } catch (error) {
     if (error instanceof SyntaxError) throw dataError(`${path} ${error.message}`)
     throw error
   }
+}
+
+function parseReceipt(document: Claimed['document']): AnyErasureReceipt {
+  const schema = document.version === 1 ? ErasureReceiptV1 : ErasureReceipt
+  const { data, error } = schema.safeParse(document)
+  const issue = error?.issues[0]
+  if (!data) throw new SyntaxError(`does not match its schema (${issue?.path.join('.') || issue?.message})`)
+  if (data.version === 2) return data
+  const records = data.records.map(record => ({ ...record, deleted_at_by: null }))
+  return { ...data, records, account_id: null, api_key_id: null }
 }
 
 export async function loadReceipt(path: string): Promise<StoredReceipt> {

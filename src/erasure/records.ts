@@ -114,21 +114,36 @@ export async function listHolding(api: Client, subjects: readonly string[]): Pro
   return { live, deleted: isShown ? deleted : null }
 }
 
-/** @throws CallError if the instance cannot be asked */
-export async function filterLive(api: Client, ids: readonly string[]): Promise<string[]> {
-  const check = async (id: string) => {
-    try {
-      return { id, isLive: isLive(await api.call(consents.get, { params: { id } })), error: null }
-    } catch (error) {
-      return { id, isLive: false, error: exitOf(error) === exit.notFound ? null : error }
-    }
+/** What a key sees of a record. `unknown`: nothing, because it is another account's or left no trace. */
+export type RecordState = 'live' | 'deleted' | 'unknown'
+
+/**
+ * Returns what the key sees of each record. One is deleted only if the instance shows that: by the record, or by its
+ * history. @throws CallError if the instance cannot be asked
+ */
+export async function findStates(api: Client, ids: readonly string[]): Promise<Map<string, RecordState>> {
+  const isShown = await showsDeleted(api, consents.get)
+  const find = async (id: string): Promise<RecordState> => {
+    const query = isShown ? { include_deleted: true } : {}
+    const record = await orNull(api.call(consents.get, { params: { id }, query }))
+    if (record !== null) return isLive(record) ? 'live' : 'deleted'
+    const entry = (await orNull(api.consents.history({ params: { id } })))?.data.at(-1)
+    return entry && [null, 'deleted', 'purged'].includes(entry.action) ? 'deleted' : 'unknown'
   }
-  const live: string[] = []
-  for await (const { id, isLive, error } of mapInOrder(ids, { concurrency: 8 }, check)) {
-    if (error !== null) throw error
-    if (isLive) live.push(id)
+  const states = new Map<string, RecordState>()
+  const found = mapInOrder(ids, { concurrency: 8 }, async id => ({ id, state: await find(id) }))
+  for await (const { id, state } of found) states.set(id, state)
+  return states
+}
+
+/** Returns null for a 404. */
+async function orNull<T>(call: Promise<T>): Promise<T | null> {
+  try {
+    return await call
+  } catch (error) {
+    if (exitOf(error) === exit.notFound) return null
+    throw error
   }
-  return live
 }
 
 /** @throws CliError unexpected_answer (exit 5) if the deletion time is impossible: the record may be live */

@@ -1,6 +1,7 @@
 import { hostname, userInfo } from 'node:os'
 import type { Context } from '../context.ts'
 import { requireBaseUrl } from '../settings/settings.ts'
+import { type Identity, identify } from './account.ts'
 import { openReceiptKey, type ReceiptKey } from './keys.ts'
 import { locateReceipts, type ReceiptStore } from './store.ts'
 
@@ -19,25 +20,26 @@ export interface SubjectRequest {
   readonly received_at: string | null
 }
 
-/** The operator, profile and key that sign documents about an instance. */
-export interface Signer extends Operator {
+/** The operator, profile and key that sign documents about an instance, and the account that they are about. */
+export interface Signer extends Operator, Identity {
   readonly instance: string
   readonly profile: string
   readonly store: ReceiptStore
   readonly key: ReceiptKey
 }
 
-/** An erasure to be carried out. Made once, before the first request; everything after reads it and not the settings. */
+/** An erasure to be carried out. Made once, before any record is read; everything after reads it and not the settings. */
 export interface ErasureRequest extends SubjectRequest, Signer {
   /** True if the receipt names the subjects in clear. */
   readonly shows_subject: boolean
 }
 
-/** Reads or creates the signing key. @throws CliError if it can be neither */
+/** Reads or creates the signing key, and asks for the account. @throws CliError if it can be neither */
 export async function openSigner(ctx: Context): Promise<Signer> {
   const store = locateReceipts(ctx)
   const instance = requireBaseUrl(ctx.settings)
-  return { ...findOperator(), instance, profile: store.profile, store, key: await openReceiptKey(store) }
+  const key = await openReceiptKey(store)
+  return { ...findOperator(), instance, profile: store.profile, store, key, ...(await identify(ctx.api)) }
 }
 
 export async function openRequest(

@@ -1,4 +1,4 @@
-import type { ErasureReceipt, ErasureResult } from '../contract/documents/erasure-receipt.ts'
+import type { AnyErasureReceipt, ErasureReceipt, ErasureResult } from '../contract/documents/erasure-receipt.ts'
 
 /**
  * Every sentence that a receipt can say, with the observation that entitles it. A receipt cannot be taken back: it says
@@ -66,7 +66,7 @@ export const resultSentences: Readonly<Record<ErasureReceipt['result'], Sentence
     holds: ({ found, live }) => found > 0 && live === 0,
   },
   no_data_held: {
-    entitledBy: 'no live record was found, then or when it was verified, and the instance showed no deleted one',
+    entitledBy: 'no live record was listed, then or when it was verified, and the instance showed no deleted one',
     holds: ({ found, live, deleted }) => found === 0 && live === 0 && (deleted ?? 0) === 0,
   },
   nothing_live: {
@@ -109,7 +109,7 @@ export function describeVerification(verification: Verification): string {
     .join('; ')
 }
 
-type Told = Pick<ErasureReceipt, 'result' | 'counts' | 'verification' | 'statement'>
+type Told = Pick<AnyErasureReceipt, 'result' | 'counts' | 'verification' | 'statement' | 'account_id'>
 
 /** A sentence for people, on the page and on the terminal. */
 interface Phrase extends Sentence<Told> {
@@ -121,33 +121,41 @@ const deletedCount = ({ counts }: Told) => counts.deleted + counts.deleted_in_bu
 const isFound = ({ result }: Told) => result === 'erased' || result === 'remaining'
 const records = (count: number) => `${count} ${count === 1 ? 'record' : 'records'}`
 
+/** What was searched: a key sees the records of its account alone. */
+export function describeScope(account_id: string | null): string {
+  return account_id === null ? 'as far as the key that was used can see' : `in the account ${account_id}`
+}
+
 /** All that hold are shown, in this order. */
 export const phrases = {
   nothingHeld: {
-    entitledBy: 'no data was held, and the instance shows deleted records',
+    entitledBy: 'no record was listed, and the instance shows deleted records',
     holds: ({ result, verification }) => result === 'no_data_held' && verification.deleted !== null,
-    page: () => 'No data was held on this person.',
-    terminal: (_, where) => `no data held on ${where}`,
+    page: ({ account_id }) =>
+      `No record was listed under the identifiers of this person ${describeScope(account_id)}, live or deleted. Nothing was deleted.`,
+    terminal: ({ account_id }, where) => `no data held on ${where} ${describeScope(account_id)}`,
   },
   nothingSeen: {
-    entitledBy: 'no live record was found, and deleted ones were not shown',
+    entitledBy: 'no live record was listed, and deleted ones were not shown',
     holds: ({ result, verification }) => result === 'no_data_held' && verification.deleted === null,
-    page: () => 'No live data was held on this person; records deleted before were not shown.',
-    terminal: (_, where) => `no data held on ${where}; records deleted before were not shown`,
+    page: ({ account_id }) =>
+      `No live record was listed under the identifiers of this person ${describeScope(account_id)}; records deleted before were not shown. Nothing was deleted.`,
+    terminal: ({ account_id }, where) =>
+      `no live data held on ${where} ${describeScope(account_id)}; records deleted before were not shown`,
   },
   nothingLive: {
-    entitledBy: 'no live record was found, but deleted ones were shown',
+    entitledBy: 'no live record was listed, but deleted ones were shown',
     holds: ({ result }) => result === 'nothing_live',
-    page: ({ verification }) =>
-      `Nothing live was held on this person; ${verification.deleted} deleted before still hold data until they are purged.`,
-    terminal: ({ verification }, where) =>
-      `nothing live on ${where}; ${records(verification.deleted ?? 0)} deleted before, and held until the purge`,
+    page: ({ verification, account_id }) =>
+      `Nothing live was held on this person ${describeScope(account_id)}; ${verification.deleted} deleted before still hold data until they are purged.`,
+    terminal: ({ verification, account_id }, where) =>
+      `nothing live on ${where} ${describeScope(account_id)}; ${records(verification.deleted ?? 0)} deleted before, and held until the purge`,
   },
   deleted: {
-    entitledBy: 'records were deleted by the job',
+    entitledBy: 'records were deleted by the job; when they are purged is the word of the certificates',
     holds: receipt => isFound(receipt) && deletedCount(receipt) > 0,
     page: receipt =>
-      `${records(deletedCount(receipt))} ${deletedCount(receipt) === 1 ? 'was' : 'were'} logically deleted; the audit trail is kept.`,
+      `${records(deletedCount(receipt))} ${deletedCount(receipt) === 1 ? 'was' : 'were'} ${receipt.statement}. The audit trail is kept; after a purge it is pseudonymous, not anonymous.`,
     terminal: (receipt, where) => `erased ${records(deletedCount(receipt))} on ${where}: ${receipt.statement}`,
   },
   noneDeleted: {
@@ -193,10 +201,60 @@ function holding(receipt: Told): Phrase[] {
   return Object.values<Phrase>(phrases).filter(phrase => phrase.holds(receipt))
 }
 
+export interface LiveSeen {
+  readonly receipt: Pick<AnyErasureReceipt, 'account_id'>
+  /** The account of the key that looked; null if the instance does not say. */
+  readonly account_id: string | null
+  /** True if the subject’s records were listed too. */
+  readonly isSubjectListed: boolean
+  /** Ids, by what the key saw of them; `live` has those of the subject’s list too. */
+  readonly live: readonly string[]
+  readonly deleted: readonly string[]
+  readonly unknown: readonly string[]
+}
+
+function isOtherAccount({ receipt, account_id }: LiveSeen): boolean {
+  return receipt.account_id !== null && account_id !== null && receipt.account_id !== account_id
+}
+
+/** `subject verify --live`: exactly one holds. */
+export const liveSentences = {
+  otherAccount: {
+    entitledBy: 'the service says that the key is of another account than the one that the receipt names',
+    holds: isOtherAccount,
+    text: ({ receipt, account_id }) =>
+      `unknown to this key: it is of the account ${account_id}, and the receipt of ${receipt.account_id}`,
+  },
+  live: {
+    entitledBy: 'the service returned a record of the receipt as live, or listed one of the subject',
+    holds: seen => !isOtherAccount(seen) && seen.live.length > 0,
+    text: ({ live }) => `${records(live.length)} live: ${some(live)}`,
+  },
+  unknown: {
+    entitledBy: 'a record is a 404 for the key, and its history is too',
+    holds: seen => !isOtherAccount(seen) && seen.live.length === 0 && seen.unknown.length > 0,
+    text: ({ unknown }) =>
+      `${records(unknown.length)} unknown to this key: ${some(unknown)}; of another account, or gone without a trace`,
+  },
+  gone: {
+    entitledBy: 'the service showed each record as deleted, by the record or by its history, and listed no other one',
+    holds: seen => !isOtherAccount(seen) && seen.live.length + seen.unknown.length === 0,
+    text: ({ deleted, account_id, isSubjectListed }) =>
+      [
+        ...(deleted.length === 0 ? [] : [`${records(deleted.length)} of it: shown as deleted`]),
+        ...(isSubjectListed ? [`no live record of the subject ${describeScope(account_id)}`] : []),
+      ].join(', and '),
+  },
+} satisfies Readonly<Record<string, Sentence<LiveSeen> & { text(seen: LiveSeen): string }>>
+
+function some(ids: readonly string[]): string {
+  return `${ids.slice(0, 3).join(', ')}${ids.length > 3 ? ` and ${ids.length - 3} more` : ''}`
+}
+
 /** Returns the one name whose sentence holds. @throws Error if it is none or several: a bug, never signed */
 export function choose<Name extends string, Seen>(table: Readonly<Record<Name, Sentence<Seen>>>, seen: Seen): Name {
   const [name, another] = (Object.keys(table) as Name[]).filter(each => table[each].holds(seen))
   if (name === undefined || another !== undefined)
-    throw new Error(`the receipt would contradict itself, and is not signed: ${JSON.stringify(seen)}`)
+    throw new Error(`the sentences contradict each other, and none is signed: ${JSON.stringify(seen)}`)
   return name
 }

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import * as z from 'zod'
-import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import type { AnyErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { keyIdOf } from '../evidence/keys.ts'
 import { readSigned } from '../evidence/signed.ts'
 import type { ReceiptKey } from './keys.ts'
@@ -15,7 +15,7 @@ export function isSigned({ claimed, receipt }: StoredReceipt, keys: readonly Key
 }
 
 /** Returns null if only another private key could tell. */
-export function isAbout(receipt: ErasureReceipt, subject: string, key: ReceiptKey | null): boolean | null {
+export function isAbout(receipt: AnyErasureReceipt, subject: string, key: ReceiptKey | null): boolean | null {
   if (receipt.subjects) return receipt.subjects.includes(subject)
   return key?.id === receipt.key_id ? receipt.subject_hmacs.includes(key.hmacOf(subject)) : null
 }
@@ -83,7 +83,7 @@ const Certificate = z.object({
  * receipt's ticket, and together they must certify the records that the receipt counts.
  */
 export function findCertificateFault(
-  { certificates, ticket, counts, records, answers_lost }: ErasureReceipt,
+  { certificates, ticket, counts, records, answers_lost }: AnyErasureReceipt,
   keys: ReadonlyMap<string, KeyObject>,
 ): string | null {
   let certified = 0

@@ -83,7 +83,7 @@ it('an erasure receipt says what is held, also with the quota used up', async ()
   expect(runs[0]?.nobody.stderr).not.toContain('quota')
   for (const { id, nobody, maria, again } of runs) {
     expect(nobody).toMatchObject({ code: 0, stdout: '', verified: 0 })
-    expect(nobody.stderr).toMatch(/^no data held on \S+$/m)
+    expect(nobody.stderr).toMatch(/^no data held on \S+ in the account \S+$/m)
     expect(nobody.stderr).not.toContain('erased')
     expect(nobody.receipt).toMatchObject({
       result: 'no_data_held',

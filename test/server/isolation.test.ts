@@ -92,6 +92,7 @@ it('tenant isolation › covers every route and every parameter that names somet
     'sites.update session params.id',
     'sites.rotateToken session params.id',
     'subjects.erase account body.subject_id',
+    'caller.get account',
     'usage.get account',
     'signingKeys.list anyone',
     'health.live anyone',

@@ -300,7 +300,7 @@ function toHeader(
   { deletes_by }: Found,
   origin: Pick<ErasureHeader, 'planned_by' | 'plan_sha256' | 'export_sha256'>,
 ): ErasureHeader {
-  const { profile, instance, subjects, ticket, reason, received_at, shows_subject, who, host } = request
+  const { profile, instance, subjects, ticket, reason, received_at, shows_subject, who, host, account_id } = request
   return {
     version: 2,
     job: randomUUID(),
@@ -316,6 +316,7 @@ function toHeader(
     host,
     ...origin,
     deletes_by,
+    account_id,
   }
 }
 

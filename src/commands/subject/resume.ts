@@ -3,9 +3,10 @@ import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
+import { requireSameAccount } from '../../erasure/account.ts'
 import { erasureJobs, readState, resumeCommandOf } from '../../erasure/job.ts'
-import { openReceiptKey } from '../../erasure/keys.ts'
 import { findReceiptOfJob, requireAppendable, type StoredReceipt } from '../../erasure/receipts.ts'
+import { openSigner } from '../../erasure/request.ts'
 import { locateReceipts } from '../../erasure/store.ts'
 import { CliError, exit } from '../../errors/errors.ts'
 import { requireSameOrigin } from '../../settings/settings.ts'
@@ -53,7 +54,14 @@ async function runResume(ctx: Context, wanted: string): Promise<Output<unknown>>
     throw new CliError('not_begun', exit.temporary, `the job ${found} was killed before anything was deleted`, {
       hint: 'run consentctl subject erase again',
     })
-  return runJob({ ctx, state, held }, { store, key: await openReceiptKey(store) })
+  try {
+    const signer = await openSigner(ctx)
+    await requireSameAccount(ctx.api, state, signer)
+    return runJob({ ctx, state, held }, signer)
+  } catch (error) {
+    await held.close(false)
+    throw error
+  }
 }
 
 /** Shows the receipt of a job that an earlier run finished. */

@@ -20,7 +20,7 @@ interface Progress {
   exit: Exit
 }
 
-type Signing = Pick<ErasureRequest, 'store' | 'key'>
+type Signing = Pick<ErasureRequest, 'store' | 'key' | 'account_id' | 'api_key_id'>
 
 const rowsPerPage = 100
 

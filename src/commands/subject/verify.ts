@@ -5,7 +5,8 @@ import { action, collect, nonEmpty } from '../../cli/action.ts'
 import { formatCount } from '../../cli/messages.ts'
 import type { Output } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
-import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
+import type { AnyErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
+import { identify } from '../../erasure/account.ts'
 import { findReceiptKey, ownKeys, type ReceiptKey } from '../../erasure/keys.ts'
 import {
   findReceiptOrFile,
@@ -15,7 +16,8 @@ import {
   receiptPath,
   type StoredReceipt,
 } from '../../erasure/receipts.ts'
-import { filterLive, liveRecords } from '../../erasure/records.ts'
+import { findStates, liveRecords, type RecordState } from '../../erasure/records.ts'
+import { choose, type LiveSeen, liveSentences } from '../../erasure/sentences.ts'
 import { locateReceipts, type ReceiptStore } from '../../erasure/store.ts'
 import { findCertificateFault, findChainFault, isAbout, isSigned } from '../../erasure/verify.ts'
 import { dataError, exit, usageError } from '../../errors/errors.ts'
@@ -40,15 +42,16 @@ type Options = z.output<typeof Options>
 export function verify(command: Command, ctx: Context): void {
   command
     .argument('<receipt>', 'a file, the number of a receipt, its job, or last')
-    .option('--live', 'ask the instance whether each of its records is gone')
+    .option('--live', 'check that the instance shows each of its records as deleted')
     .option('--subject <id>', 'check that it is about this data subject; with --live, that nothing is left')
     .option('--public-key <file>', 'the signing key, in PEM; by default the profile’s own', collect)
     .addHelpText(
       'after',
       `
 Checks the form of the receipt, its signature, and the chain: every receipt of the profile, later ones too.
-Ends with 5 if something is invalid, and with 10 if all is valid but the service contradicts the receipt. Only
-the machine with the private key can tell whom a receipt is about, unless the receipt names the subject.
+Ends with 5 if something is invalid, and with 10 if all is valid but the service contradicts the receipt, or a
+record is unknown to the key: it may be of another account. Only the machine with the private key can tell whom
+a receipt is about, unless the receipt names the subject.
 
 Examples:
   $ consentctl subject verify last --live --subject maria@example.com
@@ -128,14 +131,14 @@ function checkSubject({ receipt }: StoredReceipt, subject: string, key: ReceiptK
   return fail('subject', exit.rejected, 'the receipt is about another data subject', null)
 }
 
-function requireSameInstance({ settings }: Context, { instance }: ErasureReceipt): void {
+function requireSameInstance({ settings }: Context, { instance }: AnyErasureReceipt): void {
   const here = requireBaseUrl(settings)
   if (here === instance) return
   throw usageError(`the receipt is from ${instance}, not from ${here}`, `--base-url ${instance}`)
 }
 
 /** Checks the service's certificates against the keys that it publishes. */
-async function checkCertificates(ctx: Context, receipt: ErasureReceipt): Promise<Checked> {
+async function checkCertificates(ctx: Context, receipt: AnyErasureReceipt): Promise<Checked> {
   requireSameInstance(ctx, receipt)
   const { byId } = await instanceKeys(ctx)('service').catch((error: unknown) => {
     const { message, exit: code } = explain(error)
@@ -147,17 +150,27 @@ async function checkCertificates(ctx: Context, receipt: ErasureReceipt): Promise
   return ok('certificates', `${length} of the service, each signed by a key that it publishes`)
 }
 
-/** Checks that no record of the receipt is live, and no other of the subject if that is given. */
-async function checkLive(ctx: Context, receipt: ErasureReceipt, subject: string | undefined): Promise<Checked> {
+/** Checks that each record of the receipt is shown as deleted, and that the subject, if given, has no live one. */
+async function checkLive(ctx: Context, receipt: AnyErasureReceipt, subject: string | undefined): Promise<Checked> {
   requireSameInstance(ctx, receipt)
   const ids = receipt.records.map(({ id }) => id)
   if (ids.length === 0 && subject === undefined)
     return skip('live', 'it lists no records: name the data subject with --subject')
+  const { account_id } = await identify(ctx.api)
   const listed = subject === undefined ? [] : (await liveRecords(ctx.api, [subject])).map(({ id }) => id)
-  const live = [...new Set([...(await filterLive(ctx.api, ids)), ...listed])]
-  const others = subject === undefined ? '' : ', and no other of the subject'
-  if (live.length === 0) return ok('live', `${formatCount(ids.length)} of it: none is live${others}`)
-  const named = `${live.slice(0, 3).join(', ')}${live.length > 3 ? ` and ${live.length - 3} more` : ''}`
-  const message = `${formatCount(live.length)} live: ${named}`
-  return fail('live', exit.changed, message, 'run consentctl subject erase again')
+  const states = await findStates(ctx.api, ids)
+  const inState = (wanted: RecordState) => ids.filter(id => states.get(id) === wanted)
+  const seen: LiveSeen = {
+    receipt,
+    account_id,
+    isSubjectListed: subject !== undefined,
+    live: [...new Set([...inState('live'), ...listed])],
+    deleted: inState('deleted'),
+    unknown: inState('unknown'),
+  }
+  const name = choose(liveSentences, seen)
+  const text = liveSentences[name].text(seen)
+  if (name === 'gone') return ok('live', text)
+  const remedy = name === 'live' ? 'run consentctl subject erase again' : 'use a key of the account of the receipt'
+  return fail('live', exit.changed, text, remedy)
 }

@@ -1,7 +1,5 @@
 import * as z from 'zod'
-
-/** The service keeps the audit trail, so no receipt may claim more. */
-export const statement = 'logically deleted, audit trail kept'
+import { DeletionStatement } from './fields.ts'
 
 const Instant = z.iso.datetime()
 const Digest = z.string().regex(/^[\da-f]{64}$/)
@@ -11,7 +9,7 @@ const Count = z.int().min(0)
 export const erasureResults = ['deleted', 'already_gone', 'deleted_in_bulk', 'unknown', 'remaining'] as const
 export type ErasureResult = (typeof erasureResults)[number]
 
-const ErasedRecord = z.strictObject({
+const ErasedRecordV1 = z.strictObject({
   id: z.string(),
   site_id: z.string().nullable(),
   result: z
@@ -28,7 +26,16 @@ const ErasedRecord = z.strictObject({
     .nullable()
     .describe('The id that the service gave to the request that deleted it; null if unknown.'),
 })
+
+const ErasedRecord = ErasedRecordV1.extend({
+  deleted_at_by: z
+    .enum(['service', 'local'])
+    .nullable()
+    .describe('The clock that deleted_at is of: local if the service does not say when; null if deleted_at is.'),
+})
 export type ErasedRecord = z.output<typeof ErasedRecord>
+
+const erasureOutcomes = ['erased', 'no_data_held', 'nothing_live', 'remaining'] as const
 
 const counts = {
   deleted: Count,
@@ -38,7 +45,7 @@ const counts = {
 }
 
 /** Proof of an erasure. The last line of the file is the `signature` of all lines before it. */
-export const ErasureReceipt = z.strictObject({
+export const ErasureReceiptV1 = z.strictObject({
   type: z.literal('erasure_receipt'),
   version: z.literal(1),
   key_id: z.string().describe('The signing key, by its thumbprint (RFC 7638).'),
@@ -64,14 +71,14 @@ export const ErasureReceipt = z.strictObject({
     .describe('HMAC-SHA-256 of each identifier of the subject; the key comes from the signing key, by HKDF.'),
   subjects: z.array(z.string()).nullable().describe('The identifiers in clear, if that was requested.'),
   result: z
-    .enum(['erased', 'no_data_held', 'nothing_live', 'remaining'])
+    .enum(erasureOutcomes)
     .describe(
       'erased: records were found, and none was live when it was verified. no_data_held: nothing was found. nothing_live: only records that were deleted before, and hold data until they are purged. remaining: live records of the subject were listed when it was verified.',
     ),
-  statement: z.literal(statement),
+  statement: z.literal('logically deleted, audit trail kept'),
   counts: z.strictObject(counts),
   sites: z.array(z.strictObject({ site_id: z.string().nullable(), ...counts })),
-  records: z.array(ErasedRecord),
+  records: z.array(ErasedRecordV1),
   planned_by: z
     .strictObject({ who: z.string(), host: z.string(), created_at: Instant })
     .nullable()
@@ -99,4 +106,32 @@ export const ErasureReceipt = z.strictObject({
     .nullable()
     .describe('The receipt before this one, with the SHA-256 of its file; null for the first.'),
 })
+
+/** Version 1 said `statement` of every erasure, and named neither the account nor the key. */
+export const ErasureReceipt = ErasureReceiptV1.extend({
+  version: z.literal(2),
+  result: z
+    .enum(erasureOutcomes)
+    .describe(
+      'Of the account. erased: records were found, and none was live when it was verified. no_data_held: no record was listed, which says nothing of a deletion. nothing_live: only records that were deleted before, and hold data until they are purged. remaining: live records of the subject were listed when it was verified.',
+    ),
+  statement: DeletionStatement.nullable().describe(
+    'Of the records with the result deleted: that they were, and when personal data is purged by the word of the service; null if there is none.',
+  ),
+  records: z.array(ErasedRecord),
+  account_id: z
+    .string()
+    .nullable()
+    .describe('The account that was searched, by the word of the service; null if it does not say.'),
+  api_key_id: z
+    .string()
+    .nullable()
+    .describe('The API key that it was verified with, by the word of the service; null if it does not say.'),
+})
 export type ErasureReceipt = z.output<typeof ErasureReceipt>
+
+/** A receipt of any version: of version 1 the fields that it lacks are null. */
+export type AnyErasureReceipt = Omit<ErasureReceipt, 'version' | 'statement'> & {
+  readonly version: 1 | 2
+  readonly statement: string | null
+}

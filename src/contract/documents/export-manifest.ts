@@ -3,7 +3,7 @@ import * as z from 'zod'
 const Count = z.int().min(0)
 
 /** Proves what is in an export, and that it is whole. */
-export const ExportManifest = z.strictObject({
+export const ExportManifestV1 = z.strictObject({
   type: z.literal('export_manifest'),
   version: z.literal(1),
   key_id: z.string().describe('The signing key, by its thumbprint (RFC 7638).'),
@@ -18,5 +18,18 @@ export const ExportManifest = z.strictObject({
   entries: Count.describe('Of the histories of all records.'),
   bytes: Count,
   sha256: z.string().regex(/^[\da-f]{64}$/),
+})
+
+/** Version 1 named neither the account nor the key. */
+export const ExportManifest = ExportManifestV1.extend({
+  version: z.literal(2),
+  account_id: z
+    .string()
+    .nullable()
+    .describe('The account whose records these are, by the word of the service; null if it does not say.'),
+  api_key_id: z
+    .string()
+    .nullable()
+    .describe('The API key that they were read with, by the word of the service; null if it does not say.'),
 })
 export type ExportManifest = z.output<typeof ExportManifest>

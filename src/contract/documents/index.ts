@@ -2,8 +2,8 @@ import type * as z from 'zod'
 import { Checkpoint } from './checkpoint.ts'
 import { ConsentReceipt } from './consent-receipt.ts'
 import { ErasureCertificate } from './erasure-certificate.ts'
-import { ErasureReceipt } from './erasure-receipt.ts'
-import { ExportManifest } from './export-manifest.ts'
+import { ErasureReceipt, ErasureReceiptV1 } from './erasure-receipt.ts'
+import { ExportManifest, ExportManifestV1 } from './export-manifest.ts'
 
 export interface DocumentKind {
   readonly title: string
@@ -37,13 +37,13 @@ export const documents: Readonly<Record<string, DocumentKind>> = {
   },
   erasure_receipt: {
     title: 'Erasure receipt',
-    schemas: [ErasureReceipt],
+    schemas: [ErasureReceiptV1, ErasureReceipt],
     issuedAt: 'finished_at',
     signer: 'profile',
   },
   export_manifest: {
     title: 'Export manifest',
-    schemas: [ExportManifest],
+    schemas: [ExportManifestV1, ExportManifest],
     issuedAt: 'exported_at',
     signer: 'profile',
   },

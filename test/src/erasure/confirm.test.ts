@@ -17,7 +17,7 @@ it('subject erase --confirm 0 makes a receipt for a protected profile, without a
   expect(await erase('--confirm', '1')).toMatchObject({ code: 10 })
   expect(await erase('--confirm', '0')).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining('no data held'),
+    stderr: expect.stringContaining('no live data held'),
   })
   const { stdout } = await folders.run('receipts', 'last', '-p', 'live')
   expect(JSON.parse(stdout)).toMatchObject({ result: 'no_data_held' })

@@ -38,6 +38,7 @@ describe('subject commands with an instance that has only the routes of the spec
       'DELETE /api/v1/consents/:id',
       'GET /api/v1/consents',
       'GET /api/v1/consents/:id',
+      'GET /api/v1/consents/:id/history',
       'GET /api/v1/openapi.json',
     ])
   })
@@ -232,7 +233,7 @@ describe('subject erase, if nothing is held', () => {
     const folders = freshFolders(cli)
     const { code, stderr, stdout } = await folders.run(...erase, '--yes', '--received', '2026-01-31', '--show-subject')
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
-    expect(stderr).toContain('no data held')
+    expect(stderr).toContain('no live data held')
     expect(await lastReceipt(folders)).toMatchObject({
       result: 'no_data_held',
       received_at: '2026-01-31',

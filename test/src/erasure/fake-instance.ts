@@ -49,6 +49,7 @@ export function fakeInstance(cli: Cli, count: number, subject = maria): FakeInst
     return HttpResponse.json({ data: matching.slice(start, start + limit), next_cursor: next })
   }
   const found = (id: string) => holder.records.get(id)
+  const isKnown = new Set(records.map(({ id }) => id)) // a history stays
   cli.instance.use(
     http.get('*/api/v1/openapi.json', () => fails(404, 'not_found')),
     http.get(
@@ -57,7 +58,11 @@ export function fakeInstance(cli: Cli, count: number, subject = maria): FakeInst
     ),
     http.get(
       `${byId}/history`,
-      guarded(id => HttpResponse.json({ data: [entry({ consent_id: id })] })),
+      guarded(id =>
+        found(id) || isKnown.has(id)
+          ? HttpResponse.json({ data: [entry({ consent_id: id })] })
+          : fails(404, 'not_found'),
+      ),
     ),
     http.get(
       byId,

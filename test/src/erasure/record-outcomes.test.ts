@@ -48,6 +48,7 @@ describe('a receipt says of a record that is gone, if the answer to its deletion
       result: 'unknown',
       deleted_at: null,
       request_id: null,
+      deleted_at_by: null,
     })
     expect(await lastReceipt(folders)).toMatchObject({ counts: { deleted: 2, already_gone: 0, unknown: 1 } })
     expect((await folders.run('receipts', 'last', '--format', 'md')).stdout).toContain('it is not known who')

@@ -34,6 +34,7 @@ async function leaveKilledJob(
     plan_sha256: '0'.repeat(64),
     export_sha256: null,
     deletes_by,
+    account_id: null,
   }
   const journal = await journals.create(header)
   for (const event of events) await journal.append(event)

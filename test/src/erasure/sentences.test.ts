@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type ErasureReceipt, erasureResults, statement } from '../../../src/contract/documents/erasure-receipt.ts'
+import { type ErasureReceipt, erasureResults } from '../../../src/contract/documents/erasure-receipt.ts'
 import {
   choose,
   describeOnPage,
@@ -84,15 +84,18 @@ describe('the result of a receipt', () => {
   })
 })
 
-it('a receipt is not signed if no sentence holds, or two that contradict each other', () => {
+it('nothing is signed if no sentence holds, or two that contradict each other', () => {
   const always = { entitledBy: 'anything', holds: () => true }
   const never = { entitledBy: 'nothing', holds: () => false }
   expect(choose({ one: always, other: never }, {})).toBe('one')
-  expect(() => choose({ one: always, other: always }, {})).toThrow('not signed')
-  expect(() => choose({ one: never }, {})).toThrow('not signed')
+  expect(() => choose({ one: always, other: always }, {})).toThrow('none is signed')
+  expect(() => choose({ one: never }, {})).toThrow('none is signed')
 })
 
 const none = { deleted: 0, already_gone: 0, deleted_in_bulk: 0, unknown: 0 }
+
+const statement = 'logically deleted; personal data to be purged after 30 days'
+const account_id = 'a-1'
 
 /** The fields of a receipt that its sentences depend on. */
 function receipt(
@@ -101,10 +104,10 @@ function receipt(
   { live = 0, deleted = null }: { live?: number; deleted?: number | null } = {},
 ) {
   const verification = { checked_at: '2026-01-31T00:00:00.000Z', live, deleted, remaining: [] }
-  return { result, counts: { ...none, ...counts }, verification, statement } as const
+  return { result, counts: { ...none, ...counts }, verification, statement, account_id } as const
 }
 
-const audit = 'the audit trail is kept'
+const audit = 'The audit trail is kept; after a purge it is pseudonymous, not anonymous.'
 
 interface Told {
   readonly receipt: ReturnType<typeof receipt>
@@ -118,25 +121,25 @@ const told: Told[] = [
   {
     receipt: receipt('no_data_held', {}, { deleted: 0 }),
     holding: ['nothingHeld'],
-    page: 'No data was held on this person.',
-    terminal: 'no data held on x',
+    page: 'No record was listed under the identifiers of this person in the account a-1, live or deleted. Nothing was deleted.',
+    terminal: 'no data held on x in the account a-1',
   },
   {
     receipt: receipt('no_data_held'),
     holding: ['nothingSeen'],
-    page: 'No live data was held on this person; records deleted before were not shown.',
-    terminal: 'no data held on x; records deleted before were not shown',
+    page: 'No live record was listed under the identifiers of this person in the account a-1; records deleted before were not shown. Nothing was deleted.',
+    terminal: 'no live data held on x in the account a-1; records deleted before were not shown',
   },
   {
     receipt: receipt('nothing_live', {}, { deleted: 2 }),
     holding: ['nothingLive'],
-    page: 'Nothing live was held on this person; 2 deleted before still hold data until they are purged.',
-    terminal: 'nothing live on x; 2 records deleted before, and held until the purge',
+    page: 'Nothing live was held on this person in the account a-1; 2 deleted before still hold data until they are purged.',
+    terminal: 'nothing live on x in the account a-1; 2 records deleted before, and held until the purge',
   },
   {
     receipt: receipt('erased', { deleted: 2, deleted_in_bulk: 1 }),
     holding: ['deleted'],
-    page: `3 records were logically deleted; ${audit}.`,
+    page: `3 records were ${statement}. ${audit}`,
     terminal: `erased 3 records on x: ${statement}`,
   },
   {
@@ -148,13 +151,13 @@ const told: Told[] = [
   {
     receipt: receipt('erased', { deleted: 1, unknown: 2 }),
     holding: ['deleted', 'unknown'],
-    page: `1 record was logically deleted; ${audit}. Of 2, now gone, it is not known who deleted them.`,
+    page: `1 record was ${statement}. ${audit} Of 2, now gone, it is not known who deleted them.`,
     terminal: `erased 1 record on x: ${statement}; 2 records gone, not known who deleted them`,
   },
   {
     receipt: receipt('remaining', { deleted: 1 }, { live: 2 }),
     holding: ['deleted', 'remaining'],
-    page: `1 record was logically deleted; ${audit}. **2 records of this person remained or were created meanwhile.**`,
+    page: `1 record was ${statement}. ${audit} **2 records of this person remained or were created meanwhile.**`,
     terminal: `erased 1 record on x: ${statement}; 2 records of the subject remained or were created meanwhile`,
   },
 ]

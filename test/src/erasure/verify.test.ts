@@ -1,6 +1,12 @@
+import { createPublicKey } from 'node:crypto'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { judge } from '../../../src/commands/verify/verify.ts'
+import { readReceipt } from '../../../src/erasure/receipts.ts'
+import { describeOnTerminal } from '../../../src/erasure/sentences.ts'
+import { keyIdOf, signingKeyOf } from '../../../src/evidence/keys.ts'
+import { splitDocuments } from '../../../src/evidence/signed.ts'
 import { schemaProblems } from '../../support/document-schema.ts'
 import { useCli } from '../support.ts'
 import { fakeInstance, freshFolders, maria } from './fake-instance.ts'
@@ -62,5 +68,25 @@ describe('verify, for documents that a profile has signed', () => {
     expect(await verify()).toEqual([5, expect.stringContaining('is not the export that it is for')])
     rmSync(file)
     expect(await verify()).toEqual([0, expect.stringContaining('its export is not beside it')])
+  })
+})
+
+describe('documents of version 1', () => {
+  const texts = splitDocuments(readFileSync(new URL('../../fixtures/documents-v1.txt', import.meta.url), 'utf8'))
+  const keys = [1, 2].map(byte => createPublicKey(signingKeyOf(Buffer.alloc(32, byte))))
+  const byId = new Map(keys.map(key => [keyIdOf(key), key]))
+
+  it.each(texts.map(text => [JSON.parse(text).type, text]))('verify as before: %s', async (type, text) => {
+    expect(JSON.parse(text).version).toBe(1)
+    expect(schemaProblems(text)).toEqual([])
+    const verdict = await judge('document.json', Buffer.from(text), async () => ({ byId, source: 'given' }))
+    expect(verdict).toMatchObject({ type, result: 'valid' })
+  })
+
+  it('are read as naming neither the account nor the clock', () => {
+    const receipts = texts.filter(text => JSON.parse(text).type === 'erasure_receipt')
+    const [first, next] = receipts.map(text => readReceipt('r', Buffer.from(text)).receipt)
+    expect(first).toMatchObject({ account_id: null, api_key_id: null, records: [{ deleted_at_by: null }] })
+    expect(next && describeOnTerminal(next, 'x')).toContain('as far as the key that was used can see')
   })
 })

@@ -175,7 +175,7 @@ const exportHead = {
 const exportText = `${JSON.stringify({ ...exportHead, subjects: ['maria@example.com'] }).slice(0, -1)},"records":[\n]}\n`
 const manifest: Omit<ExportManifest, 'key_id'> = {
   type: 'export_manifest',
-  version: 1,
+  version: 2,
   ...about,
   exported_at: exportHead.exported_at,
   subject_hmacs,
@@ -184,13 +184,15 @@ const manifest: Omit<ExportManifest, 'key_id'> = {
   entries: 0,
   bytes: Buffer.byteLength(exportText),
   sha256: sha256(exportText),
+  account_id: account,
+  api_key_id: apiKey.id,
 }
 
 const none = { deleted: 0, already_gone: 0, deleted_in_bulk: 0, unknown: 0 }
 function erasureReceipt(own: Partial<ErasureReceipt>): string {
   const document: Omit<ErasureReceipt, 'key_id'> = {
     type: 'erasure_receipt',
-    version: 1,
+    version: 2,
     number: 1,
     job: '0198f0aa-0000-4000-8000-000000000001',
     ...about,
@@ -204,7 +206,7 @@ function erasureReceipt(own: Partial<ErasureReceipt>): string {
     subject_hmacs,
     subjects: null,
     result: 'erased',
-    statement: 'logically deleted, audit trail kept',
+    statement: 'logically deleted; personal data to be purged after 30 days',
     counts: { ...none, deleted: 1 },
     sites: [{ site_id: site, ...none, deleted: 1 }],
     records: [
@@ -214,6 +216,7 @@ function erasureReceipt(own: Partial<ErasureReceipt>): string {
         result: 'deleted',
         deleted_at: history[2]?.created_at ?? null,
         request_id: 'req-1',
+        deleted_at_by: 'service',
       },
     ],
     planned_by: null,
@@ -223,6 +226,8 @@ function erasureReceipt(own: Partial<ErasureReceipt>): string {
     answers_lost: 0,
     certificates: [certificateText],
     previous: null,
+    account_id: account,
+    api_key_id: apiKey.id,
     ...own,
   }
   return signed(document, profileKey)
@@ -235,6 +240,7 @@ const secondReceipt = erasureReceipt({
   started_at: '2026-02-03T09:29:59.000Z',
   finished_at: '2026-02-03T09:30:01.000Z',
   result: 'no_data_held',
+  statement: null,
   counts: none,
   sites: [],
   records: [],

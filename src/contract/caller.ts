@@ -1,0 +1,34 @@
+import * as z from 'zod'
+import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
+import { Id } from './values.ts'
+
+export const CallerIdentity = z.object({
+  account_id: Id,
+  kind: z.string().meta({ enum: ['api_key', 'user'] }),
+  id: Id.describe('The id of that key or user.'),
+})
+export type CallerIdentity = z.output<typeof CallerIdentity>
+
+export const caller = {
+  get: endpoint({
+    summary: 'Get the account and the credential that the request is made with',
+    method: 'GET',
+    path: '/api/v1/caller',
+    access: 'account',
+    scope: 'read',
+    allowedOverQuota: true,
+    query: NoQuery,
+    status: 200,
+    response: CallerIdentity,
+  }),
+}
+
+export const callerDocs: ResourceDocs<typeof caller> = {
+  description: 'Who is calling.',
+  endpoints: {
+    get: {
+      description:
+        'Documents that a client signs name the account by this: records of another account get the same response as records that do not exist. It is never rejected for quota.',
+    },
+  },
+}

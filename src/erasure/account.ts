@@ -1,0 +1,51 @@
+import type { Client } from '../client/client.ts'
+import { caller } from '../contract/caller.ts'
+import { CliError, exit } from '../errors/errors.ts'
+import { explain } from '../errors/explain.ts'
+import type { ErasureState } from './job.ts'
+import { findStates } from './records.ts'
+
+/** Whose records a document is about, by the word of the instance; null if it does not say. */
+export interface Identity {
+  readonly account_id: string | null
+  readonly api_key_id: string | null
+}
+
+const unknown: Identity = { account_id: null, api_key_id: null }
+
+/** Asks the instance for the account and the key, which nothing else tells: a record of another account is a 404. */
+export async function identify(api: Client): Promise<Identity> {
+  if (!(await api.supports(caller.get))) return unknown
+  try {
+    const { account_id, kind, id } = await api.call(caller.get, {})
+    return { account_id, api_key_id: kind === 'api_key' ? id : null }
+  } catch (error) {
+    if (explain(error).code === 'forbidden') return unknown // a key that may erase and not read
+    throw error
+  }
+}
+
+/**
+ * Checks that a resumed job still has its account, because to another one all its records seem to be gone. If the instance
+ * names no account, the key must see one of the job's records. @throws CliError other_account (exit 10)
+ */
+export async function requireSameAccount(
+  api: Client,
+  { header, targets }: ErasureState,
+  { account_id }: Identity,
+): Promise<void> {
+  const isKnown = header.account_id !== null && account_id !== null
+  const isSame = isKnown ? header.account_id === account_id : await seesAny(api, [...targets.keys()])
+  if (isSame) return
+  const why = isKnown
+    ? `the key is of the account ${account_id}, and the job of ${header.account_id}`
+    : 'the key sees none of the job’s records, live or deleted'
+  throw new CliError('other_account', exit.changed, `${why}: nothing was done`, {
+    hint: 'resume it with a key of the account that it was begun with',
+  })
+}
+
+async function seesAny(api: Client, ids: readonly string[]): Promise<boolean> {
+  for (const id of ids) if ((await findStates(api, [id])).get(id) !== 'unknown') return true
+  return false
+}

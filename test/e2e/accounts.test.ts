@@ -1,0 +1,79 @@
+import { beforeAll, expect, it } from 'vitest'
+import { runBinary, useFolder } from '../support/cli.ts'
+import { type TestAccount, useService } from '../support/service.ts'
+
+const service = useService()
+const folder = useFolder()
+const subject = 'maria@example.com'
+let own: TestAccount
+let other: TestAccount
+beforeAll(async () => {
+  own = await service.newAccount()
+  other = await service.newAccount()
+})
+
+/** Runs a command with the key of an account; receipts and keys are of one profile, as when a key is mistaken. */
+async function run({ key }: TestAccount, ...args: string[]) {
+  const env = { HOME: folder.path, CONSENTCTL_BASE_URL: service.url, CONSENTCTL_API_KEY: key }
+  return await runBinary(args, { env })
+}
+
+async function newRecord({ key, siteId }: TestAccount): Promise<string> {
+  const { body } = await service.call('POST', '/api/v1/consents', {
+    key,
+    body: { site_id: siteId, subject_id: subject },
+  })
+  return body.id
+}
+
+async function verify(account: TestAccount, ...args: string[]) {
+  const { code, stdout } = await run(account, 'subject', 'verify', 'last', ...args, '-o', 'json')
+  const rows = JSON.parse(stdout) as { check: string; result: string; detail: string }[]
+  return { code, details: Object.fromEntries(rows.map(({ check, detail }) => [check, detail])) }
+}
+
+async function lastReceipt() {
+  return JSON.parse((await run(own, 'subject', 'receipts', 'last')).stdout)
+}
+
+it('with the key of another account nothing is said of the records of the first', async () => {
+  await newRecord(own)
+  const { key, ...nobody } = other
+  const wrong = await run(other, 'subject', 'erase', subject, '--ticket', 'T-1', '--yes')
+  expect(wrong).toMatchObject({ code: 0, stderr: expect.stringContaining(`in the account ${nobody.accountId}`) })
+  expect(await lastReceipt()).toMatchObject({
+    result: 'no_data_held',
+    statement: null,
+    account_id: other.accountId,
+    api_key_id: other.keyId,
+  })
+  expect(await verify(own, '--live', '--subject', subject)).toMatchObject({
+    code: 10,
+    details: { live: expect.stringContaining('unknown to this key') },
+  })
+
+  expect(await run(own, 'subject', 'erase', subject, '--ticket', 'T-2', '--confirm', '1')).toMatchObject({ code: 0 })
+  expect(await lastReceipt()).toMatchObject({
+    result: 'erased',
+    statement: 'logically deleted; personal data to be purged after 30 days',
+    account_id: own.accountId,
+    api_key_id: own.keyId,
+    records: [{ deleted_at_by: 'service' }],
+  })
+  expect(await verify(own, '--live', '--subject', subject)).toMatchObject({
+    code: 0,
+    details: {
+      live: `1 record of it: shown as deleted, and no live record of the subject in the account ${own.accountId}`,
+    },
+  })
+  expect(await verify(other, '--live', '--subject', subject)).toMatchObject({
+    code: 10,
+    details: {
+      live: `unknown to this key: it is of the account ${other.accountId}, and the receipt of ${own.accountId}`,
+    },
+  })
+  const file = `${folder.path}/export.json`
+  expect(await run(own, 'subject', 'export', subject, '--out', file)).toMatchObject({ code: 0 })
+  const manifest = await run(own, 'verify', `${file}.manifest.json`)
+  expect(manifest.code).toBe(0)
+})

@@ -1,0 +1,17 @@
+import { expect, it } from 'vitest'
+import { useService } from '../../support/service.ts'
+
+const service = useService()
+const path = '/api/v1/caller'
+
+it('GET /api/v1/caller › 200 › names the account and the key or the user, also with the quota used up', async () => {
+  const [one, other] = [await service.newAccount({ monthlyQuota: 1 }), await service.newAccount()]
+  for (const { key, keyId, accountId } of [one, other, one])
+    expect(await service.call('GET', path, { key })).toMatchObject({
+      status: 200,
+      body: { account_id: accountId, kind: 'api_key', id: keyId },
+    })
+  expect((await service.call('GET', '/api/v1/usage', { key: one.key })).status).toBe(429)
+  const { body } = await service.call('GET', path, { headers: await service.signIn(one) })
+  expect(body).toEqual({ account_id: one.accountId, kind: 'user', id: one.userId })
+})

@@ -1,0 +1,71 @@
+import { HttpResponse, http } from 'msw'
+import { describe, expect, it } from 'vitest'
+import { byId, consentsPath, fails, useCli, uuid } from '../support.ts'
+import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
+
+const cli = useCli()
+const erase = ['erase', maria, '--ticket', 'T', '--yes']
+
+/** From now on the key is of an account that has nothing. */
+function swapKey(): void {
+  cli.instance.use(
+    http.get(consentsPath, () => HttpResponse.json({ data: [], next_cursor: null })),
+    ...[byId, `${byId}/history`].map(path => http.all(path, () => fails(404, 'not_found'))),
+  )
+}
+
+describe('with a key of another account, at an instance that names none', () => {
+  it('subject verify --live says that the records are unknown to the key, and ends with 10', async () => {
+    fakeInstance(cli, 3)
+    const folders = freshFolders(cli)
+    expect(await folders.run(...erase)).toMatchObject({ code: 0 })
+    const verify = async () => {
+      const { code, stdout } = await folders.run('verify', 'last', '--live', '--subject', maria, '-o', 'json')
+      return { code, detail: JSON.parse(stdout).find(({ check }: { check: string }) => check === 'live').detail }
+    }
+    expect(await verify()).toEqual({
+      code: 0,
+      detail:
+        '3 records of it: shown as deleted, and no live record of the subject as far as the key that was used can see',
+    })
+    swapKey()
+    expect(await verify()).toMatchObject({ code: 10, detail: expect.stringContaining('3 records unknown to this key') })
+  })
+
+  it('subject resume signs nothing, and ends with 10', async () => {
+    const instance = fakeInstance(cli, 3)
+    instance.beforeDelete = id => (id === uuid(2) ? fails(403, 'forbidden', 'no') : undefined)
+    const folders = freshFolders(cli)
+    expect((await folders.run(...erase)).code).not.toBe(0)
+    swapKey()
+    const { code, stderr } = await folders.run('resume', 'last')
+    expect([code, folders.receipts(), folders.journals().length]).toEqual([10, [], 1])
+    expect(stderr).toContain('the key sees none of the job’s records')
+  })
+
+  it('subject erase does not say whose account it searched, nor that anything was deleted', async () => {
+    fakeInstance(cli, 0)
+    const folders = freshFolders(cli)
+    const { code, stderr } = await folders.run(...erase)
+    expect(code).toBe(0)
+    expect(stderr).toContain('as far as the key that was used can see')
+    expect(await lastReceipt(folders)).toMatchObject({
+      version: 2,
+      result: 'no_data_held',
+      statement: null,
+      account_id: null,
+      api_key_id: null,
+    })
+  })
+})
+
+it('a receipt marks times of deletion that are by the local clock, because the service told none', async () => {
+  fakeInstance(cli, 1)
+  const folders = freshFolders(cli)
+  expect(await folders.run(...erase)).toMatchObject({ code: 0 })
+  expect(await lastReceipt(folders)).toMatchObject({
+    statement: 'logically deleted; whether and when personal data is purged is not known',
+    records: [{ result: 'deleted', deleted_at: expect.any(String), deleted_at_by: 'local' }],
+  })
+  expect((await folders.run('receipts', 'last', '--format', 'md')).stdout).toMatch(/Z \(local clock\) \|/)
+})
