@@ -24,3 +24,8 @@ export class Failure extends Error {
 export function unavailable(message: string, cause?: unknown): Failure {
   return new Failure('unavailable', message, { headers: { 'retry-after': '1' }, cause })
 }
+
+/** The node only reads at the moment. Clients retry after a second: elsewhere or later it may write. */
+export function readOnly(message: string, cause?: unknown): Failure {
+  return new Failure('read_only', message, { headers: { 'retry-after': '1' }, cause })
+}

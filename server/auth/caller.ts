@@ -19,8 +19,6 @@ export interface Caller {
 export interface KeyCaller extends Caller {
   readonly kind: 'api_key'
   readonly scopes: readonly Scope[]
-  /** Requests a month; null is unlimited. */
-  readonly monthlyQuota: number | null
 }
 
 export interface AuthDeps {
@@ -75,13 +73,13 @@ function parseBearer(authorization: string): { text: string; hash: Buffer } | nu
 function toCaller(sql: Sql, row: KeyRow | undefined): KeyCaller | null {
   const now = new Date()
   if (!row || (row.expires_at && row.expires_at <= now)) return null
-  const { account_id: accountId, id, scopes, monthly_quota } = row
+  const { account_id: accountId, id, scopes } = row
   const day = now.toISOString().slice(0, 10)
   if (row.last_used_on !== day) {
     row.last_used_on = day
     recordKeyUse(sql, { accountId, id, day }).catch(() => {}) // the next look-up records it
   }
-  return { accountId, kind: 'api_key', id, scopes, monthlyQuota: monthly_quota }
+  return { accountId, kind: 'api_key', id, scopes }
 }
 
 async function findUser({ sql, sessionSecret }: AuthDeps, token: string | null): Promise<Caller | null> {

@@ -8,7 +8,6 @@ export interface KeyRow {
   expires_at: Date | null
   /** UTC, `2026-11-20`. */
   last_used_on: string | null
-  monthly_quota: number | null
 }
 
 /** Revoked keys are not found. */
@@ -17,9 +16,8 @@ export async function findKey(
   { accountId, keyHash }: { readonly accountId: string; readonly keyHash: Buffer },
 ): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
-    select k.account_id, k.id, k.scopes, k.expires_at, k.last_used_on, a.monthly_quota::float8
-    from api_keys k join accounts a on a.account_id = k.account_id
-    where k.account_id = ${accountId} and k.key_hash = ${keyHash} and k.revoked_at is null`
+    select account_id, id, scopes, expires_at, last_used_on from api_keys
+    where account_id = ${accountId} and key_hash = ${keyHash} and revoked_at is null`
   return row
 }
 

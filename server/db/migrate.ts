@@ -5,6 +5,7 @@ import service from './migrations/0003_service.sql'
 import evidence from './migrations/0004_evidence.sql'
 import lists from './migrations/0005_lists.sql'
 import keys from './migrations/0006_keys.sql'
+import usage from './migrations/0010_usage.sql'
 
 /** In order. A file that was released is never edited. */
 const migrations: readonly (readonly [name: string, statements: string])[] = [
@@ -14,6 +15,7 @@ const migrations: readonly (readonly [name: string, statements: string])[] = [
   ['0004_evidence', evidence],
   ['0005_lists', lists],
   ['0006_keys', keys],
+  ['0010_usage', usage],
 ]
 
 export const schemaVersion = migrations.at(-1)?.[0] ?? ''

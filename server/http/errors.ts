@@ -2,7 +2,7 @@ import type { FastifyInstance, HTTPMethods } from 'fastify'
 import { ZodError } from 'zod'
 import { type Access, type ErrorBody, errorStatus } from '../../src/contract/index.ts'
 import { type DbErrorKind, dbErrorCode, dbErrorKind } from '../db/errors.ts'
-import { Failure, unavailable } from '../failure.ts'
+import { Failure, readOnly, unavailable } from '../failure.ts'
 
 export function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
@@ -51,7 +51,11 @@ const fastifyErrors: Record<number, () => Failure> = {
 const databaseErrors: Record<DbErrorKind, (cause: unknown) => Failure> = {
   lost: databaseUnavailable,
   aborted: databaseUnavailable,
-  rejected: cause => (dbErrorCode(cause) === '0A000' ? internalError(cause) : databaseUnavailable(cause)),
+  rejected: cause => {
+    const code = dbErrorCode(cause)
+    if (code === '25006') return readOnly('The database is read-only at the moment.', cause)
+    return code === '0A000' ? internalError(cause) : databaseUnavailable(cause)
+  },
   unavailable: databaseUnavailable,
   unstorable: cause => new Failure('invalid_request', 'A value cannot be stored.', { cause }),
   conflict: cause =>

@@ -80,12 +80,12 @@ export function onRequestEnd(
   })
 }
 
-const serverErrorCodes = new Set<ErrorCode>(['internal_error', 'unavailable'])
+const serverErrorCodes = new Set<ErrorCode>(['internal_error', 'unavailable', 'read_only'])
 
-/** Returns null for client errors and shed requests, which have no cause. */
+/** Returns null for client errors, and for shed requests and writes to a read-only node, which have no cause. */
 function toServerError({ code, message, cause }: Failure): ServerError | null {
   const isBug = dbErrorKind(cause) === 'unstorable'
-  const isShed = code === 'unavailable' && cause === undefined
+  const isShed = code !== 'internal_error' && cause === undefined
   if (isShed || (!serverErrorCodes.has(code) && !isBug)) return null
   return {
     message: isBug ? 'a value reached the database that a check before it should have refused' : message,

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isKeyCaller, type KeyCaller } from '../auth/caller.ts'
+import { type Caller, isKeyCaller, type KeyCaller } from '../auth/caller.ts'
 import { withRetry } from '../db/errors.ts'
 import { Failure, unavailable } from '../failure.ts'
-import { type Quota, quotaHeaders, resetOf, type Units } from '../quota/quota.ts'
+import { type Quota, resetOf, type Units } from '../quota/quota.ts'
 import { retryOptions, withinDeadline } from './deadline.ts'
 import type { RequestContext } from './route.ts'
 
@@ -24,27 +24,22 @@ export async function spendForRequest(
   reply: FastifyReply,
 ): Promise<void> {
   const unit = await findUnit(quota, caller, request)
-  const limit = caller.monthlyQuota ?? 0
-  if (!unit && !request.routeOptions.config.allowedOverQuota) throw quotaExceeded(limit)
-  reply.headers(unit?.headers ?? quotaHeaders(limit, limit, new Date()))
+  if (!unit && !request.routeOptions.config.allowedOverQuota) throw quotaExceeded(quota, caller)
+  reply.headers(unit?.headers ?? quota.exhaustedHeaders(caller.accountId))
   request.units = unit
 }
 
 /** @throws Failure `quota_exceeded` if no unit is left. */
 export async function spendUnit(quota: Quota, caller: KeyCaller, request: FastifyRequest): Promise<Units> {
   const unit = await findUnit(quota, caller, request)
-  if (!unit) throw quotaExceeded(caller.monthlyQuota ?? 0)
+  if (!unit) throw quotaExceeded(quota, caller)
   return unit
 }
 
-async function findUnit(
-  quota: Quota,
-  { accountId, monthlyQuota }: KeyCaller,
-  request: FastifyRequest,
-): Promise<Units | null> {
-  const held = quota.spendHeld(accountId, monthlyQuota)
+async function findUnit(quota: Quota, { accountId }: KeyCaller, request: FastifyRequest): Promise<Units | null> {
+  const held = quota.spendHeld(accountId)
   if (held) return held
-  const spending = withRetry(() => quota.spend(accountId, monthlyQuota), retryOptions(request, true))
+  const spending = withRetry(() => quota.spend(accountId), retryOptions(request, true))
   try {
     return await withinDeadline(request, spending)
   } catch (error) {
@@ -75,8 +70,7 @@ export async function spendPerRow<Result extends { readonly status: number }>(
   const results = await run(rows.slice(0, count))
   const failed = results.filter(({ status }) => status >= 500).length
   if (failed > 0) context.request.units?.giveBack(failed)
-  const { monthlyQuota } = context.caller as KeyCaller
-  return [...results, ...rows.slice(count).map(() => reject(quotaExceeded(monthlyQuota ?? 0)))]
+  return [...results, ...rows.slice(count).map(() => reject(quotaExceeded(quota, context.caller)))]
 }
 
 /** Returns how many rows have a unit. A retry spends nothing again. */
@@ -85,7 +79,7 @@ async function spendRows(quota: Quota, { request, caller, setHeader }: RequestCo
   const { units } = request
   if (!units) throw alreadyAnswered()
   if (units.count > 1 || rows === 1) return Math.min(units.count, rows)
-  const more = await quota.spend(caller.accountId, caller.monthlyQuota, rows - 1)
+  const more = await quota.spend(caller.accountId, rows - 1)
   if (!more) return 1
   if (request.units !== units) {
     more.giveBack() // the request was answered meanwhile
@@ -109,10 +103,10 @@ function alreadyAnswered(): Failure {
   return unavailable('The request was answered before its work began.')
 }
 
-function quotaExceeded(limit: number): Failure {
-  const now = new Date()
+function quotaExceeded(quota: Quota, { accountId }: Caller): Failure {
+  const now = quota.now()
   const seconds = Math.ceil(resetOf(now) - now.getTime() / 1000)
   return new Failure('quota_exceeded', 'The monthly quota of this account is used up.', {
-    headers: { ...quotaHeaders(limit, limit, now), 'retry-after': String(seconds) },
+    headers: { ...quota.exhaustedHeaders(accountId), 'retry-after': String(seconds) },
   })
 }

@@ -63,6 +63,8 @@ export function describeHeaders(names: readonly string[]): Record<string, { $ref
 
 interface ErrorResponse {
   readonly code: ErrorCode
+  /** Other codes of the same status. */
+  readonly alternatives?: readonly ErrorCode[]
   readonly status?: number
   readonly description: string
   readonly message: string
@@ -163,7 +165,9 @@ export const errorResponses = {
   },
   Unavailable: {
     code: 'unavailable',
-    description: 'The database does not respond, or there are too many requests. It takes no unit of the quota.',
+    alternatives: ['read_only'],
+    description:
+      'The database does not respond, or there are too many requests. With `read_only`: the service only reads at the moment, because its database accepts no writes, or because its clock is wrong; the message says which. It takes no unit of the quota.',
     message: 'The database does not answer at the moment.',
     headers: [...quotaHeaders, 'Retry-After', 'Vary'],
   },
@@ -183,11 +187,13 @@ export function findErrorResponse(code: ErrorCode): ErrorResponseName {
   return name
 }
 
-/** Each has the two fields of ErrorBody and a fixed code. */
+/** Each has the two fields of ErrorBody, and its own codes. */
 export function describeErrorResponses(): Record<string, object> {
   return Object.fromEntries(
-    Object.entries(errorResponses).map(([name, { code, description, message, headers }]) => {
-      const schema: JsonSchema = { ...refTo('schemas', 'ErrorBody'), properties: { error: { const: code } } }
+    Object.entries(errorResponses).map(([name, response]) => {
+      const { code, alternatives, description, message, headers }: ErrorResponse = response
+      const error = alternatives ? { enum: [code, ...alternatives] } : { const: code }
+      const schema: JsonSchema = { ...refTo('schemas', 'ErrorBody'), properties: { error } }
       const content = { 'application/json': { schema, example: { error: code, message } } }
       return [name, { description, headers: describeHeaders(headers), content }]
     }),

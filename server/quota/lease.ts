@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { wasNotExecuted } from '../db/errors.ts'
-import { findUsage, type Period, settleLease, takeLease } from './queries.ts'
+import { findUsage, type Period, settleDebt, settleLease, type TakenLease, takeLease } from './queries.ts'
 
 /** Time that a node holds leased units before it returns the unspent ones. */
 export const leaseMs = 1000
@@ -17,6 +17,24 @@ const pollMs = 50
 /** Time that a node refuses without asking again, after nothing was left. */
 const refusalMs = 200
 
+/** An account's limit as the last lease or read found it. */
+export interface KnownLimit {
+  /** Units a month; null is unlimited. */
+  units: number | null
+  /** By `performance.now()`; -Infinity if it is not known yet. */
+  readAt: number
+}
+
+interface LeaseOptions {
+  /** Shared by the leases of an account. */
+  readonly limit: KnownLimit
+  readonly now: () => Date
+  /** False while the database is read-only: then nothing is returned. */
+  readonly canWrite: () => boolean
+  /** Called when nothing is held or owed. */
+  readonly onIdle: () => void
+}
+
 /**
  * Per-node lease on an account's quota of one month: takes units in batches, larger the faster they are spent and single
  * near the limit, and returns unused ones after a second. Before it refuses, it waits for other nodes' leases to end,
@@ -24,10 +42,12 @@ const refusalMs = 200
  */
 export class Lease {
   readonly period: Period
+  readonly limit: KnownLimit
   readonly #sql: Sql
-  readonly #onIdle: () => void
+  readonly #options: LeaseOptions
   /** Units that the database counts as held by this node. */
   #held = 0
+  /** Negative if units were spent on credit. */
   #left = 0
   #used = 0
   /** Units spent within the last lease, and so the size of the next. */
@@ -38,10 +58,11 @@ export class Lease {
   #refusedUntil = 0
   #timer: NodeJS.Timeout | undefined
 
-  constructor(sql: Sql, period: Period, onIdle: () => void) {
+  constructor(sql: Sql, period: Period, options: LeaseOptions) {
     this.#sql = sql
     this.period = period
-    this.#onIdle = onIdle
+    this.#options = options
+    this.limit = options.limit
   }
 
   /** Returns false, and spends nothing, if fewer units are held. */
@@ -52,11 +73,11 @@ export class Lease {
   }
 
   /** Spends at most `wanted` units and returns the number; 0 if none is left. Rejects with the database's errors. */
-  async spend(limit: number | null, wanted = 1): Promise<number> {
-    while (this.#left === 0) {
+  async spend(wanted = 1): Promise<number> {
+    while (this.#left <= 0) {
       if (performance.now() < this.#refusedUntil) return 0
       this.#waiting += wanted
-      this.#taking ??= this.#take(limit).finally(() => {
+      this.#taking ??= this.#take().finally(() => {
         this.#taking = undefined
       })
       await this.#taking.finally(() => {
@@ -66,6 +87,12 @@ export class Lease {
     const spent = Math.min(wanted, this.#left)
     this.#left -= spent
     return spent
+  }
+
+  /** Spends units that are not held, to be counted later. */
+  spendOnCredit(units: number): void {
+    this.#left -= units
+    this.#settleLater()
   }
 
   /** Refunds units of a failed request. */
@@ -99,23 +126,27 @@ export class Lease {
     this.#left = 0
     this.#used -= unspent
     this.#rate = Math.max(1, settled - unspent)
-    if (settled > 0 || unspent > 0) {
-      const written = settleLease(this.#sql, this.period, { settled, unspent })
-      await written.catch(error => this.#restore(error, settled, unspent))
+    if (settled > 0 || unspent !== 0) {
+      const settle = unspent < 0 ? settleDebt : settleLease
+      await settle(this.#sql, this.period, { settled, unspent }).catch(error => this.#restore(error, settled, unspent))
     }
-    if (!this.#timer && !this.#taking) this.#onIdle()
+    if (!this.#timer && !this.#taking) this.#options.onIdle()
   }
 
-  async #take(limit: number | null): Promise<void> {
+  async #take(): Promise<void> {
     if (this.#held > 0) this.#rate = Math.min(this.#held * 2, maxLeaseUnits)
     let settled = this.#held
     this.#held = 0
+    if (this.#left < 0) {
+      await this.#payDebt(settled)
+      settled = 0
+    }
     const deadline = performance.now() + returnMs
     for (;;) {
-      const until = new Date(Date.now() + returnMs)
+      const until = new Date(this.#options.now().getTime() + returnMs)
       const needed = Math.min(this.#waiting, maxLeaseUnits)
       const wanted = Math.max(Math.min(this.#rate, maxLeaseUnits), needed)
-      const taken = takeLease(this.#sql, this.period, { wanted, needed, limit, until, settled })
+      const taken = takeLease(this.#sql, this.period, { wanted, needed, until, settled })
       const lease = await taken.catch(error => this.#restore(error, settled, 0))
       if (lease) return this.#open(lease)
       if (settled > 0) {
@@ -123,15 +154,23 @@ export class Lease {
         await written.catch(error => this.#restore(error, settled, 0))
       }
       settled = 0
-      const { used, held, held_until } = await findUsage(this.#sql, this.period)
+      const { used, held, held_until, monthly_quota: limit } = await findUsage(this.#sql, this.period)
       this.#used = used
-      const isHeldElsewhere = held > 0 && held_until !== null && held_until.getTime() > Date.now()
+      remember(this.limit, limit)
+      const isHeldElsewhere = held > 0 && held_until !== null && held_until > this.#options.now()
       if (performance.now() > deadline) break
       if (isHeldElsewhere) await delay(pollMs)
       else if (limit === null || used >= limit) break
     }
     this.#refusedUntil = performance.now() + refusalMs
     this.#settleLater()
+  }
+
+  async #payDebt(settled: number): Promise<void> {
+    const unspent = this.#left
+    this.#left = 0
+    this.#used -= unspent
+    await settleDebt(this.#sql, this.period, { settled, unspent }).catch(e => this.#restore(e, settled, unspent))
   }
 
   /** Keeps what was certainly not written, to be settled later. Gives up the rest: no unit may be granted twice. */
@@ -145,7 +184,8 @@ export class Lease {
     throw error
   }
 
-  #open({ used, granted }: { used: number; granted: number }): void {
+  #open({ used, granted, monthly_quota }: TakenLease): void {
+    remember(this.limit, monthly_quota)
     this.#used = used
     this.#left += granted
     this.#held += granted > 1 ? granted : 0 // a single unit is spent at once
@@ -157,8 +197,13 @@ export class Lease {
   #settleLater(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
-      if (this.#taking) this.#settleLater()
+      if (this.#taking || !this.#options.canWrite()) this.#settleLater()
       else this.settle().catch(() => {}) // retried later, unless it may have been executed
     }, leaseMs).unref()
   }
+}
+
+export function remember(limit: KnownLimit, units: number | null): void {
+  limit.units = units
+  limit.readAt = performance.now()
 }

@@ -1,4 +1,4 @@
-import type { Sql } from 'postgres'
+import type { Fragment, Sql } from 'postgres'
 
 export interface Period {
   readonly accountId: string
@@ -10,7 +10,6 @@ export interface LeaseRequest {
   readonly wanted: number
   /** Units of `wanted` that are spent immediately. */
   readonly needed: number
-  readonly limit: number | null
   /** Other nodes wait until then for returned units. */
   readonly until: Date
   /** Units of the previous lease that this one settles. */
@@ -32,32 +31,41 @@ const share = 64
 
 const unlimited = Number.MAX_SAFE_INTEGER
 
+export interface TakenLease {
+  used: number
+  granted: number
+  monthly_quota: number | null
+}
+
 /**
  * Takes at most the units wanted and a part of what is left, but at least those needed while there are any. The account's
- * row decides, so all leases together never exceed the limit. A single unit is spent at once. Returns undefined if nothing
+ * row has the limit, so all leases together never exceed it. A single unit is spent at once. Returns undefined if nothing
  * is left.
  */
 export async function takeLease(
   sql: Sql,
   { accountId, month }: Period,
-  { wanted, needed, limit, until, settled }: LeaseRequest,
-): Promise<{ used: number; granted: number } | undefined> {
-  const most = limit ?? unlimited
-  const first = Math.min(wanted, Math.max(needed, Math.floor(most / share)), most)
-  const left = sql`(${most}::bigint - u.used)`
-  const granted = sql`least(${wanted}::bigint, greatest(${needed}::bigint, ${left} / ${share}::bigint), ${left})`
-  const [row] = await sql<{ used: number; granted: number }[]>`
-    insert into usage as u (account_id, month, used, held, held_until, granted)
-    select account_id, ${month}::date, ${first}::bigint, ${first > 1 ? first : 0}::bigint, ${until}::timestamptz,
-      ${first}::bigint
-    from accounts where account_id = ${accountId} and ${most}::bigint > 0
+  { wanted, needed, until, settled }: LeaseRequest,
+): Promise<TakenLease | undefined> {
+  const grant = (left: Fragment) =>
+    sql`least(${wanted}::bigint, greatest(${needed}::bigint, ${left} / ${share}::bigint), ${left})`
+  const limit = sql`coalesce(a.monthly_quota, ${unlimited}::bigint)`
+  const first = grant(limit)
+  const limitNow = sql`coalesce(excluded.monthly_quota, ${unlimited}::bigint)`
+  const granted = grant(sql`(${limitNow} - u.used)`)
+  const [row] = await sql<TakenLease[]>`
+    insert into usage as u (account_id, month, used, held, held_until, granted, monthly_quota)
+    select account_id, ${month}::date, ${first}, case when ${first} > 1 then ${first} else 0 end, ${until}::timestamptz,
+      ${first}, a.monthly_quota
+    from accounts a where account_id = ${accountId} and ${limit} > 0
     on conflict (account_id, month) do update set
       used = u.used + ${granted},
       held = greatest(0, u.held - ${settled}::bigint) + case when ${granted} > 1 then ${granted} else 0 end,
       held_until = greatest(u.held_until, excluded.held_until),
-      granted = ${granted}
-      where u.used < ${most}::bigint
-    returning used::float8, granted::float8`
+      granted = ${granted},
+      monthly_quota = excluded.monthly_quota
+      where u.used < ${limitNow}
+    returning used::float8, granted::float8, monthly_quota::float8`
   return row
 }
 
@@ -69,6 +77,25 @@ export async function settleLease(
   await sql`
     update usage set used = greatest(0, used - ${unspent}::bigint), held = greatest(0, held - ${settled}::bigint)
     where account_id = ${accountId} and month = ${month}::date`
+}
+
+/** Settles a lease of which fewer than no units are unspent: the others were spent on credit. */
+export async function settleDebt(
+  sql: Sql,
+  { accountId, month }: Period,
+  { settled, unspent }: { settled: number; unspent: number },
+): Promise<void> {
+  await sql`
+    insert into usage as u (account_id, month, used)
+    select account_id, ${month}::date, ${-unspent}::bigint from accounts where account_id = ${accountId}
+    on conflict (account_id, month) do update set
+      used = u.used + excluded.used, held = greatest(0, u.held - ${settled}::bigint)`
+}
+
+export async function findLimit(sql: Sql, accountId: string): Promise<number | null> {
+  const [row] = await sql<Pick<UsageRow, 'monthly_quota'>[]>`
+    select monthly_quota::float8 from accounts where account_id = ${accountId}`
+  return row ? row.monthly_quota : 0
 }
 
 export async function findUsage(sql: Sql, { accountId, month }: Period): Promise<UsageRow> {

@@ -1,5 +1,8 @@
+import { LRUCache } from 'lru-cache'
 import type { Sql } from 'postgres'
-import { Lease } from './lease.ts'
+import { readOnly } from '../failure.ts'
+import { type KnownLimit, Lease, remember } from './lease.ts'
+import { findLimit } from './queries.ts'
 
 /** Returns the first day of the month in UTC, as `2026-11-01`. */
 export function monthOf(instant: Date): string {
@@ -28,47 +31,87 @@ export interface Units {
   giveBack(count?: number): void
 }
 
+/** Limits of other accounts are forgotten, and read again. */
+const maxKnownLimits = 10_000
+
+/** Without a lease, a limit is believed as long as this. */
+const limitTtlMs = 60_000
+
+export interface QuotaOptions {
+  /** Decides the month. */
+  readonly now?: () => Date
+  /** False while the database is read-only: then units are not leased. */
+  readonly canWrite?: () => boolean
+}
+
+/** An account without a limit is counted, and its requests have no headers. */
 export class Quota {
   readonly #sql: Sql
-  readonly #now: () => Date
+  readonly #options: Required<QuotaOptions>
+  readonly #limits = new LRUCache<string, KnownLimit>({ max: maxKnownLimits })
   readonly #leases = new Map<string, Lease>()
   /** Present leases, and past ones until they are settled. */
   readonly #live = new Set<Lease>()
 
-  constructor(sql: Sql, now = () => new Date()) {
+  constructor(sql: Sql, { now = () => new Date(), canWrite = () => true }: QuotaOptions = {}) {
     this.#sql = sql
-    this.#now = now
+    this.#options = { now, canWrite }
   }
 
-  /** Spends at most `wanted` units; returns null if none is left. A limit of null is unlimited, but counted. */
-  async spend(accountId: string, limit: number | null, wanted = 1): Promise<Units | null> {
-    const now = this.#now()
-    const month = monthOf(now)
+  /**
+   * Spends at most `wanted` units; returns null if none is left.
+   *
+   * While the database is read-only, an account with a limit spends what this node holds of its lease: more could exceed
+   * the limit. Units of an account without a limit are counted afterwards.
+   * @throws Failure `read_only` if the lease is used up
+   */
+  async spend(accountId: string, wanted = 1): Promise<Units | null> {
+    const month = monthOf(this.now())
     const lease = this.#leaseOf(accountId, month)
-    const count = await spendFrom(lease, limit, wanted)
-    if (count === 0) {
-      const isOver = monthOf(this.#now()) !== month // the next month began meanwhile
-      return isOver ? await this.spend(accountId, limit, wanted) : null
-    }
-    return this.#units(lease, count, quotaHeaders(limit, lease.used, now))
+    const isLeasable = this.#options.canWrite()
+    const count = isLeasable ? await spendFrom(lease, wanted) : await this.#spendUnleased(lease, wanted)
+    if (count > 0) return this.#units(lease, count)
+    const isOver = monthOf(this.now()) !== month // the next month began meanwhile
+    return isOver ? await this.spend(accountId, wanted) : null
   }
 
   /** Spends exactly `wanted` held units; returns null if there are fewer. */
-  spendHeld(accountId: string, limit: number | null, wanted = 1): Units | null {
-    const now = this.#now()
-    const lease = this.#leaseOf(accountId, monthOf(now))
-    if (!lease.spendHeld(wanted)) return null
-    return this.#units(lease, wanted, quotaHeaders(limit, lease.used, now))
+  spendHeld(accountId: string, wanted = 1): Units | null {
+    const lease = this.#leaseOf(accountId, monthOf(this.now()))
+    return lease.spendHeld(wanted) ? this.#units(lease, wanted) : null
   }
 
-  #units(lease: Lease, count: number, headers: Units['headers']): Units {
+  /** Of a request for which no unit is left. */
+  exhaustedHeaders(accountId: string): Record<string, string> {
+    const limit = this.#limitOf(accountId).units ?? 0
+    return quotaHeaders(limit, limit, this.now())
+  }
+
+  now(): Date {
+    return this.#options.now()
+  }
+
+  async #spendUnleased(lease: Lease, wanted: number): Promise<number> {
+    const held = Math.min(wanted, lease.unspent)
+    if (held > 0 && lease.spendHeld(held)) return held
+    const { limit, period } = lease
+    const isKnown = performance.now() - limit.readAt < limitTtlMs
+    if (!isKnown) remember(limit, await findLimit(this.#sql, period.accountId))
+    if (limit.units === 0) return 0
+    if (limit.units !== null) throw leaseUsedUp()
+    lease.spendOnCredit(wanted)
+    this.#live.add(lease)
+    return wanted
+  }
+
+  #units(lease: Lease, count: number): Units {
     let kept = count
     const giveBack = (units = kept) => {
       this.#live.add(lease)
       lease.giveBack(Math.min(units, kept))
       kept -= Math.min(units, kept)
     }
-    return { count, headers, giveBack }
+    return { count, headers: quotaHeaders(lease.limit.units, lease.used, this.now()), giveBack }
   }
 
   unspent(accountId: string, month: string): number {
@@ -84,10 +127,19 @@ export class Quota {
   #leaseOf(accountId: string, month: string): Lease {
     const known = this.#leases.get(accountId)
     if (known?.period.month === month) return known
-    const lease: Lease = new Lease(this.#sql, { accountId, month }, () => this.#drop(lease))
+    const options = { ...this.#options, limit: this.#limitOf(accountId), onIdle: () => this.#drop(lease) }
+    const lease: Lease = new Lease(this.#sql, { accountId, month }, options)
     this.#leases.set(accountId, lease)
     this.#live.add(lease)
     return lease
+  }
+
+  #limitOf(accountId: string): KnownLimit {
+    const known = this.#limits.get(accountId)
+    if (known) return known
+    const unknown: KnownLimit = { units: null, readAt: Number.NEGATIVE_INFINITY }
+    this.#limits.set(accountId, unknown)
+    return unknown
   }
 
   #drop(lease: Lease): void {
@@ -98,11 +150,11 @@ export class Quota {
 }
 
 /** Leases until it has enough units or none is left. */
-async function spendFrom(lease: Lease, limit: number | null, wanted: number): Promise<number> {
+async function spendFrom(lease: Lease, wanted: number): Promise<number> {
   let count = 0
   try {
     for (;;) {
-      const more = await lease.spend(limit, wanted - count)
+      const more = await lease.spend(wanted - count)
       count += more
       if (more === 0 || count === wanted) return count
     }
@@ -110,4 +162,8 @@ async function spendFrom(lease: Lease, limit: number | null, wanted: number): Pr
     lease.giveBack(count)
     throw error
   }
+}
+
+function leaseUsedUp() {
+  return readOnly('The database is read-only, and this node holds no more units of the monthly quota.')
 }

@@ -8,7 +8,7 @@ import { monthOf, type Quota, resetOf } from './quota.ts'
 /** Units that other nodes hold count as used. */
 export function usageRoutes(app: FastifyInstance, { sql, quota }: { readonly sql: Sql; readonly quota: Quota }): void {
   route(app, usage.get, async (_, { caller: { accountId } }) => {
-    const now = new Date()
+    const now = quota.now()
     const month = monthOf(now)
     const { used: granted, monthly_quota: limit } = await findUsage(sql, { accountId, month })
     const used = granted - quota.unspent(accountId, month)

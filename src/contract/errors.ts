@@ -12,6 +12,7 @@ export const errorStatus = {
   rate_limited: 429,
   internal_error: 500,
   unavailable: 503,
+  read_only: 503,
 } as const
 
 export type ErrorCode = keyof typeof errorStatus

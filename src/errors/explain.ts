@@ -92,6 +92,7 @@ const exitByCode: Record<ErrorCode, Exit> = {
   rate_limited: exit.temporary,
   internal_error: exit.temporary,
   unavailable: exit.temporary,
+  read_only: exit.temporary,
 }
 
 /** For responses that did not come from the service: a proxy's 404 does not mean that a record is missing. */
@@ -152,7 +153,7 @@ function rejectedHint({ call, code }: ApiError): string {
 
 function hintOf({ code, retryAfter, call }: ApiError): string | undefined {
   if (code === 'quota_exceeded') return 'wait for the next calendar month (UTC), or raise the account’s quota'
-  if (code === 'rate_limited' || code === 'unavailable') return retryHint(retryAfter)
+  if (code === 'rate_limited' || code === 'unavailable' || code === 'read_only') return retryHint(retryAfter)
   if (code === 'not_found' && call.path === '/api/v1/consents/:id')
     return call.method === 'GET'
       ? 'if it was deleted: consentctl get --include-deleted, or consentctl history'

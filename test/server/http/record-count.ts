@@ -14,6 +14,7 @@ const statuses: Readonly<Record<ErrorCode, readonly number[]>> = {
   rate_limited: [429],
   internal_error: [500],
   unavailable: [503],
+  read_only: [503],
 }
 
 /** Expects a 4xx with exactly a code that fits the status and a message. */

@@ -26,7 +26,7 @@ async function newLedger(limit: number | null) {
     refused: 0,
     /** Spends a unit at a node. */
     async spend(quota: Quota) {
-      const unit = await quota.spend(accountId, limit)
+      const unit = await quota.spend(accountId)
       if (unit) ledger.granted += 1
       else ledger.refused += 1
       return unit
@@ -277,7 +277,7 @@ describe.concurrent('a unit given back', () => {
   it('counts in its own month, even if settled later', async () => {
     let now = new Date('2026-01-31T23:59:59.999Z')
     const ledger = await newLedger(10)
-    const quota = new Quota(database.sql, () => now)
+    const quota = new Quota(database.sql, { now: () => now })
     const units = await ledger.spendMany(3, quota)
     await quota.settle()
     now = new Date('2026-02-01T00:00:00.000Z')
@@ -293,7 +293,7 @@ describe.concurrent('a month', () => {
   it('is counted exactly, and begins with the whole limit, while requests come all the time', async () => {
     let now = new Date('2026-11-30T23:59:59.000Z')
     const ledger = await newLedger(50)
-    const quotas = [1, 2, 3].map(() => new Quota(database.sql, () => now))
+    const quotas = [1, 2, 3].map(() => new Quota(database.sql, { now: () => now }))
     const spent: Record<string, number> = {}
     const spend = async (quota: Quota) => {
       const month = monthOf(now)
@@ -309,6 +309,91 @@ describe.concurrent('a month', () => {
     await Promise.all(quotas.map(quota => quota.settle()))
     expect(spent).toEqual({ '2026-11-01': 40, '2026-12-01': 50, '2027-01-01': 5 })
     for (const [month, used] of Object.entries(spent)) expect(await ledger.usage(month)).toEqual({ used, held: 0 })
+  })
+})
+
+describe.concurrent('while the database is read-only', () => {
+  /** A node that finds the database writable or not, and whose settling fails while it is not. */
+  const newNode = () => {
+    const wire = newWire()
+    let canWrite = true
+    const quota = new Quota(wire.sql, { canWrite: () => canWrite })
+    const setWritable = (isWritable: boolean) => {
+      canWrite = isWritable
+      if (isWritable) wire.reconnect()
+      else wire.cut()
+    }
+    return { quota, setWritable }
+  }
+
+  it('exactly what a node holds is spent, and the rest is unavailable until leases are taken again', async () => {
+    const ledger = await newLedger(64 * 20)
+    const { quota, setWritable } = newNode()
+    for (let index = 0; index < 100; index += 1) await ledger.spend(quota)
+    const held = quota.unspent(ledger.accountId, monthOf(new Date()))
+    expect(held).toBeGreaterThan(2)
+    setWritable(false)
+    await delay(1.5 * leaseMs) // the lease would have been returned
+    const spends = Array.from({ length: held + 5 }, () => quota.spend(ledger.accountId))
+    const results = await Promise.allSettled(spends)
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(held)
+    expect(results.at(-1)).toMatchObject({ reason: { code: 'read_only', headers: { 'retry-after': '1' } } })
+    setWritable(true)
+    await ledger.spend(quota)
+    await quota.settle()
+    expect(await ledger.usage()).toEqual({ used: 101 + held, held: 0 })
+  })
+
+  it('an account without a limit goes on, and is counted afterwards', async () => {
+    const ledger = await newLedger(null)
+    const { quota, setWritable } = newNode()
+    await ledger.spend(quota)
+    setWritable(false)
+    const month = monthOf(new Date())
+    await ledger.spendMany(5000, quota)
+    expect(ledger).toMatchObject({ granted: 5001, refused: 0 })
+    expect((await ledger.usage()).used - quota.unspent(ledger.accountId, month)).toBe(5001)
+    setWritable(true)
+    const isCounted = async () => expect(await ledger.usage()).toEqual({ used: 5001, held: 0 })
+    await vi.waitFor(isCounted, { timeout: 3 * leaseMs, interval: 50 })
+  })
+
+  it('what was spent on credit is counted before more is leased', async () => {
+    const ledger = await newLedger(null)
+    const { quota, setWritable } = newNode()
+    await ledger.spend(quota)
+    setWritable(false)
+    await ledger.spendMany(3000, quota)
+    setWritable(true)
+    await ledger.spend(quota)
+    expect((await ledger.usage()).used).toBeGreaterThanOrEqual(3002)
+    await quota.settle()
+    expect(await ledger.usage()).toEqual({ used: 3002, held: 0 })
+  })
+
+  it('a node that does not know the limit reads it', async () => {
+    const [unlimited, limited, none] = await Promise.all([null, 10, 0].map(newLedger))
+    const quota = new Quota(database.sql, { canWrite: () => false })
+    expect(await unlimited?.spend(quota)).not.toBeNull()
+    await expect(limited?.spend(quota)).rejects.toMatchObject({ code: 'read_only' })
+    expect(await none?.spend(quota)).toBeNull()
+  })
+})
+
+describe.concurrent('a limit that changes', () => {
+  it('applies to the next lease, up or down, and to a node that took the account for unlimited', async () => {
+    const ledger = await newLedger(null)
+    const quota = new Quota(database.sql)
+    const change = (limit: number | null) =>
+      database.sql`update accounts set monthly_quota = ${limit} where account_id = ${ledger.accountId}`
+    await ledger.spend(quota)
+    await change(2)
+    await ledger.spendMany(2, quota)
+    expect(ledger).toMatchObject({ granted: 2, refused: 1 })
+    await change(3)
+    await delay(250) // a refusal is remembered that long
+    await ledger.spendMany(2, quota)
+    expect(ledger).toMatchObject({ granted: 3, refused: 2 })
   })
 })
 

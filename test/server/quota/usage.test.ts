@@ -57,7 +57,7 @@ describe('200', () => {
   it('counts what another node holds until it is returned', async () => {
     const account = await service.newAccount({ monthlyQuota: 6400 })
     const node = new Quota(service.sql)
-    for (let index = 0; index < 20; index += 1) await node.spend(account.accountId, 6400)
+    for (let index = 0; index < 20; index += 1) await node.spend(account.accountId)
     const { used } = await usage(account)
     expect(used).toBeGreaterThan(20)
     await node.settle()
