@@ -49,6 +49,7 @@ const values: Readonly<Record<string, unknown>> = {
   pii_principal_id: 'maria@example.com',
   issued_at: '2026-11-20T20:51:02.700Z',
   event_time: '2026-11-20T20:50:21.164Z',
+  subject_hmac: '334cf900ee9d905ca3913e4b1328ac6dd168063e5ae497f414d1a1d94caa9c63',
   chain_head: '9c1185a5c5e9fc54612808977ee8f548b2258d31a1f5c0d0d6b8e1f0c2a7f3e4',
   key_id: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
   signature: `${'A'.repeat(86)}==`,

@@ -14,7 +14,7 @@ function progressOf(request: FastifyRequest): Progress {
   const known = progresses.get(request)
   if (known) return known
   const log = (error: unknown) => void getDiagnostics(request).retries.push(dbErrorCode(error) ?? '')
-  const progress = newProgress(performance.now() + deletionShare * request.timeLeftMs, log)
+  const progress = newProgress(request.id, performance.now() + deletionShare * request.timeLeftMs, log)
   progresses.set(request, progress)
   return progress
 }

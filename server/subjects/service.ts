@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { ErasureCertificate } from '../../src/contract/documents/erasure-certificate.ts'
+import { describeDeletion } from '../../src/contract/documents/fields.ts'
 import { erasedRecordsLimit, type SubjectErased, type SubjectErasure } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
@@ -23,6 +24,7 @@ export interface Deps {
 
 /** Progress shared by a request's retries, so that the response names what an earlier attempt deleted. */
 export interface Progress {
+  readonly requestId: string
   /** Deadline (`performance.now()`). */
   readonly until: number
   readonly erased: Map<string, DeletedRow>
@@ -33,8 +35,8 @@ export interface Progress {
   readonly onSkipped: (error: unknown) => void
 }
 
-export function newProgress(until: number, onSkipped: Progress['onSkipped'] = () => {}): Progress {
-  return { until, erased: new Map(), unanswered: new Set(), skipped: new Set(), onSkipped }
+export function newProgress(requestId: string, until: number, onSkipped: Progress['onSkipped'] = () => {}): Progress {
+  return { requestId, until, erased: new Map(), unanswered: new Set(), skipped: new Set(), onSkipped }
 }
 
 const batchSize = 200
@@ -65,6 +67,7 @@ export async function eraseSubject(
     complete: counts.every(({ selected }) => selected === 0),
     already_deleted: earlier.map(toJson),
     dry_run,
+    subject_hmac: standInOf(deps, caller, subject_id),
   }
   if (dry_run) {
     const page = await listLive(sql, accountId, selection, erasedRecordsLimit)
@@ -73,7 +76,7 @@ export async function eraseSubject(
     return { ...state, ...totalOf(sites), records: page.map(toJson), certificate: null }
   }
   const sites = countErased(erased)
-  const certificate = certify(deps, { caller, erasure, sites, counts })
+  const certificate = certify(deps, { caller, erasure, erased, sites, counts, requestId: progress.requestId })
   return { ...state, ...totalOf(sites), records: erased.map(toJson), certificate }
 }
 
@@ -134,27 +137,36 @@ function sum(numbers: readonly number[]): number {
 interface Done {
   readonly caller: Caller
   readonly erasure: SubjectErasure
+  readonly requestId: string
+  readonly erased: readonly DeletedRow[]
   readonly sites: readonly SiteRecords[]
   readonly counts: readonly SiteCount[]
 }
 
-function certify({ signer, config, subjectSecret }: Deps, { caller, erasure, sites: erased, counts }: Done): string {
+/** Returns the HMAC of a subject for the account: the service alone can test a guess. */
+function standInOf({ subjectSecret }: Pick<Deps, 'subjectSecret'>, { accountId }: Caller, subjectId: string): string {
+  const accountKey = createHmac('sha256', subjectSecret).update(accountId).digest()
+  return createHmac('sha256', accountKey).update(subjectId).digest('hex')
+}
+
+function certify(deps: Deps, { caller, erasure, requestId, erased, sites: erasedBySite, counts }: Done): string {
+  const { signer, config } = deps
   const sites = new Map<string, ErasureCertificate['sites'][number]>()
   // Records may be purged as soon as they are deleted: then their site is not counted.
-  for (const { site_id, records } of erased) sites.set(site_id, { site_id, erased: records, deleted: 0, remaining: 0 })
+  for (const { site_id, records } of erasedBySite)
+    sites.set(site_id, { site_id, erased: records, deleted: 0, remaining: 0 })
   for (const { site_id, live, deleted } of counts)
     sites.set(site_id, { site_id, erased: sites.get(site_id)?.erased ?? 0, deleted, remaining: live })
   const all = [...sites.values()]
-  const accountKey = createHmac('sha256', subjectSecret).update(caller.accountId).digest()
   const id = newId()
   const certificate: Omit<ErasureCertificate, 'key_id'> = {
     type: 'erasure_certificate',
-    version: 1,
+    version: 2,
     certificate_id: id,
     issued_at: readInstant(id).toISOString(),
-    statement: 'logically deleted, audit trail kept',
+    statement: erased.length === 0 ? null : describeDeletion(config.purgeAfterDays),
     account_id: caller.accountId,
-    subject_hmac: createHmac('sha256', accountKey).update(erasure.subject_id).digest('hex'),
+    subject_hmac: standInOf(deps, caller, erasure.subject_id),
     erased_by: { kind: caller.kind === 'user' ? 'user' : 'api_key', id: caller.id },
     ticket: erasure.ticket ?? null,
     reason: erasure.reason ?? null,
@@ -163,6 +175,8 @@ function certify({ signer, config, subjectSecret }: Deps, { caller, erasure, sit
     remaining: sum(all.map(site => site.remaining)),
     sites: all,
     purge_after_days: config.purgeAfterDays,
+    request_id: requestId,
+    records: erased.map(({ id, deleted_at }) => ({ id, deleted_at: deleted_at?.toISOString() ?? '' })),
   }
   return signer.sign(certificate)
 }

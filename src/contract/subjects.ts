@@ -48,6 +48,12 @@ export const SubjectErased = z.object({
     .nullable()
     .meta({ examples: ['{\n  "type": "erasure_certificate",\n  "version": 1,\n  …'] })
     .describe('The text of a signed document of the type erasure_certificate; null in a dry run.'),
+  subject_hmac: z
+    .string()
+    .nullable()
+    .default(null)
+    .meta({ nullable: false, pattern: '^[\\da-f]{64}$' })
+    .describe('What stands for the subject in certificates: the same in all that are about it.'),
 })
 export type SubjectErased = z.output<typeof SubjectErased>
 

@@ -1,6 +1,7 @@
 import type { Client } from '../client/client.ts'
 import { EndlessListError } from '../client/errors.ts'
 import { consents } from '../contract/consents.ts'
+import type { AnyErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import type { Consent, ConsentQuery } from '../contract/index.ts'
 import { erasedRecordsLimit, subjects as subjectEndpoints } from '../contract/subjects.ts'
 import { parseInstant } from '../contract/values.ts'
@@ -100,6 +101,21 @@ export async function askForErasable(api: Client, subjects: readonly string[]): 
     }
   }
   return { live, deleted: allDeleted }
+}
+
+/**
+ * Asks the service what stands for a subject in its certificates. Null if it does not say, or if the receipt has other
+ * identifiers too, which its certificates may be about.
+ */
+export async function findSubjectHmac(
+  api: Client,
+  { records, subject_hmacs }: Pick<AnyErasureReceipt, 'records' | 'subject_hmacs'>,
+  subject: string | undefined,
+): Promise<string | null> {
+  const id = records[0]?.id
+  if (subject === undefined || subject_hmacs.length > 1 || id === undefined || !(await erasesSubjects(api))) return null
+  const body = { subject_id: subject, ids: [id], dry_run: true }
+  return (await api.call(subjectEndpoints.erase, { body })).subject_hmac
 }
 
 /** @throws CliError quota_exceeded (exit 6) */

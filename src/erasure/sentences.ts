@@ -247,6 +247,29 @@ export const liveSentences = {
   },
 } satisfies Readonly<Record<string, Sentence<LiveSeen> & { text(seen: LiveSeen): string }>>
 
+export interface CertificatesSeen {
+  readonly count: number
+  /** Certificates of version 1. */
+  readonly unnamed: number
+}
+
+/** `subject verify --live`, of certificates that are signed, of the account and about the subject: exactly one holds. */
+export const certificateSentences = {
+  named: {
+    entitledBy:
+      'each names the receipt’s account, the requests of its records, and exactly the records that these deleted',
+    holds: ({ unnamed }) => unnamed === 0,
+    text: ({ count }) =>
+      `${count} of the service, each signed by a key that it publishes, for the records of this receipt by id`,
+  },
+  counted: {
+    entitledBy: 'one or more only have the receipt’s ticket, and together count the records that it says were deleted',
+    holds: ({ unnamed }) => unnamed > 0,
+    text: ({ count, unnamed }) =>
+      `${count} of the service, each signed by a key that it publishes; ${unnamed === count ? 'they' : `${unnamed} of them`} name no record, only the ticket and a count`,
+  },
+} satisfies Readonly<Record<string, Sentence<CertificatesSeen> & { text(seen: CertificatesSeen): string }>>
+
 function some(ids: readonly string[]): string {
   return `${ids.slice(0, 3).join(', ')}${ids.length > 3 ? ` and ${ids.length - 3} more` : ''}`
 }

@@ -71,51 +71,98 @@ function findLinkFault(
   return isLinked ? null : `receipt ${number} does not follow the one before it`
 }
 
-/** Other services may add fields. */
+/** Other services may add fields. Version 1 names neither the request nor the records. */
 const Certificate = z.object({
   type: z.literal('erasure_certificate'),
   ticket: z.string().nullable(),
   erased: z.int().min(0),
+  account_id: z.string().optional(),
+  subject_hmac: z.string().optional(),
+  request_id: z.string().optional(),
+  records: z.array(z.object({ id: z.string() })).optional(),
 })
+type Certificate = z.output<typeof Certificate>
+
+interface Certified {
+  /** Null if nothing is wrong. */
+  readonly fault: string | null
+  /** Certificates that name no records: they are bound by their ticket and count alone. */
+  readonly unnamed: number
+}
 
 /**
- * Returns what is wrong with a receipt's certificates, or null: each must be signed by a published key and be for the
- * receipt's ticket, and together they must certify the records that the receipt counts.
+ * Checks a receipt's certificates: each must be signed by a published key, and be of the receipt's account. One that names
+ * records must name exactly those that the receipt says its request has deleted; one that only counts must be for the
+ * receipt's ticket. `subjectHmac` is what stands for the receipt's only subject at the service, null if that is not known.
  */
-export function findCertificateFault(
-  { certificates, ticket, counts, records, answers_lost }: AnyErasureReceipt,
+export function verifyCertificates(
+  receipt: AnyErasureReceipt,
   keys: ReadonlyMap<string, KeyObject>,
-): string | null {
-  let certified = 0
+  subjectHmac: string | null,
+): Certified {
+  const { certificates } = receipt
+  const found: Certificate[] = []
   for (const [index, text] of certificates.entries()) {
-    const certificate = readCertificate(text, keys, ticket)
-    if (typeof certificate === 'string') return `${index + 1} of ${certificates.length} ${certificate}`
-    certified += certificate.erased
+    const certificate = readCertificate(text, keys)
+    const fault = typeof certificate === 'string' ? certificate : findBindingFault(certificate, receipt, subjectHmac)
+    if (fault !== null) return { fault: `${index + 1} of ${certificates.length} ${fault}`, unnamed: 0 }
+    found.push(certificate as Certificate)
   }
+  return { fault: findCoverFault(found, receipt), unnamed: found.filter(({ records }) => !records).length }
+}
+
+function findBindingFault(
+  { ticket, account_id, subject_hmac, request_id, records, erased }: Certificate,
+  receipt: AnyErasureReceipt,
+  subjectHmac: string | null,
+): string | null {
+  if (receipt.account_id !== null && account_id !== undefined && account_id !== receipt.account_id)
+    return 'is of another account'
+  if (subjectHmac !== null && subject_hmac !== undefined && subject_hmac !== subjectHmac)
+    return 'is about another data subject'
+  if (!records) return ticket === receipt.ticket ? null : 'is for another ticket'
+  if (records.length !== erased) return 'contradicts itself'
+  const outcomes = new Map(receipt.records.map(record => [record.id, record]))
+  for (const { id } of records) {
+    const outcome = outcomes.get(id)
+    if (outcome?.result === 'remaining') continue
+    if (outcome?.result !== 'deleted') return `names the record ${id}, which the receipt does not say was deleted`
+    if (outcome.request_id !== request_id) return `names the record ${id}, which another request deleted`
+  }
+  return null
+}
+
+/** Every record that a request has deleted must be certified, by its id or by a count, unless answers were lost. */
+function findCoverFault(certificates: readonly Certificate[], receipt: AnyErasureReceipt): string | null {
+  const { counts, records, answers_lost } = receipt
+  const named = new Set(certificates.flatMap(({ records = [] }) => records.map(({ id }) => id)))
+  const counted = sum(certificates.map(({ records, erased }) => (records ? 0 : erased)))
+  const isCounted = certificates.some(certificate => !certificate.records)
+  const unnamed = records.filter(({ id, result }) => result === 'deleted' && !named.has(id))
+  const missing = unnamed.find(({ request_id }) => request_id !== null)
+  if (!isCounted && missing) return `none names the record ${missing.id}, which the receipt says was deleted`
+  const remaining = records.filter(({ id, result }) => result === 'remaining' && !named.has(id)).length
   // Earlier versions counted what the service erased apart.
-  const remaining = records.filter(({ result }) => result === 'remaining').length
   const [least, most] =
     counts.deleted_in_bulk > 0
       ? [counts.deleted_in_bulk, counts.deleted_in_bulk]
-      : [answers_lost > 0 ? 0 : counts.deleted, counts.deleted + remaining]
-  if (certified >= least && certified <= most) return null
-  const isOne = certified === 1
-  return `they count ${certified} ${isOne ? 'record' : 'records'}, and the receipt ${counts.deleted + counts.deleted_in_bulk}`
+      : [answers_lost > 0 ? 0 : unnamed.length, unnamed.length + remaining]
+  if (!isCounted || (counted >= least && counted <= most)) return null
+  const is = counted === 1 ? 'record' : 'records'
+  return `they count ${counted} ${is}, and the receipt ${unnamed.length + counts.deleted_in_bulk}`
 }
 
-function readCertificate(
-  text: string,
-  keys: ReadonlyMap<string, KeyObject>,
-  ticket: string,
-): z.output<typeof Certificate> | string {
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}
+
+function readCertificate(text: string, keys: ReadonlyMap<string, KeyObject>): Certificate | string {
   try {
     const { document, isSignedBy } = readSigned(Buffer.from(text))
     const key = keys.get(document.key_id)
     if (!key) return `is signed by a key that the service does not publish, ${document.key_id}`
     if (!isSignedBy(key)) return 'has an invalid signature'
-    const { data } = Certificate.safeParse(document)
-    if (!data) return 'is not an erasure certificate'
-    return data.ticket === ticket ? data : 'is for another ticket'
+    return Certificate.safeParse(document).data ?? 'is not an erasure certificate'
   } catch (error) {
     if (error instanceof SyntaxError) return error.message
     throw error

@@ -16,10 +16,10 @@ import {
   receiptPath,
   type StoredReceipt,
 } from '../../erasure/receipts.ts'
-import { findStates, liveRecords, type RecordState } from '../../erasure/records.ts'
-import { choose, type LiveSeen, liveSentences } from '../../erasure/sentences.ts'
+import { findStates, findSubjectHmac, liveRecords, type RecordState } from '../../erasure/records.ts'
+import { certificateSentences, choose, type LiveSeen, liveSentences } from '../../erasure/sentences.ts'
 import { locateReceipts, type ReceiptStore } from '../../erasure/store.ts'
-import { findCertificateFault, findChainFault, isAbout, isSigned } from '../../erasure/verify.ts'
+import { findChainFault, isAbout, isSigned, verifyCertificates } from '../../erasure/verify.ts'
 import { dataError, exit, usageError } from '../../errors/errors.ts'
 import { explain } from '../../errors/explain.ts'
 import { readPublicKey } from '../../evidence/keys.ts'
@@ -79,7 +79,7 @@ async function runChecks(
   const checks = [form, checkSignature(found, keys), chain]
   if (subject !== undefined) checks.push(checkSubject(found, subject, key))
   if (live && found.receipt.certificates.length > 0)
-    checks.push(await tried('certificates', () => checkCertificates(ctx, found.receipt)))
+    checks.push(await tried('certificates', () => checkCertificates(ctx, found.receipt, subject)))
   if (live) checks.push(await tried('live', () => checkLive(ctx, found.receipt, subject)))
   return toOutput(ctx, checks) as Output<unknown>
 }
@@ -138,16 +138,20 @@ function requireSameInstance({ settings }: Context, { instance }: AnyErasureRece
 }
 
 /** Checks the service's certificates against the keys that it publishes. */
-async function checkCertificates(ctx: Context, receipt: AnyErasureReceipt): Promise<Checked> {
+async function checkCertificates(
+  ctx: Context,
+  receipt: AnyErasureReceipt,
+  subject: string | undefined,
+): Promise<Checked> {
   requireSameInstance(ctx, receipt)
   const { byId } = await instanceKeys(ctx)('service').catch((error: unknown) => {
     const { message, exit: code } = explain(error)
     throw code === exit.usage ? dataError(message) : error // missing keys are not a mistake of the caller
   })
-  const fault = findCertificateFault(receipt, byId)
+  const { fault, unnamed } = verifyCertificates(receipt, byId, await findSubjectHmac(ctx.api, receipt, subject))
   if (fault !== null) return fail('certificates', exit.rejected, fault, null)
-  const { length } = receipt.certificates
-  return ok('certificates', `${length} of the service, each signed by a key that it publishes`)
+  const seen = { count: receipt.certificates.length, unnamed }
+  return ok('certificates', certificateSentences[choose(certificateSentences, seen)].text(seen))
 }
 
 /** Checks that each record of the receipt is shown as deleted, and that the subject, if given, has no live one. */

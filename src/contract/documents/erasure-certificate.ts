@@ -1,11 +1,11 @@
 import * as z from 'zod'
+import { DeletionStatement, Instant } from './fields.ts'
 
 const Sum = z.int().min(0)
 const Id = z.uuid()
-const Instant = z.iso.datetime({ precision: 3 })
 
 /** Proof by the service of a call that deleted records of a subject, without its signature. */
-export const ErasureCertificate = z.strictObject({
+export const ErasureCertificateV1 = z.strictObject({
   type: z.literal('erasure_certificate'),
   version: z.literal(1),
   certificate_id: Id.describe('A UUID of version 7.'),
@@ -37,5 +37,17 @@ export const ErasureCertificate = z.strictObject({
     'Days from the deletion until the personal data is purged from the records and their history; null for never.',
   ),
   key_id: z.string().describe('The thumbprint (RFC 7638) of the Ed25519 key that the document is signed with.'),
+})
+
+/** Version 1 named neither the request nor the records, so that only its ticket and its count told what it was of. */
+export const ErasureCertificate = ErasureCertificateV1.extend({
+  version: z.literal(2),
+  statement: DeletionStatement.nullable().describe(
+    'What was done to each of the records, and when personal data is purged as the service is configured; null if there is none.',
+  ),
+  request_id: z.string().describe('The X-Request-Id of the call.'),
+  records: z
+    .array(z.strictObject({ id: Id, deleted_at: Instant }))
+    .describe('The records that this call has deleted, by id: all that `erased` counts.'),
 })
 export type ErasureCertificate = z.output<typeof ErasureCertificate>

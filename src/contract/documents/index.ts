@@ -1,7 +1,7 @@
 import type * as z from 'zod'
 import { Checkpoint } from './checkpoint.ts'
 import { ConsentReceipt } from './consent-receipt.ts'
-import { ErasureCertificate } from './erasure-certificate.ts'
+import { ErasureCertificate, ErasureCertificateV1 } from './erasure-certificate.ts'
 import { ErasureReceipt, ErasureReceiptV1 } from './erasure-receipt.ts'
 import { ExportManifest, ExportManifestV1 } from './export-manifest.ts'
 
@@ -31,7 +31,7 @@ export const documents: Readonly<Record<string, DocumentKind>> = {
   },
   erasure_certificate: {
     title: 'Erasure certificate',
-    schemas: [ErasureCertificate],
+    schemas: [ErasureCertificateV1, ErasureCertificate],
     issuedAt: 'issued_at',
     signer: 'service',
   },

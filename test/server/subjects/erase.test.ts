@@ -77,10 +77,14 @@ describe('POST /api/v1/subjects/erase › 200', () => {
       records: [first, third].map(({ id, site_id }) => ({ id, site_id, deleted_at: expect.any(String) })),
       already_deleted: [],
       certificate: expect.any(String),
+      subject_hmac: expect.stringMatching(/^[\da-f]{64}$/),
     })
     const certificate = certified(answer)
     expect(certificate).toMatchObject({
-      statement: 'logically deleted, audit trail kept',
+      statement: 'logically deleted; personal data to be purged after 30 days',
+      subject_hmac: answer.body.subject_hmac,
+      request_id: answer.headers['x-request-id'],
+      records: answer.body.records.map(({ id, deleted_at }: Record<string, unknown>) => ({ id, deleted_at })),
       account_id: own.accountId,
       erased_by: { kind: 'api_key', id: own.keyId },
       ticket: 'T-1',
@@ -111,6 +115,8 @@ describe('POST /api/v1/subjects/erase › 200', () => {
     const again = await erase({ subject_id }, own)
     expect(again.body).toMatchObject({ erased: 0, remaining: 0, complete: true, sites: [] })
     expect(certified(again)).toMatchObject({
+      statement: null,
+      records: [],
       erased: 0,
       deleted: 3,
       ticket: null,
@@ -137,6 +143,7 @@ describe('POST /api/v1/subjects/erase › 200', () => {
         records: [{ id, site_id: own.siteId, deleted_at: null }],
         already_deleted: [],
         certificate: null,
+        subject_hmac: expect.any(String),
       },
     })
     expect((await own.get(id)).status).toBe(200)
@@ -212,7 +219,7 @@ describe('POST /api/v1/subjects/erase › 200', () => {
       signer: signerOf(key),
       subjectSecret: Buffer.alloc(32),
     }
-    const progress = newProgress(performance.now() + 1)
+    const progress = newProgress('r-1', performance.now() + 1)
     const first = await eraseSubject(deps, caller, { subject_id: 'many' }, progress)
     expect(first).toMatchObject({ erased: 200, remaining: 250, complete: false })
     const second = await erase({ subject_id: 'many' }, account)

@@ -97,6 +97,8 @@ export interface FakeErasure {
   clockOffsetMs: number
   /** Changes what a certificate says. */
   certified: object
+  /** Version of the certificates: 2 names the records, the request and the account, which the instance then tells too. */
+  version: 1 | 2
 }
 
 /** Lets the fake instance erase subjects by id, whatever its quota, with certificates that its published key verifies. */
@@ -111,18 +113,27 @@ export function erasesSubjects(cli: Cli, holder: FakeInstance): FakeErasure {
     limit: Number.POSITIVE_INFINITY,
     clockOffsetMs: 0,
     certified: {},
+    version: 1,
   }
-  const certify = (erased: number, ticket: string) =>
-    signDocument(
-      {
-        ...{ type: 'erasure_certificate', version: 1, ticket, erased, ...erasure.certified },
-        key_id: keyIdOf(key),
-      },
-      key,
-    )
+  const certify = (erased: readonly Consent[], ticket: string) => {
+    const records = erased.map(({ id }) => ({ id, deleted_at: erasure.deleted.get(id)?.deleted_at }))
+    const { version } = erasure
+    const names = { account_id: uuid(800), subject_hmac, request_id: `e-${erasure.calls.length}`, records }
+    const document = {
+      type: 'erasure_certificate',
+      version,
+      ticket,
+      erased: erased.length,
+      ...(version === 2 && names),
+    }
+    return signDocument({ ...document, ...erasure.certified, key_id: keyIdOf(key) }, key)
+  }
   const named = ({ id, site_id, deleted_at }: Consent) => ({ id, site_id, deleted_at })
   cli.instance.use(
-    http.get('*/api/v1/openapi.json', () => HttpResponse.json(describesErasure)),
+    http.get('*/api/v1/openapi.json', () =>
+      HttpResponse.json(erasure.version === 1 ? describesErasure : describesCaller),
+    ),
+    http.get('*/api/v1/caller', () => HttpResponse.json({ account_id: uuid(800), kind: 'api_key', id: uuid(801) })),
     http.get('*/.well-known/consent-keys.json', () => HttpResponse.json({ keys })),
     http.post('*/api/v1/subjects/erase', async ({ request }) => {
       const body = (await request.json()) as SubjectErasure
@@ -153,7 +164,8 @@ export function erasesSubjects(cli: Cli, holder: FakeInstance): FakeErasure {
           sites: [...countBySite(erased)].map(([site_id, records]) => ({ site_id, records })),
           records: erased.map(record => named(erasure.deleted.get(record.id) ?? record)),
           already_deleted: earlier.map(named),
-          certificate: dry_run ? null : certify(erased.length, ticket),
+          certificate: dry_run ? null : certify(erased, ticket),
+          ...(erasure.version === 2 && { subject_hmac }),
         },
         { headers: { 'x-request-id': `e-${erasure.calls.length}` } },
       )
@@ -161,6 +173,8 @@ export function erasesSubjects(cli: Cli, holder: FakeInstance): FakeErasure {
   )
   return erasure
 }
+
+const subject_hmac = 'a'.repeat(64)
 
 const byIdOrder = (a: Consent, b: Consent) => (a.id < b.id ? -1 : 1)
 
@@ -175,6 +189,11 @@ const describesErasure = {
     },
   },
   components: { schemas: { SubjectErasure: { properties: { ids: {} } } } },
+}
+
+const describesCaller = {
+  ...describesErasure,
+  paths: { ...describesErasure.paths, '/api/v1/caller': { get: {} } },
 }
 
 /** Lets the instance describe that it returns deleted records, and return these. */

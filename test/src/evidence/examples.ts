@@ -146,10 +146,10 @@ const counted = { erased: 1, deleted: 1, remaining: 0 }
 const accountKey = createHmac('sha256', Buffer.alloc(32, 3)).update(account).digest()
 const certificate: Omit<ErasureCertificate, 'key_id'> = {
   type: 'erasure_certificate',
-  version: 1,
+  version: 2,
   certificate_id: '01939d2c-0000-7000-8000-00000000000e',
   issued_at: new Date(start + 2 * 86_400_000).toISOString(),
-  statement: 'logically deleted, audit trail kept',
+  statement: 'logically deleted; personal data to be purged after 30 days',
   account_id: account,
   subject_hmac: createHmac('sha256', accountKey).update('maria@example.com').digest('hex'),
   erased_by: { kind: 'api_key', id: apiKey.id ?? '' },
@@ -158,6 +158,8 @@ const certificate: Omit<ErasureCertificate, 'key_id'> = {
   ...counted,
   sites: [{ site_id: site, ...counted }],
   purge_after_days: 30,
+  request_id: 'req-1',
+  records: [{ id: record, deleted_at: history[2]?.created_at ?? '' }],
 }
 const certificateText = signed(certificate, serviceKey)
 
