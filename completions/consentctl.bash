@@ -65,18 +65,21 @@ _consentctl() {
       'admin account') at='admin account' ;;
       'admin verify') at='admin verify' ;;
       'admin checkpoint') at='admin checkpoint' ;;
+      'admin signing-key') at='admin signing-key' ;;
       'admin user') at='admin user' ;;
       'admin purge') at='admin purge' ;;
       'admin export') at='admin export' ;;
       'admin import') at='admin import' ;;
       'admin account create') at='admin account create' ;;
+      'admin signing-key revoke') at='admin signing-key revoke' ;;
+      'admin signing-key restart') at='admin signing-key restart' ;;
       'admin user password') at='admin user password' ;;
     esac
   done
   case "$at $previous" in
       'create --site'|'list --site'|'auth login --site') words=$(consentctl completion values sites 2> /dev/null); [[ $words ]] || return ;;
-      'create --pref'|'create --preferences'|'create --consent-id'|'create --subject'|'create --policy-version'|'create --ip-address'|'create --user-agent'|'create --format'|'create --concurrency'|'create --max-errors'|'create --resume'|'list --subject'|'list --consent-id'|'list --from'|'list --to'|'list --at'|'list --limit'|'list --cursor'|'list --max-requests'|'list --concurrency'|'get --at'|'update --pref'|'update --preferences'|'rm --confirm'|'subject find --also'|'subject export --also'|'subject erase --also'|'subject erase --ticket'|'subject erase --reason'|'subject erase --received'|'subject erase --confirm'|'subject verify --subject'|'subject receipts --subject'|'subject receipts --format'|'sites list --email'|'sites create --name'|'sites create --policy-version'|'sites create --origin'|'sites create --retention-days'|'sites create --email'|'sites update --name'|'sites update --policy-version'|'sites update --origin'|'sites update --add-origin'|'sites update --remove-origin'|'sites update --retention-days'|'sites update --email'|'sites rotate-token --overlap'|'sites rotate-token --email'|'keys list --email'|'keys create --name'|'keys create --scope'|'keys create --expires'|'keys create --email'|'keys revoke --confirm'|'keys revoke --email'|'usage --email'|'auth login --email'|'auth login --key-name'|'auth login --scope'|'serve --host'|'serve --port'|'serve --database-url'|'admin account create --email'|'admin account create --site'|'admin account create --plan'|'admin account create --monthly-quota'|'admin account create --database-url'|'admin verify --account'|'admin verify --database-url'|'admin checkpoint --account'|'admin checkpoint --database-url'|'admin user password --email'|'admin user password --database-url'|'admin purge --older-than'|'admin purge --database-url'|'admin purge --confirm'|'admin export --database-url'|'admin import --database-url'|*' --columns'|*' --base-url'|*' --timeout'|*' --max-wait') return ;;
-      'create --file'|'create --failed-out'|'subject erase --export-first'|'subject erase --plan-out'|'subject erase --apply'|'subject verify --public-key'|'verify --keys'|'verify --public-key'|'serve --data-dir'|'admin account create --data-dir'|'admin verify --checkpoint'|'admin verify --data-dir'|'admin checkpoint --file'|'admin checkpoint --data-dir'|'admin user password --data-dir'|'admin purge --data-dir'|'admin export --data-dir'|'admin import --data-dir'|*' --out'|*' --ca-file') compopt -o default 2> /dev/null; return ;;
+      'create --pref'|'create --preferences'|'create --consent-id'|'create --subject'|'create --policy-version'|'create --ip-address'|'create --user-agent'|'create --format'|'create --concurrency'|'create --max-errors'|'create --resume'|'list --subject'|'list --consent-id'|'list --from'|'list --to'|'list --at'|'list --limit'|'list --cursor'|'list --max-requests'|'list --concurrency'|'get --at'|'update --pref'|'update --preferences'|'rm --confirm'|'subject find --also'|'subject export --also'|'subject erase --also'|'subject erase --ticket'|'subject erase --reason'|'subject erase --received'|'subject erase --confirm'|'subject verify --subject'|'subject receipts --subject'|'subject receipts --format'|'sites list --email'|'sites create --name'|'sites create --policy-version'|'sites create --origin'|'sites create --retention-days'|'sites create --email'|'sites update --name'|'sites update --policy-version'|'sites update --origin'|'sites update --add-origin'|'sites update --remove-origin'|'sites update --retention-days'|'sites update --email'|'sites rotate-token --overlap'|'sites rotate-token --email'|'keys list --email'|'keys create --name'|'keys create --scope'|'keys create --expires'|'keys create --email'|'keys revoke --confirm'|'keys revoke --email'|'usage --email'|'auth login --email'|'auth login --key-name'|'auth login --scope'|'serve --host'|'serve --port'|'serve --database-url'|'admin account create --email'|'admin account create --site'|'admin account create --plan'|'admin account create --monthly-quota'|'admin account create --database-url'|'admin verify --account'|'admin verify --database-url'|'admin checkpoint --account'|'admin checkpoint --database-url'|'admin signing-key revoke --reason'|'admin signing-key revoke --database-url'|'admin signing-key restart --database-url'|'admin user password --email'|'admin user password --database-url'|'admin purge --older-than'|'admin purge --database-url'|'admin purge --confirm'|'admin export --database-url'|'admin import --database-url'|*' --columns'|*' --base-url'|*' --timeout'|*' --max-wait') return ;;
+      'create --file'|'create --failed-out'|'subject erase --export-first'|'subject erase --plan-out'|'subject erase --apply'|'subject verify --public-key'|'verify --keys'|'verify --public-key'|'serve --data-dir'|'admin account create --data-dir'|'admin verify --checkpoint'|'admin verify --data-dir'|'admin checkpoint --file'|'admin checkpoint --data-dir'|'admin signing-key revoke --data-dir'|'admin signing-key restart --data-dir'|'admin user password --data-dir'|'admin purge --data-dir'|'admin export --data-dir'|'admin import --data-dir'|*' --out'|*' --ca-file') compopt -o default 2> /dev/null; return ;;
       *' --output'|*' -o') words=$'table\ntsv\njson\nndjson\ncsv\nyaml\nid' ;;
       *' --profile'|*' -p') words=$(consentctl completion values profiles 2> /dev/null); [[ $words ]] || return ;;
       *' --color') words=$'auto\nalways\nnever' ;;
@@ -133,11 +136,14 @@ _consentctl() {
     'commands') commands='' flags='' ;;
     'doctor') commands='' flags='' ;;
     'serve') commands='' flags='--host --port --database-url --data-dir --quickstart' ;;
-    'admin') commands='account verify checkpoint user purge export import' flags='' ;;
+    'admin') commands='account verify checkpoint signing-key user purge export import' flags='' ;;
     'admin account') commands='create' flags='' ;;
     'admin account create') commands='' flags='--email --site --plan --monthly-quota --password-stdin --database-url --data-dir' ;;
     'admin verify') commands='' flags='--account --checkpoint --database-url --data-dir' ;;
     'admin checkpoint') commands='' flags='--file --account --database-url --data-dir' ;;
+    'admin signing-key') commands='revoke restart' flags='' ;;
+    'admin signing-key revoke') commands='' flags='--reason --database-url --data-dir' ;;
+    'admin signing-key restart') commands='' flags='--database-url --data-dir' ;;
     'admin user') commands='password' flags='' ;;
     'admin user password') commands='' flags='--email --password-stdin --database-url --data-dir' ;;
     'admin purge') commands='' flags='--older-than --dry-run --database-url --data-dir --yes -y --confirm' ;;

@@ -58,11 +58,14 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin account' = 'admin account'
     'admin verify' = 'admin verify'
     'admin checkpoint' = 'admin checkpoint'
+    'admin signing-key' = 'admin signing-key'
     'admin user' = 'admin user'
     'admin purge' = 'admin purge'
     'admin export' = 'admin export'
     'admin import' = 'admin import'
     'admin account create' = 'admin account create'
+    'admin signing-key revoke' = 'admin signing-key revoke'
+    'admin signing-key restart' = 'admin signing-key restart'
     'admin user password' = 'admin user password'
   }
   $commands = @{
@@ -117,11 +120,14 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'commands' = @()
     'doctor' = @()
     'serve' = @()
-    'admin' = @(@('account', 'Manage accounts'), @('verify', 'Verify every record, its history and the log'), @('checkpoint', 'Write a signed checkpoint of the log to a file'), @('user', 'Manage users'), @('purge', 'Purge personal data of deleted records'), @('export', 'Export the whole database to a file'), @('import', 'Import an export into an empty database'))
+    'admin' = @(@('account', 'Manage accounts'), @('verify', 'Verify every record, its history and the log'), @('checkpoint', 'Write a signed checkpoint of the log to a file'), @('signing-key', 'Manage the keys that the server signs with'), @('user', 'Manage users'), @('purge', 'Purge personal data of deleted records'), @('export', 'Export the whole database to a file'), @('import', 'Import an export into an empty database'))
     'admin account' = @(, @('create', 'Create an account with an owner, a site and an API key'))
     'admin account create' = @()
     'admin verify' = @()
     'admin checkpoint' = @()
+    'admin signing-key' = @(@('revoke', 'Revoke a signing key'), @('restart', 'Begin a new chain of signing keys after the loss of the newest one'))
+    'admin signing-key revoke' = @()
+    'admin signing-key restart' = @()
     'admin user' = @(, @('password', 'Reset a user’s password'))
     'admin user password' = @()
     'admin purge' = @()
@@ -184,6 +190,9 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin account create' = @(@('--email', 'e-mail address that the owner signs in with'), @('--site', 'name of the first site (default)'), @('--plan', 'unlimited, free, pro (unlimited)'), @('--monthly-quota', 'requests with API keys per month, instead of the plan’s'), @('--password-stdin', 'read the owner’s password from standard input instead of generating one'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
     'admin verify' = @(@('--account', 'only this account'), @('--checkpoint', 'also compare with the checkpoints in a file of admin checkpoint'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
     'admin checkpoint' = @(@('--file', 'file to append the checkpoints to; created if missing'), @('--account', 'only this account'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
+    'admin signing-key' = @()
+    'admin signing-key revoke' = @(@('--reason', 'superseded or compromised'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
+    'admin signing-key restart' = @(@('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
     'admin user' = @()
     'admin user password' = @(@('--email', 'e-mail address that the user signs in with'), @('--password-stdin', 'read the new password from standard input instead of generating one'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
     'admin purge' = @(@('--older-than', 'days since the deletion (PURGE_AFTER_DAYS, or 30 if that is never)'), @('--dry-run', 'count what would be purged, and change nothing'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but stop unless exactly n records match'))
@@ -281,6 +290,11 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin checkpoint --account' = { @(, @('', '')) }
     'admin checkpoint --database-url' = { @(, @('', '')) }
     'admin checkpoint --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
+    'admin signing-key revoke --reason' = { @(, @('', '')) }
+    'admin signing-key revoke --database-url' = { @(, @('', '')) }
+    'admin signing-key revoke --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
+    'admin signing-key restart --database-url' = { @(, @('', '')) }
+    'admin signing-key restart --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'admin user password --email' = { @(, @('', '')) }
     'admin user password --database-url' = { @(, @('', '')) }
     'admin user password --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }

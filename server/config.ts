@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import * as z from 'zod'
 import { OperatorError, type ServeOptions } from '../src/contract/index.ts'
-import { readSigningKey } from '../src/evidence/keys.ts'
+import { readPublicKey, readSigningKey } from '../src/evidence/keys.ts'
 
 const portRange = 'must be a number from 0 to 65535'
 
@@ -65,7 +65,8 @@ const Environment = z.object({
     .refine(secret => Buffer.byteLength(secret) >= 32, 'must have at least 32 bytes')
     .nullable()
     .default(null),
-  SIGNING_KEY_FILE: z.string().transform(readKeyFile).nullable().default(null),
+  SIGNING_KEY_FILE: z.string().transform(readKeyFile).default([]),
+  SIGNING_COMMAND: z.string().nullable().default(null),
   PURGE_AFTER_DAYS: z
     .string()
     .regex(/^(\d{1,5}|never)$/, 'must be a number of days, or never')
@@ -89,10 +90,11 @@ function isNetwork(text: string): boolean {
   return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && ipaddr.isValidCIDR(text))
 }
 
-/** The error never quotes the file. */
-function readKeyFile(path: string, { issues, value }: z.RefinementCtx<string>): KeyObject {
+/** Reads private keys, and public ones that a command signs with. The error never quotes the file. */
+function readKeyFile(path: string, { issues, value }: z.RefinementCtx<string>): KeyObject[] {
   try {
-    return readSigningKey(readFileSync(path, 'utf8'))
+    const pems = readFileSync(path, 'utf8').match(/-----BEGIN [^-]+-----[^-]+-----END [^-]+-----/g) ?? ['']
+    return pems.map(pem => (pem.includes('BEGIN PUBLIC KEY') ? readPublicKey(pem) : readSigningKey(pem)))
   } catch {
     issues.push({ code: 'custom', input: value, message: `${path} is not an Ed25519 private key in PEM` })
     return z.NEVER
@@ -118,8 +120,12 @@ export interface Config {
   readonly edgeRegionHeader: string | null
   /** At least 32 bytes; null if the database keeps the secret. */
   readonly sessionSecret: string | null
-  /** Ed25519; null if the database keeps the key. */
+  /** Ed25519, private unless the command signs; null if the database keeps the key. */
   readonly signingKey: KeyObject | null
+  /** Keys before it, of which the newest can introduce it. */
+  readonly earlierSigningKeys: readonly KeyObject[]
+  /** Shell command that signs with the keys of which only the public half is given. */
+  readonly signingCommand: string | null
   /** Days from a deletion until its personal data is purged; null for never. */
   readonly purgeAfterDays: number | null
   readonly checkpointMinutes: number
@@ -144,6 +150,14 @@ export function readConfig(options: ServeOptions, env: Env): Config {
   const parsed = Environment.safeParse(Object.fromEntries(set))
   if (!parsed.success) throw new OperatorError(parsed.error.issues.map(describe).join('; '))
   const settings = parsed.data
+  const [signingKey = null, ...earlierSigningKeys] = settings.SIGNING_KEY_FILE
+  const isPublic = settings.SIGNING_KEY_FILE.some(({ type }) => type === 'public')
+  if (isPublic !== (settings.SIGNING_COMMAND !== null))
+    throw new OperatorError(
+      isPublic
+        ? 'SIGNING_KEY_FILE: it has a public key, for which SIGNING_COMMAND must name the command that signs'
+        : 'SIGNING_COMMAND: SIGNING_KEY_FILE must name a file with the public key in PEM that the command signs for',
+    )
   return {
     host: settings.HOST,
     port: settings.PORT,
@@ -157,7 +171,9 @@ export function readConfig(options: ServeOptions, env: Env): Config {
     edgeCountryHeader: settings.EDGE_COUNTRY_HEADER,
     edgeRegionHeader: settings.EDGE_REGION_HEADER,
     sessionSecret: settings.SESSION_SECRET,
-    signingKey: settings.SIGNING_KEY_FILE,
+    signingKey,
+    earlierSigningKeys,
+    signingCommand: settings.SIGNING_COMMAND,
     purgeAfterDays: settings.PURGE_AFTER_DAYS,
     checkpointMinutes: settings.CHECKPOINT_MINUTES,
     metricsPort: settings.METRICS_PORT,

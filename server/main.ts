@@ -13,7 +13,7 @@ import { deleteExpiredKeys } from './consents/idempotency.ts'
 import { type Database, openDatabase } from './db/open.ts'
 import { sharedSecret } from './db/secrets.ts'
 import { coverAll } from './evidence/log.ts'
-import { openSigner } from './evidence/signer.ts'
+import { openSigner, signingSettings } from './evidence/signer.ts'
 import { withTimeout } from './http/deadline.ts'
 import { createLogger } from './http/logger.ts'
 import { drain, listen } from './http/server.ts'
@@ -23,6 +23,7 @@ import { purgeJob } from './purge/service.ts'
 import { Quota } from './quota/quota.ts'
 
 export { createAccount, purge, resetPassword } from './admin.ts'
+export { restartSigningKeys, revokeSigningKey } from './evidence/admin.ts'
 export { exportDatabase, importDatabase } from './transfer/admin.ts'
 export { takeCheckpoints, verifyDatabase } from './verify/admin.ts'
 
@@ -100,9 +101,10 @@ async function takeLastCheckpoints({ name, run }: Job, logger: Logger): Promise<
 }
 
 /** The same on all nodes. */
-async function readSecrets(sql: Sql, { sessionSecret, signingKey }: Config) {
+async function readSecrets(sql: Sql, config: Config) {
+  const { sessionSecret } = config
   return {
-    signer: await openSigner(sql, signingKey),
+    signer: await openSigner(sql, config.signingKey, signingSettings(config)),
     cursorSecret: await sharedSecret(sql, 'cursor'),
     subjectSecret: await sharedSecret(sql, 'subject'),
     sessionSecret: sessionSecret ? Buffer.from(sessionSecret) : await sharedSecret(sql, 'session'),

@@ -256,6 +256,19 @@ export const tree: Group = {
         summary: 'Write a signed checkpoint of the log to a file',
         load: async () => (await import('./commands/admin/checkpoint.ts')).checkpoint,
       },
+      'signing-key': {
+        summary: 'Manage the keys that the server signs with',
+        commands: {
+          revoke: {
+            summary: 'Revoke a signing key',
+            load: async () => (await import('./commands/admin/signing-key.ts')).revokeSigningKey,
+          },
+          restart: {
+            summary: 'Begin a new chain of signing keys after the loss of the newest one',
+            load: async () => (await import('./commands/admin/signing-key.ts')).restartSigningKeys,
+          },
+        },
+      },
       user: {
         summary: 'Manage users',
         commands: {

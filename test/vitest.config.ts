@@ -29,6 +29,7 @@ const slow = [
   'test/server/banner/flood.test.ts',
   'test/server/consents/{batch-ledger,openssl,walk}.test.ts',
   'test/server/db/{pooler,power,restart,routing,shared}.test.ts',
+  'test/server/evidence/keys.test.ts',
   'test/server/http/{database-errors,lost,outage,property}.test.ts',
   'test/server/purge/canary.test.ts',
   'test/server/quota/late.test.ts',
@@ -39,7 +40,7 @@ const slow = [
 const embedded = [
   'test/server/consents/{create-many,history,idempotency,update}.test.ts',
   'test/server/db/{migrate,power,restart,schema,shared}.test.ts',
-  'test/server/evidence/*.test.ts',
+  'test/server/evidence/log.test.ts',
   'test/server/purge/purge.test.ts',
   'test/server/quota/quota.test.ts',
   'test/server/subjects/*.test.ts',

@@ -64,7 +64,7 @@ export async function issueReceipt(
     record_version: last.version,
     chain_head: last.chain_head.toString('hex'),
   }
-  return signer.sign(receipt)
+  return await signer.sign(receipt)
 }
 
 function consentStates(rows: readonly EventRow[]): ConsentState[] {

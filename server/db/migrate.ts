@@ -5,6 +5,7 @@ import service from './migrations/0003_service.sql'
 import evidence from './migrations/0004_evidence.sql'
 import lists from './migrations/0005_lists.sql'
 import keys from './migrations/0006_keys.sql'
+import keyStatements from './migrations/0008_key_statements.sql'
 import usage from './migrations/0010_usage.sql'
 
 /** In order. A file that was released is never edited. */
@@ -15,6 +16,7 @@ const migrations: readonly (readonly [name: string, statements: string])[] = [
   ['0004_evidence', evidence],
   ['0005_lists', lists],
   ['0006_keys', keys],
+  ['0008_key_statements', keyStatements],
   ['0010_usage', usage],
 ]
 

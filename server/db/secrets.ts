@@ -4,7 +4,12 @@ import type { Sql } from 'postgres'
 /** Returns 32 random bytes that all nodes share under a name. */
 export async function sharedSecret(sql: Sql, name: string): Promise<Buffer> {
   await sql`insert into secrets (name, value) values (${name}, ${randomBytes(32)}) on conflict (name) do nothing`
+  const value = await findSecret(sql, name)
+  if (!value) throw new Error(`the secret ${name} is missing`)
+  return value
+}
+
+export async function findSecret(sql: Sql, name: string): Promise<Buffer | undefined> {
   const [row] = await sql<{ value: Buffer }[]>`select value from secrets where name = ${name}`
-  if (!row) throw new Error(`the secret ${name} is missing`)
-  return row.value
+  return row?.value
 }

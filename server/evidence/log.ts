@@ -1,5 +1,6 @@
 import type { Sql } from 'postgres'
 import type { Checkpoint } from '../../src/contract/documents/checkpoint.ts'
+import { findKeyLogProblem, findKeyProblem, findKeysRoot, type KeyChain } from '../../src/evidence/key-chain.ts'
 import { MerkleTree } from '../../src/evidence/merkle.ts'
 import { readCheckpoint } from '../../src/evidence/signed.ts'
 import { dbErrorKind } from '../db/errors.ts'
@@ -62,9 +63,11 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
     const last = await findLastCheckpoint(log.sql, accountId)
     const entries = await listUnloggedEntries(log.sql, accountId, after, entriesPerCheckpoint)
     if (entries.length === 0) return
-    const tree = await openTree(log.sql, log.signer, accountId, last)
+    const keys = await readKeys(log.sql, log.signer.keyId)
+    const tree = await openTree(log, accountId, last, keys)
     for (const { hash } of entries) tree.append(hash)
-    if (!(await tryAppend(log, accountId, tree, last, entries))) return
+    const next = await newCheckpoint(log.signer, accountId, { tree, last, keys })
+    if (!(await tryAppend(log, next, last, entries))) return
     remember(log.signer, accountId, tree)
     yield entries.length
     if (entries.length < entriesPerCheckpoint) return
@@ -74,18 +77,17 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
 
 /** Returns false if another node is appending. */
 async function tryAppend(
-  { sql, signer }: Log,
-  accountId: string,
-  tree: MerkleTree,
+  { sql }: Log,
+  next: CheckpointRow,
   last: CheckpointRow | undefined,
   entries: readonly LogEntry[],
 ): Promise<boolean> {
   try {
-    await insertCheckpoint(sql, newCheckpoint(signer, accountId, tree, last), entries)
+    await insertCheckpoint(sql, next, entries)
     return true
   } catch (error) {
     if (!['conflict', 'aborted'].includes(dbErrorKind(error) ?? '')) throw error
-    const present = await findLastCheckpoint(sql, accountId)
+    const present = await findLastCheckpoint(sql, next.account_id)
     if (present?.tree_size !== last?.tree_size || dbErrorKind(error) === 'aborted') return false
     throw new Error(`there are leaves after its last checkpoint; ${hint}`)
   }
@@ -109,10 +111,10 @@ function remember(signer: Signer, accountId: string, { size, root }: Root): void
  * vouch for the change
  */
 async function openTree(
-  sql: Sql,
-  signer: Signer,
+  { sql, signer }: Log,
   accountId: string,
   last: CheckpointRow | undefined,
+  { keys, documents }: KeyChain,
 ): Promise<MerkleTree> {
   const own = signedRoots.get(signer)?.get(accountId)
   if (own && !(await findRoot(sql, accountId, own.size))?.equals(own.root))
@@ -122,28 +124,41 @@ async function openTree(
   const { checkpoint, isSignedBy } = readCheckpoint(last.document)
   const { account_id, tree_size, root_hash, key_id } = checkpoint
   const isSame = account_id === accountId && tree_size === tree.size && root_hash === tree.root.toString('hex')
-  const key = key_id === signer.keyId ? signer.publicKey : (await readKeys(sql)).keys.get(key_id)
+  const key = keys.get(key_id)?.publicKey
   if (!isSame || !key || !isSignedBy(key)) throw new Error(`its last checkpoint was changed; ${hint}`)
+  const problem = findKeyLogProblem(documents, checkpoint)
+  if (problem) throw new Error(`its last checkpoint: ${problem}; ${hint}`)
   return tree
 }
 
-function newCheckpoint(
+interface Continued {
+  readonly tree: MerkleTree
+  readonly last: CheckpointRow | undefined
+  readonly keys: KeyChain
+}
+
+/** @throws Error if the signer's key is no longer in the chain, or was revoked */
+async function newCheckpoint(
   signer: Signer,
   accountId: string,
-  tree: MerkleTree,
-  last: CheckpointRow | undefined,
-): CheckpointRow {
+  { tree, last, keys: { keys, documents } }: Continued,
+): Promise<CheckpointRow> {
   const { size: tree_size, frontier, root } = tree
   const created_at = new Date()
+  const key = keys.get(signer.keyId)
+  const problem = key ? findKeyProblem(key, created_at.toISOString()) : 'is not in the log of keys'
+  if (problem) throw new Error(`the key ${signer.keyId} ${problem}; ${hint}`)
   const checkpoint: Omit<Checkpoint, 'key_id'> = {
     type: 'checkpoint',
-    version: 1,
+    version: 2,
     account_id: accountId,
     tree_size,
     root_hash: root.toString('hex'),
     created_at: created_at.toISOString(),
+    keys_size: documents.length,
+    keys_root: findKeysRoot(documents, documents.length)?.toString('hex') ?? '',
   }
-  const document = signer.sign(checkpoint)
+  const document = await signer.sign(checkpoint)
   const from_size = last?.tree_size ?? 0
   return { account_id: accountId, tree_size, from_size, root_hash: root, frontier, document, created_at }
 }

@@ -28,6 +28,30 @@ export async function isKeyElsewhere(sql: Sql): Promise<boolean> {
   return row?.found === true
 }
 
+/** Returns the log of keys, in order. */
+export function listKeyStatements(sql: Sql): Promise<KeyStatementRow[]> {
+  return sql<KeyStatementRow[]>`select position, document from key_statements order by position`
+}
+
+export interface KeyStatementRow {
+  readonly position: number
+  readonly document: string
+}
+
+/** Appends to the log of keys as it was read. Does nothing if another node has appended since. */
+export async function insertKeyStatement(sql: Sql, read: readonly KeyStatementRow[], document: string): Promise<void> {
+  const position = (read.at(-1)?.position ?? -1) + 1
+  await sql`
+    insert into key_statements (position, document) values (${position}, ${document}) on conflict (position) do nothing`
+}
+
+/** Returns true if a checkpoint names the log of keys, which then has a beginning. */
+export async function hasBoundCheckpoint(sql: Sql): Promise<boolean> {
+  const [row] = await sql<{ found: boolean }[]>`
+    select exists (select from checkpoints where document like '%"keys_size": %') as found`
+  return row?.found === true
+}
+
 export interface LogEntry {
   readonly consent_id: string
   readonly version: number

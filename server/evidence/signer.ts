@@ -1,63 +1,240 @@
-import { createPublicKey, type KeyObject } from 'node:crypto'
+import { createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 import type { Sql } from 'postgres'
+import type { KeyRevocation, SigningKeyStatement } from '../../src/contract/documents/signing-key.ts'
 import { OperatorError } from '../../src/contract/index.ts'
+import { findFirstKey, type KeyChain, proofMessage, readKeyChain } from '../../src/evidence/key-chain.ts'
 import { keyIdOf, publicBytes, publicKeyOf, signingKeyOf } from '../../src/evidence/keys.ts'
-import { type SignedFields, signDocument } from '../../src/evidence/signed.ts'
-import { sharedSecret } from '../db/secrets.ts'
-import { insertSigningKey, isKeyElsewhere, listSigningKeys, type SigningKey } from './queries.ts'
+import { type SignedFields, toMessage, withSignature } from '../../src/evidence/signed.ts'
+import type { Config } from '../config.ts'
+import { findSecret, sharedSecret } from '../db/secrets.ts'
+import { unavailable } from '../failure.ts'
+import {
+  hasBoundCheckpoint,
+  insertKeyStatement,
+  insertSigningKey,
+  isKeyElsewhere,
+  listKeyStatements,
+  listSigningKeys,
+  type SigningKey,
+} from './queries.ts'
+import { runSigningCommand } from './signing-command.ts'
 
 /** Signs the service's documents, with the same key on every node. */
 export interface Signer {
   /** RFC 7638 thumbprint. */
   readonly keyId: string
   readonly publicKey: KeyObject
-  sign(document: Omit<SignedFields, 'key_id'> & object): string
+  /** @throws Failure `unavailable` if there is no valid signature */
+  sign(document: Omit<SignedFields, 'key_id'> & object): Promise<string>
+  /** Returns the 64 bytes of an Ed25519 signature. @throws Failure `unavailable` */
+  signBytes(message: Buffer): Promise<Buffer>
+}
+
+/** Less than the deadline of a request, so that its response says what is wrong. */
+const commandTimeoutMs = 4000
+
+/**
+ * Signs with a private key; or for a public one with the operator's command, which gets the message as its standard input
+ * and writes the 64 bytes of the signature.
+ */
+export function signerOf(key: KeyObject, command: string | null = null, timeoutMs = commandTimeoutMs): Signer {
+  const keyId = keyIdOf(key)
+  const publicKey = key.type === 'private' ? createPublicKey(key) : key
+  const signBytes = async (message: Buffer) => {
+    const run = () => runSigningCommand(command ?? '', { message, keyId, timeoutMs })
+    const signature = key.type === 'private' ? sign(null, message, key) : await run().catch(notSigned)
+    // A document that cannot be verified must never be given out.
+    if (signature.length === 64 && verify(null, message, publicKey, signature)) return signature
+    return notSigned(new Error(`wrote ${signature.length} bytes that are not a signature by the key ${keyId}`))
+  }
+  return {
+    keyId,
+    publicKey,
+    signBytes,
+    sign: async document => {
+      const message = toMessage({ ...document, key_id: keyId })
+      return withSignature(message, await signBytes(Buffer.from(message)))
+    },
+  }
+}
+
+function notSigned(error: Error): never {
+  throw unavailable(`The document cannot be signed at the moment: SIGNING_COMMAND ${error.message}.`, error)
+}
+
+export interface SigningSettings {
+  /** Private keys, or public ones that the command signs with, of which the newest can introduce the own key. */
+  readonly earlier?: readonly KeyObject[]
+  readonly command?: string | null
+  /** True if a key that nothing introduces may begin a new chain: the newest one was lost. */
+  readonly mayRestart?: boolean
+}
+
+export function signingSettings(config: Pick<Config, 'earlierSigningKeys' | 'signingCommand'>): SigningSettings {
+  return { earlier: config.earlierSigningKeys, command: config.signingCommand }
 }
 
 /**
- * Opens the operator's own key, else the one that the database keeps, and publishes it. @throws OperatorError if keys are
- * published and the database keeps none: a lost key is not replaced
+ * Opens the operator's own key, else the one that the database keeps, and publishes it. A key that is not in the chain yet
+ * is introduced by the newest one that is. @throws OperatorError if keys are published and the database keeps none, because
+ * a lost key is not replaced; if nothing here can introduce the key; or if it was revoked
  */
-export async function openSigner(sql: Sql, ownKey: KeyObject | null): Promise<Signer> {
+export async function openSigner(
+  sql: Sql,
+  ownKey: KeyObject | null,
+  { earlier = [], command = null, mayRestart = false }: SigningSettings = {},
+): Promise<Signer> {
   if (!ownKey && (await isKeyElsewhere(sql))) {
     throw new OperatorError('this service signs with a key that is not in the database', {
       code: 'settings',
       hint: 'name its file in SIGNING_KEY_FILE, as on every other node',
     })
   }
-  const key = ownKey ?? signingKeyOf(await sharedSecret(sql, 'signing'))
-  const signer = signerOf(key)
-  await insertSigningKey(sql, { keyId: signer.keyId, publicKey: publicBytes(key), at: new Date() })
+  const seed = ownKey ? await findSecret(sql, 'signing') : await sharedSecret(sql, 'signing')
+  const stored = seed ? [signerOf(signingKeyOf(seed))] : []
+  const signer = ownKey ? signerOf(ownKey, command) : (stored[0] as Signer)
+  const introducers = [...earlier.map(key => signerOf(key, command)), ...stored]
+  const { revocation } = (await joinChain(sql, signer, { introducers, mayRestart })).keys.get(signer.keyId) ?? {}
+  if (revocation) {
+    throw new OperatorError(`the signing key ${signer.keyId} was revoked at ${revocation.at}`, {
+      code: 'settings',
+      hint: 'name the file of the newest key in SIGNING_KEY_FILE, as on every other node',
+    })
+  }
+  await insertSigningKey(sql, { keyId: signer.keyId, publicKey: publicBytes(signer.publicKey), at: new Date() })
   return signer
 }
 
-export function signerOf(key: KeyObject): Signer {
-  const keyId = keyIdOf(key)
-  return {
-    keyId,
-    publicKey: createPublicKey(key),
-    sign: document => signDocument({ ...document, key_id: keyId }, key),
+/** Repeats while other nodes extend the chain. */
+async function joinChain(
+  sql: Sql,
+  signer: Signer,
+  { introducers, mayRestart }: { readonly introducers: readonly Signer[]; readonly mayRestart: boolean },
+): Promise<KeyChain> {
+  for (;;) {
+    const rows = await listKeyStatements(sql)
+    const documents = rows.map(({ document }) => document)
+    const chain = readKeyChain(documents, signer.keyId)
+    if (chain.newest !== null) return chain
+    const introducer = introducers.find(({ keyId }) => readKeyChain(documents, keyId).newest === keyId)
+    const isFirst = documents.length === 0 && !(await hasBoundCheckpoint(sql))
+    if (!introducer && !isFirst && !mayRestart) {
+      throw new OperatorError(`no key of this service introduces the signing key ${signer.keyId}`, {
+        code: 'settings',
+        hint: 'append the key before it to the file in SIGNING_KEY_FILE; if it is lost: consentctl admin signing-key restart',
+      })
+    }
+    await insertKeyStatement(sql, rows, await introduce(sql, signer, introducer))
   }
 }
 
-/** Public keys by their thumbprints. */
-export type Keys = ReadonlyMap<string, KeyObject>
+/** Before a key was published, for nodes whose clocks differ. */
+const clockToleranceMs = 60_000
 
-interface Published {
-  readonly keys: Keys
+/** Returns from when on what a key signs is valid. */
+function since(publishedAt: Date): string {
+  return new Date(publishedAt.getTime() - clockToleranceMs).toISOString()
+}
+
+/** Without an introducer the key begins a chain, and adopts the keys that are published. */
+async function introduce(sql: Sql, signer: Signer, introducer: Signer | undefined): Promise<string> {
+  const published = (await listSigningKeys(sql)).filter(row => publishedKey(row) !== null).reverse()
+  const toAdopted = ({ keyId, publicKey, at }: SigningKey) => ({
+    kid: keyId,
+    x: (publicKey as Buffer).toString('base64url'),
+    not_before: since(at),
+  })
+  const others = introducer ? [] : published.filter(({ keyId }) => keyId !== signer.keyId)
+  const statement: Omit<SigningKeyStatement, 'proof'> = {
+    type: 'signing_key',
+    version: 1,
+    kid: signer.keyId,
+    x: publicBytes(signer.publicKey).toString('base64url'),
+    not_before: since(published.find(({ keyId }) => keyId === signer.keyId)?.at ?? new Date()),
+    previous: introducer?.keyId ?? null,
+    adopted: others.map(toAdopted),
+    key_id: introducer?.keyId ?? signer.keyId,
+  }
+  const proof = await signer.signBytes(proofMessage(statement))
+  const { key_id: _, ...fields } = { ...statement, proof: proof.toString('base64') }
+  return await (introducer ?? signer).sign(fields)
+}
+
+/**
+ * Ends a key of the chain. @throws OperatorError unless the signer's key came after it: whoever stole a key must not end
+ * those after it
+ */
+export async function revokeKey(
+  sql: Sql,
+  signer: Signer,
+  { keyId, reason, at }: { keyId: string; reason: KeyRevocation['reason']; at: Date },
+): Promise<string> {
+  const fields = { type: 'key_revocation', version: 1, kid: keyId, revoked_at: at.toISOString(), reason } as const
+  const document = await signer.sign(fields satisfies Omit<KeyRevocation, 'key_id'>)
+  for (;;) {
+    const rows = await listKeyStatements(sql)
+    const documents = rows.map(row => row.document)
+    if (documents.includes(document)) return document
+    if (!readKeyChain([...documents, document], signer.keyId).documents.includes(document)) {
+      throw new OperatorError(`the key ${keyId} is not one that came before the key ${signer.keyId}, which signs`, {
+        code: 'not_found',
+        hint: 'the newest key revokes: start the service with a new one first',
+      })
+    }
+    await insertKeyStatement(sql, rows, document)
+  }
+}
+
+/** The published keys that chain to a key. */
+interface Published extends KeyChain {
   /** Ids of rows with no key, or with another one. */
   readonly unreadable: readonly string[]
+  /** Ids of keys of the database that do not chain. */
+  readonly unchained: readonly string[]
+  /** Ids of keys of the chain that are not published. */
+  readonly missing: readonly string[]
+  /** Positions in the log of keys of what does not belong to the chain. */
+  readonly foreign: readonly number[]
 }
 
-export async function readKeys(sql: Sql): Promise<Published> {
-  const keys = new Map<string, KeyObject>()
-  const unreadable: string[] = []
-  for (const row of await listSigningKeys(sql)) {
-    const key = publishedKey(row)
-    if (key) keys.set(row.keyId, key)
-    else unreadable.push(row.keyId)
+/** Returns the keys newest first, but the anchor before them. */
+export async function readKeys(sql: Sql, anchor: string): Promise<Published> {
+  const rows = await listSigningKeys(sql, anchor)
+  const statements = await listKeyStatements(sql)
+  const texts = statements.map(({ document }) => document)
+  const chain = readKeyChain(texts, anchor)
+  const ids = rows.filter(row => publishedKey(row) !== null).map(({ keyId }) => keyId)
+  return {
+    ...chain,
+    keys: new Map(ids.flatMap(id => [chain.keys.get(id) ?? []].flat().map(key => [id, key]))),
+    unreadable: rows.filter(row => publishedKey(row) === null).map(({ keyId }) => keyId),
+    unchained: ids.filter(id => !chain.keys.has(id)),
+    missing: [...chain.keys.keys()].filter(id => !ids.includes(id)),
+    foreign: statements.filter(({ document }) => !chain.documents.includes(document)).map(({ position }) => position),
   }
-  return { keys, unreadable }
+}
+
+export interface KeysToVerify extends Published {
+  readonly anchor: string
+}
+
+/**
+ * Returns the keys to verify a database with, by the newest key that is trusted outside of it, else by its own. Before the
+ * first start after an upgrade there is no chain yet: then all keys count as they will be adopted.
+ */
+export async function readKeysToVerify(sql: Sql, trusted: string | null): Promise<KeysToVerify> {
+  const statements = await listKeyStatements(sql)
+  const seed = await findSecret(sql, 'signing')
+  const first = findFirstKey(statements.map(({ document }) => document))
+  const anchor = trusted ?? (seed ? keyIdOf(signingKeyOf(seed)) : first) ?? ''
+  const published = await readKeys(sql, anchor)
+  if (statements.length > 0 || (await hasBoundCheckpoint(sql))) return { ...published, anchor }
+  const keys = (await listSigningKeys(sql)).flatMap(row => {
+    const publicKey = publishedKey(row)
+    if (!publicKey) return []
+    return { keyId: row.keyId, publicKey, notBefore: since(row.at), statement: null, revocation: null }
+  })
+  return { ...published, anchor, unchained: [], keys: new Map(keys.map(key => [key.keyId, key])) }
 }
 
 /** Returns null if the row's key is missing or does not fit its id. */

@@ -56,6 +56,8 @@ const values: Readonly<Record<string, unknown>> = {
   kid: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
   x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
   pem: '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----\n',
+  statement: '{\n  "type": "signing_key",\n  "version": 1,\n  …\n"signature":"…"}\n',
+  revocation: null,
   month: '2026-11',
   used: 1234,
   remaining: 8766,

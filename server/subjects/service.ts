@@ -76,7 +76,7 @@ export async function eraseSubject(
     return { ...state, ...totalOf(sites), records: page.map(toJson), certificate: null }
   }
   const sites = countErased(erased)
-  const certificate = certify(deps, { caller, erasure, erased, sites, counts, requestId: progress.requestId })
+  const certificate = await certify(deps, { caller, erasure, erased, sites, counts, requestId: progress.requestId })
   return { ...state, ...totalOf(sites), records: erased.map(toJson), certificate }
 }
 
@@ -149,7 +149,8 @@ function standInOf({ subjectSecret }: Pick<Deps, 'subjectSecret'>, { accountId }
   return createHmac('sha256', accountKey).update(subjectId).digest('hex')
 }
 
-function certify(deps: Deps, { caller, erasure, requestId, erased, sites: erasedBySite, counts }: Done): string {
+async function certify(deps: Deps, done: Done): Promise<string> {
+  const { caller, erasure, requestId, erased, sites: erasedBySite, counts } = done
   const { signer, config } = deps
   const sites = new Map<string, ErasureCertificate['sites'][number]>()
   // Records may be purged as soon as they are deleted: then their site is not counted.
@@ -178,5 +179,5 @@ function certify(deps: Deps, { caller, erasure, requestId, erased, sites: erased
     request_id: requestId,
     records: erased.map(({ id, deleted_at }) => ({ id, deleted_at: deleted_at?.toISOString() ?? '' })),
   }
-  return signer.sign(certificate)
+  return await signer.sign(certificate)
 }

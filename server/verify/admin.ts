@@ -7,12 +7,13 @@ import type {
   TakenCheckpoints,
   Verification,
 } from '../../src/contract/index.ts'
+import { keyIdOf } from '../../src/evidence/keys.ts'
 import { readCheckpoint } from '../../src/evidence/signed.ts'
 import { openShared, reportProgress } from '../admin.ts'
 import { dbErrorKind } from '../db/errors.ts'
 import { coverAccount, type Log } from '../evidence/log.ts'
 import { findLastCheckpoint } from '../evidence/queries.ts'
-import { openSigner } from '../evidence/signer.ts'
+import { openSigner, signingSettings } from '../evidence/signer.ts'
 import { listAccounts, verifyAll } from './verify.ts'
 
 /** Verifies a database while the findings are read. */
@@ -23,10 +24,11 @@ export function verifyDatabase(
 ): Verification {
   const inspected = newCounts()
   async function* findings(): AsyncGenerator<readonly DatabaseFinding[]> {
-    const { sql, close } = await openShared(options, host, { mayBeNew: false })
+    const { sql, config, close } = await openShared(options, host, { mayBeNew: false })
     const stopProgress = startReports(host, inspected)
     try {
-      const scope = { account, kept: kept.map(readCheckpoint), records: true }
+      const anchor = config.signingKey && keyIdOf(config.signingKey)
+      const scope = { account, kept: kept.map(readCheckpoint), records: true, anchor }
       for await (const found of verifyAll({ sql, signal, inspected }, scope)) {
         host.onWait?.(null) // clears the spinner before the findings are printed
         yield found
@@ -49,8 +51,8 @@ export async function takeCheckpoints(
   const inspected = newCounts()
   const stopProgress = startReports(host, inspected)
   try {
-    const signer = await openSigner(sql, config.signingKey)
-    const scope = { account, kept: kept.map(readCheckpoint), records: false }
+    const signer = await openSigner(sql, config.signingKey, signingSettings(config))
+    const scope = { account, kept: kept.map(readCheckpoint), records: false, anchor: signer.keyId }
     const before: DatabaseFinding[] = []
     for await (const found of verifyAll({ sql, signal, inspected }, scope)) before.push(...found)
     if (before.length > 0) return { checkpoints: [], findings: before }

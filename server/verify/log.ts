@@ -1,15 +1,15 @@
 import type { Sql } from 'postgres'
 import type { DatabaseFinding, Problem } from '../../src/contract/index.ts'
+import { findKeyLogProblem, findKeyProblem, type KeyChain } from '../../src/evidence/key-chain.ts'
 import { MerkleTree } from '../../src/evidence/merkle.ts'
 import { readCheckpoint, type SignedCheckpoint } from '../../src/evidence/signed.ts'
 import { type CheckpointRow, findLastCheckpoint } from '../evidence/queries.ts'
-import type { Keys } from '../evidence/signer.ts'
 import { type LeafRow, listCheckpoints, listLeaves, listMisplaced, listUnplaced } from './queries.ts'
 import { reading, type Work } from './records.ts'
 
 interface AccountLog {
   readonly accountId: string
-  readonly keys: Keys
+  readonly keys: KeyChain
   /** Checkpoints of the account that were kept elsewhere. */
   readonly kept: readonly SignedCheckpoint[]
 }
@@ -190,13 +190,15 @@ class Leaves {
   }
 }
 
-function findSignatureProblem({ checkpoint, isSignedBy }: SignedCheckpoint, keys: Keys): string | null {
-  const key = keys.get(checkpoint.key_id)
+function findSignatureProblem({ checkpoint, isSignedBy }: SignedCheckpoint, chain: KeyChain): string | null {
+  const key = chain.keys.get(checkpoint.key_id)
   if (!key) return 'it is signed by a key that the database does not know'
-  return isSignedBy(key) ? null : 'its signature is not valid'
+  if (!isSignedBy(key.publicKey)) return 'its signature is not valid'
+  const problem = findKeyProblem(key, checkpoint.created_at)
+  return problem ? `its key ${problem}` : findKeyLogProblem(chain.documents, checkpoint)
 }
 
-function findRowProblem(row: CheckpointRow, keys: Keys): string | null {
+function findRowProblem(row: CheckpointRow, keys: KeyChain): string | null {
   if (Object.values(row).includes(null)) return 'something of it is missing'
   const signed = tryReadCheckpoint(row.document)
   if (!signed) return 'its document is none'

@@ -1,8 +1,8 @@
 import type { Sql } from 'postgres'
-import { type DatabaseFinding, OperatorError } from '../../src/contract/index.ts'
+import { type DatabaseFinding, OperatorError, type Problem } from '../../src/contract/index.ts'
 import { idOf } from '../../src/evidence/bytes.ts'
 import type { SignedCheckpoint } from '../../src/evidence/signed.ts'
-import { readKeys } from '../evidence/signer.ts'
+import { type KeysToVerify, readKeysToVerify } from '../evidence/signer.ts'
 import { verifyLog } from './log.ts'
 import { findNextAccount } from './queries.ts'
 import { reading, verifyRecords, type Work } from './records.ts'
@@ -13,15 +13,19 @@ export interface Scope {
   readonly kept: readonly SignedCheckpoint[]
   /** False to verify the logs alone. */
   readonly records: boolean
+  /** Id of the key that the keys must chain to; null for that of the newest kept checkpoint, else of the database. */
+  readonly anchor?: string | null
 }
 
 /** Verifies account by account, in constant memory. Yields the findings. */
 export async function* verifyAll(
   work: Work,
-  { account, kept, records }: Scope,
+  { account, kept, records, anchor = null }: Scope,
 ): AsyncGenerator<readonly DatabaseFinding[]> {
-  const { keys, unreadable } = await reading(() => readKeys(work.sql))
-  if (records && account === undefined && unreadable.length > 0) yield unreadable.map(keyFinding)
+  const trusted = anchor ?? findNewest(kept)?.checkpoint.key_id ?? null
+  const keys = await reading(() => readKeysToVerify(work.sql, trusted))
+  const wrong = findWrongKeys(keys)
+  if (records && account === undefined && wrong.length > 0) yield wrong
   const remaining = keptByAccount(kept, account)
   for await (const accountId of listAccounts(work.sql, account)) {
     work.inspected.accounts += 1
@@ -39,9 +43,23 @@ export async function* verifyAll(
   }
 }
 
-function keyFinding(keyId: string): DatabaseFinding {
-  const detail = `the published key ${keyId} is not the key of that name`
-  return { account_id: null, consent_id: null, version: null, problem: 'changed', detail }
+function findWrongKeys({ unreadable, unchained, missing, foreign, anchor }: KeysToVerify): DatabaseFinding[] {
+  const found = (problem: Problem, detail: string): DatabaseFinding => ({
+    ...{ account_id: null, consent_id: null, version: null },
+    ...{ problem, detail },
+  })
+  return [
+    ...unreadable.map(id => found('changed', `the published key ${id} is not the key of that name`)),
+    ...unchained.map(id => found('forged', `the published key ${id} does not chain to the key ${anchor}, which signs`)),
+    ...missing.map(id => found('lost', `the key ${id} is in the log of keys, and is not published`)),
+    ...foreign.map(position =>
+      found('forged', `the document ${position} of the log of keys is not signed as its chain must be`),
+    ),
+  ]
+}
+
+function findNewest(kept: readonly SignedCheckpoint[]): SignedCheckpoint | undefined {
+  return kept.toSorted((one, other) => (one.checkpoint.created_at < other.checkpoint.created_at ? 1 : -1))[0]
 }
 
 /** Yields the accounts in any table, or `only` that one if it exists. */

@@ -12,6 +12,22 @@ export interface DatabaseFinding {
   readonly detail: string
 }
 
+export const signingKeyReasons = ['superseded', 'compromised'] as const
+
+export interface KeyRevocationOrder {
+  readonly keyId: string
+  readonly reason: (typeof signingKeyReasons)[number]
+}
+
+/** A key that the service publishes. */
+export interface SigningKeyRow {
+  readonly key_id: string
+  /** `adopted`: valid, and from before the chain. */
+  readonly state: 'valid' | 'adopted' | (typeof signingKeyReasons)[number]
+  readonly not_before: string
+  readonly revoked_at: string | null
+}
+
 export interface Inspection {
   readonly account?: string | undefined
   readonly kept: readonly string[]
@@ -143,6 +159,9 @@ export interface ServerModule {
   verifyDatabase(options: DatabaseOptions, inspection: Inspection, host: ServerHost): Verification
   /** Signs new ones, and compares the log with those stored elsewhere. */
   takeCheckpoints(options: DatabaseOptions, inspection: Inspection, host: ServerHost): Promise<TakenCheckpoints>
+  revokeSigningKey(options: DatabaseOptions, order: KeyRevocationOrder, host: ServerHost): Promise<SigningKeyRow[]>
+  /** Adopts the keys of the database as they are. */
+  restartSigningKeys(options: DatabaseOptions, host: ServerHost): Promise<SigningKeyRow[]>
   /** Includes the secrets. */
   exportDatabase(options: DatabaseOptions, order: ExportOrder, host: ServerHost): Promise<Transferred>
   /** The database must be empty, and stays empty on failure. */

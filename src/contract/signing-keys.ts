@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 
-/** A JWK (RFC 7517, RFC 8037 section 2). `pem` is an addition for openssl. */
+/** A JWK (RFC 7517, RFC 8037 section 2). `pem` is an addition for openssl, the last two are for the chain of the keys. */
 export const SigningKey = z.object({
   kty: z.literal('OKP'),
   crv: z.literal('Ed25519'),
@@ -16,6 +16,12 @@ export const SigningKey = z.object({
     .string()
     .meta({ pattern: '^-----BEGIN PUBLIC KEY-----\\n[\\w+/=]+\\n-----END PUBLIC KEY-----\\n$' })
     .describe('The same as SubjectPublicKeyInfo (RFC 8410).'),
+  statement: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('The signed document by which the key before it introduces this one; null if the chain adopted the key.'),
+  revocation: z.string().nullable().default(null).describe('The signed document that ends it; null if it is in use.'),
 })
 
 export const signingKeys = {
@@ -35,7 +41,7 @@ export const signingKeysDocs: ResourceDocs<typeof signingKeys> = {
   endpoints: {
     list: {
       description:
-        'A JWK Set (RFC 7517). Store the keys before you need them: keys that arrive with a document prove less.',
+        'A JWK Set (RFC 7517). Each key chains to the first one: by statements that one key signs about the next. Store the keys before you need them: keys that arrive with a document prove less.',
     },
   },
 }

@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import * as z from 'zod'
 import type { AnyErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import type { TrustedKey } from '../evidence/key-chain.ts'
 import { keyIdOf } from '../evidence/keys.ts'
 import { readSigned } from '../evidence/signed.ts'
 import type { ReceiptKey } from './keys.ts'
@@ -97,7 +98,7 @@ interface Certified {
  */
 export function verifyCertificates(
   receipt: AnyErasureReceipt,
-  keys: ReadonlyMap<string, KeyObject>,
+  keys: ReadonlyMap<string, TrustedKey>,
   subjectHmac: string | null,
 ): Certified {
   const { certificates } = receipt
@@ -156,12 +157,14 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0)
 }
 
-function readCertificate(text: string, keys: ReadonlyMap<string, KeyObject>): Certificate | string {
+function readCertificate(text: string, keys: ReadonlyMap<string, TrustedKey>): Certificate | string {
   try {
     const { document, isSignedBy } = readSigned(Buffer.from(text))
     const key = keys.get(document.key_id)
     if (!key) return `is signed by a key that the service does not publish, ${document.key_id}`
-    if (!isSignedBy(key)) return 'has an invalid signature'
+    if (!isSignedBy(key.publicKey)) return 'has an invalid signature'
+    const problem = key.findProblem(String(document['issued_at']))
+    if (problem) return `is signed by a key that ${problem}`
     return Certificate.safeParse(document).data ?? 'is not an erasure certificate'
   } catch (error) {
     if (error instanceof SyntaxError) return error.message

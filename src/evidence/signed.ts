@@ -1,5 +1,5 @@
 import { type KeyObject, sign, verify } from 'node:crypto'
-import { Checkpoint } from '../contract/documents/checkpoint.ts'
+import { AnyCheckpoint } from '../contract/documents/checkpoint.ts'
 import { parseExactJson } from '../contract/json.ts'
 
 /** Last line of a signed document: 64 bytes in canonical base64. */
@@ -16,9 +16,18 @@ export interface SignedFields {
 
 /** Returns JSON in ASCII, with an Ed25519 signature of all lines above as its last line. README.md has the format. */
 export function signDocument(document: SignedFields, key: KeyObject): string {
+  const message = toMessage(document)
+  return withSignature(message, sign(null, Buffer.from(message), key))
+}
+
+/** Returns the lines that are signed. */
+export function toMessage(document: SignedFields): string {
   const text = JSON.stringify(document, null, 2).replace(/[\u007f-\uffff]/g, escaped)
-  const message = `${text.slice(0, -2)},\n`
-  return `${message}"signature":"${sign(null, Buffer.from(message), key).toString('base64')}"}\n`
+  return `${text.slice(0, -2)},\n`
+}
+
+export function withSignature(message: string, signature: Buffer): string {
+  return `${message}"signature":"${signature.toString('base64')}"}\n`
 }
 
 /** A signed document whose signature is not verified yet. */
@@ -51,14 +60,14 @@ function escaped(unit: string): string {
 }
 
 export interface SignedCheckpoint extends Pick<Claimed, 'isSignedBy'> {
-  readonly checkpoint: Checkpoint
+  readonly checkpoint: AnyCheckpoint
   readonly text: string
 }
 
 /** Does not verify the signature. @throws SyntaxError */
 export function readCheckpoint(text: string): SignedCheckpoint {
   const { document, isSignedBy } = readSigned(Buffer.from(text))
-  const parsed = Checkpoint.safeParse(document)
+  const parsed = AnyCheckpoint.safeParse(document)
   if (!parsed.success) throw new SyntaxError('is no checkpoint')
   return { checkpoint: parsed.data, text, isSignedBy }
 }

@@ -8,11 +8,12 @@ import { signingKeys } from '../../contract/signing-keys.ts'
 import { ownKeys } from '../../erasure/keys.ts'
 import { locateReceipts } from '../../erasure/store.ts'
 import { dataError, usageError } from '../../errors/errors.ts'
+import { type TrustedKey, trustKeys } from '../../evidence/key-chain.ts'
 import { keyIdOf, publicKeyOf, publicPem, readPublicKey } from '../../evidence/keys.ts'
 import { readText } from '../../io/input.ts'
 
 export interface Keys {
-  readonly byId: ReadonlyMap<string, KeyObject>
+  readonly byId: ReadonlyMap<string, TrustedKey>
   /** Completes "the key is …". */
   readonly source: string
 }
@@ -24,10 +25,12 @@ export async function readKeyFiles(
   { io }: Pick<Context, 'io'>,
   { sets, single }: { readonly sets: readonly string[]; readonly single: readonly string[] },
 ): Promise<FindKeys> {
-  const found: KeyObject[] = []
-  for (const file of sets) found.push(...readKeySet(await readText(io, file), file))
-  for (const file of single) found.push(readPem(await readText(io, file), file))
-  const keys = { byId: byIds(found), source: `from ${[...sets, ...single].join(', ')}` }
+  const found = new Map<string, TrustedKey>()
+  for (const file of single)
+    for (const [id, key] of trusted([readPem(await readText(io, file), file)])) found.set(id, key)
+  for (const file of sets)
+    for (const [id, key] of readKeySet(await readText(io, file), file)) found.set(id, both(found.get(id), key))
+  const keys = { byId: found, source: `from ${[...sets, ...single].join(', ')}` }
   return async () => keys
 }
 
@@ -43,7 +46,7 @@ export function instanceKeys(ctx: Context): FindKeys {
 
 async function profileKeys(ctx: Context): Promise<Keys> {
   const source = `that of the profile ${ctx.settings.profile.value}`
-  return { byId: byIds(await ownKeys(locateReceipts(ctx))), source }
+  return { byId: trusted(await ownKeys(locateReceipts(ctx))), source }
 }
 
 async function publishedKeys(ctx: Context): Promise<Keys> {
@@ -56,24 +59,30 @@ async function publishedKeys(ctx: Context): Promise<Keys> {
     hint,
   })
   return {
-    byId: byIds(readKeySet(text, `the response of ${baseUrl.value}`)),
+    byId: readKeySet(text, `the response of ${baseUrl.value}`),
     source: `published by ${baseUrl.value}`,
   }
 }
 
-function byIds(keys: readonly KeyObject[]): ReadonlyMap<string, KeyObject> {
-  return new Map(keys.map(key => [keyIdOf(key), key]))
+/** Returns keys without a chain, which prove documents of any time. */
+function trusted(keys: readonly KeyObject[]): Map<string, TrustedKey> {
+  return trustKeys(keys.map(publicKey => ({ publicKey, statement: null, revocation: null })))
+}
+
+/** A key in two places must be good in both: a newer set may tell that it was revoked. */
+function both(one: TrustedKey | undefined, other: TrustedKey): TrustedKey {
+  return one ? { ...other, findProblem: time => one.findProblem(time) ?? other.findProblem(time) } : other
 }
 
 const KeySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) })
 
 /** Reads the Ed25519 keys of a JWK set (RFC 7517), and ignores others (section 5). */
-function readKeySet(text: string, name: string): KeyObject[] {
+function readKeySet(text: string, name: string): Map<string, TrustedKey> {
   const parsed = KeySet.safeParse(parse(text, name))
   if (!parsed.success) throw dataError(`${name} is not a JWK set`, 'use a file such as consent-keys.json')
   const keys = parsed.data.keys.filter(({ kty, crv }) => kty === 'OKP' && crv === 'Ed25519')
   if (keys.length === 0) throw dataError(`${name} has no Ed25519 key`)
-  return keys.map(({ x, kid, pem }) => {
+  const published = keys.map(({ x, kid, pem, statement, revocation }) => {
     const bytes = Buffer.from(String(x), 'base64url')
     const isCanonical = bytes.length === 32 && bytes.toString('base64url') === x
     const key = isCanonical ? publicKeyOf(bytes) : null
@@ -81,8 +90,10 @@ function readKeySet(text: string, name: string): KeyObject[] {
     const isSame = key && [undefined, keyIdOf(key)].includes(kid as string)
     if (!isSame || ![undefined, publicPem(key)].includes(pem as string))
       throw dataError(`${name} has a key that contradicts itself`)
-    return key
+    const textOf = (value: unknown) => (typeof value === 'string' ? value : null)
+    return { publicKey: key, statement: textOf(statement), revocation: textOf(revocation) }
   })
+  return trustKeys(published)
 }
 
 function parse(text: string, name: string): unknown {

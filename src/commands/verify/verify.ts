@@ -109,13 +109,16 @@ function requireKind({ type, version }: Claimed['document']): DocumentKind {
 /** Returns the source of the key, which completes "the key is …". */
 async function requireSignature(
   { document, isSignedBy }: Claimed,
-  { signer }: DocumentKind,
+  { signer, issuedAt }: DocumentKind,
   findKeys: FindKeys,
 ): Promise<string> {
   const { byId, source } = await findKeys(signer)
   const key = byId.get(document.key_id)
   if (!key) throw new NotValid(`names the key ${document.key_id}, which is unknown: it is none of those ${source}`)
-  if (!isSignedBy(key)) throw new NotValid('is not what was signed: it, its key_id or its signature was changed')
+  if (!isSignedBy(key.publicKey))
+    throw new NotValid('is not what was signed: it, its key_id or its signature was changed')
+  const problem = key.findProblem(String(document[issuedAt]))
+  if (problem) throw new NotValid(`is signed by the key ${document.key_id}, which ${problem}`)
   return source
 }
 

@@ -5,7 +5,7 @@ import { Instant, KeyId, Sha256 } from './fields.ts'
  * The Merkle root of the first `tree_size` entries of an account's log (RFC 9162 section 2.1.1). A leaf's data are the
  * 32 bytes of an audit entry's hash.
  */
-export const Checkpoint = z.strictObject({
+export const CheckpointV1 = z.strictObject({
   type: z.literal('checkpoint'),
   version: z.literal(1),
   account_id: z.uuid(),
@@ -14,4 +14,14 @@ export const Checkpoint = z.strictObject({
   created_at: Instant,
   key_id: KeyId,
 })
+
+/** Also binds the log of keys: no key can be added, removed or revoked before the checkpoint without another root. */
+export const Checkpoint = CheckpointV1.extend({
+  version: z.literal(2),
+  keys_size: z.int().min(1).describe('How many statements and revocations of signing keys there were.'),
+  keys_root: Sha256.describe('Of the Merkle tree (RFC 9162) whose leaves are the texts of those documents, in order.'),
+})
 export type Checkpoint = z.output<typeof Checkpoint>
+
+export const AnyCheckpoint = z.discriminatedUnion('version', [CheckpointV1, Checkpoint])
+export type AnyCheckpoint = z.output<typeof AnyCheckpoint>

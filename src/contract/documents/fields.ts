@@ -24,13 +24,17 @@ export const KeyId = z
   .regex(/^[\w-]{43}$/)
   .describe('The key that it is signed with, by its thumbprint (RFC 7638).')
 
+export const PublicKey = z
+  .string()
+  .regex(/^[\w-]{43}$/)
+  .describe('The 32 bytes of the key, in base64url.')
+
+export const Signature = z.string().regex(/^[A-Za-z\d+/]{85}[AQgw]==$/)
+
 /** The signature is the last line of the text and covers the lines above it. */
 export function signed<Shape extends z.core.$ZodLooseShape>(document: z.ZodObject<Shape>) {
   return document.extend({
-    signature: z
-      .string()
-      .regex(/^[A-Za-z\d+/]{85}[AQgw]==$/)
-      .describe('Ed25519 (RFC 8032), in base64, over all bytes before the line that it is in.'),
+    signature: Signature.describe('Ed25519 (RFC 8032), in base64, over all bytes before the line that it is in.'),
   })
 }
 

@@ -1,9 +1,10 @@
 import type * as z from 'zod'
-import { Checkpoint } from './checkpoint.ts'
+import { Checkpoint, CheckpointV1 } from './checkpoint.ts'
 import { ConsentReceipt } from './consent-receipt.ts'
 import { ErasureCertificate, ErasureCertificateV1 } from './erasure-certificate.ts'
 import { ErasureReceipt, ErasureReceiptV1 } from './erasure-receipt.ts'
 import { ExportManifest, ExportManifestV1 } from './export-manifest.ts'
+import { KeyRevocation, SigningKeyStatement } from './signing-key.ts'
 
 export interface DocumentKind {
   readonly title: string
@@ -19,7 +20,7 @@ export interface DocumentKind {
 export const documents: Readonly<Record<string, DocumentKind>> = {
   checkpoint: {
     title: 'Checkpoint',
-    schemas: [Checkpoint],
+    schemas: [CheckpointV1, Checkpoint],
     issuedAt: 'created_at',
     signer: 'service',
   },
@@ -46,5 +47,17 @@ export const documents: Readonly<Record<string, DocumentKind>> = {
     schemas: [ExportManifestV1, ExportManifest],
     issuedAt: 'exported_at',
     signer: 'profile',
+  },
+  signing_key: {
+    title: 'Signing key',
+    schemas: [SigningKeyStatement],
+    issuedAt: 'not_before',
+    signer: 'service',
+  },
+  key_revocation: {
+    title: 'Key revocation',
+    schemas: [KeyRevocation],
+    issuedAt: 'revoked_at',
+    signer: 'service',
   },
 }

@@ -180,7 +180,8 @@ describe('the published signing keys', () => {
     expect(headers['content-type']).toBe('application/json; charset=utf-8')
     expect(body.keys.map(({ kid }: { kid: string }) => kid)).toEqual([keyIdOf(own), present.kid])
     expect((await publicKeys())[0]).toEqual(present)
-    for (const { kid, pem, x, ...rest } of body.keys) {
+    for (const { kid, pem, x, statement, revocation, ...rest } of body.keys) {
+      expect([JSON.parse(statement).kid, revocation]).toEqual([kid, null])
       expect(rest).toEqual({ kty: 'OKP', crv: 'Ed25519', use: 'sig', alg: 'EdDSA' })
       expect(keyIdOf(readPublicKey(pem))).toBe(kid)
       expect(readPublicKey(pem).export({ format: 'jwk' })['x']).toBe(x)

@@ -127,11 +127,11 @@ it('when a checkpoint is signed by an unpublished key, nothing is signed after i
   const { key_id: _, ...checkpoint } = readCheckpoint(row?.document ?? '').checkpoint
   const replace = (document: string) =>
     sql`update checkpoints set document = ${document} where account_id = ${owner.accountId}`
-  await replace(signerOf(newSigningKey()).sign(checkpoint))
+  await replace(await signerOf(newSigningKey()).sign(checkpoint))
   await owner.create()
   await expect(cover()).rejects.toThrow('its last checkpoint was changed')
-  const earlier = await openSigner(sql, newSigningKey())
-  await replace(earlier.sign(checkpoint))
+  const next = await openSigner(sql, newSigningKey(), { earlier: [key] })
+  await replace(await next.sign(checkpoint))
   expect(await cover()).toEqual({ entries: 1, checkpoints: 1 })
 })
 

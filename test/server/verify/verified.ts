@@ -4,11 +4,14 @@ import type { DatabaseFinding, Inspected } from '../../../src/contract/index.ts'
 import { readCheckpoint } from '../../../src/evidence/signed.ts'
 
 /** What is found in a database, with checkpoints that were kept of it, and how much was looked at. */
-export async function verified(sql: Sql, { kept = [], account }: { kept?: string[]; account?: string } = {}) {
+export async function verified(
+  sql: Sql,
+  { kept = [], account, anchor }: { kept?: string[]; account?: string; anchor?: string } = {},
+) {
   const inspected: Inspected = { accounts: 0, records: 0, entries: 0, checkpoints: 0 }
   const findings: DatabaseFinding[] = []
   const work = { sql, signal: new AbortController().signal, inspected }
-  const scope = { account, kept: kept.map(readCheckpoint), records: true }
+  const scope = { account, kept: kept.map(readCheckpoint), records: true, anchor: anchor ?? null }
   for await (const found of verifyAll(work, scope)) findings.push(...found)
   return { findings, inspected }
 }

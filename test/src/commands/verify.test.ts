@@ -5,6 +5,7 @@ import { keyIdOf, newSigningKey, privatePem, publicPem, signingKeyOf } from '../
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { run, useFolder } from '../../support/cli.ts'
 import { schemaProblems } from '../../support/document-schema.ts'
+import { revocationOf, statementOf } from '../../support/key-statements.ts'
 import { keySetOf, receiptOf, serviceKey, signedReceipt } from '../signed-consent-receipt.ts'
 import { answers, dangerous, fails, machineError, screen, useCli } from '../support.ts'
 
@@ -91,6 +92,46 @@ describe('several files', () => {
       code: 0,
       stdout: `${good}\n${good}\n`,
     })
+  })
+})
+
+describe('keys that are a chain', () => {
+  const next = signingKeyOf(Buffer.alloc(32, 7))
+  const statements = [statementOf(serviceKey, serviceKey), statementOf(next, serviceKey)]
+  const keySet = (...documents: (string | null)[]) => {
+    const [statement = null, revocation = null, ...nexts] = documents
+    const [present, earlier] = keySetOf(next, serviceKey).keys
+    const set = [
+      { ...present, statement: nexts.length > 0 ? nexts[0] : (statements[1] ?? null), revocation: null },
+      { ...earlier, statement, revocation },
+    ]
+    return ['--keys', put('chain.json', JSON.stringify({ keys: set }))]
+  }
+  const [first = ''] = statements
+
+  it('verify a document of a key that another has come after', async () => {
+    expect(await verdict(text, keySet(first))).toMatchObject({ result: 'valid', signed_by: keyId })
+    const later = revocationOf(serviceKey, next, { reason: 'superseded', revoked_at: '2026-01-31T09:30:01.000Z' })
+    expect(await verdict(text, keySet(first, later))).toMatchObject({ result: 'valid' })
+  })
+
+  it.each<[string, () => string[], RegExp]>([
+    ['does not chain', () => keySet(null), /by the key \S+, which does not chain to the key \S+, the first of the set/],
+    ['chains to another', () => keySet(first, null, statementOf(next, other)), /does not chain/],
+    [
+      'was not valid yet',
+      () => keySet(statementOf(serviceKey, serviceKey, { not_before: '2026-01-31T09:30:01.001Z' })),
+      /not valid yet/,
+    ],
+    [
+      'had ended',
+      () =>
+        keySet(first, revocationOf(serviceKey, next, { reason: 'superseded', revoked_at: '2026-01-31T09:30:00.999Z' })),
+      /was revoked at 2026-01-31T09:30:00.999Z, before the time of the document/,
+    ],
+    ['was stolen', () => keySet(first, revocationOf(serviceKey, next)), /because it was compromised/],
+  ])('refuse a document of a key that %s', async (_, flags, why) => {
+    await expectNotValid(text, why, flags())
   })
 })
 

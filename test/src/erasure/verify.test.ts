@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest'
 import { judge } from '../../../src/commands/verify/verify.ts'
 import { readReceipt } from '../../../src/erasure/receipts.ts'
 import { describeOnTerminal } from '../../../src/erasure/sentences.ts'
-import { keyIdOf, signingKeyOf } from '../../../src/evidence/keys.ts'
+import { trustKeys } from '../../../src/evidence/key-chain.ts'
+import { signingKeyOf } from '../../../src/evidence/keys.ts'
 import { splitDocuments } from '../../../src/evidence/signed.ts'
 import { schemaProblems } from '../../support/document-schema.ts'
 import { useCli } from '../support.ts'
@@ -74,7 +75,7 @@ describe('verify, for documents that a profile has signed', () => {
 describe('documents of version 1', () => {
   const texts = splitDocuments(readFileSync(new URL('../../fixtures/documents-v1.txt', import.meta.url), 'utf8'))
   const keys = [1, 2].map(byte => createPublicKey(signingKeyOf(Buffer.alloc(32, byte))))
-  const byId = new Map(keys.map(key => [keyIdOf(key), key]))
+  const byId = trustKeys(keys.map(publicKey => ({ publicKey, statement: null, revocation: null })))
 
   it.each(texts.map(text => [JSON.parse(text).type, text]))('verify as before: %s', async (type, text) => {
     expect(JSON.parse(text).version).toBe(1)

@@ -20,11 +20,14 @@ import {
   type State,
   system,
 } from '../../../src/evidence/chain.ts'
+import { findKeysRoot } from '../../../src/evidence/key-chain.ts'
 import { keyIdOf, publicBytes, publicPem, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { leafHash, MerkleTree } from '../../../src/evidence/merkle.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
+import { adoptedKey, revocationOf, statementOf } from '../../support/key-statements.ts'
 
 const serviceKey = signingKeyOf(Buffer.alloc(32, 1))
+const earlierKey = signingKeyOf(Buffer.alloc(32, 4))
 const profileSeed = Buffer.alloc(32, 2)
 const profileKey = signingKeyOf(profileSeed)
 
@@ -252,6 +255,14 @@ const secondReceipt = erasureReceipt({
   previous: { number: 1, sha256: sha256(firstReceipt) },
 })
 
+const statement = statementOf(serviceKey, earlierKey, { not_before: '2026-01-30T12:00:00.000Z' })
+const firstStatement = statementOf(earlierKey, earlierKey, { adopted: [adoptedKey(signingKeyOf(Buffer.alloc(32, 6)))] })
+const revocation = revocationOf(earlierKey, serviceKey, {
+  revoked_at: '2026-01-30T13:00:00.000Z',
+  reason: 'superseded',
+})
+const keyDocuments = [firstStatement, statement, revocation]
+
 const jwk = (key: typeof serviceKey) => ({
   kty: 'OKP',
   crv: 'Ed25519',
@@ -264,7 +275,15 @@ const jwk = (key: typeof serviceKey) => ({
 
 /** The code blocks of src/evidence/README.md, as the program makes them, by name. */
 export const examples: Readonly<Record<string, string>> = {
-  keys: json({ keys: [jwk(serviceKey)] }),
+  keys: json({
+    keys: [
+      { ...jwk(serviceKey), statement, revocation: null },
+      { ...jwk(earlierKey), statement: firstStatement, revocation },
+    ],
+  }),
+  'first statement': firstStatement,
+  'next statement': statement,
+  revocation,
   'profile key': publicPem(profileKey),
   history: json({ data: history }),
   'purged history': json({ data: purged }),
@@ -275,11 +294,13 @@ export const examples: Readonly<Record<string, string>> = {
   checkpoint: signed(
     {
       type: 'checkpoint',
-      version: 1,
+      version: 2,
       account_id: account,
       tree_size: tree.size,
       root_hash: tree.root.toString('hex'),
       created_at: '2026-02-04T00:00:00.000Z',
+      keys_size: keyDocuments.length,
+      keys_root: findKeysRoot(keyDocuments, keyDocuments.length)?.toString('hex'),
     },
     serviceKey,
   ),

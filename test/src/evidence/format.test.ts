@@ -202,6 +202,24 @@ describe('a verifier written from the page', () => {
     }
   })
 
+  it('follows the chain of the keys, and computes the root of their log', () => {
+    const texts = ['first statement', 'next statement', 'revocation'].map(block)
+    const [first, next, revocation] = texts.map(readSigned)
+    const [present, earlier] = JSON.parse(block('keys')).keys
+    expect([earlier.statement, present.statement, earlier.revocation]).toEqual(texts)
+    for (const { proof, signature: _, ...fields } of [first, next]) {
+      const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: fields.x }, format: 'jwk' })
+      expect(verify(null, Buffer.from(jcs(fields)), key, Buffer.from(proof, 'base64'))).toBe(true)
+      expect(keyId(fields.x)).toBe(fields.kid)
+    }
+    expect([first.previous, first.key_id]).toEqual([null, first.kid])
+    expect([next.previous, next.key_id, next.kid]).toEqual([first.kid, first.kid, present.kid])
+    expect([revocation.kid, revocation.key_id]).toEqual([first.kid, next.kid])
+    const { keys_size, keys_root } = readSigned(block('checkpoint'))
+    const leaves = texts.slice(0, keys_size).map(text => sha256(byte(0), text))
+    expect(merkleRoot(leaves).toString('hex')).toBe(keys_root)
+  })
+
   it('verifies a document with openssl by the commands of the page', () => {
     const folder = mkdtempSync(join(tmpdir(), 'consentctl-'))
     try {

@@ -24,6 +24,7 @@ const elsewhere = [
   'admin checkpoint',
   'admin export',
   'admin import',
+  ...['revoke', 'restart'].map(name => `admin signing-key ${name}`),
   'admin verify',
   'auth token',
   ...['resume', 'verify', 'receipts', 'keys show'].map(name => `subject ${name}`),

@@ -1,0 +1,39 @@
+import type { DatabaseOptions, KeyRevocationOrder, ServerHost, SigningKeyRow } from '../../src/contract/index.ts'
+import { openShared } from '../admin.ts'
+import { openSigner, readKeys, revokeKey, type Signer, signingSettings } from './signer.ts'
+
+/** Revokes a key with the newest one, that of the environment. */
+export async function revokeSigningKey(
+  options: DatabaseOptions,
+  { keyId, reason }: KeyRevocationOrder,
+  host: ServerHost,
+): Promise<SigningKeyRow[]> {
+  return await withKeys(options, host, {}, (sql, signer) => revokeKey(sql, signer, { keyId, reason, at: new Date() }))
+}
+
+/** Begins a new chain with the key of the environment, because the newest key of the chain was lost. */
+export async function restartSigningKeys(options: DatabaseOptions, host: ServerHost): Promise<SigningKeyRow[]> {
+  return await withKeys(options, host, { mayRestart: true }, async () => {})
+}
+
+async function withKeys(
+  options: DatabaseOptions,
+  host: ServerHost,
+  settings: { readonly mayRestart?: boolean },
+  work: (sql: Parameters<typeof revokeKey>[0], signer: Signer) => Promise<unknown>,
+): Promise<SigningKeyRow[]> {
+  const { sql, config, close } = await openShared(options, host, { mayBeNew: false })
+  try {
+    const signer = await openSigner(sql, config.signingKey, { ...signingSettings(config), ...settings })
+    await work(sql, signer)
+    const { keys } = await readKeys(sql, signer.keyId)
+    return [...keys.values()].map(({ keyId, notBefore, statement, revocation }) => ({
+      key_id: keyId,
+      state: revocation ? (revocation.isCompromised ? 'compromised' : 'superseded') : statement ? 'valid' : 'adopted',
+      not_before: notBefore,
+      revoked_at: revocation?.at ?? null,
+    }))
+  } finally {
+    await close()
+  }
+}

@@ -1,0 +1,75 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import { action, nonEmpty } from '../../cli/action.ts'
+import { addDatabaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
+import { many, pagesOf } from '../../cli/output.ts'
+import type { Context } from '../../context.ts'
+import { type SigningKeyRow, signingKeyReasons } from '../../contract/server.ts'
+import type { View } from '../../output/index.ts'
+import { field } from '../../views/field.ts'
+
+const signingKeyView: View<SigningKeyRow> = {
+  id: row => row.key_id,
+  columns: [
+    field('key_id', { whole: true, rank: 1 }),
+    field('state', { whole: true, rank: 2 }),
+    field('not_before', { whole: true, rank: 3 }),
+    field('revoked_at', { whole: true, rank: 4 }),
+  ],
+}
+
+const RevokeOptions = z.strictObject({
+  ...databaseOptions,
+  operands: z.tuple([nonEmpty]),
+  reason: z.enum(signingKeyReasons, `must be one of ${signingKeyReasons.join(', ')}`),
+})
+
+export function revokeSigningKey(command: Command, ctx: Context): void {
+  addDatabaseFlags(
+    command
+      .argument('<key-id>', 'key_id of documents that it signed')
+      .requiredOption('--reason <reason>', signingKeyReasons.join(' or ')),
+  )
+    .addHelpText(
+      'after',
+      `
+The key of the environment (SIGNING_KEY_FILE) signs the revocation; it must have come after the revoked one. What a
+superseded key signed until now stays valid. Nothing that a compromised key signed is valid any more, because
+whoever has it can sign with any date. It cannot be undone. Prints the keys that the service publishes.
+
+Examples:
+  $ consentctl admin signing-key revoke UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4 --reason superseded
+  $ consentctl admin signing-key revoke UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4 --reason compromised --json`,
+    )
+    .action(
+      action(ctx, RevokeOptions, signingKeyView, async (_, { operands: [keyId], reason, ...options }) => {
+        const server = await ctx.loadServer()
+        const keys = await server.revokeSigningKey(options, { keyId, reason }, serverHost(ctx))
+        return many(signingKeyView, pagesOf(keys), { mutates: true })
+      }),
+    )
+}
+
+const RestartOptions = z.strictObject(databaseOptions)
+
+export function restartSigningKeys(command: Command, ctx: Context): void {
+  addDatabaseFlags(command)
+    .addHelpText(
+      'after',
+      `
+Only if the newest key is lost: otherwise append it to the file in SIGNING_KEY_FILE, after the new one, and start the
+server. The key of the environment begins a new chain, and adopts every key that the database has as it is. First
+delete the keys that "admin verify" names. Prints the keys that the service publishes.
+
+Examples:
+  $ SIGNING_KEY_FILE=new.pem consentctl admin signing-key restart
+  $ SIGNING_KEY_FILE=new.pem consentctl admin signing-key restart --json`,
+    )
+    .action(
+      action(ctx, RestartOptions, signingKeyView, async (_, options) => {
+        const server = await ctx.loadServer()
+        const keys = await server.restartSigningKeys(options, serverHost(ctx))
+        return many(signingKeyView, pagesOf(keys), { mutates: true })
+      }),
+    )
+}

@@ -1,0 +1,40 @@
+import * as z from 'zod'
+import { Instant, KeyId, PublicKey, Signature } from './fields.ts'
+
+const OfKey = KeyId.describe('The key that it is about, by its thumbprint (RFC 7638).')
+
+/**
+ * Introduces a key of the service. The key before it signs it, and `proof` shows that the holder of the new key agrees, so
+ * that whoever trusts one of the two can trust the other.
+ */
+export const SigningKeyStatement = z.strictObject({
+  type: z.literal('signing_key'),
+  version: z.literal(1),
+  kid: OfKey,
+  x: PublicKey,
+  not_before: Instant.describe('What it signs is of this time or later.'),
+  previous: KeyId.nullable().describe(
+    'The key before it; null for the first of a chain, which signs its own statement.',
+  ),
+  adopted: z
+    .array(z.strictObject({ kid: OfKey, x: PublicKey, not_before: Instant }))
+    .describe('Keys from before the chain, which its first key trusts as it found them.'),
+  key_id: KeyId,
+  proof: Signature.describe(
+    'Ed25519 by the new key, in base64, over the canonical JSON (RFC 8785) of the other fields.',
+  ),
+})
+export type SigningKeyStatement = z.output<typeof SigningKeyStatement>
+
+/** Ends a key of the service. A key that came after it signs it. */
+export const KeyRevocation = z.strictObject({
+  type: z.literal('key_revocation'),
+  version: z.literal(1),
+  kid: OfKey,
+  revoked_at: Instant,
+  reason: z
+    .enum(['superseded', 'compromised'])
+    .describe('superseded: what it signed until then stays valid. compromised: nothing that it signed is valid.'),
+  key_id: KeyId,
+})
+export type KeyRevocation = z.output<typeof KeyRevocation>

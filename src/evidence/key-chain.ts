@@ -1,0 +1,210 @@
+import { type KeyObject, verify } from 'node:crypto'
+import type { AnyCheckpoint } from '../contract/documents/checkpoint.ts'
+import { KeyRevocation, SigningKeyStatement } from '../contract/documents/signing-key.ts'
+import { jcs } from './canonical.ts'
+import { keyIdOf, publicKeyOf } from './keys.ts'
+import { MerkleTree } from './merkle.ts'
+import { readSigned, type SignedFields } from './signed.ts'
+
+/** A key of the service, as its chain has it. */
+export interface ChainKey {
+  readonly keyId: string
+  readonly publicKey: KeyObject
+  /** What it signs is of this time or later. */
+  readonly notBefore: string
+  /** The text of its statement; null if it is from before the chain. */
+  readonly statement: string | null
+  readonly revocation: { readonly at: string; readonly isCompromised: boolean; readonly text: string } | null
+}
+
+export interface KeyChain {
+  /** By id. Empty if the anchor has no statement. */
+  readonly keys: ReadonlyMap<string, ChainKey>
+  /** The id of the newest key; null if there is none. */
+  readonly newest: string | null
+  /** Those of the given documents that are statements and revocations of the chain, in the given order. */
+  readonly documents: readonly string[]
+}
+
+/**
+ * Returns the keys that chain to the anchor: those before it, back to the first and what that one adopted; and those after
+ * it. Each statement is signed by the key before and by the new one, so a chain can be followed in both directions. A
+ * second key that an earlier one introduces is not in the chain, because whoever stole that key could have signed it.
+ */
+export function readKeyChain(documents: readonly string[], anchor: string): KeyChain {
+  const statements = documents.flatMap(readStatement)
+  const byId = new Map(statements.toReversed().map(statement => [statement.fields.kid, statement]))
+  const line: Statement[] = []
+  const isKnown = (kid: string) => line.some(({ fields }) => fields.kid === kid)
+  for (let kid: string | null = anchor; kid !== null && !isKnown(kid); ) {
+    const statement = byId.get(kid)
+    const signer = statement && byId.get(statement.fields.key_id)
+    if (!statement || !signer || !statement.isSignedBy(signer.key)) break
+    line.unshift(statement)
+    kid = statement.fields.previous
+  }
+  for (let last = line.at(-1); last !== undefined; last = line.at(-1)) {
+    const { kid } = last.fields
+    const next = statements.find(
+      ({ fields, isSignedBy }) => fields.previous === kid && !isKnown(fields.kid) && isSignedBy(last.key),
+    )
+    if (!next) break
+    line.push(next)
+  }
+  const adopted = line.flatMap(({ fields }) => fields.adopted).filter(({ kid }) => !isKnown(kid))
+  const keys = [...adopted.flatMap(key => readAdopted(key, byId.get(key.kid))), ...line.map(toChainKey)]
+  const revocations = documents.flatMap(text => readRevocation(text, keys))
+  const revoked = keys.map(key => ({ ...key, revocation: worst(revocations, key.keyId) }))
+  const texts = new Set([...keys.map(({ statement }) => statement), ...revocations.map(({ text }) => text)])
+  return {
+    keys: new Map(revoked.map(key => [key.keyId, key])),
+    newest: line.at(-1)?.fields.kid ?? null,
+    documents: documents.filter(text => texts.has(text)),
+  }
+}
+
+/** Returns the id of the first key that a statement introduces. */
+export function findFirstKey(documents: readonly string[]): string | undefined {
+  return documents.flatMap(readStatement)[0]?.fields.kid
+}
+
+/** Returns the root of the log of keys (RFC 9162) when it had `size` documents; null if it has fewer. */
+export function findKeysRoot(documents: readonly string[], size: number): Buffer | null {
+  if (size > documents.length) return null
+  const tree = new MerkleTree()
+  for (const text of documents.slice(0, size)) tree.append(Buffer.from(text))
+  return tree.root
+}
+
+/** Returns how the log of keys contradicts a checkpoint; null if it does not. */
+export function findKeyLogProblem(documents: readonly string[], checkpoint: AnyCheckpoint): string | null {
+  if (checkpoint.version === 1) return null // they did not name the log of keys
+  const root = findKeysRoot(documents, checkpoint.keys_size)?.toString('hex')
+  return root === checkpoint.keys_root ? null : 'the log of keys is not the one that it names'
+}
+
+/** Returns why a key does not prove a document of a time; null if it does. Completes "the key …". */
+export function findKeyProblem({ notBefore, revocation }: ChainKey, time: string): string | null {
+  if (revocation?.isCompromised)
+    return `was revoked at ${revocation.at} because it was compromised: nothing that it signed can be relied on`
+  if (time < notBefore) return `was not valid yet at ${time}, the time of the document, but from ${notBefore} on`
+  if (revocation && time > revocation.at) return `was revoked at ${revocation.at}, before the time of the document`
+  return null
+}
+
+/** Returns the bytes that `proof` signs. */
+export function proofMessage({ proof: _, ...fields }: Omit<SigningKeyStatement, 'proof'> & { proof?: string }): Buffer {
+  return jcs(fields)
+}
+
+/** A key that documents are verified with. */
+export interface TrustedKey {
+  readonly publicKey: KeyObject
+  /** Returns why it does not prove a document of a time; null if it does. Completes "the key …". */
+  findProblem(time: string): string | null
+}
+
+export interface PublishedKey {
+  readonly publicKey: KeyObject
+  readonly statement: string | null
+  readonly revocation: string | null
+}
+
+/**
+ * Returns the keys of a published set by id. All must chain to the first one, if the service has a chain: sets of before
+ * have no statements.
+ */
+export function trustKeys(keys: readonly PublishedKey[]): Map<string, TrustedKey> {
+  const ids = keys.map(({ publicKey }) => keyIdOf(publicKey))
+  const [anchor = ''] = ids
+  const documents = keys.flatMap(({ statement, revocation }) => [statement ?? [], revocation ?? []].flat())
+  const chain = documents.length === 0 ? null : readKeyChain(documents, anchor)
+  return new Map(
+    keys.map(({ publicKey }, index) => {
+      const [keyId = ''] = ids.slice(index)
+      const link = chain?.keys.get(keyId)
+      const findProblem = (time: string) =>
+        chain === null
+          ? null
+          : link
+            ? findKeyProblem(link, time)
+            : `does not chain to the key ${anchor}, the first of the set`
+      return [keyId, { publicKey, findProblem }]
+    }),
+  )
+}
+
+interface Statement {
+  readonly text: string
+  readonly fields: SigningKeyStatement
+  readonly key: KeyObject
+  readonly isSignedBy: (key: KeyObject) => boolean
+}
+
+/** Returns none unless the new key has proved that it agrees. The other signature is not verified yet. */
+function readStatement(text: string): Statement[] {
+  const signed = tryRead(text, SigningKeyStatement)
+  if (!signed) return []
+  const { fields, isSignedBy } = signed
+  const key = readKey(fields)
+  const isWhole = fields.key_id === (fields.previous ?? fields.kid)
+  if (!key || !isWhole || !verify(null, proofMessage(fields), key, Buffer.from(fields.proof, 'base64'))) return []
+  return [{ text, fields, key, isSignedBy }]
+}
+
+interface Revocation extends NonNullable<ChainKey['revocation']> {
+  readonly keyId: string
+}
+
+/** Returns none unless a key after the revoked one has signed it. */
+function readRevocation(text: string, keys: readonly ChainKey[]): Revocation[] {
+  const signed = tryRead(text, KeyRevocation)
+  if (!signed) return []
+  const { kid, key_id, revoked_at: at, reason } = signed.fields
+  const revoked = keys.findIndex(({ keyId }) => keyId === kid)
+  const signer = keys.findIndex(({ keyId }) => keyId === key_id)
+  const key = keys[signer]?.publicKey
+  if (revoked === -1 || signer <= revoked || !key || !signed.isSignedBy(key)) return []
+  return [{ keyId: kid, at, isCompromised: reason === 'compromised', text }]
+}
+
+/** Returns a compromise rather than an end, and the earlier rather than the later. */
+function worst(revocations: readonly Revocation[], keyId: string): Revocation | null {
+  const own = revocations.filter(revocation => revocation.keyId === keyId)
+  const order = own.toSorted(
+    (one, other) => Number(other.isCompromised) - Number(one.isCompromised) || (one.at < other.at ? -1 : 1),
+  )
+  return order[0] ?? null
+}
+
+function tryRead<Fields extends SignedFields>(
+  text: string,
+  schema: { safeParse(value: unknown): { success: boolean; data?: Fields | undefined } },
+) {
+  try {
+    const { document, isSignedBy } = readSigned(Buffer.from(text))
+    const { data: fields } = schema.safeParse(document)
+    return fields ? { fields, isSignedBy } : null
+  } catch (error) {
+    if (error instanceof SyntaxError) return null
+    throw error
+  }
+}
+
+function readKey({ kid, x }: { readonly kid: string; readonly x: string }): KeyObject | null {
+  const bytes = Buffer.from(x, 'base64url')
+  const key = bytes.length === 32 ? publicKeyOf(bytes) : null
+  return key && keyIdOf(key) === kid ? key : null
+}
+
+/** A key has a statement if it is from an earlier chain, which was lost. */
+function readAdopted(key: SigningKeyStatement['adopted'][number], statement: Statement | undefined): ChainKey[] {
+  const publicKey = readKey(key)
+  if (!publicKey) return []
+  const { kid: keyId, not_before: notBefore } = key
+  return [{ keyId, publicKey, notBefore, statement: statement?.text ?? null, revocation: null }]
+}
+
+function toChainKey({ text, fields, key }: Statement): ChainKey {
+  return { keyId: fields.kid, publicKey: key, notBefore: fields.not_before, statement: text, revocation: null }
+}

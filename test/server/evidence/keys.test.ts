@@ -1,0 +1,301 @@
+import type { KeyObject } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Sql } from 'postgres'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { coverAll } from '../../../server/evidence/log.ts'
+import { insertSigningKey } from '../../../server/evidence/queries.ts'
+import { openSigner, revokeKey, type Signer, signerOf } from '../../../server/evidence/signer.ts'
+import { keyIdOf, newSigningKey, privatePem, publicBytes, signingKeyOf } from '../../../src/evidence/keys.ts'
+import { readSigned } from '../../../src/evidence/signed.ts'
+import { useFolder } from '../../support/cli.ts'
+import { schemaProblems } from '../../support/document-schema.ts'
+import { adoptedKey, revocationOf, statementOf } from '../../support/key-statements.ts'
+import { type TestNode, useService } from '../../support/service.ts'
+import { newOwner } from '../consents/records.ts'
+import { verified } from '../verify/verified.ts'
+
+const service = useService()
+let sql: Sql
+/** Kept by the database, so that whoever writes to it has it too. */
+let stored: KeyObject
+/** In use before there was a chain, and stolen since. */
+const adopted = newSigningKey()
+/** The operator's. */
+const own = newSigningKey()
+let signer: Signer
+let node: TestNode
+let accountId: string
+let kept: { position: number; document: string }[]
+beforeAll(async () => {
+  sql = service.sql
+  await sql`delete from key_statements`
+  await insertSigningKey(sql, { keyId: keyIdOf(adopted), publicKey: publicBytes(adopted), at: new Date() })
+  const [secret] = await sql<{ value: Buffer }[]>`select value from secrets where name = 'signing'`
+  stored = signingKeyOf(secret?.value ?? Buffer.alloc(0))
+  await openSigner(sql, null)
+  signer = await openSigner(sql, own)
+  node = await service.addNode({ signer })
+  const owner = await newOwner(service)
+  accountId = owner.accountId
+  await owner.create()
+  await coverAll({ sql, signer })
+  kept = await sql`select position, document from key_statements order by position`
+})
+beforeEach(async () => {
+  await restoreStatements()
+  for (const table of ['checkpoints', 'log_entries', 'consent_history', 'consents'])
+    await sql`delete from ${sql(table)} where account_id <> ${accountId}`
+  await sql`delete from signing_keys where key_id <> all (${`{${[own, stored, adopted].map(keyIdOf)}}`}::text[])`
+})
+
+const put = (document: string, position = 99) => sql`insert into key_statements values (${position}, ${document})`
+
+async function published(by: Signer = signer): Promise<{ kid: string; statement: string; revocation: string }[]> {
+  const asked = by === signer ? node : await service.addNode({ signer: by })
+  return (await asked.call('GET', '/.well-known/consent-keys.json')).body.keys
+}
+const publishedIds = async (by?: Signer) => (await published(by)).map(({ kid }) => kid)
+const findings = async () =>
+  (await verified(sql, { anchor: keyIdOf(own) })).findings.map(({ problem, detail }) => `${problem}: ${detail}`)
+
+const seedOf = (key: KeyObject) => Buffer.from(String(key.export({ format: 'jwk' }).d), 'base64url')
+const publish = (key: KeyObject, at = new Date()) =>
+  insertSigningKey(sql, { keyId: keyIdOf(key), publicKey: publicBytes(key), at })
+
+it('keys of before are adopted, and each later one is introduced by the one before it, on every node', async () => {
+  const ids = [own, stored, adopted].map(keyIdOf)
+  expect((await publishedIds()).sort()).toEqual(ids.toSorted())
+  expect(await publishedIds()).toContain(ids[0])
+  expect(await publishedIds(await openSigner(sql, null))).toEqual(expect.arrayContaining(ids))
+  const [first, second] = kept.map(({ document }) => JSON.parse(document))
+  expect(first).toMatchObject({ kid: ids[1], previous: null, adopted: [{ kid: ids[2] }], key_id: ids[1] })
+  expect(second).toMatchObject({ kid: ids[0], previous: ids[1], adopted: [], key_id: ids[1] })
+  expect(kept.flatMap(({ document }) => schemaProblems(document))).toEqual([])
+  expect((await published()).map(({ statement }) => statement)).toEqual(
+    expect.arrayContaining([...kept.map(({ document }) => document), null]),
+  )
+  expect(await findings()).toEqual([])
+})
+
+it('two nodes that start with a new key at once introduce it once, and those with the key before keep signing', async () => {
+  const next = newSigningKey()
+  const opened = await Promise.all([1, 2].map(() => openSigner(sql, next, { earlier: [own] })))
+  expect(await sql`select from key_statements`).toHaveLength(kept.length + 1)
+  expect((await publishedIds(opened[0])).slice(0, 1)).toEqual([keyIdOf(next)])
+  expect(await publishedIds()).toContain(keyIdOf(next)) // the node that has not been restarted yet
+  const owner = await newOwner(service)
+  for (const each of [signer, ...opened, await openSigner(sql, own)]) {
+    await owner.create()
+    expect(await coverAll({ sql, signer: each })).toEqual({ entries: 1, checkpoints: 1 })
+  }
+  expect(await findings()).toEqual([])
+  const third = newSigningKey()
+  await expect(openSigner(sql, third, { earlier: [own] })).rejects.toMatchObject({
+    name: 'OperatorError',
+    hint: expect.stringContaining('SIGNING_KEY_FILE'),
+  })
+  await openSigner(sql, third, { earlier: [own, next] })
+  expect(await findings()).toEqual([])
+})
+
+/** Ways to publish a key by SQL; some replace the whole log of keys. */
+const evil = newSigningKey()
+const accomplice = newSigningKey()
+const insertions: [what: string, insert: () => Promise<unknown>][] = [
+  ['in its table alone', async () => {}],
+  [
+    'with a time before all others',
+    () => sql`update signing_keys set created_at = '2020-01-01' where key_id = ${keyIdOf(evil)}`,
+  ],
+  [
+    'with a time in the future',
+    () => sql`update signing_keys set created_at = '2100-01-01' where key_id = ${keyIdOf(evil)}`,
+  ],
+  ['as the beginning of a chain', async () => put(statementOf(evil, evil))],
+  ['as the one that adopts the others', async () => put(adopting())],
+  [
+    'as the one that adopts the others, before them',
+    async () => {
+      await sql`update key_statements set position = position + 1000`
+      await sql`update key_statements set position = position - 998`
+      await put(adopting(), 0)
+    },
+  ],
+  [
+    'as the one that adopts the others, alone',
+    async () => {
+      await sql`delete from key_statements`
+      await put(adopting(), 0)
+    },
+  ],
+  ['without any statement', () => sql`delete from key_statements`],
+  [
+    'introduced by an accomplice',
+    async () => {
+      await publish(accomplice)
+      await put(statementOf(accomplice, accomplice), 98)
+      await put(statementOf(evil, accomplice))
+    },
+  ],
+  ['introduced by the key that the database keeps', async () => put(statementOf(evil, stored))],
+  [
+    'introduced by that key, before the operator’s',
+    async () => {
+      await sql`update key_statements set position = 1000 where position = 1`
+      await put(statementOf(evil, stored), 1)
+    },
+  ],
+  [
+    'introduced by one that the database’s key introduced',
+    async () => {
+      await put(statementOf(accomplice, stored), 98)
+      await put(statementOf(evil, accomplice))
+    },
+  ],
+  ['introduced by the adopted key', async () => put(statementOf(evil, adopted))],
+  [
+    'introduced by the operator’s key, signed by its own',
+    async () => put(statementOf(evil, evil, { previous: keyIdOf(own), key_id: keyIdOf(own) })),
+  ],
+  [
+    'introduced by the operator’s key, by the signature of another statement',
+    async () => {
+      const forged = statementOf(evil, evil, { previous: keyIdOf(own), key_id: keyIdOf(own) })
+      await put(forged.replace(/"signature".*\n/, /"signature".*\n/.exec(kept[1]?.document ?? '')?.[0] ?? ''))
+    },
+  ],
+  [
+    'in the place of the operator’s, without the other’s proof',
+    async () => put(statementOf(evil, stored, { proof: JSON.parse(kept[1]?.document ?? '').proof })),
+  ],
+  [
+    'in the list of adopted keys',
+    () => sql`
+    update key_statements set document = replace(document, ${keyIdOf(adopted)}, ${keyIdOf(evil)})`,
+  ],
+  ['with the operator’s key revoked', async () => put(revocationOf(own, evil))],
+  ['with the operator’s key revoked by the one before it', async () => put(revocationOf(own, stored))],
+  [
+    'twice in a statement',
+    async () => put(statementOf(evil, stored).replace('"kid"', `"kid": "${keyIdOf(own)}",\n  "kid"`)),
+  ],
+]
+const adopting = () => statementOf(evil, evil, { adopted: [own, stored].map(key => adoptedKey(key)) })
+
+it.each(insertions)('a key that was inserted by SQL %s is named, and not published', async (_, insert) => {
+  await publish(evil)
+  await insert()
+  expect((await findings()).join('\n')).toContain(`forged: the published key ${keyIdOf(evil)} does not chain`)
+  expect(await publishedIds()).not.toContain(keyIdOf(evil))
+  const restarted = await openSigner(sql, own).catch(error => error)
+  if (restarted instanceof Error) expect(restarted.name).toBe('OperatorError')
+  else expect(await publishedIds(restarted)).not.toContain(keyIdOf(evil))
+})
+
+it('a checkpoint names a log of keys that was cut or changed since', async () => {
+  await sql`delete from key_statements where position > 0`
+  expect((await findings()).join('\n')).toMatch(/the key .* does not chain|does not know/)
+  await restoreStatements()
+  const next = newSigningKey()
+  const opened = await openSigner(sql, next, { earlier: [own] })
+  const owner = await newOwner(service)
+  await owner.create()
+  await coverAll({ sql, signer: opened })
+  await sql`delete from key_statements where position = 2`
+  await owner.create()
+  await expect(coverAll({ sql, signer })).rejects.toThrow('its last checkpoint was changed')
+})
+
+async function restoreStatements(): Promise<void> {
+  await sql`delete from key_statements`
+  for (const { position, document } of kept) await put(document, position)
+}
+
+describe('a revoked key', () => {
+  it('is published with its revocation, ends with it, and signs nothing any more', async () => {
+    const next = newSigningKey()
+    const opened = await openSigner(sql, next, { earlier: [own] })
+    await revokeKey(sql, opened, { keyId: keyIdOf(own), reason: 'superseded', at: new Date() })
+    const keys = await published(opened)
+    const revoked = keys.find(({ kid }) => kid === keyIdOf(own))
+    expect(JSON.parse(revoked?.revocation ?? '')).toMatchObject({ type: 'key_revocation', reason: 'superseded' })
+    expect(schemaProblems(revoked?.revocation ?? '')).toEqual([])
+    await expect(openSigner(sql, own)).rejects.toThrow(`the signing key ${keyIdOf(own)} was revoked at`)
+    const owner = await newOwner(service)
+    await owner.create()
+    await expect(coverAll({ sql, signer })).rejects.toThrow('was revoked at')
+    await coverAll({ sql, signer: opened })
+    expect((await verified(sql, { anchor: keyIdOf(next) })).findings).toEqual([])
+  })
+
+  it('that is lost is adopted by the chain that another key begins, and the checkpoints of before still verify', async () => {
+    const next = newSigningKey()
+    await expect(openSigner(sql, next)).rejects.toMatchObject({
+      hint: expect.stringContaining('admin signing-key restart'),
+    })
+    await sql`delete from secrets where name = 'signing'`
+    const opened = await openSigner(sql, next, { mayRestart: true })
+    await sql`insert into secrets (name, value) values ('signing', ${seedOf(stored)})`
+    const ids = [next, own, stored, adopted].map(keyIdOf)
+    expect((await publishedIds(opened)).sort()).toEqual(ids.sort())
+    expect((await verified(sql, { anchor: keyIdOf(next) })).findings).toEqual([])
+  })
+
+  it('must be of the chain, and before the key that revokes it', async () => {
+    for (const keyId of [keyIdOf(own), 'unknown'])
+      await expect(revokeKey(sql, signer, { keyId, reason: 'compromised', at: new Date() })).rejects.toMatchObject({
+        name: 'OperatorError',
+      })
+  })
+})
+
+describe('SIGNING_COMMAND', () => {
+  const folder = useFolder()
+  const script = (text: string) => {
+    const file = join(folder.path, 'sign.sh')
+    writeFileSync(file, text)
+    return `sh ${file} "$1"`
+  }
+  const document = { type: 'consent_receipt', version: 1 }
+  const key = newSigningKey()
+  const publicKey = signerOf(key).publicKey
+
+  it('signs with openssl, as it would with a token', async () => {
+    const pem = join(folder.path, 'key.pem')
+    writeFileSync(pem, privatePem(key))
+    const command = script(`
+      cat > "$0.message.$$"
+      openssl pkeyutl -sign -rawin -inkey ${pem} -in "$0.message.$$"
+      rm "$0.message.$$"`)
+    const text = await signerOf(publicKey, command).sign(document)
+    expect(readSigned(Buffer.from(text)).isSignedBy(publicKey)).toBe(true)
+    expect(text).toBe(await signerOf(key).sign(document))
+    const opened = await openSigner(sql, publicKey, { earlier: [own], command })
+    expect((await publishedIds(opened))[0]).toBe(keyIdOf(key))
+  })
+
+  it.each<[string, string, RegExp]>([
+    ['fails', 'exit 3', /ended with the code 3/],
+    ['does not exist', 'exec /nonexistent/command', /ended with the code 127/],
+    ['hangs', 'sleep 100 & sleep 100', /took more than 300 ms/],
+    ['signs nothing', 'cat > /dev/null', /wrote 0 bytes that are not a signature/],
+    ['signs wrongly', 'head -c 64 /dev/zero', /wrote 64 bytes that are not a signature/],
+    ['writes more than a signature', 'cat /dev/zero', /wrote more than a signature/],
+    ['writes base64', 'printf "%086d==" 0', /wrote 88 bytes that are not a signature/],
+  ])('when the command %s, nothing is signed, and the error says why', async (_, text, reason) => {
+    await expect(signerOf(publicKey, script(text), 300).sign(document)).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringMatching(reason),
+    })
+  })
+
+  it('a request that needs a signature gets 503, and the log says why', async () => {
+    const owner = await newOwner(service)
+    const { id } = await owner.create()
+    const node = await service.addNode({ signer: signerOf(publicKey, script('exit 7')) })
+    const { status, body } = await node.call('GET', `/api/v1/consents/${id}/receipt`, { key: owner.key })
+    expect([status, body.error]).toEqual([503, 'unavailable'])
+    expect(body.message).toContain('SIGNING_COMMAND ended with the code 7')
+  })
+})
