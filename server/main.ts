@@ -12,7 +12,7 @@ import { type Config, readConfig } from './config.ts'
 import { deleteExpiredKeys } from './consents/idempotency.ts'
 import { type Database, openDatabase } from './db/open.ts'
 import { sharedSecret } from './db/secrets.ts'
-import { coverAll } from './evidence/log.ts'
+import { backdatedMessage, coverAll, type Log } from './evidence/log.ts'
 import { openSigner, signingSettings } from './evidence/signer.ts'
 import { withTimeout } from './http/deadline.ts'
 import { createLogger } from './http/logger.ts'
@@ -61,10 +61,14 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
     const isEmpty = !(await hasAccounts(sql))
     const url = await listen(app, config)
     logger.info({ url, metrics: metrics?.url, key_id: secrets.signer.keyId }, 'listening')
+    const onBackdated: Log['onBackdated'] = (account_id, entries) => {
+      metrics?.countBackdated(entries.length)
+      logger.error({ account_id, cause: backdatedMessage(entries) }, 'back-dated entries')
+    }
     const checkpoints: Job = {
       name: 'checkpoints',
       intervalMs: config.checkpointMinutes * minuteMs,
-      run: signal => coverAll({ sql, signer: secrets.signer, signal }),
+      run: signal => coverAll({ sql, signer: secrets.signer, signal, onBackdated }),
     }
     const sweep: Job = {
       name: 'sweeping keys',

@@ -8,6 +8,7 @@ import {
 import { type ChainEntry, entryId } from '../../src/evidence/chain.ts'
 import { verifyHistory } from '../../src/evidence/history.ts'
 import type { Caller } from '../auth/caller.ts'
+import { describeBackdating, findBackdatedEntry } from '../evidence/backdating.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { Failure } from '../failure.ts'
 import { newId } from '../ids.ts'
@@ -21,8 +22,8 @@ const maxEvents = 500
 const tooManyEvents = `The record has more than ${maxEvents} events, too many for a receipt; its history has them all.`
 
 /**
- * @throws Failure `not_found`, also for a deleted record; `conflict` if there are too many events; `internal_error` if the
- * history does not verify, because a signature would vouch for it
+ * @throws Failure `not_found`, also for a deleted record; `conflict` if there are too many events, or one is back-dated;
+ * `internal_error` if the history does not verify. A signature would vouch for it
  */
 export async function issueReceipt(
   { sql, signer }: { readonly sql: Sql; readonly signer: Signer },
@@ -36,6 +37,11 @@ export async function issueReceipt(
   const problem = findProblem(id, last, rows)
   if (problem !== null)
     throw new Failure('internal_error', `The record ${id} does not verify: ${problem}. No receipt of it is signed.`)
+  const backdated = await findBackdatedEntry(sql, caller.accountId, id)
+  if (backdated) {
+    const reason = `version ${backdated.version} of the record ${id} ${describeBackdating(backdated)}`
+    throw new Failure('conflict', `No receipt is signed: ${reason}.`)
+  }
   const states = consentStates(rows)
   const receipt: Omit<ConsentReceipt, 'key_id'> = {
     type: 'consent_receipt',

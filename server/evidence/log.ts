@@ -4,6 +4,7 @@ import { findKeyLogProblem, findKeyProblem, findKeysRoot, type KeyChain } from '
 import { MerkleTree } from '../../src/evidence/merkle.ts'
 import { readCheckpoint } from '../../src/evidence/signed.ts'
 import { dbErrorKind } from '../db/errors.ts'
+import { type Backdated, entriesPerCheckpoint, findCheckpointBefore, isBackdated } from './backdating.ts'
 import {
   type CheckpointRow,
   findLastCheckpoint,
@@ -14,8 +15,6 @@ import {
   listUnloggedEntries,
 } from './queries.ts'
 import { readKeys, type Signer } from './signer.ts'
-
-const entriesPerCheckpoint = 2000
 
 const hint = 'see consentctl admin verify'
 
@@ -28,6 +27,8 @@ export interface Log {
   readonly sql: Sql
   readonly signer: Signer
   readonly signal?: AbortSignal | undefined
+  /** Called with entries that were appended although they are dated before an earlier checkpoint. */
+  readonly onBackdated?: ((accountId: string, entries: readonly Backdated[]) => void) | undefined
 }
 
 /**
@@ -56,23 +57,51 @@ export async function coverAll(log: Log): Promise<Covered | null> {
   return entries > 0 ? { entries, checkpoints } : null
 }
 
-/** Yields the number of entries of each batch. */
+/**
+ * Yields the number of entries of each batch. Back-dated entries are appended like all others, because the log has to say
+ * what is there: their place in it shows for ever when they came.
+ */
 export async function* coverAccount(log: Log, accountId: string): AsyncGenerator<number> {
   let after: LogEntry | undefined
+  const checkpoint = await findCheckpointBefore(log.sql, accountId)
   while (!log.signal?.aborted) {
+    const at = new Date() // before the entries are read, so that no older one is missing
     const last = await findLastCheckpoint(log.sql, accountId)
     const entries = await listUnloggedEntries(log.sql, accountId, after, entriesPerCheckpoint)
     if (entries.length === 0) return
     const keys = await readKeys(log.sql, log.signer.keyId)
     const tree = await openTree(log, accountId, last, keys)
     for (const { hash } of entries) tree.append(hash)
-    const next = await newCheckpoint(log.signer, accountId, { tree, last, keys })
+    const next = await newCheckpoint(log.signer, accountId, { tree, last, keys, at })
     if (!(await tryAppend(log, next, last, entries))) return
     remember(log.signer, accountId, tree)
+    reportBackdated(log, accountId, entries, checkpoint)
     yield entries.length
     if (entries.length < entriesPerCheckpoint) return
     after = entries.at(-1)
   }
+}
+
+function reportBackdated(
+  { onBackdated }: Log,
+  accountId: string,
+  entries: readonly LogEntry[],
+  checkpoint: Date | null,
+): void {
+  const found = entries.flatMap(({ consent_id, version, at }) =>
+    at && checkpoint && isBackdated(at, checkpoint) ? [{ consent_id, version, at, checkpoint }] : [],
+  )
+  if (found.length > 0) onBackdated?.(accountId, found)
+}
+
+const maxNamed = 100
+
+/** Returns a message for the service's log. */
+export function backdatedMessage(entries: readonly Backdated[]): string {
+  const ids = [...new Set(entries.map(({ consent_id }) => consent_id))]
+  const more = ids.length > maxNamed ? `, and ${ids.length - maxNamed} more` : ''
+  const named = ids.slice(0, maxNamed).join(', ') + more
+  return `${entries.length} entries are dated before a checkpoint that was made without them: ${named}; ${hint}`
 }
 
 /** Returns false if another node is appending. */
@@ -135,16 +164,16 @@ interface Continued {
   readonly tree: MerkleTree
   readonly last: CheckpointRow | undefined
   readonly keys: KeyChain
+  readonly at: Date
 }
 
 /** @throws Error if the signer's key is no longer in the chain, or was revoked */
 async function newCheckpoint(
   signer: Signer,
   accountId: string,
-  { tree, last, keys: { keys, documents } }: Continued,
+  { tree, last, keys: { keys, documents }, at: created_at }: Continued,
 ): Promise<CheckpointRow> {
   const { size: tree_size, frontier, root } = tree
-  const created_at = new Date()
   const key = keys.get(signer.keyId)
   const problem = key ? findKeyProblem(key, created_at.toISOString()) : 'is not in the log of keys'
   if (problem) throw new Error(`the key ${signer.keyId} ${problem}; ${hint}`)

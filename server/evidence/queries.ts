@@ -56,6 +56,8 @@ export interface LogEntry {
   readonly consent_id: string
   readonly version: number
   readonly hash: Buffer
+  /** Null if its history lacks it. */
+  readonly at: Date | null
 }
 
 export interface CheckpointRow {
@@ -99,10 +101,11 @@ export function listUnloggedEntries(
   limit: number,
 ): Promise<LogEntry[]> {
   return sql<LogEntry[]>`
-    select consent_id, version, hash from log_entries
-    where account_id = ${accountId} and leaf_index is null
-      ${after ? sql`and (consent_id, version) > (${after.consent_id}::uuid, ${after.version}::integer)` : sql``}
-    order by consent_id, version limit ${limit}`
+    select l.consent_id, l.version, l.hash, h.created_at as at from log_entries l
+    left join consent_history h on h.account_id = l.account_id and h.consent_id = l.consent_id and h.version = l.version
+    where l.account_id = ${accountId} and l.leaf_index is null
+      ${after ? sql`and (l.consent_id, l.version) > (${after.consent_id}::uuid, ${after.version}::integer)` : sql``}
+    order by l.consent_id, l.version limit ${limit}`
 }
 
 /**

@@ -11,6 +11,8 @@ interface Metrics {
   readonly registry: Registry
   readonly observer: Observer
   watchLog(countDropped: () => number): void
+  /** Counts entries that the log took although they are dated before an earlier checkpoint. */
+  countBackdated(entries: number): void
 }
 
 /** Seconds. The deadline of a request is 5. */
@@ -29,8 +31,14 @@ export function createMetrics(): Metrics {
     help: 'Log lines dropped because nothing read them.',
     read: counter => counter.inc(countDropped()),
   })
+  const backdated = new Counter({
+    name: 'consentctl_backdated_entries_total',
+    help: 'Audit entries that are dated before a checkpoint that was made without them.',
+    registers: [registry],
+  })
   return {
     registry,
+    countBackdated: entries => backdated.inc(entries),
     observer: {
       onRequestEnd: count,
       watchLoad: (flow, read) => void loads.set(flow, read),
@@ -149,6 +157,7 @@ export async function startMetrics(port: number): Promise<MetricsServer> {
     url: `http://${host}:${(server.address() as AddressInfo).port}${path}`,
     observer: metrics.observer,
     watchLog: metrics.watchLog,
+    countBackdated: metrics.countBackdated,
     close: async () => {
       server.close()
       server.closeAllConnections()

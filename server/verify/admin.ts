@@ -11,6 +11,7 @@ import { keyIdOf } from '../../src/evidence/keys.ts'
 import { readCheckpoint } from '../../src/evidence/signed.ts'
 import { openShared, reportProgress } from '../admin.ts'
 import { dbErrorKind } from '../db/errors.ts'
+import { describeBackdating } from '../evidence/backdating.ts'
 import { coverAccount, type Log } from '../evidence/log.ts'
 import { findLastCheckpoint } from '../evidence/queries.ts'
 import { openSigner, signingSettings } from '../evidence/signer.ts'
@@ -65,15 +66,21 @@ export async function takeCheckpoints(
   }
 }
 
-/** Returns the last checkpoints, and a finding for each log that cannot be continued. */
+/** Returns the last checkpoints, and a finding for each log that cannot be continued and each entry that is back-dated. */
 async function coverEach(log: Log & { readonly signal: AbortSignal }, only: string | undefined) {
   const { sql, signal } = log
   const findings: DatabaseFinding[] = []
   const checkpoints: string[] = []
+  const onBackdated: Log['onBackdated'] = (account_id, entries) => {
+    for (const { consent_id, version, ...entry } of entries) {
+      const detail = `version ${version} of the record ${consent_id} ${describeBackdating(entry)}`
+      findings.push({ account_id, consent_id, version, problem: 'forged', detail })
+    }
+  }
   for await (const accountId of listAccounts(sql, only)) {
     signal.throwIfAborted()
     try {
-      for await (const _ of coverAccount(log, accountId)) signal.throwIfAborted()
+      for await (const _ of coverAccount({ ...log, onBackdated }, accountId)) signal.throwIfAborted()
     } catch (error) {
       if (signal.aborted || dbErrorKind(error) !== null) throw error
       findings.push(uncoverable(accountId, error as Error))

@@ -3,8 +3,17 @@ import type { DatabaseFinding, Problem } from '../../src/contract/index.ts'
 import { findKeyLogProblem, findKeyProblem, type KeyChain } from '../../src/evidence/key-chain.ts'
 import { MerkleTree } from '../../src/evidence/merkle.ts'
 import { readCheckpoint, type SignedCheckpoint } from '../../src/evidence/signed.ts'
+import { type Backdated, describeBackdating, isBackdated, listBackdated } from '../evidence/backdating.ts'
 import { type CheckpointRow, findLastCheckpoint } from '../evidence/queries.ts'
-import { type LeafRow, listCheckpoints, listLeaves, listMisplaced, listUnplaced } from './queries.ts'
+import {
+  type DatedCheckpointRow,
+  type DatedLeafRow,
+  type LeafRow,
+  listCheckpoints,
+  listLeaves,
+  listMisplaced,
+  listUnplaced,
+} from './queries.ts'
 import { reading, type Work } from './records.ts'
 
 interface AccountLog {
@@ -12,10 +21,13 @@ interface AccountLog {
   readonly keys: KeyChain
   /** Checkpoints of the account that were kept elsewhere. */
   readonly kept: readonly SignedCheckpoint[]
+  /** False to leave the times of entries alone. */
+  readonly withTimes: boolean
 }
 
 /** A claim about the first leaves, by a stored or a kept checkpoint. */
-type Claim = { readonly stored: CheckpointRow } | { readonly kept: SignedCheckpoint }
+type Claim = ({ readonly stored: CheckpointRow } | { readonly kept: SignedCheckpoint }) &
+  Pick<DatedCheckpointRow, 'before'>
 
 /** Checkpoints or misplaced leaves read in one statement. */
 const rowsPerPage = 200
@@ -34,6 +46,8 @@ export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<Da
     const findings = await verifier.verify(claim)
     if (findings.length > 0) yield findings
   }
+  const backdated = log.withTimes ? await reading(() => listBackdated(work.sql, log.accountId, rowsPerPage)) : []
+  if (backdated.length > 0) yield backdated.map(entry => backdatedFinding(log.accountId, entry))
   const misplaced = await reading(() => listMisplaced(work.sql, log.accountId, rowsPerPage))
   if (misplaced.length > 0) yield misplaced.map(leaf => misplacedFinding(log.accountId, leaf))
   const [larger] = kept
@@ -44,10 +58,10 @@ export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<Da
 async function* readClaims(sql: Sql, accountId: string, kept: SignedCheckpoint[], size: number): AsyncGenerator<Claim> {
   for (let after = 0; after < size; ) {
     const rows = await reading(() => listCheckpoints(sql, accountId, { after, upTo: size }, rowsPerPage))
-    for (const stored of rows) {
+    for (const { before, ...stored } of rows) {
       after = stored.tree_size
-      while (kept[0] && kept[0].checkpoint.tree_size <= after) yield { kept: kept.shift() as SignedCheckpoint }
-      yield { stored }
+      while (kept[0] && kept[0].checkpoint.tree_size <= after) yield { kept: kept.shift() as SignedCheckpoint, before }
+      yield { stored, before }
     }
     if (rows.length < rowsPerPage) return
   }
@@ -56,6 +70,11 @@ async function* readClaims(sql: Sql, accountId: string, kept: SignedCheckpoint[]
 function misplacedFinding(accountId: string, { leaf_index, consent_id, version }: LeafRow): DatabaseFinding {
   const detail = `no checkpoint covers its place ${leaf_index} in the log`
   return { account_id: accountId, consent_id, version, problem: 'forged', detail }
+}
+
+function backdatedFinding(accountId: string, entry: Backdated): DatabaseFinding {
+  const { consent_id, version } = entry
+  return { account_id: accountId, consent_id, version, problem: 'forged', detail: describeBackdating(entry) }
 }
 
 class LogVerifier {
@@ -67,6 +86,8 @@ class LogVerifier {
   #covered = 0
   #next = 0
   #previous: LeafRow | undefined
+  /** Time of the checkpoint that all new entries of this one must be younger than. */
+  #before: Date | null = null
   /** Reason why no further root can be computed. */
   #unknownRoot: string | null = null
   /** Only the first wrong checkpoint of each kind is reported, because a change makes all later ones wrong. */
@@ -79,6 +100,7 @@ class LogVerifier {
   }
 
   async verify(claim: Claim): Promise<DatabaseFinding[]> {
+    this.#before = claim.before
     if ('kept' in claim) {
       const { tree_size, created_at } = claim.kept.checkpoint
       const findings = await this.#readLeaves(tree_size, new Date(created_at))
@@ -111,11 +133,18 @@ class LogVerifier {
         const gap = { from: this.#next, to: end, above, below: leaf ?? undefined, until }
         findings.push(...(await explainGap(this.#sql, this.#log.accountId, gap)))
       }
-      if (leaf && this.#unknownRoot === null) this.#tree.append(leaf.hash ?? Buffer.alloc(0))
+      if (leaf) findings.push(...this.#append(leaf))
       this.#previous = leaf ?? undefined
       this.#next = leaf ? end + 1 : size
     }
     return findings
+  }
+
+  #append({ hash, consent_id, version, at }: DatedLeafRow): DatabaseFinding[] {
+    if (this.#unknownRoot === null) this.#tree.append(hash ?? Buffer.alloc(0))
+    const checkpoint = this.#log.withTimes ? this.#before : null
+    if (!at || !checkpoint || !isBackdated(at, checkpoint)) return []
+    return [backdatedFinding(this.#log.accountId, { consent_id, version, at, checkpoint })]
   }
 
   #verifyStored(row: CheckpointRow): DatabaseFinding[] {
@@ -162,7 +191,7 @@ const leavesPerPage = 5000
 class Leaves {
   readonly #sql: Sql
   readonly #accountId: string
-  #page: LeafRow[] = []
+  #page: DatedLeafRow[] = []
   #next = 0
   #from = 0
 
@@ -172,7 +201,7 @@ class Leaves {
   }
 
   /** Returns the next leaf if its index is below `below`, else null, and keeps it. */
-  async next(below: number): Promise<LeafRow | null> {
+  async next(below: number): Promise<DatedLeafRow | null> {
     if (this.#next === this.#page.length) await this.#readPage(below)
     const leaf = this.#page[this.#next]
     if (!leaf || leaf.leaf_index >= below) return null

@@ -1,6 +1,7 @@
 import type { Sql } from 'postgres'
 import type { Identity, State } from '../../src/evidence/chain.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
+import { checkpointBefore } from '../evidence/backdating.ts'
 import { type CheckpointRow, checkpointColumns } from '../evidence/queries.ts'
 
 /** Columns as in `listVersions`; all null if there is no record. */
@@ -51,6 +52,16 @@ export interface LeafRow {
   readonly hash: Buffer | null
   readonly consent_id: string
   readonly version: number
+}
+
+export interface DatedLeafRow extends LeafRow {
+  /** Time of the entry; null if its history lacks it. */
+  readonly at: Date | null
+}
+
+export interface DatedCheckpointRow extends CheckpointRow {
+  /** Time of an earlier checkpoint: the entries that are new in this one must be younger. */
+  readonly before: Date | null
 }
 
 export const recordColumns = [
@@ -150,11 +161,12 @@ export function listLeaves(
   accountId: string,
   { from, below }: { from: number; below: number },
   limit: number,
-): Promise<LeafRow[]> {
-  return sql<LeafRow[]>`
-    select leaf_index::float8 as leaf_index, hash, consent_id, version from log_entries
-    where account_id = ${accountId} and leaf_index >= ${from} and leaf_index < ${below}
-    order by leaf_index limit ${limit}`
+): Promise<DatedLeafRow[]> {
+  return sql<DatedLeafRow[]>`
+    select l.leaf_index::float8 as leaf_index, l.hash, l.consent_id, l.version, h.created_at as at from log_entries l
+    left join consent_history h on h.account_id = l.account_id and h.consent_id = l.consent_id and h.version = l.version
+    where l.account_id = ${accountId} and l.leaf_index >= ${from} and l.leaf_index < ${below}
+    order by l.leaf_index limit ${limit}`
 }
 
 /** Returns leaves that no checkpoint covers: up to `limit` with a negative index, and as many after the last checkpoint. */
@@ -193,9 +205,9 @@ export function listCheckpoints(
   accountId: string,
   { after, upTo }: { after: number; upTo: number },
   limit: number,
-): Promise<CheckpointRow[]> {
-  return sql<CheckpointRow[]>`
-    select ${checkpointColumns(sql)}
-    from checkpoints where account_id = ${accountId} and tree_size > ${after} and tree_size <= ${upTo}
+): Promise<DatedCheckpointRow[]> {
+  return sql<DatedCheckpointRow[]>`
+    select ${checkpointColumns(sql)}, ${checkpointBefore(sql, accountId, sql`c.from_size`)} as before
+    from checkpoints c where account_id = ${accountId} and tree_size > ${after} and tree_size <= ${upTo}
     order by tree_size limit ${limit}`
 }

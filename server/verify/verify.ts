@@ -30,7 +30,7 @@ export async function* verifyAll(
   for await (const accountId of listAccounts(work.sql, account)) {
     work.inspected.accounts += 1
     if (records) yield* verifyRecords(work, accountId)
-    yield* verifyLog(work, { accountId, keys, kept: remaining.get(accountId) ?? [] })
+    yield* verifyLog(work, { accountId, keys, kept: remaining.get(accountId) ?? [], withTimes: records })
     remaining.delete(accountId)
   }
   for (const [accountId, [first]] of remaining) {

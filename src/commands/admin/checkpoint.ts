@@ -46,7 +46,7 @@ Examples:
         if (wrong.length > 0) {
           return many(checkpointView, pagesOf(wrong), {
             exit: () => exit.rejected,
-            footer: () => reportInvalid(ctx, `the log is not what it was; ${file} stays as it is`),
+            footer: () => reportInvalid(ctx, `the log is not as it should be; ${file} stays as it is`),
           })
         }
         await addKept(file, before, checkpoints)

@@ -1,0 +1,123 @@
+import type { Sql } from 'postgres'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { type Backdated, backdatingToleranceMs, entriesPerCheckpoint } from '../../../server/evidence/backdating.ts'
+import { backdatedMessage, coverAccount, coverAll } from '../../../server/evidence/log.ts'
+import { openSigner, type Signer } from '../../../server/evidence/signer.ts'
+import { useService } from '../../support/service.ts'
+import { newOwner, type Owner } from '../consents/records.ts'
+import { insertChains, type Shape } from '../purge/chains.ts'
+import { verified } from '../verify/verified.ts'
+
+const forgeries = Number(process.env['CONSENTCTL_TEST_FORGERIES'] ?? 20)
+
+const service = useService()
+let [sql, signer, owner] = [] as unknown as [Sql, Signer, Owner]
+beforeEach(async () => {
+  sql = service.sql
+  await sql`truncate accounts, checkpoints, log_entries cascade`
+  signer = await openSigner(sql, null)
+  owner = await newOwner(service)
+})
+afterEach(() => void vi.useRealTimers())
+
+const dayMs = 24 * 60 * 60 * 1000
+
+const now = Date.now() // before the clock is moved
+const ago = (days: number) => new Date(now - days * dayMs)
+
+/** Moves the clock of this process, but no timer. */
+const setClock = (at: Date) => vi.useFakeTimers({ toFake: ['Date'], now: at })
+
+const insert = (shape: Partial<Shape>) => insertChains(sql, owner, { records: 1, entries: 1, isLive: true, ...shape })
+
+/** Covers all entries. Returns what was reported. */
+async function cover(): Promise<Backdated[]> {
+  const reported: Backdated[] = []
+  await coverAll({ sql, signer, onBackdated: (_, entries) => void reported.push(...entries) })
+  return reported
+}
+
+const found = async () => (await verified(sql)).findings
+
+const idsOf = (entries: readonly { consent_id: string | null }[]) =>
+  [...new Set(entries.map(({ consent_id }) => consent_id))].sort()
+
+it(`${forgeries} records that are forged today and dated 400 days back are named, covered or not, and get no receipt`, async () => {
+  const { id } = await owner.create()
+  expect(await cover()).toEqual([])
+  const forged = (await insert({ records: forgeries, entries: 2, at: ago(400) })).sort()
+  const expected = forged.flatMap(consent_id => [1, 2].map(version => ({ consent_id, version, problem: 'forged' })))
+  const detail = expect.stringMatching(/^is dated .+, but the checkpoint of .+ was made without it$/)
+
+  expect(await found()).toMatchObject(expected.map(finding => ({ ...finding, detail })))
+  for (const each of forged) await expectNoReceipt(each)
+  const reported = await cover()
+  expect(idsOf(reported)).toEqual(forged)
+  expect(backdatedMessage(reported)).toContain(`${2 * forgeries} entries are dated before a checkpoint`)
+  expect(await found()).toMatchObject(expected.map(finding => ({ ...finding, detail })))
+  for (const each of forged) await expectNoReceipt(each)
+  await owner.create()
+  expect(await cover()).toEqual([])
+  expect(idsOf(await found())).toEqual(forged)
+  expect((await receipt(id)).status).toBe(200)
+})
+
+it('a change that is forged today and dated back is named for its version', async () => {
+  setClock(ago(10))
+  const { id } = await owner.create()
+  await cover()
+  setClock(ago(2))
+  await owner.create()
+  await cover()
+  setClock(ago(5))
+  await owner.update(id, { accepted: true })
+  vi.useRealTimers()
+  expect(await cover()).toMatchObject([{ consent_id: id, version: 2 }])
+  expect(await found()).toMatchObject([{ consent_id: id, version: 2, problem: 'forged' }])
+  await expectNoReceipt(id)
+})
+
+it('the tolerance is for entries that are committed late', async () => {
+  await owner.create()
+  await cover()
+  await insert({ at: new Date(Date.now() - backdatingToleranceMs + 60_000) })
+  expect(await found()).toEqual([])
+  expect(await cover()).toEqual([])
+  const [late] = await insert({ at: new Date(Date.now() - backdatingToleranceMs - 60_000) })
+  expect(idsOf(await found())).toEqual([late])
+  expect(idsOf(await cover())).toEqual([late])
+})
+
+it('old entries are not back-dated when nothing was covered before, not even after checkpoints of the same run', async () => {
+  const shape = { records: entriesPerCheckpoint / 2 + 100, entries: 2, at: ago(400) }
+  const [first] = await insert(shape)
+  expect(await found()).toEqual([])
+  for await (const _ of coverAccount({ sql, signer }, owner.accountId)) break // stopped after the first batch
+  expect(await found()).toEqual([])
+  expect(await cover()).toEqual([])
+  expect(await found()).toEqual([])
+  expect((await receipt(first ?? '')).status).toBe(200)
+  const [forged] = await insert({ at: ago(400) })
+  expect(idsOf(await found())).toEqual([forged])
+})
+
+it('entries that wait long for their checkpoint are not back-dated', async () => {
+  setClock(ago(30))
+  await owner.create()
+  await cover()
+  setClock(ago(20))
+  const { id } = await owner.create()
+  vi.useRealTimers()
+  await owner.create()
+  expect(await found()).toEqual([])
+  expect(await cover()).toEqual([])
+  expect(await found()).toEqual([])
+  expect((await receipt(id)).status).toBe(200)
+})
+
+const receipt = (id: string) => service.call('GET', `/api/v1/consents/${id}/receipt`, { key: owner.key })
+
+async function expectNoReceipt(id: string): Promise<void> {
+  const { status, body } = await receipt(id)
+  expect([status, body.error, body.message]).toEqual([409, 'conflict', expect.stringContaining('was made without it')])
+}
