@@ -14,8 +14,10 @@ const service = useService()
 let [sql, signer, owner] = [] as unknown as [Sql, Signer, Owner]
 beforeEach(async () => {
   sql = service.sql
-  await sql`truncate accounts, checkpoints, log_entries cascade`
+  await sql`truncate accounts, checkpoints, log_entries, signing_keys, key_statements cascade`
+  setClock(ago(100))
   signer = await openSigner(sql, null)
+  vi.useRealTimers()
   owner = await newOwner(service)
 })
 afterEach(() => void vi.useRealTimers())
