@@ -50,7 +50,7 @@ await Promise.all(
 )
 await build({
   ...shared,
-  entryPoints: ['server/main.ts', 'server/db/embedded-worker.ts'],
+  entryPoints: ['server/main.ts', 'server/watchdog-worker.ts', 'server/db/embedded-worker.ts'],
   format: 'esm',
   splitting: true,
   outdir: 'dist',

@@ -79,6 +79,11 @@ const Environment = z.object({
     .pipe(z.number().max(10_080, minutesRange))
     .default(60),
   METRICS_PORT: Port.nullable().default(null),
+  WATCHDOG_SECONDS: z
+    .string()
+    .regex(/^([2-9]|[1-5]\d|60|0)$/, 'must be a whole number of seconds from 2 to 60, or 0')
+    .transform(Number)
+    .default(5),
   PUBLIC_RATE_PER_ADDRESS: Rate.default(60),
   PUBLIC_RATE_PER_SITE: Rate.default(6000),
 })
@@ -131,6 +136,8 @@ export interface Config {
   readonly checkpointMinutes: number
   /** Null to serve none. */
   readonly metricsPort: number | null
+  /** 0 disables the watchdog. */
+  readonly watchdogSeconds: number
   readonly publicRatePerAddress: number
   readonly publicRatePerSite: number
 }
@@ -177,6 +184,7 @@ export function readConfig(options: ServeOptions, env: Env): Config {
     purgeAfterDays: settings.PURGE_AFTER_DAYS,
     checkpointMinutes: settings.CHECKPOINT_MINUTES,
     metricsPort: settings.METRICS_PORT,
+    watchdogSeconds: settings.WATCHDOG_SECONDS,
     publicRatePerAddress: settings.PUBLIC_RATE_PER_ADDRESS,
     publicRatePerSite: settings.PUBLIC_RATE_PER_SITE,
   }

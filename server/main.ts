@@ -21,6 +21,7 @@ import type { MetricsServer } from './metrics/metrics.ts'
 import { openGeo } from './net/geo.ts'
 import { purgeJob } from './purge/service.ts'
 import { Quota } from './quota/quota.ts'
+import { startWatchdog } from './watchdog.ts'
 
 export { createAccount, purge, resetPassword } from './admin.ts'
 export { restartSigningKeys, revokeSigningKey } from './evidence/admin.ts'
@@ -43,10 +44,12 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
   const onTrouble = logError('the embedded database ended; it is started again')
   const metrics = await openMetrics(config)
   metrics?.watchLog(countDropped)
+  const watchdog = startWatchdog(config.watchdogSeconds)
   let database: Database | undefined
   const close = async () => {
     await database?.close()
     await metrics?.close()
+    await watchdog?.stop()
   }
   try {
     database = await openDatabase(config, { workerFile, onWait, onTrouble })

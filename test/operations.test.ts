@@ -53,6 +53,7 @@ describe('the page for operators', () => {
         'PUBLIC_RATE_PER_ADDRESS',
         'PUBLIC_RATE_PER_SITE',
         'PURGE_AFTER_DAYS',
+        'WATCHDOG_SECONDS',
       ],
     ])
     for (const [name, value] of literals) expect(readConfig({}, { [name]: value })).toEqual(readConfig({}, {}))

@@ -26,6 +26,7 @@ const defaults: Config = {
   purgeAfterDays: 30,
   checkpointMinutes: 60,
   metricsPort: null,
+  watchdogSeconds: 5,
   publicRatePerAddress: defaultBannerLimits.address.max,
   publicRatePerSite: defaultBannerLimits.site.max,
 }
@@ -50,6 +51,7 @@ const environment = {
   PURGE_AFTER_DAYS: '0',
   CHECKPOINT_MINUTES: '5',
   METRICS_PORT: '9464',
+  WATCHDOG_SECONDS: '10',
   PUBLIC_RATE_PER_ADDRESS: '30',
   PUBLIC_RATE_PER_SITE: '12000',
 }
@@ -73,6 +75,7 @@ const asSet: Config = {
   purgeAfterDays: 0,
   checkpointMinutes: 5,
   metricsPort: 9464,
+  watchdogSeconds: 10,
   publicRatePerAddress: 30,
   publicRatePerSite: 12_000,
 }

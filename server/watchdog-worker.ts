@@ -1,0 +1,37 @@
+// The watchdog's thread: it ends the process, because the main thread cannot any more.
+import { write } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { workerData } from 'node:worker_threads'
+import type { WatchdogData } from './watchdog.ts'
+
+const writeTimeoutMs = 500
+
+const { beats, isDebugged, tickMs, timeoutMs } = workerData as WatchdogData
+watch()
+await Promise.race([report(), delay(writeTimeoutMs)]) // nothing may read stderr
+await end()
+
+/** Counts ticks and reads no clock, because this thread stands still as well while the process or machine is suspended. */
+function watch(): void {
+  let seen = 0
+  for (let silentMs = 0; silentMs <= timeoutMs; silentMs += tickMs) {
+    Atomics.wait(isDebugged, 0, Atomics.load(isDebugged, 0), tickMs)
+    if (Atomics.load(beats, 0) !== seen || Atomics.load(isDebugged, 0) === 1) silentMs = -tickMs
+    seen = Atomics.load(beats, 0)
+  }
+}
+
+function report(): Promise<void> {
+  const msg = `the event loop has not turned for ${timeoutMs / 1000} s: the watchdog ends the process, to be restarted`
+  const line = JSON.stringify({ level: 60, time: new Date().toISOString(), msg })
+  return new Promise(resolve => write(2, `${line}\n`, () => resolve()))
+}
+
+/** The kernel does not kill process 1 of a container from within. The inspector can interrupt its loop. */
+async function end(): Promise<void> {
+  process.kill(process.pid, 'SIGKILL')
+  const { Session } = await import('node:inspector')
+  const session = new Session()
+  session.connectToMainThread()
+  session.post('Runtime.evaluate', { expression: 'process.reallyExit(1)' })
+}

@@ -1,0 +1,98 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { request } from 'undici'
+import { describe, expect, it, type TestContext } from 'vitest'
+import { binary, useFolder } from '../support/cli.ts'
+import { type ServerProcess, startServer } from '../support/server.ts'
+
+const folder = useFolder()
+
+/** Runs a program as process 1 of a namespace of its own, as a container does. */
+const asProcess1 = ['unshare', '--pid', '--fork', '--kill-child'] as const
+const hasNamespaces = spawnSync(asProcess1[0], [...asProcess1.slice(1), 'true']).status === 0
+
+if (!hasNamespaces)
+  process.stderr.write('\n*** SKIPPED: the watchdog of process 1. `unshare --pid` does not work. ***\n\n')
+
+let files = 0
+
+/** The environment of a server whose event loop stands still from a call of `hang` on. */
+function hangable(env: Record<string, string>, nodeOptions = '') {
+  files += 1
+  const [program, flag] = [join(folder.path, `${files}.cjs`), join(folder.path, `${files}.flag`)]
+  const lines = [
+    `const flag = ${JSON.stringify(flag)}`,
+    // Waits, because an endless loop would take the processor from the other tests.
+    `const hang = () => require('node:fs').existsSync(flag) && Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)`,
+    `if (require('node:worker_threads').isMainThread) setInterval(hang, 20).unref()`,
+  ]
+  writeFileSync(program, lines.join('\n'))
+  return {
+    env: { HOME: folder.path, NODE_OPTIONS: `--require=${program} ${nodeOptions}`, ...env },
+    args: ['--port', '0', '--data-dir', join(folder.path, `data-${files}`)],
+    hang: () => writeFileSync(flag, ''),
+  }
+}
+
+async function start({ onTestFinished }: TestContext, ...options: Parameters<typeof hangable>) {
+  const { env, args, hang } = hangable(...options)
+  const server = await startServer(args, env)
+  onTestFinished(() => void server.child.kill('SIGKILL'))
+  return { server, hang }
+}
+
+const responds = ({ url }: ServerProcess, headersTimeout = 1000) =>
+  request(`${url}/live`, { headersTimeout }).then(
+    async ({ statusCode, body }) => {
+      await body.dump()
+      return statusCode === 200
+    },
+    () => false,
+  )
+
+describe.concurrent('watchdog', () => {
+  it('when the event loop stands still, ends the process within the timeout and says why', async context => {
+    const { server, hang } = await start(context, { WATCHDOG_SECONDS: '2' })
+    expect(await responds(server)).toBe(true)
+    const startMs = performance.now()
+    hang()
+    const [code, signal] = await once(server.child, 'exit')
+    expect([code, signal]).toEqual([null, 'SIGKILL'])
+    expect(performance.now() - startMs).toBeLessThan(5000)
+    expect(server.output()).toContain('"msg":"the event loop has not turned for 2 s: the watchdog ends the process')
+  })
+
+  it.skipIf(!hasNamespaces)('when the process is process 1 of a container, ends it with exit code 1', async () => {
+    const { env, args, hang } = hangable({ WATCHDOG_SECONDS: '2' })
+    const [program, ...words] = [...asProcess1, process.execPath, binary, 'serve', ...args] as const
+    const child = spawn(program, words, { env: { PATH: process.env['PATH'], ...env } })
+    child.stdout.once('data', hang)
+    expect(await once(child, 'exit')).toEqual([1, null])
+  })
+
+  it('when the process was suspended for longer than the timeout, lets it go on', async context => {
+    const { server } = await start(context, { WATCHDOG_SECONDS: '2' })
+    server.child.kill('SIGSTOP')
+    await delay(4000)
+    server.child.kill('SIGCONT')
+    await delay(3000)
+    expect(server.child.signalCode).toBeNull()
+    expect(await responds(server, 10_000)).toBe(true)
+    expect(await server.end('SIGTERM')).toBe(0)
+  })
+
+  it.for([
+    ['WATCHDOG_SECONDS is 0', { WATCHDOG_SECONDS: '0' }, ''],
+    ['a debugger can attach', { WATCHDOG_SECONDS: '2' }, '--inspect=127.0.0.1:0'],
+  ] as const)('when %s, does not end the process', async ([_name, env, nodeOptions], context) => {
+    const { server, hang } = await start(context, env, nodeOptions)
+    await delay(500) // the debugger is noticed
+    hang()
+    await delay(4000)
+    expect(server.child.exitCode ?? server.child.signalCode).toBeNull()
+    expect(await responds(server)).toBe(false)
+  })
+})
