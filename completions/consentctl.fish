@@ -3,7 +3,7 @@ function __consentctl_at
     set -l at ''
     set -l previous ''
     for word in (commandline -opc)[2..-1]
-        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --also --ticket --reason --received --export-first --plan-out --apply --public-key --keys --email --name --origin --retention-days --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --checkpoint --older-than
+        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --also --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --keys --email --name --origin --retention-days --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --checkpoint --older-than
             set previous ''
             continue
         end
@@ -254,6 +254,8 @@ complete -c consentctl -n '__consentctl_at \'subject erase\'' -l show-subject -d
 complete -c consentctl -n '__consentctl_at \'subject erase\'' -l yes -s y -d 'skip the confirmation prompt'
 complete -c consentctl -n '__consentctl_at \'subject erase\'' -l confirm -x -d 'skip the prompt, but stop unless exactly n records match'
 complete -c consentctl -n '__consentctl_at \'subject verify\'' -l live -d 'check that the instance shows each of its records as deleted'
+complete -c consentctl -n '__consentctl_at \'subject verify\'' -l purged -d 'ask the instance for a certificate that personal data of its records is purged'
+complete -c consentctl -n '__consentctl_at \'subject verify\'' -l certificate-out -r -F -d 'write that certificate to a new file'
 complete -c consentctl -n '__consentctl_at \'subject verify\'' -l subject -x -d 'check that it is about this data subject; with --live, that nothing is left'
 complete -c consentctl -n '__consentctl_at \'subject verify\'' -l public-key -r -F -d 'the signing key, in PEM; by default the profile’s own'
 complete -c consentctl -n '__consentctl_at \'subject receipts\'' -l subject -x -d 'only those about this data subject'

@@ -146,7 +146,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'subject export' = @(, @('--also', 'another identifier of the same person; repeatable'))
     'subject erase' = @(@('--also', 'another identifier of the same person; repeatable'), @('--ticket', 'the request that this answers; required to erase'), @('--reason', 'a reason for the receipt'), @('--received', 'when the request was received, such as 2026-01-31; sets the due date'), @('--export-first', 'export the records to a new file before deleting them'), @('--plan-out', 'write the plan to a new file and stop'), @('--apply', 'carry out a plan, if nothing has changed since'), @('--dry-run', 'show what would be deleted and stop'), @('--show-subject', 'name the subject in clear in the receipt'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but stop unless exactly n records match'))
     'subject resume' = @()
-    'subject verify' = @(@('--live', 'check that the instance shows each of its records as deleted'), @('--subject', 'check that it is about this data subject; with --live, that nothing is left'), @('--public-key', 'the signing key, in PEM; by default the profile’s own'))
+    'subject verify' = @(@('--live', 'check that the instance shows each of its records as deleted'), @('--purged', 'ask the instance for a certificate that personal data of its records is purged'), @('--certificate-out', 'write that certificate to a new file'), @('--subject', 'check that it is about this data subject; with --live, that nothing is left'), @('--public-key', 'the signing key, in PEM; by default the profile’s own'))
     'subject receipts' = @(@('--subject', 'only those about this data subject'), @('--format', 'print its exact bytes (json) or a Markdown page (md)'))
     'subject keys' = @()
     'subject keys show' = @()
@@ -239,6 +239,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'subject erase --plan-out' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'subject erase --apply' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'subject erase --confirm' = { @(, @('', '')) }
+    'subject verify --certificate-out' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'subject verify --subject' = { @(, @('', '')) }
     'subject verify --public-key' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'subject receipts --subject' = { @(, @('', '')) }
@@ -318,7 +319,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     '* --max-wait' = { @(, @('', '')) }
     '* --ca-file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
   }
-  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--pref', '--preferences', '--consent-id', '--subject', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--concurrency', '--max-errors', '--failed-out', '--resume', '--from', '--to', '--at', '--limit', '--cursor', '--max-requests', '--confirm', '--also', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--public-key', '--keys', '--email', '--name', '--origin', '--retention-days', '--add-origin', '--remove-origin', '--overlap', '--scope', '--expires', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--account', '--checkpoint', '--older-than')
+  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--pref', '--preferences', '--consent-id', '--subject', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--concurrency', '--max-errors', '--failed-out', '--resume', '--from', '--to', '--at', '--limit', '--cursor', '--max-requests', '--confirm', '--also', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--certificate-out', '--public-key', '--keys', '--email', '--name', '--origin', '--retention-days', '--add-origin', '--remove-origin', '--overlap', '--scope', '--expires', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--account', '--checkpoint', '--older-than')
   $words = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
   if ($wordToComplete -ne '' -and $words.Count -gt 0) { $words = @($words | Select-Object -SkipLast 1) }
   $at = ''

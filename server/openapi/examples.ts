@@ -25,6 +25,7 @@ const values: Readonly<Record<string, unknown>> = {
   created_at: '2026-11-20T20:50:21.164Z',
   updated_at: '2026-11-20T20:50:21.164Z',
   deleted_at: null,
+  purged_at: null,
   from: '2026-11-01T00:00:00Z',
   to: '2026-11-30T23:59:59.999Z',
   cursor: 'AQGh-rl3bHegq8q02QmN7Tg4',

@@ -3,6 +3,7 @@ import { subjects } from '../../src/contract/index.ts'
 import { dbErrorCode } from '../db/errors.ts'
 import { getDiagnostics } from '../http/logging.ts'
 import { route } from '../http/route.ts'
+import { certifyPurge } from './purge-certificate.ts'
 import { type Deps, eraseSubject, newProgress, type Progress } from './service.ts'
 
 /** Share of the request timeout to delete in: the rest is for the certificate and a retry. */
@@ -23,4 +24,13 @@ export function subjectRoutes(app: FastifyInstance, deps: Deps): void {
   route(app, subjects.erase, ({ body }, { caller, request }) => eraseSubject(deps, caller, body, progressOf(request)), {
     isIdempotent: () => true,
   })
+  route(
+    app,
+    subjects.certifyPurge,
+    ({ body }, { caller, request }) =>
+      certifyPurge(deps, caller, body, { requestId: request.id, until: performance.now() + request.timeLeftMs }),
+    {
+      isIdempotent: () => true,
+    },
+  )
 }

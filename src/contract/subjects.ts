@@ -57,6 +57,38 @@ export const SubjectErased = z.object({
 })
 export type SubjectErased = z.output<typeof SubjectErased>
 
+export const PurgeQuestion = z.strictObject({
+  ids: z
+    .array(Uuid, 'must be a list of UUIDs')
+    .min(1, 'must not be empty')
+    .max(erasedRecordsLimit, `must have at most ${erasedRecordsLimit} ids`),
+})
+export type PurgeQuestion = z.output<typeof PurgeQuestion>
+
+export const PurgeAnswer = z.object({
+  records: z
+    .array(
+      z.object({
+        id: Id,
+        site_id: Id,
+        state: z
+          .string()
+          .meta({ enum: ['live', 'deleted', 'purged', 'unverified'] })
+          .describe('unverified: what is stored of it is not what was recorded, so nothing is certified.'),
+        deleted_at: Timestamp.nullable(),
+        purged_at: Timestamp.nullable(),
+      }),
+    )
+    .max(erasedRecordsLimit)
+    .describe('Those of `ids` that the account has, by id.'),
+  certificate: z
+    .string()
+    .nullable()
+    .meta({ examples: ['{\n  "type": "purge_certificate",\n  "version": 1,\n  …'] })
+    .describe('The text of a signed document of the type purge_certificate about the purged ones; null if none is.'),
+})
+export type PurgeAnswer = z.output<typeof PurgeAnswer>
+
 export const subjects = {
   erase: endpoint({
     summary: 'Delete records of a subject, over all sites of the account; their history stays',
@@ -70,6 +102,17 @@ export const subjects = {
     status: 200,
     response: SubjectErased,
   }),
+  certifyPurge: endpoint({
+    summary: 'Certify which records hold no personal data any more',
+    method: 'POST',
+    path: '/api/v1/subjects/purged',
+    access: 'account',
+    scope: 'read',
+    query: NoQuery,
+    body: PurgeQuestion,
+    status: 200,
+    response: PurgeAnswer,
+  }),
 }
 
 export const subjectsDocs: ResourceDocs<typeof subjects> = {
@@ -81,6 +124,11 @@ export const subjectsDocs: ResourceDocs<typeof subjects> = {
       success:
         'What was deleted, and a certificate: JSON whose last line is the Ed25519 signature of the lines above it. In a dry run what would be deleted, and no certificate.',
       example: { erased: 2, remaining: 0, dry_run: false },
+    },
+    certifyPurge: {
+      description:
+        'Verifies each record with its whole history. Personal data of a purged record is gone from the tables of the database: the subject, the label, the address, the browser and the preferences, from the record and from its history. What is left (the site, the acceptance, the policy version, times and actors, under the id of the record) is pseudonymous, not anonymous. Backups, write-ahead logs and free space of the database are not covered.',
+      success: 'The state of each record, and a certificate about the purged ones.',
     },
   },
 }

@@ -104,16 +104,17 @@ export async function askForErasable(api: Client, subjects: readonly string[]): 
 }
 
 /**
- * Asks the service what stands for a subject in its certificates. Null if it does not say, or if the receipt has other
- * identifiers too, which its certificates may be about.
+ * Asks the service what stands for a subject in its certificates, by the account. Null if it does not say, if the key is of
+ * another account, or if the receipt has other identifiers too, which its certificates may be about.
  */
 export async function findSubjectHmac(
   api: Client,
-  { records, subject_hmacs }: Pick<AnyErasureReceipt, 'records' | 'subject_hmacs'>,
-  subject: string | undefined,
+  receipt: Pick<AnyErasureReceipt, 'records' | 'subject_hmacs' | 'account_id'>,
+  { subject, account_id }: { readonly subject: string | undefined; readonly account_id: string | null },
 ): Promise<string | null> {
-  const id = records[0]?.id
-  if (subject === undefined || subject_hmacs.length > 1 || id === undefined || !(await erasesSubjects(api))) return null
+  const id = receipt.records[0]?.id
+  const isComparable = receipt.subject_hmacs.length === 1 && account_id !== null && account_id === receipt.account_id
+  if (!isComparable || subject === undefined || id === undefined || !(await erasesSubjects(api))) return null
   const body = { subject_id: subject, ids: [id], dry_run: true }
   return (await api.call(subjectEndpoints.erase, { body })).subject_hmac
 }

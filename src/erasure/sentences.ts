@@ -270,6 +270,35 @@ export const certificateSentences = {
   },
 } satisfies Readonly<Record<string, Sentence<CertificatesSeen> & { text(seen: CertificatesSeen): string }>>
 
+export interface PurgeSeen {
+  /** Records that a purge certificate names. */
+  readonly purged: readonly string[]
+  /** Records that the service has, and does not certify. */
+  readonly others: readonly string[]
+  /** Records that the service does not show to the key. */
+  readonly unknown: readonly string[]
+}
+
+/** `subject verify --purged`: exactly one holds. */
+export const purgeSentences = {
+  purged: {
+    entitledBy: 'the service signed, with a key that it publishes, that personal data of each record is gone',
+    holds: ({ others, unknown }) => others.length + unknown.length === 0,
+    text: ({ purged }) => `${records(purged.length)} of it: personal data purged, certified by the service`,
+  },
+  notYet: {
+    entitledBy: 'the service has records of the receipt, and does not certify that they are purged',
+    holds: ({ others }) => others.length > 0,
+    text: ({ purged, others }) =>
+      `${purged.length} certified as purged, and ${records(others.length)} not: ${some(others)}`,
+  },
+  unknown: {
+    entitledBy: 'the service does not show a record to the key',
+    holds: ({ others, unknown }) => others.length === 0 && unknown.length > 0,
+    text: ({ unknown }) => `${records(unknown.length)} unknown to this key: ${some(unknown)}`,
+  },
+} satisfies Readonly<Record<string, Sentence<PurgeSeen> & { text(seen: PurgeSeen): string }>>
+
 function some(ids: readonly string[]): string {
   return `${ids.slice(0, 3).join(', ')}${ids.length > 3 ? ` and ${ids.length - 3} more` : ''}`
 }

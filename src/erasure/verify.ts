@@ -158,14 +158,20 @@ function sum(numbers: readonly number[]): number {
 }
 
 function readCertificate(text: string, keys: ReadonlyMap<string, TrustedKey>): Certificate | string {
+  const document = readOfService(text, keys)
+  if (typeof document === 'string') return document
+  return Certificate.safeParse(document).data ?? 'is not an erasure certificate'
+}
+
+/** Returns a document that the service has signed, or what is wrong with it: completes "the document …". */
+export function readOfService(text: string, keys: ReadonlyMap<string, TrustedKey>): object | string {
   try {
     const { document, isSignedBy } = readSigned(Buffer.from(text))
     const key = keys.get(document.key_id)
     if (!key) return `is signed by a key that the service does not publish, ${document.key_id}`
     if (!isSignedBy(key.publicKey)) return 'has an invalid signature'
     const problem = key.findProblem(String(document['issued_at']))
-    if (problem) return `is signed by a key that ${problem}`
-    return Certificate.safeParse(document).data ?? 'is not an erasure certificate'
+    return problem ? `is signed by a key that ${problem}` : document
   } catch (error) {
     if (error instanceof SyntaxError) return error.message
     throw error

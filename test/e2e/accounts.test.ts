@@ -1,4 +1,6 @@
+import { join } from 'node:path'
 import { beforeAll, expect, it } from 'vitest'
+import { purgeNow } from '../server/purge/purge.ts'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { type TestAccount, useService } from '../support/service.ts'
 
@@ -72,7 +74,26 @@ it('with the key of another account nothing is said of the records of the first'
       live: `unknown to this key: it is of the account ${other.accountId}, and the receipt of ${own.accountId}`,
     },
   })
-  const file = `${folder.path}/export.json`
+
+  const proof = join(folder.path, 'purged.json')
+  const purged = (account: TestAccount) => verify(account, '--purged', '--certificate-out', proof)
+  expect(await purged(own)).toMatchObject({ code: 10, details: { purged: expect.stringContaining('1 record not') } })
+  await purgeNow(service.sql)
+  expect(await purged(other)).toMatchObject({
+    code: 10,
+    details: { purged: expect.stringContaining('unknown to this key') },
+  })
+  expect(await purged(own)).toMatchObject({
+    code: 0,
+    details: { purged: '1 record of it: personal data purged, certified by the service' },
+  })
+  expect(await run(own, 'verify', proof)).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('purge_certificate'),
+  })
+  expect(await verify(own, '--live')).toMatchObject({ code: 0 })
+
+  const file = join(folder.path, 'export.json')
   expect(await run(own, 'subject', 'export', subject, '--out', file)).toMatchObject({ code: 0 })
   const manifest = await run(own, 'verify', `${file}.manifest.json`)
   expect(manifest.code).toBe(0)

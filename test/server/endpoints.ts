@@ -110,7 +110,7 @@ export function requestFor(
     const isNeeded = !schema.safeParse(undefined).success
     if (isGiven('body', field)) body[field] = given?.value
     else if (samples[field]) body[field] = samples[field](own)
-    else if (isNeeded) body[field] = ownValue(of, field, own)
+    else if (isNeeded) body[field] = field === 'ids' ? [own.live] : ownValue(of, field, own)
   }
   return [endpoint.method, path + query, { body }]
 }

@@ -92,6 +92,7 @@ it('tenant isolation › covers every route and every parameter that names somet
     'sites.update session params.id',
     'sites.rotateToken session params.id',
     'subjects.erase account body.subject_id',
+    'subjects.certifyPurge account',
     'caller.get account',
     'usage.get account',
     'signingKeys.list anyone',
@@ -178,10 +179,11 @@ function comparable(answer: ServiceResponse, sent: string) {
   return { status, headers: others, text: masked }
 }
 
-/** An erasure's answer, whose certificate has an id, an instant and a name for the subject of its own. */
-function withoutNature({ certificate, ...answer }: { certificate: string }): string {
-  const { certificate_id, issued_at, subject_hmac, ...said } = readSigned(Buffer.from(certificate)).document
-  return JSON.stringify([answer, said, [certificate_id, issued_at, subject_hmac].map(value => typeof value)])
+/** An erasure's answer, whose certificate has an id, an instant, a request and a name for the subject of its own. */
+function withoutNature({ certificate, subject_hmac: name, ...answer }: { certificate: string; subject_hmac: string }) {
+  const { certificate_id, issued_at, subject_hmac, request_id, ...said } = readSigned(Buffer.from(certificate)).document
+  const own = [certificate_id, issued_at, request_id, subject_hmac].map(value => typeof value)
+  return JSON.stringify([answer, said, own, name === subject_hmac])
 }
 
 function foreignValues(field: string): string[] {

@@ -6,8 +6,10 @@ import { formatCount } from '../../cli/messages.ts'
 import type { Output } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import type { AnyErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
+import { subjects } from '../../contract/subjects.ts'
 import { identify } from '../../erasure/account.ts'
 import { findReceiptKey, ownKeys, type ReceiptKey } from '../../erasure/keys.ts'
+import { findPurged } from '../../erasure/purge.ts'
 import {
   findReceiptOrFile,
   listNumbers,
@@ -17,13 +19,15 @@ import {
   type StoredReceipt,
 } from '../../erasure/receipts.ts'
 import { findStates, findSubjectHmac, liveRecords, type RecordState } from '../../erasure/records.ts'
-import { certificateSentences, choose, type LiveSeen, liveSentences } from '../../erasure/sentences.ts'
+import { certificateSentences, choose, type LiveSeen, liveSentences, purgeSentences } from '../../erasure/sentences.ts'
 import { locateReceipts, type ReceiptStore } from '../../erasure/store.ts'
 import { findChainFault, isAbout, isSigned, verifyCertificates } from '../../erasure/verify.ts'
 import { dataError, exit, usageError } from '../../errors/errors.ts'
 import { explain } from '../../errors/explain.ts'
+import type { TrustedKey } from '../../evidence/key-chain.ts'
 import { readPublicKey } from '../../evidence/keys.ts'
 import { readText } from '../../io/input.ts'
+import { openOutFile } from '../../io/new-file.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 import { checkView } from '../../views/program.ts'
 import { type Checked, fail, ok, skip, tried } from '../doctor/check.ts'
@@ -34,6 +38,8 @@ import { Subject } from './subjects.ts'
 const Options = z.strictObject({
   operands: z.tuple([nonEmpty]),
   live: z.literal(true).optional(),
+  purged: z.literal(true).optional(),
+  certificateOut: nonEmpty.optional(),
   subject: Subject.optional(),
   publicKey: z.array(nonEmpty).optional(),
 })
@@ -43,6 +49,8 @@ export function verify(command: Command, ctx: Context): void {
   command
     .argument('<receipt>', 'a file, the number of a receipt, its job, or last')
     .option('--live', 'check that the instance shows each of its records as deleted')
+    .option('--purged', 'ask the instance for a certificate that personal data of its records is purged')
+    .option('--certificate-out <file>', 'write that certificate to a new file')
     .option('--subject <id>', 'check that it is about this data subject; with --live, that nothing is left')
     .option('--public-key <file>', 'the signing key, in PEM; by default the profile’s own', collect)
     .addHelpText(
@@ -50,11 +58,12 @@ export function verify(command: Command, ctx: Context): void {
       `
 Checks the form of the receipt, its signature, and the chain: every receipt of the profile, later ones too.
 Ends with 5 if something is invalid, and with 10 if all is valid but the service contradicts the receipt, or a
-record is unknown to the key: it may be of another account. Only the machine with the private key can tell whom
-a receipt is about, unless the receipt names the subject.
+record is unknown to the key: it may be of another account, or --purged finds one that is not purged. Only the machine with the private key can tell whom
+a receipt is about, unless the receipt names the subject. What a purge leaves is pseudonymous, not anonymous.
 
 Examples:
   $ consentctl subject verify last --live --subject maria@example.com
+  $ consentctl subject verify last --purged --certificate-out purged.json
   $ consentctl subject verify receipt.json --public-key receipts.pem`,
     )
     .action(action(ctx, Options, checkView, async (_, options) => await runChecks(ctx, options)))
@@ -62,8 +71,9 @@ Examples:
 
 async function runChecks(
   ctx: Context,
-  { operands: [wanted], live, subject, publicKey }: Options,
+  { operands: [wanted], live, purged, certificateOut, subject, publicKey }: Options,
 ): Promise<Output<unknown>> {
+  if (certificateOut !== undefined && !purged) throw usageError('--certificate-out needs --purged')
   const store = locateReceipts(ctx)
   const key = await findReceiptKey(store)
   const keys = publicKey ? await readKeys(ctx, publicKey) : await ownKeys(store)
@@ -81,6 +91,7 @@ async function runChecks(
   if (live && found.receipt.certificates.length > 0)
     checks.push(await tried('certificates', () => checkCertificates(ctx, found.receipt, subject)))
   if (live) checks.push(await tried('live', () => checkLive(ctx, found.receipt, subject)))
+  if (purged) checks.push(await tried('purged', () => checkPurged(ctx, found.receipt, certificateOut)))
   return toOutput(ctx, checks) as Output<unknown>
 }
 
@@ -144,14 +155,47 @@ async function checkCertificates(
   subject: string | undefined,
 ): Promise<Checked> {
   requireSameInstance(ctx, receipt)
-  const { byId } = await instanceKeys(ctx)('service').catch((error: unknown) => {
-    const { message, exit: code } = explain(error)
-    throw code === exit.usage ? dataError(message) : error // missing keys are not a mistake of the caller
-  })
-  const { fault, unnamed } = verifyCertificates(receipt, byId, await findSubjectHmac(ctx.api, receipt, subject))
+  const { account_id } = await identify(ctx.api)
+  const byId = await publishedKeys(ctx)
+  const { fault, unnamed } = verifyCertificates(
+    receipt,
+    byId,
+    await findSubjectHmac(ctx.api, receipt, { subject, account_id }),
+  )
   if (fault !== null) return fail('certificates', exit.rejected, fault, null)
   const seen = { count: receipt.certificates.length, unnamed }
   return ok('certificates', certificateSentences[choose(certificateSentences, seen)].text(seen))
+}
+
+async function publishedKeys(ctx: Context): Promise<ReadonlyMap<string, TrustedKey>> {
+  try {
+    return (await instanceKeys(ctx)('service')).byId
+  } catch (error) {
+    const { message, exit: code } = explain(error)
+    throw code === exit.usage ? dataError(message) : error // missing keys are not a mistake of the caller
+  }
+}
+
+/** Checks that the service certifies each record of the receipt as purged, and writes the certificates. */
+async function checkPurged(ctx: Context, receipt: AnyErasureReceipt, path: string | undefined): Promise<Checked> {
+  requireSameInstance(ctx, receipt)
+  if (receipt.records.length === 0) return skip('purged', 'it lists no records')
+  if (!(await ctx.api.supports(subjects.certifyPurge)))
+    return fail('purged', exit.changed, 'the instance certifies no purges, so it is not known what is gone', null)
+  const file = path === undefined ? null : await openOutFile(path, '--certificate-out')
+  try {
+    const { fault, certificates, ...seen } = await findPurged(ctx.api, receipt, await publishedKeys(ctx))
+    if (fault !== null) return fail('purged', exit.rejected, fault, null)
+    if (file && certificates !== '') {
+      await file.write(certificates)
+      await file.commit()
+    }
+    const name = choose(purgeSentences, seen)
+    const text = purgeSentences[name].text(seen)
+    return name === 'purged' ? ok('purged', text) : fail('purged', exit.changed, text, null)
+  } finally {
+    await file?.abandon(false)
+  }
 }
 
 /** Checks that each record of the receipt is shown as deleted, and that the subject, if given, has no live one. */

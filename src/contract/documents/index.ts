@@ -4,6 +4,7 @@ import { ConsentReceipt } from './consent-receipt.ts'
 import { ErasureCertificate, ErasureCertificateV1 } from './erasure-certificate.ts'
 import { ErasureReceipt, ErasureReceiptV1 } from './erasure-receipt.ts'
 import { ExportManifest, ExportManifestV1 } from './export-manifest.ts'
+import { PurgeCertificate } from './purge-certificate.ts'
 import { KeyRevocation, SigningKeyStatement } from './signing-key.ts'
 
 export interface DocumentKind {
@@ -41,6 +42,12 @@ export const documents: Readonly<Record<string, DocumentKind>> = {
     schemas: [ErasureReceiptV1, ErasureReceipt],
     issuedAt: 'finished_at',
     signer: 'profile',
+  },
+  purge_certificate: {
+    title: 'Purge certificate',
+    schemas: [PurgeCertificate],
+    issuedAt: 'issued_at',
+    signer: 'service',
   },
   export_manifest: {
     title: 'Export manifest',

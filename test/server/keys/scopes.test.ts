@@ -25,6 +25,7 @@ it('scopes › are required by every route that accepts an API key', () => {
     'consents.receipt read',
     'consents.createBatch write',
     'subjects.erase erase',
+    'subjects.certifyPurge read',
     'caller.get read',
     'usage.get read',
   ])

@@ -39,6 +39,7 @@ it('session cookie › covers every private route', () => {
     'sites.update',
     'sites.rotateToken',
     'subjects.erase',
+    'subjects.certifyPurge',
     'caller.get',
     'usage.get',
     'session.remove',

@@ -7,6 +7,7 @@ import {
 import type { ErasureCertificate } from '../../../src/contract/documents/erasure-certificate.ts'
 import type { ErasureReceipt } from '../../../src/contract/documents/erasure-receipt.ts'
 import type { ExportManifest } from '../../../src/contract/documents/export-manifest.ts'
+import { type PurgeCertificate, purgeStatement } from '../../../src/contract/documents/purge-certificate.ts'
 import type { AuditEntry } from '../../../src/contract/index.ts'
 import {
   type Action,
@@ -166,6 +167,26 @@ const certificate: Omit<ErasureCertificate, 'key_id'> = {
 }
 const certificateText = signed(certificate, serviceKey)
 
+const purgeCertificate: Omit<PurgeCertificate, 'key_id'> = {
+  type: 'purge_certificate',
+  version: 1,
+  certificate_id: '01939d2c-0000-7000-8000-00000000000f',
+  issued_at: new Date(start + 4 * 86_400_000).toISOString(),
+  statement: purgeStatement,
+  account_id: account,
+  requested_by: { kind: 'api_key', id: apiKey.id ?? '' },
+  request_id: 'req-2',
+  records: [
+    {
+      id: record,
+      site_id: site,
+      deleted_at: purged.at(-2)?.created_at ?? '',
+      purged_at: purged.at(-1)?.created_at ?? '',
+      chain_head: purged.at(-1)?.hash ?? '',
+    },
+  ],
+}
+
 const info = 'consentctl erasure receipt: subject identifiers'
 const subjectKey = Buffer.from(hkdfSync('sha256', profileSeed, Buffer.alloc(0), info, 32))
 const subject_hmacs = [createHmac('sha256', subjectKey).update('maria@example.com').digest('hex')]
@@ -306,6 +327,7 @@ export const examples: Readonly<Record<string, string>> = {
   ),
   'consent receipt': signed(receipt, serviceKey),
   'erasure certificate': certificateText,
+  'purge certificate': signed(purgeCertificate, serviceKey),
   'erasure receipt': firstReceipt,
   'next erasure receipt': secondReceipt,
   export: exportText,

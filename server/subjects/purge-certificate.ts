@@ -1,0 +1,69 @@
+import { type PurgeCertificate, purgeStatement } from '../../src/contract/documents/purge-certificate.ts'
+import type { PurgeAnswer, PurgeQuestion } from '../../src/contract/index.ts'
+import type { Caller } from '../auth/caller.ts'
+import { unavailable } from '../failure.ts'
+import { newId, readInstant } from '../ids.ts'
+import type { StoredRecord } from '../verify/queries.ts'
+import { inspectRecords } from '../verify/records.ts'
+import type { Deps } from './service.ts'
+
+/**
+ * Tells the states of records, and certifies those that are purged and verify with their histories. `until` is a deadline
+ * (`performance.now()`). @throws Failure `unavailable` when it is over
+ */
+export async function certifyPurge(
+  { sql, signer }: Pick<Deps, 'sql' | 'signer'>,
+  caller: Caller,
+  { ids }: PurgeQuestion,
+  { requestId, until }: { readonly requestId: string; readonly until: number },
+): Promise<PurgeAnswer> {
+  const found: PurgeAnswer['records'] = []
+  const purged: PurgeCertificate['records'] = []
+  for await (const { records, verified } of inspectRecords(sql, caller.accountId, { ids })) {
+    if (performance.now() > until)
+      throw unavailable('The histories are too long to be verified in time: name fewer ids.')
+    const isVerified = new Set(verified.map(({ record }) => record))
+    for (const record of records.flatMap(stored => stored.record ?? [])) {
+      const state = isVerified.has(record) ? findState(record) : 'unverified'
+      found.push({ id: record.id, site_id: record.site_id, state, ...instantsOf(record) })
+      if (state === 'purged') purged.push(toCertified(record))
+    }
+  }
+  const id = newId()
+  const certificate: Omit<PurgeCertificate, 'key_id'> = {
+    type: 'purge_certificate',
+    version: 1,
+    certificate_id: id,
+    issued_at: readInstant(id).toISOString(),
+    statement: purgeStatement,
+    account_id: caller.accountId,
+    requested_by: { kind: caller.kind === 'user' ? 'user' : 'api_key', id: caller.id },
+    request_id: requestId,
+    records: purged,
+  }
+  return { records: found, certificate: purged.length === 0 ? null : await signer.sign(certificate) }
+}
+
+/** A long purge removes the data of the oldest entries first, and sets its time when all are done. */
+function findState({ deleted_at, purged_at, ...record }: StoredRecord): 'live' | 'deleted' | 'purged' {
+  const { subject_id, consent_id, user_agent, ip_network } = record
+  const isLeft = [subject_id, consent_id, user_agent, ip_network].some(value => value !== null)
+  if (purged_at !== null && !isLeft) return 'purged'
+  return deleted_at === null ? 'live' : 'deleted'
+}
+
+function instantsOf({ deleted_at, purged_at }: StoredRecord) {
+  return { deleted_at: deleted_at?.toISOString() ?? null, purged_at: purged_at?.toISOString() ?? null }
+}
+
+function toCertified(record: StoredRecord): PurgeCertificate['records'][number] {
+  const { deleted_at, purged_at } = instantsOf(record)
+  const chain_head = record.chain_head.toString('hex')
+  return {
+    id: record.id,
+    site_id: record.site_id,
+    deleted_at: deleted_at ?? '',
+    purged_at: purged_at ?? '',
+    chain_head,
+  }
+}
