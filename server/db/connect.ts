@@ -28,14 +28,13 @@ export function connect({ target, max, isReplica = false }: ConnectOptions): Sql
     ...(isRemote(target.url) && { ssl: 'verify-full' as const }), // `require` would not verify the server
     connection: { ...connection, statement_timeout },
     max: 1,
-    target_session_attrs: isReplica ? ('standby' as const) : ('primary' as const), // `read-write` accepts a standby
   }
   const open =
     (url: string): Open =>
     own =>
       postgres(url, { ...options, ...own })
   const [first, ...more] = splitHosts(target.url)
-  return new Pool(new Hosts([open(first), ...more.map(open)]), max).sql
+  return new Pool(new Hosts([open(first), ...more.map(open)], isReplica), max).sql
 }
 
 /** On a local socket the driver's own pool is enough, but for its transactions. */

@@ -14,9 +14,12 @@ const connectTimeoutMs = 5000
 /** Hosts of a database, of which one accepts connections at a time: a primary among its standbys. */
 export class Hosts {
   readonly #opens: [Open, ...Open[]]
+  readonly #isReplica: boolean
 
-  constructor(opens: readonly [Open, ...Open[]]) {
+  /** `isReplica`: connects to a standby only, otherwise to a primary only. */
+  constructor(opens: readonly [Open, ...Open[]], isReplica: boolean) {
     this.#opens = [...opens]
+    this.#isReplica = isReplica
   }
 
   /** Makes a pool that never connects, to build statements with. */
@@ -37,7 +40,7 @@ export class Hosts {
       }
       const timer = setTimeout(() => discard(connection), connectTimeoutMs / this.#opens.length)
       try {
-        await connection.sql`select 1`
+        await requireRole(connection.sql, this.#isReplica)
         return connection
       } catch (error) {
         lastError = error
@@ -49,4 +52,12 @@ export class Hosts {
     }
     throw lastError
   }
+}
+
+/** The driver's own check (`target_session_attrs`) ends the process if the connection is lost during it (README.md). */
+async function requireRole(sql: Sql, isReplica: boolean): Promise<void> {
+  const [row] = await sql<{ is_standby: boolean }[]>`select pg_is_in_recovery() as is_standby`
+  if (row?.is_standby === isReplica) return
+  const role = isReplica ? 'primary' : 'standby'
+  throw Object.assign(new Error(`the database is a ${role}`), { code: 'CONNECT_OTHER_ROLE' })
 }

@@ -3,6 +3,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, inject, it } from 'vitest'
 import { connect } from '../../../../server/db/connect.ts'
+import { message } from '../wire.ts'
 
 const servers: Server[] = []
 afterEach(() => {
@@ -54,4 +55,29 @@ describe('Hosts › a URL with several hosts', () => {
       await sql.end()
     },
   )
+})
+
+describe('Hosts › a connection is lost while it is asked for its role', () => {
+  // Found by schedule 8 of `npm run simulate`.
+  it('fails the statement alone, behind a pooler, which does not tell the role by itself', async () => {
+    const unhandled: unknown[] = []
+    const onUnhandled = (error: unknown) => unhandled.push(error)
+    process.on('unhandledRejection', onUnhandled)
+    const pooler = createServer(socket => {
+      socket.on('error', () => {})
+      const authenticated = [message('R', [0, 0, 0, 0]), message('Z', 'I')]
+      socket.once('data', () => {
+        socket.write(Buffer.concat(authenticated))
+        socket.once('data', () => socket.resetAndDestroy())
+      })
+    }).listen(0, '127.0.0.1')
+    servers.push(pooler)
+    await once(pooler, 'listening')
+    const sql = connect({ target: { url: urlOf(`127.0.0.1:${(pooler.address() as AddressInfo).port}`) }, max: 1 })
+    await expect(sql`select 1`).rejects.toMatchObject({ code: 'ECONNRESET' })
+    await delay(50)
+    process.off('unhandledRejection', onUnhandled)
+    expect(unhandled).toEqual([])
+    await sql.end()
+  })
 })
