@@ -109,7 +109,8 @@ export async function importAll(sql: Sql, { source, name, signal }: ImportOrder,
     await configure(tx)
     await lockSchema(tx) // a node that starts now waits for the end of this transaction
     await requireEmpty(tx)
-    const columns = await listColumns(tx)
+    const known = await listColumns(tx)
+    let columns: Columns = {}
     let batch: Row[] = []
     let length = 0
     const flush = async () => {
@@ -121,7 +122,7 @@ export async function importAll(sql: Sql, { source, name, signal }: ImportOrder,
       length = 0
     }
     for await (const entry of readEntries(source, name)) {
-      if (entry.kind === 'header') requireSchema(entry.header, columns, name)
+      if (entry.kind === 'header') columns = requireSchema(entry.header, known, name)
       if (entry.kind === 'row') {
         if (!fits(entry, batch, length)) await flush()
         batch.push(entry)
@@ -139,12 +140,7 @@ function fits({ table, row }: Row, batch: readonly Row[], length: number): boole
   return batch[0]?.table === table && batch.length < maxRows && length + row.length <= maxText
 }
 
-async function insertBatch(
-  tx: ISql,
-  batch: readonly Row[],
-  columns: Record<TableName, string[]>,
-  name: string,
-): Promise<void> {
+async function insertBatch(tx: ISql, batch: readonly Row[], columns: Columns, name: string): Promise<void> {
   const [first, last] = [batch[0], batch.at(-1)]
   if (!first || !last) return
   const { table } = first
@@ -152,7 +148,7 @@ async function insertBatch(
     await insertRows(
       tx,
       table,
-      columns[table],
+      columns[table] ?? [],
       batch.map(({ row }) => row),
     )
   } catch (cause) {
@@ -175,20 +171,36 @@ async function requireEmpty(tx: ISql): Promise<void> {
   })
 }
 
-function requireSchema(header: Header, columns: Record<TableName, string[]>, name: string): void {
+type Columns = Readonly<Record<string, readonly string[]>>
+
+/**
+ * That of version 0.1.0. Later migrations may only add tables, and columns that can be missing: so their rows can be imported
+ * as they are.
+ */
+const oldestSchema = '0006_keys'
+
+/** Returns the columns that the export has. @throws OperatorError if they are not among those of this database */
+function requireSchema({ schema, columns }: Header, known: Record<TableName, string[]>, name: string): Columns {
   const hint = 'export it again with this version of consentctl, which migrates that database first'
-  if (header.schema !== schemaVersion)
-    throw invalidExport(name, `its schema is ${header.schema}, and that of this database ${schemaVersion}`, hint)
-  const sorted = (names: readonly string[] = []) => [...names].sort().join(', ')
-  const others = Object.keys(header.columns).filter(table => !(table in columns))
-  const different = tableNames.filter(table => sorted(header.columns[table]) !== sorted(columns[table]))
+  if (schema < oldestSchema || schema > schemaVersion)
+    throw invalidExport(name, `its schema is ${schema}, and that of this database ${schemaVersion}`, hint)
+  const isOlder = schema < schemaVersion
+  const others = Object.keys(columns).filter(table => !(table in known))
+  const different = tableNames.filter(table => !isSame(columns[table], known[table], isOlder))
   const [table] = [...others, ...different]
   if (table !== undefined) throw invalidExport(name, `its table ${table} has other columns than here`, hint)
+  return columns
+}
+
+/** Compares the columns of a table. An older export may lack some, or all. */
+function isSame(own: readonly string[] = [], known: readonly string[], isOlder: boolean): boolean {
+  const isKnown = new Set(known)
+  return own.every(column => isKnown.has(column)) && (isOlder || new Set(own).size === known.length)
 }
 
 async function requireCounts(tx: ISql, { rows }: End, name: string): Promise<void> {
   const counts = await countRows(tx)
-  const wrong = tableNames.find(table => counts[table] !== rows[table])
+  const wrong = tableNames.find(table => counts[table] !== (rows[table] ?? 0))
   if (wrong === undefined) return
   throw invalidExport(name, `${rows[wrong] ?? 'no'} rows of ${wrong} were exported, and ${counts[wrong]} arrived`)
 }

@@ -168,6 +168,29 @@ describe('an import', () => {
     expect(await refused(`${'x'.repeat(5_000_000)}`)).toContain('longer than any row')
   })
 
+  it('reads an export of version 0.1.0, which has fewer tables and columns', async () => {
+    const later = { key_statements: null, usage: ['monthly_quota'] }
+    const [first = '', ...rows] = text.split('\n').slice(0, -2)
+    const header = JSON.parse(first)
+    header.schema = '0006_keys'
+    for (const [table, columns] of Object.entries(later)) {
+      if (columns) header.columns[table] = header.columns[table].filter((name: string) => !columns.includes(name))
+      else delete header.columns[table]
+    }
+    const old = rows
+      .filter(row => !row.startsWith('{"key_statements":'))
+      .map(row => (row.startsWith('{"usage":') ? row.replace(/,"monthly_quota":(null|\d+)/, '') : row))
+    const sealed = await resealed(`${[JSON.stringify(header), ...old].join('\n')}\n`)
+    const done = await importBytes(target.sql, Buffer.from(sealed.replace('"key_statements":0,', '')))
+    expect(done).toMatchObject({ records: 4, rows: old.length })
+    const again = (await exportText(target.sql)).split('\n').slice(1, -2)
+    expect(again).toEqual(
+      rows
+        .filter(row => !row.startsWith('{"key_statements":'))
+        .map(row => (row.startsWith('{"usage":') ? row.replace(/(,"monthly_quota":)\d+/, '$1null') : row)),
+    )
+  })
+
   it('rejects rows whose references are missing, and duplicate rows', async () => {
     const lines = text.split('\n').slice(0, -2)
     const without = lines.filter(line => !line.startsWith('{"sites":'))
