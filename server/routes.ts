@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Sql } from 'postgres'
 import { bannerRoutes } from './banner/routes.ts'
 import { consentRoutes } from './consents/routes.ts'
-import { signingKeyRoutes } from './evidence/routes.ts'
+import { logRoutes, signingKeyRoutes } from './evidence/routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { openapiRoutes } from './openapi/document.ts'
@@ -33,4 +33,5 @@ export function installRoutes(app: FastifyInstance, deps: RouteDeps): void {
   subjectRoutes(app, deps)
   usageRoutes(app, deps)
   signingKeyRoutes(app, deps)
+  logRoutes(app, deps)
 }

@@ -1,4 +1,5 @@
 import type { JSONValue, Sql } from 'postgres'
+import type { InclusionQuery } from '../../src/contract/index.ts'
 
 export interface SigningKey {
   readonly keyId: string
@@ -91,6 +92,62 @@ export async function findRoot(sql: Sql, accountId: string, size: number): Promi
   const [row] = await sql<{ root_hash: Buffer }[]>`
     select root_hash from checkpoints where account_id = ${accountId} and tree_size = ${size}`
   return row?.root_hash
+}
+
+interface Leaf {
+  readonly consent_id: string
+  readonly version: number
+  readonly leaf_index: number
+  readonly hash: Buffer
+}
+
+/** Returns a leaf of the first `size`: by its index or its entry, of which the newest is taken if no version is given. */
+export async function findLeaf(
+  sql: Sql,
+  accountId: string,
+  entry: Pick<InclusionQuery, 'record_id' | 'version' | 'leaf_index'>,
+  size: number,
+): Promise<Leaf | undefined> {
+  const { record_id, version, leaf_index } = entry
+  const [leaf] = await sql<Leaf[]>`
+    select consent_id, version, leaf_index::float8 as leaf_index, hash from log_entries
+    where account_id = ${accountId} and leaf_index < ${size}
+      ${leaf_index === undefined ? sql`` : sql`and leaf_index = ${leaf_index}`}
+      ${record_id === undefined ? sql`` : sql`and consent_id = ${record_id}`}
+      ${version === undefined ? sql`` : sql`and version = ${version}`}
+    order by consent_id desc, version desc limit 1`
+  return leaf
+}
+
+export interface SubtreeRow {
+  /** Of the newest checkpoint inside of it; null if there is none. */
+  readonly tree_size: number | null
+  readonly frontier: Buffer | null
+  /** Hashes of the entries after that checkpoint, one after the other; null for none. */
+  readonly leaves: Buffer | null
+}
+
+/** Returns what the roots of subtrees are made of, in the order of the ranges, in one statement. */
+export function listSubtrees(
+  sql: Sql,
+  accountId: string,
+  ranges: readonly { readonly from: number; readonly to: number; readonly until: number }[],
+): Promise<SubtreeRow[]> {
+  return sql<SubtreeRow[]>`
+    select inside.tree_size::float8 as tree_size, inside.frontier, after.leaves
+    from jsonb_array_elements(${sql.json(ranges as unknown as JSONValue)}::jsonb) with ordinality as range (bounds, position)
+    left join lateral (
+      select tree_size, frontier from checkpoints
+      where account_id = ${accountId} and tree_size > (bounds->>'from')::bigint
+        and tree_size <= (bounds->>'until')::bigint
+      order by tree_size desc limit 1
+    ) as inside on true
+    cross join lateral (
+      select string_agg(hash, ''::bytea order by leaf_index) as leaves from log_entries
+      where account_id = ${accountId} and leaf_index >= coalesce(inside.tree_size, (bounds->>'from')::bigint)
+        and leaf_index < (bounds->>'to')::bigint
+    ) as after
+    order by position`
 }
 
 /** Returns entries that are not in the log yet, in the order of appending. */

@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import type { Sql } from 'postgres'
-import { signingKeys } from '../../src/contract/index.ts'
+import { log, signingKeys } from '../../src/contract/index.ts'
 import type { ChainKey } from '../../src/evidence/key-chain.ts'
 import { publicBytes, publicPem } from '../../src/evidence/keys.ts'
-import { route } from '../http/route.ts'
+import { RawJson, route } from '../http/route.ts'
+import { getCheckpoint, getConsistency, getInclusion } from './proofs.ts'
 import { readKeys, type Signer } from './signer.ts'
 
 export function signingKeyRoutes(
@@ -17,6 +18,12 @@ export function signingKeyRoutes(
     })
     return { keys: [...(await lookup).keys.values()].map(toJwk) }
   })
+}
+
+export function logRoutes(app: FastifyInstance, deps: { readonly sql: Sql }): void {
+  route(app, log.checkpoint, async (_, { caller }) => new RawJson(await getCheckpoint(deps, caller.accountId)))
+  route(app, log.inclusion, ({ query }, { caller }) => getInclusion(deps, caller.accountId, query))
+  route(app, log.consistency, ({ query }, { caller }) => getConsistency(deps, caller.accountId, query))
 }
 
 function toJwk({ keyId, publicKey, statement, revocation }: ChainKey) {

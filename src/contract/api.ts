@@ -6,6 +6,7 @@ import { consents } from './consents.ts'
 import { endpoint } from './endpoint.ts'
 import { health } from './health.ts'
 import { keys } from './keys.ts'
+import { log } from './log.ts'
 import { receipt } from './receipt.ts'
 import { session } from './session.ts'
 import { signingKeys } from './signing-keys.ts'
@@ -34,6 +35,7 @@ export const api = {
   caller,
   usage,
   signingKeys,
+  log,
   health,
   description,
 }

@@ -6,6 +6,7 @@ import { consentsDocs } from './consents.ts'
 import type { ResourceDocs } from './endpoint.ts'
 import { healthDocs } from './health.ts'
 import { keysDocs } from './keys.ts'
+import { logDocs } from './log.ts'
 import { receiptDocs } from './receipt.ts'
 import { sessionDocs } from './session.ts'
 import { signingKeysDocs } from './signing-keys.ts'
@@ -27,6 +28,7 @@ export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeo
   caller: callerDocs,
   usage: usageDocs,
   signingKeys: signingKeysDocs,
+  log: logDocs,
   health: healthDocs,
   description: { description: 'This document.' },
 }

@@ -8,7 +8,7 @@ export function leafHash(data: Buffer): Buffer {
   return sha256(Buffer.concat([leafPrefix, data]))
 }
 
-function nodeHash(left: Buffer, right: Buffer): Buffer {
+export function nodeHash(left: Buffer, right: Buffer): Buffer {
   return sha256(Buffer.concat([nodePrefix, left, right]))
 }
 

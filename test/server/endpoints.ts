@@ -1,6 +1,9 @@
+import type { Sql } from 'postgres'
 import { expect, vi } from 'vitest'
 import type * as z from 'zod'
 import { hashOf, hintOf, newApiKey } from '../../server/auth/credential.ts'
+import { coverAccount } from '../../server/evidence/log.ts'
+import { openSigner, type Signer } from '../../server/evidence/signer.ts'
 import { newId } from '../../server/ids.ts'
 import { insertKey } from '../../server/keys/queries.ts'
 import { api, type Endpoint } from '../../src/contract/index.ts'
@@ -49,6 +52,7 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
     createdAt: new Date(),
     expiresAt: null,
   })
+  await coverLog(service.sql, accountId)
   await service.quota.settle()
   await vi.waitFor(async () => {
     const [used] = await service.sql`
@@ -56,6 +60,15 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
     expect(used).toBeDefined()
   })
   return { ...account, live, deleted, cursor: page.body.next_cursor, spareKeyId }
+}
+
+const signers = new WeakMap<Sql, Promise<Signer>>()
+
+/** Makes a checkpoint of the log of an account, so that its entries can be proved. */
+async function coverLog(sql: Sql, accountId: string): Promise<void> {
+  const signer = signers.get(sql) ?? openSigner(sql, null)
+  signers.set(sql, signer)
+  for await (const _ of coverAccount({ sql, signer: await signer }, accountId));
 }
 
 export function subjectOf({ accountId }: TestAccount): string {
@@ -75,6 +88,7 @@ export function ownValue({ resource }: { resource: string }, field: string, own:
     cursor: own.cursor,
     subject_id: subjectOf(own),
     consent_id: labelOf(own),
+    record_id: own.live,
   }
   const value = values[field]
   if (value === undefined) throw new Error(`no value is known for ${field} of ${resource}`)
@@ -92,6 +106,12 @@ const samples: Record<string, (own: Holdings) => unknown> = {
   records: own => [{ site_id: own.siteId }],
 }
 
+/** What the query of a route must have. */
+const neededQueries: Record<string, (own: Holdings) => Record<string, string>> = {
+  'log.inclusion': own => ({ record_id: own.live }),
+  'log.consistency': () => ({ first: '1' }),
+}
+
 /** A request that an endpoint takes of an account, but for one field if it is given. */
 export function requestFor(
   of: (typeof endpoints)[number],
@@ -103,7 +123,8 @@ export function requestFor(
   const path = endpoint.path.replace(/:(\w+)/g, (_, field: string) =>
     isGiven('params', field) ? encodeURIComponent(given?.value ?? '') : ownValue(of, field, own),
   )
-  const query = given?.place === 'query' ? `?${new URLSearchParams({ [given.field]: given.value })}` : ''
+  const fields = given?.place === 'query' ? { [given.field]: given.value } : neededQueries[of.route]?.(own)
+  const query = fields ? `?${new URLSearchParams(fields)}` : ''
   if (!endpoint.body) return [endpoint.method, path + query, {}]
   const body: Record<string, unknown> = {}
   for (const [field, schema] of Object.entries(shapeOf(endpoint.body))) {

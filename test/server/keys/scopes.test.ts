@@ -28,6 +28,9 @@ it('scopes › are required by every route that accepts an API key', () => {
     'subjects.certifyPurge read',
     'caller.get read',
     'usage.get read',
+    'log.checkpoint read',
+    'log.inclusion read',
+    'log.consistency read',
   ])
 })
 

@@ -42,6 +42,9 @@ it('session cookie › covers every private route', () => {
     'subjects.certifyPurge',
     'caller.get',
     'usage.get',
+    'log.checkpoint',
+    'log.inclusion',
+    'log.consistency',
     'session.remove',
   ])
 })

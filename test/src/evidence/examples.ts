@@ -8,7 +8,7 @@ import type { ErasureCertificate } from '../../../src/contract/documents/erasure
 import type { ErasureReceipt } from '../../../src/contract/documents/erasure-receipt.ts'
 import type { ExportManifest } from '../../../src/contract/documents/export-manifest.ts'
 import { type PurgeCertificate, purgeStatement } from '../../../src/contract/documents/purge-certificate.ts'
-import type { AuditEntry } from '../../../src/contract/index.ts'
+import type { AuditEntry, InclusionProof } from '../../../src/contract/index.ts'
 import {
   type Action,
   type Actor,
@@ -24,6 +24,7 @@ import {
 import { findKeysRoot } from '../../../src/evidence/key-chain.ts'
 import { keyIdOf, publicBytes, publicPem, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { leafHash, MerkleTree } from '../../../src/evidence/merkle.ts'
+import { consistencyRanges, inclusionRanges, type Range } from '../../../src/evidence/proofs.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { adoptedKey, revocationOf, statementOf } from '../../support/key-statements.ts'
 
@@ -111,6 +112,20 @@ const mixed = historyOf([
 const hashes = purged.map(({ hash }) => Buffer.from(hash ?? '', 'hex'))
 const tree = new MerkleTree()
 for (const hash of hashes.slice(0, 3)) tree.append(hash)
+
+/** The root of a few leaves. */
+function rootOf({ from, to }: Range): string {
+  const subtree = new MerkleTree()
+  for (const hash of hashes.slice(from, to)) subtree.append(hash)
+  return subtree.root.toString('hex')
+}
+const pathOf = (ranges: readonly Range[]) => ranges.map(rootOf)
+const inclusionProof: InclusionProof = {
+  ...{ record_id: record, version: 2, leaf_index: 1 },
+  leaf_hash: leafHash(hashes[1] as Buffer).toString('hex'),
+  ...{ tree_size: tree.size, root_hash: tree.root.toString('hex') },
+  path: pathOf(inclusionRanges(1, tree.size)),
+}
 
 const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
 const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest('hex')
@@ -325,6 +340,8 @@ export const examples: Readonly<Record<string, string>> = {
     },
     serviceKey,
   ),
+  'inclusion proof': json(inclusionProof),
+  'consistency proof': json({ first: 2, second: tree.size, path: pathOf(consistencyRanges(2, tree.size)) }),
   'consent receipt': signed(receipt, serviceKey),
   'erasure certificate': certificateText,
   'purge certificate': signed(purgeCertificate, serviceKey),

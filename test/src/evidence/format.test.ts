@@ -139,6 +139,25 @@ function readSigned(text: string): Json {
   return key && verify(null, message, key, Buffer.from(signature, 'base64')) ? document : null
 }
 
+/** The roots that a proof leads to, from the node `fn` of a tree whose last is `sn`; none if it has another length. */
+function climb(
+  fn: number,
+  sn: number,
+  [start = '', ...path]: string[],
+): { a: string; b: string } | Record<string, never> {
+  const node = (left: string, right: string) => sha256(byte(1), hex(left), hex(right)).toString('hex')
+  let [a, b] = [start, start]
+  for (const p of path) {
+    if (sn === 0) return {}
+    if (fn % 2 === 1 || fn === sn) {
+      ;[a, b] = [node(p, a), node(p, b)]
+      while (fn % 2 === 0 && fn !== 0) [fn, sn] = [fn >> 1, sn >> 1]
+    } else b = node(b, p)
+    ;[fn, sn] = [fn >> 1, sn >> 1]
+  }
+  return sn === 0 ? { a, b } : {}
+}
+
 function merkleRoot(leaves: Buffer[]): Buffer {
   if (leaves.length === 1) return leaves[0] as Buffer
   let left = 1
@@ -188,6 +207,24 @@ describe('a verifier written from the page', () => {
     expect(leaves.map((leaf, index) => `${index}  ${leaf.toString('hex')}\n`).join('')).toBe(block('leaves'))
     const { tree_size, root_hash } = readSigned(block('checkpoint'))
     expect(merkleRoot(leaves.slice(0, tree_size)).toString('hex')).toBe(root_hash)
+  })
+
+  it('verifies the proofs by the words of the page, and none with another hash', () => {
+    const { leaf_index, leaf_hash, tree_size, root_hash, path, version, record_id } = JSON.parse(
+      block('inclusion proof'),
+    )
+    const entry = purged.find(one => one.version === version)
+    expect([entry.consent_id, sha256(byte(0), hex(entry.hash)).toString('hex')]).toEqual([record_id, leaf_hash])
+    expect(climb(leaf_index, tree_size - 1, [leaf_hash, ...path]).b).toBe(root_hash)
+    expect(climb(leaf_index, tree_size - 1, [leaf_hash, ...path.map(otherThan)]).b).not.toBe(root_hash)
+    const { first, second, path: nodes } = JSON.parse(block('consistency proof'))
+    const leaves = purged.map(({ hash }) => sha256(byte(0), hex(hash)))
+    const [one, other] = [first, second].map(size => merkleRoot(leaves.slice(0, size)).toString('hex'))
+    let [fn, sn] = [first - 1, second - 1]
+    while (fn % 2 === 1) [fn, sn] = [fn >> 1, sn >> 1]
+    const isFull = Number.isInteger(Math.log2(first))
+    expect(climb(fn, sn, isFull ? [one, ...nodes] : nodes)).toEqual({ a: one, b: other })
+    expect(readSigned(block('checkpoint'))).toMatchObject({ tree_size: second, root_hash: other })
   })
 
   it('verifies each signed document, which is as its schema says, and none with another byte', () => {

@@ -1,0 +1,104 @@
+import type { Sql } from 'postgres'
+import type { ConsistencyProof, InclusionProof, InclusionQuery } from '../../src/contract/index.ts'
+import { leafHash, MerkleTree } from '../../src/evidence/merkle.ts'
+import {
+  consistencyRanges,
+  inclusionRanges,
+  isConsistent,
+  type Range,
+  rootOfInclusion,
+} from '../../src/evidence/proofs.ts'
+import { Failure } from '../failure.ts'
+import { findLastCheckpoint, findLeaf, findRoot, listSubtrees } from './queries.ts'
+
+interface Deps {
+  readonly sql: Sql
+}
+
+const noCheckpoint = 'There is no checkpoint of the log yet.'
+const notInTree = 'There is no such entry in a log of that size.'
+const noSize = 'The log does not have that size.'
+
+/** @throws Failure `not_found` */
+export async function getCheckpoint({ sql }: Deps, accountId: string): Promise<string> {
+  const last = await findLastCheckpoint(sql, accountId)
+  if (!last) throw new Failure('not_found', noCheckpoint)
+  return last.document
+}
+
+/** @throws Failure `not_found` for what is not in the tree; `internal_error` if the log was tampered with */
+export async function getInclusion({ sql }: Deps, accountId: string, query: InclusionQuery): Promise<InclusionProof> {
+  const last = await findLastCheckpoint(sql, accountId)
+  const size = query.tree_size ?? last?.tree_size ?? 0
+  if (size > (last?.tree_size ?? 0)) throw new Failure('not_found', notInTree)
+  const leaf = await findLeaf(sql, accountId, query, size)
+  if (!leaf) throw new Failure('not_found', notInTree)
+  const { leaf_index: index, hash } = leaf
+  const path = await hashRanges(sql, accountId, inclusionRanges(index, size))
+  const root = rootOfInclusion({ leafHash: leafHash(hash), index, size, path })
+  const stored = size === last?.tree_size ? last.root_hash : await findRoot(sql, accountId, size)
+  if (!root || (stored && !root.equals(stored))) throw tampered(accountId)
+  return {
+    record_id: leaf.consent_id,
+    version: leaf.version,
+    leaf_index: index,
+    leaf_hash: leafHash(hash).toString('hex'),
+    tree_size: size,
+    root_hash: root.toString('hex'),
+    path: path.map(node => node.toString('hex')),
+  }
+}
+
+/** @throws Failure `not_found` for sizes that the log does not have; `internal_error` if the log was tampered with */
+export async function getConsistency(
+  { sql }: Deps,
+  accountId: string,
+  query: { readonly first: number; readonly second?: number | undefined },
+): Promise<ConsistencyProof> {
+  const last = await findLastCheckpoint(sql, accountId)
+  const { first, second = last?.tree_size ?? 0 } = query
+  if (first > second || second > (last?.tree_size ?? 0)) throw new Failure('not_found', noSize)
+  const path = await hashRanges(sql, accountId, consistencyRanges(first, second))
+  const [one, other] = await Promise.all([first, second].map(size => findRoot(sql, accountId, size)))
+  if (one && other && !isConsistent({ first: { size: first, root: one }, second: { size: second, root: other }, path }))
+    throw tampered(accountId)
+  return { first, second, path: path.map(node => node.toString('hex')) }
+}
+
+function tampered(accountId: string): Failure {
+  return new Failure('internal_error', `The log of the account ${accountId} does not have the root of its checkpoint.`)
+}
+
+const hashBytes = 32
+
+/**
+ * Returns the roots of subtrees that begin at a multiple of their width, the next power of two. The newest checkpoint inside
+ * of a subtree has most of it in its frontier, so that only the leaves after that are read: at most as many as a checkpoint
+ * covers, for each of the up to log2(size) subtrees.
+ */
+async function hashRanges(sql: Sql, accountId: string, ranges: readonly Range[]): Promise<Buffer[]> {
+  const bounded = ranges.map(range => ({ ...range, until: findUntil(range) }))
+  const rows = ranges.length === 0 ? [] : await listSubtrees(sql, accountId, bounded)
+  return rows.map(({ tree_size, frontier, leaves }, index) => {
+    const { from, to } = ranges[index] as Range
+    const covered = tree_size === null ? 0 : tree_size - from
+    const roots = covered.toString(2).replaceAll('0', '').length
+    const own = covered === 0 ? Buffer.alloc(0) : frontier?.subarray(-roots * hashBytes)
+    if (own === undefined || (leaves?.length ?? 0) !== (to - from - covered) * hashBytes) throw tampered(accountId)
+    const tree = new MerkleTree(covered, own)
+    for (let at = 0; at < (leaves?.length ?? 0); at += hashBytes)
+      tree.append(leaves?.subarray(at, at + hashBytes) as Buffer)
+    return tree.root
+  })
+}
+
+/**
+ * Returns the largest size of a checkpoint whose frontier has the subtree apart from those before it: once a right subtree
+ * is full, the frontier has only the root of it and the left one together.
+ */
+function findUntil({ from, to }: Range): number {
+  let width = 1
+  while (width < to - from) width *= 2
+  const isFullRight = width === to - from && (from / width) % 2 === 1
+  return isFullRight ? to - 1 : to
+}

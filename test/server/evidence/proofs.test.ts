@@ -1,0 +1,180 @@
+import { createHash } from 'node:crypto'
+import type { Sql } from 'postgres'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { coverAll } from '../../../server/evidence/log.ts'
+import { getConsistency, getInclusion } from '../../../server/evidence/proofs.ts'
+import { openSigner, type Signer } from '../../../server/evidence/signer.ts'
+import { isConsistent, rootOfInclusion } from '../../../src/evidence/proofs.ts'
+import { readCheckpoint } from '../../../src/evidence/signed.ts'
+import { useService } from '../../support/service.ts'
+import { newOwner, type Owner } from '../consents/records.ts'
+
+const service = useService()
+let [sql, signer, owner] = [] as unknown as [Sql, Signer, Owner]
+let id: string
+beforeAll(async () => {
+  sql = service.sql
+  signer = await openSigner(sql, null)
+  owner = await newOwner(service)
+  id = (await owner.create({ accepted: true })).id
+  await owner.update(id, { accepted: false })
+  await coverAll({ sql, signer })
+  await owner.create()
+  await owner.update(id, { accepted: true })
+  await coverAll({ sql, signer })
+})
+
+const get = (path: string, { key } = owner) => service.call('GET', `/api/v1/log/${path}`, { key })
+
+describe('GET /api/v1/log/checkpoint', () => {
+  it('› 200 › is the newest checkpoint, byte for byte', async () => {
+    const { text, headers, status } = await get('checkpoint')
+    expect([status, headers['content-type']]).toEqual([200, 'application/json; charset=utf-8'])
+    const { checkpoint, isSignedBy } = readCheckpoint(text)
+    expect(isSignedBy(signer.publicKey)).toBe(true)
+    expect(checkpoint).toMatchObject({ account_id: owner.accountId, tree_size: 4 })
+  })
+
+  it('› 404 › says that there is none yet', async () => {
+    const { status, body } = await get('checkpoint', await newOwner(service))
+    expect([status, body.error]).toEqual([404, 'not_found'])
+  })
+})
+
+describe('GET /api/v1/log/inclusion', () => {
+  it.each<[string, () => string, object]>([
+    ['the newest entry of a record', () => `record_id=${id}`, { version: 3, tree_size: 4 }],
+    ['one of its versions', () => `record_id=${id}&version=1`, { version: 1, leaf_index: 0, tree_size: 4 }],
+    ['its newest in a smaller tree', () => `record_id=${id.toUpperCase()}&tree_size=2`, { version: 2, leaf_index: 1 }],
+    ['a leaf', () => 'leaf_index=0', { version: 1, leaf_index: 0 }],
+  ])('› 200 › proves %s under a checkpoint', async (_, query, expected) => {
+    const { status, body } = await get(`inclusion?${query()}`)
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ record_id: id, ...expected })
+    const { data } = (await owner.history(id)).body
+    const path = body.path.map((node: string) => Buffer.from(node, 'hex'))
+    const hash = Buffer.from(data[body.version - 1].hash, 'hex')
+    const leaf = createHash('sha256')
+      .update(Buffer.concat([Buffer.of(0), hash]))
+      .digest()
+    expect(leaf.toString('hex')).toBe(body.leaf_hash)
+    const root = rootOfInclusion({ leafHash: leaf, index: body.leaf_index, size: body.tree_size, path })
+    const [row] = await sql`
+      select root_hash from checkpoints where account_id = ${owner.accountId} and tree_size = ${body.tree_size}`
+    expect(root).toEqual(row?.['root_hash'])
+    expect(body.root_hash).toBe(root?.toString('hex'))
+  })
+
+  it('› 404 › answers identically for a foreign, an unknown and an uncovered entry', async () => {
+    const other = await newOwner(service)
+    const [record, later] = [await other.create(), await owner.create()]
+    const missing = [record.id, later.id, crypto.randomUUID()].map(one => `record_id=${one}`)
+    missing.push(`record_id=${id}&leaf_index=3`)
+    const queries = [...missing, `record_id=${id}&version=4`, 'leaf_index=4', `record_id=${id}&tree_size=5`]
+    const answers = await Promise.all(queries.map(query => get(`inclusion?${query}`)))
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1)
+    expect(answers[0]?.status).toBe(404)
+  })
+
+  it.each(['', 'version=1', 'leaf_index=-1', 'leaf_index=0&tree_size=0', 'record_id=1'])(
+    '› 400 › rejects ?%s',
+    async query => {
+      expect((await get(`inclusion?${query}`)).status).toBe(400)
+    },
+  )
+})
+
+describe('GET /api/v1/log/consistency', () => {
+  it('› 200 › proves that the log only grew, to the newest size by default', async () => {
+    const { status, body } = await get('consistency?first=2')
+    expect([status, body.first, body.second]).toEqual([200, 2, 4])
+    const [first, second] = await sql<{ size: number; root: Buffer }[]>`
+      select tree_size::float8 as size, root_hash as root from checkpoints
+      where account_id = ${owner.accountId} order by tree_size`
+    const path = body.path.map((node: string) => Buffer.from(node, 'hex'))
+    expect(first && second && isConsistent({ first, second, path })).toBe(true)
+    expect((await get('consistency?first=4&second=4')).body.path).toEqual([])
+  })
+
+  it('› 404, 400 › rejects sizes that the log does not have', async () => {
+    for (const [query, status] of [
+      ['first=5', 404],
+      ['first=3&second=2', 404],
+      ['first=0', 400],
+      ['', 400],
+    ] as const)
+      expect([query, (await get(`consistency?${query}`)).status]).toEqual([query, status])
+  })
+})
+
+describe('GET /api/v1/log/… › 500', () => {
+  it('proves nothing of a log that was changed', async () => {
+    const victim = await newOwner(service)
+    for (let count = 0; count < 3; count += 1) await victim.create()
+    await coverAll({ sql, signer })
+    await sql`update log_entries set hash = sha256('x') where account_id = ${victim.accountId} and leaf_index = 1`
+    for (const query of ['leaf_index=0', 'leaf_index=1', 'leaf_index=2'])
+      expect((await get(`inclusion?${query}`, victim)).body.error).toBe('internal_error')
+    await sql`delete from log_entries where account_id = ${victim.accountId} and leaf_index = 1`
+    expect((await get('inclusion?leaf_index=0', victim)).status).toBe(500)
+  })
+})
+
+/** Leaves of the log of the property test; a million by hand. */
+const leaves = Number(process.env['PROOF_LEAVES'] ?? 200)
+const proofs = Number(process.env['PROOFS'] ?? 100)
+
+describe(`a log of ${leaves} leaves with checkpoints at random sizes`, () => {
+  it('has proofs of random leaves and pairs of sizes that lead to the roots of a naive tree', async () => {
+    const { accountId } = await newOwner(service)
+    const sizes: number[] = []
+    let next = 0
+    while (next < leaves) {
+      const count = Math.min(leaves - next, 1 + Math.floor(Math.random() * (leaves > 10_000 ? 2000 : 30)))
+      await sql`
+        insert into log_entries (account_id, consent_id, version, hash)
+        select ${accountId}, ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 1, sha256(n::text::bytea)
+        from generate_series(${next}::integer, ${next + count - 1}::integer) as n`
+      await coverAll({ sql, signer })
+      next += count
+      sizes.push(next)
+    }
+    const hashes = Array.from({ length: leaves }, (_, index) => sha256(Buffer.from(String(index))))
+    const naive = (size: number) => mth(hashes.map(hash => sha256(Buffer.of(0), hash)).slice(0, size))
+    const [checked] = [new Map([[leaves, naive(leaves)]])]
+    const rootOf = (size: number) => {
+      const root = checked.get(size) ?? naive(size)
+      checked.set(size, root)
+      return root
+    }
+    const times: number[] = []
+    for (let proof = 0; proof < proofs; proof += 1) {
+      const [index, pair] = [Math.floor(Math.random() * leaves), [randomSize(), randomSize()].sort((a, b) => a - b)]
+      const start = performance.now()
+      const inclusion = await getInclusion({ sql }, accountId, { leaf_index: index })
+      const [first = 1, second = 1] = pair
+      const { path } = await getConsistency({ sql }, accountId, { first, second })
+      times.push(performance.now() - start)
+      expect(inclusion.root_hash).toBe(rootOf(leaves).toString('hex'))
+      if (leaves > 10_000 && proof > 5) continue
+      const nodes = path.map(node => Buffer.from(node, 'hex'))
+      const sides = { first: { size: first, root: rootOf(first) }, second: { size: second, root: rootOf(second) } }
+      expect(isConsistent({ ...sides, path: nodes }), `${first} of ${second}`).toBe(true)
+    }
+    function randomSize(): number {
+      return 1 + Math.floor(Math.random() * leaves)
+    }
+    times.sort((one, other) => one - other)
+    if (leaves > 10_000)
+      process.stderr.write(`two proofs: median ${times[proofs >> 1]} ms, longest ${times.at(-1)} ms\n`)
+  }, 3_600_000)
+})
+
+const sha256 = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest()
+
+function mth(nodes: readonly Buffer[]): Buffer {
+  if (nodes.length <= 1) return nodes[0] ?? sha256()
+  let left = 1
+  while (left * 2 < nodes.length) left *= 2
+  return sha256(Buffer.of(1), mth(nodes.slice(0, left)), mth(nodes.slice(left)))
+}

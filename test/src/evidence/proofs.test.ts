@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { leafHash } from '../../../src/evidence/merkle.ts'
+import {
+  consistencyRanges,
+  inclusionRanges,
+  isConsistent,
+  type Range,
+  rootOfInclusion,
+} from '../../../src/evidence/proofs.ts'
+
+/** RFC 9162, word for word: MTH, PATH and SUBPROOF over lists of leaves. */
+const sha256 = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest()
+const roots = new Map<string, Buffer>()
+function mth(from: number, to: number): Buffer {
+  const name = `${from}-${to}`
+  const known = roots.get(name)
+  if (known) return known
+  const k = split(to - from)
+  const root =
+    to - from === 1
+      ? sha256(Buffer.of(0), Buffer.from(`leaf ${from}`))
+      : sha256(Buffer.of(1), mth(from, from + k), mth(from + k, to))
+  roots.set(name, root)
+  return root
+}
+const split = (n: number) => 2 ** Math.ceil(Math.log2(n) - 1)
+function path(m: number, from: number, to: number): Buffer[] {
+  if (to - from === 1) return []
+  const k = split(to - from)
+  return m < k ? [...path(m, from, from + k), mth(from + k, to)] : [...path(m - k, from + k, to), mth(from, from + k)]
+}
+function subproof(m: number, from: number, to: number, isWhole: boolean): Buffer[] {
+  if (m === to - from) return isWhole ? [] : [mth(from, to)]
+  const k = split(to - from)
+  return m <= k
+    ? [...subproof(m, from, from + k, isWhole), mth(from + k, to)]
+    : [...subproof(m - k, from + k, to, false), mth(from, from + k)]
+}
+
+const max = 200
+const rootsOf = (ranges: Range[]) => ranges.map(({ from, to }) => mth(from, to))
+const inclusion = (index: number, size: number) => ({
+  ...{ leafHash: leafHash(Buffer.from(`leaf ${index}`)), index, size },
+  path: rootsOf(inclusionRanges(index, size)),
+})
+const consistency = (first: number, second: number) => ({
+  first: { size: first, root: mth(0, first) },
+  second: { size: second, root: mth(0, second) },
+  path: rootsOf(consistencyRanges(first, second)),
+})
+const damages = (nodes: readonly Buffer[]): Buffer[][] => [
+  ...nodes.map((node, at) => nodes.with(at, Buffer.from(node.map((byte, index) => (index === 7 ? byte ^ 1 : byte))))),
+  ...nodes.map((_, at) => nodes.toSpliced(at, 1)),
+  ...nodes.map((node, at) => nodes.toSpliced(at, 0, node)),
+  [...nodes, Buffer.alloc(32)],
+  nodes.toReversed().length > 1 && !nodes[0]?.equals(nodes.at(-1) as Buffer)
+    ? nodes.toReversed()
+    : [...nodes, ...nodes, Buffer.alloc(32)],
+]
+
+describe('inclusion proofs', () => {
+  it(`are those of the RFC for every leaf of trees of 1 to ${max} leaves, and lead to the root`, () => {
+    for (let size = 1; size <= max; size += 1) {
+      for (let index = 0; index < size; index += 1) {
+        const proof = inclusion(index, size)
+        const isSame = Buffer.concat(proof.path).equals(Buffer.concat(path(index, 0, size)))
+        if (!isSame || !rootOfInclusion(proof)?.equals(mth(0, size))) expect.unreachable(`leaf ${index} of ${size}`)
+      }
+    }
+  })
+
+  it('lead to another root or none if anything of them is another', () => {
+    for (const size of [1, 2, 3, 7, 8, 100, 200]) {
+      for (let index = 0; index < size; index += 1) {
+        const proof = inclusion(index, size)
+        const others = [
+          ...damages(proof.path).map(damaged => ({ ...proof, path: damaged })),
+          { ...proof, leafHash: Buffer.alloc(32) },
+          ...[index + 1, size].map(other => ({ ...proof, index: other })),
+        ]
+        const accepted = others.findIndex(other => rootOfInclusion(other)?.equals(mth(0, size)))
+        if (accepted !== -1) expect.unreachable(`leaf ${index} of ${size}: damage ${accepted}`)
+      }
+    }
+  })
+})
+
+describe('consistency proofs', () => {
+  it(`are those of the RFC for every pair of sizes from 1 to ${max}, and are accepted`, () => {
+    for (let second = 1; second <= max; second += 1) {
+      for (let first = 1; first <= second; first += 1) {
+        const proof = consistency(first, second)
+        const isSame = Buffer.concat(proof.path).equals(Buffer.concat(subproof(first, 0, second, true)))
+        if (!isSame || !isConsistent(proof)) expect.unreachable(`${first} of ${second}`)
+      }
+    }
+  })
+
+  it('are refused if anything of them is another', () => {
+    for (const second of [2, 3, 8, 9, 100, 200]) {
+      for (let first = 1; first <= second; first += 1) {
+        const proof = consistency(first, second)
+        const others = [
+          ...damages(proof.path).map(damaged => ({ ...proof, path: damaged })),
+          { ...proof, first: { ...proof.first, root: Buffer.alloc(32) } },
+          { ...proof, second: { ...proof.second, root: Buffer.alloc(32) } },
+          { ...proof, first: proof.second, second: proof.first },
+        ]
+        const accepted = others.slice(0, first === second ? -1 : undefined).findIndex(isConsistent)
+        if (accepted !== -1) expect.unreachable(`${first} of ${second}: damage ${accepted}`)
+      }
+    }
+    expect(isConsistent({ ...consistency(1, 2), first: { size: 0, root: sha256() } })).toBe(false)
+  })
+})
