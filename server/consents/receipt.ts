@@ -9,6 +9,7 @@ import { type ChainEntry, entryId } from '../../src/evidence/chain.ts'
 import { verifyHistory } from '../../src/evidence/history.ts'
 import type { Caller } from '../auth/caller.ts'
 import { describeBackdating, findBackdatedEntry } from '../evidence/backdating.ts'
+import { findInclusion } from '../evidence/proofs.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { Failure } from '../failure.ts'
 import { newId } from '../ids.ts'
@@ -23,7 +24,7 @@ const tooManyEvents = `The record has more than ${maxEvents} events, too many fo
 
 /**
  * @throws Failure `not_found`, also for a deleted record; `conflict` if there are too many events, or one is back-dated;
- * `internal_error` if the history does not verify. A signature would vouch for it
+ * `internal_error` if the history or the log does not verify. A signature would vouch for it
  */
 export async function issueReceipt(
   { sql, signer }: { readonly sql: Sql; readonly signer: Signer },
@@ -42,10 +43,12 @@ export async function issueReceipt(
     const reason = `version ${backdated.version} of the record ${id} ${describeBackdating(backdated)}`
     throw new Failure('conflict', `No receipt is signed: ${reason}.`)
   }
+  const entry = { record_id: id, version: last.version, hash: last.hash }
+  const inclusion = await findInclusion(sql, caller.accountId, entry)
   const states = consentStates(rows)
   const receipt: Omit<ConsentReceipt, 'key_id'> = {
     type: 'consent_receipt',
-    version: 1,
+    version: 2,
     '@context': consentContext,
     schema_version: consentSchemaVersion,
     receipt_id: newId(),
@@ -69,6 +72,7 @@ export async function issueReceipt(
     })),
     record_version: last.version,
     chain_head: last.chain_head.toString('hex'),
+    inclusion,
   }
   return await signer.sign(receipt)
 }

@@ -1,4 +1,5 @@
 import type { Sql } from 'postgres'
+import type { ConsentReceipt } from '../../src/contract/documents/consent-receipt.ts'
 import type { ConsistencyProof, InclusionProof, InclusionQuery } from '../../src/contract/index.ts'
 import { leafHash, MerkleTree } from '../../src/evidence/merkle.ts'
 import {
@@ -33,20 +34,46 @@ export async function getInclusion({ sql }: Deps, accountId: string, query: Incl
   if (size > (last?.tree_size ?? 0)) throw new Failure('not_found', notInTree)
   const leaf = await findLeaf(sql, accountId, query, size)
   if (!leaf) throw new Failure('not_found', notInTree)
-  const { leaf_index: index, hash } = leaf
-  const path = await hashRanges(sql, accountId, inclusionRanges(index, size))
-  const root = rootOfInclusion({ leafHash: leafHash(hash), index, size, path })
   const stored = size === last?.tree_size ? last.root_hash : await findRoot(sql, accountId, size)
-  if (!root || (stored && !root.equals(stored))) throw tampered(accountId)
+  const { root, path } = await prove(sql, accountId, leaf, { size, root: stored })
   return {
     record_id: leaf.consent_id,
     version: leaf.version,
-    leaf_index: index,
-    leaf_hash: leafHash(hash).toString('hex'),
+    leaf_index: leaf.leaf_index,
+    leaf_hash: leafHash(leaf.hash).toString('hex'),
     tree_size: size,
     root_hash: root.toString('hex'),
-    path: path.map(node => node.toString('hex')),
+    path,
   }
+}
+
+/**
+ * Returns the proof that the newest checkpoint covers an entry of a hash; null if it does not yet. @throws Failure
+ * `internal_error` if the log was tampered with
+ */
+export async function findInclusion(
+  sql: Sql,
+  accountId: string,
+  entry: { readonly record_id: string; readonly version: number; readonly hash: Buffer },
+): Promise<ConsentReceipt['inclusion']> {
+  const last = await findLastCheckpoint(sql, accountId)
+  const leaf = last && (await findLeaf(sql, accountId, entry, last.tree_size))
+  if (!leaf) return null
+  const tree = { size: last.tree_size, root: last.root_hash }
+  const { path } = await prove(sql, accountId, { ...leaf, hash: entry.hash }, tree)
+  return { leaf_index: leaf.leaf_index, path, checkpoint: last.document }
+}
+
+async function prove(
+  sql: Sql,
+  accountId: string,
+  { leaf_index: index, hash }: { readonly leaf_index: number; readonly hash: Buffer },
+  { size, root: expected }: { readonly size: number; readonly root: Buffer | undefined },
+): Promise<{ root: Buffer; path: string[] }> {
+  const path = await hashRanges(sql, accountId, inclusionRanges(index, size))
+  const root = rootOfInclusion({ leafHash: leafHash(hash), index, size, path })
+  if (!root || (expected && !root.equals(expected))) throw tampered(accountId)
+  return { root, path: path.map(node => node.toString('hex')) }
 }
 
 /** @throws Failure `not_found` for sizes that the log does not have; `internal_error` if the log was tampered with */

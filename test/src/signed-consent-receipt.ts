@@ -14,7 +14,7 @@ export const serviceKey = signingKeyOf(Buffer.alloc(32, 5))
 export function receiptOf(fields: object = {}): ConsentReceipt {
   return {
     type: 'consent_receipt',
-    version: 1,
+    version: 2,
     '@context': consentContext,
     schema_version: consentSchemaVersion,
     receipt_id: uuid(20),
@@ -40,6 +40,7 @@ export function receiptOf(fields: object = {}): ConsentReceipt {
     ],
     record_version: 1,
     chain_head: '0'.repeat(64),
+    inclusion: null,
     key_id: keyIdOf(serviceKey),
     ...fields,
   }

@@ -6,9 +6,12 @@ import * as z from 'zod'
 import { action, collect, nonEmpty } from '../../cli/action.ts'
 import { many } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
+import type { ConsentReceipt } from '../../contract/documents/consent-receipt.ts'
 import { type DocumentKind, documents } from '../../contract/documents/index.ts'
 import { exit } from '../../errors/errors.ts'
-import { type Claimed, readSigned } from '../../evidence/signed.ts'
+import { leafHash } from '../../evidence/merkle.ts'
+import { rootOfInclusion } from '../../evidence/proofs.ts'
+import { type Claimed, readCheckpoint, readSigned, type SignedCheckpoint } from '../../evidence/signed.ts'
 import { readBytes } from '../../io/input.ts'
 import { type VerdictRow, verdictView } from '../../views/verification.ts'
 import { type FindKeys, instanceKeys, readKeyFiles } from './keys.ts'
@@ -78,7 +81,12 @@ export async function judge(file: string, bytes: Buffer, findKeys: FindKeys): Pr
     const kind = requireKind(document)
     const source = await requireSignature(claimed, kind, findKeys)
     requireFields(document, kind)
-    const about = document.type === 'export_manifest' ? await requireExport(file, String(document['sha256'])) : ''
+    const about =
+      document.type === 'export_manifest'
+        ? await requireExport(file, String(document['sha256']))
+        : document.type === 'consent_receipt' && document.version > 1
+          ? await requireInclusion(document as unknown as ConsentReceipt, findKeys)
+          : ''
     return {
       file,
       type: document.type,
@@ -127,6 +135,31 @@ function requireFields(document: Claimed['document'], { schemas }: DocumentKind)
   if (!parsed || parsed.success) return
   const [issue] = parsed.error.issues
   throw new NotValid(`is signed, but not as its type says (${issue?.path.join('.')}: ${issue?.message})`)
+}
+
+/** Verifies the place in the log that a receipt names. Returns the result for the detail. */
+async function requireInclusion({ inclusion, chain_head }: ConsentReceipt, findKeys: FindKeys): Promise<string> {
+  if (!inclusion) return '; its record was not in the log yet'
+  let signed: SignedCheckpoint
+  try {
+    signed = readCheckpoint(inclusion.checkpoint)
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    throw new NotValid(`is signed, but its checkpoint ${error.message}`)
+  }
+  const { checkpoint } = signed
+  const key = (await findKeys('service')).byId.get(checkpoint.key_id)
+  if (!key || !signed.isSignedBy(key.publicKey) || key.findProblem(checkpoint.created_at) !== null)
+    throw new NotValid('is signed, but its checkpoint is not signed by a key that is known and valid')
+  const root = rootOfInclusion({
+    leafHash: leafHash(Buffer.from(chain_head, 'hex')),
+    index: inclusion.leaf_index,
+    size: checkpoint.tree_size,
+    path: inclusion.path.map(node => Buffer.from(node, 'hex')),
+  })
+  if (root?.toString('hex') !== checkpoint.root_hash)
+    throw new NotValid('is signed, but its record is not in the log of its checkpoint')
+  return `; its record is in the log under the checkpoint of ${checkpoint.created_at}`
 }
 
 const manifestSuffix = '.manifest.json'

@@ -30,7 +30,7 @@ export const consentContext = {
 export const consentStates = ['dpv:ConsentGiven', 'dpv:ConsentRefused', 'dpv:ConsentWithdrawn'] as const
 export type ConsentState = (typeof consentStates)[number]
 
-export const consentSchemaVersion = 'urn:consentctl:schema:consent-receipt:1'
+export const consentSchemaVersion = 'urn:consentctl:schema:consent-receipt:2'
 
 const Preferences = z.record(z.string(), z.unknown()).meta({ examples: [{ analytics: false, marketing: true }] })
 
@@ -56,11 +56,11 @@ const ConsentEvent = z.strictObject({
  * It omits what the service does not know: purposes, controllers, recipients, jurisdiction. The privacy notice has
  * those.
  */
-export const ConsentReceipt = z.strictObject({
+export const ConsentReceiptV1 = z.strictObject({
   type: z.literal('consent_receipt'),
   version: z.literal(1),
   '@context': contextSchema(consentContext),
-  schema_version: z.literal(consentSchemaVersion),
+  schema_version: z.literal('urn:consentctl:schema:consent-receipt:1'),
   receipt_id: z.uuid().describe('Of this receipt alone.'),
   issued_at: Instant,
   record_id: z.uuid(),
@@ -77,6 +77,19 @@ export const ConsentReceipt = z.strictObject({
   record_version: z.int().min(1).describe('How many events there are.'),
   chain_head: Sha256.describe('The hash of the last entry of the history.'),
   key_id: KeyId,
+})
+
+/** Shows that the last entry of the history is in the log: whoever keeps the checkpoint needs no log to see that. */
+const InclusionInLog = z.strictObject({
+  leaf_index: z.int().min(0).describe('The leaf whose data is chain_head, from 0.'),
+  path: z.array(Sha256).describe('The inclusion proof of RFC 9162, in its order.'),
+  checkpoint: z.string().describe('The text of the signed checkpoint to whose root it leads.'),
+})
+
+export const ConsentReceipt = ConsentReceiptV1.extend({
+  version: z.literal(2),
+  schema_version: z.literal(consentSchemaVersion),
+  inclusion: InclusionInLog.nullable().describe('Null if no checkpoint had the last entry yet.'),
 })
 export type ConsentReceipt = z.output<typeof ConsentReceipt>
 

@@ -1,7 +1,11 @@
 import { pino } from 'pino'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { coverAll } from '../../../server/evidence/log.ts'
+import { openSigner } from '../../../server/evidence/signer.ts'
 import { keyIdOf, newSigningKey, readPublicKey } from '../../../src/evidence/keys.ts'
-import { readSigned } from '../../../src/evidence/signed.ts'
+import { leafHash } from '../../../src/evidence/merkle.ts'
+import { rootOfInclusion } from '../../../src/evidence/proofs.ts'
+import { readCheckpoint, readSigned } from '../../../src/evidence/signed.ts'
 import { schemaProblems } from '../../support/document-schema.ts'
 import { useService } from '../../support/service.ts'
 import { expectSameNotFound, instant, missingIds, newOwner, type Owner, uuidV7 } from './records.ts'
@@ -39,7 +43,7 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
     const [row] = await service.sql`select chain_head from consents where id = ${record.id}`
     expect(receipt).toMatchObject({
       type: 'consent_receipt',
-      version: 1,
+      version: 2,
       receipt_id: expect.stringMatching(uuidV7),
       issued_at: expect.stringMatching(instant),
       record_id: record.id,
@@ -52,6 +56,7 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
       preferences: { marketing: true },
       record_version: 1,
       chain_head: row?.['chain_head'].toString('hex'),
+      inclusion: null,
     })
     expect(receipt.events).toEqual([
       {
@@ -109,6 +114,27 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
       expect(body.events).toHaveLength(body.record_version)
       expect(body.preferences).toEqual(body.events.at(-1).preferences)
     }
+  })
+})
+
+describe('GET /api/v1/consents/{id}/receipt › 200 › inclusion', () => {
+  it('proves the last entry under the newest checkpoint, and not one that no checkpoint has yet', async () => {
+    const { id } = await owner.create()
+    await owner.update(id, { accepted: true })
+    const signer = await openSigner(service.sql, null)
+    await coverAll({ sql: service.sql, signer })
+    const { chain_head, inclusion } = await receiptOf(id)
+    const { checkpoint, isSignedBy } = readCheckpoint(inclusion.checkpoint)
+    expect(isSignedBy(signer.publicKey)).toBe(true)
+    expect(checkpoint.account_id).toBe(owner.accountId)
+    const path = inclusion.path.map((node: string) => Buffer.from(node, 'hex'))
+    const claim = { leafHash: leafHash(Buffer.from(chain_head, 'hex')), index: inclusion.leaf_index, path }
+    expect(rootOfInclusion({ ...claim, size: checkpoint.tree_size })?.toString('hex')).toBe(checkpoint.root_hash)
+    await owner.update(id, { accepted: false })
+    expect((await receiptOf(id)).inclusion).toBeNull()
+    await service.sql`update log_entries set hash = sha256('x') where consent_id = ${id} and version = 1`
+    await coverAll({ sql: service.sql, signer })
+    expect((await owner.receipt(id)).body.error).toBe('internal_error')
   })
 })
 
@@ -173,7 +199,6 @@ describe('the published signing keys', () => {
   it('contain the key of every node there was, the current one first, in both of its formats', async () => {
     const [present, ...others] = await publicKeys()
     expect(others).toEqual([])
-    const { openSigner } = await import('../../../server/evidence/signer.ts')
     const own = newSigningKey()
     const node = await service.addNode({ signer: await openSigner(service.sql, own) })
     const { body, headers } = await node.call('GET', '/.well-known/consent-keys.json')

@@ -2,12 +2,14 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { keyIdOf, newSigningKey, privatePem, publicPem, signingKeyOf } from '../../../src/evidence/keys.ts'
+import { leafHash } from '../../../src/evidence/merkle.ts'
+import { rootOfInclusion } from '../../../src/evidence/proofs.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { run, useFolder } from '../../support/cli.ts'
 import { schemaProblems } from '../../support/document-schema.ts'
 import { revocationOf, statementOf } from '../../support/key-statements.ts'
 import { keySetOf, receiptOf, serviceKey, signedReceipt } from '../signed-consent-receipt.ts'
-import { answers, dangerous, fails, machineError, screen, useCli } from '../support.ts'
+import { answers, dangerous, fails, machineError, screen, useCli, uuid } from '../support.ts'
 
 const cli = useCli()
 const folder = useFolder()
@@ -135,6 +137,57 @@ describe('keys that are a chain', () => {
   })
 })
 
+describe('a receipt whose record is in the log', () => {
+  const head = '5'.repeat(64)
+  const path = ['6'.repeat(64)]
+  const root = rootOfInclusion({
+    leafHash: leafHash(Buffer.from(head, 'hex')),
+    index: 1,
+    size: 2,
+    path: path.map(node => Buffer.from(node, 'hex')),
+  })
+  const checkpoint = (fields: object = {}, key = serviceKey) => {
+    const claim = {
+      ...{
+        account_id: uuid(6),
+        tree_size: 2,
+        root_hash: root?.toString('hex'),
+        created_at: '2026-01-31T09:30:00.500Z',
+      },
+      ...{ keys_size: 1, keys_root: '7'.repeat(64), key_id: keyIdOf(key) },
+    }
+    return signDocument({ type: 'checkpoint', version: 2, ...claim, ...fields }, key)
+  }
+  const receipt = (text: string, fields: object = {}) =>
+    signedReceipt({ chain_head: head, inclusion: { leaf_index: 1, path, checkpoint: text, ...fields } })
+
+  it('is valid, and says under which checkpoint', async () => {
+    const row = await verdict(receipt(checkpoint()))
+    expect(row.detail).toMatch(/; its record is in the log under the checkpoint of 2026-01-31T09:30:00.500Z$/)
+    expect((await verdict(text)).detail).toMatch(/; its record was not in the log yet$/)
+  })
+
+  it.each<[string, () => string, RegExp]>([
+    ['another path', () => receipt(checkpoint(), { path: ['8'.repeat(64)] }), /is not in the log of its checkpoint/],
+    ['a longer path', () => receipt(checkpoint(), { path: [...path, ...path] }), /is not in the log/],
+    ['another leaf', () => receipt(checkpoint(), { leaf_index: 0 }), /is not in the log/],
+    ['another root', () => receipt(checkpoint({ root_hash: '9'.repeat(64) })), /is not in the log/],
+    [
+      'a checkpoint of an unknown key',
+      () => receipt(checkpoint({}, signingKeyOf(Buffer.alloc(32, 9)))),
+      /not signed by a key that/,
+    ],
+    [
+      'a changed checkpoint',
+      () => receipt(checkpoint().replace('"tree_size": 2', '"tree_size": 3')),
+      /not signed by a key/,
+    ],
+    ['another document', () => receipt(text), /its checkpoint is no checkpoint/],
+  ])('is not valid with %s, though it is signed', async (_, content, why) => {
+    await expectNotValid(content(), why)
+  })
+})
+
 describe('what is not valid', () => {
   it('with any one byte changed, whatever it becomes', async () => {
     const bytes = Buffer.from(text)
@@ -169,7 +222,7 @@ describe('what is not valid', () => {
       () => text.replace(/"signature".*\n/, /"signature".*\n/.exec(signedReceipt({ country: 'FR' }))?.[0] ?? ''),
       /was changed/,
     ],
-    ['a version of the future', () => signedReceipt({ version: 2 }), /version 2, and .* version 1: a newer one/],
+    ['a version of the future', () => signedReceipt({ version: 3 }), /version 3, and .* version 2: a newer one/],
     ['no version that there is', () => signedReceipt({ version: 0.5 }), /version 0\.5, which does not exist/],
     ['an unknown type', () => signedReceipt({ type: 'gift\u202ecard' }), /of the type gift.*card, which this/],
     ['a name of every object as its type', () => signedReceipt({ type: 'constructor' }), /does not know/],

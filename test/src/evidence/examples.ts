@@ -133,9 +133,31 @@ const sha256 = (data: string | Buffer) => createHash('sha256').update(data).dige
 const signed = (document: object, key: typeof serviceKey) =>
   signDocument({ ...(document as { type: string; version: number }), key_id: keyIdOf(key) }, key)
 
+const statement = statementOf(serviceKey, earlierKey, { not_before: '2026-01-30T12:00:00.000Z' })
+const firstStatement = statementOf(earlierKey, earlierKey, { adopted: [adoptedKey(signingKeyOf(Buffer.alloc(32, 6)))] })
+const revocation = revocationOf(earlierKey, serviceKey, {
+  revoked_at: '2026-01-30T13:00:00.000Z',
+  reason: 'superseded',
+})
+const keyDocuments = [firstStatement, statement, revocation]
+
+function checkpointOf(size: number, created_at: string): string {
+  const keys_root = findKeysRoot(keyDocuments, keyDocuments.length)?.toString('hex')
+  const root_hash = rootOf({ from: 0, to: size })
+  const claim = {
+    account_id: account,
+    tree_size: size,
+    root_hash,
+    created_at,
+    keys_size: keyDocuments.length,
+    keys_root,
+  }
+  return signed({ type: 'checkpoint', version: 2, ...claim }, serviceKey)
+}
+
 const receipt: Omit<ConsentReceipt, 'key_id'> = {
   type: 'consent_receipt',
-  version: 1,
+  version: 2,
   '@context': consentContext,
   schema_version: consentSchemaVersion,
   receipt_id: '01939d2c-0000-7000-8000-00000000000d',
@@ -159,6 +181,11 @@ const receipt: Omit<ConsentReceipt, 'key_id'> = {
   })),
   record_version: 2,
   chain_head: history[1]?.hash ?? '',
+  inclusion: {
+    leaf_index: 1,
+    path: pathOf(inclusionRanges(1, 2)),
+    checkpoint: checkpointOf(2, '2026-02-01T12:00:00.000Z'),
+  },
 }
 
 const counted = { erased: 1, deleted: 1, remaining: 0 }
@@ -291,14 +318,6 @@ const secondReceipt = erasureReceipt({
   previous: { number: 1, sha256: sha256(firstReceipt) },
 })
 
-const statement = statementOf(serviceKey, earlierKey, { not_before: '2026-01-30T12:00:00.000Z' })
-const firstStatement = statementOf(earlierKey, earlierKey, { adopted: [adoptedKey(signingKeyOf(Buffer.alloc(32, 6)))] })
-const revocation = revocationOf(earlierKey, serviceKey, {
-  revoked_at: '2026-01-30T13:00:00.000Z',
-  reason: 'superseded',
-})
-const keyDocuments = [firstStatement, statement, revocation]
-
 const jwk = (key: typeof serviceKey) => ({
   kty: 'OKP',
   crv: 'Ed25519',
@@ -327,19 +346,7 @@ export const examples: Readonly<Record<string, string>> = {
   'purged history of both versions': json({ data: mixed }),
   identity: json(identity),
   leaves: hashes.map((hash, index) => `${index}  ${leafHash(hash).toString('hex')}\n`).join(''),
-  checkpoint: signed(
-    {
-      type: 'checkpoint',
-      version: 2,
-      account_id: account,
-      tree_size: tree.size,
-      root_hash: tree.root.toString('hex'),
-      created_at: '2026-02-04T00:00:00.000Z',
-      keys_size: keyDocuments.length,
-      keys_root: findKeysRoot(keyDocuments, keyDocuments.length)?.toString('hex'),
-    },
-    serviceKey,
-  ),
+  checkpoint: checkpointOf(3, '2026-02-04T00:00:00.000Z'),
   'inclusion proof': json(inclusionProof),
   'consistency proof': json({ first: 2, second: tree.size, path: pathOf(consistencyRanges(2, tree.size)) }),
   'consent receipt': signed(receipt, serviceKey),

@@ -288,6 +288,13 @@ describe('a verifier written from the page', () => {
     })
   })
 
+  it('ties the consent receipt to the log', () => {
+    const { chain_head, inclusion } = readSigned(block('consent receipt'))
+    const { tree_size, root_hash } = readSigned(inclusion.checkpoint)
+    const leaf = sha256(byte(0), hex(chain_head)).toString('hex')
+    expect(climb(inclusion.leaf_index, tree_size - 1, [leaf, ...inclusion.path]).b).toBe(root_hash)
+  })
+
   it('ties erasure receipts to each other, to their certificates and to the export', () => {
     const [first, next] = [block('erasure receipt'), block('next erasure receipt')]
     const { certificates, export_sha256, number } = readSigned(first)
