@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { linkOf, system } from '../../../src/evidence/chain.ts'
+import { hashEntry, hashHistory, hashPayload, linkOf, type State, system } from '../../../src/evidence/chain.ts'
 import { columnsOf, otherValue, type Table, tables } from './columns.ts'
 import type { Chance } from './random.ts'
 
@@ -23,7 +23,7 @@ export interface Edited {
   readonly madeUp?: readonly string[]
 }
 
-type Edit = (sql: Sql, chance: Chance, one: Victim, other: Victim) => Promise<Edited>
+export type Edit = (sql: Sql, chance: Chance, one: Victim, other: Victim) => Promise<Edited>
 
 const edited = (what: string, { account_id: account, id }: Victim, more: Partial<Edited> = {}): Edited => ({
   what,
@@ -33,7 +33,7 @@ const edited = (what: string, { account_id: account, id }: Victim, more: Partial
 })
 
 /** Any column of any row of a record gets another value. */
-const change: Edit = async (sql, chance, one) => {
+export const change: Edit = async (sql, chance, one) => {
   const table = chance.one(tables)
   const columns = await columnsOf(sql, table)
   const column = chance.one(columns)
@@ -165,6 +165,52 @@ const forge: Edit = async (sql, chance, one) => {
       preferences = ${sql.json(state.preferences)}, updated_at = ${at}
     where account_id = ${account_id} and id = ${id}`
   return edited('an entry forged', one)
+}
+
+const left = [
+  ...['accepted', 'policy_version', 'created_at'].map(column => ['consent_history', column] as const),
+  ...['accepted', 'policy_version', 'created_at', 'updated_at', 'deleted_at'].map(
+    column => ['consents', column] as const,
+  ),
+]
+
+/**
+ * What a purge has left of a record gets another value: the acceptance, the policy version or a time. Sometimes the purge's
+ * entry is then made again to vouch for it, with the record and the log.
+ */
+export const turnPurged: Edit = async (sql, chance, one) => {
+  const [table, name] = chance.one(left)
+  const version = 1 + chance.below(one.version - 1)
+  const where = rowOf(sql, table, one, version)
+  const column = (await columnsOf(sql, table)).find(each => each.name === name)
+  const [row] = await sql<{ value: string }[]>`select ${sql(name)}::text as value from ${sql(table)} ${where}`
+  if (!column || !row) throw new Error(`there is no ${table}.${name}`)
+  const value = otherValue(chance, { ...column, isNullable: false }, row.value)
+  await sql`update ${sql(table)} set ${sql(name)} = ${value}::text::${sql(castOf(column.type))} ${where}`
+  const isVouchedFor = table === 'consent_history' && chance.below(2) === 0
+  if (isVouchedFor) await purgeAnew(sql, one)
+  return edited(`${table}.${name} of version ${version} after the purge${isVouchedFor ? ', vouched for' : ''}`, one)
+}
+
+async function purgeAnew(sql: Sql, { account_id, id, version }: Victim): Promise<void> {
+  type Row = State & { salt: Buffer; hash: Buffer; record_hash: Buffer; at: Date }
+  const entries = await sql<Row[]>`
+    select h.accepted, h.preferences, h.policy_version, h.salt, h.hash, c.record_hash, h.created_at as at
+    from consent_history h join consents c on c.account_id = h.account_id and c.id = h.consent_id
+    where h.account_id = ${account_id} and h.consent_id = ${id} order by h.version`
+  const [purge, before] = [entries.at(-1) as Row, entries.slice(0, -1)]
+  const previous = before.at(-1)?.hash ?? null
+  const hashes = { recordHash: purge.record_hash, historyHash: hashHistory(before) }
+  const payloadHash = hashPayload(2, purge, purge.salt, hashes)
+  const hash = hashEntry(
+    2,
+    { id, version, action: 'purged', actor: system, at: purge.at, previous, state: purge },
+    payloadHash,
+  )
+  const last = sql`where account_id = ${account_id} and consent_id = ${id} and version = ${version}`
+  await sql`update consent_history set payload_hash = ${payloadHash}, hash = ${hash} ${last}`
+  await sql`update log_entries set hash = ${hash} ${last}`
+  await sql`update consents set chain_head = ${hash} where account_id = ${account_id} and id = ${id}`
 }
 
 export const edits: readonly Edit[] = [

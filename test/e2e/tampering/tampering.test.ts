@@ -5,15 +5,17 @@ import { connect } from '../../../server/db/connect.ts'
 import { migrate } from '../../../server/db/migrate.ts'
 import { openSigner } from '../../../server/evidence/signer.ts'
 import type { DatabaseFinding } from '../../../src/contract/index.ts'
+import { purgeVerified } from '../../server/purge/purge.ts'
 import { verified } from '../../server/verify/verified.ts'
 import { isLongRun, newDatabase } from '../campaign.ts'
 import { allowNulls } from './columns.ts'
-import { type Edited, edits, type Victim } from './edits.ts'
+import { change, type Edit, type Edited, edits, turnPurged, type Victim } from './edits.ts'
 import { populate } from './population.ts'
 import { chanceOf } from './random.ts'
 
 const seed = process.env['CONSENTCTL_TEST_SEED'] ?? randomBytes(4).toString('hex')
 const size = isLongRun ? { accounts: 20, records: 100_000, edits: 1000 } : { accounts: 5, records: 3000, edits: 200 }
+const purgedEdits = 300
 const [original, copy] = ['consentctl_untouched', 'consentctl_tampered']
 
 describe.skipIf(!inject('clusterUrl'))('admin verify › after edits by a superuser', () => {
@@ -64,6 +66,33 @@ describe.skipIf(!inject('clusterUrl'))('admin verify › after edits by a superu
     expect(missed).toEqual([])
     const allowed = new Set([null, ...done.made.flatMap(({ records, madeUp = [] }) => [...records, ...madeUp])])
     expect(done.findings.filter(({ consent_id }) => !allowed.has(consent_id))).toEqual([])
+  })
+
+  it(`names ${purgedEdits} records that are edited before their purge or refuses it, and ${purgedEdits} purged ones whose state or times are turned`, {
+    timeout: 600_000,
+  }, async () => {
+    await onCopy(async tampered => {
+      const victims = (isPurged: boolean, except: readonly string[] = []) => tampered<Victim[]>`
+        select account_id, id, version, purged_at is not null as purged from consents
+        where deleted_at is not null and (purged_at is not null) = ${isPurged} and id <> all (${except})
+        order by md5(id::text || ${seed}) limit ${purgedEdits}`
+      const chance = chanceOf(`${seed} purge`)
+      const edit = async (work: Edit, all: readonly Victim[]) => {
+        expect(all).toHaveLength(purgedEdits)
+        for (const one of all) await work(tampered, chance, one, one)
+        return all.map(({ id }) => id)
+      }
+      const before = await edit(change, await victims(false))
+      const refused = (await purgeVerified(tampered)).unverified
+      const purged = await tampered<{ id: string }[]>`select id from consents where purged_at is not null`
+      process.stderr.write(`${refused.length} purges refused, ${purged.length} records purged\n`)
+      const named = new Set([...refused, ...(await verified(tampered)).findings].map(({ consent_id }) => consent_id))
+      expect(before.filter(id => !named.has(id))).toEqual([])
+
+      const after = await edit(turnPurged, await victims(true, before))
+      const found = new Set((await verified(tampered)).findings.map(({ consent_id }) => consent_id))
+      expect(after.filter(id => !found.has(id))).toEqual([])
+    })
   })
 
   async function onCopy<T>(work: (tampered: Sql) => Promise<T>): Promise<T> {
