@@ -35,6 +35,7 @@ const slow = [
   'test/server/purge/canary.test.ts',
   'test/server/quota/late.test.ts',
   'test/server/transfer/*.test.ts',
+  'test/simulation/*.test.ts',
 ]
 
 /** About a tenth of the server's tests, again on the embedded engine: statements of every kind, and what is about it alone. */

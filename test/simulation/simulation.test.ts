@@ -1,0 +1,50 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import faults from './faults.json' with { type: 'json' }
+
+const main = fileURLToPath(new URL('main.js', import.meta.url))
+
+/** As `npm run simulate` does: in a process of its own, without the tests' timers and handlers. */
+function simulate(...args: string[]): Promise<{ code: number; output: string }> {
+  return new Promise(resolve => {
+    execFile(process.execPath, ['--max-semi-space-size=64', main, ...args], (error, stdout, stderr) =>
+      resolve({ code: Number(error?.code ?? 0), output: stdout + stderr }),
+    )
+  })
+}
+
+const timeout = 600_000
+
+/** More are in faults.json; `npm run simulate -- --fault ID` finds each. */
+const planted = ['pool', 'retry', 'batcher', 'quota-settle', 'jobs', 'list']
+
+describe('Simulation', () => {
+  it('keeps every promise in 5,000 schedules', { timeout }, async () => {
+    const { code, output } = await simulate('--schedules', '5000')
+    expect(output).toMatch(/^5000 schedules kept every promise/)
+    expect(code).toBe(0)
+  })
+
+  it('repeats a schedule event by event, alone and after others', { timeout }, async () => {
+    const digestOf = ({ output }: { output: string }) => /^20 (\w+)$/m.exec(output)?.[1]
+    const [series, shorter, alone] = await Promise.all([
+      simulate('--digests', '--schedules', '20'),
+      simulate('--digests', '--schedules', '3', '--seed', '18'),
+      simulate('--digests', '--schedules', '1', '--seed', '20'),
+    ])
+    expect(digestOf(series)).toMatch(/^[\da-f]{8}$/)
+    expect([digestOf(shorter), digestOf(alone)]).toEqual([digestOf(series), digestOf(series)])
+  })
+
+  it.each(faults.filter(({ id }) => planted.includes(id)))(
+    'finds a planted fault: $meaning',
+    { timeout },
+    async ({ id }) => {
+      const { code, output } = await simulate('--fault', id, '--schedules', '5000')
+      process.stderr.write(`${id}: ${output.split('\n')[0]}\n`)
+      expect(output).toMatch(/^schedule \d+ breaks a promise/)
+      expect(code).toBe(1)
+    },
+  )
+})
