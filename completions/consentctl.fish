@@ -3,7 +3,7 @@ function __consentctl_at
     set -l at ''
     set -l previous ''
     for word in (commandline -opc)[2..-1]
-        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --also --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --keys --email --name --origin --retention-days --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --checkpoint --older-than
+        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --checkpoint --also --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --keys --email --name --origin --retention-days --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --older-than
             set previous ''
             continue
         end
@@ -232,6 +232,7 @@ complete -c consentctl -n '__consentctl_at \'rm\'' -l confirm -x -d 'skip the pr
 complete -c consentctl -n '__consentctl_at \'rm\'' -l ignore-missing -d 'skip ids without a record'
 complete -c consentctl -n '__consentctl_at \'rm\'' -l dry-run -d 'print the method, URL and body of each request instead of sending it'
 complete -c consentctl -n '__consentctl_at \'history\'' -l verify -d 'verify the history of each record instead of showing it'
+complete -c consentctl -n '__consentctl_at \'history\'' -l checkpoint -r -F -d 'with --verify, prove that it is in the log under a checkpoint that was kept'
 complete -c consentctl -n '__consentctl_at \'subject\'' -a find -d 'List all records of a person'
 complete -c consentctl -n '__consentctl_at \'subject\'' -a export -d 'Export the records and history of a person to a file'
 complete -c consentctl -n '__consentctl_at \'subject\'' -a erase -d 'Delete all records of a person and sign a receipt'

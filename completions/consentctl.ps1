@@ -140,7 +140,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'get' = @(@('--include-deleted', 'also show deleted records'), @('--at', 'as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago'))
     'update' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--accepted', 'the subject accepted'), @('--refused', 'the subject refused'), @('--pref', 'a preference; repeatable (true, false, numbers and JSON are typed)'), @('--preferences', 'all preferences as a JSON object, from a file or standard input'), @('--replace-preferences', 'remove preferences that are not given'))
     'rm' = @(@('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but stop unless exactly n records match'), @('--ignore-missing', 'skip ids without a record'), @('--dry-run', 'print the method, URL and body of each request instead of sending it'))
-    'history' = @(, @('--verify', 'verify the history of each record instead of showing it'))
+    'history' = @(@('--verify', 'verify the history of each record instead of showing it'), @('--checkpoint', 'with --verify, prove that it is in the log under a checkpoint that was kept'))
     'subject' = @()
     'subject find' = @(@('--also', 'another identifier of the same person; repeatable'), @('--all-profiles', 'search every stored instance, each with its own key'))
     'subject export' = @(, @('--also', 'another identifier of the same person; repeatable'))
@@ -229,6 +229,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'update --pref' = { @(, @('', '')) }
     'update --preferences' = { @(, @('', '')) }
     'rm --confirm' = { @(, @('', '')) }
+    'history --checkpoint' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'subject find --also' = { @(, @('', '')) }
     'subject export --also' = { @(, @('', '')) }
     'subject erase --also' = { @(, @('', '')) }
@@ -319,7 +320,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     '* --max-wait' = { @(, @('', '')) }
     '* --ca-file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
   }
-  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--pref', '--preferences', '--consent-id', '--subject', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--concurrency', '--max-errors', '--failed-out', '--resume', '--from', '--to', '--at', '--limit', '--cursor', '--max-requests', '--confirm', '--also', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--certificate-out', '--public-key', '--keys', '--email', '--name', '--origin', '--retention-days', '--add-origin', '--remove-origin', '--overlap', '--scope', '--expires', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--account', '--checkpoint', '--older-than')
+  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--pref', '--preferences', '--consent-id', '--subject', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--concurrency', '--max-errors', '--failed-out', '--resume', '--from', '--to', '--at', '--limit', '--cursor', '--max-requests', '--confirm', '--checkpoint', '--also', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--certificate-out', '--public-key', '--keys', '--email', '--name', '--origin', '--retention-days', '--add-origin', '--remove-origin', '--overlap', '--scope', '--expires', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--account', '--older-than')
   $words = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
   if ($wordToComplete -ne '' -and $words.Count -gt 0) { $words = @($words | Select-Object -SkipLast 1) }
   $at = ''

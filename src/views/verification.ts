@@ -8,17 +8,20 @@ export interface VerificationRow {
   readonly id: string
   readonly entries: number
   readonly result: 'ok' | 'not_valid' | 'unverifiable'
-  /** Null if the result is `ok`. */
+  /** Null if the result is `ok`, unless entries are newer than the checkpoint. */
   readonly detail: string | null
+  /** What an `ok` is about: the history alone, or its place in the log. Null otherwise. */
+  readonly basis: string | null
 }
 
 export const verificationView: View<VerificationRow> = {
   id: row => (row.result === 'ok' ? '' : row.id),
   columns: [
     field('id', { whole: true, rank: 1 }),
-    field('entries', { rank: 4 }),
+    field('entries', { rank: 5 }),
     field('result', { whole: true, rank: 2 }),
     field('detail', { rank: 3 }),
+    field('basis', { rank: 4 }),
   ],
 }
 

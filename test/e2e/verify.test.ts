@@ -39,13 +39,17 @@ describe('admin verify › beside a running server', () => {
     await user('update', id, '--accepted')
     expect(await user('history', id, '--verify', '-o', 'tsv')).toMatchObject({
       code: 0,
-      stdout: `${id}\t2\tok\t\n`,
+      stdout: `${id}\t2\tok\t\tconsistent in itself\n`,
     })
     const taken = await admin('checkpoint', '--file', file())
     expect(taken.code).toBe(0)
     expect(JSON.parse(taken.stdout)).toMatchObject([{ account_id: account.account_id, tree_size: 2, result: 'kept' }])
     expect(statSync(file()).mode & 0o777).toBe(0o600)
     expect(await admin('verify', '--checkpoint', file())).toMatchObject({ code: 0, stdout: '[]\n' })
+    expect(await user('history', id, '--verify', '--checkpoint', file(), '-o', 'tsv')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(`${id}\t2\tok\t\tunder the checkpoint of 20`),
+    })
   })
 
   it('when a superuser changed a record, names it, ends with 5, and leaves the file of checkpoints unchanged', async () => {

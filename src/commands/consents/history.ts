@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, Ids } from '../../cli/action.ts'
+import { action, Ids, nonEmpty } from '../../cli/action.ts'
 import { expandIds, runForEach } from '../../cli/ids.ts'
 import { many, type Output, reportInvalid } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
@@ -8,35 +8,42 @@ import { exit } from '../../errors/errors.ts'
 import { auditView } from '../../views/consent.ts'
 import { type VerificationRow, verificationView } from '../../views/verification.ts'
 
-const Options = z.strictObject({ operands: Ids, verify: z.literal(true).optional() })
+const Options = z
+  .strictObject({ operands: Ids, verify: z.literal(true).optional(), checkpoint: nonEmpty.optional() })
+  .refine(({ verify, checkpoint }) => verify || checkpoint === undefined, '--checkpoint needs --verify')
 
 /** `history`: shows or verifies the audit trail of records, deleted ones too. */
 export function history(command: Command, ctx: Context): void {
   command
     .argument('<id...>', 'ids of records; - reads them from standard input')
     .option('--verify', 'verify the history of each record instead of showing it')
+    .option('--checkpoint <file>', 'with --verify, prove that it is in the log under a checkpoint that was kept')
     .addHelpText(
       'after',
       `
 The entries of a record are shown oldest first; each is the state after the event.
 
 --verify computes the hash chain from the response of the instance, and finds entries that were changed, moved,
-removed or inserted. The exit code is 5 unless every history verifies; one without hashes does not. Entries cut off
-at the end are found only in the instance's own database: see consentctl admin verify. -q prints the ids of the
-records that do not verify.
+removed or inserted. That shows that the history is consistent in itself: whoever can write to the database could
+have made all of it anew. With --checkpoint the instance must prove that it was in the log under the newest
+checkpoint of the file (see admin checkpoint, and GET /api/v1/log/checkpoint), and that the log only grew since.
+Entries after the checkpoint that were cut off at the end are found only in the instance's own database: see
+consentctl admin verify. The exit code is 5 unless every history verifies; one without hashes does not, nor one
+that is newer than the checkpoint. -q prints the ids of the records that do not verify.
 
 Examples:
   $ consentctl history 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11
-  $ consentctl history 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --verify`,
+  $ consentctl history 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --verify
+  $ consentctl history 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --verify --checkpoint checkpoints.txt`,
     )
     .action(
       action(
         ctx,
         Options,
         ({ verify }) => (verify ? verificationView : auditView),
-        async (_, { operands, verify }) => {
+        async (_, { operands, verify, checkpoint }) => {
           const ids = await expandIds(ctx, operands)
-          if (verify) return await verified(ctx, ids)
+          if (verify) return await verified(ctx, ids, checkpoint)
           const { pages, exit } = runForEach(ctx, ids, id => historyOf(ctx, id))
           return many(auditView, pages, { exit })
         },
@@ -48,14 +55,22 @@ async function historyOf(ctx: Context, id: string) {
   return (await ctx.api.consents.history({ params: { id } })).data
 }
 
-async function verified(ctx: Context, ids: readonly string[]): Promise<Output<VerificationRow>> {
+async function verified(
+  ctx: Context,
+  ids: readonly string[],
+  checkpoint: string | undefined,
+): Promise<Output<VerificationRow>> {
   const { verifyAudit } = await import('../../evidence/history.ts')
+  const { openAnchor } = await import('./anchor.ts')
+  const anchor = checkpoint === undefined ? null : await openAnchor(ctx, checkpoint)
   let wrong = 0
   const { pages, exit: exitOf } = runForEach(ctx, ids, async id => {
     const entries = await historyOf(ctx, id)
-    const { result, detail } = verifyAudit(id.toLowerCase(), entries)
+    const alone = verifyAudit(id.toLowerCase(), entries)
+    const { result, detail } = anchor && alone.result === 'ok' ? await anchor.verify(id.toLowerCase(), entries) : alone
     if (result !== 'ok') wrong += 1
-    return [{ id, entries: entries.length, result, detail }]
+    const basis = result === 'ok' ? (anchor?.basis ?? 'consistent in itself') : null
+    return [{ id, entries: entries.length, result, detail, basis }]
   })
   return many(verificationView, pages, {
     exit: () => (wrong > 0 ? exit.rejected : exitOf()),

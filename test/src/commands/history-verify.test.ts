@@ -1,7 +1,15 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { keyIdOf, signingKeyOf } from '../../../src/evidence/keys.ts'
+import { MerkleTree } from '../../../src/evidence/merkle.ts'
+import { consistencyRanges, inclusionRanges, type Range } from '../../../src/evidence/proofs.ts'
+import { signDocument } from '../../../src/evidence/signed.ts'
+import { useFolder } from '../../support/cli.ts'
 import { historyOf, id } from '../evidence/chains.ts'
-import { answers, byId, entry, fails, machineError, useCli } from '../support.ts'
+import { keySetOf } from '../signed-consent-receipt.ts'
+import { answers, byId, entry, fails, machineError, useCli, uuid } from '../support.ts'
 
 const cli = useCli()
 const path = `${byId}/history`
@@ -11,7 +19,9 @@ it('says that a history verifies, with its number of entries', async () => {
   cli.instance.use(answers('get', path, { data: good }))
   const { code, stdout, stderr } = await cli.run(['history', id.toUpperCase(), '--verify', '--json'])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  expect(JSON.parse(stdout)).toEqual([{ id: id.toUpperCase(), entries: 3, result: 'ok', detail: null }])
+  expect(JSON.parse(stdout)).toEqual([
+    { id: id.toUpperCase(), entries: 3, result: 'ok', detail: null, basis: 'consistent in itself' },
+  ])
 })
 
 it('ends with 5 where one of several does not, and -q prints which', async () => {
@@ -45,4 +55,171 @@ it('of a record that is not there ends with 3, and 8 where another one verifies'
   )
   expect(await cli.run(['history', 'x', '--verify'])).toMatchObject({ code: 3, stdout: '' })
   expect(await cli.run(['history', id, 'x', '--verify'])).toMatchObject({ code: 8 })
+})
+
+describe('with --checkpoint', () => {
+  const folder = useFolder()
+  const key = signingKeyOf(Buffer.alloc(32, 5))
+  const account = uuid(6)
+  const others = Array.from({ length: 9 }, (_, index) => Buffer.alloc(32, index))
+  const hashes = [...others.slice(0, 2), ...good.map(({ hash }) => Buffer.from(hash ?? '', 'hex')), ...others.slice(2)]
+  const rootOf = ({ from, to }: Range, leaves = hashes) => {
+    const tree = new MerkleTree()
+    for (const leaf of leaves.slice(from, to)) tree.append(leaf)
+    return tree.root.toString('hex')
+  }
+  const checkpointOf = (tree_size: number, fields: object = {}, by = key) => {
+    const claim = { account_id: account, tree_size, root_hash: rootOf({ from: 0, to: tree_size }) }
+    const times = {
+      created_at: `2026-02-0${(tree_size % 9) + 1}T00:00:00.000Z`,
+      keys_size: 1,
+      keys_root: 'ab'.repeat(32),
+    }
+    return signDocument({ type: 'checkpoint', version: 2, ...claim, ...times, key_id: keyIdOf(by), ...fields }, by)
+  }
+
+  /** An instance whose log has these leaves, of which the newest checkpoint covers some; answers can be changed. */
+  function instanceOf(size: number, { leaves = hashes, newest = checkpointOf(size), inclusion = {} } = {}) {
+    const pathOf = (ranges: Range[]) => ranges.map(range => rootOf(range, leaves))
+    cli.instance.use(
+      answers('get', path, { data: good }),
+      answers('get', '*/.well-known/consent-keys.json', keySetOf(key)),
+      http.get(
+        '*/api/v1/log/checkpoint',
+        () => new HttpResponse(newest, { headers: { 'content-type': 'application/json' } }),
+      ),
+      http.get('*/api/v1/log/consistency', ({ request }) => {
+        const query = new URL(request.url).searchParams
+        const [first, second] = [Number(query.get('first')), Number(query.get('second'))]
+        return HttpResponse.json({ first, second, path: pathOf(consistencyRanges(first, second)) })
+      }),
+      http.get('*/api/v1/log/inclusion', ({ request }) => {
+        const tree_size = Number(new URL(request.url).searchParams.get('tree_size'))
+        const version = Math.min(tree_size - 2, good.length)
+        if (version < 1) return fails(404, 'not_found')
+        const proof = { record_id: id, version, leaf_index: version + 1, leaf_hash: 'cd'.repeat(32), tree_size }
+        const root_hash = rootOf({ from: 0, to: tree_size }, leaves)
+        return HttpResponse.json({
+          ...proof,
+          root_hash,
+          path: pathOf(inclusionRanges(version + 1, tree_size)),
+          ...inclusion,
+        })
+      }),
+    )
+  }
+  async function verify(...kept: string[]) {
+    const file = join(folder.path, 'checkpoints.txt')
+    writeFileSync(file, kept.join(''))
+    const { code, stdout, stderr } = await cli.run(['history', id, '--verify', '--checkpoint', file, '-o', 'ndjson'])
+    return { code, stderr, ...(stdout === '' ? {} : JSON.parse(stdout)) }
+  }
+
+  it.each<[string, number, string[], object]>([
+    [
+      'the newest one',
+      12,
+      [checkpointOf(12)],
+      { detail: null, basis: 'under the checkpoint of 2026-02-04T00:00:00.000Z' },
+    ],
+    [
+      'one that the log has grown since',
+      12,
+      [checkpointOf(5)],
+      { detail: null, basis: 'under the checkpoint of 2026-02-06T00:00:00.000Z' },
+    ],
+    [
+      'the newest of several of the account',
+      12,
+      [checkpointOf(1), checkpointOf(4), checkpointOf(9, { account_id: uuid(7) })],
+      { detail: 'versions above 2 are newer than the checkpoint' },
+    ],
+  ])('says that a history is in the log under %s', async (_, size, kept, expected) => {
+    instanceOf(size)
+    expect(await verify(...kept)).toMatchObject({ code: 0, result: 'ok', ...expected })
+  })
+
+  it('does not verify a record that is newer than the checkpoint', async () => {
+    instanceOf(12)
+    expect(await verify(checkpointOf(2))).toMatchObject({
+      code: 5,
+      result: 'unverifiable',
+      detail: expect.stringContaining('is not in the log under the checkpoint of 2026-02-03T00:00:00.000Z'),
+      basis: null,
+    })
+  })
+
+  const changed = hashes.with(0, Buffer.alloc(32, 99))
+  const newestOf = (leaves: typeof hashes) => checkpointOf(12, { root_hash: rootOf({ from: 0, to: 12 }, leaves) })
+  it.each<[string, () => void, string[], RegExp]>([
+    [
+      'was changed',
+      () => instanceOf(12, { leaves: changed, newest: newestOf(changed) }),
+      [checkpointOf(5)],
+      /the log was changed since the checkpoint of/,
+    ],
+    [
+      'was changed at the same size',
+      () => instanceOf(12, { leaves: changed, newest: newestOf(changed) }),
+      [checkpointOf(12)],
+      /the log was changed/,
+    ],
+    ['was shortened', () => instanceOf(5), [checkpointOf(12)], /the log was shortened/],
+    [
+      'proves another leaf',
+      () => instanceOf(12, { inclusion: { leaf_index: 7 } }),
+      [checkpointOf(5)],
+      /version 3 is not in the log/,
+    ],
+    [
+      'proves another version',
+      () => instanceOf(12, { inclusion: { version: 1 } }),
+      [checkpointOf(5)],
+      /version 1 is not in the log/,
+    ],
+    [
+      'has more of the history',
+      () => instanceOf(12, { inclusion: { version: 4 } }),
+      [checkpointOf(5)],
+      /the log has version 4/,
+    ],
+    [
+      'signs with another key',
+      () => instanceOf(12, { newest: checkpointOf(12, {}, signingKeyOf(Buffer.alloc(32, 8))) }),
+      [checkpointOf(5)],
+      /the newest checkpoint is signed by the key/,
+    ],
+    [
+      'never signed the checkpoint that was kept',
+      () => instanceOf(12),
+      [checkpointOf(5, {}, signingKeyOf(Buffer.alloc(32, 8)))],
+      /the checkpoint that was kept is signed by the key/,
+    ],
+    [
+      'never signed it so',
+      () => instanceOf(12),
+      [checkpointOf(5).replace('"tree_size": 5', '"tree_size": 4')],
+      /is not what was signed/,
+    ],
+  ])('refuses the history of a log that %s', async (_, answer, kept, why) => {
+    answer()
+    expect(await verify(...kept)).toMatchObject({ code: 5, result: 'not_valid', detail: expect.stringMatching(why) })
+  })
+
+  it('needs a checkpoint of the account in the file, --verify, and an instance that has a log', async () => {
+    instanceOf(12)
+    expect(await verify(checkpointOf(5, { account_id: uuid(7) }))).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining(account),
+    })
+    expect(await cli.run(['history', id, '--checkpoint', 'x'])).toMatchObject({ code: 2 })
+    expect((await cli.run(['history', id, '--verify', '--checkpoint', join(folder.path, 'none')])).stderr).toContain(
+      'there is no file',
+    )
+    cli.instance.use(
+      http.get('*/api/v1/log/checkpoint', () => fails(404, 'not_found')),
+      answers('get', '*/openapi.json', { paths: {} }),
+    )
+    expect(await verify(checkpointOf(5))).toMatchObject({ code: 2, stderr: expect.stringContaining('has no log') })
+  })
 })

@@ -284,7 +284,7 @@ export const cases: readonly Case[] = [
         result: 'valid',
         signed_by: keyIdOf(serviceKey),
         issued_at: receiptOf().issued_at,
-        detail: `the key is from ${keysFile}`,
+        detail: `the key is from ${keysFile}; its record was not in the log yet`,
       },
     ],
     single: true,

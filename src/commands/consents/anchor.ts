@@ -1,0 +1,124 @@
+import { callOptional, instanceLabel } from '../../cli/messages.ts'
+import type { Context } from '../../context.ts'
+import { type AuditEntry, type InclusionProof, log } from '../../contract/index.ts'
+import { CliError, dataError, exit } from '../../errors/errors.ts'
+import { explain } from '../../errors/explain.ts'
+import type { Verified } from '../../evidence/history.ts'
+import { leafHash } from '../../evidence/merkle.ts'
+import { isConsistent, rootOfInclusion } from '../../evidence/proofs.ts'
+import { readCheckpoint, type SignedCheckpoint } from '../../evidence/signed.ts'
+import { readKept } from '../admin/kept.ts'
+import { instanceKeys } from '../verify/keys.ts'
+
+/** Says of what a history is proved to be a part, apart from itself. */
+export interface Anchor {
+  /** Completes "the history is …". */
+  readonly basis: string
+  /** `id` is in lower case; the entries verify by themselves. */
+  verify(id: string, entries: readonly AuditEntry[]): Promise<Verified>
+}
+
+/**
+ * Opens the newest checkpoint that a file has of the account, and proves that the log of the instance continues it.
+ * @throws CliError if the file has none, or the instance has no log
+ */
+export async function openAnchor(ctx: Context, file: string): Promise<Anchor> {
+  const kept = readKept(file)
+  if (kept.text === null) throw dataError(`there is no file ${file}`, 'consentctl admin checkpoint creates one')
+  const without = { message: `${instanceLabel(ctx)} has no log`, hint: 'verify without --checkpoint' }
+  const text = await callOptional(ctx.api, log.checkpoint, () => ctx.api.text(log.checkpoint, {}), without)
+  const newest = readNewest(ctx, text)
+  const { account_id } = newest.checkpoint
+  const own = kept.checkpoints.filter(({ checkpoint }) => checkpoint.account_id === account_id)
+  const [anchor] = own.toSorted((one, other) => other.checkpoint.tree_size - one.checkpoint.tree_size)
+  if (!anchor) throw dataError(`${file} has no checkpoint of the account ${account_id}`)
+  const problem =
+    (await findSignatureProblem(ctx, anchor, 'the checkpoint that was kept')) ??
+    (await findSignatureProblem(ctx, newest, 'the newest checkpoint')) ??
+    (await findGrowthProblem(ctx, anchor, newest))
+  const { created_at, tree_size, root_hash } = anchor.checkpoint
+  const basis = `under the checkpoint of ${created_at}`
+  return {
+    basis,
+    verify: async (id, entries) => {
+      if (problem !== null) return { result: 'not_valid', detail: problem }
+      const proof = await findInclusion(ctx, id, tree_size)
+      if (!proof)
+        return { result: 'unverifiable', detail: `it is not in the log ${basis}: it is newer, or of another account` }
+      return verifyInclusion(proof, entries, { tree_size, root_hash })
+    },
+  }
+}
+
+function readNewest(ctx: Context, text: string): SignedCheckpoint {
+  try {
+    return readCheckpoint(text)
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    const message = `the response of ${instanceLabel(ctx)} is not a checkpoint: it ${error.message}`
+    throw new CliError('unexpected_answer', exit.usage, message)
+  }
+}
+
+async function findSignatureProblem(
+  ctx: Context,
+  { checkpoint, isSignedBy }: SignedCheckpoint,
+  what: string,
+): Promise<string | null> {
+  const key = (await instanceKeys(ctx)('service')).byId.get(checkpoint.key_id)
+  if (!key) return `${what} is signed by the key ${checkpoint.key_id}, which the instance does not publish`
+  if (!isSignedBy(key.publicKey)) return `${what} is not what was signed`
+  const problem = key.findProblem(checkpoint.created_at)
+  return problem && `${what} is signed by the key ${checkpoint.key_id}, which ${problem}`
+}
+
+async function findGrowthProblem(
+  ctx: Context,
+  kept: SignedCheckpoint,
+  newest: SignedCheckpoint,
+): Promise<string | null> {
+  const [first, second] = [toSide(kept), toSide(newest)]
+  const since = `since the checkpoint of ${kept.checkpoint.created_at}`
+  if (first.size > second.size) return `the log was shortened ${since}`
+  const query = { first: first.size, second: second.size }
+  const path = first.size === second.size ? [] : (await ctx.api.call(log.consistency, { query })).path
+  return isConsistent({ first, second, path: path.map(toBytes) }) ? null : `the log was changed ${since}`
+}
+
+function toSide({ checkpoint: { tree_size: size, root_hash } }: SignedCheckpoint) {
+  return { size, root: toBytes(root_hash) }
+}
+
+/** Returns null if the record has no entry in a tree of that size. */
+async function findInclusion(ctx: Context, id: string, size: number): Promise<InclusionProof | null> {
+  try {
+    return await ctx.api.call(log.inclusion, { query: { record_id: id, tree_size: size } })
+  } catch (error) {
+    if (explain(error).status === 404) return null
+    throw error
+  }
+}
+
+/** The hash of an entry covers all before it, so the proof of one is that of those too. */
+function verifyInclusion(
+  { version, leaf_index, path }: InclusionProof,
+  entries: readonly AuditEntry[],
+  { tree_size, root_hash }: { readonly tree_size: number; readonly root_hash: string },
+): Verified {
+  const entry = entries[version - 1]
+  if (!entry) return { result: 'not_valid', detail: `the log has version ${version}, and the history ends before it` }
+  const root = rootOfInclusion({
+    leafHash: leafHash(toBytes(entry.hash ?? '')),
+    index: leaf_index,
+    size: tree_size,
+    path: path.map(toBytes),
+  })
+  if (root?.toString('hex') !== root_hash)
+    return { result: 'not_valid', detail: `version ${version} is not in the log under the checkpoint that was kept` }
+  const newer = entries.length - version
+  return { result: 'ok', detail: newer > 0 ? `versions above ${version} are newer than the checkpoint` : null }
+}
+
+function toBytes(hex: string): Buffer {
+  return Buffer.from(hex, 'hex')
+}
