@@ -97,6 +97,7 @@ export class Writer {
     if (status >= 400 && status < 500) step.outcome = 'refused'
     if (status < 200 || status > 299) return
     step.outcome = 'ok'
+    step.acknowledgedAt = this.#ledger.clock()
     if (step.action !== 'deleted' && body?.preferences?.['step'] !== step.name) {
       this.#ledger.findContradictions.push(`${step.name} was acknowledged with ${JSON.stringify(body)}`)
     }
@@ -159,6 +160,8 @@ export interface Step {
   readonly action: 'created' | 'updated' | 'deleted'
   /** `ok` where it was acknowledged, `refused` where the answer was a 4xx; otherwise nobody knows. */
   outcome: 'ok' | 'refused' | 'unknown'
+  /** When it was acknowledged, by the ledger's clock, if it was. */
+  acknowledgedAt?: number
 }
 
 /** What was done to one record, by the one client that knows of it, in order. */
@@ -187,6 +190,7 @@ export interface Ledger {
   readonly requests: LoggedRequest[]
   /** Acknowledgements and reads that contradict what the client had written. */
   readonly findContradictions: string[]
+  readonly clock: () => number
 }
 
 interface Load {
@@ -199,10 +203,10 @@ interface Load {
 const requestTimeoutMs = 15_000
 
 /** A ledger whose clients draw from `CONSENTCTL_TEST_SEED`, or from a seed that is printed, so that it can be given again. */
-export function newLedger(): Ledger {
+export function newLedger(clock = () => performance.now()): Ledger {
   const seed = Number(process.env['CONSENTCTL_TEST_SEED'] || randomInt(2 ** 31))
   process.stderr.write(`ledger: CONSENTCTL_TEST_SEED=${seed}\n`)
-  return { seed, histories: new Map(), requests: [], findContradictions: [] }
+  return { seed, histories: new Map(), requests: [], findContradictions: [], clock }
 }
 
 /**

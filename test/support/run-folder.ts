@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process'
-import { chmodSync, mkdtempSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const watchdog = fileURLToPath(new URL('run-watchdog.js', import.meta.url))
@@ -18,4 +20,11 @@ export function useRunFolder(): void {
   child.unref()
   ;(child.stdin as unknown as { unref(): void }).unref()
   process.env['TMPDIR'] = folder
+}
+
+/** Returns a folder in memory, where there is such a file system; it is removed with the run's own. */
+export function memoryFolder(): string {
+  const folder = existsSync('/dev/shm') ? join('/dev/shm', basename(tmpdir())) : tmpdir()
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  return folder
 }

@@ -1,6 +1,7 @@
 // Outlives a test run, however the run ends (Ctrl-C and SIGKILL too), and removes what it left: processes and files.
 // usage: node run-watchdog.js FOLDER, with a pipe from the run as stdin, which closes when the run is gone
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { basename } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
 const folder = process.argv[2]
@@ -20,7 +21,9 @@ for (let left = leftovers(); left.length > 0; left = leftovers()) {
   if (Date.now() > deadline) for (const pid of left) send(pid, 'SIGKILL')
   await delay(100)
 }
-rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
+for (const left of [folder, `/dev/shm/${basename(folder)}`]) {
+  rmSync(left, { recursive: true, force: true, maxRetries: 10 })
+}
 
 /** Returns the processes that have the folder in their arguments or environment; none where there is no /proc. */
 function leftovers() {

@@ -108,7 +108,8 @@ export function useService(options: ServiceOptions = {}): TestService {
   return service
 }
 
-async function startNode(sql: Sql, { config, ...options }: ServiceOptions): Promise<TestNode> {
+/** Starts a node on a database that the caller has migrated. */
+export async function startNode(sql: Sql, { config, ...options }: ServiceOptions = {}): Promise<TestNode> {
   const quota = options.quota ?? new Quota(sql)
   const app = createApp({
     sql,
