@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { OperatorError } from '../../src/contract/index.ts'
+import { connect } from './connect.ts'
 import { makeFolder } from './flush.ts'
 import { lockFolder } from './lock.ts'
 import type { EmbeddedDatabase } from './pglite.ts'
@@ -14,11 +15,15 @@ const maxSocketName = 16
 const minRestartDelayMs = 100
 const maxRestartDelayMs = 5000
 
+/** Of the write-ahead log before it is checkpointed, about 20,000 creates, so that a start after a power cut is not long. */
+const maxLogBytes = 64 * 2 ** 20
+
 export interface EmbeddedOptions {
   readonly workerFile: URL
   /** Called with a description of a wait, and with null at its end. */
   readonly onWait?: ((what: string | null) => void) | undefined
   readonly onTrouble?: ((error: Error) => void) | undefined
+  readonly checkpointIntervalMs?: number
 }
 
 /**
@@ -28,10 +33,12 @@ export interface EmbeddedOptions {
  */
 export async function startEmbedded(
   folder: string,
-  { workerFile, onWait, onTrouble }: EmbeddedOptions,
+  { workerFile, onWait, onTrouble, checkpointIntervalMs = 60_000 }: EmbeddedOptions,
 ): Promise<EmbeddedDatabase> {
   prepareFolder(folder)
-  const unlock = await lockFolder(folder)
+  const unlock = await lockFolder(folder).catch(cause => {
+    throw unusable(`the data folder ${folder} cannot be used`, folder, cause)
+  })
   if (!unlock) {
     throw new OperatorError(`the data folder ${folder} is in use by another consentctl serve`, {
       hint: 'stop that one, or choose another folder with --data-dir',
@@ -59,20 +66,30 @@ export async function startEmbedded(
     await start()
   } catch (cause) {
     await unlock()
-    const { message, hint } = cause as Partial<OperatorError> // a structured clone from the thread
-    throw new OperatorError(`the embedded database in ${folder} cannot be opened: ${message}`, {
-      cause,
-      ...(hint !== undefined && { hint }),
-    })
+    throw unusable(`the embedded database in ${folder} cannot be opened`, folder, cause)
   } finally {
     onWait?.(null)
   }
+  const checkpoints = setInterval(() => void checkpoint(folder).catch(() => {}), checkpointIntervalMs).unref()
   return {
     close: async () => {
       closing = true
+      clearInterval(checkpoints)
       await ended(worker)
       await unlock()
     },
+  }
+}
+
+/** PostgreSQL leaves this to a process that PGlite does not have: without it the log grows until the next start. */
+async function checkpoint(folder: string): Promise<void> {
+  const sql = connect({ target: { folder }, max: 1 })
+  try {
+    const [log] = await sql<{ bytes: number }[]>`
+      select pg_wal_lsn_diff(pg_current_wal_lsn(), redo_lsn)::float8 as bytes from pg_control_checkpoint()`
+    if (log && log.bytes > maxLogBytes) await sql`checkpoint`
+  } finally {
+    await sql.end({ timeout: 1 })
   }
 }
 
@@ -86,10 +103,32 @@ function prepareFolder(folder: string): void {
   try {
     makeFolder(folder)
   } catch (cause) {
-    throw new OperatorError(`the data folder ${folder} cannot be made: ${(cause as Error).message}`, {
-      cause,
-    })
+    throw unusable(`the data folder ${folder} cannot be made`, folder, cause)
   }
+}
+
+/** What the system says in words, for errors whose message has only a system call. */
+const systemErrors: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'its file system is read-only',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+}
+
+/** By the words above and those of PostgreSQL. */
+const systemHints: readonly (readonly [reason: RegExp, hint: (folder: string) => string])[] = [
+  [/permission denied/i, folder => `let the user of this process own ${folder} and everything in it`],
+  [/read-only/i, () => 'make the file system writable, or choose another folder with --data-dir'],
+  [/disk is full|disk quota|no space left/i, folder => `make room on the disk of ${folder}`],
+]
+
+/** The cause may be a structured clone from the thread. */
+function unusable(problem: string, folder: string, cause: unknown): OperatorError {
+  const { message = '', code = '', hint } = cause as { message?: string; code?: string; hint?: string }
+  const reason = systemErrors[code] ?? message
+  const remedy = systemHints.find(([reasons]) => reasons.test(reason))?.[1](folder) ?? hint
+  return new OperatorError(`${problem}: ${reason}`, { cause, ...(remedy !== undefined && { hint: remedy }) })
 }
 
 function ready(worker: Worker): Promise<void> {

@@ -102,8 +102,12 @@ export async function openPGlite(folder: string, fresh: URL): Promise<EmbeddedDa
   if (isAbsent(data)) await initialize(data, fresh)
   chmodSync(data, 0o700) // the folder may have existed before
   // A killed process leaves it behind; empty, after a power cut, it would keep PostgreSQL from starting.
-  rmSync(join(data, 'postmaster.pid'), { force: true })
+  removeProcessId(data)
   return serveOnSocket(await open(data), folder)
+}
+
+function removeProcessId(data: string): void {
+  rmSync(join(data, 'postmaster.pid'), { force: true })
 }
 
 function isAbsent(data: string): boolean {
@@ -126,6 +130,7 @@ async function open(data: string): Promise<SharedPGlite> {
   try {
     await db.waitReady
   } catch (error) {
+    removeProcessId(data) // PostgreSQL does so when it ends by itself
     throw filesError(data, findReason(log) ?? (error as Error).message)
   }
   log = null
@@ -136,18 +141,27 @@ async function open(data: string): Promise<SharedPGlite> {
 async function initialize(data: string, fresh: URL): Promise<void> {
   const unfinished = `${data}.new`
   rmSync(unfinished, { recursive: true, force: true })
-  mkdirSync(unfinished)
-  const folders = [unfinished]
-  for (const { name, type, data: bytes } of await parseTarGzip(readFileSync(fresh))) {
-    const path = join(unfinished, name)
+  try {
+    await unpack(fresh, unfinished)
+  } catch (error) {
+    rmSync(unfinished, { recursive: true, force: true }) // the disk may be full
+    throw error
+  }
+  renameSync(unfinished, data)
+  flushFolder(dirname(data))
+}
+
+async function unpack(archive: URL, into: string): Promise<void> {
+  mkdirSync(into)
+  const folders = [into]
+  for (const { name, type, data } of await parseTarGzip(readFileSync(archive))) {
+    const path = join(into, name)
     if (type === 'directory') {
       mkdirSync(path)
       folders.push(path)
-    } else writeFileSync(path, bytes ?? '', { mode: 0o600, flush: true })
+    } else writeFileSync(path, data ?? '', { mode: 0o600, flush: true })
   }
   for (const folder of folders) flushFolder(folder)
-  renameSync(unfinished, data)
-  flushFolder(dirname(data))
 }
 
 export async function serveOnSocket(db: SharedPGlite, folder: string): Promise<EmbeddedDatabase> {
@@ -165,7 +179,9 @@ export async function serveOnSocket(db: SharedPGlite, folder: string): Promise<E
 
 /** Returns PostgreSQL's last words, such as `could not read file "global/pg_control": read 0 of 296`. */
 function findReason(log: readonly string[]): string | undefined {
-  const messages = log.map(line => / (FATAL|PANIC|DETAIL): +(.+)/.exec(line)).filter(found => found !== null)
+  const messages = log
+    .map(line => /(?:^postgres| (FATAL|PANIC|DETAIL)): +(.+)/.exec(line))
+    .filter(found => found !== null)
   const end = messages.findIndex(([, level]) => level !== 'DETAIL')
   return end < 0
     ? undefined
@@ -175,17 +191,9 @@ function findReason(log: readonly string[]): string | undefined {
         .join(': ')
 }
 
-const hints: readonly (readonly [reasons: RegExp, hint: (data: string) => string])[] = [
-  [/permission denied|EACCES|EPERM/i, data => `let the user of this process own everything in ${data}`],
-  [/no space left|ENOSPC|EDQUOT/i, data => `make room on the disk of ${data}`],
-  [
-    /incompatible with server/,
-    data => `open ${data} with the version of consentctl that made it, and move it over: admin export`,
-  ],
-  [/./, data => `put ${data} back from a backup, or move it away to begin with an empty database`],
-]
-
 function filesError(data: string, reason: string): OperatorError {
-  const hint = hints.find(([reasons]) => reasons.test(reason))?.[1](data)
-  return new OperatorError(reason, hint === undefined ? {} : { hint })
+  const hint = /incompatible with server/.test(reason)
+    ? `open ${data} with the version of consentctl that made it, and move it over: admin export`
+    : `put ${data} back from a backup, or move it away to begin with an empty database`
+  return new OperatorError(reason, { hint })
 }

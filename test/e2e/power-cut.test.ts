@@ -111,6 +111,31 @@ describe.skipIf(missing.length > 0)('power cut of a disk with the embedded datab
   })
 })
 
+const disks = [
+  { state: 'full', size: '16M', prepare: '', says: /cannot be opened: the disk is full\n.*make room on the disk/ },
+  {
+    state: 'read-only',
+    size: '1M',
+    prepare: 'mkdir -m 700 "$2/data" && mount -o remount,ro "$2" &&',
+    says: /cannot be used: its file system is read-only\n.*--data-dir/,
+  },
+]
+describe.skipIf(missing.length > 0).each(disks)('a disk that is $state', ({ size, prepare, says }) => {
+  const folder = useFolder()
+
+  it('ends a start with exit code 2, and an error that says so and what to do', async () => {
+    const script = `mount -t tmpfs -o "size=$1" none "$2" && ${prepare} exec "$3" "$4" serve --data-dir "$2/data"`
+    const arguments_ = ['-m', 'sh', '-c', script, 'sh', size, folder.path, process.execPath, binary]
+    const child = spawn('unshare', arguments_, { env: { PATH: process.env['PATH'], HOME: folder.path } })
+    let stderr = ''
+    child.stderr.on('data', chunk => {
+      stderr += String(chunk)
+    })
+    expect(await once(child, 'close')).toEqual([2, null])
+    expect(stderr).toMatch(says)
+  })
+})
+
 async function newTarget({ url }: Machine, sql: Sql): Promise<Target> {
   const { accountId, key, siteId } = await newAccount(sql)
   return { url, accountId, key, siteId }

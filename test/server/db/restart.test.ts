@@ -1,8 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { connect } from '../../../server/db/connect.ts'
 import { startEmbedded } from '../../../server/db/embedded.ts'
 import type { OperatorError } from '../../../src/contract/index.ts'
 
@@ -64,21 +66,53 @@ const damages = [
     message: /\/postgresql\/PG_VERSION is missing/,
     hint: /put \S+\/postgresql back from a backup/,
   },
+  {
+    what: 'no write-ahead log',
+    damage: (files: string) => emptyFolder(join(files, 'pg_wal')),
+    message: /cannot be opened: could not locate a valid checkpoint record/,
+    hint: /put \S+\/postgresql back from a backup/,
+  },
+  {
+    what: 'no configuration',
+    damage: (files: string) => rmSync(join(files, 'postgresql.conf')),
+    message: /cannot be opened: could not access the server configuration file/,
+    hint: /put \S+\/postgresql back from a backup/,
+  },
 ]
 
+function emptyFolder(path: string): void {
+  for (const name of readdirSync(path)) rmSync(join(path, name), { recursive: true })
+}
+
+function contentsOf(path: string): (readonly [name: string, content: string])[] {
+  const found = readdirSync(path, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile())
+  const paths = found.map(({ parentPath, name }) => join(parentPath, name)).sort()
+  return paths.map(each => [each, createHash('sha1').update(readFileSync(each)).digest('hex')])
+}
+
 it.each(damages)(
-  'startEmbedded › names the damaged file and a remedy, with $what',
+  'startEmbedded › names the damaged file and a remedy, and changes nothing, with $what',
   async ({ damage, message, hint }) => {
     const database = await startEmbedded(folder, { workerFile: built })
     await database.close()
     damage(join(folder, 'postgresql'))
+    const before = contentsOf(folder)
     const error = await startEmbedded(folder, { workerFile: built }).catch((error: OperatorError) => error)
     expect(error).toMatchObject({
       message: expect.stringMatching(message),
       hint: expect.stringMatching(hint),
     })
+    expect(contentsOf(folder)).toEqual(before)
   },
 )
+
+it.skipIf(process.getuid?.() === 0)('startEmbedded › says how to use a folder of another user', async () => {
+  chmodSync(folder, 0o500)
+  const error = await startEmbedded(folder, { workerFile: built }).catch((error: OperatorError) => error)
+  chmodSync(folder, 0o700)
+  expect(error).toMatchObject({ message: `the data folder ${folder} cannot be used: permission denied` })
+  expect(error).toMatchObject({ hint: `let the user of this process own ${folder} and everything in it` })
+})
 
 it('startEmbedded › opens a database with an empty postmaster.pid, and keeps that of a running one', async () => {
   const pid = join(folder, 'postgresql/postmaster.pid')
@@ -89,6 +123,18 @@ it('startEmbedded › opens a database with an empty postmaster.pid, and keeps t
   expect(before).not.toBe('')
   await expect(startEmbedded(folder, { workerFile: built })).rejects.toThrow(/in use by another/)
   expect(readFileSync(pid, 'utf8')).toBe(before)
+  await database.close()
+})
+
+it('startEmbedded › checkpoints a long write-ahead log, so that it does not grow and a start does not replay it', async () => {
+  const database = await startEmbedded(folder, { workerFile: built, checkpointIntervalMs: 100 })
+  const sql = connect({ target: { folder }, max: 1 })
+  const checkpointed = async () =>
+    (await sql<{ at: string }[]>`select redo_lsn::text as at from pg_control_checkpoint()`)[0]?.at
+  const atStart = await checkpointed()
+  await sql`create table rows as select repeat('x', 1000) as text from generate_series(1, 70000)`
+  await vi.waitFor(async () => expect(await checkpointed()).not.toBe(atStart), { timeout: 10_000, interval: 100 })
+  await sql.end()
   await database.close()
 })
 
