@@ -15,6 +15,7 @@ import * as accounts from './accounts/service.ts'
 import { type Config, readConfig } from './config.ts'
 import { filesName } from './db/connect.ts'
 import { openDatabase } from './db/open.ts'
+import { checkClock } from './health/clock.ts'
 import * as purges from './purge/service.ts'
 
 /** The build puts the embedded database's thread beside this file. */
@@ -28,7 +29,10 @@ export async function createAccount(
   draft: AccountDraft,
   host: ServerHost,
 ): Promise<NewAccount> {
-  return await withDatabase(options, host, { mayBeNew: true }, sql => accounts.createAccount(sql, draft))
+  return await withDatabase(options, host, { mayBeNew: true }, async sql => {
+    await checkClock(sql)
+    return await accounts.createAccount(sql, draft)
+  })
 }
 
 export async function resetPassword(

@@ -13,6 +13,7 @@ import type { ConsentJson, Created, Draft } from './consents/rows.ts'
 import { Batcher } from './db/batching.ts'
 import type { Replicas } from './db/replicas.ts'
 import type { Signer } from './evidence/signer.ts'
+import { healthyState, type NodeState } from './health/state.ts'
 import { installWithMethodErrors, noRoute, toErrorBody, toFailure, toStatus } from './http/errors.ts'
 import { installGate, rejectUrl } from './http/gate.ts'
 import { getDiagnostics, type Log, logRequest, type Observer, onRequestEnd } from './http/logging.ts'
@@ -38,6 +39,8 @@ export interface AppOptions {
   /** Settled by its creator after the application has closed. */
   readonly quota: Quota
   readonly signer: Signer
+  /** Default: nothing is observed, and all is well. */
+  readonly state?: NodeState
   readonly cursorSecret: Buffer
   readonly sessionSecret: Uint8Array
   readonly subjectSecret: Uint8Array
@@ -66,6 +69,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   const deps = {
     bannerLimits: defaultBannerLimits,
     publicSql: sql,
+    state: healthyState,
     ...options,
     keys: new TtlCache<KeyRow>(),
     tokens: new TtlCache<TokenSite>(),

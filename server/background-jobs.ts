@@ -10,10 +10,21 @@ export interface Job {
   run(signal: AbortSignal): Promise<object | null>
 }
 
+interface Host {
+  readonly logger: Pick<Logger, 'info' | 'error'>
+  /** While it returns false, jobs that are due wait. */
+  readonly canWrite: () => boolean
+  readonly signal: AbortSignal
+}
+
 /** A failed run is logged and repeated after the interval. */
-export function startJobs(jobs: readonly Job[], logger: Pick<Logger, 'info' | 'error'>): { stop(): Promise<void> } {
+export function startJobs(
+  jobs: readonly Job[],
+  logger: Host['logger'],
+  canWrite: Host['canWrite'] = () => true,
+): { stop(): Promise<void> } {
   const stopping = new AbortController()
-  const runs = jobs.map(job => repeat(job, logger, stopping.signal))
+  const runs = jobs.map(job => repeat(job, { logger, canWrite, signal: stopping.signal }))
   return {
     stop: async () => {
       stopping.abort()
@@ -25,14 +36,13 @@ export function startJobs(jobs: readonly Job[], logger: Pick<Logger, 'info' | 'e
 /** A longer timer fires at once. */
 const maxTimerMs = 2 ** 31 - 1
 
-async function repeat(
-  { name, intervalMs, run }: Job,
-  logger: Pick<Logger, 'info' | 'error'>,
-  signal: AbortSignal,
-): Promise<void> {
+const writableIntervalMs = 1000
+
+async function repeat({ name, intervalMs, run }: Job, { logger, canWrite, signal }: Host): Promise<void> {
+  const wait = (ms: number) => delay(ms, null, { signal }).catch(() => {})
   for (;;) {
-    const pauseMs = Math.min(intervalMs * (0.9 + 0.2 * Math.random()), maxTimerMs)
-    await delay(pauseMs, null, { signal }).catch(() => {})
+    await wait(Math.min(intervalMs * (0.9 + 0.2 * Math.random()), maxTimerMs))
+    while (!signal.aborted && !canWrite()) await wait(writableIntervalMs)
     if (signal.aborted) return
     try {
       const done = await run(signal)

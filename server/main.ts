@@ -14,6 +14,9 @@ import { type Database, openDatabase } from './db/open.ts'
 import { sharedSecret } from './db/secrets.ts'
 import { backdatedMessage, coverAll, type Log } from './evidence/log.ts'
 import { openSigner, signingSettings } from './evidence/signer.ts'
+import { checkClock } from './health/clock.ts'
+import { Monitor } from './health/monitor.ts'
+import { readOnlyReason } from './health/state.ts'
 import { withTimeout } from './http/deadline.ts'
 import { createLogger } from './http/logger.ts'
 import { drain, listen } from './http/server.ts'
@@ -46,7 +49,9 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
   metrics?.watchLog(countDropped)
   const watchdog = startWatchdog(config.watchdogSeconds)
   let database: Database | undefined
+  let monitor: Monitor | undefined
   const close = async () => {
+    monitor?.stop()
     await database?.close()
     await metrics?.close()
     await watchdog?.stop()
@@ -54,10 +59,13 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
   try {
     database = await openDatabase(config, { workerFile, onWait, onTrouble })
     const { sql, publicSql, replicas } = database
-    const quota = new Quota(sql)
+    const state = await Monitor.start(database.monitorSql, logger)
+    monitor = state
+    metrics?.watchMonitor(state)
+    const quota = new Quota(sql, { now: () => state.now(), canWrite: () => state.databaseProblem() === null })
     const secrets = await readSecrets(sql, config)
     const app = createApp({
-      ...{ sql, publicSql, replicas, config, geo, logger, quota, ...secrets },
+      ...{ sql, publicSql, replicas, config, geo, logger, quota, state, ...secrets },
       observer: metrics?.observer,
       bannerLimits: toBannerLimits(config),
     })
@@ -78,18 +86,22 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
       intervalMs: 60 * minuteMs,
       run: () => deleteExpiredKeys(sql),
     }
-    const jobs = startJobs([sweep, checkpoints, purgeJob(sql, config)], logger)
+    const canWrite = () => readOnlyReason(state) === null
+    const jobs = startJobs([sweep, checkpoints, purgeJob(sql, config)], logger, canWrite)
     return {
       url,
       isEmpty,
-      createAccount: draft => createAccount(sql, draft),
+      createAccount: async draft => {
+        await checkClock(sql)
+        return await createAccount(sql, draft)
+      },
       abortRequests: () => app.server.closeAllConnections(),
       close: async () => {
         logger.info('stopping')
         const stopped = jobs.stop()
         await drain(app)
         await withTimeout(stopped, 1000).catch(() => {})
-        await takeLastCheckpoints(checkpoints, logger)
+        if (canWrite()) await takeLastCheckpoints(checkpoints, logger)
         await withTimeout(quota.settle(), 1000).catch(() => {}) // a database that hangs must not delay the stop
         await close()
         logger.info('stopped')

@@ -13,7 +13,8 @@ import { subjectRoutes } from './subjects/routes.ts'
 
 type Deps<Routes extends (app: FastifyInstance, deps: never) => void> = Parameters<Routes>[1]
 
-type RouteDeps = Deps<typeof sessionRoutes> &
+type RouteDeps = Deps<typeof healthRoutes> &
+  Deps<typeof sessionRoutes> &
   Deps<typeof consentRoutes> &
   Deps<typeof bannerRoutes> &
   Deps<typeof keyRoutes> &
@@ -23,7 +24,7 @@ type RouteDeps = Deps<typeof sessionRoutes> &
   Deps<typeof signingKeyRoutes> & { readonly publicSql: Sql }
 
 export function installRoutes(app: FastifyInstance, deps: RouteDeps): void {
-  healthRoutes(app, deps.sql)
+  healthRoutes(app, deps)
   openapiRoutes(app)
   sessionRoutes(app, deps)
   consentRoutes(app, deps)

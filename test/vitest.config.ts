@@ -31,6 +31,7 @@ const slow = [
   'test/server/consents/{batch-ledger,openssl,walk}.test.ts',
   'test/server/db/{pooler,power,restart,routing,shared}.test.ts',
   'test/server/evidence/{backdating,keys}.test.ts',
+  'test/server/health/monitor.test.ts',
   'test/server/http/{database-errors,lost,outage,property}.test.ts',
   'test/server/purge/canary.test.ts',
   'test/server/quota/late.test.ts',

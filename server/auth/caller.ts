@@ -3,6 +3,7 @@ import type { Sql } from 'postgres'
 import type { Scope } from '../../src/contract/index.ts'
 import type { Admission } from '../admission.ts'
 import { Failure } from '../failure.ts'
+import type { NodeState } from '../health/state.ts'
 import { countHeader } from '../net/headers.ts'
 import { accountOfApiKey, hashOf } from './credential.ts'
 import { findKey, findSessionVersion, type KeyRow, recordKeyUse } from './queries.ts'
@@ -24,6 +25,7 @@ export interface KeyCaller extends Caller {
 export interface AuthDeps {
   readonly sql: Sql
   readonly sessionSecret: Uint8Array
+  readonly state: Pick<NodeState, 'now'>
   readonly keys: TtlCache<KeyRow>
   /** Limits look-ups, because anyone can make up well-formed keys. */
   readonly lookups: Admission
@@ -51,10 +53,11 @@ export function findCachedCaller(deps: AuthDeps, request: FastifyRequest): KeyCa
   const { authorization } = request.headers
   if (authorization === undefined || countHeader(request.raw, 'authorization') > 1) return null
   const key = parseBearer(authorization)
-  return key ? toCaller(deps.sql, deps.keys.peek(key.hash.toString('base64'))) : null
+  return key ? toCaller(deps, deps.keys.peek(key.hash.toString('base64'))) : null
 }
 
-async function findKeyCaller({ sql, keys, lookups }: AuthDeps, authorization: string): Promise<KeyCaller | null> {
+async function findKeyCaller(deps: AuthDeps, authorization: string): Promise<KeyCaller | null> {
+  const { sql, keys, lookups } = deps
   const key = parseBearer(authorization)
   if (!key) return null
   const row = await keys.get(key.hash.toString('base64'), async () => {
@@ -62,7 +65,7 @@ async function findKeyCaller({ sql, keys, lookups }: AuthDeps, authorization: st
     if (!accountId) return undefined
     return await lookups.run('keys', () => findKey(sql, { accountId, keyHash: key.hash }))
   })
-  return toCaller(sql, row)
+  return toCaller(deps, row)
 }
 
 function parseBearer(authorization: string): { text: string; hash: Buffer } | null {
@@ -70,8 +73,8 @@ function parseBearer(authorization: string): { text: string; hash: Buffer } | nu
   return text ? { text, hash: hashOf(text) } : null
 }
 
-function toCaller(sql: Sql, row: KeyRow | undefined): KeyCaller | null {
-  const now = new Date()
+function toCaller({ sql, state }: AuthDeps, row: KeyRow | undefined): KeyCaller | null {
+  const now = state.now()
   if (!row || (row.expires_at && row.expires_at <= now)) return null
   const { account_id: accountId, id, scopes } = row
   const day = now.toISOString().slice(0, 10)
@@ -82,8 +85,8 @@ function toCaller(sql: Sql, row: KeyRow | undefined): KeyCaller | null {
   return { accountId, kind: 'api_key', id, scopes }
 }
 
-async function findUser({ sql, sessionSecret }: AuthDeps, token: string | null): Promise<Caller | null> {
-  const claims = token === null ? null : await readSession(sessionSecret, token)
+async function findUser({ sql, sessionSecret, state }: AuthDeps, token: string | null): Promise<Caller | null> {
+  const claims = token === null ? null : await readSession(sessionSecret, token, state.now())
   if (!claims) return null
   const { accountId, userId, version, expiresAt } = claims
   const current = await findSessionVersion(sql, { accountId, userId })

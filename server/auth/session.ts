@@ -35,13 +35,14 @@ export async function signSession(
 }
 
 /** Returns null if this service did not sign the token or it has expired. */
-export async function readSession(secret: Uint8Array, token: string): Promise<SessionClaims | null> {
+export async function readSession(secret: Uint8Array, token: string, now: Date): Promise<SessionClaims | null> {
   try {
     const { payload } = await jwtVerify(token, secret, {
       algorithms: ['HS256'],
       issuer,
       audience,
       maxTokenAge: lifetimeSeconds,
+      currentDate: now,
       requiredClaims: ['sub', 'exp'],
     })
     const { sub: userId = '', exp = 0 } = payload

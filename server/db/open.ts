@@ -14,6 +14,8 @@ export interface Database {
   readonly sql: Sql
   /** So that the public flow cannot block the private API; the same pool on the embedded database. */
   readonly publicSql: Sql
+  /** So that requests cannot delay what observes the database; the same pool on the embedded database. */
+  readonly monitorSql: Sql
   readonly replicas: Replicas | undefined
   close(): Promise<void>
 }
@@ -26,6 +28,9 @@ interface OpenOptions extends EmbeddedOptions {
 const maxConnections = 10
 const maxPublicConnections = 4
 const maxReplicaConnections = 5
+
+/** A read beside a write that waits. */
+const maxMonitorConnections = 2
 
 /** @throws OperatorError */
 export async function openDatabase(config: Config, options: OpenOptions): Promise<Database> {
@@ -56,9 +61,11 @@ async function openMigrated(
   try {
     const sql = open(connection)
     await migrate(sql)
-    const publicSql = 'url' in connection.target ? open({ ...connection, max: maxPublicConnections }) : sql
+    const openMore = (max: number) => ('url' in connection.target ? open({ ...connection, max }) : sql)
+    const publicSql = openMore(maxPublicConnections)
+    const monitorSql = openMore(maxMonitorConnections)
     const replicas = readDatabaseUrl ? splitHosts(readDatabaseUrl).map(openReplica) : []
-    return { sql, publicSql, replicas: replicas.length > 0 ? new Replicas(replicas) : undefined, close }
+    return { sql, publicSql, monitorSql, replicas: replicas.length > 0 ? new Replicas(replicas) : undefined, close }
   } catch (cause) {
     await close()
     throw toOperatorError(cause, connection)

@@ -4,20 +4,35 @@ import { health } from '../../src/contract/index.ts'
 import { unavailable } from '../failure.ts'
 import { withTimeout } from '../http/deadline.ts'
 import { isDraining, recordProbe } from '../http/server.ts'
+import { type NodeState, readOnlyReason, requireWritable } from './state.ts'
 
 const databaseTimeoutMs = 1000
 
-export function healthRoutes(app: FastifyInstance, sql: Sql): void {
+interface Deps {
+  readonly sql: Sql
+  readonly state: NodeState
+}
+
+export function healthRoutes(app: FastifyInstance, { sql, state }: Deps): void {
   const config = { access: health.live.access }
   app.get(health.live.path, { config }, async () => ({ status: 'ok' }))
   let probe: Promise<unknown> | undefined // shared by concurrent requests
-  app.get(health.ready.path, { config }, async () => {
+  const requireReady = async () => {
     recordProbe(app.server)
     if (isDraining(app.server)) throw unavailable('The service is about to stop.')
     probe ??= withTimeout(sql`select 1`, databaseTimeoutMs).finally(() => {
       probe = undefined
     })
     await probe
+  }
+  app.get(health.ready.path, { config }, async () => {
+    await requireReady()
+    const reason = readOnlyReason(state)
+    return reason === null ? { status: 'ok' } : { status: 'read-only', reason }
+  })
+  app.get(health.writable.path, { config }, async () => {
+    await requireReady()
+    requireWritable(state)
     return { status: 'ok' }
   })
 }

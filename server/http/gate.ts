@@ -12,6 +12,7 @@ import {
 import { requireOwnOrigin } from '../auth/session.ts'
 import { withRetry } from '../db/errors.ts'
 import { Failure } from '../failure.ts'
+import { type NodeState, requireClock, requireWritable } from '../health/state.ts'
 import type { Quota } from '../quota/quota.ts'
 import { databaseTimeoutMs, retryOptions, withinDeadline } from './deadline.ts'
 import { methodNotAllowed, noRoute } from './errors.ts'
@@ -28,6 +29,7 @@ declare module 'fastify' {
     access?: Access
     scope?: Scope | undefined
     allowedOverQuota?: boolean | undefined
+    statesTime?: boolean | undefined
     /** The methods of this path, on routes that answer 405 for all others. */
     allow?: string
   }
@@ -37,11 +39,12 @@ export interface GateDeps extends AuthDeps {
   readonly quota: Quota
   readonly admission: Admission
   readonly publicAdmission: Admission
+  readonly state: NodeState
 }
 
 /**
  * Before the body is read, checks in this order: credential (401), route (404, 405), quota (429), permission (403).
- * Once the body is there, the request waits for a slot (503).
+ * Once the body is there, a node that only reads rejects writes (503), and the request waits for a slot (503).
  */
 export function installGate(app: FastifyInstance, deps: GateDeps): void {
   app.decorateRequest('caller', null)
@@ -64,6 +67,7 @@ export function installGate(app: FastifyInstance, deps: GateDeps): void {
   // Slots are held only from the body's arrival to the response, so that slow clients hold none.
   app.addHook('preHandler', async request => {
     if (!request.caller) return
+    requireState(deps.state, request)
     const admission = request.caller.kind === 'site_token' ? deps.publicAdmission : deps.admission
     const start = performance.now()
     request.releaseSlot = await admission.enter(request.caller.accountId, request.timeLeftMs)
@@ -117,6 +121,12 @@ async function authenticate(deps: GateDeps, request: FastifyRequest): Promise<Ca
 function lookUpCaller(deps: GateDeps, request: FastifyRequest): Promise<Caller> {
   const lookup = withRetry(() => findCaller(deps, request), retryOptions(request, true))
   return withinDeadline(request, lookup)
+}
+
+/** @throws Failure `read_only` for a write, or a signed statement of the time, that this node cannot make now. */
+function requireState(state: NodeState, { method, routeOptions }: FastifyRequest): void {
+  if (unsafeMethods.has(method)) requireWritable(state)
+  else if (routeOptions.config.statesTime) requireClock(state)
 }
 
 function requirePermission({ scopes }: KeyCaller, { access, scope }: FastifyContextConfig): void {

@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Load } from '../admission.ts'
 import { dbErrorClass } from '../db/errors.ts'
+import type { Monitor } from '../health/monitor.ts'
+import { readOnlyReason } from '../health/state.ts'
 import type { Observer, RequestSummary } from '../http/logging.ts'
 import { explainListenError } from '../http/server.ts'
 
@@ -13,6 +15,7 @@ interface Metrics {
   watchLog(countDropped: () => number): void
   /** Counts entries that the log took although they are dated before an earlier checkpoint. */
   countBackdated(entries: number): void
+  watchMonitor(monitor: Monitor): void
 }
 
 /** Seconds. The deadline of a request is 5. */
@@ -26,6 +29,8 @@ export function createMetrics(): Metrics {
   const loads = new Map<string, () => Load>()
   addLoadMetrics(registry, loads)
   let countDropped = () => 0
+  let monitor: Monitor | undefined
+  addMonitorMetrics(registry, () => monitor)
   addCounter(registry, {
     name: 'consentctl_log_lines_dropped_total',
     help: 'Log lines dropped because nothing read them.',
@@ -45,6 +50,9 @@ export function createMetrics(): Metrics {
     },
     watchLog: read => {
       countDropped = read
+    },
+    watchMonitor: watched => {
+      monitor = watched
     },
   }
 }
@@ -89,6 +97,27 @@ function addRequestMetrics(registry: Registry): (summary: RequestSummary) => voi
     if (serverError && error === 'invalid_request') bugs.inc()
     for (const code of summary.retries) retries.inc({ class: dbErrorClass(code) })
   }
+}
+
+function addMonitorMetrics(registry: Registry, read: () => Monitor | undefined): void {
+  const gauge = (name: string, help: string, measure: (monitor: Monitor) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        const monitor = read()
+        if (monitor) this.set(measure(monitor))
+      },
+    })
+  gauge('consentctl_writable', '1 if the node accepts writes, 0 if it only reads.', monitor =>
+    readOnlyReason(monitor) === null ? 1 : 0,
+  )
+  gauge(
+    'consentctl_clock_offset_seconds',
+    'Seconds by which the clock of the node is ahead of that of the database.',
+    ({ clockOffsetMs }) => clockOffsetMs / 1000,
+  )
 }
 
 function addLoadMetrics(registry: Registry, loads: ReadonlyMap<string, () => Load>): void {
@@ -158,6 +187,7 @@ export async function startMetrics(port: number): Promise<MetricsServer> {
     observer: metrics.observer,
     watchLog: metrics.watchLog,
     countBackdated: metrics.countBackdated,
+    watchMonitor: metrics.watchMonitor,
     close: async () => {
       server.close()
       server.closeAllConnections()

@@ -31,6 +31,9 @@ without NUL, counted in code points, and stored exactly as it was sent.
 **Responses.** Every field is present, null if it has no value. Timestamps are RFC 3339 in UTC with milliseconds. Every response
 has an \`X-Request-Id\` and must not be cached.
 
+**Read-only.** While the database accepts no writes, or the clock of the service is wrong, requests other than GET get 503
+\`read_only\`; \`/ready\` says so, and \`/writable\` is 503. Reads go on; with a monthly quota, as long as units of it are held.
+
 **Quota.** Counted by calendar month in UTC. A request with an API key takes one unit, unless it gets 401, 429 or 5xx, and one more
 for each further page of a stream and each further row of a batch. The erasure of a subject is never rejected for quota: if no
 unit is left it takes none.`

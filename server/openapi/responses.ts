@@ -179,6 +179,10 @@ export function statusOf({ code, status }: ErrorResponse): number {
   return status ?? errorStatus[code]
 }
 
+export function codesOf({ code, alternatives = [] }: ErrorResponse): ErrorCode[] {
+  return [code, ...alternatives]
+}
+
 /** Returns the one with the code's own status. */
 export function findErrorResponse(code: ErrorCode): ErrorResponseName {
   const names = Object.keys(errorResponses) as ErrorResponseName[]
@@ -191,9 +195,9 @@ export function findErrorResponse(code: ErrorCode): ErrorResponseName {
 export function describeErrorResponses(): Record<string, object> {
   return Object.fromEntries(
     Object.entries(errorResponses).map(([name, response]) => {
-      const { code, alternatives, description, message, headers }: ErrorResponse = response
-      const error = alternatives ? { enum: [code, ...alternatives] } : { const: code }
-      const schema: JsonSchema = { ...refTo('schemas', 'ErrorBody'), properties: { error } }
+      const { code, description, message, headers } = response
+      const properties = { error: { enum: codesOf(response) } }
+      const schema: JsonSchema = { ...refTo('schemas', 'ErrorBody'), properties }
       const content = { 'application/json': { schema, example: { error: code, message } } }
       return [name, { description, headers: describeHeaders(headers), content }]
     }),

@@ -6,6 +6,7 @@ import type { Config } from '../config.ts'
 import { nextLink } from '../consents/service.ts'
 import { bisect } from '../db/bisect.ts'
 import { dbErrorCode } from '../db/errors.ts'
+import { checkClock } from '../health/clock.ts'
 import type { StoredRecord } from '../verify/queries.ts'
 import { inspectRecords, maxEntriesPerPurge } from '../verify/records.ts'
 import { dayMs, Failures, noId, type Pace, pauseAfter } from './batches.ts'
@@ -92,19 +93,6 @@ function purgeLink({ record, entries }: VerifiedRecord): PurgeLink {
 }
 
 const minuteMs = 60_000
-
-const clockToleranceMs = 5 * minuteMs
-
-/** @throws OperatorError if the clocks differ too much: records would be purged too early */
-async function checkClock(sql: Sql): Promise<void> {
-  const [row] = await sql<{ now: Date }[]>`select now() as now`
-  const difference = Math.abs(Date.now() - (row?.now.getTime() ?? 0))
-  if (difference <= clockToleranceMs) return
-  const minutes = Math.round(difference / minuteMs)
-  throw new OperatorError(`the clocks of this machine and of the database are ${minutes} minutes apart`, {
-    hint: 'set them right: by a wrong clock, records would be deleted and purged too early',
-  })
-}
 
 const accountsPerPage = 100
 const recordsPerPage = 200

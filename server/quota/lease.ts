@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import { wasNotExecuted } from '../db/errors.ts'
+import { dbErrorCode, wasNotExecuted } from '../db/errors.ts'
 import { findUsage, type Period, settleDebt, settleLease, type TakenLease, takeLease } from './queries.ts'
 
 /** Time that a node holds leased units before it returns the unspent ones. */
@@ -11,7 +11,7 @@ const returnMs = 2 * leaseMs
 
 export const maxLeaseUnits = 1000
 
-/** Interval at which a node without units looks for returned ones. */
+/** Interval at which a node without units looks for returned ones, and if the database is still writable. */
 const pollMs = 50
 
 /** Time that a node refuses without asking again, after nothing was left. */
@@ -54,6 +54,8 @@ export class Lease {
   #rate = 1
   #waiting = 0
   #taking: Promise<void> | undefined
+  /** Ends before the statement does if that is stuck in a lock. */
+  #waitingForLease: Promise<void> | undefined
   #settling: Promise<void> = Promise.resolve()
   #refusedUntil = 0
   #timer: NodeJS.Timeout | undefined
@@ -72,21 +74,45 @@ export class Lease {
     return true
   }
 
-  /** Spends at most `wanted` units and returns the number; 0 if none is left. Rejects with the database's errors. */
-  async spend(wanted = 1): Promise<number> {
+  /**
+   * Spends at most `wanted` units and returns the number: 0 if none is left, null as soon as the database turns out to be
+   * read-only. Rejects with the database's errors.
+   */
+  async spend(wanted = 1): Promise<number | null> {
     while (this.#left <= 0) {
+      if (!this.#options.canWrite()) return null
       if (performance.now() < this.#refusedUntil) return 0
       this.#waiting += wanted
       this.#taking ??= this.#take().finally(() => {
         this.#taking = undefined
       })
-      await this.#taking.finally(() => {
+      this.#waitingForLease ??= this.#waitForLease(this.#taking)
+      try {
+        await this.#waitingForLease
+      } catch (error) {
+        if (dbErrorCode(error) === '25006') return null
+        throw error
+      } finally {
         this.#waiting -= wanted
-      })
+      }
     }
     const spent = Math.min(wanted, this.#left)
     this.#left -= spent
     return spent
+  }
+
+  async #waitForLease(taking: Promise<void>): Promise<void> {
+    const isOver = new AbortController()
+    const { signal } = isOver
+    const whileWritable = async () => {
+      while (this.#options.canWrite() && !signal.aborted) await delay(pollMs, null, { signal }).catch(() => {})
+    }
+    try {
+      await Promise.race([taking, whileWritable()])
+    } finally {
+      isOver.abort()
+      this.#waitingForLease = undefined
+    }
   }
 
   /** Spends units that are not held, to be counted later. */

@@ -68,8 +68,7 @@ export class Quota {
   async spend(accountId: string, wanted = 1): Promise<Units | null> {
     const month = monthOf(this.now())
     const lease = this.#leaseOf(accountId, month)
-    const isLeasable = this.#options.canWrite()
-    const count = isLeasable ? await spendFrom(lease, wanted) : await this.#spendUnleased(lease, wanted)
+    const count = (await spendFrom(lease, wanted)) ?? (await this.#spendUnleased(lease, wanted))
     if (count > 0) return this.#units(lease, count)
     const isOver = monthOf(this.now()) !== month // the next month began meanwhile
     return isOver ? await this.spend(accountId, wanted) : null
@@ -149,14 +148,15 @@ export class Quota {
   }
 }
 
-/** Leases until it has enough units or none is left. */
-async function spendFrom(lease: Lease, wanted: number): Promise<number> {
+/** Leases until it has enough units or none is left; returns null if nothing can be leased now. */
+async function spendFrom(lease: Lease, wanted: number): Promise<number | null> {
   let count = 0
   try {
     for (;;) {
       const more = await lease.spend(wanted - count)
-      count += more
-      if (more === 0 || count === wanted) return count
+      count += more ?? 0
+      if (more === null && count === 0) return null
+      if (!more || count === wanted) return count
     }
   } catch (error) {
     lease.giveBack(count)

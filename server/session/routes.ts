@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { caller as callerEndpoints, session } from '../../src/contract/index.ts'
 import { rejectForeignOrigin, sessionCookie } from '../auth/session.ts'
+import { type NodeState, requireClock } from '../health/state.ts'
 import { type Limit, limitFailedAttempts } from '../http/rate-limits.ts'
 import { route } from '../http/route.ts'
 import { networkKey } from '../net/address.ts'
@@ -12,12 +13,16 @@ const limits = {
   network: { max: 100, seconds: 15 * 60 },
 } as const satisfies Record<string, Limit>
 
-export function sessionRoutes(app: FastifyInstance, deps: Parameters<typeof signIn>[0]): void {
+export function sessionRoutes(
+  app: FastifyInstance,
+  deps: Parameters<typeof signIn>[0] & { readonly state: NodeState },
+): void {
   const limitByNetwork = limitFailedAttempts(app, limits.network, networkKey)
   const keyOf = (request: FastifyRequest) => `${networkKey(request)} ${readEmail(request)}`
   const limitByEmail = limitFailedAttempts(app, limits.email, keyOf)
   route(app, session.create, async ({ body }, { request, setHeader }) => {
     rejectForeignOrigin(request)
+    requireClock(deps.state) // a session states when it ends
     const cookie = (token: string) => sessionCookie(request, token)
     cookie('') // throws before the password is checked
     const { session, token } = await limitByNetwork(request, () => limitByEmail(request, () => signIn(deps, body)))

@@ -14,7 +14,9 @@ import { dbErrorKind } from '../db/errors.ts'
 import { describeBackdating } from '../evidence/backdating.ts'
 import { coverAccount, type Log } from '../evidence/log.ts'
 import { findLastCheckpoint } from '../evidence/queries.ts'
+
 import { openSigner, signingSettings } from '../evidence/signer.ts'
+import { checkClock } from '../health/clock.ts'
 import { listAccounts, verifyAll } from './verify.ts'
 
 /** Verifies a database while the findings are read. */
@@ -52,6 +54,7 @@ export async function takeCheckpoints(
   const inspected = newCounts()
   const stopProgress = startReports(host, inspected)
   try {
+    await checkClock(sql)
     const signer = await openSigner(sql, config.signingKey, signingSettings(config))
     const scope = { account, kept: kept.map(readCheckpoint), records: false, anchor: signer.keyId }
     const before: DatabaseFinding[] = []

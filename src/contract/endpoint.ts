@@ -22,6 +22,8 @@ export interface Endpoint<
   readonly scope?: Scope
   /** True if it also works, without a unit, when the monthly quota is used up. */
   readonly allowedOverQuota?: boolean
+  /** True if a read states the present time: it is rejected while the clock of the service is wrong. */
+  readonly statesTime?: boolean
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body

@@ -1,9 +1,14 @@
 import * as z from 'zod'
 import { endpoint, type ResourceDocs } from './endpoint.ts'
 
-const Health = z.object({ status: z.literal('ok') })
+export const Healthy = z.object({ status: z.literal('ok') })
 
-/** `live`: the process responds. `ready`: its database responds too. */
+export const ReadOnly = z.object({
+  status: z.literal('read-only'),
+  reason: z.string().meta({ examples: ['the database is read-only'] }),
+})
+
+/** `live`: the process responds. `ready`: its database responds too. `writable`: and accepts writes. */
 export const health = {
   live: endpoint({
     summary: 'Check that the process responds',
@@ -11,7 +16,7 @@ export const health = {
     path: '/live',
     access: 'anyone',
     status: 200,
-    response: Health,
+    response: Healthy,
   }),
   ready: endpoint({
     summary: 'Check that the service can handle requests: its database responds',
@@ -19,8 +24,25 @@ export const health = {
     path: '/ready',
     access: 'anyone',
     status: 200,
-    response: Health,
+    response: z.union([Healthy, ReadOnly]),
+  }),
+  writable: endpoint({
+    summary: 'Check that the service can handle requests, writes too',
+    method: 'GET',
+    path: '/writable',
+    access: 'anyone',
+    status: 200,
+    response: Healthy,
   }),
 }
 
-export const healthDocs: ResourceDocs<typeof health> = { description: 'For load balancers and supervisors.' }
+export const healthDocs: ResourceDocs<typeof health> = {
+  description: 'For load balancers and supervisors.',
+  endpoints: {
+    ready: {
+      description:
+        'The status `read-only` says that writes get 503 `read_only`, and the reason says why: the database accepts no writes, or the clock of the service is wrong.',
+    },
+    writable: { description: 'Responds 503 where `/ready` responds `read-only`.' },
+  },
+}

@@ -6,6 +6,7 @@ export const receipt = endpoint({
   summary: 'Get a signed statement of what a record says and how it came about',
   method: 'GET',
   path: '/api/v1/consents/:id/receipt',
+  statesTime: true,
   access: 'account',
   scope: 'read',
   params: ById,

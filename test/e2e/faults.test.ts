@@ -1,16 +1,33 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import postgres, { type Sql } from 'postgres'
-import { describe, it } from 'vitest'
+import { request } from 'undici'
+import { describe, expect, it } from 'vitest'
+import { useFolder } from '../support/cli.ts'
+import { freePort } from '../support/postgres.ts'
+import { startServer } from '../support/server.ts'
+import { newAccount } from '../support/service.ts'
 import { isLongRun } from './campaign.ts'
-import { canBreakDatabase, type Fault, type FaultyDatabase, useFaultyDatabase } from './database-faults.ts'
+import {
+  canBreakDatabase,
+  type Fault,
+  type FaultyDatabase,
+  type LoadReport,
+  useFaultyDatabase,
+} from './database-faults.ts'
 
 const connections = 40
 
+/** Into another month. */
+const shiftMs = 40 * 24 * 60 * 60 * 1000
+
 describe.skipIf(!canBreakDatabase)('service › responds to every request in time and loses nothing', () => {
+  const folder = useFolder()
   const database = useFaultyDatabase({ proxied: true, settings: [`max_connections=${connections}`] })
   /** What befalls the database, and how long in milliseconds, in the short form and in the long one. */
   const faults: [name: string, times: [short: number, long: number], Omit<Fault, 'durationMs'>][] = [
     ['its table is locked', [5200, 15_000], lockedTable(database)],
+    ['its transactions are read-only', [1500, 10_000], readOnly(database)],
     ['it has too many connections', [0, 10_000], tooManyConnections(database)],
     ['its connections are reset every 100 ms', [500, 10_000], again(() => database.proxy.reset())],
     ['its connections are half closed every 100 ms', [0, 10_000], again(() => database.proxy.halfClose())],
@@ -22,9 +39,78 @@ describe.skipIf(!canBreakDatabase)('service › responds to every request in tim
   const chosen = faults.filter(([, [short]]) => isLongRun || short > 0)
 
   it.each(chosen)('while %s', { timeout: 300_000 }, async (name, [short, long], fault) => {
-    await database.runUnderLoad(name, { ...fault, durationMs: isLongRun ? long : short })
+    const report = await database.runUnderLoad(name, { ...fault, durationMs: isLongRun ? long : short })
+    if (name === 'its transactions are read-only') expectReads(report)
   })
+
+  it.each(isLongRun ? [shiftMs, -shiftMs] : [shiftMs])(
+    'on a node whose clock is %i ms ahead: it only reads, until it is right',
+    async ahead => {
+      const metricsPort = await freePort()
+      const preload = fileURLToPath(new URL('../support/shifted-clock.mjs', import.meta.url))
+      const server = await startServer(['--database-url', `${database.postgres.url}/postgres`, '--port', '0'], {
+        HOME: folder.path,
+        NODE_OPTIONS: `--import=${preload}`,
+        TEST_CLOCK_SHIFT_MS: String(ahead),
+        METRICS_PORT: String(metricsPort),
+      })
+      const account = await newAccount(database.sql, { monthlyQuota: 1000 })
+      const send = async (method: 'GET' | 'POST', path: string, body?: object) => {
+        const headers = { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' }
+        const answer = await request(server.url + path, {
+          method,
+          headers,
+          ...(body && { body: JSON.stringify(body) }),
+        })
+        return { status: answer.statusCode, body: (await answer.body.json()) as Record<string, unknown> }
+      }
+      const list = () => send('GET', '/api/v1/consents')
+      const create = () => send('POST', '/api/v1/consents', { site_id: account.siteId })
+      const setClock = async () => {
+        server.child.kill('SIGUSR2')
+        await delay(50)
+      }
+      const reason = `its clock is ${shiftMs / 1000} s ${ahead > 0 ? 'ahead of' : 'behind'} that of the database`
+      const expectWrong = async () => {
+        expect(await create()).toMatchObject({ status: 503, body: { error: 'read_only' } })
+        expect((await list()).status).toBe(200)
+        expect((await send('GET', '/ready')).body).toEqual({ status: 'read-only', reason })
+        expect((await send('GET', '/writable')).status).toBe(503)
+      }
+      await expectWrong()
+      const metrics = await (await request(`http://127.0.0.1:${metricsPort}/metrics`)).body.text()
+      expect(metrics).toMatch(/^consentctl_writable 0$/m)
+      const [, offset] = /^consentctl_clock_offset_seconds (\S+)$/m.exec(metrics) ?? []
+      expect(Math.abs(Number(offset) - ahead / 1000)).toBeLessThan(1)
+      expect(server.output()).toContain('the clock differs from that of the database')
+      await setClock()
+      expect([(await create()).status, (await send('GET', '/ready')).body]).toEqual([201, { status: 'ok' }])
+      await setClock()
+      await expectWrong()
+      expect(await server.end('SIGTERM')).toBe(0)
+      const dates = await database.sql`
+      select created_at as at from consents union all select created_at from checkpoints
+      union all select held_until from usage union all select month::timestamptz from usage
+      union all select last_used_on::timestamptz from api_keys`
+      const differences = dates.filter(({ at }) => at !== null).map(({ at }) => Math.abs(at.getTime() - Date.now()))
+      expect(differences.length).toBeGreaterThan(3)
+      expect(Math.max(...differences)).toBeLessThan(32 * 24 * 60 * 60 * 1000)
+      const used = await database.sql`select used::int from usage where account_id = ${account.accountId}`
+      expect(used).toEqual([{ used: 3 }])
+    },
+  )
 })
+
+/** Expects that every read was answered, and every write was rejected at once. */
+function expectReads({ served, ready, requests, lostAt, returnedAt }: LoadReport): void {
+  expect([...served, ...ready].filter(({ status }) => status !== 200)).toEqual([])
+  const rejected = requests.filter(({ at, status }) => at > lostAt + 1000 && at < returnedAt && status !== 200)
+  expect(rejected.length).toBeGreaterThan(10)
+  expect(rejected.filter(({ status, responseBody }) => status !== 503 || !responseBody.includes('read_only'))).toEqual(
+    [],
+  )
+  expect(Math.max(...rejected.map(({ durationMs }) => durationMs))).toBeLessThan(500)
+}
 
 function lockedTable(database: FaultyDatabase) {
   let release = () => {}
@@ -43,6 +129,20 @@ function lockedTable(database: FaultyDatabase) {
     end: async () => {
       release()
       await held
+    },
+  }
+}
+
+/** As a provider does when the disk is nearly full. */
+function readOnly(database: FaultyDatabase) {
+  return {
+    begin: async () => {
+      await database.sql`alter system set default_transaction_read_only = on`
+      await database.sql`select pg_reload_conf()`
+    },
+    end: async () => {
+      await database.sql`alter system reset default_transaction_read_only`
+      await database.sql`select pg_reload_conf()`
     },
   }
 }

@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { expect } from 'vitest'
 import { describeApi } from '../../server/openapi/document.ts'
-import { errorResponses, statusOf } from '../../server/openapi/responses.ts'
+import { codesOf, errorResponses, statusOf } from '../../server/openapi/responses.ts'
 import type { ServiceResponse } from './service.ts'
 
 /** A Response Object of OpenAPI, as far as it is checked. */
@@ -55,7 +55,9 @@ function findResponse(method: string, url: string, { status, body }: ServiceResp
     return response && (response.$ref?.slice(1) ?? here)
   }
   if (status < 400) return null
-  const refusal = Object.entries(errorResponses).find(([, one]) => statusOf(one) === status && one.code === body?.error)
+  const refusal = Object.entries(errorResponses).find(
+    ([, one]) => statusOf(one) === status && codesOf(one).includes(body?.error),
+  )
   return refusal && `/components/responses/${refusal[0]}`
 }
 

@@ -1,0 +1,58 @@
+import type { Sql } from 'postgres'
+import { OperatorError } from '../../src/contract/index.ts'
+
+/** Difference from which on nothing may be dated by this machine's clock. */
+export const clockToleranceMs = 30_000
+
+/** Samples, of which the median counts: one that was late is not half as late as it seems. */
+const sampleCount = 5
+
+/** The database's clock, carried forward by the monotonic clock of this machine: setting the machine's time does not move it. */
+export class DatabaseClock {
+  readonly #sql: Sql
+  /** The database's time less `performance.now()`, of the last samples, in milliseconds. */
+  readonly #samples: number[] = []
+  #median = 0
+
+  private constructor(sql: Sql) {
+    this.#sql = sql
+  }
+
+  static async open(sql: Sql): Promise<DatabaseClock> {
+    const clock = new DatabaseClock(sql)
+    for (let count = 0; count < sampleCount; count += 1) await clock.sample()
+    return clock
+  }
+
+  now(): Date {
+    return new Date(performance.now() + this.#median)
+  }
+
+  /** Milliseconds by which the clock of this machine is ahead of the database's. */
+  get offsetMs(): number {
+    return Date.now() - performance.now() - this.#median
+  }
+
+  /** Reads the time in one round trip. The database read its clock about half of it ago. */
+  async sample(): Promise<void> {
+    const start = performance.now()
+    const [row] = await this.#sql<{ now: number }[]>`
+      select (extract(epoch from clock_timestamp()) * 1000)::float8 as now`
+    if (!row) return
+    this.#samples.push(row.now - (start + performance.now()) / 2)
+    if (this.#samples.length > sampleCount) this.#samples.shift()
+    const sorted = [...this.#samples].sort((a, b) => a - b)
+    this.#median = sorted[Math.floor(sorted.length / 2)] ?? 0
+  }
+}
+
+/** For administrators' commands. @throws OperatorError if the clock of this machine is wrong */
+export async function checkClock(sql: Sql): Promise<void> {
+  const clock = await DatabaseClock.open(sql)
+  const seconds = Math.round(Math.abs(clock.offsetMs) / 1000)
+  if (seconds * 1000 <= clockToleranceMs) return
+  const difference = seconds < 120 ? `${seconds} seconds` : `${Math.round(seconds / 60)} minutes`
+  throw new OperatorError(`the clocks of this machine and of the database are ${difference} apart`, {
+    hint: 'set them right: by a wrong clock, records would be dated wrongly, or deleted and purged too early',
+  })
+}

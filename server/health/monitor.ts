@@ -1,0 +1,132 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { Sql } from 'postgres'
+import { dbErrorCode } from '../db/errors.ts'
+import { clockToleranceMs, DatabaseClock } from './clock.ts'
+import { type NodeState, readOnlyReason } from './state.ts'
+
+const intervalMs = 1000
+
+/** While a write waits or fails. */
+const problemIntervalMs = 250
+
+/** Time that a lock may delay a write before the node only reads. */
+const lockToleranceMs = 1000
+
+const clockWarningMs = 2000
+
+/** Interval of warnings about the clock. */
+const warningIntervalMs = 60_000
+
+const noId = '00000000-0000-0000-0000-000000000000'
+
+/**
+ * Observes every second if the database takes writes, and what time it has. While the database is down the last state
+ * stays: then every statement fails by itself.
+ */
+export class Monitor implements NodeState {
+  readonly #sql: Sql
+  readonly #logger: Pick<Logger, 'info' | 'warn'>
+  readonly #clock: DatabaseClock
+  readonly #stopping = new AbortController()
+  #databaseProblem: string | null = null
+  #loggedReason: string | null = null
+  #nextWarning = 0
+  /** When the write that runs was sent, by `performance.now()`. */
+  #writeSentAt: number | null = null
+
+  private constructor(sql: Sql, clock: DatabaseClock, logger: Pick<Logger, 'info' | 'warn'>) {
+    this.#sql = sql
+    this.#clock = clock
+    this.#logger = logger
+  }
+
+  /** `sql` needs connections of its own: with those of requests, a node that is busy would look like a lock. */
+  static async start(sql: Sql, logger: Pick<Logger, 'info' | 'warn'>): Promise<Monitor> {
+    const monitor = new Monitor(sql, await DatabaseClock.open(sql), logger)
+    void monitor.#repeat()
+    return monitor
+  }
+
+  stop(): void {
+    this.#stopping.abort()
+  }
+
+  now(): Date {
+    return this.#clock.now()
+  }
+
+  get clockOffsetMs(): number {
+    return this.#clock.offsetMs
+  }
+
+  databaseProblem(): string | null {
+    return this.#databaseProblem
+  }
+
+  clockProblem(): string | null {
+    const offsetMs = this.#clock.offsetMs
+    return Math.abs(offsetMs) > clockToleranceMs ? describeOffset(offsetMs) : null
+  }
+
+  async #repeat(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      if (this.#writeSentAt === null) void this.#write()
+      await this.#read().catch(() => {})
+      this.#log()
+      const isWell = this.#databaseProblem === null && this.#writeSentAt === null
+      const pauseMs = isWell ? intervalMs : problemIntervalMs
+      await delay(pauseMs, null, { signal, ref: false }).catch(() => {})
+    }
+  }
+
+  /** A read that is answered while an earlier write waits tells a lock from a slow database. */
+  async #read(): Promise<void> {
+    const sentAt = performance.now()
+    await this.#clock.sample()
+    const isLocked = this.#writeSentAt !== null && sentAt - this.#writeSentAt > lockToleranceMs
+    if (isLocked) this.#databaseProblem = 'a lock on the tables of the database delays every write'
+  }
+
+  async #write(): Promise<void> {
+    this.#writeSentAt = performance.now()
+    try {
+      await writeNothing(this.#sql)
+      this.#databaseProblem = null
+    } catch (error) {
+      if (dbErrorCode(error) === '25006') this.#databaseProblem = 'the database is read-only'
+    }
+    this.#writeSentAt = null
+  }
+
+  #log(): void {
+    const reason = readOnlyReason(this)
+    if ((reason === null) !== (this.#loggedReason === null)) {
+      if (reason === null) this.#logger.info('the service accepts writes again')
+      else this.#logger.warn({ reason }, 'the service only reads')
+    }
+    this.#loggedReason = reason
+    if (Math.abs(this.clockOffsetMs) <= clockWarningMs || performance.now() < this.#nextWarning) return
+    this.#nextWarning = performance.now() + warningIntervalMs
+    this.#logger.warn({ offset_ms: Math.round(this.clockOffsetMs) }, 'the clock differs from that of the database')
+  }
+}
+
+function describeOffset(offsetMs: number): string {
+  const seconds = Math.round(Math.abs(offsetMs) / 1000)
+  return `its clock is ${seconds} s ${offsetMs > 0 ? 'ahead of' : 'behind'} that of the database`
+}
+
+/** Changes no row, and needs the same locks on tables as the requests that write. Fails with 25006 on a read-only database. */
+async function writeNothing(sql: Sql): Promise<void> {
+  await sql`
+    with account as (select from accounts where account_id = ${noId} for key share),
+    site as (select from sites where account_id = ${noId} for key share),
+    units as (update usage set used = used where account_id = ${noId}),
+    keys as (update idempotency_keys set key = key where account_id = ${noId}),
+    records as (update consents set version = version where account_id = ${noId}),
+    history as (update consent_history set version = version where account_id = ${noId}),
+    log as (update log_entries set version = version where account_id = ${noId})
+    select 1`
+}
