@@ -43,7 +43,7 @@ const slow = [
 const embedded = [
   'test/server/consents/{create-many,history,idempotency,update}.test.ts',
   'test/server/db/{migrate,power,restart,schema,shared}.test.ts',
-  'test/server/evidence/{backdating,log}.test.ts',
+  'test/server/evidence/{backdating,log,proofs}.test.ts',
   'test/server/purge/{canary,purge}.test.ts',
   'test/server/quota/quota.test.ts',
   'test/server/subjects/*.test.ts',

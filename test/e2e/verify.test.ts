@@ -1,9 +1,11 @@
-import { readFileSync, statSync } from 'node:fs'
+import type { KeyObject } from 'node:crypto'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { socketName } from '../../server/db/connect.ts'
 import type { NewAccount } from '../../src/contract/index.ts'
+import { keyIdOf, newSigningKey, privatePem } from '../../src/evidence/keys.ts'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
 
@@ -76,4 +78,39 @@ it('serve › when it stops, signs a checkpoint of what is new', async () => {
   await newRecord()
   expect(await server.end('SIGTERM')).toBe(0)
   expect(server.output()).toMatch(/"entries":2,"checkpoints":1,"msg":"checkpoints"/)
+})
+
+describe('admin signing-key', () => {
+  const pem = (name: string, ...keys: KeyObject[]) => {
+    const path = join(folder.path, name)
+    writeFileSync(path, keys.map(privatePem).join(''))
+    return path
+  }
+  const run = async (keyFile: string, ...args: string[]) => {
+    const all = ['admin', ...args, '--data-dir', dataDir(), '--json']
+    const { code, stdout, stderr } = await runBinary(all, { env: { ...env(), SIGNING_KEY_FILE: keyFile } })
+    return { code, stderr, rows: stdout === '' ? [] : JSON.parse(stdout) }
+  }
+  const [own, lost, next] = [newSigningKey(), newSigningKey(), newSigningKey()]
+  const stateOf = (rows: { key_id: string; state: string }[], key: KeyObject) =>
+    rows.find(({ key_id }) => key_id === keyIdOf(key))?.state
+
+  it('revoke › ends a key that another has come after, with which nothing is signed any more', async () => {
+    const revoke = (keyFile: string) => run(keyFile, 'signing-key', 'revoke', keyIdOf(own), '--reason', 'superseded')
+    expect(await revoke(pem('own.pem', own))).toMatchObject({ code: 3 }) // by itself
+    const { code, rows } = await revoke(pem('lost.pem', lost, own))
+    expect([code, rows.length, stateOf(rows, lost), stateOf(rows, own)]).toEqual([0, 3, 'valid', 'superseded'])
+    const refused = await run(pem('own.pem', own), 'checkpoint', '--file', join(folder.path, 'x'))
+    expect(refused.stderr).toContain(`the signing key ${keyIdOf(own)} was revoked at`)
+  })
+
+  it('restart › begins a new chain when the newest key is lost, and adopts the others', async () => {
+    const refused = await run(pem('next.pem', next), 'checkpoint', '--file', join(folder.path, 'x'))
+    expect(refused.stderr).toContain('admin signing-key restart')
+    expect(refused.code).not.toBe(0)
+    const { code, rows } = await run(pem('next.pem', next), 'signing-key', 'restart')
+    expect([code, rows.length, rows[0].key_id]).toEqual([0, 4, keyIdOf(next)])
+    const { rows: findings } = await run(pem('next.pem', next), 'verify')
+    expect(findings.filter(({ account_id }: { account_id: string | null }) => account_id === null)).toEqual([])
+  })
 })

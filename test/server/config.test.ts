@@ -1,9 +1,13 @@
+import type { KeyObject } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { defaultBannerLimits } from '../../server/banner/routes.ts'
 import { type Config, readConfig } from '../../server/config.ts'
 import { OperatorError } from '../../src/contract/index.ts'
+import { keyIdOf, privatePem, publicPem, signingKeyOf } from '../../src/evidence/keys.ts'
+import { useFolder } from '../support/cli.ts'
 
 const home = resolve('/home/maria')
 
@@ -104,6 +108,34 @@ describe('readConfig › setting', () => {
 describe('readConfig › database', () => {
   it('is the embedded one when a flag names its folder, whatever DATABASE_URL is', () => {
     expect(readConfig({ dataDir: '/data' }, environment).databaseUrl).toBeNull()
+  })
+})
+
+describe('readConfig › signing keys', () => {
+  const folder = useFolder()
+  const [one, other] = [1, 2].map(byte => signingKeyOf(Buffer.alloc(32, byte))) as [KeyObject, KeyObject]
+  const read = (pem: string, SIGNING_COMMAND = '') => {
+    const SIGNING_KEY_FILE = join(folder.path, 'signing.pem')
+    writeFileSync(SIGNING_KEY_FILE, pem)
+    const { signingKey, earlierSigningKeys, signingCommand } = readConfig({}, { SIGNING_KEY_FILE, SIGNING_COMMAND })
+    return { ids: [signingKey, ...earlierSigningKeys].map(key => key && keyIdOf(key)), signingCommand }
+  }
+
+  it('are those of the file, the present one first', () => {
+    const expected = { ids: [one, other].map(keyIdOf), signingCommand: null }
+    expect(read(`${privatePem(one)}${privatePem(other)}`)).toEqual(expected)
+    expect(read(`a note\n${privatePem(one)}\n${privatePem(other)}`)).toEqual(expected)
+  })
+
+  it('may be public only if a command signs', () => {
+    expect(read(`${publicPem(one)}${privatePem(other)}`, 'sign')).toEqual({
+      ...{ ids: [one, other].map(keyIdOf), signingCommand: 'sign' },
+    })
+    expect(() => read(publicPem(one))).toThrow('SIGNING_COMMAND must name the command')
+    expect(() => read(privatePem(one), 'sign')).toThrow('must name a file with the public key')
+    expect(() => readConfig({}, { SIGNING_COMMAND: 'sign' })).toThrow('must name a file with the public key')
+    for (const text of ['', 'x', privatePem(one).slice(0, -20)])
+      expect(() => read(text)).toThrow('is not an Ed25519 private key in PEM')
   })
 })
 
