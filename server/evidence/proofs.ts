@@ -99,33 +99,39 @@ function tampered(accountId: string): Failure {
 const hashBytes = 32
 
 /**
- * Returns the roots of subtrees that begin at a multiple of their width, the next power of two. The newest checkpoint inside
- * of a subtree has most of it in its frontier, so that only the leaves after that are read: at most as many as a checkpoint
- * covers, for each of the up to log2(size) subtrees.
+ * Returns the roots of subtrees that begin at a multiple of their width, the next power of two. A full left one is in the
+ * frontier of any checkpoint until its right one is full. Of the others, the newest checkpoint inside of them has most in
+ * its frontier, so that only the leaves after that are read: at most as many as a checkpoint covers, for each of the up to
+ * log2(size) subtrees.
  */
 async function hashRanges(sql: Sql, accountId: string, ranges: readonly Range[]): Promise<Buffer[]> {
   const bounded = ranges.map(range => ({ ...range, until: findUntil(range) }))
   const rows = ranges.length === 0 ? [] : await listSubtrees(sql, accountId, bounded)
   return rows.map(({ tree_size, frontier, leaves }, index) => {
     const { from, to } = ranges[index] as Range
-    const covered = tree_size === null ? 0 : tree_size - from
-    const roots = covered.toString(2).replaceAll('0', '').length
-    const own = covered === 0 ? Buffer.alloc(0) : frontier?.subarray(-roots * hashBytes)
-    if (own === undefined || (leaves?.length ?? 0) !== (to - from - covered) * hashBytes) throw tampered(accountId)
-    const tree = new MerkleTree(covered, own)
-    for (let at = 0; at < (leaves?.length ?? 0); at += hashBytes)
-      tree.append(leaves?.subarray(at, at + hashBytes) as Buffer)
+    const covered = tree_size === null ? 0 : Math.min(tree_size, to) - from
+    const first = countOnes(from) * hashBytes // the roots of what is on the left of it
+    const roots = frontier?.subarray(first, first + countOnes(covered) * hashBytes) ?? Buffer.alloc(0)
+    const rest = leaves ?? Buffer.alloc(0)
+    if (rest.length !== (to - from - covered) * hashBytes || roots.length !== countOnes(covered) * hashBytes)
+      throw tampered(accountId)
+    const tree = new MerkleTree(covered, roots)
+    for (let at = 0; at < rest.length; at += hashBytes) tree.append(rest.subarray(at, at + hashBytes))
     return tree.root
   })
 }
 
 /**
- * Returns the largest size of a checkpoint whose frontier has the subtree apart from those before it: once a right subtree
- * is full, the frontier has only the root of it and the left one together.
+ * Returns the largest size of a checkpoint whose frontier has the subtree, or its beginning, apart from what is on its left:
+ * once a right subtree is full, the frontier has only the root of it and the left one together.
  */
 function findUntil({ from, to }: Range): number {
   let width = 1
   while (width < to - from) width *= 2
-  const isFullRight = width === to - from && (from / width) % 2 === 1
-  return isFullRight ? to - 1 : to
+  if (width > to - from) return to
+  return (from / width) % 2 === 1 ? to - 1 : to + width - 1
+}
+
+function countOnes(size: number): number {
+  return size.toString(2).replaceAll('0', '').length
 }

@@ -113,7 +113,7 @@ describe('GET /api/v1/log/… › 500', () => {
     for (let count = 0; count < 3; count += 1) await victim.create()
     await coverAll({ sql, signer })
     await sql`update log_entries set hash = sha256('x') where account_id = ${victim.accountId} and leaf_index = 1`
-    for (const query of ['leaf_index=0', 'leaf_index=1', 'leaf_index=2'])
+    for (const query of ['leaf_index=0', 'leaf_index=1'])
       expect((await get(`inclusion?${query}`, victim)).body.error).toBe('internal_error')
     await sql`delete from log_entries where account_id = ${victim.accountId} and leaf_index = 1`
     expect((await get('inclusion?leaf_index=0', victim)).status).toBe(500)
