@@ -132,8 +132,10 @@ describe('GET /api/v1/consents/{id}/receipt › 200 › inclusion', () => {
     expect(rootOfInclusion({ ...claim, size: checkpoint.tree_size })?.toString('hex')).toBe(checkpoint.root_hash)
     await owner.update(id, { accepted: false })
     expect((await receiptOf(id)).inclusion).toBeNull()
-    await service.sql`update log_entries set hash = sha256('x') where consent_id = ${id} and version = 1`
     await coverAll({ sql: service.sql, signer })
+    expect((await receiptOf(id)).inclusion).not.toBeNull()
+    await service.sql`update log_entries set leaf_index = null where consent_id = ${id} and version = 1`
+    await service.sql`update log_entries set leaf_index = ${inclusion.leaf_index - 1} where consent_id = ${id} and version = 3`
     expect((await owner.receipt(id)).body.error).toBe('internal_error')
   })
 })
