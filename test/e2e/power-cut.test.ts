@@ -44,47 +44,51 @@ describe.skipIf(missing.length > 0)('power cut of a disk with the embedded datab
   afterEach(() => machine.end())
 
   const images = Array.from({ length: Math.ceil(cuts / cutsPerImage) }, (_, image) => ({ image: image + 1 }))
-  it.each(images)(`image $image › in ${cutsPerImage} cuts, opens again and loses no acknowledged write`, async () => {
-    const ledger = newLedger()
-    const random = randomFrom(ledger.seed)
-    let target: Target | undefined
-    let isOver = false
-    let writing: Promise<void> | undefined
-    const serve = async () => {
-      const sql = await machine.served()
-      target ??= await newTarget(machine, sql)
-      writing ??= write(target, ledger, { clients }, () => isOver)
-    }
-    const acknowledged = () => {
-      const steps = [...ledger.histories.values()].flatMap(own => own.steps)
-      return steps.filter(({ outcome }) => outcome === 'ok').length
-    }
-    const moments: string[] = []
-    for (let cut = 0; cut < cutsPerImage; cut += 1) {
-      const options = mountOptions[Math.floor(random() * mountOptions.length)] as string
-      // Every second cut may come while the database starts, the others come while it is written to.
-      const isEarly = cut % 2 === 0
-      const ms = Math.round(random() * (isEarly ? 4000 : isLongRun && random() < 0.5 ? 15_000 : 2000))
-      machine.start(options)
-      const serving = serve().catch(error => {
-        if (machine.isOn) throw error
-      })
-      if (!isEarly) await serving
-      await delay(ms)
-      await machine.cutPower()
-      await serving
-      moments.push(`${ms} ms of ${isEarly ? 'starting' : 'serving'} (${options})`)
-    }
-    machine.start('data=ordered')
-    await serve()
-    await vi.waitFor(() => expect(acknowledged()).toBeGreaterThan(clients), 20_000)
-    isOver = true
-    await writing
-    process.stderr.write(`power cuts after ${moments.join(', ')}; ${acknowledged()} writes acknowledged\n`)
-    expect(await findContradictions(target as Target, machine.sql, ledger)).toEqual([])
-    const { code, stdout, stderr } = await runBinary(['admin', 'verify', '--data-dir', machine.data])
-    expect(code, stdout + stderr).toBe(0)
-  })
+  it.each(images)(
+    `image $image › in ${cutsPerImage} cuts, opens again and loses no acknowledged write`,
+    { timeout: 300_000 },
+    async () => {
+      const ledger = newLedger()
+      const random = randomFrom(ledger.seed)
+      let target: Target | undefined
+      let isOver = false
+      let writing: Promise<void> | undefined
+      const serve = async () => {
+        const sql = await machine.served()
+        target ??= await newTarget(machine, sql)
+        writing ??= write(target, ledger, { clients }, () => isOver)
+      }
+      const acknowledged = () => {
+        const steps = [...ledger.histories.values()].flatMap(own => own.steps)
+        return steps.filter(({ outcome }) => outcome === 'ok').length
+      }
+      const moments: string[] = []
+      for (let cut = 0; cut < cutsPerImage; cut += 1) {
+        const options = mountOptions[Math.floor(random() * mountOptions.length)] as string
+        // Every second cut may come while the database starts, the others come while it is written to.
+        const isEarly = cut % 2 === 0
+        const ms = Math.round(random() * (isEarly ? 4000 : isLongRun && random() < 0.5 ? 15_000 : 2000))
+        machine.start(options)
+        const serving = serve().catch(error => {
+          if (machine.isOn) throw error
+        })
+        if (!isEarly) await serving
+        await delay(ms)
+        await machine.cutPower()
+        await serving
+        moments.push(`${ms} ms of ${isEarly ? 'starting' : 'serving'} (${options})`)
+      }
+      machine.start('data=ordered')
+      await serve()
+      await vi.waitFor(() => expect(acknowledged()).toBeGreaterThan(clients), 20_000)
+      isOver = true
+      await writing
+      process.stderr.write(`power cuts after ${moments.join(', ')}; ${acknowledged()} writes acknowledged\n`)
+      expect(await findContradictions(target as Target, machine.sql, ledger)).toEqual([])
+      const { code, stdout, stderr } = await runBinary(['admin', 'verify', '--data-dir', machine.data])
+      expect(code, stdout + stderr).toBe(0)
+    },
+  )
 
   it('control › without flushes, acknowledged writes are lost', async () => {
     const ledger = newLedger()

@@ -247,11 +247,15 @@ describe('power cut', () => {
     { flush: 'pg_control', paths: /postgresql\/global\/pg_control$/, within: 20 },
     { flush: 'the folder of the database', paths: /^new\/data$/, within: 40 },
   ]
-  it.each(faults)('without flushes of $flush › loses writes within $within cuts', async ({ paths, within, flush }) => {
-    const { problems, checked } = await replay(recording, { count: within, without: paths, isSearch: true })
-    process.stderr.write(`without flushes of ${flush}: ${checked} cuts, ${problems[0]}\n`)
-    expect(problems).not.toEqual([])
-  })
+  it.each(faults)(
+    'without flushes of $flush › loses writes within $within cuts',
+    { timeout: 300_000 },
+    async ({ paths, within, flush }) => {
+      const { problems, checked } = await replay(recording, { count: within, without: paths, isSearch: true })
+      process.stderr.write(`without flushes of ${flush}: ${checked} cuts, ${problems[0]}\n`)
+      expect(problems).not.toEqual([])
+    },
+  )
 })
 
 it('failed flush › acknowledges nothing afterwards, and restarts from what is on the disk', async () => {
