@@ -12,6 +12,8 @@ import { checkAuthorities } from './local.ts'
 function checkService({ status, text }: RawResponse, version: string | null): Checked {
   const named = version ? `, version ${version}` : ''
   if (status === 200 && /"status"\s*:\s*"ok"/.test(text)) return ok('service', `ready${named}`)
+  if (status === 200 && /"status"\s*:\s*"read-only"/.test(text))
+    return warn('service', `only reads at the moment${named}`, 'write later, or ask its operator')
   if (status >= 500)
     return fail('service', exit.temporary, `not ready (${status})${named}`, 'wait, or ask its operator')
   return skip('service', `no readiness check (${status})${named}`)

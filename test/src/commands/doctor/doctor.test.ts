@@ -88,6 +88,13 @@ it('an instance that tells nothing but its records has not failed', async () => 
   expect(checks['quota']).toMatchObject({ result: 'skip' })
 })
 
+it('warns of an instance that only reads', async () => {
+  answering({ ready: () => HttpResponse.json({ status: 'read-only', reason: 'x' }) })
+  const { code, checks } = await examine()
+  expect(code).toBe(0)
+  expect(checks['service']).toMatchObject({ result: 'warn', detail: 'only reads at the moment, version 9.8.7' })
+})
+
 describe('a failure ends with its exit code', () => {
   it.each([
     ['a key that is refused', { list: failure('unauthorized', 401) }, 'key', 4],
