@@ -145,7 +145,9 @@ export class Lease {
   async #settle(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    await this.#taking?.catch(() => {})
+    const taking = this.#taking
+    await this.#waitingForLease?.catch(() => {}) // those who wait spend first
+    await taking?.catch(() => {})
     const settled = this.#held
     const unspent = this.#left
     this.#held = 0
