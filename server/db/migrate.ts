@@ -1,4 +1,5 @@
 import type { ISql, Sql, TransactionSql } from 'postgres'
+import { OperatorError } from '../../src/contract/index.ts'
 import tables from './migrations/0001_tables.sql'
 import idempotency from './migrations/0002_idempotency.sql'
 import service from './migrations/0003_service.sql'
@@ -8,8 +9,11 @@ import keys from './migrations/0006_keys.sql'
 import keyStatements from './migrations/0008_key_statements.sql'
 import usage from './migrations/0010_usage.sql'
 
-/** In order. A file that was released is never edited. */
-const migrations: readonly (readonly [name: string, statements: string])[] = [
+/**
+ * In order. A file that was released is never edited. `oldest` names the oldest schema whose programs may start on the tables
+ * after this migration, which is stored for them; without it, only programs that know the migration start.
+ */
+const migrations: readonly (readonly [name: string, statements: string, oldest?: string])[] = [
   ['0001_tables', tables],
   ['0002_idempotency', idempotency],
   ['0003_service', service],
@@ -29,20 +33,44 @@ export async function lockSchema(tx: ISql): Promise<void> {
   await tx`select pg_advisory_xact_lock(${lock})`
 }
 
-/** Migrates the schema in one transaction. @throws PostgresError, after which the schema is as it was */
+interface Applied {
+  readonly name: string
+  readonly oldest: string | null
+}
+
+/**
+ * Migrates the schema in one transaction.
+ *
+ * @throws PostgresError, after which the schema is as it was
+ * @throws OperatorError if a newer version has migrated it and does not allow this one to run beside it
+ */
 export async function migrate(sql: Sql): Promise<void> {
   await sql.begin(async tx => {
     await tx`set local statement_timeout = 0`
     await lockSchema(tx)
     await tx`create table if not exists migrations (name text primary key, applied_at timestamptz not null)`
-    const applied = new Set((await tx<{ name: string }[]>`select name from migrations`).map(row => row.name))
-    for (const [name, statements] of migrations) {
+    const column = await tx`
+      select from pg_attribute where attrelid = 'migrations'::regclass and attname = 'oldest'`
+    if (column.length === 0) await tx`alter table migrations add column oldest text`
+    const rows = await tx<Applied[]>`select name, oldest from migrations order by name`
+    rejectNewer(rows)
+    const applied = new Set(rows.map(({ name }) => name))
+    for (const [name, statements, oldest = null] of migrations) {
       if (applied.has(name)) continue
       // biome-ignore lint/plugin: a file holds several statements; it is never input.
       await tx.unsafe(statements)
-      await tx`insert into migrations (name, applied_at) values (${name}, now())`
+      await tx`insert into migrations (name, applied_at, oldest) values (${name}, now(), ${oldest})`
     }
     await distribute(tx)
+  })
+}
+
+function rejectNewer(applied: readonly Applied[]): void {
+  const known = new Set(migrations.map(([name]) => name))
+  const newer = applied.find(({ name, oldest }) => !known.has(name) && (oldest === null || oldest > schemaVersion))
+  if (!newer) return
+  throw new OperatorError(`the database has the schema ${newer.name} of a newer version of consentctl`, {
+    hint: `use that version or a later one: this one knows ${schemaVersion}. To go back, restore a backup from before the upgrade`,
   })
 }
 

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { migrate } from '../../../server/db/migrate.ts'
+import { migrate, schemaVersion } from '../../../server/db/migrate.ts'
+import { OperatorError } from '../../../src/contract/index.ts'
 import { onCitus, useDatabase } from '../../support/database.ts'
 
 const folder = new URL('../../../server/db/migrations/', import.meta.url)
@@ -69,6 +70,32 @@ it('migrate › keeps every row of the first version', async () => {
   if (!onCitus()) return
   // Of what went to other nodes nothing is left behind.
   expect(await sql`select pg_relation_size('consents')::integer as size`).toEqual([{ size: 0 }])
+})
+
+it('migrate › refuses a schema of a newer version, unless that allows this version to run beside it', async () => {
+  const { sql } = database
+  await migrate(sql)
+  const insert = (name: string, oldest: string | null) =>
+    sql`insert into migrations (name, applied_at, oldest) values (${name}, now(), ${oldest})`
+  await insert('9000_next', schemaVersion)
+  await insert('9001_next', '0001_tables')
+  await migrate(sql)
+  for (const oldest of [null, '9000_next']) {
+    await insert('9002_next', oldest)
+    const error = await migrate(sql).catch((error: unknown) => error)
+    expect(error).toBeInstanceOf(OperatorError)
+    expect((error as OperatorError).message).toContain('the schema 9002_next of a newer version of consentctl')
+    expect((error as OperatorError).hint).toContain('restore a backup')
+    await sql`delete from migrations where name = '9002_next'`
+  }
+  await sql`delete from migrations where name like '9%'`
+})
+
+it('migrate › adds the column of compatible versions to a database of the first version', async () => {
+  await database.sql`alter table migrations drop column oldest`
+  const before = await schema()
+  await migrate(database.sql)
+  expect(await schema()).toEqual([...before, 'migrations oldest text YES'].sort())
 })
 
 async function empty(): Promise<void> {
