@@ -245,6 +245,14 @@ export function explain(error: unknown): Explanation {
       hint: 'report this to the operator of the instance',
       exit: exit.rejected,
     }
+  if (/^E[MN]FILE$/.test(String((error as NodeJS.ErrnoException | null)?.code)))
+    return {
+      code: 'open_files',
+      message: 'this process, or the machine, may not open enough files',
+      why: (error as Error).message,
+      hint: 'raise the limit: ulimit -n 1024, or LimitNOFILE= of the systemd unit',
+      exit: exit.failure,
+    }
   return { code: 'bug', message: error instanceof Error ? error.message : String(error), exit: exit.failure }
 }
 
