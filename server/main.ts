@@ -10,7 +10,7 @@ import { type Job, startJobs } from './background-jobs.ts'
 import { toBannerLimits } from './banner/routes.ts'
 import { type Config, readConfig } from './config.ts'
 import { deleteExpiredKeys } from './consents/idempotency.ts'
-import { type Database, openDatabase } from './db/open.ts'
+import { type Database, explainLoss, openDatabase } from './db/open.ts'
 import { sharedSecret } from './db/secrets.ts'
 import { backdatedMessage, coverAll, type Log } from './evidence/log.ts'
 import { openSigner, signingSettings } from './evidence/signer.ts'
@@ -58,18 +58,18 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
   }
   try {
     database = await openDatabase(config, { workerFile, onWait, onTrouble })
-    const { sql, publicSql, replicas } = database
-    const state = await Monitor.start(database.monitorSql, logger)
+    const { sql, publicSql, monitorSql, replicas } = database
+    const state = await explainLoss(config, () => Monitor.start(monitorSql, logger))
     monitor = state
     metrics?.watchMonitor(state)
     const quota = new Quota(sql, { now: () => state.now(), canWrite: () => state.databaseProblem() === null })
-    const secrets = await readSecrets(sql, config)
+    const secrets = await explainLoss(config, () => readSecrets(sql, config))
     const app = createApp({
       ...{ sql, publicSql, replicas, config, geo, logger, quota, state, ...secrets },
       observer: metrics?.observer,
       bannerLimits: toBannerLimits(config),
     })
-    const isEmpty = !(await hasAccounts(sql))
+    const isEmpty = !(await explainLoss(config, () => hasAccounts(sql)))
     const url = await listen(app, config)
     logger.info({ url, metrics: metrics?.url, key_id: secrets.signer.keyId }, 'listening')
     const onBackdated: Log['onBackdated'] = (account_id, entries) => {

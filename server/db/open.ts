@@ -68,7 +68,18 @@ async function openMigrated(
     return { sql, publicSql, monitorSql, replicas: replicas.length > 0 ? new Replicas(replicas) : undefined, close }
   } catch (cause) {
     await close()
-    throw toOperatorError(cause, connection)
+    throw cause instanceof OperatorError ? cause : toOperatorError(cause, 'url' in connection.target ? 'url' : 'folder')
+  }
+}
+
+/** Runs the work of a start on the database. @throws OperatorError if the database was lost meanwhile */
+export async function explainLoss<T>({ databaseUrl }: Config, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (cause) {
+    const kind = dbErrorKind(cause)
+    if (kind !== 'lost' && kind !== 'unavailable') throw cause
+    throw toOperatorError(cause, databaseUrl ? 'url' : 'folder')
   }
 }
 
@@ -90,12 +101,12 @@ const otherHints = {
   },
 } as const
 
-function toOperatorError(cause: unknown, { target }: ConnectOptions): OperatorError {
+function toOperatorError(cause: unknown, target: keyof typeof otherHints): OperatorError {
   const code = dbErrorCode(cause) ?? ''
   const hint = hints.find(([codes]) => codes.test(code))?.[1]
   const kind = dbErrorKind(cause)
   const isUnavailable = hint === undefined && (kind === 'lost' || kind === 'unavailable')
-  const others = otherHints['url' in target ? 'url' : 'folder']
+  const others = otherHints[target]
   return new OperatorError(`the database cannot be used: ${(cause as Error).message || code || String(cause)}`, {
     code: isUnavailable ? 'unavailable' : 'settings',
     hint: hint ?? (isUnavailable ? others.unavailable : others.other),

@@ -1,14 +1,6 @@
 import type { ReservedSql, Sql } from 'postgres'
 import type { Connection, Hosts } from './hosts.ts'
-import { inTransaction } from './transaction.ts'
-
-/** A statement of the driver. It is passed to its handler when it is first awaited. */
-interface Statement extends Promise<unknown> {
-  handler: (statement: Statement) => void
-  reject(error: Error): void
-  /** The error after which the driver prepared it anew and sent it again. */
-  readonly retried?: { readonly code?: unknown }
-}
+import { connectionError, endsConnection, inTransaction, type Statement } from './transaction.ts'
 
 interface Waiting {
   readonly statement: Statement
@@ -61,11 +53,22 @@ export class Pool {
   }
 
   async #begin<T>(work: (tx: ReservedSql) => Promise<T>): Promise<T> {
-    const { sql } = await this.#connect()
+    let connection: Connection | undefined
+    let fail = () => {}
+    const lost = new Promise<never>((_, reject) => {
+      fail = () => reject(connectionError('CONNECTION_CLOSED'))
+    })
+    const discard = (closed: Connection) => {
+      this.#discard(closed)
+      if (closed === connection) fail()
+    }
+    connection = await this.#hosts.connect(discard, this.#isPrepared)
+    const { sql } = connection
     try {
-      return await inTransaction(sql, work)
+      // The driver may never answer the statement during which the connection is lost.
+      return await Promise.race([inTransaction(sql, work, () => connection?.isClosed === true), lost])
     } finally {
-      await sql.end()
+      this.#discard(connection)
     }
   }
 
@@ -153,16 +156,6 @@ export class Pool {
 
 function handlerOf(sql: Sql): Statement['handler'] {
   return (sql`` as unknown as Statement).handler
-}
-
-function connectionError(code: string): Error {
-  return Object.assign(new Error('the database did not answer'), { code })
-}
-
-/** Returns true also for the last message of a backend. */
-function endsConnection(error: unknown): boolean {
-  const { name, severity } = error as { name?: string; severity?: string }
-  return name !== 'PostgresError' || severity === 'FATAL' || severity === 'PANIC'
 }
 
 /** Returns true if the backend did not know a statement that was prepared on its connection. */

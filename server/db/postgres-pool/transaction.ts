@@ -1,21 +1,62 @@
 import type { ReservedSql, Sql } from 'postgres'
 
+/** A statement of the driver. It is passed to its handler when it is first awaited. */
+export interface Statement extends Promise<unknown> {
+  handler: (statement: Statement) => void
+  reject(error: Error): void
+  /** The error after which the driver prepared it anew and sent it again. */
+  readonly retried?: { readonly code?: unknown }
+}
+
 /**
- * Replaces the driver's `begin`, which needs pipelining. Not for requests: if the connection is lost in the middle, the driver
- * may end the process (README.md).
+ * Replaces the driver's `begin`, which needs pipelining. Not for requests (README.md). Nothing is sent once the connection
+ * is lost, because the driver would then end the process, or never answer.
  */
-export async function inTransaction<T>(sql: Sql, work: (tx: ReservedSql) => Promise<T>): Promise<T> {
+export async function inTransaction<T>(
+  sql: Sql,
+  work: (tx: ReservedSql) => Promise<T>,
+  isLost = () => false,
+): Promise<T> {
   await sql`select 1` // the driver never reserves the first connection of a pool
-  const tx = await sql.reserve()
+  const reserved = await sql.reserve()
+  const tx = guard(reserved, isLost)
   try {
     await tx`begin`
     const result = await work(tx)
     await tx`commit`
     return result
   } catch (error) {
-    await tx`rollback`.catch(() => {})
+    if (!endsConnection(error)) await tx`rollback`.catch(() => {})
     throw error
   } finally {
-    tx.release()
+    reserved.release()
   }
+}
+
+function guard(tx: ReservedSql, isLost: () => boolean): ReservedSql {
+  const guarded = (built: unknown) => {
+    if (!(built instanceof Promise)) return built
+    const statement = built as Statement
+    const { handler } = statement
+    statement.handler = own => (isLost() ? own.reject(connectionError('CONNECTION_CLOSED')) : handler(own))
+    return statement
+  }
+  return new Proxy(tx, {
+    apply: (_target, _this, args: Parameters<Sql>) => guarded(tx(...args)),
+    get: (_target, name: keyof ReservedSql) => {
+      if (name !== 'unsafe') return tx[name]
+      // biome-ignore lint/plugin: passes on what a migration sends.
+      return (...args: Parameters<Sql['unsafe']>) => guarded(tx.unsafe(...args))
+    },
+  })
+}
+
+export function connectionError(code: string): Error {
+  return Object.assign(new Error('the database did not answer'), { code })
+}
+
+/** Returns true also for the last message of a backend. */
+export function endsConnection(error: unknown): boolean {
+  const { name, severity } = error as { name?: string; severity?: string }
+  return name !== 'PostgresError' || severity === 'FATAL' || severity === 'PANIC'
 }

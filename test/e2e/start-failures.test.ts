@@ -1,0 +1,80 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { describe, expect, inject, it } from 'vitest'
+import { binary, quote, useFolder } from '../support/cli.ts'
+import { newDatabase } from './campaign.ts'
+
+const folder = useFolder()
+
+/** Runs `serve` until it ends, or until it serves. */
+async function serve(env: Record<string, string>, limit = '') {
+  const command = `${limit} exec ${[process.execPath, binary, 'serve', '--port', '0'].map(quote).join(' ')}`
+  const child = spawn('bash', ['-c', command], {
+    env: { PATH: process.env['PATH'], HOME: folder.path, LOG_LEVEL: 'silent', ...env },
+  })
+  child.stdout.once('data', () => child.kill('SIGKILL'))
+  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+  return { code: code as number | null, stderr }
+}
+
+/** A proxy that loses every connection for good when the server has sent `count` messages in all. */
+async function startCutter(target: number, count: number) {
+  const clients = new Set<Socket>()
+  let sent = 0
+  const proxy = createServer({ noDelay: true }, client => {
+    if (sent >= count) return void client.resetAndDestroy()
+    const server = connect({ port: target, host: '127.0.0.1', noDelay: true })
+    clients.add(client)
+    let rest: Buffer = Buffer.alloc(0)
+    server.on('data', data => {
+      rest = Buffer.concat([rest, data])
+      for (
+        let size = 1;
+        rest.length > 4 && rest.length > rest.readUInt32BE(1) && sent < count;
+        rest = rest.subarray(size)
+      ) {
+        size = rest.readUInt32BE(1) + 1
+        sent += 1
+        client.write(rest.subarray(0, size))
+      }
+      if (sent >= count) for (const each of clients) each.resetAndDestroy()
+    })
+    client.on('data', data => server.write(data))
+    for (const socket of [client, server]) socket.on('error', () => {})
+    client.on('close', () => server.destroy())
+    server.on('close', () => client.destroy())
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  return { port: (proxy.address() as AddressInfo).port, countSent: () => sent, close: () => proxy.close() }
+}
+
+if (!inject('clusterUrl'))
+  process.stderr.write('\n*** SKIPPED: a database lost at a start. No PostgreSQL found. ***\n\n')
+
+describe.skipIf(!inject('clusterUrl')).concurrent('a first start whose database is lost', () => {
+  // A start gets about 280 messages. Most of them answer migrations.
+  it.for([1, 20, 38, 45, 66, 108, 150, 192, 255])(
+    'after %i messages ends with exit code 7',
+    async (count, { expect }) => {
+      const url = new URL(await newDatabase(`consentctl_test_start_${count}`))
+      const cutter = await startCutter(Number(url.port), count)
+      url.port = String(cutter.port)
+      const { code, stderr } = await serve({ DATABASE_URL: url.href })
+      cutter.close()
+      expect(cutter.countSent()).toBe(count)
+      expect(stderr).toMatch(/^error: the database cannot be used: .* \(unavailable\)\ntry: check that PostgreSQL runs/)
+      expect(code).toBe(7)
+    },
+  )
+})
+
+describe('a limit of open files that is too low', () => {
+  it.each([64, 96])('of %i is named, with what to do', async limit => {
+    const { code, stderr } = await serve({}, `ulimit -n ${limit};`)
+    expect(stderr).toMatch(/^error: this process, or the machine, may not open enough files \(open_files\)\n/m)
+    expect(stderr).toContain('try: raise the limit: ulimit -n 1024, or LimitNOFILE=')
+    expect(code).toBe(1)
+  })
+})
