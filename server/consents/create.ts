@@ -139,6 +139,9 @@ async function insertRecords(
     view,
   })
   const json = new Map(inserted.map(row => [row.id, row.json]))
+  const ids = new Set([...records.values()].map(({ id }) => id))
+  // A record that was inserted and is not recognized would be inserted again.
+  if (inserted.some(({ id }) => !ids.has(id))) throw new Error('the database returned a record that was not sent')
   const written: Written[] = []
   for (const { index, record, claim } of rows) {
     const text = json.get(record.id)

@@ -1,4 +1,5 @@
 import type { PostgresType } from 'postgres'
+import { openSocket } from './messages.ts'
 
 /** Serializers that can be applied twice, as the driver does when it prepares a statement anew (README.md, #1197). */
 const types: Record<string, PostgresType> = {
@@ -38,5 +39,6 @@ export const driverOptions = {
   max_pipeline: 0,
   fetch_types: false,
   types,
+  socket: openSocket,
   onnotice: () => {},
 }

@@ -1,0 +1,175 @@
+import { type NetConnectOpts, Socket } from 'node:net'
+
+/** A message that is not as section "Message Formats" of PostgreSQL's manual has it, or not at its place. */
+class MalformedMessage extends Error {
+  override readonly name = 'MalformedMessage'
+  /** One of the connection's codes, because the statement may have been executed. */
+  readonly code = 'CONNECTION_MALFORMED'
+}
+
+interface DriverOptions {
+  readonly host: readonly string[]
+  readonly port: readonly number[]
+  readonly path?: string | undefined
+  readonly ssl?: unknown
+}
+
+/** Opens the driver's connections, which begins to write at once. TLS is negotiated by the driver, and then not checked. */
+export function openSocket({ host: [host = ''], port: [port = 0], path, ssl }: DriverOptions): Socket {
+  const target: NetConnectOpts = path ? { path } : { host, port }
+  // The driver reads the names of the server from its sockets.
+  return Object.assign(ssl ? new Socket() : new CheckedSocket(), { host, port }).connect(target)
+}
+
+/**
+ * A socket on which the driver sees whole, well-formed messages only. A malformed message destroys it with an error: the
+ * driver would loop forever, wait, or return a wrong row.
+ */
+class CheckedSocket extends Socket {
+  readonly #messages = new MessageCheck()
+
+  override emit(event: string | symbol, ...values: unknown[]): boolean {
+    if (event !== 'data') return super.emit(event, ...values)
+    try {
+      const messages = this.#messages.read(values[0] as Buffer)
+      return messages.length > 0 && super.emit('data', messages)
+    } catch (error) {
+      this.destroy(error as Error)
+      return false
+    }
+  }
+}
+
+const headerLength = 5
+
+/** Far beyond every row of the service. */
+const maxMessageLength = 2 ** 26
+
+const emptyBuffer: Buffer = Buffer.alloc(0)
+
+/** Lengths of messages that have only one, without the byte of the type. */
+const lengths: Partial<Record<string, number>> = { 1: 4, 2: 4, n: 4, I: 4, Z: 5, K: 12 }
+
+/** Others that the service can get, which uses neither COPY nor cursors. */
+const others = new Set('RSENAvtTDC')
+
+/** Checks the messages of one connection. */
+export class MessageCheck {
+  #rest: Buffer = emptyBuffer
+  /** True from BindComplete until the end of the statement's rows. */
+  #isExecuting = false
+  /** True if the statement sequence up to ReadyForQuery has had a BindComplete. */
+  #wasBound = false
+  /** True if the sequence has had an end: CommandComplete, an error, or the authentication. */
+  #hasEnded = false
+  #rows = 0
+  #isConnected = false
+
+  /** Returns the messages that are complete with this chunk. @throws MalformedMessage */
+  read(chunk: Buffer): Buffer {
+    const data = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    let start = 0
+    while (data.length - start >= headerLength) {
+      const length = data.readUInt32BE(start + 1)
+      if (length < headerLength - 1 || length > maxMessageLength) throw new MalformedMessage('a length is out of range')
+      const end = start + 1 + length
+      if (end > data.length) break
+      this.#check(data.subarray(start, end))
+      start = end
+    }
+    this.#rest = data.subarray(start)
+    return data.subarray(0, start)
+  }
+
+  #check(message: Buffer): void {
+    const type = String.fromCharCode(message[0] ?? 0)
+    const length = lengths[type]
+    if (length === undefined ? !others.has(type) : message.length !== length + 1) {
+      throw new MalformedMessage(`a message of type ${JSON.stringify(type)} has ${message.length - 1} bytes`)
+    }
+    if (type === 'D') this.#checkRow(message)
+    else if (type === 'T') checkColumns(message)
+    else if (type === 't') checkParameters(message)
+    else if (type === '2') this.#bind()
+    else if (type === 'C') this.#complete(message)
+    else if (type === 'E' || type === 'I') this.#end()
+    else if (type === 'R' || type === 'K') this.#authenticate(message)
+    else if (type === 'Z') this.#ready(message)
+  }
+
+  #checkRow(message: Buffer): void {
+    if (this.#wasBound && !this.#isExecuting) throw new MalformedMessage('a row is outside of a statement')
+    this.#rows += 1
+    let index = headerLength + 2
+    for (let left = readCount(message); left > 0; left -= 1) {
+      const length = index + 4 <= message.length ? message.readInt32BE(index) : -2
+      if (length < -1) throw new MalformedMessage('a value of a row has no length')
+      index += 4 + Math.max(0, length)
+    }
+    if (index !== message.length) throw new MalformedMessage('the values of a row are not as long as the row')
+  }
+
+  #bind(): void {
+    if (this.#isExecuting) throw new MalformedMessage('a statement has no end')
+    this.#isExecuting = true
+    this.#wasBound = true
+  }
+
+  /** A statement of the simple protocol can return no rows although it counts them. */
+  #complete(message: Buffer): void {
+    const tag = /^([A-Z ]+?)((?: \d+){0,2})\0$/.exec(message.toString('latin1', headerLength))
+    if (!tag) throw new MalformedMessage('the tag of a command is malformed')
+    if (this.#wasBound && !this.#isExecuting) throw new MalformedMessage('a statement ends twice')
+    const [, command, numbers = ''] = tag
+    const count = Number(numbers.split(' ').at(-1))
+    const mustReturn = this.#rows > 0 || (this.#wasBound && command === 'SELECT')
+    if (mustReturn && numbers !== '' && this.#rows !== count) {
+      throw new MalformedMessage('a statement has returned another number of rows than it says')
+    }
+    this.#end()
+  }
+
+  #end(): void {
+    this.#isExecuting = false
+    this.#hasEnded = true
+    this.#rows = 0
+  }
+
+  #authenticate(message: Buffer): void {
+    if (this.#isConnected || message.length < headerLength + 4)
+      throw new MalformedMessage('an authentication is out of place')
+    this.#hasEnded = true
+  }
+
+  #ready(message: Buffer): void {
+    if (this.#isExecuting || !this.#hasEnded) throw new MalformedMessage('a statement has no end')
+    if (!/[ITE]/.test(message.toString('latin1', headerLength))) throw new MalformedMessage('a status is unknown')
+    this.#hasEnded = false
+    this.#wasBound = false
+    this.#isConnected = true
+  }
+}
+
+function readCount(message: Buffer): number {
+  if (message.length < headerLength + 2) throw new MalformedMessage('a count is missing')
+  return message.readUInt16BE(headerLength)
+}
+
+/** In bytes, of a column's description behind its name. */
+const columnLength = 18
+
+function checkColumns(message: Buffer): void {
+  let index = headerLength + 2
+  for (let left = readCount(message); left > 0; left -= 1) {
+    const end = message.indexOf(0, index)
+    if (end < 0) throw new MalformedMessage('the name of a column has no end')
+    index = end + 1 + columnLength
+  }
+  if (index !== message.length) throw new MalformedMessage('the columns are not as long as their description')
+}
+
+function checkParameters(message: Buffer): void {
+  if (message.length !== headerLength + 2 + 4 * readCount(message)) {
+    throw new MalformedMessage('the types of parameters are not as many as they say')
+  }
+}
