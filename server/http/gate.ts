@@ -1,5 +1,5 @@
 import type { FastifyContextConfig, FastifyInstance, FastifyRequest } from 'fastify'
-import type { Access, Scope } from '../../src/contract/index.ts'
+import type { Access, Endpoint, Scope } from '../../src/contract/index.ts'
 import type { Admission } from '../admission.ts'
 import {
   type AuthDeps,
@@ -28,7 +28,7 @@ declare module 'fastify' {
     /** Default, also for unknown routes: `account`. */
     access?: Access
     scope?: Scope | undefined
-    allowedOverQuota?: boolean | undefined
+    unit?: Endpoint['unit'] | undefined
     statesTime?: boolean | undefined
     /** The methods of this path, on routes that answer 405 for all others. */
     allow?: string

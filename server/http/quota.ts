@@ -14,8 +14,8 @@ declare module 'fastify' {
 }
 
 /**
- * Spends one unit and sets the quota's headers.
- * @throws Failure `quota_exceeded` if none is left, unless the route is allowed over the quota.
+ * Spends one unit and sets the quota's headers, unless the route is free.
+ * @throws Failure `quota_exceeded` if none is left and the route needs one.
  */
 export async function spendForRequest(
   quota: Quota,
@@ -23,8 +23,10 @@ export async function spendForRequest(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
+  const { unit: needed } = request.routeOptions.config
+  if (needed === 'free') return
   const unit = await findUnit(quota, caller, request)
-  if (!unit && !request.routeOptions.config.allowedOverQuota) throw quotaExceeded(quota, caller)
+  if (!unit && needed !== 'optional') throw quotaExceeded(quota, caller)
   reply.headers(unit?.headers ?? quota.exhaustedHeaders(caller.accountId))
   request.units = unit
 }

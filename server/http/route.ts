@@ -57,12 +57,12 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
   ) => Promise<z.input<R> | RawJson | Lines>,
   { isIdempotent = isReadOrDelete, ...options }: RouteOptions = {},
 ): void {
-  const { method, path: url, access, scope, allowedOverQuota, statesTime, status } = endpoint
+  const { method, path: url, access, scope, unit, statesTime, status } = endpoint
   app.route({
     ...options,
     method,
     url,
-    config: { access, scope, allowedOverQuota, statesTime },
+    config: { access, scope, unit, statesTime },
     handler: async (request, reply) => {
       const input = {
         params: endpoint.params?.parse(request.params) as z.output<P>,

@@ -35,7 +35,7 @@ has an \`X-Request-Id\` and must not be cached.
 \`read_only\`; \`/ready\` says so, and \`/writable\` is 503. Reads go on; with a monthly quota, as long as units of it are held.
 
 **Quota.** Counted by calendar month in UTC. A request with an API key takes one unit, unless it gets 401, 429 or 5xx, and one more
-for each further page of a stream and each further row of a batch. The erasure of a subject is never rejected for quota: if no
+for each further page of a stream and each further row of a batch. The usage takes none. The erasure of a subject is never rejected for quota: if no
 unit is left it takes none.`
 
 /** Open to anyone. Built at the first request. */
@@ -176,13 +176,13 @@ function describeSuccess({ endpoint, docs }: Operation, { output }: Context): ob
 const withoutDatabase: readonly Endpoint[] = [api.health.live, api.description.get]
 
 function describeErrors(endpoint: Endpoint): Record<number, { $ref: string }> {
-  const { access, allowedOverQuota, params, body, errors = [] } = endpoint
+  const { access, unit, params, body, errors = [] } = endpoint
   const isPrivate = access === 'account' || access === 'session'
   const names: ErrorResponseName[] = [
     'BadRequest',
     ...(access === 'anyone' ? [] : (['Unauthorized'] as const)),
     ...(isPrivate ? (['Forbidden'] as const) : []),
-    ...(isPrivate && !allowedOverQuota ? (['QuotaExceeded'] as const) : []),
+    ...(isPrivate && unit === undefined ? (['QuotaExceeded'] as const) : []),
     ...(params ? (['NotFound', 'UriTooLong'] as const) : []),
     ...(body ? (['PayloadTooLarge', 'UnsupportedMediaType'] as const) : []),
     ...errors.map(findErrorResponse),

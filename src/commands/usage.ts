@@ -5,15 +5,15 @@ import { one } from '../cli/output.ts'
 import { addSignInFlags, signIn, signInOptions } from '../cli/sign-in.ts'
 import type { Context } from '../context.ts'
 import { usage as route } from '../contract/usage.ts'
-import { usageView } from '../views/account.ts'
+import { describeUsage, usageView } from '../views/account.ts'
 
 export function usage(command: Command, ctx: Context): void {
   addSignInFlags(command)
     .addHelpText(
       'after',
       `
-With an API key this counts as a request, and fails when the quota is used up. With --email or
---password-stdin you sign in instead, which does not count and always works.
+Exit code 0 also when the quota is used up: reading the usage takes no request of it, unless the instance
+has an older version. With --email or --password-stdin you sign in instead, which never counts.
 
 Examples:
   $ consentctl usage
@@ -23,7 +23,8 @@ Examples:
       action(ctx, z.strictObject(signInOptions), usageView, async (_, who) => {
         const api = who.email || who.passwordStdin ? await signIn(ctx, who) : ctx.api
         const used = await api.call(route.get, {})
-        if (used.limit === null) await ctx.say('the account has no monthly limit')
+        const state = describeUsage(used)
+        if (state !== null) await ctx.say(state)
         return one(usageView, used)
       }),
     )

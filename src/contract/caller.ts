@@ -16,7 +16,7 @@ export const caller = {
     path: '/api/v1/caller',
     access: 'account',
     scope: 'read',
-    allowedOverQuota: true,
+    unit: 'optional',
     query: NoQuery,
     status: 200,
     response: CallerIdentity,

@@ -20,8 +20,11 @@ export interface Endpoint<
   readonly access: Access
   /** For API keys. A session has every scope. */
   readonly scope?: Scope
-  /** True if it also works, without a unit, when the monthly quota is used up. */
-  readonly allowedOverQuota?: boolean
+  /**
+   * For API keys. Default: a request takes a unit of the monthly quota, and is rejected without one. `optional`: it takes one
+   * if one is left. `free`: it takes none.
+   */
+  readonly unit?: 'optional' | 'free'
   /** True if a read states the present time: it is rejected while the clock of the service is wrong. */
   readonly statesTime?: boolean
   readonly params?: Params

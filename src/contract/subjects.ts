@@ -96,7 +96,7 @@ export const subjects = {
     path: '/api/v1/subjects/erase',
     access: 'account',
     scope: 'erase',
-    allowedOverQuota: true,
+    unit: 'optional',
     query: NoQuery,
     body: SubjectErasure,
     status: 200,

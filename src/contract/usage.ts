@@ -20,10 +20,14 @@ export const usage = {
     path: '/api/v1/usage',
     access: 'account',
     scope: 'read',
+    unit: 'free',
     query: NoQuery,
     status: 200,
     response: Usage,
   }),
 }
 
-export const usageDocs: ResourceDocs<typeof usage> = { description: 'The monthly quota.' }
+export const usageDocs: ResourceDocs<typeof usage> = {
+  description: 'The monthly quota.',
+  endpoints: { get: { description: 'It takes no unit of the quota, and is never rejected for it.' } },
+}

@@ -151,18 +151,26 @@ function rejectedHint({ call, code }: ApiError): string {
     : 'use the whole key, as it was printed'
 }
 
+const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
+
+export const quotaHint =
+  'wait for the next calendar month (UTC), or raise the quota where its server runs: consentctl admin account quota EMAIL N'
+
 function hintOf({ code, retryAfter, call }: ApiError): string | undefined {
-  if (code === 'quota_exceeded') return 'wait for the next calendar month (UTC), or raise the account’s quota'
+  if (code === 'quota_exceeded') return quotaHint
   if (code === 'rate_limited' || code === 'unavailable' || code === 'read_only') return retryHint(retryAfter)
-  if (code === 'not_found' && call.path === '/api/v1/consents/:id')
-    return call.method === 'GET'
-      ? 'if it was deleted: consentctl get --include-deleted, or consentctl history'
-      : undefined
-  if (code === 'not_found' && call.path.endsWith('/receipt'))
-    return 'a deleted record has no receipt: see consentctl history'
-  if (code !== 'not_found' || call.path.startsWith('/api/v1/consents')) return undefined
-  if (call.id === null) return 'this instance may not have this feature; check its address: consentctl config list'
-  return call.path.startsWith('/api/v1/keys')
+  return code === 'not_found' ? notFoundHint(call) : undefined
+}
+
+function notFoundHint({ path, method, id }: Call): string | undefined {
+  if (path.startsWith('/api/v1/consents/:id') && !uuid.test(id ?? ''))
+    return `${id} is not a UUID, as the ids of records are: consentctl list shows them`
+  if (path === '/api/v1/consents/:id')
+    return method === 'GET' ? 'if it was deleted: consentctl get --include-deleted, or consentctl history' : undefined
+  if (path.endsWith('/receipt')) return 'a deleted record has no receipt: see consentctl history'
+  if (path.startsWith('/api/v1/consents')) return undefined
+  if (id === null) return 'this instance may not have this feature; check its address: consentctl config list'
+  return path.startsWith('/api/v1/keys')
     ? 'consentctl keys list; a revoked key is not found either'
     : 'consentctl sites list'
 }

@@ -46,6 +46,12 @@ export const newTokenView: View<NewToken> = {
   ],
 }
 
+/** Returns null while units of a limit are left, because the numbers say it all. */
+export function describeUsage({ limit, remaining, resets_at }: Usage): string | null {
+  if (limit === null) return 'the account has no monthly limit'
+  return remaining === 0 ? `this month’s quota is used up, until ${resets_at.slice(0, 10)}` : null
+}
+
 export const usageView: View<Usage> = {
   id: row => row.month,
   columns: [

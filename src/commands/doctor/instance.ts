@@ -1,11 +1,15 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
+import { formatCount } from '../../cli/messages.ts'
 import type { RawResponse } from '../../client/transport.ts'
 import type { Context } from '../../context.ts'
+import { type Usage, usage } from '../../contract/usage.ts'
 import { exit, settingsError } from '../../errors/errors.ts'
+import { quotaHint } from '../../errors/explain.ts'
 import { maskKey } from '../../settings/key.ts'
 import { proxyFor } from '../../settings/proxy.ts'
 import { isLoopback, requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
+import { describeUsage } from '../../views/account.ts'
 import { type Checked, fail, ok, skip, tried, warn } from './check.ts'
 import { checkAuthorities } from './local.ts'
 
@@ -44,7 +48,9 @@ async function checkKey(ctx: Context, timeout: number): Promise<Checked[]> {
   })
   const answer = probed
   if (!answer) return [key, skip('quota', 'the key was not checked')]
-  return [key, await tried('quota', () => checkQuota(answer))]
+  const isAsked = answer.status === 200 || answer.status === 429
+  const used = isAsked ? await ctx.api.call(usage.get, {}).catch(() => null) : null // not every instance has it
+  return [key, await tried('quota', () => (used ? checkUsage(used) : checkHeaders(answer)))]
 }
 
 function resultOf({ status, text }: RawResponse, key: string, source: string): Checked {
@@ -65,16 +71,30 @@ function remedyFor(source: string): string {
 
 const lowQuota = 0.1
 
-function checkQuota({ headers, text }: RawResponse): Checked {
+/** Says what the command `usage` says. */
+function checkUsage(used: Usage): Checked {
+  const { limit, remaining, resets_at } = used
+  if (limit === null || remaining === null)
+    return ok('quota', `${describeUsage(used)}; ${formatCount(used.used, 'request')} this month`)
+  if (remaining === 0) return fail('quota', exit.quota, describeUsage(used) ?? '', quotaHint)
+  return checkLeft(remaining, limit, resets_at)
+}
+
+function checkHeaders({ headers, text }: RawResponse): Checked {
   const number = (name: string) => Number.parseInt(String(headers[name] ?? ''), 10)
   const [most, left, reset] = [number('x-quota-limit'), number('x-quota-remaining'), number('x-quota-reset')]
-  const end = reset > 0 && reset < 1e11 ? `, until ${new Date(reset * 1000).toISOString().slice(0, 10)}` : ''
-  const remedy = 'wait for the next calendar month (UTC), or raise the account’s quota'
-  if (isCode(text, 'quota_exceeded') || left === 0)
-    return fail('quota', exit.quota, `this month’s quota is used up${end}`, remedy)
-  if (Number.isNaN(left)) return skip('quota', 'the instance reports no quota')
-  const detail = `${left} of ${Number.isNaN(most) ? 'an unknown number of' : most} requests are left${end}`
-  return left < most * lowQuota ? warn('quota', detail, remedy) : ok('quota', detail)
+  const end = reset > 0 && reset < 1e11 ? new Date(reset * 1000).toISOString() : null
+  if (isCode(text, 'quota_exceeded') || left === 0) {
+    const until = end === null ? '' : `, until ${end.slice(0, 10)}`
+    return fail('quota', exit.quota, `this month’s quota is used up${until}`, quotaHint)
+  }
+  return Number.isNaN(left) ? skip('quota', 'the instance reports no quota') : checkLeft(left, most, end)
+}
+
+function checkLeft(left: number, most: number, end: string | null): Checked {
+  const until = end === null ? '' : `, until ${end.slice(0, 10)}`
+  const detail = `${left} of ${Number.isNaN(most) ? 'an unknown number of' : most} requests are left${until}`
+  return left < most * lowQuota ? warn('quota', detail, quotaHint) : ok('quota', detail)
 }
 
 function isCode(text: string, code: string): boolean {

@@ -41,6 +41,13 @@ describe('with the API key', () => {
     expect(stderr).toBe('the account has no monthly limit\n')
   })
 
+  it('shows the numbers of a quota that is used up, and ends with 0', async () => {
+    cli.instance.use(answers('get', path, { ...used, limit: 812, remaining: 0 }))
+    const { code, stdout, stderr } = await cli.run(['usage', '--json'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: 'this month’s quota is used up, until 2026-12-01\n' })
+    expect(JSON.parse(stdout)).toMatchObject({ limit: 812, remaining: 0 })
+  })
+
   it.each([
     [429, 'quota_exceeded', 6],
     [401, 'unauthorized', 4],

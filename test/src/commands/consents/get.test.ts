@@ -46,6 +46,7 @@ describe('one id', () => {
     holding()
     const { stderr } = await cli.run(['get', 'missing-7'])
     expect(stderr).toMatch(/^error: .*missing-7.*\(not_found\)$/m)
+    expect(stderr).toContain('try: missing-7 is not a UUID, as the ids of records are')
   })
 })
 

@@ -43,6 +43,7 @@ function answering({ ready, list, headers = {} }: Answers = {}) {
   const paths: [string, () => Response][] = [
     ['*/ready', ready ?? (() => HttpResponse.json({ status: 'ok' }, { headers: date }))],
     ['*/api/v1/openapi.json', () => HttpResponse.json({ openapi: '3.1.1', info: { version: '9.8.7' } })],
+    ['*/api/v1/usage', failure('not_found', 404)],
     [consentsPath, list ?? (() => HttpResponse.json({ data: [], next_cursor: null }, { headers: date }))],
   ]
   for (const [path, answer] of paths) cli.instance.use(http.get(path, answer as () => HttpResponse<string>))
@@ -69,13 +70,25 @@ it('ends with 0 where everything is as it should be, and says what it found', as
   expect(checks['quota']?.detail).toBe('900 of 1000 requests are left, until 2026-12-01')
 })
 
-it('asks the instance alone, sends the key with one request, and no other than GET', async () => {
+it.each([
+  [{ limit: null, remaining: null }, 0, 'ok', 'the account has no monthly limit; 25 requests this month'],
+  [{ limit: 25, remaining: 0 }, 6, 'fail', 'this month’s quota is used up, until 2026-12-01'],
+  [{ limit: 100, remaining: 75 }, 0, 'ok', '75 of 100 requests are left, until 2026-12-01'],
+])('says of the quota %j what usage says', async (numbers, exit, result, detail) => {
+  answering()
+  const used = { month: '2026-11', used: 25, ...numbers, resets_at: '2026-12-01T00:00:00.000Z' }
+  cli.instance.use(http.get('*/api/v1/usage', () => HttpResponse.json(used)))
+  const { code, checks } = await examine()
+  expect({ code, quota: checks['quota'] }).toMatchObject({ code: exit, quota: { result, detail } })
+})
+
+it('asks the instance alone, sends the key with two requests, and no other than GET', async () => {
   answering()
   await examine()
   const asked = cli.instance.requests.map(({ method, url }) => `${method} ${url}`).sort()
-  expect(asked).toEqual(['GET /api/v1/consents?limit=1', 'GET /api/v1/openapi.json', 'GET /ready'])
+  expect(asked).toEqual(['GET /api/v1/consents?limit=1', 'GET /api/v1/openapi.json', 'GET /api/v1/usage', 'GET /ready'])
   const withKey = cli.instance.requests.filter(({ headers }) => headers.authorization)
-  expect(withKey.map(({ url }) => url)).toEqual(['/api/v1/consents?limit=1'])
+  expect(withKey.map(({ url }) => url)).toEqual(['/api/v1/consents?limit=1', '/api/v1/usage'])
 })
 
 it('an instance that tells nothing but its records has not failed', async () => {
