@@ -64,6 +64,8 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin export' = 'admin export'
     'admin import' = 'admin import'
     'admin account create' = 'admin account create'
+    'admin account list' = 'admin account list'
+    'admin account quota' = 'admin account quota'
     'admin signing-key revoke' = 'admin signing-key revoke'
     'admin signing-key restart' = 'admin signing-key restart'
     'admin user password' = 'admin user password'
@@ -121,8 +123,10 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'doctor' = @()
     'serve' = @()
     'admin' = @(@('account', 'Manage accounts'), @('verify', 'Verify every record, its history and the log'), @('checkpoint', 'Write a signed checkpoint of the log to a file'), @('signing-key', 'Manage the keys that the server signs with'), @('user', 'Manage users'), @('purge', 'Purge personal data of deleted records'), @('export', 'Export the whole database to a file'), @('import', 'Import an export into an empty database'))
-    'admin account' = @(, @('create', 'Create an account with an owner, a site and an API key'))
+    'admin account' = @(@('create', 'Create an account with an owner, a site and an API key'), @('list', 'List accounts with their quotas and usage'), @('quota', 'Change the monthly quota of an account'))
     'admin account create' = @()
+    'admin account list' = @()
+    'admin account quota' = @()
     'admin verify' = @()
     'admin checkpoint' = @()
     'admin signing-key' = @(@('revoke', 'Revoke a signing key'), @('restart', 'Begin a new chain of signing keys after the loss of the newest one'))
@@ -188,6 +192,8 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin' = @()
     'admin account' = @()
     'admin account create' = @(@('--email', 'e-mail address that the owner signs in with'), @('--site', 'name of the first site (default)'), @('--plan', 'unlimited, free, pro (unlimited)'), @('--monthly-quota', 'requests with API keys per month, instead of the plan’s'), @('--password-stdin', 'read the owner’s password from standard input instead of generating one'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
+    'admin account list' = @(@('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
+    'admin account quota' = @(@('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
     'admin verify' = @(@('--account', 'only this account'), @('--checkpoint', 'also compare with the checkpoints in a file of admin checkpoint'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
     'admin checkpoint' = @(@('--file', 'file to append the checkpoints to; created if missing'), @('--account', 'only this account'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
     'admin signing-key' = @()
@@ -284,6 +290,10 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin account create --monthly-quota' = { @(, @('', '')) }
     'admin account create --database-url' = { @(, @('', '')) }
     'admin account create --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
+    'admin account list --database-url' = { @(, @('', '')) }
+    'admin account list --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
+    'admin account quota --database-url' = { @(, @('', '')) }
+    'admin account quota --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'admin verify --account' = { @(, @('', '')) }
     'admin verify --checkpoint' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'admin verify --database-url' = { @(, @('', '')) }

@@ -4,11 +4,13 @@ import type { Sql } from 'postgres'
 import {
   type AccountDraft,
   type AccountPurge,
+  type AccountRow,
   type DatabaseOptions,
   type NewAccount,
   type NewPassword,
   OperatorError,
   type PurgeOrder,
+  type QuotaOrder,
   type ServerHost,
 } from '../src/contract/index.ts'
 import * as accounts from './accounts/service.ts'
@@ -33,6 +35,14 @@ export async function createAccount(
     await checkClock(sql)
     return await accounts.createAccount(sql, draft)
   })
+}
+
+export async function listAccounts(options: DatabaseOptions, host: ServerHost): Promise<readonly AccountRow[]> {
+  return await withDatabase(options, host, { mayBeNew: false }, sql => accounts.listAccounts(sql))
+}
+
+export async function setQuota(options: DatabaseOptions, order: QuotaOrder, host: ServerHost): Promise<AccountRow> {
+  return await withDatabase(options, host, { mayBeNew: false }, sql => accounts.setQuota(sql, order))
 }
 
 export async function resetPassword(

@@ -246,6 +246,14 @@ export const tree: Group = {
             summary: 'Create an account with an owner, a site and an API key',
             load: async () => (await import('./commands/admin/account-create.ts')).accountCreate,
           },
+          list: {
+            summary: 'List accounts with their quotas and usage',
+            load: async () => (await import('./commands/admin/account-quota.ts')).accountList,
+          },
+          quota: {
+            summary: 'Change the monthly quota of an account',
+            load: async () => (await import('./commands/admin/account-quota.ts')).accountQuota,
+          },
         },
       },
       verify: {

@@ -46,6 +46,34 @@ export async function insertAccount(
   return written.length === 1
 }
 
+export interface QuotaRow {
+  account_id: string
+  email: string
+  plan: string
+  monthly_quota: number | null
+  used: number
+  created_at: Date
+}
+
+/** All accounts, or one. `month`: its first day, `2026-11-01`. */
+export async function selectQuotas(sql: Sql, month: string, accountId: string | null = null): Promise<QuotaRow[]> {
+  return await sql<QuotaRow[]>`
+    select a.account_id, a.plan, a.monthly_quota::float8, a.created_at, coalesce(max(u.used), 0)::float8 as used,
+      coalesce(string_agg(l.email, ' ' order by l.email), '') as email
+    from accounts a
+    left join usage u on u.account_id = a.account_id and u.month = ${month}::date
+    left join logins l on l.account_id = a.account_id
+    where ${accountId === null ? sql`true` : sql`a.account_id = ${accountId}`}
+    group by a.account_id order by a.account_id`
+}
+
+/** Returns false if there is no such account. */
+export async function updateQuota(sql: Sql, accountId: string, monthlyQuota: number | null): Promise<boolean> {
+  const rows = await sql`
+    update accounts set monthly_quota = ${monthlyQuota}::bigint where account_id = ${accountId} returning account_id`
+  return rows.length === 1
+}
+
 export async function hasAccounts(sql: Sql): Promise<boolean> {
   const rows = await sql`select account_id from accounts limit 1`
   return rows.length > 0

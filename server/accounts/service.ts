@@ -1,16 +1,20 @@
 import type { Sql } from 'postgres'
 import {
   type AccountDraft,
+  type AccountRow,
   Credentials,
   type NewAccount,
   type NewPassword,
   OperatorError,
+  type QuotaOrder,
+  Uuid,
 } from '../../src/contract/index.ts'
 import { hashOf, hintOf, newApiKey, newSiteToken } from '../auth/credential.ts'
 import { hashPassword, newPassword } from '../auth/password.ts'
 import { newId } from '../ids.ts'
+import { monthOf } from '../quota/quota.ts'
 import { findLogin, setPassword } from '../session/queries.ts'
-import { insertAccount } from './queries.ts'
+import { insertAccount, type QuotaRow, selectQuotas, updateQuota } from './queries.ts'
 
 /** Requests a calendar month; null is unlimited. */
 const planQuota = { unlimited: null, free: 10_000, pro: 1_000_000 } as const
@@ -48,6 +52,33 @@ export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewA
     site: { id: siteId, name: siteName, token },
     api_key: apiKey,
   }
+}
+
+/** Oldest first, because ids are UUIDs of version 7. */
+export async function listAccounts(sql: Sql): Promise<AccountRow[]> {
+  return (await selectQuotas(sql, monthOf(new Date()))).map(toAccountRow)
+}
+
+/**
+ * A node takes the limit from the account with its next lease, and holds one for a second.
+ *
+ * @throws OperatorError for an unknown account
+ */
+export async function setQuota(sql: Sql, { account, monthlyQuota }: QuotaOrder): Promise<AccountRow> {
+  const { data: id = (await findLogin(sql, account.toLowerCase()))?.accountId } = Uuid.safeParse(account)
+  if (id === undefined || !(await updateQuota(sql, id, monthlyQuota))) {
+    const hint = 'consentctl admin account list'
+    throw new OperatorError(`no account has the id or e-mail ${account}`, { code: 'not_found', hint })
+  }
+  const [row] = await selectQuotas(sql, monthOf(new Date()), id)
+  return toAccountRow(row as QuotaRow)
+}
+
+function toAccountRow({ created_at, ...row }: QuotaRow): AccountRow {
+  const { monthly_quota: quota, used } = row
+  const remaining = quota === null ? null : Math.max(0, quota - used)
+  const { account_id, email, plan } = row
+  return { account_id, email, plan, monthly_quota: quota, used, remaining, created_at: created_at.toISOString() }
 }
 
 /** Also ends the user's sessions. @throws OperatorError for an unknown user. */

@@ -102,6 +102,26 @@ export interface NewAccount {
   readonly api_key: string
 }
 
+export interface AccountRow {
+  readonly account_id: string
+  /** Of its users, separated by blanks. */
+  readonly email: string
+  readonly plan: string
+  /** Null is unlimited. */
+  readonly monthly_quota: number | null
+  /** In this month (UTC); held units count. */
+  readonly used: number
+  readonly remaining: number | null
+  readonly created_at: string
+}
+
+export interface QuotaOrder {
+  /** Its id, or the e-mail of a user. */
+  readonly account: string
+  /** Null is unlimited. */
+  readonly monthlyQuota: number | null
+}
+
 /** The password is null if the operator gave it. */
 export interface NewPassword {
   readonly email: string
@@ -147,6 +167,9 @@ export interface ServerHost {
 export interface ServerModule {
   serve(options: ServeOptions, host: ServerHost): Promise<RunningServer>
   createAccount(options: DatabaseOptions, draft: AccountDraft, host: ServerHost): Promise<NewAccount>
+  /** Oldest first. */
+  listAccounts(options: DatabaseOptions, host: ServerHost): Promise<readonly AccountRow[]>
+  setQuota(options: DatabaseOptions, order: QuotaOrder, host: ServerHost): Promise<AccountRow>
   /** Also ends the user's sessions. */
   resetPassword(
     options: DatabaseOptions,

@@ -84,6 +84,11 @@ const purged = [
   { account_id: uuid(9), expired: 0, purged: 1 },
 ]
 
+const accountRow = {
+  ...{ account_id: uuid(6), email, plan: 'free', monthly_quota: null, used: 3, remaining: null },
+  created_at: '2026-01-31T09:30:00.000Z',
+}
+
 /** The key of these tests, as an instance publishes it. */
 const keysFile = 'test/fixtures/consent-keys.json'
 
@@ -93,6 +98,8 @@ const server = async () =>
       if (await approve(purged, 15)) yield* purged
     },
     createAccount: async () => account,
+    listAccounts: async () => [accountRow],
+    setQuota: async () => accountRow,
     resetPassword: async () => ({ email, password: 'made up' }),
   }) as unknown as ServerModule
 
@@ -307,6 +314,23 @@ export const cases: readonly Case[] = [
     cells: [accountCells],
     single: true,
     id: null,
+  },
+  {
+    name: 'admin account list',
+    args: ['admin', 'account', 'list'],
+    handlers: [],
+    loadServer: server,
+    rows: [accountRow],
+    id: 'account_id',
+  },
+  {
+    name: 'admin account quota',
+    args: ['admin', 'account', 'quota', email, 'none'],
+    handlers: [],
+    loadServer: server,
+    rows: [accountRow],
+    single: true,
+    id: 'account_id',
   },
   {
     name: 'admin user password',
