@@ -68,6 +68,11 @@ export class NetworkError extends Error {
   }
 }
 
+/** Returns true if no request of the call reached the instance: later calls would fail too. */
+export function isUnreachable(error: unknown): boolean {
+  return error instanceof NetworkError && !error.maybeDone
+}
+
 /** A response that is not one of this service: an HTML page, other JSON, a redirect. */
 export class ContractError extends ResponseError {
   override readonly name = 'ContractError'

@@ -14,6 +14,36 @@ interface ReportContext {
   }
 }
 
+/** Errors of one kind that are reported, and kinds that are told apart by their message. */
+const maxExamples = 3
+const maxKinds = 20
+
+/**
+ * Reports errors of which there may be many: of each kind the first three, only the first with a hint, and how many
+ * followed. Errors are of one kind if their messages differ only in numbers, ids and quoted text.
+ */
+export function reportsByKind(ctx: ReportContext & { readonly warn: (text: string) => Promise<void> }) {
+  const kinds = new Map<string, { readonly first: string; count: number }>()
+  const kindOf = (error: unknown, subject: string): string => {
+    const { code, message } = explain(error)
+    const kind = message.replace(subject, '').replace(/"[^"]*"|[\da-f]{8}-[\da-f-]{27}|\d+/g, '#')
+    return kinds.size < maxKinds || kinds.has(kind) ? kind : code
+  }
+  return {
+    add: async (error: unknown, subject: string, { isHinted = true } = {}): Promise<void> => {
+      const name = kindOf(error, subject)
+      const kind = kinds.get(name) ?? { first: subject, count: 0 }
+      kinds.set(name, kind)
+      kind.count += 1
+      if (kind.count <= maxExamples) await report(ctx, error, subject, { isHinted: isHinted && kind.count === 1 })
+    },
+    finish: async (): Promise<void> => {
+      for (const { first, count } of kinds.values())
+        if (count > maxExamples) await ctx.warn(`and ${count - maxExamples} more like ${first}`)
+    },
+  }
+}
+
 /** Codes that add nothing to their message. */
 const hiddenCodes = new Set(['usage', 'settings', 'declined', 'interrupted', 'no_key', 'invalid_data'])
 

@@ -6,6 +6,12 @@ import { readObject, typed } from '../fields.ts'
 /** Returns the fields of a line. @throws CliError invalid_data that begins with the line's number */
 export type LineParser = (line: Line) => object
 
+const separators = [
+  { text: ';', name: 'semicolon' },
+  { text: '\t', name: 'tab' },
+  { text: '|', name: 'vertical bar' },
+]
+
 type Fields = Record<string, unknown>
 
 type Column = (cell: string, name: string, fields: Fields, preferences: Fields) => void
@@ -27,6 +33,11 @@ export async function csvParser(header: Line, unguard: boolean): Promise<LinePar
     }
   }
   const names = readCells(header)
+  const separator = names.length === 1 ? separators.find(({ text }) => names[0]?.includes(text)) : undefined
+  if (separator) {
+    const hint = 'replace it, or export the file again with a comma as the field separator'
+    throw usageError(`the columns of the header are separated by a ${separator.name}, not by a comma`, hint)
+  }
   const columns = names.map(toColumn)
   const twice = names.find((name, index) => names.indexOf(name) !== index)
   if (twice !== undefined) throw usageError(`the header has the column "${twice}" twice`)

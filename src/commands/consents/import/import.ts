@@ -64,7 +64,7 @@ export function importConsents(ctx: Context, options: ImportOptions): Output<Lin
   requireBaseUrl(ctx.settings)
   if (!options.dryRun) requireApiKey(ctx.settings)
   limitHeapGrowth()
-  const progress = newProgress()
+  const progress = newProgress(ctx)
   return many(importView, pages(ctx, options, progress), {
     mutates: true,
     resumes: true,
@@ -178,7 +178,7 @@ async function reportOutcome(
     return null
   }
   if (ctx.io.out.isTerminal || error !== null) await line.hide()
-  await countOutcome(ctx, progress, outcome, options.maxErrors).catch(stop)
+  await countOutcome(progress, outcome, options.maxErrors).catch(stop)
   if (result === 'failed') await failedLines?.add(rawOf(entry.line), job.reader.header()).catch(stop)
   return { line: entry.line.number, result, id, error_code: error === null ? null : explain(error).code }
 }

@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import * as z from 'zod'
 import { formatCount } from '../../../cli/messages.ts'
+import { isUnreachable } from '../../../client/errors.ts'
 import type { Context } from '../../../context.ts'
 import { usage } from '../../../contract/usage.ts'
 import { CliError, exit, usageError } from '../../../errors/errors.ts'
+import { explain } from '../../../errors/explain.ts'
 import { type Jobs, jobsOf } from '../../../jobs/jobs.ts'
 import { commandForOrigin, requireBaseUrl, requireSameOrigin } from '../../../settings/settings.ts'
 import type { ImportOptions } from './options.ts'
@@ -46,6 +48,7 @@ export async function openJob(ctx: Context, options: ImportOptions, signal: Abor
   const resumed = options.resume === undefined ? null : await jobs.readHeader(await jobs.find(options.resume))
   if (resumed) requireSame(ctx, resumed, options)
   const readerOptions = toReaderOptions(options, resumed)
+  if (resumed) await ctx.say(`resuming the import of ${resumed.file} of ${resumed.created_at}`)
   const reader = await openReader(ctx, readerOptions, signal)
   try {
     if (reader.path === null) {
@@ -127,18 +130,24 @@ async function countCreated(jobs: Jobs<Header, Event>, job: string): Promise<num
   return created
 }
 
-/** Reading the usage itself counts against the quota. */
-const minLinesForQuota = 100
-
-/** @throws CliError quota_exceeded if the monthly quota is too small. Not every instance reports it. */
+/**
+ * Not every instance reports its quota.
+ *
+ * @throws CliError or ApiError quota_exceeded if the monthly quota is too small, NetworkError if the instance cannot be reached
+ */
 async function requireQuota(ctx: Context, lines: number): Promise<void> {
-  if (lines <= minLinesForQuota) return
-  const used = await ctx.api.call(usage.get, {}).catch(() => null)
+  if (lines <= 0) return
+  const used = await ctx.api.call(usage.get, {}).catch((error: unknown) => {
+    if (isUnreachable(error) || explain(error).code === 'quota_exceeded') throw error
+    return null
+  })
   if (!used || used.remaining === null || used.remaining >= lines) return
   throw new CliError(
     'quota_exceeded',
     exit.quota,
     `${formatCount(lines, 'line')} would be sent, but only ${used.remaining} fit into this month's quota`,
-    { hint: `split the file, wait until ${used.resets_at}, or send what fits with --ignore-quota` },
+    {
+      hint: `split the file, wait until ${used.resets_at}, raise the quota (consentctl admin account quota), or use --ignore-quota`,
+    },
   )
 }

@@ -1,13 +1,12 @@
-import { endsAll } from '../../../cli/ids.ts'
 import { formatCount, instanceLabel, quoteForShell } from '../../../cli/messages.ts'
 import type { Context } from '../../../context.ts'
 import { type Exit, exit } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
-import { report } from '../../../errors/report.ts'
+import { report, reportsByKind } from '../../../errors/report.ts'
 import type { ImportJob } from './job.ts'
 import type { ImportOptions } from './options.ts'
 import type { Reader } from './reader.ts'
-import type { Outcome } from './sender.ts'
+import { failsAll, type Outcome } from './sender.ts'
 
 export interface Progress {
   created: number
@@ -25,16 +24,16 @@ export interface Progress {
   firstExit: Exit
   /** Of the signal that interrupted it. */
   signalExit: Exit | null
+  readonly errors: ReturnType<typeof reportsByKind>
 }
 
-export function newProgress(): Progress {
+export function newProgress(ctx: Context): Progress {
   const counts = { created: 0, failed: 0, unknown: 0, lost: 0, last: 0 }
-  return { ...counts, stop: null, broken: null, firstExit: exit.done, signalExit: null }
+  return { ...counts, stop: null, broken: null, firstExit: exit.done, signalExit: null, errors: reportsByKind(ctx) }
 }
 
 /** Counts a line, and reports its error unless that repeats the one that stopped the import. */
 export async function countOutcome(
-  ctx: Context,
   progress: Progress,
   { entry, result, error }: Outcome,
   maxErrors: number,
@@ -46,8 +45,9 @@ export async function countOutcome(
   if (code === 'lost') progress.lost += 1
   if (progress.firstExit === exit.done) progress.firstExit = exitCode
   const isHinted = exitCode !== exit.unknown // the summary has one hint for all lost answers
-  if (progress.stop === null || !endsAll(exitCode)) await report(ctx, error, `line ${entry.line.number}`, { isHinted })
-  if (endsAll(exitCode)) progress.stop ??= 'the lines after it would fail for the same reason'
+  if (progress.stop === null || !failsAll(error))
+    await progress.errors.add(error, `line ${entry.line.number}`, { isHinted })
+  if (failsAll(error)) progress.stop ??= 'the lines after it would fail for the same reason'
   if (progress.failed >= maxErrors) progress.stop ??= `${progress.failed} failed, and no more may`
 }
 
@@ -116,6 +116,7 @@ export async function printSummary(
   isDone: boolean,
 ): Promise<void> {
   const { created, failed, unknown, last, stop } = progress
+  await progress.errors.finish()
   await printStop(ctx, progress)
   if (last === 0 && stop === null) await warnEmpty(ctx, job.reader)
   const before = job.createdBefore > 0 ? `, ${job.createdBefore} of them in earlier runs` : ''

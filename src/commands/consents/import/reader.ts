@@ -6,7 +6,7 @@ import type { Context } from '../../../context.ts'
 import { ConsentDraft } from '../../../contract/consents.ts'
 import { text } from '../../../contract/values.ts'
 import { CliError, dataError, exit, usageError } from '../../../errors/errors.ts'
-import { report } from '../../../errors/report.ts'
+import { reportsByKind } from '../../../errors/report.ts'
 import { decode, type Line, nameOf, rawOf, readChunks, splitTogether, unreadable } from '../../../io/input.ts'
 import { readObject } from '../fields.ts'
 import type { LineParser } from './csv.ts'
@@ -184,6 +184,7 @@ export interface Extent {
 /** Reports up to `maxErrors` invalid lines. @throws CliError invalid_data if there is one */
 export async function validate(ctx: Context, reader: Reader, maxErrors: number, signal: AbortSignal): Promise<Extent> {
   let [lines, invalid] = [0, 0]
+  const errors = reportsByKind(ctx)
   const isEnough = () => invalid >= maxErrors || (invalid > 0 && signal.aborted)
   try {
     for await (const entries of reader.entries()) {
@@ -191,7 +192,7 @@ export async function validate(ctx: Context, reader: Reader, maxErrors: number, 
         lines += 1
         if (error === null) continue
         invalid += 1
-        await report(ctx, error, `line ${line.number}`)
+        await errors.add(error, `line ${line.number}`)
         if (isEnough()) break
       }
       if (isEnough() || signal.aborted) break
@@ -199,6 +200,7 @@ export async function validate(ctx: Context, reader: Reader, maxErrors: number, 
   } catch (error) {
     throw nothingSent(error)
   }
+  await errors.finish()
   if (invalid === 0) return { lines, sha256: reader.digest() }
   throw dataError(`${formatCount(invalid, 'line')} of ${lines} cannot be sent, so nothing was`, 'correct the file')
 }

@@ -1,4 +1,5 @@
 import { endsAll } from '../../../cli/ids.ts'
+import { isUnreachable } from '../../../client/errors.ts'
 import type { Context } from '../../../context.ts'
 import type { BatchRow } from '../../../contract/batch.ts'
 import { type ConsentDraft, consents } from '../../../contract/consents.ts'
@@ -178,7 +179,12 @@ function toOutcome({ entry, earlier }: Item, answer: Answer): [Outcome, Event] {
 }
 
 function stopsAll({ result, error }: Outcome): boolean {
-  return result === 'unsent' || (error !== null && endsAll(explain(error).exit))
+  return result === 'unsent' || (error !== null && failsAll(error))
+}
+
+/** Returns true if all further lines would fail for the same reason. */
+export function failsAll(error: unknown): boolean {
+  return isUnreachable(error) || endsAll(explain(error).exit)
 }
 
 interface Capabilities {
@@ -267,7 +273,7 @@ async function postOneByOne(ctx: Context, job: ImportJob, items: readonly Item[]
 function meetsAll(answer: Answer): boolean {
   if (!('error' in answer)) return false
   const { status, code } = explain(answer.error)
-  return code === 'interrupted' || [401, 403, 429].includes(status ?? 0)
+  return code === 'interrupted' || isUnreachable(answer.error) || [401, 403, 429].includes(status ?? 0)
 }
 
 async function postOne(ctx: Context, { state }: ImportJob, { entry }: Item): Promise<Answer> {

@@ -97,7 +97,8 @@ describe('create --file in CSV', () => {
   it.each([
     ['subject_id,id', '"id" is not a field of a new record'],
     ['Subject_id', '"Subject_id" is not a field'],
-    ['subject_id;accepted', 'is not a field'],
+    ['subject_id;accepted', 'separated by a semicolon, not by a comma'],
+    ['subject_id\taccepted', 'separated by a tab, not by a comma'],
     ['pref.', 'is not a field'],
     ['pref.__proto__', 'is not a field'],
     ['accepted,accepted', 'twice'],

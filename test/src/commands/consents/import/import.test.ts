@@ -1,9 +1,10 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { useFolder } from '../../../../support/cli.ts'
+import { freePort } from '../../../../support/postgres.ts'
 import { answers, consent, consentsPath, fails, screen, site, useCli, uuid } from '../../../support.ts'
 
 const cli = useCli()
@@ -24,6 +25,7 @@ function creating() {
   const most = { count: 0 }
   cli.instance.use(
     answers('get', '*/api/v1/openapi.json', { error: 'not_found', message: 'no' }, 404),
+    answers('get', '*/api/v1/usage', { error: 'not_found', message: 'no' }, 404),
     http.post(consentsPath, async ({ request }) => {
       const { subject_id = 'none', preferences } = (await request.json()) as Draft
       const {
@@ -134,7 +136,7 @@ describe('create --file: results', () => {
     writeFileSync(file, `{"subject_id":"a"}\n{"site_id":"${uuid(5)}","subject_id":"b","accepted":true}\n`)
     expect(await cli.run(['create', '--file', file, '--site', site])).toMatchObject({ code: 0 })
     rmSync(file)
-    const bodies = cli.sent().map(({ body }) => body as Draft)
+    const bodies = cli.sent().flatMap(({ body }) => (body ? [body as Draft] : []))
     expect(bodies.sort((a, b) => String(a['subject_id']).localeCompare(String(b['subject_id'])))).toEqual([
       { site_id: site, subject_id: 'a' },
       { site_id: uuid(5), subject_id: 'b', accepted: true },
@@ -282,6 +284,59 @@ describe('create --file: errors of the instance', () => {
   })
 })
 
+it('create --file takes the samples of the manual, which are the same records', async () => {
+  creating()
+  const manual = readFileSync('src/commands/README.md', 'utf8')
+  const importSample = async (format: string) => {
+    const sample = new RegExp(`<!-- import ${format} -->\n\`\`\`\\w+\n([^\`]*)`).exec(manual)?.[1] ?? ''
+    const { rows } = await importLines(sample, '--format', format, '--concurrency', '1')
+    expect(rows).toHaveLength(2)
+    return cli.instance.requests.splice(0).flatMap(({ text }) => (text ? [JSON.parse(text)] : []))
+  }
+  const [ndjson, csv] = [await importSample('ndjson'), await importSample('csv')]
+  expect(csv).toEqual(ndjson)
+  expect(ndjson).toHaveLength(2)
+})
+
+describe('create --file: an instance that cannot be reached', () => {
+  const env = async () => ({
+    CONSENTCTL_MAX_WAIT: '0',
+    CONSENTCTL_BASE_URL: `http://127.0.0.1:${await freePort()}`,
+  })
+  const file = () => {
+    const path = join(folder.path, 'unsent.ndjson')
+    writeFileSync(path, `${line('a')}\n`.repeat(200))
+    return path
+  }
+
+  it('ends the import before a job is made', async () => {
+    const ran = await cli.run(['create', '--file', file(), '--site', site], { env: await env() })
+    expect(ran).toMatchObject({ code: 7, stdout: '' })
+    expect(ran.stderr).toMatch(/^error: no answer from .*\ntry: check that the instance is running.*\n$/)
+  })
+
+  it('stops after the lines in flight, says so once, and leaves the others to --resume', async () => {
+    const ran = await cli.run(['create', '--file', file(), '--site', site, '--ignore-quota'], { env: await env() })
+    expect(ran.code).toBe(7)
+    expect(ran.stdout.split('\n').length).toBeLessThanOrEqual(9)
+    expect(ran.stderr.match(/no answer from/g)).toHaveLength(1)
+    expect(ran.stderr).toMatch(/stopped after line \d: the lines after it would fail for the same reason/)
+    expect(ran.stderr).toMatch(/to resume: .* --resume [\da-f-]{36}\n$/)
+  })
+})
+
+it('create --file reports three rejected lines of each kind, one hint, and all of them with --failed-out', async () => {
+  creating()
+  const lines = Array.from({ length: 9 }, (_, index) => line(String(index), { status: index % 2 ? 404 : 409 }))
+  const failed = join(folder.path, 'failed')
+  const { code, rows, stderr } = await importLines(lines.join('\n'), '--failed-out', failed)
+  expect(code).toBe(5)
+  expect(rows).toHaveLength(9)
+  expect(stderr.match(/"exit":/g)).toHaveLength(3)
+  expect(stderr).toContain('and 6 more like line 1\n')
+  expect(readFileSync(failed, 'utf8').trimEnd()).toBe(lines.join('\n'))
+})
+
 describe('create --file: limits', () => {
   it.each([
     [['--max-errors', '3'], 3],
@@ -346,6 +401,15 @@ describe('create --file PATH', () => {
     expect(stderr.match(/is not a JSON object/g)).toHaveLength(2)
   })
 
+  it('reports three invalid lines of each kind, one hint, and how many more there are', async () => {
+    const wrong = Array.from({ length: 5000 }, (_, index) => (index % 2 ? '[]' : `{"x${index}":1}`))
+    const { code, stderr } = await inFile(wrong.join('\n'))
+    expect(code).toBe(5)
+    expect(stderr.match(/^error: line \d+/gm)).toEqual([1, 2, 3, 4, 5, 6].map(number => `error: line ${number}`))
+    expect(stderr.match(/^try: use site_id/gm)).toHaveLength(1)
+    expect(stderr).toContain('and 2497 more like line 1\nand 2497 more like line 2\n')
+  })
+
   it('with --dry-run validates the file, and sends nothing', async () => {
     const { code, stdout, stderr } = await inFile(`${line('a')}\n${line('b')}\n`, '--dry-run')
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
@@ -354,9 +418,11 @@ describe('create --file PATH', () => {
   })
 
   it.each([
-    [499, 6, 0],
-    [500, 0, 500],
-  ])('when the file has 500 lines and the quota %i requests left, ends with %i', async (remaining, code, created) => {
+    [500, 499, 6],
+    [500, 500, 0],
+    [9, 5, 6],
+    [1, 0, 6],
+  ])('when the file has %i lines and the quota %i requests left, ends with %i', async (lines, remaining, code) => {
     creating()
     const used = {
       month: '2026-01',
@@ -366,24 +432,30 @@ describe('create --file PATH', () => {
       resets_at: '2026-02-01T00:00:00.000Z',
     }
     cli.instance.use(answers('get', '*/api/v1/usage', used))
-    const ran = await inFile(`${line('a')}\n`.repeat(500), '-q')
+    const ran = await inFile(`${line('a')}\n`.repeat(lines), '-q')
     expect(ran.code).toBe(code)
-    expect(cli.sent().filter(({ method }) => method === 'POST')).toHaveLength(created)
-    if (code === 6) expect(ran.stderr).toContain('500 lines would be sent, but only 499 fit')
+    expect(cli.sent().filter(({ method }) => method === 'POST')).toHaveLength(code === 6 ? 0 : lines)
+    if (code === 6) expect(ran.stderr).toContain(`would be sent, but only ${remaining} fit`)
+  })
+
+  it('does not start when the quota is used up, if reading it takes a request of it', async () => {
+    cli.instance.use(answers('get', '*/api/v1/usage', { error: 'quota_exceeded', message: 'used up' }, 429))
+    expect(await inFile(`${line('a')}\n`)).toMatchObject({ code: 6, stdout: '' })
   })
 
   it('is sent to an instance that does not tell its quota, which is not read with --ignore-quota', async () => {
     creating()
     cli.instance.use(answers('get', '*/api/v1/usage', { error: 'not_found', message: 'no' }, 404))
-    expect(await inFile(`${line('a')}\n`.repeat(101), '-q')).toMatchObject({ code: 0 })
-    expect(await inFile(`${line('a')}\n`.repeat(101), '-q', '--ignore-quota')).toMatchObject({ code: 0 })
+    expect(await inFile(`${line('a')}\n`, '-q')).toMatchObject({ code: 0 })
+    expect(await inFile(`${line('a')}\n`, '-q', '--ignore-quota')).toMatchObject({ code: 0 })
     expect(cli.sent().filter(({ path }) => path === '/api/v1/usage')).toHaveLength(1)
   })
 
   it('sends each line with its own Idempotency-Key', async () => {
     creating()
     await inFile(`${line('a')}\n`.repeat(20))
-    const keys = cli.instance.requests.map(({ headers }) => headers['idempotency-key'])
+    const posts = cli.instance.requests.filter(({ method }) => method === 'POST')
+    const keys = posts.map(({ headers }) => headers['idempotency-key'])
     expect(new Set(keys).size).toBe(20)
     for (const key of keys) expect(key).toMatch(/^[\da-f]{8}-[\da-f]{4}-5/)
   })

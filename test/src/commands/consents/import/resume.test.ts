@@ -33,6 +33,7 @@ function serve(refusals: Record<string, [status: number, error: string]> = {}, h
       return refusal ? fails(...refusal) : HttpResponse.json(consent({ id: subject_id }), { status: 201 })
     }),
     answers('get', '*/api/v1/openapi.json', document),
+    answers('get', '*/api/v1/usage', { error: 'not_found', message: 'no' }, 404),
   )
 }
 
@@ -240,6 +241,7 @@ describe('create --resume', () => {
     write(text('a', 'b', 'c', 'd'))
     const { code, stderr } = await create('--resume', 'last')
     expect([code, stderr]).toEqual([0, expect.stringContaining('created 4 records on default@')])
+    expect(stderr).toMatch(/^resuming the import of \S*records\.ndjson of 20/)
     const none = await create('--resume', 'last')
     expect(none.code).toBe(2)
     expect(none.stderr).toContain('no job of this profile and instance')
@@ -314,12 +316,13 @@ describe('the file of an import job', () => {
     const state = join(folder.path, 'no-folder')
     writeFileSync(state, '')
     const file = write(text('a'))
+    serve()
     const { code, stderr } = await cli.run(['create', '--file', file, '--site', site], {
       env: { CONSENTCTL_STATE_DIR: state },
     })
     expect(code).toBe(1)
     expect(stderr).toContain('cannot write the job')
-    expect(cli.sent()).toEqual([])
+    expect(posts()).toEqual([])
   })
 
   it('is removed when every line is created', async () => {
@@ -387,6 +390,7 @@ describe('--failed-out', () => {
 it('create --file stops with an error when the file changes while it is sent', async () => {
   const long = { preferences: { text: 'x'.repeat(10_000) } } // so that one chunk of the file has few lines
   const file = write(`${JSON.stringify(long)}\n`.repeat(80))
+  serve()
   cli.instance.use(
     http.post(consentsPath, () => {
       appendFileSync(file, text('more'))
