@@ -95,5 +95,6 @@ export async function promptToConfirm<Row>(
 export function requireConfirmedCount({ confirm }: ConfirmOptions, found: number, noun: string, done: string): void {
   if (confirm === undefined || confirm === found) return
   const matches = `${formatCount(found, noun)} ${found === 1 ? 'matches' : 'match'}`
-  throw new CliError('changed', exit.changed, `${matches}, not ${confirm}: nothing was ${done}`)
+  const hint = found > 0 ? `look at them with --dry-run, then use --confirm ${found}` : undefined
+  throw new CliError('changed', exit.changed, `${matches}, not ${confirm}: nothing was ${done}`, { hint })
 }

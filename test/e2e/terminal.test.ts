@@ -53,6 +53,25 @@ describe.skipIf(!hasTerminal)('rm on a terminal', () => {
   })
 })
 
+describe.skipIf(!hasTerminal)('create without any field on a terminal', () => {
+  it.each([
+    ['y', 0, 'true'],
+    ['no', 0, 'false'],
+    ['perhaps', 9, null],
+  ])('asks for the subject and the answer: %s', async (answer, exit, accepted) => {
+    const terminal = openTerminal(['create', '--json'], env())
+    await terminal.shows('Subject (whose consent it is): ')
+    terminal.type('customer-4711\r')
+    await terminal.shows('Did they accept? [y/n] ')
+    terminal.type(`${answer}\r`)
+    const { code, screen } = await terminal.ended
+    expect(code).toBe(exit)
+    if (accepted === null) return expect(screen).not.toContain('subject_id')
+    expect(screen).toContain('"subject_id": "customer-4711"')
+    expect(screen).toContain(`"accepted": ${accepted}`)
+  })
+})
+
 describe.skipIf(!hasTerminal)('auth login on a terminal', () => {
   it('never shows the key that is typed', async () => {
     const terminal = openTerminal(['auth', 'login', '-p', 'other', '--base-url', server.url], env())

@@ -7,6 +7,7 @@ import { one } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { consents } from '../../contract/consents.ts'
 import { usageError } from '../../errors/errors.ts'
+import { canPrompt, declinedError, prompt } from '../../io/prompt.ts'
 import { consentView, importView } from '../../views/consent.ts'
 import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
 import { addImportFlags, importFlagOptions, toImportOptions } from './import/options.ts'
@@ -26,8 +27,11 @@ const Options = z.strictObject({
   ...importFlagOptions,
 })
 
+type Fields = z.output<typeof Options>
+
 const help = `
-Without --accepted or --refused the record says "not accepted".
+Without --accepted or --refused the record says "not accepted". Without any field it asks for the subject and
+the answer, on a terminal.
 
 With --file each line is a JSON object with the fields of a new record: site_id, consent_id, subject_id,
 accepted, preferences, policy_version, ip_address, user_agent. In CSV they are the columns: preferences has
@@ -36,15 +40,15 @@ given. Records printed by list have more fields, such as id: remove these before
 
 A file is validated before anything is sent. Each line has a result, in the order of the lines. --resume
 continues an import of a file that was stopped or killed: it retries failed lines, and creates no record
-twice. "--resume last" is the last import of the profile and instance in use. Standard input cannot be
-resumed. Exit code 8: some lines were created and some not. 11: none failed, but some answers were lost.
+twice. "--resume last" is the newest unfinished import of the profile and instance in use, and names its
+file first. Standard input cannot be resumed. Exit code 8: some lines were created and some not. 11: none failed, but some answers were lost.
 
 Examples:
   $ consentctl create --site 0190… --subject maria@example.com --accepted --pref marketing=true
   $ consentctl create --site 0190… --file consents.ndjson --failed-out failed.ndjson
   $ consentctl create --resume last`
 
-const viewOf = ({ file, resume, dryRun }: z.output<typeof Options>) =>
+const viewOf = ({ file, resume, dryRun }: Fields) =>
   (file ?? resume) !== undefined ? importView : viewUnlessDryRun(consentView)({ dryRun })
 
 export function create(command: Command, ctx: Context): void {
@@ -59,14 +63,33 @@ export function create(command: Command, ctx: Context): void {
     .action(action(ctx, Options, viewOf, run))
 }
 
-async function run(ctx: Context, options: z.output<typeof Options>) {
+const recordFields = [
+  ...(Object.keys(acceptance) as (keyof typeof acceptance)[]),
+  ...(['consentId', 'subject', 'policyVersion', 'ipAddress', 'userAgent'] as const),
+]
+
+/** Without any field a record would state a refusal of nobody. @throws CliError if that cannot be asked for */
+async function askForFields({ io, interruption }: Context): Promise<Pick<Fields, 'subject' | 'accepted' | 'refused'>> {
+  if (!canPrompt(io)) throw usageError('--subject is missing', 'use --subject ID with --accepted or --refused')
+  const subject = (await prompt(io, 'Subject (whose consent it is): ', interruption)).trim()
+  if (subject === '') throw declinedError()
+  const answer = (await prompt(io, 'Did they accept? [y/n] ', interruption)).trim()
+  if (/^y(es)?$/i.test(answer)) return { subject, accepted: true }
+  if (/^no?$/i.test(answer)) return { subject, refused: true }
+  throw declinedError()
+}
+
+async function run(ctx: Context, options: Fields) {
   const imported = toImportOptions(options, ctx.settings.site?.value)
   if (imported) {
     const { importConsents } = await import('./import/import.ts')
     return importConsents(ctx, imported)
   }
-  const { site = ctx.settings.site?.value, ...fields } = options
+  const { site = ctx.settings.site?.value, ...given } = options
   if (!site) throw usageError('--site is missing', 'use --site, CONSENTCTL_SITE, or consentctl config set site ID')
+  const fields = recordFields.some(name => given[name] !== undefined)
+    ? given
+    : { ...given, ...(await askForFields(ctx)) }
   const body = {
     site_id: site,
     consent_id: fields.consentId,

@@ -312,7 +312,7 @@ describe('client › other instances of the specification', () => {
   it('a create answered with 200 at a base address with a path succeeds', async () => {
     cli.instance.use(answers('post', '*/tenant/api/v1/consents', record, 200))
     const env = { CONSENTCTL_BASE_URL: `${cli.instance.url}/tenant/` }
-    expect(await cli.run(['create', '--site', uuid(1), '-q'], { env })).toMatchObject({
+    expect(await cli.run(['create', '--site', uuid(1), '--refused', '-q'], { env })).toMatchObject({
       code: 0,
       stdout: 'rec_7\n',
     })

@@ -8,7 +8,7 @@ const cli = useCli()
 
 const calls = {
   GET: ['get', '7'],
-  POST: ['create', '--site', site],
+  POST: ['create', '--site', site, '--refused'],
   PUT: ['update', '7', '--accepted'],
   DELETE: ['rm', '7', '--yes'],
 } as const

@@ -189,7 +189,7 @@ describe('an invalid flag exits with 2 before any request', () => {
     ['--max-wait', '-1'],
     ['--max-wait', '99999'],
   ])('%s %j', async (flag, value) => {
-    for (const command of [['list'], ['config', 'list'], ['create', '--site', site]]) {
+    for (const command of [['list'], ['config', 'list'], ['create', '--site', site, '--refused']]) {
       const { code, stderr } = await cli.run([...command, `${flag}=${value}`])
       expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(flag) })
     }

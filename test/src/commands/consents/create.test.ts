@@ -50,7 +50,7 @@ describe('create: request', () => {
   it.each([
     [['--accepted'], { site_id: site, accepted: true }],
     [['--refused'], { site_id: site, accepted: false }],
-    [[], { site_id: site }],
+    [['--subject', 'a'], { site_id: site, subject_id: 'a' }],
   ])('has one of three states of acceptance: %j', async (flags, body) => {
     expect(await bodyOf(flags)).toEqual(body)
   })
@@ -98,14 +98,14 @@ describe('create: request', () => {
 
   it('has the site of CONSENTCTL_SITE when --site is not given', async () => {
     cli.instance.use(answers('post', consentsPath, consent(), 201))
-    await cli.run(['create'], { env: { CONSENTCTL_SITE: site } })
-    await cli.run(['create', '--site', uuid(5)], { env: { CONSENTCTL_SITE: site } })
+    await cli.run(['create', '--refused'], { env: { CONSENTCTL_SITE: site } })
+    await cli.run(['create', '--site', uuid(5), '--refused'], { env: { CONSENTCTL_SITE: site } })
     expect(cli.sent()).toMatchObject([{ body: { site_id: site } }, { body: { site_id: uuid(5) } }])
   })
 
   it('has the site unchanged, because another instance may have other ids', async () => {
     cli.instance.use(answers('post', consentsPath, consent(), 201))
-    expect(await cli.run(['create', '--site', 'shop 1'])).toMatchObject({ code: 0 })
+    expect(await cli.run(['create', '--site', 'shop 1', '--refused'])).toMatchObject({ code: 0 })
     expect(cli.sent()).toMatchObject([{ body: { site_id: 'shop 1' } }])
   })
 })
@@ -120,17 +120,17 @@ describe('create: output', () => {
     [['--json'], `${JSON.stringify(record, null, 2)}\n`],
   ])('is the new record with %j', async (flags, stdout) => {
     cli.instance.use(answers('post', consentsPath, record, 201))
-    expect(await cli.run(['create', '--site', site, ...flags])).toMatchObject({ code: 0, stdout })
+    expect(await cli.run(['create', '--site', site, '--refused', ...flags])).toMatchObject({ code: 0, stdout })
   })
 
   it('is nothing on stderr with -q', async () => {
     cli.instance.use(answers('post', consentsPath, record, 201))
-    expect(await cli.run(['create', '--site', site, '-q'])).toMatchObject({ stderr: '' })
+    expect(await cli.run(['create', '--site', site, '--refused', '-q'])).toMatchObject({ stderr: '' })
   })
 
   it('names the profile and the host', async () => {
     cli.instance.use(answers('post', consentsPath, record, 201))
-    const { stderr } = await cli.run(['create', '--site', site, '-p', 'shop'])
+    const { stderr } = await cli.run(['create', '--site', site, '--refused', '-p', 'shop'])
     expect(stderr).toBe(`created 1 record on shop@${new URL(cli.instance.url).host}\n`)
   })
 })
@@ -171,6 +171,21 @@ describe('create: errors before any request', () => {
     const { code, stderr } = await cli.run(['create', '--site', site, '--preferences', '-'], { stdin })
     expect(code).toBe(5)
     expect(stderr).toContain(`standard input ${problem}`)
+    expect(cli.sent()).toEqual([])
+  })
+
+  it.each([[[]], [['--dry-run']], [['--site', site]]])('is a usage error without any field: %j', async flags => {
+    const { code, stderr } = await cli.run(['create', ...flags], { env: { CONSENTCTL_SITE: site } })
+    expect(code).toBe(2)
+    expect(stderr).toContain('--subject is missing')
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('creates nothing without a subject, on a terminal', async () => {
+    const terminal = { tty: { stdin: true, stderr: true }, stdin: '\n' }
+    const { code, stderr } = await cli.run(['create', '--site', site], terminal)
+    expect(code).toBe(9)
+    expect(stderr).toContain('Subject (whose consent it is): ')
     expect(cli.sent()).toEqual([])
   })
 
