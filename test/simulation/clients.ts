@@ -321,7 +321,7 @@ export class Importer {
   /** Sometimes somebody else resumes the same job at the same time. Only one of them may work on it. */
   async #runOnce(resume: boolean, isLast: boolean): Promise<Run> {
     const { random } = current()
-    const fate = isLast ? 'none' : random.pick<Fate>(['none', 'none', 'kill', 'kill', 'power', 'signal'])
+    const fate = isLast ? 'none' : random.pick<Fate>(['none', 'kill', 'power', 'power', 'signal'])
     const hasRival = resume && !isLast && fate !== 'power' && random.chance(0.2)
     const rival = hasRival ? this.#start(true, 'none') : null
     const [run, other] = await Promise.all([this.#start(resume, fate), rival])

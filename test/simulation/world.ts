@@ -27,6 +27,8 @@ export interface Climate {
   readonly wrongClocks: boolean
   readonly stormMs: number
   readonly startedAt: number
+  /** Nothing goes wrong but what clients do. */
+  readonly isFair: boolean
 }
 
 /** Each kind of trouble is absent from half of the schedules: together they hide each other. */
@@ -36,10 +38,11 @@ export function drawClimate(random: Random): Climate {
   const weather = () => ({ cut: some(0.04), hold: some(0.03), refuse: some(0.2), latencyMs: random.pick([2, 5, 40]) })
   const isMonthsEnd = random.chance(0.1)
   return {
+    isFair,
     trouble: { error: some(0.1), loss: some(0.08), slow: some(0.08) },
     network: weather(),
     nodes: random.int(1, 2),
-    isForeign: random.chance(0.2),
+    isForeign: random.chance(0.25),
     quota: random.chance(0.5) ? null : random.int(2, 80),
     restarts: some(1) > 0,
     crashes: some(1) > 0,
@@ -49,6 +52,9 @@ export function drawClimate(random: Random): Climate {
     startedAt: isMonthsEnd ? Date.UTC(2026, 10, 30, 23, 59, random.int(45, 59)) : Date.UTC(2026, 10, 20, 12),
   }
 }
+
+/** The request deadline, and half a second. */
+const longestAnswerMs = 5500
 
 export class World {
   readonly climate: Climate
@@ -151,13 +157,15 @@ export class World {
     return counts
   }
 
-  /** When everything is over. */
-  check(): void {
+  /** When everything is over. With `isUndisturbed` no client was killed, whose request may take a unit without an answer. */
+  check(isUndisturbed: boolean): void {
     const { quota } = this.climate
     const months = [...this.model.usage.values()]
     const used = months.reduce((sum, usage) => sum + usage.used, 0)
     if (quota !== null && months.some(usage => usage.used > quota))
       current().fail('the database has more units than the quota')
+    if (isUndisturbed && this.climate.isFair && this.consumed !== used)
+      current().fail(`${used} units for ${this.consumed} requests`)
     if (this.consumed > used) current().fail(`${this.consumed} requests were answered for ${used} units`)
   }
 
@@ -167,6 +175,8 @@ export class World {
     const body: unknown = text === '' ? null : JSON.parse(text)
     const path = request.routeOptions.url
     scheduler.trace(`answers ${request.raw.method} ${path} ${status}`)
+    this.#checkTime(request)
+    if (path === '/api/v1/consents/:id') this.#checkRecord(request.params['id'] ?? '', status, body)
     const answers =
       path?.endsWith('/batch') && status === 200 ? (body as { results: { status: number }[] }).results : [body]
     for (const answer of answers) {
@@ -178,6 +188,21 @@ export class World {
       if ([400, 401, 403, 409, 500].includes(own)) scheduler.fail(`${own} for a valid request: ${text}`)
       if (path !== '/api/v1/openapi.json' && own < 500 && ![401, 429].includes(own)) this.consumed += 1
     }
+  }
+
+  /** What is told of a record was so, and a record that is there is not denied. */
+  #checkRecord(id: string, status: number, body: unknown): void {
+    const told = JSON.stringify(body)
+    const versions = this.model.consents.get(id)?.versions ?? []
+    if (status === 200 && !versions.some(({ row }) => JSON.stringify(row) === told))
+      current().fail(`${told} was never so`)
+    if (status === 404 && versions.at(-1)?.row.deleted_at === null) current().fail(`404 for ${id}, which is there`)
+  }
+
+  #checkTime({ arrivedAt, raw }: Request): void {
+    const ms = current().now - (arrivedAt ?? current().now)
+    if (ms > longestAnswerMs && !this.climate.pauses)
+      current().fail(`${raw.method} ${raw.url} was answered after ${ms} ms`)
   }
 
   /** A request lives for seconds, and may have been refused at any instant of that time. */

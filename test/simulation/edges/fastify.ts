@@ -16,6 +16,8 @@ export type Request = Record<string, unknown> & {
   raw: IncomingMessage
   params: Record<string, string>
   body: unknown
+  /** When its body was there; undefined once it is answered. */
+  arrivedAt: number | undefined
   routeOptions: { config: object; url: string | undefined }
 }
 
@@ -71,6 +73,7 @@ class Reply {
     const write = raw.write.bind(raw) as (text: string) => boolean
     raw.write = (text: string) => {
       observer.onAnswer(request, this.statusCode, text)
+      request.arrivedAt = undefined // the lines that follow have times of their own
       return write(text)
     }
   }
@@ -124,6 +127,7 @@ export function fastify({ genReqId, clientErrorHandler }: Options) {
       raw,
       params,
       body: undefined,
+      arrivedAt: undefined,
       id: genReqId(),
       method: raw.method,
       headers: raw.headers,
@@ -137,6 +141,7 @@ export function fastify({ genReqId, clientErrorHandler }: Options) {
     try {
       await runHooks('onRequest', request, reply)
       if (raw.method !== 'GET') request.body = await readBody(raw, parse)
+      request.arrivedAt = performance.now()
       await runHooks('preHandler', request, reply)
       if (!route) return onMissing()
       const result = await route.handler(request, reply)
