@@ -26,7 +26,7 @@ interface Owner {
 }
 
 /** Bytes that a sender's and a receiver's system hold for a connection. */
-const windowBytes = 16_384
+const windowBytes = 600
 
 /** One end of a connection, in one process. */
 export class End {
@@ -189,7 +189,7 @@ export class StreamSocket extends Duplex {
   #timeoutMs = 0
 
   constructor(end: End | null = null) {
-    super({ allowHalfOpen: end !== null, emitClose: false, highWaterMark: 4096 })
+    super({ allowHalfOpen: end !== null, emitClose: false, highWaterMark: 600 })
     if (end) this.#attach(end)
   }
 

@@ -17,7 +17,7 @@ function simulate(...args: string[]): Promise<{ code: number; output: string }> 
 const timeout = 600_000
 
 /** More are in faults.json; `npm run simulate -- --fault ID` finds each. */
-const planted = ['pool', 'retry', 'batcher', 'quota-settle', 'jobs', 'list']
+const planted = ['pool', 'retry', 'batcher', 'quota-settle', 'jobs', 'list-end']
 
 describe('Simulation', () => {
   it('keeps every promise in 5,000 schedules', { timeout }, async () => {

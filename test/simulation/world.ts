@@ -84,6 +84,10 @@ export class World {
     instance.isForeign = climate.isForeign
     this.database = new Database(this.model, climate.trouble, climate.network)
     observer.onAnswer = (request, status, text) => this.#check(request, status, text)
+    observer.onStreamEnd = last => {
+      const { next_cursor: next } = JSON.parse(last) as { next_cursor: string | null }
+      if (next !== null) scheduler.fail('a stream is complete without its last page')
+    }
     listen('127.0.0.1', () => {
       const alive = this.#nodes.filter(node => node.isListening)
       return alive.length === 0 ? undefined : scheduler.random.pick(alive).listener

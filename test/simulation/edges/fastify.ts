@@ -29,7 +29,11 @@ interface Options {
 const keepAliveTimeoutMs = 72_000
 
 /** Sees every answer before it leaves, whether it arrives or not. */
-export const observer = { onAnswer: (_request: Request, _status: number, _text: string): void => {} }
+export const observer = {
+  onAnswer: (_request: Request, _status: number, _text: string): void => {},
+  /** With the last line of a stream that the client takes as complete. */
+  onStreamEnd: (_last: string): void => {},
+}
 
 class Reply {
   readonly raw: ServerResponse
@@ -70,12 +74,19 @@ class Reply {
   hijack(): void {
     const { raw, request } = this
     this.isHijacked = true
+    let last = ''
     const write = raw.write.bind(raw) as (text: string) => boolean
     raw.write = (text: string) => {
       observer.onAnswer(request, this.statusCode, text)
       request.arrivedAt = undefined // the lines that follow have times of their own
+      last = text
       return write(text)
     }
+    const end = raw.end.bind(raw)
+    raw.end = (() => {
+      observer.onStreamEnd(last)
+      return end()
+    }) as typeof raw.end
   }
 
   /** Called by an error handler or a handler: the text is written once the hooks have run. */
