@@ -240,6 +240,29 @@ export function findHistory(sql: Sql, accountId: string, id: string): Promise<En
     where h.account_id = ${accountId} and h.consent_id = ${id} order by h.version`
 }
 
+export interface ActorName {
+  actor_id: string
+  /** Of a key or a site; of a user the e-mail. */
+  name: string
+}
+
+export function findActorNames(sql: Sql, accountId: string, id: string): Promise<ActorName[]> {
+  return sql<ActorName[]>`
+    select distinct h.actor_id, coalesce(k.name, s.name, l.email) as name
+    from consent_history h
+    left join api_keys k on k.account_id = h.account_id and k.id = h.actor_id
+    left join sites s on s.account_id = h.account_id and s.id = h.actor_id
+    left join logins l on l.account_id = h.account_id and l.user_id = h.actor_id
+    where h.account_id = ${accountId} and h.consent_id = ${id} and h.actor_id is not null`
+}
+
+/** Returns the address as it is stored. */
+export async function findAddress(sql: Sql, accountId: string, id: string): Promise<string | null> {
+  const [row] = await sql<{ ip_network: string | null }[]>`
+    select ip_network from consents where account_id = ${accountId} and id = ${id}`
+  return row?.ip_network ?? null
+}
+
 /** Returns entries, oldest first. One statement, so that no change comes in between. */
 export function findEvents(sql: Sql, accountId: string, id: string, limit: number): Promise<EventRow[]> {
   return sql<EventRow[]>`

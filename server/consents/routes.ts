@@ -96,7 +96,9 @@ export function consentRoutes(
     consents.remove,
     async ({ params }, { caller }) => new RawJson(await service.deleteConsent(deps, caller, pathId(params, unknown))),
   )
-  route(app, consents.history, ({ params }, { caller }) => service.getHistory(deps, caller, pathId(params, unknown)))
+  route(app, consents.history, ({ params, query }, { caller }) =>
+    service.getHistory(deps, caller, pathId(params, unknown), query.details ?? false),
+  )
   route(
     app,
     receipt,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import type { AuditEntry, ConsentChange } from '../../src/contract/index.ts'
+import type { AuditEntry, ConsentChange, History } from '../../src/contract/index.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
 import { type Action, type Actor, type Event, entryId, linkOf, newSalt, type State } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
@@ -47,10 +47,22 @@ export function deleteConsent(deps: Deps, caller: Caller, id: string): Promise<s
 }
 
 /** Returns audit entries, also of a deleted record, oldest first. @throws Failure `not_found` */
-export async function getHistory({ sql }: Deps, caller: Caller, id: string): Promise<{ data: AuditEntry[] }> {
-  const rows = await queries.findHistory(sql, caller.accountId, id)
+export async function getHistory(
+  { sql }: Deps,
+  { accountId }: Caller,
+  id: string,
+  withDetails: boolean,
+): Promise<History> {
+  const rows = await queries.findHistory(sql, accountId, id)
   if (rows.length === 0) throw noConsent()
-  return { data: rows.map(toAuditEntry) }
+  const data = rows.map(toAuditEntry)
+  if (!withDetails) return { data }
+  const [actors, ip_network] = await Promise.all([
+    queries.findActorNames(sql, accountId, id),
+    queries.findAddress(sql, accountId, id),
+  ])
+  const names = new Map(actors.map(({ actor_id, name }) => [actor_id, name]))
+  return { data: data.map(entry => ({ ...entry, actor_name: names.get(entry.actor_id ?? '') ?? null })), ip_network }
 }
 
 /** Service specification, section 2.2, with the link in the hash chain. */

@@ -54,7 +54,7 @@ export const ConsentDraft = z.strictObject({
   ip_address: z
     .union([z.ipv4(), z.ipv6()], 'must be an IPv4 or IPv6 address')
     .optional()
-    .describe('For the country; never returned, and stored truncated.'),
+    .describe('For the country; stored truncated, and returned in that form by the history with `details` alone.'),
   user_agent: text(0, 1024).optional(),
 })
 export type ConsentDraft = z.output<typeof ConsentDraft>
@@ -125,7 +125,29 @@ export const AuditEntry = z.object({
 })
 export type AuditEntry = z.output<typeof AuditEntry>
 
-export const History = z.object({ data: z.array(AuditEntry) })
+export const History = z.object({
+  data: z.array(
+    AuditEntry.extend({
+      actor_name: z
+        .string()
+        .nullable()
+        .optional()
+        .describe('With `details`: the name of that key or site, or the e-mail of that user; null for the system.'),
+    }),
+  ),
+  ip_network: z
+    .string()
+    .nullable()
+    .optional()
+    .describe('With `details`: the address as it is stored, truncated unless configured otherwise; null if it is not.'),
+})
+export type History = z.output<typeof History>
+
+const HistoryQuery = z.strictObject({
+  details: QueryBoolean.optional().describe(
+    'Also what else is held on the person: the address, and who made each change.',
+  ),
+})
 
 const path = '/api/v1/consents'
 const GetQuery = z.strictObject({ include_deleted: QueryBoolean.optional() })
@@ -196,7 +218,7 @@ export const consents = {
     access: 'account',
     scope: 'read',
     params: ById,
-    query: NoQuery,
+    query: HistoryQuery,
     status: 200,
     response: History,
   }),

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Client } from '../client/client.ts'
+import { consents } from '../contract/consents.ts'
 import type { ExportManifest } from '../contract/documents/export-manifest.ts'
 import type { Consent } from '../contract/index.ts'
 import { signDocument } from '../evidence/signed.ts'
@@ -66,10 +67,13 @@ async function writeData(
   const sites = new Map<string | null, number>()
   const head = { type: 'subject_export', version: 1, instance, exported_at, subjects }
   await write(`${JSON.stringify(head).slice(0, -1)},"records":[`)
+  // All that is held (GDPR Art. 15), also the stored address and who made each change, if the instance tells them.
+  const hasDetails = await api.supports(consents.history, { in: 'query', name: 'details' })
   for await (const page of pages) {
     for (const record of page) {
-      const history = (await api.consents.history({ params: { id: record.id } })).data
-      await write(`${records > 0 ? ',' : ''}\n${JSON.stringify({ ...record, history })}`)
+      const query = hasDetails ? { details: true } : {}
+      const { data: history, ...details } = await api.consents.history({ params: { id: record.id }, query })
+      await write(`${records > 0 ? ',' : ''}\n${JSON.stringify({ ...record, ...details, history })}`)
       records += 1
       entries += history.length
       sites.set(record.site_id, (sites.get(record.site_id) ?? 0) + 1)

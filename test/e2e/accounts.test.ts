@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, it } from 'vitest'
 import { purgeNow } from '../server/purge/purge.ts'
@@ -97,4 +98,18 @@ it('with the key of another account nothing is said of the records of the first'
   expect(await run(own, 'subject', 'export', subject, '--out', file)).toMatchObject({ code: 0 })
   const manifest = await run(own, 'verify', `${file}.manifest.json`)
   expect(manifest.code).toBe(0)
+})
+
+it('subject export has all that is held: the address as it is stored, and who made each change', async () => {
+  const person = 'ana@example.com'
+  const body = { site_id: own.siteId, subject_id: person, ip_address: '203.0.113.77' }
+  await service.call('POST', '/api/v1/consents', { key: own.key, body })
+  const file = join(folder.path, 'ana.json')
+  expect(await run(own, 'subject', 'export', person, '--out', file)).toMatchObject({ code: 0 })
+  const [{ name: keyName } = { name: '' }] = await service.sql`select name from api_keys where id = ${own.keyId}`
+  expect(JSON.parse(readFileSync(file, 'utf8')).records).toMatchObject([
+    { subject_id: person, ip_network: '203.0.113.0/24', history: [{ actor_id: own.keyId, actor_name: keyName }] },
+  ])
+  const signed = JSON.parse(readFileSync(`${file}.manifest.json`, 'utf8'))
+  expect(signed).toMatchObject({ version: 2, account_id: own.accountId, api_key_id: own.keyId })
 })

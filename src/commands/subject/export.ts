@@ -16,7 +16,8 @@ export function exportSubject(command: Command, ctx: Context): void {
       'after',
       `
 Writes every record with its history to the new file of --out, as one JSON document: what a person can request
-under Art. 15 (access) and Art. 20 (portability) GDPR. FILE.manifest.json beside it is signed and contains the
+under Art. 15 (access) and Art. 20 (portability) GDPR, also the address as it is stored and the names of the keys
+and users that made each change, if the instance tells them. FILE.manifest.json beside it is signed and contains the
 counts by site, the number of bytes and their SHA-256. Only you can read both files. They get their names when
 they are complete; no file is overwritten.
 

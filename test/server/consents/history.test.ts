@@ -16,6 +16,48 @@ beforeAll(async () => {
   owner = await newOwner(service)
 })
 
+describe('GET /api/v1/consents/{id}/history?details=true › 200', () => {
+  const details = async (own: Owner, id: string) => {
+    const { status, body } = await own.send('GET', `/${id}/history?details=true`)
+    expect(status).toBe(200)
+    return { ip_network: body.ip_network, names: body.data.map((entry: { actor_name: string }) => entry.actor_name) }
+  }
+
+  it('has the address as it is stored, until the purge, and the name of each actor', async () => {
+    const own = await newOwner(service)
+    const [{ name: keyName } = { name: '' }] = await service.sql`select name from api_keys where id = ${own.keyId}`
+    const { id } = await own.create({ ip_address: '203.0.113.77' })
+    const headers = await service.signIn(own)
+    await service.call('PUT', `${root}/${id}`, { headers, body: { accepted: true } })
+    expect(await details(own, id)).toEqual({ ip_network: '203.0.113.0/24', names: [keyName, own.email] })
+    const plain = (await own.history(id)).body
+    expect([Object.keys(plain), Object.keys(plain.data[0])]).toEqual([
+      ['data'],
+      expect.not.arrayContaining(['actor_name']),
+    ])
+    await own.remove(id)
+    await purgeNow(service.sql)
+    expect(await details(own, id)).toEqual({ ip_network: null, names: [keyName, own.email, keyName, null] })
+  })
+
+  it('has the name of the site, if a banner made the record', async () => {
+    const own = await newOwner(service)
+    const [{ name: siteName } = { name: '' }] = await service.sql`select name from sites where id = ${own.siteId}`
+    const { body } = await service.call('POST', '/api/v1/public/consent', {
+      headers: { 'x-site-token': own.siteToken },
+      body: { subject_id: 'visitor' },
+    })
+    expect(await details(own, body.id)).toMatchObject({ names: [siteName] })
+  })
+
+  it('is a 404 for another account, as without details', async () => {
+    const { id } = await owner.create({ ip_address: '203.0.113.77' })
+    const stranger = await newOwner(service)
+    const answer = await stranger.send('GET', `/${id}/history?details=true`)
+    expect([answer.status, answer.text]).toEqual([404, (await stranger.history(id)).text])
+  })
+})
+
 describe('GET /api/v1/consents/{id}/history › 200', () => {
   it('answers {data} with exactly the fields of an entry for a record that never changed', async () => {
     const { id, created_at } = await owner.create({ accepted: true, policy_version: 4 })
