@@ -3,7 +3,7 @@ import { caller } from '../contract/caller.ts'
 import { CliError, exit } from '../errors/errors.ts'
 import { explain } from '../errors/explain.ts'
 import type { ErasureState } from './job.ts'
-import { findStates } from './records.ts'
+import { askForErasable, findStates, listHolding } from './records.ts'
 
 /** Whose records a document is about, by the word of the instance; null if it does not say. */
 export interface Identity {
@@ -29,13 +29,10 @@ export async function identify(api: Client): Promise<Identity> {
  * Checks that a resumed job still has its account, because to another one all its records seem to be gone. If the instance
  * names no account, the key must see one of the job's records. @throws CliError other_account (exit 10)
  */
-export async function requireSameAccount(
-  api: Client,
-  { header, targets }: ErasureState,
-  { account_id }: Identity,
-): Promise<void> {
+export async function requireSameAccount(api: Client, state: ErasureState, { account_id }: Identity): Promise<void> {
+  const { header } = state
   const isKnown = header.account_id !== null && account_id !== null
-  const isSame = isKnown ? header.account_id === account_id : await seesAny(api, [...targets.keys()])
+  const isSame = isKnown ? header.account_id === account_id : await seesAny(api, state)
   if (isSame) return
   const why = isKnown
     ? `the key is of the account ${account_id}, and the job of ${header.account_id}`
@@ -45,7 +42,11 @@ export async function requireSameAccount(
   })
 }
 
-async function seesAny(api: Client, ids: readonly string[]): Promise<boolean> {
-  for (const id of ids) if ((await findStates(api, [id])).get(id) !== 'unknown') return true
+/** Looks for live records first: few requests find one, unless all are deleted. */
+async function seesAny(api: Client, { header, targets }: ErasureState): Promise<boolean> {
+  const ask = header.deletes_by === 'subject' ? askForErasable : listHolding
+  const { live } = await ask(api, header.subjects)
+  if (live.some(({ id }) => targets.has(id))) return true
+  for (const id of targets.keys()) if ((await findStates(api, [id])).get(id) !== 'unknown') return true
   return false
 }

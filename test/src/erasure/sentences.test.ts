@@ -1,12 +1,17 @@
 import { describe, expect, it } from 'vitest'
 import { type ErasureReceipt, erasureResults } from '../../../src/contract/documents/erasure-receipt.ts'
 import {
+  certificateSentences,
   choose,
   describeOnPage,
   describeOnTerminal,
   describeVerification,
   type ErasureSeen,
+  type LiveSeen,
+  liveSentences,
+  type PurgeSeen,
   phrases,
+  purgeSentences,
   type RecordSeen,
   recordSentences,
   resultSentences,
@@ -180,5 +185,75 @@ describe('sentences about a receipt', () => {
     expect(describeVerification(seen)).toBe('1 live; 2 deleted, which hold data until they are purged')
     expect(describeVerification({ ...seen, deleted: null })).toBe('1 live; deleted ones were not shown')
     expect(Object.keys(verificationSentences)).toEqual(['live', 'deleted', 'notShown'])
+  })
+})
+
+const lists = [[], ['r-1'], ['r-1', 'r-2', 'r-3', 'r-4']]
+const accounts = [null, 'a-1', 'a-2']
+
+const seenLive: LiveSeen[] = accounts.flatMap(held =>
+  accounts.flatMap(account_id =>
+    lists.flatMap(live =>
+      lists.flatMap(unknown =>
+        lists.map(deleted => ({
+          receipt: { account_id: held },
+          account_id,
+          isSubjectListed: live.length > 1,
+          live,
+          deleted,
+          unknown,
+        })),
+      ),
+    ),
+  ),
+)
+
+function expectedLive({ receipt, account_id, live, unknown }: LiveSeen): keyof typeof liveSentences {
+  if (receipt.account_id && account_id && receipt.account_id !== account_id) return 'otherAccount'
+  if (live.length > 0) return 'live'
+  return unknown.length > 0 ? 'unknown' : 'gone'
+}
+
+const seenPurges: PurgeSeen[] = lists.flatMap(purged =>
+  lists.flatMap(others => lists.map(unknown => ({ purged, others, unknown }))),
+)
+
+describe('the sentences of subject verify', () => {
+  it('of what is live are each said for what entitles it, and for nothing else', () => {
+    for (const seen of seenLive) {
+      const expected = expectedLive(seen)
+      expect(choose(liveSentences, seen)).toBe(expected)
+      for (const [name, { holds }] of Object.entries(liveSentences)) expect(holds(seen), name).toBe(name === expected)
+    }
+    expect(new Set(seenLive.map(expectedLive)).size).toBe(Object.keys(liveSentences).length)
+  })
+
+  it('name the records, and the account that was searched if it is known', () => {
+    const seen = { receipt: { account_id: 'a-1' }, account_id: 'a-1', isSubjectListed: true, live: [], unknown: [] }
+    expect(liveSentences.gone.text({ ...seen, deleted: ['r-1'] })).toBe(
+      '1 record of it: shown as deleted, and no live record of the subject in the account a-1',
+    )
+    expect(liveSentences.gone.text({ ...seen, account_id: null, deleted: [] })).toBe(
+      'no live record of the subject as far as the key that was used can see',
+    )
+    expect(liveSentences.unknown.text({ ...seen, deleted: [], unknown: ['r-1', 'r-2', 'r-3', 'r-4'] })).toBe(
+      '4 records unknown to this key: r-1, r-2, r-3 and 1 more; of another account, or gone without a trace',
+    )
+  })
+
+  it('of a purge are each said for what entitles it: purged only if a certificate names every record', () => {
+    for (const seen of seenPurges) {
+      const { others, unknown } = seen
+      const expected = others.length > 0 ? 'notYet' : unknown.length > 0 ? 'unknown' : 'purged'
+      expect(choose(purgeSentences, seen)).toBe(expected)
+      for (const [name, { holds }] of Object.entries(purgeSentences)) expect(holds(seen), name).toBe(name === expected)
+    }
+  })
+
+  it('of certificates say if they name no record', () => {
+    for (const unnamed of [0, 1, 2])
+      for (const [name, { holds }] of Object.entries(certificateSentences))
+        expect(holds({ count: 2, unnamed }), name).toBe(name === (unnamed === 0 ? 'named' : 'counted'))
+    expect(certificateSentences.counted.text({ count: 2, unnamed: 1 })).toContain('1 of them name no record')
   })
 })

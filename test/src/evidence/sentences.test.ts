@@ -1,0 +1,233 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { documents } from '../../../src/contract/documents/index.ts'
+import { purgeStatement } from '../../../src/contract/documents/purge-certificate.ts'
+import {
+  certificateSentences,
+  liveSentences,
+  phrases,
+  purgeSentences,
+  recordSentences,
+  resultSentences,
+  verificationSentences,
+} from '../../../src/erasure/sentences.ts'
+
+/** A sentence, what was observed to say it, who must be trusted for it, and the tests in which it would be false. */
+interface Row {
+  readonly by: string
+  readonly says: string
+  readonly seen: string
+  readonly trust: string
+  /** File of the tests, and a part of the name of one. */
+  readonly test: readonly [file: string, name: string]
+}
+
+const root = new URL('../../../', import.meta.url)
+const sentencesTest = 'test/src/erasure/sentences.test.ts'
+const service = 'the service, and whoever can write to its database'
+const profile = 'the machine and the key of the profile, and the answers of the service'
+
+type Table<Sentence> = Readonly<Record<string, Sentence & { readonly entitledBy: string }>>
+
+interface Telling<Sentence> {
+  readonly trust: string
+  /** Of the tests in sentences.test.ts. */
+  readonly name: string
+  /** The sentence as it is said of an example. Default: its name. */
+  readonly tell?: (sentence: Sentence) => string
+}
+
+/** Rows of a table of src/erasure/sentences.ts, which says nothing else. */
+function rowsOf<Sentence>(table: Table<Sentence>, by: string, { trust, name, tell }: Telling<Sentence>): Row[] {
+  return Object.entries(table).map(([key, sentence]) => ({
+    by,
+    says: tell ? `“${tell(sentence)}”` : `\`${key}\``,
+    seen: sentence.entitledBy,
+    trust,
+    test: [sentencesTest, name],
+  }))
+}
+
+const statement = 'logically deleted; personal data to be purged after N days'
+
+const ids = ['ID', 'ID']
+const counts = { deleted: 2, already_gone: 2, deleted_in_bulk: 0, unknown: 2 }
+const verification = { checked_at: '', live: 2, deleted: 2, remaining: [] }
+const told = { result: 'erased', counts, verification, statement, account_id: 'A' } as const
+const live = {
+  receipt: { account_id: 'A' },
+  account_id: 'B',
+  isSubjectListed: true,
+  live: ids,
+  deleted: ids,
+  unknown: ids,
+}
+
+const rows: Row[] = [
+  {
+    by: 'checkpoint',
+    says: 'the first `tree_size` entries of the log of an account have the root `root_hash`',
+    seen: 'every entry of the account that was stored then, once',
+    trust: service,
+    test: ['test/server/evidence/log.test.ts', 'the log has every entry once, and its checkpoint signs the root'],
+  },
+  {
+    by: 'signing key',
+    says: 'this key comes after that one, or is revoked from an instant on',
+    seen: 'the order of the operator, signed by the key of the service at that time',
+    trust: 'the operator, and the first key that was kept',
+    test: ['test/server/evidence/keys.test.ts', 'each later one is introduced by the one before it'],
+  },
+  {
+    by: 'consent receipt',
+    says: 'the record is of this person, in this state, by these events',
+    seen: 'the record and its whole history, which verify with each other',
+    trust: `${service}; who sent the consent, for what it says`,
+    test: ['test/server/consents/receipt.test.ts', 'names the record and its problem in the response and in the log'],
+  },
+  {
+    by: 'erasure certificate',
+    says: `\`erased\`, \`records\`: ${statement}`,
+    seen: 'the entries of the deletions, in the transaction that wrote them; N is the setting of the service',
+    trust: service,
+    test: [
+      'test/server/subjects/erase.test.ts',
+      'deletes every live record of exactly the subject, names them, and certifies it',
+    ],
+  },
+  {
+    by: 'erasure certificate',
+    says: '`deleted`, `remaining`: so many records of the subject are deleted and not purged, or live',
+    seen: 'a count over the sites of the account after the deletion',
+    trust: service,
+    test: [
+      'test/server/subjects/erase.test.ts',
+      'deletes every live record of exactly the subject, names them, and certifies it',
+    ],
+  },
+  {
+    by: 'purge certificate',
+    says: purgeStatement,
+    seen: 'each record and its whole history without personal data, which verify with each other',
+    trust: service,
+    test: ['test/server/subjects/purge-certificate.test.ts', 'certifies nothing of a purged record if'],
+  },
+  {
+    by: 'erasure receipt',
+    says: `\`statement\`: ${statement}`,
+    seen: 'a record with the result `deleted`; N is that of the newest certificate, and without one the purge is said to be unknown',
+    trust: profile,
+    test: ['test/e2e/accounts.test.ts', 'with the key of another account nothing is said of the records of the first'],
+  },
+  {
+    by: 'erasure receipt',
+    says: '`account_id`, `api_key_id`: this account was searched, with this key',
+    seen: 'the answer of `GET /api/v1/caller` to the key; null if there is none',
+    trust: profile,
+    test: ['test/src/erasure/account.test.ts', 'does not say whose account it searched'],
+  },
+  {
+    by: 'erasure receipt',
+    says: '`deleted_at_by`: `service` or `local`',
+    seen: 'if the answer to the deletion, or the record, had a time',
+    trust: profile,
+    test: ['test/src/erasure/account.test.ts', 'marks times of deletion that are by the local clock'],
+  },
+  ...rowsOf(recordSentences, 'erasure receipt, of a record', {
+    trust: profile,
+    name: 'the result of a record in a receipt',
+  }),
+  ...rowsOf(resultSentences, 'erasure receipt, `result`', { trust: profile, name: 'the result of a receipt' }),
+  ...rowsOf(phrases, 'page of a receipt, and terminal', {
+    trust: profile,
+    name: 'sentences about a receipt',
+    tell: ({ page }) => page(told),
+  }),
+  ...rowsOf(verificationSentences, 'page of a receipt, `verification`', {
+    trust: profile,
+    name: 'the number of deleted records only if the instance showed them',
+    tell: ({ text }) => text(verification),
+  }),
+  {
+    by: 'export manifest',
+    says: 'the export has these bytes, with so many records and entries of these sites',
+    seen: 'what the service listed to the key, as it was written',
+    trust: profile,
+    test: ['test/src/erasure/verify.test.ts', 'refuses a manifest whose export was changed'],
+  },
+  {
+    by: '`verify`',
+    says: '`valid`: the holder of the key signed these bytes',
+    seen: 'the signature, by a key of those that were given or that the instance publishes; type, version and fields',
+    trust: 'whoever gave the keys; the signer, for what the document says',
+    test: ['test/src/commands/verify.test.ts', 'with any one byte changed, whatever it becomes'],
+  },
+  {
+    by: '`history --verify`',
+    says: '`ok`: the entries of the answer are a whole chain from the first on',
+    seen: 'every hash, computed from the answer; not that no later entry was cut off, nor who wrote them',
+    trust: 'the service, but for entries that a checkpoint or a receipt elsewhere has the hash of',
+    test: [
+      'test/src/evidence/format.test.ts',
+      'verifies the %s, as the program does, and no history in which one value is another',
+    ],
+  },
+  {
+    by: '`admin verify`',
+    says: '`verified`: records, histories, log and checkpoints agree',
+    seen: 'all of them in the database, and the kept checkpoints if they were given',
+    trust: 'whoever can write to the whole database, unless checkpoints were kept elsewhere',
+    test: [
+      'test/server/verify/verify.test.ts',
+      'a history that was rewritten with its log and new checkpoints is found only by a kept checkpoint',
+    ],
+  },
+  {
+    by: '`subject verify`',
+    says: '`form`, `signature`, `chain`, `subject`: as signed, in a chain without gaps, about this person',
+    seen: 'the receipts of the profile, its key and the digest of the newest',
+    trust: 'the machine and the key of the profile',
+    test: ['test/src/erasure/receipts.test.ts', 'verifies from any of its receipts'],
+  },
+  ...rowsOf(certificateSentences, '`subject verify --live`, certificates', {
+    trust: 'the service and the keys that it publishes',
+    name: 'the sentences of subject verify',
+    tell: ({ text }) => text({ count: 2, unnamed: 2 }),
+  }),
+  ...rowsOf(liveSentences, '`subject verify --live`', {
+    trust: 'the answers of the service',
+    name: 'the sentences of subject verify',
+    tell: ({ text }) => text(live),
+  }),
+  ...rowsOf(purgeSentences, '`subject verify --purged`', {
+    trust: 'the service and the keys that it publishes',
+    name: 'the sentences of subject verify',
+    tell: ({ text }) => text({ purged: ids, others: ids, unknown: ids }),
+  }),
+]
+
+it('the page of formats has every sentence that can be said, with what was observed to say it', () => {
+  const cells = ({ by, says, seen, trust, test: [file] }: Row) =>
+    `| ${[by, says, seen, trust, `[test](../../${file})`].join(' | ')} |`
+  const head = '| said by | sentence | what was observed | who is trusted | |\n|---|---|---|---|---|'
+  const table = [head, ...rows.map(cells)].join('\n')
+  const page = readFileSync(new URL('src/evidence/README.md', root), 'utf8')
+  expect(/<!-- sentences -->\n\n([\s\S]*?)\n\n<!-- \/sentences -->/.exec(page)?.[1]).toBe(table)
+})
+
+it('every kind of signed document has a sentence', () => {
+  const said = rows.map(({ by }) => by.replace(/,.*/, ''))
+  const names = Object.values(documents).map(({ title }) => title.toLowerCase())
+  expect(names.filter(name => !said.includes(name.replace(/^(key revocation|signing key.*)$/, 'signing key')))).toEqual(
+    [],
+  )
+})
+
+describe('each sentence is held by a test that exists and runs', () => {
+  it.each(rows.map(({ by, says, test }) => [`${by}: ${says.slice(0, 40)}`, ...test]))('%s', (_, file, name) => {
+    const lines = readFileSync(new URL(file, root), 'utf8').split('\n')
+    const found = lines.find(line => line.includes(name))
+    expect(found, `${file}: ${name}`).toBeDefined()
+    expect(found).not.toMatch(/\.(skip|todo)\b/)
+  })
+})
