@@ -53,7 +53,7 @@ export function purge(command: Command, ctx: Context): void {
 First deletes the records that have not changed for longer than their sites keep them (retention_days). Then
 permanently removes, from every record that was deleted that long ago and from its history, the subject, the label,
 the address, the user agent and the preferences. What was accepted, when and by whom stays, with an entry about the
-purge, and the hash chain still verifies.
+purge, and the hash chain still verifies: it is pseudonymous, not anonymous.
 
 A record whose history does not verify is left as it is and named on stderr, because a purge would destroy the
 evidence; the exit code is then 8. See consentctl admin verify. --dry-run and --confirm count such records too.

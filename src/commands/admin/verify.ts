@@ -25,9 +25,10 @@ export function verify(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-Works on the database itself, with or without a running server. Names every record that was changed, shortened,
-reordered, lost or forged, and every checkpoint that does not match the log. A rewrite of the whole database is
-only found with checkpoints that were kept elsewhere. The exit code is 0 if nothing is found, else 5.
+Works on the database itself, with or without a running server. Names records that were changed, shortened,
+reordered, lost or forged. Where a record and its log were rewritten together, only the checkpoint shows it: then
+the account and the range of entries are named, and not the record. A rewrite of the whole database is only found
+with checkpoints that were kept elsewhere. The exit code is 0 if nothing is found, else 5.
 
 Examples:
   $ consentctl admin verify
