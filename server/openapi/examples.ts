@@ -53,6 +53,8 @@ const values: Readonly<Record<string, unknown>> = {
   subject_hmac: '334cf900ee9d905ca3913e4b1328ac6dd168063e5ae497f414d1a1d94caa9c63',
   chain_head: '9c1185a5c5e9fc54612808977ee8f548b2258d31a1f5c0d0d6b8e1f0c2a7f3e4',
   key_id: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
+  actor_name: 'backend',
+  ip_network: '203.0.113.0/24',
   signature: `${'A'.repeat(86)}==`,
   kid: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
   x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
