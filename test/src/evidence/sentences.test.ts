@@ -164,13 +164,20 @@ const rows: Row[] = [
   },
   {
     by: '`history --verify`',
-    says: '`ok`: the entries of the answer are a whole chain from the first on',
+    says: '`ok`, consistent in itself: the entries of the answer are a whole chain from the first on',
     seen: 'every hash, computed from the answer; not that no later entry was cut off, nor who wrote them',
-    trust: 'the service, but for entries that a checkpoint or a receipt elsewhere has the hash of',
+    trust: service,
     test: [
       'test/src/evidence/format.test.ts',
       'verifies the %s, as the program does, and no history in which one value is another',
     ],
+  },
+  {
+    by: '`history --verify --checkpoint`',
+    says: '`ok`, under the checkpoint of an instant: the entries were in the log then, and it only grew since',
+    seen: 'a proof of inclusion of each entry, and of consistency with the newest checkpoint, by the kept checkpoint',
+    trust: 'whoever kept the checkpoint; the service, for what it wrote before',
+    test: ['test/src/commands/history-verify.test.ts', 'does not verify a record that is newer than the checkpoint'],
   },
   {
     by: '`admin verify`',
