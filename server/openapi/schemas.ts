@@ -68,13 +68,17 @@ const keepGivenType: Override = ({ jsonSchema }) => {
 }
 
 /**
- * This service leaves no field out and returns null only for a missing value. Fallbacks in the contract (`catch`,
+ * This service leaves out only fields that nobody requested (`onRequest`), and returns null only for a missing value. Fallbacks in the contract (`catch`,
  * `default`, `nullable: false`) are for other instances.
  */
 const tightenOutput: Override = ({ zodSchema, jsonSchema }) => {
   const { type } = zodSchema._zod.def
-  if (type === 'object') jsonSchema.required = Object.keys(jsonSchema.properties ?? {})
+  if (zodSchema instanceof z.ZodObject) {
+    const isAlways = (name: string) => zodSchema.shape[name]?.meta()?.['onRequest'] !== true
+    jsonSchema.required = Object.keys(jsonSchema.properties ?? {}).filter(isAlways)
+  }
   delete jsonSchema.default
+  delete jsonSchema['onRequest']
   if (type !== 'catch' && jsonSchema['nullable'] !== false) return
   const [value] = jsonSchema.anyOf ?? []
   delete jsonSchema.anyOf

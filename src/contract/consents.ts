@@ -132,6 +132,7 @@ export const History = z.object({
         .string()
         .nullable()
         .optional()
+        .meta({ onRequest: true })
         .describe('With `details`: the name of that key or site, or the e-mail of that user; null for the system.'),
     }),
   ),
@@ -139,6 +140,7 @@ export const History = z.object({
     .string()
     .nullable()
     .optional()
+    .meta({ onRequest: true })
     .describe('With `details`: the address as it is stored, truncated unless configured otherwise; null if it is not.'),
 })
 export type History = z.output<typeof History>
