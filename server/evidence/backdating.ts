@@ -2,6 +2,7 @@
 // a checkpoint that is dated before it was written later than it says.
 
 import type { Fragment, Sql } from 'postgres'
+import { withTime } from './queries.ts'
 
 /** Leaves of one checkpoint. Part of the format of the log: fewer tell that a run of the checkpointer ends there. */
 export const entriesPerCheckpoint = 2000
@@ -78,8 +79,7 @@ export async function listBackdated(sql: Sql, accountId: string, limit: number):
   if (checkpoint === null) return []
   return await sql<Backdated[]>`
     select l.consent_id, l.version, h.created_at as at, ${checkpoint}::timestamptz as checkpoint
-    from log_entries l
-    join consent_history h on h.account_id = l.account_id and h.consent_id = l.consent_id and h.version = l.version
+    from log_entries l ${withTime(sql, accountId)}
     where l.account_id = ${accountId} and l.leaf_index is null
       and h.created_at < ${new Date(checkpoint.getTime() - backdatingToleranceMs)}
     order by l.consent_id, l.version limit ${limit}`

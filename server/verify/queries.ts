@@ -2,7 +2,7 @@ import type { Sql } from 'postgres'
 import type { Identity, State } from '../../src/evidence/chain.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 import { checkpointBefore } from '../evidence/backdating.ts'
-import { type CheckpointRow, checkpointColumns } from '../evidence/queries.ts'
+import { type CheckpointRow, checkpointColumns, withTime } from '../evidence/queries.ts'
 
 /** Columns as in `listVersions`; all null if there is no record. */
 type RecordColumns = {
@@ -164,7 +164,7 @@ export function listLeaves(
 ): Promise<DatedLeafRow[]> {
   return sql<DatedLeafRow[]>`
     select l.leaf_index::float8 as leaf_index, l.hash, l.consent_id, l.version, h.created_at as at from log_entries l
-    left join consent_history h on h.account_id = l.account_id and h.consent_id = l.consent_id and h.version = l.version
+    ${withTime(sql, accountId)}
     where l.account_id = ${accountId} and l.leaf_index >= ${from} and l.leaf_index < ${below}
     order by l.leaf_index limit ${limit}`
 }

@@ -5,7 +5,8 @@ import { openSigner, type Signer } from '../../../server/evidence/signer.ts'
 import { linkOf, type State, system } from '../../../src/evidence/chain.ts'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
-import { purgeNow } from '../purge/purge.ts'
+import { insertChains } from '../purge/chains.ts'
+import { purgeNow, purgeVerified } from '../purge/purge.ts'
 import { verified } from './verified.ts'
 
 const service = useService()
@@ -173,6 +174,23 @@ describe('a change that does not change a hash is reported', () => {
     await change()
     expect(await found()).toMatchObject(expected.map(one => ({ ...one, consent_id: id, problem: 'changed' })))
   })
+})
+
+it('records of version 0.1.0 verify, also when they are changed, deleted and purged, and a change to them is named', async () => {
+  const shape = { records: 20, entries: 3, hashVersion: 1, preferences: (step: number) => ({ step }) } as const
+  const [live = '', changed = ''] = await insertChains(sql, owner, { ...shape, isLive: true })
+  const [deleted = '', tampered = ''] = await insertChains(sql, owner, shape)
+  await owner.update(live, { accepted: false })
+  await owner.remove(live)
+  expect(await found()).toEqual([])
+  await sql`update consent_history set accepted = false where consent_id = ${tampered} and version = 2`
+  await sql`update consent_history set policy_version = 9 where consent_id = ${changed} and version = 3`
+  const isNamed = (findings: readonly { consent_id: string | null }[]) => findings.map(each => each.consent_id).sort()
+  expect(isNamed(await found())).toEqual([changed, tampered])
+  expect(isNamed((await purgeVerified(sql)).unverified)).toEqual([tampered])
+  expect(isNamed(await found())).toEqual([changed, tampered])
+  await sql`update consent_history set accepted = false where consent_id = ${deleted} and version = 1`
+  expect(new Set(isNamed(await found()))).toEqual(new Set([changed, tampered, deleted]))
 })
 
 it('numbers with all the digits of a double are not reported', async () => {
