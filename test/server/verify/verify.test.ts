@@ -185,12 +185,13 @@ it('records of version 0.1.0 verify, also when they are changed, deleted and pur
   expect(await found()).toEqual([])
   await sql`update consent_history set accepted = false where consent_id = ${tampered} and version = 2`
   await sql`update consent_history set policy_version = 9 where consent_id = ${changed} and version = 3`
-  const isNamed = (findings: readonly { consent_id: string | null }[]) => findings.map(each => each.consent_id).sort()
-  expect(isNamed(await found())).toEqual([changed, tampered])
-  expect(isNamed((await purgeVerified(sql)).unverified)).toEqual([tampered])
-  expect(isNamed(await found())).toEqual([changed, tampered])
+  const idsOf = (findings: readonly { consent_id: string | null }[]) =>
+    [...new Set(findings.map(each => each.consent_id))].sort()
+  expect(idsOf(await found())).toEqual([changed, tampered].sort())
+  expect(idsOf((await purgeVerified(sql)).unverified)).toEqual([tampered])
+  expect(idsOf(await found())).toEqual([changed, tampered].sort())
   await sql`update consent_history set accepted = false where consent_id = ${deleted} and version = 1`
-  expect(new Set(isNamed(await found()))).toEqual(new Set([changed, tampered, deleted]))
+  expect(idsOf(await found())).toEqual([changed, tampered, deleted].sort())
 })
 
 it('numbers with all the digits of a double are not reported', async () => {
