@@ -127,27 +127,38 @@ export interface SubtreeRow {
   readonly leaves: Buffer | null
 }
 
-/** Returns what the roots of subtrees are made of, in the order of the ranges, in one statement. */
-export function listSubtrees(
+/**
+ * Returns what the roots of subtrees are made of, in the order of the ranges. In two statements: in one, PostgreSQL would
+ * expect a large part of the log, and compile it for longer than it runs.
+ */
+export async function listSubtrees(
   sql: Sql,
   accountId: string,
   ranges: readonly { readonly from: number; readonly to: number; readonly until: number }[],
 ): Promise<SubtreeRow[]> {
-  return sql<SubtreeRow[]>`
-    select inside.tree_size::float8 as tree_size, inside.frontier, after.leaves
+  const inside = await sql<Omit<SubtreeRow, 'leaves'>[]>`
+    select newest.tree_size::float8 as tree_size, newest.frontier
     from jsonb_array_elements(${sql.json(ranges as unknown as JSONValue)}::jsonb) with ordinality as range (bounds, position)
     left join lateral (
       select tree_size, frontier from checkpoints
       where account_id = ${accountId} and tree_size > (bounds->>'from')::bigint
         and tree_size <= (bounds->>'until')::bigint
       order by tree_size desc limit 1
-    ) as inside on true
-    cross join lateral (
-      select string_agg(hash, ''::bytea order by leaf_index) as leaves from log_entries
-      where account_id = ${accountId} and leaf_index >= coalesce(inside.tree_size, (bounds->>'from')::bigint)
-        and leaf_index < (bounds->>'to')::bigint
-    ) as after
+    ) as newest on true
     order by position`
+  const parts = ranges.flatMap(({ from, to }, position) => {
+    const start = inside[position]?.tree_size ?? from
+    return start >= to
+      ? []
+      : sql`
+        select ${position}::integer as position, string_agg(hash, ''::bytea order by leaf_index) as leaves
+        from log_entries where account_id = ${accountId} and leaf_index >= ${start} and leaf_index < ${to}`
+  })
+  if (parts.length === 0) return inside.map(row => ({ ...row, leaves: null }))
+  const rows = await sql<{ position: number; leaves: Buffer | null }[]>`
+    ${parts.reduce((all, part) => sql`${all} union all ${part}`)}`
+  const leaves = new Map(rows.map(row => [row.position, row.leaves]))
+  return inside.map((row, position) => ({ ...row, leaves: leaves.get(position) ?? null }))
 }
 
 /**
