@@ -19,9 +19,12 @@ export function endInstant(text: string, now: Date): string {
 /** Rejects a time that is not past by this machine's clock. */
 export function pastInstant(text: string, now: Date): string {
   const instant = endInstant(text, now)
-  if ((parseInstant(instant) ?? 0) > now.getTime())
-    throw usageError(`${text} is in the future`, 'leave it out for the present state')
-  return instant
+  if ((parseInstant(instant) ?? 0) <= now.getTime()) return instant
+  const isDay = instant === text + endOfDay
+  throw usageError(
+    isDay ? `the end of ${text} (UTC) is in the future` : `${text} is in the future`,
+    isDay ? 'add a time of day, or leave it out for the present state' : 'leave it out for the present state',
+  )
 }
 
 /** Rejects a time that is not in the future; 90d means 90 days from now. */

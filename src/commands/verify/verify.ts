@@ -11,7 +11,13 @@ import { type DocumentKind, documents } from '../../contract/documents/index.ts'
 import { exit } from '../../errors/errors.ts'
 import { leafHash } from '../../evidence/merkle.ts'
 import { rootOfInclusion } from '../../evidence/proofs.ts'
-import { type Claimed, readCheckpoint, readSigned, type SignedCheckpoint } from '../../evidence/signed.ts'
+import {
+  type Claimed,
+  readCheckpoint,
+  readSigned,
+  type SignedCheckpoint,
+  splitDocuments,
+} from '../../evidence/signed.ts'
 import { readBytes } from '../../io/input.ts'
 import { type VerdictRow, verdictView } from '../../views/verification.ts'
 import { type FindKeys, instanceKeys, readKeyFiles } from './keys.ts'
@@ -36,7 +42,8 @@ export function verify(command: Command, ctx: Context): void {
 Recognizes every kind of signed document. Without these options, documents of a service are verified with the keys
 that the configured instance publishes at /.well-known/consent-keys.json, and documents of a profile with the key
 of that profile. The exit code is 0 if all are valid, else 5. For the manifest of an export, the export beside it
-is verified too.
+is verified too. A file may hold several documents, as "consentctl admin checkpoint --file" writes them: FILE#2 is
+the second.
 
 A valid signature proves that the holder of the key signed exactly these bytes. Keys from the same place as the
 document prove little, because anyone who can forge one can forge the other: fetch keys early, keep them apart, and
@@ -50,20 +57,32 @@ Examples:
       action(ctx, Options, verdictView, async (_, { operands, keys, publicKey }) => {
         const isOffline = keys.length + publicKey.length > 0
         const findKeys = isOffline ? await readKeyFiles(ctx, { sets: keys, single: publicKey }) : instanceKeys(ctx)
+        const read = async (file: string) => readDocuments(await readBytes(ctx.io, file, maxMiB))
+        const only = operands.length === 1 ? await read(operands[0] ?? '') : null
         let areValid = true
         async function* pages(): AsyncGenerator<readonly VerdictRow[]> {
           for (const file of operands) {
-            const row = await judge(file, await readBytes(ctx.io, file, maxMiB), findKeys)
-            areValid &&= row.result === 'valid'
-            yield [row]
+            const texts = only ?? (await read(file))
+            for (const [index, bytes] of texts.entries()) {
+              const row = await judge(file, bytes, findKeys)
+              areValid &&= row.result === 'valid'
+              yield [texts.length === 1 ? row : { ...row, file: `${file}#${index + 1}` }]
+            }
           }
         }
         return many(verdictView, pages(), {
-          single: operands.length === 1,
+          single: only?.length === 1,
           exit: () => (areValid ? exit.done : exit.rejected),
         })
       }),
     )
+}
+
+/** The bytes of each document, if there is nothing else in the file; otherwise all, which are no document. */
+function readDocuments(bytes: Buffer): Buffer[] {
+  const texts = splitDocuments(bytes.toString('latin1'))
+  const areDocuments = texts.length > 1 && texts.every(text => text.startsWith('{'))
+  return areDocuments ? texts.map(text => Buffer.from(text, 'latin1')) : [bytes]
 }
 
 /** Verifies the form, signature, type, version and fields of a document. */

@@ -46,6 +46,31 @@ async function expectNotValid(content: string | Buffer, why: RegExp, flags?: str
   expect(row.detail).toMatch(why)
 }
 
+describe('a file of several documents', () => {
+  const rows = async (content: string) => {
+    const { code, stdout } = await run(['verify', put('all.txt', content), '--keys', keys, '--json'])
+    return { code, rows: JSON.parse(stdout) as { file: string; result: string }[] }
+  }
+
+  it('is verified document by document, each with its number', async () => {
+    const { code, rows: found } = await rows(text + text)
+    expect(code).toBe(0)
+    expect(found.map(({ file, result }) => [file.slice(-9), result])).toEqual([
+      ['all.txt#1', 'valid'],
+      ['all.txt#2', 'valid'],
+    ])
+  })
+
+  it('is not valid if one of them is changed', async () => {
+    const { code, rows: found } = await rows(text + text.replace('DE', 'AT'))
+    expect([code, ...found.map(({ result }) => result)]).toEqual([5, 'valid', 'not_valid'])
+  })
+
+  it('is not valid as a whole if there is something else in it', async () => {
+    await expectNotValid(`${text}\n${text}`, /was changed|no signature|not JSON|not valid JSON/)
+  })
+})
+
 describe('a receipt as it was signed', () => {
   it.each<[what: string, flags: () => string[], source: string]>([
     ['a set of keys', () => ['--keys', keys], 'consent-keys.json'],
