@@ -201,10 +201,14 @@ export class Lease {
     await settleDebt(this.#sql, this.period, { settled, unspent }).catch(e => this.#restore(e, settled, unspent))
   }
 
-  /** Keeps what was certainly not written, to be settled later. Gives up the rest: no unit may be granted twice. */
+  /**
+   * Keeps what was certainly not written, to be settled later, and what is owed: it may be counted twice. Gives up the rest:
+   * no unit may be granted twice.
+   */
   #restore(error: unknown, settled: number, unspent: number): never {
-    if (wasNotExecuted(error)) {
-      this.#held += settled
+    const isCertain = wasNotExecuted(error)
+    if (isCertain || unspent < 0) {
+      this.#held += isCertain ? settled : 0
       this.#left += unspent
       this.#used += unspent
       this.#settleLater()
