@@ -53,9 +53,9 @@ it('keys create › creates, stores and uses a key from a password alone, withou
   const usage = JSON.parse((await run('usage', '--json')).stdout)
   expect(usage).toEqual({
     month: expect.stringMatching(/^\d{4}-\d\d$/),
-    used: 3,
+    used: 2,
     limit: 1000,
-    remaining: 997,
+    remaining: 998,
     resets_at: expect.stringMatching(/-01T00:00:00\.000Z$/),
   })
   expect(await signedIn('usage')).toEqual(usage)

@@ -101,6 +101,7 @@ it('tenant isolation › covers every route and every parameter that names somet
     'log.consistency account',
     'health.live anyone',
     'health.ready anyone',
+    'health.writable anyone',
     'description.get anyone',
   ])
 })

@@ -30,7 +30,7 @@ const Options = z.strictObject({
 type Fields = z.output<typeof Options>
 
 const help = `
-Without --accepted or --refused the record says "not accepted". Without any field it asks for the subject and
+Without --accepted or --refused the record says "not accepted". Without any option it asks for the subject and
 the answer, on a terminal.
 
 With --file each line is a JSON object with the fields of a new record: site_id, consent_id, subject_id,
@@ -41,7 +41,8 @@ given. Records printed by list have more fields, such as id: remove these before
 A file is validated before anything is sent. Each line has a result, in the order of the lines. --resume
 continues an import of a file that was stopped or killed: it retries failed lines, and creates no record
 twice. "--resume last" is the newest unfinished import of the profile and instance in use, and names its
-file first. Standard input cannot be resumed. Exit code 8: some lines were created and some not. 11: none failed, but some answers were lost.
+file first. Standard input cannot be resumed. Exit code 8: some lines were created and some not. 11: none
+failed, but some answers were lost.
 
 Examples:
   $ consentctl create --site 0190… --subject maria@example.com --accepted --pref marketing=true
@@ -65,10 +66,10 @@ export function create(command: Command, ctx: Context): void {
 
 const recordFields = [
   ...(Object.keys(acceptance) as (keyof typeof acceptance)[]),
-  ...(['consentId', 'subject', 'policyVersion', 'ipAddress', 'userAgent'] as const),
+  ...(['site', 'consentId', 'subject', 'policyVersion', 'ipAddress', 'userAgent'] as const),
 ]
 
-/** Without any field a record would state a refusal of nobody. @throws CliError if that cannot be asked for */
+/** A bare create would store a refusal of nobody. @throws CliError if that cannot be asked for */
 async function askForFields({ io, interruption }: Context): Promise<Pick<Fields, 'subject' | 'accepted' | 'refused'>> {
   if (!canPrompt(io)) throw usageError('--subject is missing', 'use --subject ID with --accepted or --refused')
   const subject = (await prompt(io, 'Subject (whose consent it is): ', interruption)).trim()
@@ -87,9 +88,8 @@ async function run(ctx: Context, options: Fields) {
   }
   const { site = ctx.settings.site?.value, ...given } = options
   if (!site) throw usageError('--site is missing', 'use --site, CONSENTCTL_SITE, or consentctl config set site ID')
-  const fields = recordFields.some(name => given[name] !== undefined)
-    ? given
-    : { ...given, ...(await askForFields(ctx)) }
+  const isBare = recordFields.every(name => options[name] === undefined)
+  const fields = isBare ? { ...given, ...(await askForFields(ctx)) } : given
   const body = {
     site_id: site,
     consent_id: fields.consentId,
