@@ -2,6 +2,7 @@
 // a checkpoint that is dated before it was written later than it says.
 
 import type { Fragment, Sql } from 'postgres'
+import { backdatingToleranceMs } from '../../src/evidence/proofs.ts'
 import { withTime } from './queries.ts'
 
 /** Leaves of one checkpoint. Part of the format of the log: fewer tell that a run of the checkpointer ends there. */
@@ -9,18 +10,6 @@ export const entriesPerCheckpoint = 2000
 
 /** PostgreSQL's largest bigint. */
 const maxLeaf = '9223372036854775807'
-
-/**
- * How much older than a checkpoint an entry behind it may be. An entry is dated when it is made and seen when it is
- * committed, up to 5 s later (the deadline of a statement). Clocks may differ: those of nodes by 30 s, that of the machine of
- * `admin purge` by 5 minutes from the database's. The rest is for machines that are paused in between.
- */
-export const backdatingToleranceMs = 10 * 60_000
-
-/** Returns true if an entry behind a checkpoint is dated too long before it. */
-export function isBackdated(at: Date, checkpoint: Date): boolean {
-  return at.getTime() < checkpoint.getTime() - backdatingToleranceMs
-}
 
 /** An entry, and the checkpoint that it contradicts. */
 export interface Backdated {

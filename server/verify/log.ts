@@ -2,8 +2,9 @@ import type { Sql } from 'postgres'
 import type { DatabaseFinding, Problem } from '../../src/contract/index.ts'
 import { findKeyLogProblem, findKeyProblem, type KeyChain } from '../../src/evidence/key-chain.ts'
 import { MerkleTree } from '../../src/evidence/merkle.ts'
+import { isBackdated } from '../../src/evidence/proofs.ts'
 import { readCheckpoint, type SignedCheckpoint } from '../../src/evidence/signed.ts'
-import { type Backdated, describeBackdating, isBackdated, listBackdated } from '../evidence/backdating.ts'
+import { type Backdated, describeBackdating, listBackdated } from '../evidence/backdating.ts'
 import { type CheckpointRow, findLastCheckpoint } from '../evidence/queries.ts'
 import {
   type DatedCheckpointRow,

@@ -116,3 +116,15 @@ class Walk {
     this.#last = Math.floor(this.#last / 2)
   }
 }
+
+/**
+ * How much older than a checkpoint an entry behind it may be. An entry is dated when it is made and seen when it is
+ * committed, up to 5 s later (the deadline of a statement). Clocks may differ: those of nodes by 30 s, that of the machine of
+ * `admin purge` by 5 minutes from the database's. The rest is for machines that are paused in between.
+ */
+export const backdatingToleranceMs = 10 * 60_000
+
+/** Returns true if an entry behind a checkpoint is dated too long before it. */
+export function isBackdated(at: Date, checkpoint: Date): boolean {
+  return at.getTime() < checkpoint.getTime() - backdatingToleranceMs
+}

@@ -8,7 +8,7 @@ export interface VerificationRow {
   readonly id: string
   readonly entries: number
   readonly result: 'ok' | 'not_valid' | 'unverifiable'
-  /** Null if the result is `ok`, unless entries are newer than the checkpoint. */
+  /** Null if the result is `ok`, unless the checkpoint does not prove all entries. */
   readonly detail: string | null
   /** What an `ok` is about: the history alone, or its place in the log. Null otherwise. */
   readonly basis: string | null

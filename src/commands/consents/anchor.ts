@@ -1,11 +1,12 @@
 import { callOptional, instanceLabel } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
+import type { Checkpoint } from '../../contract/documents/checkpoint.ts'
 import { type AuditEntry, type InclusionProof, log } from '../../contract/index.ts'
 import { CliError, dataError, exit } from '../../errors/errors.ts'
 import { explain } from '../../errors/explain.ts'
 import type { Verified } from '../../evidence/history.ts'
 import { leafHash } from '../../evidence/merkle.ts'
-import { isConsistent, rootOfInclusion } from '../../evidence/proofs.ts'
+import { isBackdated, isConsistent, rootOfInclusion } from '../../evidence/proofs.ts'
 import { readCheckpoint, type SignedCheckpoint } from '../../evidence/signed.ts'
 import { readKept } from '../admin/kept.ts'
 import { instanceKeys } from '../verify/keys.ts'
@@ -36,7 +37,7 @@ export async function openAnchor(ctx: Context, file: string): Promise<Anchor> {
     (await findSignatureProblem(ctx, anchor, 'the checkpoint that was kept')) ??
     (await findSignatureProblem(ctx, newest, 'the newest checkpoint')) ??
     (await findGrowthProblem(ctx, anchor, newest))
-  const { created_at, tree_size, root_hash } = anchor.checkpoint
+  const { created_at, tree_size } = anchor.checkpoint
   const basis = `under the checkpoint of ${created_at}`
   return {
     basis,
@@ -45,7 +46,7 @@ export async function openAnchor(ctx: Context, file: string): Promise<Anchor> {
       const proof = await findInclusion(ctx, id, tree_size)
       if (!proof)
         return { result: 'unverifiable', detail: `it is not in the log ${basis}: it is newer, or of another account` }
-      return verifyInclusion(proof, entries, { tree_size, root_hash })
+      return verifyInclusion(proof, entries, anchor.checkpoint)
     },
   }
 }
@@ -99,11 +100,14 @@ async function findInclusion(ctx: Context, id: string, size: number): Promise<In
   }
 }
 
-/** The hash of an entry covers all before it, so the proof of one is that of those too. */
+/**
+ * The hash of an entry covers all before it, so the proof of one is that of those too. It is the instance that chooses the
+ * one: what is behind it must be young enough to have been left out.
+ */
 function verifyInclusion(
   { version, leaf_index, path }: InclusionProof,
   entries: readonly AuditEntry[],
-  { tree_size, root_hash }: { readonly tree_size: number; readonly root_hash: string },
+  { tree_size, root_hash, created_at }: Pick<Checkpoint, 'tree_size' | 'root_hash' | 'created_at'>,
 ): Verified {
   const entry = entries[version - 1]
   if (!entry) return { result: 'not_valid', detail: `the log has version ${version}, and the history ends before it` }
@@ -115,8 +119,16 @@ function verifyInclusion(
   })
   if (root?.toString('hex') !== root_hash)
     return { result: 'not_valid', detail: `version ${version} is not in the log under the checkpoint that was kept` }
-  const newer = entries.length - version
-  return { result: 'ok', detail: newer > 0 ? `versions above ${version} are newer than the checkpoint` : null }
+  const others = entries.slice(version)
+  const old = others.find(each => isBackdated(new Date(each.created_at), new Date(created_at)))
+  if (old) {
+    const detail = `version ${old.version} is dated ${old.created_at}, before the checkpoint of ${created_at}, which is not proved to have it`
+    return { result: 'not_valid', detail }
+  }
+  return {
+    result: 'ok',
+    detail: others.length > 0 ? `versions above ${version} are not proved by the checkpoint` : null,
+  }
 }
 
 function toBytes(hex: string): Buffer {

@@ -26,10 +26,11 @@ The entries of a record are shown oldest first; each is the state after the even
 --verify computes the hash chain from the response of the instance, and finds entries that were changed, moved,
 removed or inserted. That shows that the history is consistent in itself: whoever can write to the database could
 have made all of it anew. With --checkpoint the instance must prove that it was in the log under the newest
-checkpoint of the file (see admin checkpoint, and GET /api/v1/log/checkpoint), and that the log only grew since.
+checkpoint of the file (see admin checkpoint, and GET /api/v1/log/checkpoint), and that the log only grew since;
+versions that it does not prove are named, and must not be dated before it.
 Entries after the checkpoint that were cut off at the end are found only in the instance's own database: see
 consentctl admin verify. The exit code is 5 unless every history verifies; one without hashes does not, nor one
-that is newer than the checkpoint. -q prints the ids of the records that do not verify.
+of which the checkpoint proves nothing. -q prints the ids of the records that do not verify.
 
 Examples:
   $ consentctl history 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11

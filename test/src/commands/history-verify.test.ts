@@ -131,8 +131,8 @@ describe('with --checkpoint', () => {
     [
       'the newest of several of the account',
       12,
-      [checkpointOf(1), checkpointOf(4), checkpointOf(9, { account_id: uuid(7) })],
-      { detail: 'versions above 2 are newer than the checkpoint' },
+      [checkpointOf(1), checkpointOf(4, { created_at: good[2]?.created_at }), checkpointOf(9, { account_id: uuid(7) })],
+      { detail: 'versions above 2 are not proved by the checkpoint' },
     ],
   ])('says that a history is in the log under %s', async (_, size, kept, expected) => {
     instanceOf(size)
@@ -182,6 +182,12 @@ describe('with --checkpoint', () => {
       () => instanceOf(12, { inclusion: { version: 4 } }),
       [checkpointOf(5)],
       /the log has version 4/,
+    ],
+    [
+      'leaves out a version that is dated before the checkpoint',
+      () => instanceOf(12),
+      [checkpointOf(4)],
+      /version 3 is dated 2026-\S+, before the checkpoint of 2026-02-05T00:00:00.000Z, which is not proved to have it/,
     ],
     [
       'signs with another key',

@@ -174,10 +174,10 @@ const rows: Row[] = [
   },
   {
     by: '`history --verify --checkpoint`',
-    says: '`ok`, under the checkpoint of an instant: the entries were in the log then, and it only grew since',
-    seen: 'a proof of inclusion of each entry, and of consistency with the newest checkpoint, by the kept checkpoint',
+    says: '`ok`, under the checkpoint of an instant: the entries, but for those above a version that is named, were in the log then, and it only grew since',
+    seen: 'a proof of inclusion of one entry, whose hash covers those before it, and of consistency with the newest checkpoint, by the kept checkpoint; later entries are named as not proved, and none of them is dated before the checkpoint',
     trust: 'whoever kept the checkpoint; the service, for what it wrote before',
-    test: ['test/src/commands/history-verify.test.ts', 'does not verify a record that is newer than the checkpoint'],
+    test: ['test/src/commands/history-verify.test.ts', 'refuses the history of a log that %s'],
   },
   {
     by: '`admin verify`',
