@@ -79,10 +79,13 @@ export async function makeReceipt(
   })
 }
 
-/** Returns the days from a deletion to the purge by the newest certificate; undefined if there is none. */
+/** Returns the days from a deletion to the purge by the newest certificate; undefined if there is none that says so. */
 function findPurgeDelay(certificates: readonly string[]): number | null | undefined {
-  const { data } = PurgeDelay.safeParse(JSON.parse(certificates.at(-1) ?? '{}'))
-  return data?.purge_after_days
+  try {
+    return PurgeDelay.safeParse(JSON.parse(certificates.at(-1) ?? '{}')).data?.purge_after_days
+  } catch {
+    return undefined // the certificates of other services may be anything: without a receipt the deletion has no proof
+  }
 }
 
 const PurgeDelay = z.object({ purge_after_days: z.int().min(0).nullable().optional() })

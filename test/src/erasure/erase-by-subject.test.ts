@@ -54,6 +54,21 @@ describe('subject erase, if the service erases subjects itself,', () => {
     expect(folders.journals()).toEqual([])
   })
 
+  it('signs a receipt with a certificate that is no JSON, which says nothing about the purge', async () => {
+    erasure.after = () => {
+      const records = [...erasure.deleted.values()].map(({ id, site_id, deleted_at }) => ({ id, site_id, deleted_at }))
+      const counts = { erased: records.length, remaining: 0, deleted: records.length, complete: true, dry_run: false }
+      return HttpResponse.json({ ...counts, sites: [], records, already_deleted: [], certificate: 'opaque' })
+    }
+    const { code, stderr } = await erase('--yes')
+    expect(code, stderr).toBe(0)
+    expect(await lastReceipt(folders)).toMatchObject({
+      statement: 'logically deleted; whether and when personal data is purged is not known',
+      counts: { deleted: 12 },
+      certificates: ['opaque'],
+    })
+  })
+
   it('does the same with the quota used up: nothing of it is refused', async () => {
     instance.quota = 0
     const { code, stderr } = await erase('--confirm', '12')
