@@ -46,10 +46,18 @@ export async function insertKeyStatement(sql: Sql, read: readonly KeyStatementRo
     insert into key_statements (position, document) values (${position}, ${document}) on conflict (position) do nothing`
 }
 
-/** Returns true if a checkpoint names the log of keys, which then has a beginning. */
+/**
+ * Returns true if a checkpoint names the log of keys, which then has a beginning. Reads the newest of each account alone,
+ * because a node that makes others cannot go on from such a one.
+ */
 export async function hasBoundCheckpoint(sql: Sql): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`
-    select exists (select from checkpoints where document like '%"keys_size": %') as found`
+    select exists (
+      select from accounts cross join lateral (
+        select document from checkpoints c where c.account_id = accounts.account_id order by tree_size desc limit 1
+      ) as newest
+      where document like '%"keys_size": %'
+    ) as found`
   return row?.found === true
 }
 

@@ -2,6 +2,7 @@ import type { Sql } from 'postgres'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { type Backdated, entriesPerCheckpoint } from '../../../server/evidence/backdating.ts'
 import { backdatedMessage, coverAccount, coverAll } from '../../../server/evidence/log.ts'
+import { hasBoundCheckpoint } from '../../../server/evidence/queries.ts'
 import { openSigner, type Signer } from '../../../server/evidence/signer.ts'
 import { backdatingToleranceMs } from '../../../src/evidence/proofs.ts'
 import { useService } from '../../support/service.ts'
@@ -124,3 +125,19 @@ async function expectNoReceipt(id: string): Promise<void> {
   const { status, body } = await receipt(id)
   expect([status, body.error, body.message]).toEqual([409, 'conflict', expect.stringContaining('was made without it')])
 }
+
+it('a start after an upgrade reads the newest checkpoint of each account, however many there are', async () => {
+  await sql`
+    insert into checkpoints (account_id, tree_size, from_size, root_hash, frontier, document, created_at)
+    select ${owner.accountId}, size, size - 1, '', '', 'of version 1', now() from generate_series(1, 2000) as size`
+  await sql`analyze checkpoints`
+  await sql.begin(async tx => {
+    expect(await hasBoundCheckpoint(tx as unknown as Sql)).toBe(false)
+    const [read] = await tx`
+      select seq_tup_read + idx_tup_fetch as rows from pg_stat_xact_user_tables where relname = 'checkpoints'`
+    expect(Number(read?.['rows'])).toBeLessThan(10)
+  })
+  await sql`
+    insert into checkpoints select account_id, 2001, 2000, '', '', '{"keys_size": 1}', now() from checkpoints limit 1`
+  expect(await hasBoundCheckpoint(sql)).toBe(true)
+})
