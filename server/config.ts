@@ -114,7 +114,7 @@ export interface Config {
   readonly readDatabaseUrl: string | null
   readonly dataDir: string
   readonly logLevel: string
-  /** What is stored of a data subject's address: its network (/24, /48), all, or nothing. */
+  /** The part of a data subject's address that is stored: its network (/24, /48), all, or nothing. */
   readonly ipStorage: 'truncated' | 'raw' | 'drop'
   /** The absolute path of the operator's countries (MMDB); null for the included ones. */
   readonly geoipDb: string | null

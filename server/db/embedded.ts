@@ -107,7 +107,7 @@ function prepareFolder(folder: string): void {
   }
 }
 
-/** What the system says in words, for errors whose message has only a system call. */
+/** Errors of the system in words, for messages that have only the name of a system call. */
 const systemErrors: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',

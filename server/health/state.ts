@@ -1,12 +1,12 @@
 import { readOnly } from '../failure.ts'
 
-/** What a node knows of its database and its clock without asking. */
+/** Knowledge of a node about its database and its clock, which needs no request. */
 export interface NodeState {
   /** The database's time, even if this machine's clock is wrong. */
   now(): Date
-  /** Why the database takes no writes; null if it does. */
+  /** Returns the reason why the database takes no writes; null if it takes them. */
   databaseProblem(): string | null
-  /** Why nothing may be dated by this machine's clock; null if it is right. */
+  /** Returns the reason why nothing may be dated by this machine's clock; null if it is right. */
   clockProblem(): string | null
 }
 

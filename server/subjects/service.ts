@@ -94,7 +94,7 @@ async function deleteSelected(
     for (const row of deleted) erased.set(row.id, row)
     if (deleted.length === 0) await delay(20 * Math.random()) // other transactions are writing all of them
   }
-  // What may have been written counts too, because the response may have to name it.
+  // A deletion that may have been written counts too, because the response may have to name it.
   const room = () => erasedRecordsLimit - erased.size - sum([...unanswered].map(links => links.length))
   while (performance.now() < until && room() > 0) {
     const limit = Math.min(batchSize, room())

@@ -174,8 +174,8 @@ async function requireEmpty(tx: ISql): Promise<void> {
 type Columns = Readonly<Record<string, readonly string[]>>
 
 /**
- * That of version 0.1.0. Later migrations may only add tables, and columns that can be missing: so their rows can be imported
- * as they are.
+ * The schema of version 0.1.0. Later migrations may only add tables, and columns that can be missing: so rows of older ones can
+ * be imported as they are.
  */
 const oldestSchema = '0006_keys'
 

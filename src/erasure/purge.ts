@@ -7,7 +7,7 @@ import type { PurgeSeen } from './sentences.ts'
 import { readOfService } from './verify.ts'
 
 export interface PurgeProof extends PurgeSeen {
-  /** What is wrong with a certificate; null if nothing is. */
+  /** The fault of a certificate; null if none has one. */
   readonly fault: string | null
   /** The texts of the service's certificates, one after the other. */
   readonly certificates: string

@@ -131,7 +131,7 @@ export async function listHolding(api: Client, subjects: readonly string[]): Pro
   return { live, deleted: isShown ? deleted : null }
 }
 
-/** What a key sees of a record. `unknown`: nothing, because it is another account's or left no trace. */
+/** A record as a key sees it. `unknown`: not at all, because it is another account's or left no trace. */
 export type RecordState = 'live' | 'deleted' | 'unknown'
 
 /**

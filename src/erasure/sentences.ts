@@ -121,7 +121,7 @@ const deletedCount = ({ counts }: Told) => counts.deleted + counts.deleted_in_bu
 const isFound = ({ result }: Told) => result === 'erased' || result === 'remaining'
 const records = (count: number) => `${count} ${count === 1 ? 'record' : 'records'}`
 
-/** What was searched: a key sees the records of its account alone. */
+/** Names the records that were searched: a key sees those of its account alone. */
 export function describeScope(account_id: string | null): string {
   return account_id === null ? 'as far as the key that was used can see' : `in the account ${account_id}`
 }

@@ -10,7 +10,7 @@ import { readSigned, type SignedFields } from './signed.ts'
 export interface ChainKey {
   readonly keyId: string
   readonly publicKey: KeyObject
-  /** What it signs is of this time or later. */
+  /** The earliest time of a document that it signs. */
   readonly notBefore: string
   /** The text of its statement; null if it is from before the chain. */
   readonly statement: string | null

@@ -10,7 +10,7 @@ export interface VerificationRow {
   readonly result: 'ok' | 'not_valid' | 'unverifiable'
   /** Null if the result is `ok`, unless the checkpoint does not prove all entries. */
   readonly detail: string | null
-  /** What an `ok` is about: the history alone, or its place in the log. Null otherwise. */
+  /** The basis of an `ok`: the history alone, or its place in the log. Null otherwise. */
   readonly basis: string | null
 }
 
@@ -35,7 +35,7 @@ export interface VerdictRow {
   readonly signed_by: string | null
   /** Time that the signer claims. */
   readonly issued_at: string | null
-  /** Why it is not valid; if it is, the source of the key. */
+  /** The reason if it is not valid; if it is, the source of the key. */
   readonly detail: string
 }
 

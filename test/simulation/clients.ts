@@ -52,7 +52,7 @@ function certainlyFailed(error: unknown): boolean {
   return !error.maybeDone
 }
 
-/** What may be in a record, as its only writer knows. A change whose answer was lost may come at any later time. */
+/** The possible contents of a record, as its only writer knows them. A change whose answer was lost may come at any later time. */
 interface Known {
   readonly id: string
   readonly subject: string

@@ -1,4 +1,4 @@
-// What the service's statements promise, without SQL: each function carries out one statement of a module of queries, atomically.
+// The promises of the service's statements, without SQL: each function carries out one statement of a module of queries, atomically.
 
 import type { BatchLink, Claim, ListFilters, NewRecord } from '../../server/consents/rows.ts'
 import type { LeaseRequest, Period, TakenLease, UsageRow } from '../../server/quota/queries.ts'

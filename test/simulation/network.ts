@@ -18,7 +18,7 @@ export interface Weather {
 
 export const fairWeather: Weather = { cut: 0, hold: 0, refuse: 0, latencyMs: 2 }
 
-/** What an end of a connection tells its owner. */
+/** The owner of an end of a connection, which is told of these events. */
 interface Owner {
   onData(bytes: Buffer): void
   onEnd(): void
@@ -69,7 +69,7 @@ export class End {
     else this.peer.#waiting.push(onRoom)
   }
 
-  /** What was received has been taken by its owner. */
+  /** Called when the owner has taken bytes that were received. */
   consumed(bytes: number): void {
     this.#unread -= bytes
     if (this.#unread >= windowBytes) return

@@ -13,7 +13,7 @@ import { Model } from './model.ts'
 import { type Listener, listen, StreamSocket, storm, type Weather } from './network.ts'
 import { current, type Process, type Random } from './scheduler.ts'
 
-/** What a seed has drawn. */
+/** The draw of a seed. */
 export interface Climate {
   readonly trouble: Trouble
   readonly network: Weather
@@ -194,7 +194,7 @@ export class World {
     }
   }
 
-  /** What is told of a record was so, and a record that is there is not denied. */
+  /** A response about a record states a version that it had, and no record that is there is denied. */
   #checkRecord(id: string, status: number, body: unknown): void {
     const told = JSON.stringify(body)
     const versions = this.model.consents.get(id)?.versions ?? []

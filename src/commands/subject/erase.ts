@@ -107,7 +107,7 @@ async function runErase(ctx: Context, options: Options): Promise<Output<unknown>
   }
 }
 
-/** What was requested, with the plan and the files of the export if there are any. */
+/** A request for an erasure, with the plan and the files of the export if there are any. */
 interface Order {
   readonly asked: SubjectRequest
   readonly given: PlanFile | null

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** What is so of a record that was deleted: its personal data stays until the purge, and its audit trail after it. */
+/** The state of a deleted record: its personal data stays until the purge, and its audit trail after it. */
 export const DeletionStatement = z
   .string()
   .regex(
