@@ -22,6 +22,7 @@ if (!hasPostgres)
 /** Files that do not fit into the three minutes of `npm test`: many cases, real key derivation, or waits by the clock. */
 const slow = [
   'test/src/evidence/proofs.test.ts',
+  'test/src/evidence/verifier.test.ts',
   'test/src/output/hostile-strings.test.ts',
   'test/src/io/io.test.ts',
   'test/src/settings/store-shared.test.ts',

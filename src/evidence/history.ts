@@ -231,9 +231,14 @@ export function verifyAudit(id: string, entries: readonly AuditEntry[]): Verifie
     return { result: 'unverifiable', detail: 'the instance’s history has no hashes: it offers no chain' }
   }
   const anchor = entries.find(({ action }) => action === 'purged') ?? entries[0]
+  const misplaced = entries.filter(entry => entry !== anchor && entry.record_hash)
   const recordHash = hexBytes(anchor?.record_hash)
   const found = [
     ...entries.flatMap(entry => verifyFields(id, entry).map(detail => ({ version: entry.version, detail }))),
+    ...misplaced.map(({ version }) => ({
+      version,
+      detail: 'it has a record hash, which only the first entry has, or that of a purge',
+    })),
     ...verifyHistory({ id, recordHash }, entries.map(toChainEntry)),
   ]
   if (found.length === 0) return { result: 'ok', detail: null }

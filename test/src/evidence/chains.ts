@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../../../src/contract/index.ts'
 import {
   type Action,
+  type Actor,
   entryId,
   type HashVersion,
   hashHistory,
@@ -34,10 +35,12 @@ export function historyOf(...actions: Action[]): AuditEntry[] {
   return historyOfVersions(() => 2, actions)
 }
 
-/** The same, each entry with hashes of the version that is given for its index. */
+/** The same, each entry with hashes of the version, and the preferences and actor, that are given for its index. */
 export function historyOfVersions(
   hashVersion: (index: number) => HashVersion,
   actions: readonly Action[],
+  preferencesOf: (index: number) => Record<string, unknown> = index => ({ index }),
+  actorOf: (index: number) => Actor = () => system,
 ): AuditEntry[] {
   let previous: Buffer | null = null
   const entries: AuditEntry[] = []
@@ -45,14 +48,15 @@ export function historyOfVersions(
     const salt = Buffer.alloc(16, index + 1)
     const state: State = {
       accepted: index % 2 === 0,
-      preferences: action === 'purged' ? {} : { index },
+      preferences: action === 'purged' ? {} : preferencesOf(index),
       policy_version: 3,
     }
     const isPurge = action === 'purged'
     const recordHash = isPurge || index === 0 ? hashRecord(isPurge ? anonymous : identity, salt) : undefined
     const at = new Date(start + index * 1000)
+    const actor = actorOf(index)
     const event = {
-      ...{ id, version: index + 1, action, actor: system, at, previous, state },
+      ...{ id, version: index + 1, action, actor, at, previous, state },
       ...(recordHash && { recordHash }),
       ...(isPurge && { historyHash: hashHistory(entries as State[]) }),
     }
@@ -60,7 +64,7 @@ export function historyOfVersions(
     if (isPurge) for (const entry of entries) Object.assign(entry, { salt: null, record_hash: null, preferences: {} })
     entries.push({
       ...{ id: entryId(hash), consent_id: id, action, ...state },
-      ...{ changed_by: 'system', actor_id: null, created_at: at.toISOString(), version: index + 1 },
+      ...{ changed_by: actor.kind, actor_id: actor.id, created_at: at.toISOString(), version: index + 1 },
       ...{ salt: salt.toString('hex'), record_hash: recordHash?.toString('hex') ?? null },
       ...{ payload_hash: payloadHash.toString('hex'), hash: hash.toString('hex') },
     })

@@ -34,7 +34,7 @@ describe.each(Object.entries(histories))('the history of %s', (_, make) => {
       created_at: value => new Date(Date.parse(value) + 1).toISOString(),
       version: value => Number(value) + 1,
       salt: value => (value === null ? '00'.repeat(16) : null),
-      record_hash: value => (value === null ? undefined : '00'.repeat(32)),
+      record_hash: () => '00'.repeat(32),
       payload_hash: () => '00'.repeat(32),
       hash: () => null,
     }
@@ -43,7 +43,6 @@ describe.each(Object.entries(histories))('the history of %s', (_, make) => {
         const entries = make()
         const entry = entries[index] as AuditEntry
         const value = others[name](entry[name] as never)
-        if (value === undefined) continue // it is none of the entry's chain
         entries[index] = { ...entry, [name]: value }
         expect(verifyAudit(id, entries), `${name} of entry ${index + 1}`).toMatchObject({
           result: 'not_valid',

@@ -1,0 +1,221 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { documents } from '../../../src/contract/documents/index.ts'
+import { type AuditEntry, History } from '../../../src/contract/index.ts'
+import { type Action, type Actor, hashVersions, system } from '../../../src/evidence/chain.ts'
+import { verifyAudit } from '../../../src/evidence/history.ts'
+import { keyIdOf, signingKeyOf } from '../../../src/evidence/keys.ts'
+import { MerkleTree } from '../../../src/evidence/merkle.ts'
+import { consistencyRanges } from '../../../src/evidence/proofs.ts'
+import { signDocument } from '../../../src/evidence/signed.ts'
+import { historyOfVersions, id } from './chains.ts'
+import { examples } from './examples.ts'
+
+/** The verifier in Python, which was written from src/evidence/README.md, against documents of the program. */
+
+const missing = ['python3', 'openssl'].filter(name => spawnSync(name, ['--help']).error !== undefined)
+const isSkipped = missing.length > 0 && !process.env['CI']
+if (isSkipped)
+  process.stderr.write(`\n*** SKIPPED: the verifier in Python: ${missing.join(' and ')} not found. ***\n\n`)
+
+const script = fileURLToPath(new URL('../../fixtures/verifier/verify.py', import.meta.url))
+const histories = Number(process.env['CONSENTCTL_TEST_HISTORIES'] ?? 500)
+const seed = Number(process.env['CONSENTCTL_TEST_SEED'] ?? Date.now() % 1_000_000_000)
+const [serviceKey, profileKey] = [1, 2].map(byte => signingKeyOf(Buffer.alloc(32, byte))) as [Key, Key]
+type Key = ReturnType<typeof signingKeyOf>
+
+let folder = ''
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'consentctl-'))
+  for (const [name, text] of Object.entries(examples)) put(name, text)
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const put = (name: string, text: string) => writeFileSync(join(folder, name), text)
+function verify(files: readonly string[], input = '') {
+  const more = input === '' ? [] : ['--lines']
+  const args = [script, '--keys', 'keys', '--profile-key', 'profile key', ...more, ...files]
+  const { status, stdout, stderr } = spawnSync('python3', args, {
+    ...{ cwd: folder, input, encoding: 'utf8', maxBuffer: 2 ** 28 },
+    env: { ...process.env, PYTHONUTF8: '1' },
+  })
+  return { status, lines: stdout.trimEnd().split('\n'), stderr }
+}
+const isValid = (line: string) => line.endsWith(' is valid')
+
+describe.skipIf(isSkipped)('the verifier in Python', () => {
+  it('verifies the examples of the page, and those that belong together against each other', () => {
+    put('export.manifest.json', examples['export manifest'] ?? '')
+    const signed = Object.keys(examples).filter(
+      name => examples[name]?.includes('\n"signature":"') && name !== 'export manifest',
+    )
+    const { status, lines, stderr } = verify([...signed, 'history', 'export.manifest.json'])
+    expect([status, stderr, lines.filter(line => !isValid(line))]).toEqual([0, '', []])
+    expect(lines).toHaveLength(signed.length + 2)
+    for (const other of ['purged history', 'history of version 1', 'purged history of both versions'])
+      expect(verify([other])).toEqual({ status: 0, lines: [`${other}: history is valid`], stderr: '' })
+    expect(verify(['consent receipt', 'purged history']).status).toBe(0)
+    expect(verify(['consent receipt', 'history of version 1'])).toMatchObject({
+      status: 1,
+      lines: expect.arrayContaining(['consent receipt: not valid: an event is not as in the history']),
+    })
+  })
+
+  it('verifies documents of version 1, and none with another character', () => {
+    const names = []
+    for (const [name, text] of Object.entries(examples).filter(([, text]) => text.includes('\n"signature":"'))) {
+      const { signature: _, ...document } = JSON.parse(text)
+      const [first, newest] = documents[document.type]?.schemas ?? []
+      if (!first || !newest) continue
+      const all = { ...document, version: 1, schema_version: 'urn:consentctl:schema:consent-receipt:1' }
+      if (document.statement) all.statement = 'logically deleted, audit trail kept'
+      if (document.type === 'erasure_receipt') all.statement = 'logically deleted, audit trail kept'
+      const old = Object.fromEntries(Object.entries(all).filter(([key]) => key in first.shape))
+      if (document.type === 'erasure_receipt')
+        old['records'] = document.records.map(
+          ({ deleted_at_by: __, ...row }: object & { deleted_at_by: string }) => row,
+        )
+      const key = document.key_id === keyIdOf(serviceKey) ? serviceKey : profileKey
+      const manifest = document.type === 'export_manifest'
+      names.push(manifest ? 'export.manifest.json' : `${name} 1`)
+      put(names.at(-1) ?? '', signDocument(first.parse({ ...old, key_id: keyIdOf(key) }) as never, key))
+    }
+    expect(names).toHaveLength(6)
+    const { lines } = verify(names.filter(name => !name.startsWith('next')))
+    expect(lines.filter(line => !isValid(line))).toEqual([])
+    const text = examples['consent receipt'] ?? ''
+    const damaged = Array.from({ length: 40 }, (_, index) => {
+      const at = Math.floor((index * text.length) / 40)
+      put(`damaged ${index}`, `${text.slice(0, at)}${text[at] === '0' ? '1' : '0'}${text.slice(at + 1)}`)
+      return `damaged ${index}`
+    })
+    put('binary', '\u0000\u00ff{"data":[{}]}')
+    const refused = verify([...damaged, 'binary', 'nowhere', 'identity', 'leaves', 'profile key'])
+    expect(refused).toMatchObject({ status: 1, stderr: '' })
+    expect(refused.lines.filter(isValid)).toEqual([])
+    expect(refused.lines).toHaveLength(45)
+  })
+
+  it('verifies consistency between checkpoints of all sizes, and no other path', () => {
+    const leaves = Array.from({ length: 9 }, (_, index) => Buffer.alloc(32, index))
+    const rootOf = ({ from, to }: { from: number; to: number }) => {
+      const tree = new MerkleTree()
+      for (const leaf of leaves.slice(from, to)) tree.append(leaf)
+      return tree.root.toString('hex')
+    }
+    const checkpoint = JSON.parse(examples['checkpoint'] ?? '')
+    delete checkpoint.signature
+    const log = leaves.map((_, index) =>
+      signDocument({ ...checkpoint, tree_size: index + 1, root_hash: rootOf({ from: 0, to: index + 1 }) }, serviceKey),
+    )
+    put('log', log.join(''))
+    const names: string[] = []
+    for (let second = 1; second <= leaves.length; second += 1)
+      for (let first = 1; first <= second; first += 1) {
+        const path = consistencyRanges(first, second).map(rootOf)
+        put(`good ${first} ${second}`, JSON.stringify({ first, second, path }))
+        put(`bad ${first} ${second}`, JSON.stringify({ first, second, path: [...path, '00'.repeat(32)] }))
+        put(`bad cut ${first} ${second}`, JSON.stringify({ first, second, path: path.slice(1) }))
+        names.push(`good ${first} ${second}`, `bad ${first} ${second}`)
+        if (path.length > 0) names.push(`bad cut ${first} ${second}`)
+      }
+    const { lines } = verify([...names, 'log'])
+    const wrong = lines.filter(line => isValid(line) === line.startsWith('bad'))
+    expect(wrong).toEqual([])
+    expect(lines).toHaveLength(names.length + leaves.length)
+    expect(verify(['good 2 3']).lines).toEqual(['good 2 3: not valid: the checkpoints of its sizes are not given'])
+  })
+
+  it(`agrees with the program on ${histories} histories (CONSENTCTL_TEST_SEED=${seed})`, { timeout: 600_000 }, () => {
+    const random = fc.sample(fc.double({ min: 0, max: 1, noNaN: true }), { numRuns: histories * 40, seed })
+    let drawn = 0
+    const below = (count: number) => Math.min(count - 1, Math.floor((random[drawn++ % random.length] ?? 0) * count))
+    const states = fc.sample(preferences, { numRuns: Math.min(histories, 2000) * 3, seed })
+    const damagedCount = Math.round(histories >= 10_000 ? histories / 50 : histories * 0.12)
+    const every = Math.floor(histories / damagedCount)
+    const made = Array.from({ length: histories }, (_, index) => {
+      const entries = newHistory(below, states)
+      return index % every === 0 && index / every < damagedCount ? damage(entries, below) : entries
+    })
+    const ours = made.map(
+      entries => History.safeParse({ data: entries }).success && verifyAudit(id, entries).result === 'ok',
+    )
+    const { lines, stderr } = verify([], made.map(entries => `${JSON.stringify({ data: entries })}\n`).join(''))
+    expect([stderr, lines.length]).toEqual(['', histories])
+    const disagreed = made.flatMap((entries, index) =>
+      isValid(lines[index] ?? '') === ours[index]
+        ? []
+        : [{ line: lines[index], ours: verifyAudit(id, entries), entries }],
+    )
+    expect(disagreed).toEqual([])
+    expect(ours.filter(isOk => !isOk)).toHaveLength(damagedCount)
+  })
+})
+
+const unit = fc.constantFrom('a', 'B', '0', '"', '\\', '\u0000', '\u007f', '\u2028', 'é', '\ufb33', '😀')
+const text = fc.string({ unit, maxLength: 4 })
+const number = fc.oneof(
+  fc.double({ noNaN: true, noDefaultInfinity: true }),
+  fc.integer(),
+  fc.double({ min: 0, max: 1e-5 }),
+)
+const { value } = fc.letrec(tie => ({
+  value: fc.oneof({ maxDepth: 3 }, text, number, fc.boolean(), fc.constant(null), tie('list'), tie('object')),
+  list: fc.array(tie('value'), { maxLength: 3 }),
+  object: fc.array(fc.tuple(text, tie('value')), { maxLength: 4 }).map(Object.fromEntries),
+}))
+const preferences = fc.array(fc.tuple(text, value), { maxLength: 4 }).map(pairs => Object.fromEntries(pairs))
+type Below = (count: number) => number
+
+/** A history of up to eight entries with hashes of both versions, some deleted, some purged in whole or in part. */
+function newHistory(below: Below, states: readonly Record<string, unknown>[]): AuditEntry[] {
+  const end: Action[][] = [[], ['deleted'], ['deleted', 'purged']]
+  const updates = Array.from({ length: below(6) }, (): Action => 'updated')
+  const actions: Action[] = ['created', ...updates, ...(end[below(3)] ?? [])]
+  const [drawn, versions] = [actions.map(() => below(states.length)), actions.map(() => hashVersions[below(2)] ?? 2)]
+  const kinds: Actor[] = [system, { kind: 'user', id: '01939d2c-0000-7000-8000-00000000000c' }, { kind: 'api_key', id }]
+  const actors = actions.map(() => kinds[below(3)] ?? system)
+  const make = (list: readonly Action[]) =>
+    historyOfVersions(
+      index => versions[index] ?? 2,
+      list,
+      index => states[drawn[index] ?? 0] ?? {},
+      index => actors[index] ?? system,
+    )
+  const entries = make(actions)
+  if (actions.at(-1) !== 'purged') return entries
+  const kept = 1 + below(entries.length - 1) // a purge empties the oldest entries first
+  return entries.map((entry, index) =>
+    index >= kept && index < entries.length - 1 ? { ...(make(actions.slice(0, -1))[index] as AuditEntry) } : entry,
+  )
+}
+
+/** One thing of one entry is another, or an entry is missing, doubled or in another place. */
+function damage(entries: readonly AuditEntry[], below: Below): AuditEntry[] {
+  const at = below(entries.length)
+  const entry = entries[at] as AuditEntry
+  const way = below(10)
+  if (way === 0 && at < entries.length - 1) return entries.toSpliced(at, 1)
+  if (way === 1) return entries.toSpliced(at, 0, entry)
+  if (way === 2 && at > 0) return entries.toSpliced(at - 1, 2, entry, entries[at - 1] as AuditEntry)
+  const names = Object.keys(entry) as (keyof AuditEntry)[]
+  const name = names[below(names.length)] ?? 'hash'
+  return entries.with(at, { ...entry, [name]: otherThan(entry[name], name, below) })
+}
+
+function otherThan(value: unknown, name: keyof AuditEntry, below: Below): unknown {
+  if (value === null) return name === 'actor_id' ? id : 'ab'.repeat(name === 'salt' ? 16 : 32)
+  if (below(8) === 0) return null
+  if (typeof value === 'boolean') return !value
+  if (typeof value === 'number') return value + (below(2) === 0 ? 1 : 0.5)
+  if (typeof value === 'object') return { ...value, other: below(100) }
+  const text = String(value)
+  const index = below(text.length)
+  const digit = text[index] === '1' ? '2' : '1'
+  return below(5) === 0 ? `${text}0` : `${text.slice(0, index)}${digit}${text.slice(index + 1)}`
+}
