@@ -9,10 +9,11 @@ import { documents } from '../../../src/contract/documents/index.ts'
 import { type AuditEntry, History } from '../../../src/contract/index.ts'
 import { type Action, type Actor, hashVersions, system } from '../../../src/evidence/chain.ts'
 import { verifyAudit } from '../../../src/evidence/history.ts'
-import { keyIdOf, signingKeyOf } from '../../../src/evidence/keys.ts'
+import { keyIdOf, publicBytes, publicPem, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { MerkleTree } from '../../../src/evidence/merkle.ts'
 import { consistencyRanges } from '../../../src/evidence/proofs.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
+import { revocationOf, statementOf } from '../../support/key-statements.ts'
 import { historyOfVersions, id } from './chains.ts'
 import { examples } from './examples.ts'
 
@@ -37,9 +38,9 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }))
 
 const put = (name: string, text: string) => writeFileSync(join(folder, name), text)
-function verify(files: readonly string[], input = '') {
+function verify(files: readonly string[], input = '', keys = 'keys') {
   const more = input === '' ? [] : ['--lines']
-  const args = [script, '--keys', 'keys', '--profile-key', 'profile key', ...more, ...files]
+  const args = [script, '--keys', keys, '--profile-key', 'profile key', ...more, ...files]
   const { status, stdout, stderr } = spawnSync('python3', args, {
     ...{ cwd: folder, input, encoding: 'utf8', maxBuffer: 2 ** 28 },
     env: { ...process.env, PYTHONUTF8: '1' },
@@ -99,6 +100,39 @@ describe.skipIf(isSkipped)('the verifier in Python', () => {
     expect(refused).toMatchObject({ status: 1, stderr: '' })
     expect(refused.lines.filter(isValid)).toEqual([])
     expect(refused.lines).toHaveLength(45)
+  })
+
+  it('trusts only keys of a set that chain to its first one, at their time, and were not revoked', () => {
+    const [stranger, earlier] = [9, 4].map(byte => signingKeyOf(Buffer.alloc(32, byte))) as [Key, Key]
+    const set = JSON.parse(examples['keys'] ?? '')
+    const x = publicBytes(stranger).toString('base64url')
+    const forged = { kty: 'OKP', crv: 'Ed25519', x, kid: keyIdOf(stranger), pem: publicPem(stranger) }
+    const { signature: _, ...checkpoint } = JSON.parse(examples['checkpoint'] ?? '')
+    const signedAt = (created_at: string, key: Key) =>
+      signDocument({ ...checkpoint, created_at, key_id: keyIdOf(key) }, key)
+    const files = {
+      'by the stranger': signedAt('2026-02-01T00:00:00.000Z', stranger),
+      'by the earlier key': signedAt('2026-01-30T13:00:00.000Z', earlier),
+      'after its revocation': signedAt('2026-01-30T13:00:00.001Z', earlier),
+      'before its time': signedAt('2026-01-30T11:59:59.999Z', serviceKey),
+    }
+    for (const [name, text] of Object.entries(files)) put(name, text)
+    const refusals = (revocation: string) => {
+      const keys = [
+        set.keys[0],
+        { ...set.keys[1], revocation },
+        { ...forged, statement: statementOf(stranger, earlier) },
+      ]
+      put('forged keys', JSON.stringify({ keys }))
+      const { status, lines } = verify(Object.keys(files), '', 'forged keys')
+      return [status, ...lines.filter(line => !isValid(line)).map(line => line.split(':')[0])]
+    }
+    const [first, ...others] = ['by the earlier key', 'by the stranger', 'after its revocation', 'before its time']
+    expect(refusals(set.keys[1].revocation)).toEqual([1, ...others])
+    expect(refusals(revocationOf(earlier, serviceKey))).toEqual([1, others[0], first, ...others.slice(1)])
+    expect(refusals(revocationOf(earlier, earlier))).toEqual([1, others[0], others[2]])
+    put('keys of another x', JSON.stringify({ keys: [{ ...set.keys[0], x }] }))
+    expect(verify(['checkpoint'], '', 'keys of another x')).toMatchObject({ status: 1, stderr: '' })
   })
 
   it('verifies consistency between checkpoints of all sizes, and no other path', () => {
