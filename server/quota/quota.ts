@@ -31,7 +31,7 @@ export interface Units {
   giveBack(count?: number): void
 }
 
-/** Limits of other accounts are forgotten, and read again. */
+/** Limits of other accounts without a lease are forgotten, and read again. */
 const maxKnownLimits = 10_000
 
 /** Without a lease, a limit is believed as long as this. */
@@ -134,7 +134,7 @@ export class Quota {
   }
 
   #limitOf(accountId: string): KnownLimit {
-    const known = this.#limits.get(accountId)
+    const known = this.#leases.get(accountId)?.limit ?? this.#limits.get(accountId)
     if (known) return known
     const unknown: KnownLimit = { units: null, readAt: Number.NEGATIVE_INFINITY }
     this.#limits.set(accountId, unknown)

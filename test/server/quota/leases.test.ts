@@ -478,3 +478,12 @@ it('never grants too much, nor loses more than the leases of crashed nodes, what
     { numRuns: 1, endOnFailure: true },
   )
 })
+
+it('a refusal names the limit of its lease, whichever limits are forgotten', async () => {
+  const ledger = await newLedger(1)
+  const quota = new Quota(database.sql)
+  await ledger.spend(quota)
+  expect(await ledger.spend(quota)).toBeNull()
+  for (let other = 0; other < 10_001; other += 1) quota.exhaustedHeaders(`account ${other}`)
+  expect(quota.exhaustedHeaders(ledger.accountId)).toMatchObject({ 'x-quota-limit': '1', 'x-quota-remaining': '0' })
+})
