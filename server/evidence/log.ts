@@ -60,7 +60,7 @@ export async function coverAll(log: Log): Promise<Covered | null> {
 
 /**
  * Yields the number of entries of each batch. Back-dated entries are appended like all others, because the log has to say
- * what is there: their place in it shows for ever when they came.
+ * what is there: their place in it always shows when they came.
  */
 export async function* coverAccount(log: Log, accountId: string): AsyncGenerator<number> {
   let after: LogEntry | undefined

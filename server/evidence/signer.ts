@@ -161,7 +161,7 @@ async function introduce(sql: Sql, signer: Signer, introducer: Signer | undefine
 }
 
 /**
- * Ends a key of the chain. @throws OperatorError unless the signer's key came after it: whoever stole a key must not end
+ * Ends a key of the chain. @throws OperatorError unless the signer's key came after it: a thief of a key must not end
  * those after it
  */
 export async function revokeKey(

@@ -53,7 +53,7 @@ function toReader(socket: Socket & { readonly _handle?: { setBlocking?(isBlockin
 function toFile(): Destination {
   const file = pino.destination({ dest: 2, sync: true })
   return {
-    write: text => void file.write(text), // never flushSync, which retries for ever if stderr is closed or its disk full
+    write: text => void file.write(text), // never flushSync, which retries without end if stderr is closed or its disk full
     countWaiting: () => 0,
   }
 }

@@ -123,7 +123,7 @@ const records = (count: number) => `${count} ${count === 1 ? 'record' : 'records
 
 /** Names the records that were searched: a key sees those of its account alone. */
 export function describeScope(account_id: string | null): string {
-  return account_id === null ? 'as far as the key that was used can see' : `in the account ${account_id}`
+  return account_id === null ? 'among the records that the key can see' : `in the account ${account_id}`
 }
 
 /** All that hold are shown, in this order. */

@@ -29,7 +29,7 @@ export interface KeyChain {
 /**
  * Returns the keys that chain to the anchor: those before it, back to the first and what that one adopted; and those after
  * it. Each statement is signed by the key before and by the new one, so a chain can be followed in both directions. A
- * second key that an earlier one introduces is not in the chain, because whoever stole that key could have signed it.
+ * second key that an earlier one introduces is not in the chain, because a thief of that key could have signed it.
  */
 export function readKeyChain(documents: readonly string[], anchor: string): KeyChain {
   const statements = documents.flatMap(readStatement)

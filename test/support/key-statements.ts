@@ -4,7 +4,7 @@ import { proofMessage } from '../../src/evidence/key-chain.ts'
 import { keyIdOf, publicBytes } from '../../src/evidence/keys.ts'
 import { signDocument } from '../../src/evidence/signed.ts'
 
-/** What whoever holds a key, or says so, would sign about another one; a key that signs its own begins a chain. */
+/** The statement that a holder of a key, real or pretended, would sign about another one; a key that signs its own begins a chain. */
 export function statementOf(key: KeyObject, by: KeyObject, fields: Partial<SigningKeyStatement> = {}): string {
   const [kid, previous] = [keyIdOf(key), key === by ? null : keyIdOf(by)]
   const statement = {

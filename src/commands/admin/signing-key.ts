@@ -35,7 +35,7 @@ export function revokeSigningKey(command: Command, ctx: Context): void {
       `
 The key of the environment (SIGNING_KEY_FILE) signs the revocation; it must have come after the revoked one. What a
 superseded key signed until now stays valid. Nothing that a compromised key signed is valid any more, because
-whoever has it can sign with any date. It cannot be undone. Prints the keys that the service publishes.
+a holder of the key can sign with any date. It cannot be undone. Prints the keys that the service publishes.
 
 Examples:
   $ consentctl admin signing-key revoke UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4 --reason superseded

@@ -24,8 +24,8 @@ export function history(command: Command, ctx: Context): void {
 The entries of a record are shown oldest first; each is the state after the event.
 
 --verify computes the hash chain from the response of the instance, and finds entries that were changed, moved,
-removed or inserted. That shows that the history is consistent in itself: whoever can write to the database could
-have made all of it anew. With --checkpoint the instance must prove that it was in the log under the newest
+removed or inserted. That shows that the history is consistent in itself: anyone who can write to the database
+could have made all of it anew. With --checkpoint the instance must prove that it was in the log under the newest
 checkpoint of the file (see admin checkpoint, and GET /api/v1/log/checkpoint), and that the log only grew since;
 versions that it does not prove are named, and must not be dated before it.
 Entries after the checkpoint that were cut off at the end are found only in the instance's own database: see

@@ -79,7 +79,7 @@ export const ConsentReceiptV1 = z.strictObject({
   key_id: KeyId,
 })
 
-/** Shows that the last entry of the history is in the log: whoever keeps the checkpoint needs no log to see that. */
+/** Shows that the last entry of the history is in the log: anyone who keeps the checkpoint needs no log to see that. */
 const InclusionInLog = z.strictObject({
   leaf_index: z.int().min(0).describe('The leaf whose data is chain_head, from 0.'),
   path: z.array(Sha256).describe('The inclusion proof of RFC 9162, in its order.'),

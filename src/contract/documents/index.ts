@@ -9,7 +9,7 @@ import { KeyRevocation, SigningKeyStatement } from './signing-key.ts'
 
 export interface DocumentKind {
   readonly title: string
-  /** Of version 1, 2 …, without the signature. The last is what is written; the others verify for ever. */
+  /** Of version 1, 2 …, without the signature. The last is what is written; the others always verify. */
   readonly schemas: readonly [z.ZodObject, ...z.ZodObject[]]
   /** The field with its time of signing. */
   readonly issuedAt: string

@@ -5,7 +5,7 @@ const OfKey = KeyId.describe('The key that it is about, by its thumbprint (RFC 7
 
 /**
  * Introduces a key of the service. The key before it signs it, and `proof` shows that the holder of the new key agrees, so
- * that whoever trusts one of the two can trust the other.
+ * that anyone who trusts one of the two can trust the other.
  */
 export const SigningKeyStatement = z.strictObject({
   type: z.literal('signing_key'),

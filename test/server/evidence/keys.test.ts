@@ -17,7 +17,7 @@ import { verified } from '../verify/verified.ts'
 
 const service = useService()
 let sql: Sql
-/** Kept by the database, so that whoever writes to it has it too. */
+/** Kept by the database, so that anyone who writes to it has it too. */
 let stored: KeyObject
 /** In use before there was a chain, and stolen since. */
 const adopted = newSigningKey()

@@ -26,7 +26,7 @@ describe('with a key of another account, at an instance that names none', () => 
     expect(await verify()).toEqual({
       code: 0,
       detail:
-        '3 records of it: shown as deleted, and no live record of the subject as far as the key that was used can see',
+        '3 records of it: shown as deleted, and no live record of the subject among the records that the key can see',
     })
     swapKey()
     expect(await verify()).toMatchObject({ code: 10, detail: expect.stringContaining('3 records unknown to this key') })
@@ -48,7 +48,7 @@ describe('with a key of another account, at an instance that names none', () => 
     const folders = freshFolders(cli)
     const { code, stderr } = await folders.run(...erase)
     expect(code).toBe(0)
-    expect(stderr).toContain('as far as the key that was used can see')
+    expect(stderr).toContain('among the records that the key can see')
     expect(await lastReceipt(folders)).toMatchObject({
       version: 2,
       result: 'no_data_held',

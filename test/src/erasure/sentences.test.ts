@@ -234,7 +234,7 @@ describe('the sentences of subject verify', () => {
       '1 record of it: shown as deleted, and no live record of the subject in the account a-1',
     )
     expect(liveSentences.gone.text({ ...seen, account_id: null, deleted: [] })).toBe(
-      'no live record of the subject as far as the key that was used can see',
+      'no live record of the subject among the records that the key can see',
     )
     expect(liveSentences.unknown.text({ ...seen, deleted: [], unknown: ['r-1', 'r-2', 'r-3', 'r-4'] })).toBe(
       '4 records unknown to this key: r-1, r-2, r-3 and 1 more; of another account, or gone without a trace',

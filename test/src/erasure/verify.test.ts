@@ -88,6 +88,6 @@ describe('documents of version 1', () => {
     const receipts = texts.filter(text => JSON.parse(text).type === 'erasure_receipt')
     const [first, next] = receipts.map(text => readReceipt('r', Buffer.from(text)).receipt)
     expect(first).toMatchObject({ account_id: null, api_key_id: null, records: [{ deleted_at_by: null }] })
-    expect(next && describeOnTerminal(next, 'x')).toContain('as far as the key that was used can see')
+    expect(next && describeOnTerminal(next, 'x')).toContain('among the records that the key can see')
   })
 })

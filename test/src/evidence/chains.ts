@@ -73,7 +73,7 @@ export function historyOfVersions(
   return entries
 }
 
-/** The history with the entry of its purge made again, by whoever has changed entries before it. */
+/** The history with the entry of its purge made again, by an attacker who has changed entries before it. */
 export function purgedAnew(entries: readonly AuditEntry[]): AuditEntry[] {
   const purge = entries.at(-1) as AuditEntry
   const [salt, recordHash] = [Buffer.from(purge.salt ?? '', 'hex'), Buffer.from(purge.record_hash ?? '', 'hex')]

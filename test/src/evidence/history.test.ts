@@ -91,11 +91,14 @@ it.each([
   ['accepted', { accepted: true }],
   ['policy_version', { policy_version: 4 }],
   ['created_at', { created_at: new Date(start + 1001).toISOString() }],
-])('%s, changed before a purge by whoever makes the entry of the purge, is reported for its own entry', (_, change) => {
-  const entries = historyOf('created', 'updated', 'deleted', 'purged')
-  const tampered = entries.with(1, { ...(entries[1] as AuditEntry), ...change })
-  expect(verifyAudit(id, purgedAnew(tampered)).detail).toMatch(/^version 2: [^;]*is not what was recorded$/)
-})
+])(
+  '%s, changed before a purge by an attacker who makes the entry of the purge, is reported for its own entry',
+  (_, change) => {
+    const entries = historyOf('created', 'updated', 'deleted', 'purged')
+    const tampered = entries.with(1, { ...(entries[1] as AuditEntry), ...change })
+    expect(verifyAudit(id, purgedAnew(tampered)).detail).toMatch(/^version 2: [^;]*is not what was recorded$/)
+  },
+)
 
 it.each([
   ['no creation at its beginning', ['updated', 'updated']],

@@ -24,7 +24,7 @@ interface Row {
 
 const root = new URL('../../../', import.meta.url)
 const sentencesTest = 'test/src/erasure/sentences.test.ts'
-const service = 'the service, and whoever can write to its database'
+const service = 'the service, and anyone who can write to its database'
 const profile = 'the machine and the key of the profile, and the answers of the service'
 
 type Table<Sentence> = Readonly<Record<string, Sentence & { readonly entitledBy: string }>>
@@ -159,7 +159,7 @@ const rows: Row[] = [
     by: '`verify`',
     says: '`valid`: the holder of the key signed these bytes',
     seen: 'the signature, by a key of those that were given or that the instance publishes; type, version and fields',
-    trust: 'whoever gave the keys; the signer, for what the document says',
+    trust: 'those who gave the keys; the signer, for what the document says',
     test: ['test/src/commands/verify.test.ts', 'with any one byte changed, whatever it becomes'],
   },
   {
@@ -176,14 +176,14 @@ const rows: Row[] = [
     by: '`history --verify --checkpoint`',
     says: '`ok`, under the checkpoint of an instant: the entries, but for those above a version that is named, were in the log then, and it only grew since',
     seen: 'a proof of inclusion of one entry, whose hash covers those before it, and of consistency with the newest checkpoint, by the kept checkpoint; later entries are named as not proved, and none of them is dated before the checkpoint',
-    trust: 'whoever kept the checkpoint; the service, for what it wrote before',
+    trust: 'the keeper of the checkpoint; the service, for what it wrote before',
     test: ['test/src/commands/history-verify.test.ts', 'refuses the history of a log that %s'],
   },
   {
     by: '`admin verify`',
     says: '`verified`: records, histories, log and checkpoints agree',
     seen: 'all of them in the database, and the kept checkpoints if they were given',
-    trust: 'whoever can write to the whole database, unless checkpoints were kept elsewhere',
+    trust: 'anyone who can write to the whole database, unless checkpoints were kept elsewhere',
     test: [
       'test/server/verify/verify.test.ts',
       'a history that was rewritten with its log and new checkpoints is found only by a kept checkpoint',
