@@ -62,8 +62,13 @@ export async function findBackdatedEntry(sql: Sql, accountId: string, id: string
   return entry
 }
 
-/** Returns back-dated entries that are not in the log yet. */
-export async function listBackdated(sql: Sql, accountId: string, limit: number): Promise<Backdated[]> {
+/** Returns the next back-dated entries that are not in the log yet, in order of record and version. */
+export async function listBackdated(
+  sql: Sql,
+  accountId: string,
+  after: Pick<Backdated, 'consent_id' | 'version'> | undefined,
+  limit: number,
+): Promise<Backdated[]> {
   const checkpoint = await findCheckpointBefore(sql, accountId)
   if (checkpoint === null) return []
   return await sql<Backdated[]>`
@@ -71,5 +76,6 @@ export async function listBackdated(sql: Sql, accountId: string, limit: number):
     from log_entries l ${withTime(sql, accountId)}
     where l.account_id = ${accountId} and l.leaf_index is null
       and h.created_at < ${new Date(checkpoint.getTime() - backdatingToleranceMs)}
+      ${after ? sql`and (l.consent_id, l.version) > (${after.consent_id}::uuid, ${after.version}::integer)` : sql``}
     order by l.consent_id, l.version limit ${limit}`
 }

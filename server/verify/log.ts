@@ -47,12 +47,22 @@ export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<Da
     const findings = await verifier.verify(claim)
     if (findings.length > 0) yield findings
   }
-  const backdated = log.withTimes ? await reading(() => listBackdated(work.sql, log.accountId, rowsPerPage)) : []
-  if (backdated.length > 0) yield backdated.map(entry => backdatedFinding(log.accountId, entry))
+  if (log.withTimes) yield* verifyUnlogged(work, log.accountId)
   const misplaced = await reading(() => listMisplaced(work.sql, log.accountId, rowsPerPage))
   if (misplaced.length > 0) yield misplaced.map(leaf => misplacedFinding(log.accountId, leaf))
   const [larger] = kept
   if (larger) yield [verifier.shortened(larger)]
+}
+
+/** Names the back-dated entries that are not in the log yet. */
+async function* verifyUnlogged({ sql, signal }: Work, accountId: string): AsyncGenerator<DatabaseFinding[]> {
+  let after: Backdated | undefined
+  do {
+    signal.throwIfAborted()
+    const page = await reading(() => listBackdated(sql, accountId, after, rowsPerPage))
+    if (page.length > 0) yield page.map(entry => backdatedFinding(accountId, entry))
+    after = page.length < rowsPerPage ? undefined : page.at(-1)
+  } while (after)
 }
 
 /** Merges stored and kept checkpoints by size. Removes them from `kept`, except those of more than `size` leaves. */

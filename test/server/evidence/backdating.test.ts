@@ -92,6 +92,14 @@ it('the tolerance is for entries that are committed late', async () => {
   expect(idsOf(await cover())).toEqual([late])
 })
 
+it('all back-dated entries that are not in the log yet are named', async () => {
+  await owner.create()
+  await cover()
+  const forged = (await insert({ records: 101, entries: 3, at: ago(400) })).sort()
+  const expected = forged.flatMap(consent_id => [1, 2, 3].map(version => ({ consent_id, version })))
+  expect(await found()).toMatchObject(expected)
+})
+
 it('old entries are not back-dated when nothing was covered before, not even after checkpoints of the same run', async () => {
   const shape = { records: entriesPerCheckpoint / 2 + 100, entries: 2, at: ago(400) }
   const [first] = await insert(shape)
