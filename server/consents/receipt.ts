@@ -38,7 +38,7 @@ export async function issueReceipt(
   const problem = findProblem(id, last, rows)
   if (problem !== null)
     throw new Failure('internal_error', `The record ${id} does not verify: ${problem}. No receipt of it is signed.`)
-  const backdated = await findBackdatedEntry(sql, caller.accountId, id)
+  const backdated = await findBackdatedEntry(sql, caller.accountId, id, signer.keyId)
   if (backdated) {
     const reason = `version ${backdated.version} of the record ${id} ${describeBackdating(backdated)}`
     throw new Failure('conflict', `No receipt is signed: ${reason}.`)

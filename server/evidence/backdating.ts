@@ -2,8 +2,12 @@
 // a checkpoint that is dated before it was written later than it says.
 
 import type { Fragment, Sql } from 'postgres'
-import { backdatingToleranceMs } from '../../src/evidence/proofs.ts'
-import { withTime } from './queries.ts'
+import { type KeyChain, readKeyChain } from '../../src/evidence/key-chain.ts'
+import { backdatingToleranceMs, isBackdated } from '../../src/evidence/proofs.ts'
+import { readCheckpoint } from '../../src/evidence/signed.ts'
+import { toArrayLiteral } from '../db/fragments.ts'
+import { Failure } from '../failure.ts'
+import { listKeyStatements, withTime } from './queries.ts'
 
 /** Leaves of one checkpoint. Part of the format of the log: fewer tell that a run of the checkpointer ends there. */
 export const entriesPerCheckpoint = 2000
@@ -24,7 +28,7 @@ export function describeBackdating({ at, checkpoint }: Pick<Backdated, 'at' | 'c
 }
 
 /**
- * The time of the checkpoint before the leaf `leaf` (null for what is not in the log yet), since when no entry of before can
+ * The size of the checkpoint before the leaf `leaf` (null for what is not in the log yet), since when no entry of before can
  * have been left; null if there is none. A run of the checkpointer appends all that it finds at its beginning, in checkpoints
  * of 2,000 leaves and a smaller one at its end: so only what follows a whole run is behind it, and its first checkpoint is
  * the one to compare with.
@@ -32,45 +36,113 @@ export function describeBackdating({ at, checkpoint }: Pick<Backdated, 'at' | 'c
 export function checkpointBefore(sql: Sql, accountId: string, leaf: Fragment): Fragment {
   const ends = sql`account_id = ${accountId} and tree_size - from_size < ${entriesPerCheckpoint}`
   return sql`(
-    select first.created_at from (
+    select first.tree_size::float8 from (
       select tree_size from checkpoints where ${ends} and tree_size <= coalesce(${leaf}, ${maxLeaf})
       order by tree_size desc limit 1
     ) as last cross join lateral (
-      select created_at from checkpoints
+      select tree_size from checkpoints
       where account_id = ${accountId} and tree_size > coalesce(
         (select max(tree_size) from checkpoints where ${ends} and tree_size < last.tree_size), 0)
       order by tree_size limit 1
     ) as first)`
 }
 
-export async function findCheckpointBefore(sql: Sql, accountId: string): Promise<Date | null> {
-  const [row] = await sql<{ at: Date | null }[]>`select ${checkpointBefore(sql, accountId, sql`null::bigint`)} as at`
-  return row?.at ?? null
-}
-
-/** Returns the first back-dated entry of a record. */
-export async function findBackdatedEntry(sql: Sql, accountId: string, id: string): Promise<Backdated | undefined> {
-  const [entry] = await sql<Backdated[]>`
-    select consent_id, version, at, checkpoint from (
-      select h.consent_id, h.version, h.created_at as at,
-        ${checkpointBefore(sql, accountId, sql`l.leaf_index`)} as checkpoint
-      from consent_history h
-      left join log_entries l on l.account_id = h.account_id and l.consent_id = h.consent_id and l.version = h.version
-      where h.account_id = ${accountId} and h.consent_id = ${id}
-    ) as entries
-    where at < checkpoint - ${backdatingToleranceMs} * interval '1 millisecond' order by version limit 1`
-  return entry
-}
-
-/** Returns the next back-dated entries that are not in the log yet, in order of record and version. */
-export async function listBackdated(
+/**
+ * Returns by size when checkpoints were made, as their documents say: a column can be changed, a signature cannot. Lacks
+ * those that are not signed by a key of the chain, or are of another log or size.
+ */
+export async function findSignedTimes(
   sql: Sql,
   accountId: string,
+  sizes: readonly (number | null)[],
+  { keys }: Pick<KeyChain, 'keys'>,
+): Promise<Map<number, Date>> {
+  const wanted = [...new Set(sizes.filter(size => size !== null))]
+  if (wanted.length === 0) return new Map()
+  const rows = await sql<{ size: number; document: string | null }[]>`
+    select tree_size::float8 as size, document from checkpoints
+    where account_id = ${accountId} and tree_size = any (${toArrayLiteral(wanted.map(String))}::bigint[])`
+  return new Map(
+    rows.flatMap(({ size, document }) => {
+      const signed = tryReadCheckpoint(document ?? '')
+      if (signed?.checkpoint.account_id !== accountId || signed.checkpoint.tree_size !== size) return []
+      const key = keys.get(signed.checkpoint.key_id)?.publicKey
+      return key && signed.isSignedBy(key) ? [[size, new Date(signed.checkpoint.created_at)]] : []
+    }),
+  )
+}
+
+export function tryReadCheckpoint(document: string): ReturnType<typeof readCheckpoint> | null {
+  try {
+    return readCheckpoint(document)
+  } catch {
+    return null
+  }
+}
+
+/** Returns when each size was signed. @throws Failure `internal_error` if a checkpoint does not verify */
+async function needSignedTimes(sql: Sql, accountId: string, sizes: readonly (number | null)[], anchor: string) {
+  const statements = await listKeyStatements(sql)
+  const chain = readKeyChain(
+    statements.map(({ document }) => document),
+    anchor,
+  )
+  const times = await findSignedTimes(sql, accountId, sizes, chain)
+  const changed = sizes.find(size => size !== null && !times.has(size))
+  if (changed === undefined) return times
+  throw new Failure('internal_error', `The checkpoint of ${changed} leaves was changed; see consentctl admin verify.`)
+}
+
+async function findSizeBefore(sql: Sql, accountId: string): Promise<number | null> {
+  const [row] = await sql<{ size: number | null }[]>`
+    select ${checkpointBefore(sql, accountId, sql`null::bigint`)} as size`
+  return row?.size ?? null
+}
+
+/** Returns when the checkpoint before new entries was made; null if there is none. @throws Failure like `findBackdatedEntry` */
+export async function findCheckpointBefore(sql: Sql, accountId: string, anchor: string): Promise<Date | null> {
+  const size = await findSizeBefore(sql, accountId)
+  return size === null ? null : ((await needSignedTimes(sql, accountId, [size], anchor)).get(size) ?? null)
+}
+
+/**
+ * Returns the first back-dated entry of a record. @throws Failure `internal_error` if a checkpoint to compare with does
+ * not verify by the keys that chain to the anchor
+ */
+export async function findBackdatedEntry(
+  sql: Sql,
+  accountId: string,
+  id: string,
+  anchor: string,
+): Promise<Backdated | undefined> {
+  const entries = await sql<(Omit<Backdated, 'checkpoint'> & { size: number | null })[]>`
+    select h.consent_id, h.version, h.created_at as at, ${checkpointBefore(sql, accountId, sql`l.leaf_index`)} as size
+    from consent_history h
+    left join log_entries l on l.account_id = h.account_id and l.consent_id = h.consent_id and l.version = h.version
+    where h.account_id = ${accountId} and h.consent_id = ${id} order by h.version`
+  const sizes = entries.map(({ size }) => size)
+  const times = await needSignedTimes(sql, accountId, sizes, anchor)
+  return entries
+    .flatMap(({ size, ...entry }) => {
+      const checkpoint = size === null ? undefined : times.get(size)
+      return checkpoint && isBackdated(entry.at, checkpoint) ? [{ ...entry, checkpoint }] : []
+    })
+    .at(0)
+}
+
+/**
+ * Returns the next back-dated entries that are not in the log yet, in order of record and version; none if the checkpoint
+ * before them does not verify.
+ */
+export async function listBackdated(
+  sql: Sql,
+  { accountId, keys }: Pick<KeyChain, 'keys'> & { readonly accountId: string },
   after: Pick<Backdated, 'consent_id' | 'version'> | undefined,
   limit: number,
 ): Promise<Backdated[]> {
-  const checkpoint = await findCheckpointBefore(sql, accountId)
-  if (checkpoint === null) return []
+  const size = await findSizeBefore(sql, accountId)
+  const checkpoint = (await findSignedTimes(sql, accountId, [size], { keys })).get(size ?? 0)
+  if (!checkpoint) return []
   return await sql<Backdated[]>`
     select l.consent_id, l.version, h.created_at as at, ${checkpoint}::timestamptz as checkpoint
     from log_entries l ${withTime(sql, accountId)}

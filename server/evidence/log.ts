@@ -64,7 +64,7 @@ export async function coverAll(log: Log): Promise<Covered | null> {
  */
 export async function* coverAccount(log: Log, accountId: string): AsyncGenerator<number> {
   let after: LogEntry | undefined
-  const checkpoint = await findCheckpointBefore(log.sql, accountId)
+  let checkpoint: Date | null = null
   while (!log.signal?.aborted) {
     const at = new Date() // before the entries are read, so that no older one is missing
     const last = await findLastCheckpoint(log.sql, accountId)
@@ -72,6 +72,7 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
     if (entries.length === 0) return
     const keys = await readKeys(log.sql, log.signer.keyId)
     const tree = await openTree(log, accountId, last, keys)
+    if (!after) checkpoint = await findCheckpointBefore(log.sql, accountId, log.signer.keyId)
     for (const { hash } of entries) tree.append(hash)
     const next = await newCheckpoint(log.signer, accountId, { tree, last, keys, at })
     if (!(await tryAppend(log, next, last, entries))) return

@@ -3,18 +3,16 @@ import type { DatabaseFinding, Problem } from '../../src/contract/index.ts'
 import { findKeyLogProblem, findKeyProblem, type KeyChain } from '../../src/evidence/key-chain.ts'
 import { MerkleTree } from '../../src/evidence/merkle.ts'
 import { isBackdated } from '../../src/evidence/proofs.ts'
-import { readCheckpoint, type SignedCheckpoint } from '../../src/evidence/signed.ts'
-import { type Backdated, describeBackdating, listBackdated } from '../evidence/backdating.ts'
-import { type CheckpointRow, findLastCheckpoint } from '../evidence/queries.ts'
+import type { SignedCheckpoint } from '../../src/evidence/signed.ts'
 import {
-  type DatedCheckpointRow,
-  type DatedLeafRow,
-  type LeafRow,
-  listCheckpoints,
-  listLeaves,
-  listMisplaced,
-  listUnplaced,
-} from './queries.ts'
+  type Backdated,
+  describeBackdating,
+  findSignedTimes,
+  listBackdated,
+  tryReadCheckpoint,
+} from '../evidence/backdating.ts'
+import { type CheckpointRow, findLastCheckpoint } from '../evidence/queries.ts'
+import { type DatedLeafRow, type LeafRow, listCheckpoints, listLeaves, listMisplaced, listUnplaced } from './queries.ts'
 import { reading, type Work } from './records.ts'
 
 interface AccountLog {
@@ -27,8 +25,9 @@ interface AccountLog {
 }
 
 /** A claim about the first leaves, by a stored or a kept checkpoint. */
-type Claim = ({ readonly stored: CheckpointRow } | { readonly kept: SignedCheckpoint }) &
-  Pick<DatedCheckpointRow, 'before'>
+type Claim = ({ readonly stored: CheckpointRow } | { readonly kept: SignedCheckpoint }) & {
+  readonly before: Date | null
+}
 
 /** Checkpoints or misplaced leaves read in one statement. */
 const rowsPerPage = 200
@@ -41,13 +40,13 @@ export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<Da
   const verifier = new LogVerifier(work.sql, log)
   const kept = log.kept.toSorted((one, other) => one.checkpoint.tree_size - other.checkpoint.tree_size)
   const last = await reading(() => findLastCheckpoint(work.sql, log.accountId))
-  for await (const claim of readClaims(work.sql, log.accountId, kept, last?.tree_size ?? 0)) {
+  for await (const claim of readClaims(work.sql, log, kept, last?.tree_size ?? 0)) {
     work.signal.throwIfAborted()
     if ('stored' in claim) work.inspected.checkpoints += 1
     const findings = await verifier.verify(claim)
     if (findings.length > 0) yield findings
   }
-  if (log.withTimes) yield* verifyUnlogged(work, log.accountId)
+  if (log.withTimes) yield* verifyUnlogged(work, log)
   const misplaced = await reading(() => listMisplaced(work.sql, log.accountId, rowsPerPage))
   if (misplaced.length > 0) yield misplaced.map(leaf => misplacedFinding(log.accountId, leaf))
   const [larger] = kept
@@ -55,21 +54,31 @@ export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<Da
 }
 
 /** Names the back-dated entries that are not in the log yet. */
-async function* verifyUnlogged({ sql, signal }: Work, accountId: string): AsyncGenerator<DatabaseFinding[]> {
+async function* verifyUnlogged({ sql, signal }: Work, log: AccountLog): AsyncGenerator<DatabaseFinding[]> {
   let after: Backdated | undefined
   do {
     signal.throwIfAborted()
-    const page = await reading(() => listBackdated(sql, accountId, after, rowsPerPage))
-    if (page.length > 0) yield page.map(entry => backdatedFinding(accountId, entry))
+    const page = await reading(() =>
+      listBackdated(sql, { accountId: log.accountId, keys: log.keys.keys }, after, rowsPerPage),
+    )
+    if (page.length > 0) yield page.map(entry => backdatedFinding(log.accountId, entry))
     after = page.length < rowsPerPage ? undefined : page.at(-1)
   } while (after)
 }
 
 /** Merges stored and kept checkpoints by size. Removes them from `kept`, except those of more than `size` leaves. */
-async function* readClaims(sql: Sql, accountId: string, kept: SignedCheckpoint[], size: number): AsyncGenerator<Claim> {
+async function* readClaims(
+  sql: Sql,
+  { accountId, keys }: AccountLog,
+  kept: SignedCheckpoint[],
+  size: number,
+): AsyncGenerator<Claim> {
   for (let after = 0; after < size; ) {
     const rows = await reading(() => listCheckpoints(sql, accountId, { after, upTo: size }, rowsPerPage))
-    for (const { before, ...stored } of rows) {
+    const sizes = rows.map(({ before }) => before)
+    const times = await reading(() => findSignedTimes(sql, accountId, sizes, keys))
+    for (const { before: earlier, ...stored } of rows) {
+      const before = times.get(earlier ?? 0) ?? null
       after = stored.tree_size
       while (kept[0] && kept[0].checkpoint.tree_size <= after) yield { kept: kept.shift() as SignedCheckpoint, before }
       yield { stored, before }
@@ -249,14 +258,6 @@ function findRowProblem(row: CheckpointRow, keys: KeyChain): string | null {
     root_hash === row.root_hash.toString('hex') &&
     Date.parse(created_at) === row.created_at.getTime()
   return isSame ? findSignatureProblem(signed, keys) : 'its columns are not what its document says'
-}
-
-function tryReadCheckpoint(document: string): SignedCheckpoint | null {
-  try {
-    return readCheckpoint(document)
-  } catch {
-    return null
-  }
 }
 
 /** Indexes of a log without leaves. */

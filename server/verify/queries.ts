@@ -60,8 +60,8 @@ export interface DatedLeafRow extends LeafRow {
 }
 
 export interface DatedCheckpointRow extends CheckpointRow {
-  /** Time of an earlier checkpoint: the entries that are new in this one must be younger. */
-  readonly before: Date | null
+  /** Size of an earlier checkpoint: the entries that are new in this one must be younger. */
+  readonly before: number | null
 }
 
 export const recordColumns = [

@@ -81,6 +81,24 @@ it('a change that is forged today and dated back is named for its version', asyn
   await expectNoReceipt(id)
 })
 
+it('a checkpoint that is dated back by SQL hides nothing', async () => {
+  const { id } = await owner.create()
+  await cover()
+  const [forged = ''] = await insert({ at: ago(400) })
+  await sql`update checkpoints set created_at = '2020-01-01'`
+  expect(idsOf(await found())).toEqual(expect.arrayContaining([forged]))
+  await expectNoReceipt(forged)
+  expect(idsOf(await cover())).toEqual([forged])
+  await sql`update checkpoints set document = replace(document, '"created_at": "20', '"created_at": "19')`
+  expect(await receipt(id)).toMatchObject({ status: 200 }) // nothing was before it
+  expect(await receipt(forged)).toMatchObject({
+    status: 500,
+    body: { message: expect.stringContaining('was changed') },
+  })
+  await owner.create()
+  await expect(cover()).rejects.toThrow('was changed')
+})
+
 it('the tolerance is for entries that are committed late', async () => {
   await owner.create()
   await cover()
