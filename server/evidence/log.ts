@@ -177,7 +177,7 @@ async function newCheckpoint(
 ): Promise<CheckpointRow> {
   const { size: tree_size, frontier, root } = tree
   const key = keys.get(signer.keyId)
-  const problem = key ? findKeyProblem(key, created_at.toISOString()) : 'is not in the log of keys'
+  const problem = key ? findKeyProblem(key, created_at.toISOString()) : 'is not published, or not in the log of keys'
   if (problem) throw new Error(`the key ${signer.keyId} ${problem}; ${hint}`)
   const checkpoint: Omit<Checkpoint, 'key_id'> = {
     type: 'checkpoint',
