@@ -206,7 +206,12 @@ export async function readKeys(sql: Sql, anchor: string): Promise<Published> {
   const ids = rows.filter(row => publishedKey(row) !== null).map(({ keyId }) => keyId)
   return {
     ...chain,
-    keys: new Map(ids.flatMap(id => [chain.keys.get(id) ?? []].flat().map(key => [id, key]))),
+    keys: new Map(
+      ids.flatMap(id => {
+        const key = chain.keys.get(id)
+        return key ? [[id, key]] : []
+      }),
+    ),
     unreadable: rows.filter(row => publishedKey(row) === null).map(({ keyId }) => keyId),
     unchained: ids.filter(id => !chain.keys.has(id)),
     missing: [...chain.keys.keys()].filter(id => !ids.includes(id)),

@@ -14,7 +14,6 @@ import { dbErrorKind } from '../db/errors.ts'
 import { describeBackdating } from '../evidence/backdating.ts'
 import { coverAccount, type Log } from '../evidence/log.ts'
 import { findLastCheckpoint } from '../evidence/queries.ts'
-
 import { openSigner, signingSettings } from '../evidence/signer.ts'
 import { checkClock } from '../health/clock.ts'
 import { listAccounts, verifyAll } from './verify.ts'

@@ -7,7 +7,7 @@ import type { Output } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import type { AnyErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
 import { subjects } from '../../contract/subjects.ts'
-import { identify } from '../../erasure/account.ts'
+import { type Identity, identify } from '../../erasure/account.ts'
 import { findReceiptKey, ownKeys, type ReceiptKey } from '../../erasure/keys.ts'
 import { findPurged } from '../../erasure/purge.ts'
 import {
@@ -88,9 +88,11 @@ async function runChecks(
   const chain = await tried('chain', () => checkChain(store, found, keys, key))
   const checks = [form, checkSignature(found, keys), chain]
   if (subject !== undefined) checks.push(checkSubject(found, subject, key))
+  let identity: Promise<Identity> | undefined
+  const scope = { subject, identify: () => (identity ??= identify(ctx.api)) }
   if (live && found.receipt.certificates.length > 0)
-    checks.push(await tried('certificates', () => checkCertificates(ctx, found.receipt, subject)))
-  if (live) checks.push(await tried('live', () => checkLive(ctx, found.receipt, subject)))
+    checks.push(await tried('certificates', () => checkCertificates(ctx, found.receipt, scope)))
+  if (live) checks.push(await tried('live', () => checkLive(ctx, found.receipt, scope)))
   if (purged) checks.push(await tried('purged', () => checkPurged(ctx, found.receipt, certificateOut)))
   return toOutput(ctx, checks) as Output<unknown>
 }
@@ -148,14 +150,20 @@ function requireSameInstance({ settings }: Context, { instance }: AnyErasureRece
   throw usageError(`the receipt is from ${instance}, not from ${here}`, `--base-url ${instance}`)
 }
 
+interface LiveScope {
+  readonly subject: string | undefined
+  /** Asks the instance once, whichever check needs it first. */
+  readonly identify: () => Promise<Identity>
+}
+
 /** Checks the service's certificates against the keys that it publishes. */
 async function checkCertificates(
   ctx: Context,
   receipt: AnyErasureReceipt,
-  subject: string | undefined,
+  { subject, identify }: LiveScope,
 ): Promise<Checked> {
   requireSameInstance(ctx, receipt)
-  const { account_id } = await identify(ctx.api)
+  const { account_id } = await identify()
   const byId = await publishedKeys(ctx)
   const { fault, unnamed } = verifyCertificates(
     receipt,
@@ -199,12 +207,12 @@ async function checkPurged(ctx: Context, receipt: AnyErasureReceipt, path: strin
 }
 
 /** Checks that each record of the receipt is shown as deleted, and that the subject, if given, has no live one. */
-async function checkLive(ctx: Context, receipt: AnyErasureReceipt, subject: string | undefined): Promise<Checked> {
+async function checkLive(ctx: Context, receipt: AnyErasureReceipt, { subject, identify }: LiveScope): Promise<Checked> {
   requireSameInstance(ctx, receipt)
   const ids = receipt.records.map(({ id }) => id)
   if (ids.length === 0 && subject === undefined)
     return skip('live', 'it lists no records: name the data subject with --subject')
-  const { account_id } = await identify(ctx.api)
+  const { account_id } = await identify()
   const listed = subject === undefined ? [] : (await liveRecords(ctx.api, [subject])).map(({ id }) => id)
   const states = await findStates(ctx.api, ids)
   const inState = (wanted: RecordState) => ids.filter(id => states.get(id) === wanted)

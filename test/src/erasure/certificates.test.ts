@@ -69,6 +69,14 @@ describe('subject verify --live', () => {
     })
   })
 
+  it('asks once whose account the key is of', async () => {
+    const { verify } = await eraseCertified({}, 3, 2)
+    const asked = () => cli.sent().filter(({ path }) => path.endsWith('/api/v1/caller')).length
+    const before = asked()
+    expect(await verify('--subject', maria)).toMatchObject({ code: 0 })
+    expect(asked() - before).toBe(1)
+  })
+
   it('refuses certificates that are signed by a key which the service does not publish', async () => {
     const { instance, verify } = await eraseCertified()
     erasesSubjects(cli, instance) // publishes another key
