@@ -28,7 +28,7 @@ const wrongs: [name: string, commit: (victim: Victim) => unknown, found: RegExp]
   [
     'an entry that was altered',
     ({ sql, id }) => sql`update consent_history set accepted = not accepted where consent_id = ${id}`,
-    /wrong payload hash/,
+    /wrong hash at 1/,
   ],
   [
     'an entry of another actor',
@@ -88,8 +88,8 @@ async function drop(sql: Sql, id: string): Promise<void> {
 
 async function repeat(sql: Sql, id: string): Promise<void> {
   const twin = newId()
-  await sql`
-    create temporary table twin as select * from consents where id = ${id}`
+  await sql`create temporary table twin (like consents)`
+  await sql`insert into twin select * from consents where id = ${id}`
   await sql`update twin set id = ${twin}`
   await sql`insert into consents select * from twin`
   await sql`drop table twin`

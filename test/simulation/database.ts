@@ -155,7 +155,7 @@ class Backend {
   #execute({ name: text, args }: { name: string; args: string[] }): void {
     const [, name] = /from (\w+)\(/.exec(text) ?? []
     if (!name) {
-      this.#output.push(row(['f']), done)
+      this.#output.push(row(['f']), done(1))
       return
     }
     const { random } = current()
@@ -208,7 +208,7 @@ class Backend {
       return
     }
     for (const value of [...rows, { rows: rows.length }]) this.#output.push(row([number, encode(value)]))
-    this.#output.push(done)
+    this.#output.push(done(rows.length + 1))
   }
 }
 
@@ -222,7 +222,7 @@ interface Statement {
 const noTrouble: Trouble = { error: 0, loss: 0, slow: 0 }
 
 const ready = message('Z', 'I')
-const done = message('C', 'SELECT 1\0')
+const done = (rows: number) => message('C', `SELECT ${rows}\0`)
 
 const text = 25
 const boolean = 16

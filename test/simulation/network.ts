@@ -314,8 +314,10 @@ export class Socket extends EventEmitter {
   readyState = 'closed'
   #end: End | null = null
   #isDestroyed = false
+  /** Written before the connection is made. */
+  #early: Buffer[] = []
 
-  connect(_port: unknown, host: string): this {
+  connect({ host }: { readonly host: string }): this {
     this.readyState = 'opening'
     connect(host, end => {
       if (this.#isDestroyed) return end?.close(true)
@@ -331,13 +333,15 @@ export class Socket extends EventEmitter {
       }
       this.readyState = 'open'
       if (end.isLost) return this.destroy(connectionError('read ECONNRESET'))
+      for (const bytes of this.#early.splice(0)) end.send(bytes)
       this.emit('connect')
     })
     return this
   }
 
   write(bytes: Buffer): boolean {
-    this.#end?.send(bytes)
+    if (this.#end) this.#end.send(bytes)
+    else this.#early.push(bytes)
     return true
   }
 

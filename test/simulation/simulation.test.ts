@@ -17,12 +17,14 @@ function simulate(...args: string[]): Promise<{ code: number; output: string }> 
 const timeout = 600_000
 
 /** More are in faults.json; `npm run simulate -- --fault ID` finds each. */
-const planted = ['pool', 'retry', 'batcher', 'quota-settle', 'jobs', 'list-end']
+const planted = ['pool', 'retry', 'batcher', 'quota-settle', 'jobs-ahead', 'list-end']
+
+const schedules = process.env['CONSENTCTL_TEST_SCHEDULES'] || '1500'
 
 describe('Simulation', () => {
-  it('keeps every promise in 5,000 schedules', { timeout }, async () => {
-    const { code, output } = await simulate('--schedules', '5000')
-    expect(output).toMatch(/^5000 schedules kept every promise/)
+  it(`keeps every promise in ${schedules} schedules`, { timeout }, async () => {
+    const { code, output } = await simulate('--schedules', schedules)
+    expect(output).toMatch(`${schedules} schedules kept every promise`)
     expect(code).toBe(0)
   })
 
