@@ -252,6 +252,8 @@ function verifyFields(id: string, entry: AuditEntry): string[] {
   if (!hash || entry.id !== entryId(hash)) found.push('its id is not that of its hash')
   if (entry.consent_id !== id) found.push('it is of another record')
   if (Number.isNaN(at.getTime()) || at.toISOString() !== entry.created_at) found.push('its time is none')
+  if (entry.actor_id && !/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(entry.actor_id))
+    found.push('its actor is not an id')
   return found
 }
 

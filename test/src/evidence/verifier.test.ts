@@ -13,6 +13,7 @@ import { keyIdOf, publicBytes, publicPem, signingKeyOf } from '../../../src/evid
 import { MerkleTree } from '../../../src/evidence/merkle.ts'
 import { consistencyRanges } from '../../../src/evidence/proofs.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
+import { randomFrom } from '../../e2e/campaign.ts'
 import { revocationOf, statementOf } from '../../support/key-statements.ts'
 import { historyOfVersions, id } from './chains.ts'
 import { examples } from './examples.ts'
@@ -166,9 +167,8 @@ describe.skipIf(isSkipped)('the verifier in Python', () => {
   })
 
   it(`agrees with the program on ${histories} histories (CONSENTCTL_TEST_SEED=${seed})`, { timeout: 600_000 }, () => {
-    const random = fc.sample(fc.double({ min: 0, max: 1, noNaN: true }), { numRuns: histories * 40, seed })
-    let drawn = 0
-    const below = (count: number) => Math.min(count - 1, Math.floor((random[drawn++ % random.length] ?? 0) * count))
+    const random = randomFrom(seed)
+    const below = (count: number) => Math.floor(random() * count)
     const states = fc.sample(preferences, { numRuns: Math.min(histories, 2000) * 3, seed })
     const damagedCount = Math.round(histories >= 10_000 ? histories / 50 : histories * 0.12)
     const every = Math.floor(histories / damagedCount)
