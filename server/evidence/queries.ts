@@ -39,11 +39,16 @@ export interface KeyStatementRow {
   readonly document: string
 }
 
-/** Appends to the log of keys as it was read. Does nothing if another node has appended since. */
-export async function insertKeyStatement(sql: Sql, read: readonly KeyStatementRow[], document: string): Promise<void> {
+/** Appends to the log of keys as it was read. Does nothing and returns false if another node has appended since. */
+export async function insertKeyStatement(
+  sql: Sql,
+  read: readonly KeyStatementRow[],
+  document: string,
+): Promise<boolean> {
   const position = (read.at(-1)?.position ?? -1) + 1
-  await sql`
+  const { count } = await sql`
     insert into key_statements (position, document) values (${position}, ${document}) on conflict (position) do nothing`
+  return count > 0
 }
 
 /**

@@ -111,11 +111,15 @@ async function joinChain(
   signer: Signer,
   { introducers, mayRestart }: { readonly introducers: readonly Signer[]; readonly mayRestart: boolean },
 ): Promise<KeyChain> {
-  for (;;) {
+  for (let isAppended = false; ; ) {
     const rows = await listKeyStatements(sql)
     const documents = rows.map(({ document }) => document)
     const chain = readKeyChain(documents, signer.keyId)
     if (chain.newest !== null) return chain
+    if (isAppended)
+      throw new OperatorError(`the log of keys does not take the signing key ${signer.keyId}`, {
+        hint: 'see consentctl admin verify',
+      })
     const introducer = introducers.find(({ keyId }) => readKeyChain(documents, keyId).newest === keyId)
     const isFirst = documents.length === 0 && !(await hasBoundCheckpoint(sql))
     if (!introducer && !isFirst && !mayRestart) {
@@ -124,7 +128,7 @@ async function joinChain(
         hint: 'append the key before it to the file in SIGNING_KEY_FILE; if it is lost: consentctl admin signing-key restart',
       })
     }
-    await insertKeyStatement(sql, rows, await introduce(sql, signer, introducer))
+    isAppended = await insertKeyStatement(sql, rows, await introduce(sql, signer, introducer))
   }
 }
 

@@ -33,13 +33,22 @@ export interface KeyChain {
  */
 export function readKeyChain(documents: readonly string[], anchor: string): KeyChain {
   const statements = documents.flatMap(readStatement)
-  const byId = new Map(statements.toReversed().map(statement => [statement.fields.kid, statement]))
+  const keyOf = new Map(statements.map(({ fields, key }) => [fields.kid, key]))
+  const isSigned = ({ fields, isSignedBy }: Statement) => {
+    const signer = keyOf.get(fields.key_id)
+    return signer !== undefined && isSignedBy(signer)
+  }
+  const byId = new Map(
+    statements
+      .filter(isSigned)
+      .reverse()
+      .map(statement => [statement.fields.kid, statement]),
+  )
   const line: Statement[] = []
   const isKnown = (kid: string) => line.some(({ fields }) => fields.kid === kid)
   for (let kid: string | null = anchor; kid !== null && !isKnown(kid); ) {
-    const statement = byId.get(kid)
-    const signer = statement && byId.get(statement.fields.key_id)
-    if (!statement || !signer || !statement.isSignedBy(signer.key)) break
+    const statement: Statement | undefined = byId.get(kid)
+    if (!statement) break
     line.unshift(statement)
     kid = statement.fields.previous
   }

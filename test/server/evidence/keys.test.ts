@@ -99,6 +99,13 @@ it('two nodes that start with a new key at once introduce it once, and those wit
   expect(await findings()).toEqual([])
 })
 
+it('a statement about a new key that the key before has not signed keeps that key from nothing', async () => {
+  const next = newSigningKey()
+  await put(statementOf(next, next, { previous: keyIdOf(own), key_id: keyIdOf(own) }))
+  expect((await openSigner(sql, next, { earlier: [own] })).keyId).toBe(keyIdOf(next))
+  expect(await sql`select from key_statements`).toHaveLength(kept.length + 2)
+})
+
 /** Ways to publish a key by SQL; some replace the whole log of keys. */
 const evil = newSigningKey()
 const accomplice = newSigningKey()
