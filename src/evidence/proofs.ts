@@ -119,8 +119,8 @@ class Walk {
 
 /**
  * How much older than a checkpoint an entry behind it may be. An entry is dated when it is made and seen when it is
- * committed, up to 5 s later (the deadline of a statement). Clocks may differ: those of nodes by 30 s, that of the machine of
- * `admin purge` by 5 minutes from the database's. The rest is for machines that are paused in between.
+ * committed, up to 5 s later (the deadline of a statement). Clocks of nodes and of
+ * `admin purge` may differ by 30 s from the database's. The rest is for machines that are paused in between.
  */
 export const backdatingToleranceMs = 10 * 60_000
 
