@@ -17,9 +17,9 @@ function simulate(...args: string[]): Promise<{ code: number; output: string }> 
 const timeout = 600_000
 
 /** More are in faults.json; `npm run simulate -- --fault ID` finds each. */
-const planted = ['pool', 'retry', 'batcher', 'quota-settle', 'jobs-ahead', 'list-end']
+const planted = ['pool', 'retry', 'batcher-results', 'quota-settle', 'jobs-ahead', 'list-end']
 
-const schedules = process.env['CONSENTCTL_TEST_SCHEDULES'] || '1500'
+const schedules = process.env['CONSENTCTL_TEST_SCHEDULES'] || '5000'
 
 describe('Simulation', () => {
   it(`keeps every promise in ${schedules} schedules`, { timeout }, async () => {
