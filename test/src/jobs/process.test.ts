@@ -21,8 +21,9 @@ describe('isRunning', () => {
   })
 
   it('is false for a process that has ended', async () => {
-    const child = spawn(process.execPath, ['-e', ''])
+    const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'])
     const identity = await identify(child.pid ?? 0)
+    child.stdin.end()
     await once(child, 'exit')
     expect(await isRunning(identity, process)).toBe(false)
   })
