@@ -1,5 +1,6 @@
 import type { DatabaseOptions, KeyRevocationOrder, ServerHost, SigningKeyRow } from '../../src/contract/index.ts'
 import { openShared } from '../admin.ts'
+import { checkClock } from '../health/clock.ts'
 import { openSigner, readKeys, revokeKey, type Signer, signingSettings } from './signer.ts'
 
 /** Revokes a key with the newest one, that of the environment. */
@@ -24,6 +25,7 @@ async function withKeys(
 ): Promise<SigningKeyRow[]> {
   const { sql, config, close } = await openShared(options, host, { mayBeNew: false })
   try {
+    await checkClock(sql) // statements about keys are dated by this machine, for good
     const signer = await openSigner(sql, config.signingKey, { ...signingSettings(config), ...settings })
     await work(sql, signer)
     const { keys } = await readKeys(sql, signer.keyId)
