@@ -445,7 +445,10 @@ async function run({ limit, lags, steps }: Course): Promise<void> {
       nodes[index] = newNode()
     } else {
       for (let request = 0; request < count; request += 1) {
-        const spending = ledger.spend(node.quota).catch(() => null)
+        const spending = ledger.spend(node.quota).catch(() => {
+          lost += 1 // a lease whose response was lost may have been taken for this request
+          return null
+        })
         work.push(spending)
         if (act === 'fail') {
           work.push(
