@@ -1,6 +1,5 @@
 import type { DatabaseOptions, KeyRevocationOrder, ServerHost, SigningKeyRow } from '../../src/contract/index.ts'
 import { openShared } from '../admin.ts'
-import { checkClock } from '../health/clock.ts'
 import { openSigner, readKeys, revokeKey, type Signer, signingSettings } from './signer.ts'
 
 /** Revokes a key with the newest one, that of the environment. */
@@ -9,7 +8,7 @@ export async function revokeSigningKey(
   { keyId, reason }: KeyRevocationOrder,
   host: ServerHost,
 ): Promise<SigningKeyRow[]> {
-  return await withKeys(options, host, {}, (sql, signer) => revokeKey(sql, signer, { keyId, reason, at: new Date() }))
+  return await withKeys(options, host, {}, (sql, signer) => revokeKey(sql, signer, { keyId, reason }))
 }
 
 /** Begins a new chain with the key of the environment, because the newest key of the chain was lost. */
@@ -25,7 +24,6 @@ async function withKeys(
 ): Promise<SigningKeyRow[]> {
   const { sql, config, close } = await openShared(options, host, { mayBeNew: false })
   try {
-    await checkClock(sql) // statements about keys are dated by this machine, for good
     const signer = await openSigner(sql, config.signingKey, { ...signingSettings(config), ...settings })
     await work(sql, signer)
     const { keys } = await readKeys(sql, signer.keyId)

@@ -8,6 +8,13 @@ export interface SigningKey {
   readonly at: Date
 }
 
+/** By which statements about keys are dated: the clock of a machine that starts may be wrong. */
+export async function readDatabaseTime(sql: Sql): Promise<Date> {
+  const [row] = await sql<{ now: Date }[]>`select clock_timestamp() as now`
+  if (!row) throw new Error('the database did not tell the time')
+  return row.now
+}
+
 /** Does nothing if the key is published already. */
 export async function insertSigningKey(sql: Sql, { keyId, publicKey, at }: SigningKey): Promise<void> {
   await sql`

@@ -2,9 +2,10 @@ import { createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 import type { Sql } from 'postgres'
 import type { KeyRevocation, SigningKeyStatement } from '../../src/contract/documents/signing-key.ts'
 import { OperatorError } from '../../src/contract/index.ts'
-import { findFirstKey, type KeyChain, proofMessage, readKeyChain } from '../../src/evidence/key-chain.ts'
+import { type ChainKey, findFirstKey, type KeyChain, proofMessage, readKeyChain } from '../../src/evidence/key-chain.ts'
 import { keyIdOf, publicBytes, publicKeyOf, signingKeyOf } from '../../src/evidence/keys.ts'
 import { type SignedFields, toMessage, withSignature } from '../../src/evidence/signed.ts'
+import { TtlCache } from '../auth/ttl-cache.ts'
 import type { Config } from '../config.ts'
 import { findSecret, sharedSecret } from '../db/secrets.ts'
 import { unavailable } from '../failure.ts'
@@ -15,6 +16,7 @@ import {
   isKeyElsewhere,
   listKeyStatements,
   listSigningKeys,
+  readDatabaseTime,
   type SigningKey,
 } from './queries.ts'
 import { runSigningCommand } from './signing-command.ts'
@@ -24,24 +26,44 @@ export interface Signer {
   /** RFC 7638 thumbprint. */
   readonly keyId: string
   readonly publicKey: KeyObject
-  /** @throws Failure `unavailable` if there is no valid signature */
-  sign(document: Omit<SignedFields, 'key_id'> & object): Promise<string>
+  /** @throws Failure `unavailable` if the key was revoked, or there is no valid signature within the time */
+  sign(document: Omit<SignedFields, 'key_id'> & object, timeoutMs?: number): Promise<string>
   /** Returns the 64 bytes of an Ed25519 signature. @throws Failure `unavailable` */
-  signBytes(message: Buffer): Promise<Buffer>
+  signBytes(message: Buffer, timeoutMs?: number): Promise<Buffer>
+  /** To call before what only a signature will prove. @throws Failure `unavailable` if it could not sign a second ago */
+  requireReady(timeoutMs?: number): Promise<void>
 }
 
 /** Less than the deadline of a request, so that its response says what is wrong. */
 const commandTimeoutMs = 4000
 
+/** Part of no document: those begin with a brace. */
+const probe = Buffer.from('consentctl asks if this key can sign\n')
+
+interface SignerOptions {
+  readonly command?: string | null
+  /** Reads what the log of keys says about the key; undefined if it is not in it. Default: the key is not checked. */
+  readonly findKey?: () => Promise<ChainKey | undefined>
+}
+
 /**
  * Signs with a private key; or for a public one with the operator's command, which gets the message as its standard input
  * and writes the 64 bytes of the signature.
  */
-export function signerOf(key: KeyObject, command: string | null = null, timeoutMs = commandTimeoutMs): Signer {
+export function signerOf(key: KeyObject, { command = null, findKey }: SignerOptions = {}): Signer {
   const keyId = keyIdOf(key)
   const publicKey = key.type === 'private' ? createPublicKey(key) : key
-  const signBytes = async (message: Buffer) => {
-    const run = () => runSigningCommand(command ?? '', { message, keyId, timeoutMs })
+  const keys = new TtlCache<ChainKey>()
+  const probes = new TtlCache<Buffer>()
+  const requireValid = async () => {
+    if (!findKey) return
+    const problem = findSigningProblem(await keys.get(keyId, findKey))
+    if (problem) throw unavailable(`The document cannot be signed: the key ${keyId} of this node ${problem}.`)
+  }
+  const signBytes = async (message: Buffer, timeoutMs = commandTimeoutMs) => {
+    await requireValid()
+    const run = () =>
+      runSigningCommand(command ?? '', { message, keyId, timeoutMs: Math.min(timeoutMs, commandTimeoutMs) })
     const signature = key.type === 'private' ? sign(null, message, key) : await run().catch(notSigned)
     // A document that cannot be verified must never be given out.
     if (signature.length === 64 && verify(null, message, publicKey, signature)) return signature
@@ -51,11 +73,21 @@ export function signerOf(key: KeyObject, command: string | null = null, timeoutM
     keyId,
     publicKey,
     signBytes,
-    sign: async document => {
+    sign: async (document, timeoutMs) => {
       const message = toMessage({ ...document, key_id: keyId })
-      return withSignature(message, await signBytes(Buffer.from(message)))
+      return withSignature(message, await signBytes(Buffer.from(message), timeoutMs))
+    },
+    requireReady: async timeoutMs => {
+      await requireValid()
+      await probes.get(keyId, () => signBytes(probe, timeoutMs))
     },
   }
+}
+
+/** Returns why nothing may be signed with a key any more; null if it may. Completes "the key …". */
+function findSigningProblem(key: ChainKey | undefined): string | null {
+  if (!key) return 'is not in the log of keys'
+  return key.revocation && `was revoked at ${key.revocation.at}`
 }
 
 function notSigned(error: Error): never {
@@ -91,18 +123,26 @@ export async function openSigner(
     })
   }
   const seed = ownKey ? await findSecret(sql, 'signing') : await sharedSecret(sql, 'signing')
-  const stored = seed ? [signerOf(signingKeyOf(seed))] : []
-  const signer = ownKey ? signerOf(ownKey, command) : (stored[0] as Signer)
-  const introducers = [...earlier.map(key => signerOf(key, command)), ...stored]
-  const { revocation } = (await joinChain(sql, signer, { introducers, mayRestart })).keys.get(signer.keyId) ?? {}
-  if (revocation) {
-    throw new OperatorError(`the signing key ${signer.keyId} was revoked at ${revocation.at}`, {
+  const stored = seed ? [signingKeyOf(seed)] : []
+  const key = ownKey ?? (stored[0] as KeyObject)
+  const signer = signerOf(key, { command })
+  const introducers = [...earlier, ...stored].map(each => signerOf(each, { command }))
+  const { keys } = await joinChain(sql, signer, { introducers, mayRestart })
+  const problem = findSigningProblem(keys.get(signer.keyId))
+  if (problem) {
+    throw new OperatorError(`the signing key ${signer.keyId} ${problem}`, {
       code: 'settings',
       hint: 'name the file of the newest key in SIGNING_KEY_FILE, as on every other node',
     })
   }
-  await insertSigningKey(sql, { keyId: signer.keyId, publicKey: publicBytes(signer.publicKey), at: new Date() })
-  return signer
+  const at = await readDatabaseTime(sql)
+  await insertSigningKey(sql, { keyId: signer.keyId, publicKey: publicBytes(signer.publicKey), at })
+  const findKey = async () => readKeyChain(await listDocuments(sql), signer.keyId).keys.get(signer.keyId)
+  return signerOf(key, { command, findKey })
+}
+
+async function listDocuments(sql: Sql): Promise<string[]> {
+  return (await listKeyStatements(sql)).map(({ document }) => document)
 }
 
 /** Repeats while other nodes extend the chain. */
@@ -132,12 +172,12 @@ async function joinChain(
   }
 }
 
-/** Before a key was published, for nodes whose clocks differ. */
-const clockToleranceMs = 60_000
+/** Before a key was published, for nodes whose clocks differ: more than any that writes may. */
+const keyMarginMs = 60_000
 
 /** Returns from when on what a key signs is valid. */
 function since(publishedAt: Date): string {
-  return new Date(publishedAt.getTime() - clockToleranceMs).toISOString()
+  return new Date(publishedAt.getTime() - keyMarginMs).toISOString()
 }
 
 /** Without an introducer the key begins a chain, and adopts the keys that are published. */
@@ -154,7 +194,7 @@ async function introduce(sql: Sql, signer: Signer, introducer: Signer | undefine
     version: 1,
     kid: signer.keyId,
     x: publicBytes(signer.publicKey).toString('base64url'),
-    not_before: since(published.find(({ keyId }) => keyId === signer.keyId)?.at ?? new Date()),
+    not_before: since(published.find(({ keyId }) => keyId === signer.keyId)?.at ?? (await readDatabaseTime(sql))),
     previous: introducer?.keyId ?? null,
     adopted: others.map(toAdopted),
     key_id: introducer?.keyId ?? signer.keyId,
@@ -171,8 +211,9 @@ async function introduce(sql: Sql, signer: Signer, introducer: Signer | undefine
 export async function revokeKey(
   sql: Sql,
   signer: Signer,
-  { keyId, reason, at }: { keyId: string; reason: KeyRevocation['reason']; at: Date },
+  { keyId, reason }: { keyId: string; reason: KeyRevocation['reason'] },
 ): Promise<string> {
+  const at = await readDatabaseTime(sql)
   const fields = { type: 'key_revocation', version: 1, kid: keyId, revoked_at: at.toISOString(), reason } as const
   const document = await signer.sign(fields satisfies Omit<KeyRevocation, 'key_id'>)
   for (;;) {

@@ -30,6 +30,8 @@ declare module 'fastify' {
     scope?: Scope | undefined
     unit?: Endpoint['unit'] | undefined
     statesTime?: boolean | undefined
+    /** Tells from a body, not validated yet, if a request of a method that writes only reads. */
+    isRead?: ((body: unknown) => boolean) | undefined
     /** The methods of this path, on routes that answer 405 for all others. */
     allow?: string
   }
@@ -124,9 +126,9 @@ function lookUpCaller(deps: GateDeps, request: FastifyRequest): Promise<Caller> 
 }
 
 /** @throws Failure `read_only` for a write, or a signed statement of the time, that this node cannot make now. */
-function requireState(state: NodeState, { method, routeOptions }: FastifyRequest): void {
-  if (unsafeMethods.has(method)) requireWritable(state)
-  else if (routeOptions.config.statesTime) requireClock(state)
+function requireState(state: NodeState, { method, body, routeOptions: { config } }: FastifyRequest): void {
+  if (config.statesTime) requireClock(state)
+  else if (unsafeMethods.has(method) && !config.isRead?.(body)) requireWritable(state)
 }
 
 function requirePermission({ scopes }: KeyCaller, { access, scope }: FastifyContextConfig): void {

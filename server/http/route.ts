@@ -1,4 +1,10 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
+import type {
+  FastifyContextConfig,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  RouteShorthandOptions,
+} from 'fastify'
 import type * as z from 'zod'
 import { type Endpoint, Uuid } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
@@ -36,6 +42,8 @@ export class RequestContext {
 export interface RouteOptions extends RouteShorthandOptions {
   /** True if a request can safely run twice. Default: reads and deletions. */
   readonly isIdempotent?: (request: FastifyRequest) => boolean
+  /** True if a request that could write only reads, by its body, which is not validated yet. Default: by its method. */
+  readonly isRead?: FastifyContextConfig['isRead']
 }
 
 /** JSON text sent as it is: what is signed must arrive byte for byte. */
@@ -55,14 +63,14 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
     input: Input<z.output<P>, z.output<Q>, z.output<B>>,
     context: RequestContext,
   ) => Promise<z.input<R> | RawJson | Lines>,
-  { isIdempotent = isReadOrDelete, ...options }: RouteOptions = {},
+  { isIdempotent = isReadOrDelete, isRead, ...options }: RouteOptions = {},
 ): void {
   const { method, path: url, access, scope, unit, statesTime, status } = endpoint
   app.route({
     ...options,
     method,
     url,
-    config: { access, scope, unit, statesTime },
+    config: { access, scope, unit, statesTime, isRead },
     handler: async (request, reply) => {
       const input = {
         params: endpoint.params?.parse(request.params) as z.output<P>,

@@ -5,7 +5,7 @@ import { unavailable } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
 import type { StoredRecord } from '../verify/queries.ts'
 import { inspectRecords } from '../verify/records.ts'
-import type { Deps } from './service.ts'
+import { type Deps, signingTime } from './service.ts'
 
 /**
  * Tells the states of records, and certifies those that are purged and verify with their histories. `until` is a deadline
@@ -41,7 +41,10 @@ export async function certifyPurge(
     request_id: requestId,
     records: purged,
   }
-  return { records: found, certificate: purged.length === 0 ? null : await signer.sign(certificate) }
+  return {
+    records: found,
+    certificate: purged.length === 0 ? null : await signer.sign(certificate, signingTime(until)),
+  }
 }
 
 /** A long purge removes the data of the oldest entries first, and sets its time when all are done. */

@@ -1,13 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { subjects } from '../../src/contract/index.ts'
+import { type SubjectErasure, subjects } from '../../src/contract/index.ts'
 import { dbErrorCode } from '../db/errors.ts'
 import { getDiagnostics } from '../http/logging.ts'
 import { route } from '../http/route.ts'
 import { certifyPurge } from './purge-certificate.ts'
 import { type Deps, eraseSubject, newProgress, type Progress } from './service.ts'
-
-/** Share of the request timeout to delete in: the rest is for the certificate and a retry. */
-const deletionShare = 0.3
 
 const progresses = new WeakMap<FastifyRequest, Progress>()
 
@@ -15,7 +12,7 @@ function progressOf(request: FastifyRequest): Progress {
   const known = progresses.get(request)
   if (known) return known
   const log = (error: unknown) => void getDiagnostics(request).retries.push(dbErrorCode(error) ?? '')
-  const progress = newProgress(request.id, performance.now() + deletionShare * request.timeLeftMs, log)
+  const progress = newProgress(request.id, performance.now() + request.timeLeftMs, log)
   progresses.set(request, progress)
   return progress
 }
@@ -23,6 +20,7 @@ function progressOf(request: FastifyRequest): Progress {
 export function subjectRoutes(app: FastifyInstance, deps: Deps): void {
   route(app, subjects.erase, ({ body }, { caller, request }) => eraseSubject(deps, caller, body, progressOf(request)), {
     isIdempotent: () => true,
+    isRead: body => (body as Partial<SubjectErasure> | null | undefined)?.dry_run === true,
   })
   route(
     app,

@@ -25,7 +25,7 @@ export interface Deps {
 /** Progress shared by a request's retries, so that the response names what an earlier attempt deleted. */
 export interface Progress {
   readonly requestId: string
-  /** Deadline (`performance.now()`). */
+  /** Deadline of the response (`performance.now()`). */
   readonly until: number
   readonly erased: Map<string, DeletedRow>
   /** Batches that may or may not have been written. */
@@ -41,6 +41,9 @@ export function newProgress(requestId: string, until: number, onSkipped: Progres
 
 const batchSize = 200
 
+/** Shares of the time left: to find out if the certificate could be signed, and then to delete. The rest is to sign it. */
+const shares = { readiness: 0.4, deletion: 0.3 } as const
+
 /**
  * Deletes selected live records of a subject in batches of one statement, until none is left, the response is full or the
  * time is over; then certifies the state. Can be retried with the same progress.
@@ -55,7 +58,11 @@ export async function eraseSubject(
   const { accountId } = caller
   const { subject_id, ids, after, dry_run = false } = erasure
   const selection: Selection = { subjectId: subject_id, ids, after }
-  if (!dry_run) await deleteSelected(sql, caller, selection, progress)
+  const timeLeftMs = () => progress.until - performance.now()
+  if (!dry_run) {
+    await deps.signer.requireReady(shares.readiness * timeLeftMs())
+    await deleteSelected(sql, caller, selection, progress, performance.now() + shares.deletion * timeLeftMs())
+  }
   const erased = await findErased(sql, accountId, progress)
   const own = new Set(erased.map(({ id }) => id))
   const others = (ids ?? []).filter(id => !own.has(id))
@@ -76,7 +83,7 @@ export async function eraseSubject(
     return { ...state, ...totalOf(sites), records: page.map(toJson), certificate: null }
   }
   const sites = countErased(erased)
-  const certificate = await certify(deps, { caller, erasure, erased, sites, counts, requestId: progress.requestId })
+  const certificate = await certify(deps, { caller, erasure, erased, sites, counts, progress })
   return { ...state, ...totalOf(sites), records: erased.map(toJson), certificate }
 }
 
@@ -84,7 +91,8 @@ async function deleteSelected(
   sql: Sql,
   caller: Caller,
   selection: Selection,
-  { until, erased, unanswered, skipped, onSkipped }: Progress,
+  { erased, unanswered, skipped, onSkipped }: Progress,
+  until: number,
 ): Promise<void> {
   const deleteBatch = async (rows: readonly StateRow[]) => {
     const links = deletionLinks(rows, caller)
@@ -137,10 +145,15 @@ function sum(numbers: readonly number[]): number {
 interface Done {
   readonly caller: Caller
   readonly erasure: SubjectErasure
-  readonly requestId: string
+  readonly progress: Progress
   readonly erased: readonly DeletedRow[]
   readonly sites: readonly SiteRecords[]
   readonly counts: readonly SiteCount[]
+}
+
+/** Milliseconds, so that the response still says what is wrong with the signature. */
+export function signingTime(until: number): number {
+  return Math.max(0, until - performance.now() - 100)
 }
 
 /** Returns the HMAC of a subject for the account: the service alone can test a guess. */
@@ -150,7 +163,7 @@ function standInOf({ subjectSecret }: Pick<Deps, 'subjectSecret'>, { accountId }
 }
 
 async function certify(deps: Deps, done: Done): Promise<string> {
-  const { caller, erasure, requestId, erased, sites: erasedBySite, counts } = done
+  const { caller, erasure, progress, erased, sites: erasedBySite, counts } = done
   const { signer, config } = deps
   const sites = new Map<string, ErasureCertificate['sites'][number]>()
   // Records may be purged as soon as they are deleted: then their site is not counted.
@@ -176,8 +189,8 @@ async function certify(deps: Deps, done: Done): Promise<string> {
     remaining: sum(all.map(site => site.remaining)),
     sites: all,
     purge_after_days: config.purgeAfterDays,
-    request_id: requestId,
+    request_id: progress.requestId,
     records: erased.map(({ id, deleted_at }) => ({ id, deleted_at: deleted_at?.toISOString() ?? '' })),
   }
-  return await signer.sign(certificate)
+  return await signer.sign(certificate, signingTime(progress.until))
 }

@@ -25,7 +25,7 @@ export interface Endpoint<
    * if one is left. `free`: it takes none.
    */
   readonly unit?: 'optional' | 'free'
-  /** True if a read states the present time: it is rejected while the clock of the service is wrong. */
+  /** True if it writes nothing, and states the present time: it is rejected while the clock of the service is wrong. */
   readonly statesTime?: boolean
   readonly params?: Params
   readonly query?: Query

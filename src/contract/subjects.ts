@@ -106,6 +106,7 @@ export const subjects = {
     summary: 'Certify which records hold no personal data any more',
     method: 'POST',
     path: '/api/v1/subjects/purged',
+    statesTime: true,
     access: 'account',
     scope: 'read',
     query: NoQuery,

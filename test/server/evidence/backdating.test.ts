@@ -1,9 +1,11 @@
 import type { Sql } from 'postgres'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { findSecret } from '../../../server/db/secrets.ts'
 import { type Backdated, entriesPerCheckpoint } from '../../../server/evidence/backdating.ts'
 import { backdatedMessage, coverAccount, coverAll } from '../../../server/evidence/log.ts'
-import { hasBoundCheckpoint } from '../../../server/evidence/queries.ts'
+import { hasBoundCheckpoint, insertSigningKey } from '../../../server/evidence/queries.ts'
 import { openSigner, type Signer } from '../../../server/evidence/signer.ts'
+import { keyIdOf, publicBytes, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { backdatingToleranceMs } from '../../../src/evidence/proofs.ts'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
@@ -17,9 +19,9 @@ let [sql, signer, owner] = [] as unknown as [Sql, Signer, Owner]
 beforeEach(async () => {
   sql = service.sql
   await sql`truncate accounts, checkpoints, log_entries, signing_keys, key_statements cascade`
-  setClock(ago(100))
+  const key = signingKeyOf((await findSecret(sql, 'signing')) ?? Buffer.alloc(0))
+  await insertSigningKey(sql, { keyId: keyIdOf(key), publicKey: publicBytes(key), at: ago(100) })
   signer = await openSigner(sql, null)
-  vi.useRealTimers()
   owner = await newOwner(service)
 })
 afterEach(() => void vi.useRealTimers())

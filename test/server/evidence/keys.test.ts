@@ -1,8 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { coverAll } from '../../../server/evidence/log.ts'
 import { insertSigningKey } from '../../../server/evidence/queries.ts'
 import { openSigner, revokeKey, type Signer, signerOf } from '../../../server/evidence/signer.ts'
@@ -223,7 +224,7 @@ describe('a revoked key', () => {
   it('is published with its revocation, ends with it, and signs nothing any more', async () => {
     const next = newSigningKey()
     const opened = await openSigner(sql, next, { earlier: [own] })
-    await revokeKey(sql, opened, { keyId: keyIdOf(own), reason: 'superseded', at: new Date() })
+    await revokeKey(sql, opened, { keyId: keyIdOf(own), reason: 'superseded' })
     const keys = await published(opened)
     const revoked = keys.find(({ kid }) => kid === keyIdOf(own))
     expect(JSON.parse(revoked?.revocation ?? '')).toMatchObject({ type: 'key_revocation', reason: 'superseded' })
@@ -234,6 +235,25 @@ describe('a revoked key', () => {
     await expect(coverAll({ sql, signer })).rejects.toThrow('was revoked at')
     await coverAll({ sql, signer: opened })
     expect((await verified(sql, { anchor: keyIdOf(next) })).findings).toEqual([])
+  })
+
+  it('signs no receipt on a node that has it since before, from a second after its revocation on', async () => {
+    const next = await openSigner(sql, newSigningKey(), { earlier: [own] })
+    const owner = await newOwner(service)
+    const { id } = await owner.create()
+    const old = await service.addNode({ signer: await openSigner(sql, own) })
+    const receipt = () => old.call('GET', `/api/v1/consents/${id}/receipt`, { key: owner.key })
+    const erasure = () =>
+      old.call('POST', '/api/v1/subjects/erase', { key: owner.key, body: { ids: [id], ...subject } })
+    const subject = { subject_id: 'maria@example.com' }
+    expect((await receipt()).status).toBe(200)
+    await revokeKey(sql, next, { keyId: keyIdOf(own), reason: 'compromised' })
+    await delay(1000)
+    for (const { status, body } of [await receipt(), await erasure()]) {
+      expect([status, body.error]).toEqual([503, 'unavailable'])
+      expect(body.message).toContain(`the key ${keyIdOf(own)} of this node was revoked at`)
+    }
+    expect((await owner.get(id)).status).toBe(200)
   })
 
   it('that is lost is adopted by the chain that another key begins, and the checkpoints of before still verify', async () => {
@@ -251,9 +271,28 @@ describe('a revoked key', () => {
 
   it('must be of the chain, and before the key that revokes it', async () => {
     for (const keyId of [keyIdOf(own), 'unknown'])
-      await expect(revokeKey(sql, signer, { keyId, reason: 'compromised', at: new Date() })).rejects.toMatchObject({
+      await expect(revokeKey(sql, signer, { keyId, reason: 'compromised' })).rejects.toMatchObject({
         name: 'OperatorError',
       })
+  })
+})
+
+describe('by a machine whose clock is wrong', () => {
+  afterEach(() => vi.useRealTimers())
+
+  it('statements about keys are dated by the database', async () => {
+    const next = newSigningKey()
+    const hourMs = 60 * 60_000
+    const before = Date.now()
+    vi.useFakeTimers({ toFake: ['Date'], now: before + 24 * hourMs })
+    const opened = await openSigner(sql, next, { earlier: [own] })
+    const [row] = await sql<{ at: Date }[]>`
+      select created_at as at from signing_keys where key_id = ${keyIdOf(next)}`
+    expect(Math.abs(Number(row?.at) - before)).toBeLessThan(hourMs)
+    const [statement] = await published(opened)
+    const revocation = JSON.parse(await revokeKey(sql, opened, { keyId: keyIdOf(own), reason: 'superseded' }))
+    for (const at of [JSON.parse(statement?.statement ?? '').not_before, revocation.revoked_at])
+      expect(Math.abs(Date.parse(at) - before)).toBeLessThan(hourMs)
   })
 })
 
@@ -275,7 +314,7 @@ describe('SIGNING_COMMAND', () => {
       cat > "$0.message.$$"
       openssl pkeyutl -sign -rawin -inkey ${pem} -in "$0.message.$$"
       rm "$0.message.$$"`)
-    const text = await signerOf(publicKey, command).sign(document)
+    const text = await signerOf(publicKey, { command }).sign(document)
     expect(readSigned(Buffer.from(text)).isSignedBy(publicKey)).toBe(true)
     expect(text).toBe(await signerOf(key).sign(document))
     const opened = await openSigner(sql, publicKey, { earlier: [own], command })
@@ -291,16 +330,36 @@ describe('SIGNING_COMMAND', () => {
     ['writes more than a signature', 'cat /dev/zero', /wrote more than a signature/],
     ['writes base64', 'printf "%086d==" 0', /wrote 88 bytes that are not a signature/],
   ])('when the command %s, nothing is signed, and the error says why', async (_, text, reason) => {
-    await expect(signerOf(publicKey, script(text), 300).sign(document)).rejects.toMatchObject({
+    await expect(signerOf(publicKey, { command: script(text) }).sign(document, 300)).rejects.toMatchObject({
       code: 'unavailable',
       message: expect.stringMatching(reason),
     })
   })
 
+  it('an erasure deletes nothing if the command does not sign, and everything if it takes its time', async () => {
+    const owner = await newOwner(service)
+    const subject_id = 'maria@example.com'
+    const { id } = await owner.create({ subject_id })
+    const erase = async (command: string) => {
+      const node = await service.addNode({ signer: signerOf(publicKey, { command }) })
+      return await node.call('POST', '/api/v1/subjects/erase', { key: owner.key, body: { subject_id } })
+    }
+    const { status, body } = await erase(script('exit 7'))
+    expect([status, body.error]).toEqual([503, 'unavailable'])
+    expect(body.message).toContain('SIGNING_COMMAND ended with the code 7')
+    expect((await owner.get(id)).status).toBe(200)
+    const pem = join(folder.path, 'key.pem')
+    writeFileSync(pem, privatePem(key))
+    const slow = script(`
+      sleep 0.5; cat > "$0.message.$$"
+      openssl pkeyutl -sign -rawin -inkey ${pem} -in "$0.message.$$"`)
+    expect((await erase(slow)).body).toMatchObject({ erased: 1, certificate: expect.any(String) })
+  })
+
   it('a request that needs a signature gets 503, and the log says why', async () => {
     const owner = await newOwner(service)
     const { id } = await owner.create()
-    const node = await service.addNode({ signer: signerOf(publicKey, script('exit 7')) })
+    const node = await service.addNode({ signer: signerOf(publicKey, { command: script('exit 7') }) })
     const { status, body } = await node.call('GET', `/api/v1/consents/${id}/receipt`, { key: owner.key })
     expect([status, body.error]).toEqual([503, 'unavailable'])
     expect(body.message).toContain('SIGNING_COMMAND ended with the code 7')

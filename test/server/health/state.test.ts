@@ -31,6 +31,12 @@ const writes: ((node: TestNode) => Promise<ServiceResponse>)[] = [
 const reads = [root, `${root}/${'ID'}`, `${root}/${'ID'}/history`, '/api/v1/usage']
 const read = (node: TestNode, path: string) => node.call('GET', path.replace('ID', id), { key: account.key })
 
+/** Requests of a method that writes, which write nothing. */
+const purged = (node: TestNode) =>
+  node.call('POST', '/api/v1/subjects/purged', { key: account.key, body: { ids: [id] } })
+const dryRun = (node: TestNode) =>
+  node.call('POST', '/api/v1/subjects/erase', { key: account.key, body: { subject_id: 'x', dry_run: true } })
+
 async function signIn({ url }: TestNode) {
   return { ...(await service.signIn(account)), origin: url }
 }
@@ -58,6 +64,7 @@ describe('health › a node whose database takes no writes', () => {
 
   it('reads', async () => {
     for (const path of [...reads, `${root}/ID/receipt`]) expect((await read(node, path)).status).toBe(200)
+    for (const send of [purged, dryRun]) expect((await send(node)).status).toBe(200)
   })
 
   it('is ready and says why it only reads; it is not writable', async () => {
@@ -87,14 +94,16 @@ describe('health › a node whose clock is wrong', () => {
     for (const send of writes) expectReadOnly(await send(node), reason)
   })
 
-  it('signs nobody in, and signs no receipt', async () => {
+  it('signs nobody in, and signs nothing that states the time', async () => {
     const body = { email: account.email, password: 'correct horse battery' }
     expectReadOnly(await node.call('POST', '/api/v1/session', { body, headers: { origin: node.url } }), reason)
     expectReadOnly(await read(node, `${root}/ID/receipt`), reason)
+    expectReadOnly(await purged(node), reason)
   })
 
   it('reads', async () => {
     for (const path of reads) expect((await read(node, path)).status).toBe(200)
+    expect((await dryRun(node)).status).toBe(200)
   })
 
   it('tells whether a key has expired by the clock of the database', async () => {

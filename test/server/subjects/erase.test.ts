@@ -219,7 +219,7 @@ describe('POST /api/v1/subjects/erase › 200', () => {
       signer: signerOf(key),
       subjectSecret: Buffer.alloc(32),
     }
-    const progress = newProgress('r-1', performance.now() + 1)
+    const progress = newProgress('r-1', performance.now() + 20)
     const first = await eraseSubject(deps, caller, { subject_id: 'many' }, progress)
     expect(first).toMatchObject({ erased: 200, remaining: 250, complete: false })
     const second = await erase({ subject_id: 'many' }, account)
