@@ -31,7 +31,7 @@ export interface AppOptions {
   readonly replicas?: Replicas | undefined
   readonly config: Pick<
     Config,
-    'ipStorage' | 'trustProxy' | 'edgeCountryHeader' | 'edgeRegionHeader' | 'purgeAfterDays'
+    'ipStorage' | 'trustProxy' | 'edgeCountryHeader' | 'edgeRegionHeader' | 'purgeAfterDays' | 'holidays'
   >
   readonly geo: Geo
   readonly logger: Log

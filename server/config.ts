@@ -5,7 +5,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import * as z from 'zod'
-import { OperatorError, type ServeOptions } from '../src/contract/index.ts'
+import { type Holidays, OperatorError, type ServeOptions } from '../src/contract/index.ts'
 import { readPublicKey, readSigningKey } from '../src/evidence/keys.ts'
 
 const portRange = 'must be a number from 0 to 65535'
@@ -72,6 +72,18 @@ const Environment = z.object({
     .regex(/^(\d{1,5}|never)$/, 'must be a number of days, or never')
     .transform(days => (days === 'never' ? null : Number(days)))
     .default(30),
+  HOLIDAYS: z
+    .string()
+    .transform(text => text.split(',').map(part => part.trim()))
+    .pipe(
+      z.array(
+        z.string().refine(isHoliday, {
+          error: ({ input }) =>
+            `${JSON.stringify(input)} is neither a day such as 2026-12-24 nor one of every year such as 12-25`,
+        }),
+      ),
+    )
+    .default([]),
   CHECKPOINT_MINUTES: z
     .string()
     .regex(/^[1-9]\d{0,4}$/, minutesRange)
@@ -93,6 +105,11 @@ function isNetwork(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/')
   if (isIP(address) === 0 || rest.length > 0) return false
   return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && ipaddr.isValidCIDR(text))
+}
+
+/** 2024 has a 29 February. */
+function isHoliday(text: string): boolean {
+  return z.iso.date().safeParse(/^\d\d-\d\d$/.test(text) ? `2024-${text}` : text).success
 }
 
 /** Reads private keys, and public ones that a command signs with. The error never quotes the file. */
@@ -133,6 +150,8 @@ export interface Config {
   readonly signingCommand: string | null
   /** Days from a deletion until its personal data is purged; null for never. */
   readonly purgeAfterDays: number | null
+  /** Days that extend a period which ends on them (Regulation 1182/71 Art. 3(4)), besides Saturdays and Sundays. */
+  readonly holidays: Holidays
   readonly checkpointMinutes: number
   /** Null to serve none. */
   readonly metricsPort: number | null
@@ -182,6 +201,7 @@ export function readConfig(options: ServeOptions, env: Env): Config {
     earlierSigningKeys,
     signingCommand: settings.SIGNING_COMMAND,
     purgeAfterDays: settings.PURGE_AFTER_DAYS,
+    holidays: settings.HOLIDAYS,
     checkpointMinutes: settings.CHECKPOINT_MINUTES,
     metricsPort: settings.METRICS_PORT,
     watchdogSeconds: settings.WATCHDOG_SECONDS,

@@ -7,6 +7,7 @@ import { healthRoutes } from './health/routes.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { openapiRoutes } from './openapi/document.ts'
 import { usageRoutes } from './quota/usage.ts'
+import { requestRoutes } from './requests/routes.ts'
 import { sessionRoutes } from './session/routes.ts'
 import { siteRoutes } from './sites/routes.ts'
 import { subjectRoutes } from './subjects/routes.ts'
@@ -20,6 +21,7 @@ type RouteDeps = Deps<typeof healthRoutes> &
   Deps<typeof keyRoutes> &
   Deps<typeof siteRoutes> &
   Deps<typeof subjectRoutes> &
+  Deps<typeof requestRoutes> &
   Deps<typeof usageRoutes> &
   Deps<typeof signingKeyRoutes> & { readonly publicSql: Sql }
 
@@ -32,6 +34,7 @@ export function installRoutes(app: FastifyInstance, deps: RouteDeps): void {
   keyRoutes(app, deps)
   siteRoutes(app, deps)
   subjectRoutes(app, deps)
+  requestRoutes(app, deps)
   usageRoutes(app, deps)
   signingKeyRoutes(app, deps)
   logRoutes(app, deps)

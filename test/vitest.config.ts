@@ -47,6 +47,7 @@ const embedded = [
   'test/server/evidence/{backdating,log,proofs}.test.ts',
   'test/server/purge/{canary,purge}.test.ts',
   'test/server/quota/quota.test.ts',
+  'test/server/requests/*.test.ts',
   'test/server/subjects/*.test.ts',
   'test/server/verify/*.test.ts',
 ]

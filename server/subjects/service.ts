@@ -157,7 +157,11 @@ export function signingTime(until: number): number {
 }
 
 /** Returns the HMAC of a subject for the account: the service alone can test a guess. */
-function standInOf({ subjectSecret }: Pick<Deps, 'subjectSecret'>, { accountId }: Caller, subjectId: string): string {
+export function standInOf(
+  { subjectSecret }: Pick<Deps, 'subjectSecret'>,
+  { accountId }: Caller,
+  subjectId: string,
+): string {
   const accountKey = createHmac('sha256', subjectSecret).update(accountId).digest()
   return createHmac('sha256', accountKey).update(subjectId).digest('hex')
 }

@@ -23,6 +23,8 @@ export const tables = {
   consents: sql => sql`account_id, id`,
   consent_history: sql => sql`account_id, consent_id, version`,
   log_entries: sql => sql`account_id, consent_id, version`,
+  subject_requests: sql => sql`account_id, id`,
+  subject_request_entries: sql => sql`account_id, request_id, version`,
   checkpoints: sql => sql`account_id, tree_size`,
 } as const satisfies Record<string, (sql: ISql) => Fragment>
 

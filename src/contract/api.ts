@@ -8,6 +8,7 @@ import { health } from './health.ts'
 import { keys } from './keys.ts'
 import { log } from './log.ts'
 import { receipt } from './receipt.ts'
+import { requests } from './requests.ts'
 import { session } from './session.ts'
 import { signingKeys } from './signing-keys.ts'
 import { sites } from './sites.ts'
@@ -32,6 +33,7 @@ export const api = {
   keys,
   sites,
   subjects,
+  requests,
   caller,
   usage,
   signingKeys,

@@ -8,6 +8,7 @@ import { healthDocs } from './health.ts'
 import { keysDocs } from './keys.ts'
 import { logDocs } from './log.ts'
 import { receiptDocs } from './receipt.ts'
+import { requestsDocs } from './requests.ts'
 import { sessionDocs } from './session.ts'
 import { signingKeysDocs } from './signing-keys.ts'
 import { sitesDocs } from './sites.ts'
@@ -25,6 +26,7 @@ export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeo
   keys: keysDocs,
   sites: sitesDocs,
   subjects: subjectsDocs,
+  requests: requestsDocs,
   caller: callerDocs,
   usage: usageDocs,
   signingKeys: signingKeysDocs,

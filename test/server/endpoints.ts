@@ -22,6 +22,8 @@ export interface Holdings extends TestAccount {
   readonly live: string
   readonly deleted: string
   readonly cursor: string
+  readonly requestId: string
+  readonly requestCursor: string
   /** A key that it does not use. */
   readonly spareKeyId: string
 }
@@ -42,6 +44,13 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
   const [live = '', deleted = ''] = ids
   await service.call('DELETE', `/api/v1/consents/${deleted}`, { key })
   const page = await service.call('GET', '/api/v1/consents?limit=1', { key })
+  const requests: string[] = []
+  for (const ticket of ['first', 'second']) {
+    const draft = { ticket: `${ticket} ${accountId}`, kind: 'erasure', received_on: '2026-01-31' }
+    const body = { ...draft, subject_ids: [subjectOf(account)] }
+    requests.push((await service.call('POST', '/api/v1/requests', { key, body })).body.id)
+  }
+  const requestPage = await service.call('GET', '/api/v1/requests?limit=1', { key })
   const [spareKeyId, spare] = [newId(), newApiKey(accountId)]
   await insertKey(service.sql, accountId, {
     id: spareKeyId,
@@ -59,7 +68,9 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
       select from api_keys where account_id = ${accountId} and last_used_on is not null`
     expect(used).toBeDefined()
   })
-  return { ...account, live, deleted, cursor: page.body.next_cursor, spareKeyId }
+  const [requestId = ''] = requests
+  const requestCursor = requestPage.body.next_cursor
+  return { ...account, live, deleted, cursor: page.body.next_cursor, requestId, requestCursor, spareKeyId }
 }
 
 const signers = new WeakMap<Sql, Promise<Signer>>()
@@ -81,11 +92,16 @@ export function labelOf({ accountId }: TestAccount): string {
 
 /** The caller's own value for each field that names something, by the resource of the route where it is called `id`. */
 export function ownValue({ resource }: { resource: string }, field: string, own: Holdings): string {
-  const ids: Record<string, string> = { consents: own.live, keys: own.spareKeyId, sites: own.siteId }
+  const ids: Record<string, string> = {
+    consents: own.live,
+    keys: own.spareKeyId,
+    sites: own.siteId,
+    requests: own.requestId,
+  }
   const values: Record<string, string | undefined> = {
     id: ids[resource],
     site_id: own.siteId,
-    cursor: own.cursor,
+    cursor: resource === 'requests' ? own.requestCursor : own.cursor,
     subject_id: subjectOf(own),
     consent_id: labelOf(own),
     record_id: own.live,
@@ -104,6 +120,10 @@ const samples: Record<string, (own: Holdings) => unknown> = {
   email: own => own.email,
   password: () => 'wrong',
   records: own => [{ site_id: own.siteId }],
+  ticket: own => `a new ticket of ${own.accountId}`,
+  kind: () => 'objection',
+  subject_ids: own => [subjectOf(own)],
+  received_on: () => '2026-03-01',
 }
 
 /** What the query of a route must have. */

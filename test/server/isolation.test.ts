@@ -93,6 +93,10 @@ it('tenant isolation › covers every route and every parameter that names somet
     'sites.rotateToken session params.id',
     'subjects.erase account body.subject_id',
     'subjects.certifyPurge account',
+    'requests.create account',
+    'requests.list account query.cursor query.subject_id',
+    'requests.get account params.id',
+    'requests.update account params.id',
     'caller.get account',
     'usage.get account',
     'signingKeys.list anyone',
@@ -140,7 +144,7 @@ describe.each(endpoints)('tenant isolation › $route', of => {
       body,
       headers: await credentialFor(service, of.endpoint, own),
     })
-    const { cursor: _cursor, ...theirs } = owner
+    const { cursor: _cursor, requestCursor: _requestCursor, ...theirs } = owner
     for (const value of [...Object.values(theirs), subjectOf(owner), labelOf(owner)]) {
       expect(JSON.stringify(answer)).not.toContain(value)
     }
@@ -191,13 +195,13 @@ function withoutNature({ certificate, subject_hmac: name, ...answer }: { certifi
 }
 
 function foreignValues(field: string): string[] {
-  const { live, deleted, siteId, accountId, userId, keyId, spareKeyId } = owner
-  const ids = [live, deleted, siteId, accountId, userId, keyId, spareKeyId]
+  const { live, deleted, siteId, accountId, userId, keyId, spareKeyId, requestId } = owner
+  const ids = [live, deleted, siteId, accountId, userId, keyId, spareKeyId, requestId]
   const values: Record<string, string[]> = {
     id: [...ids, live.toUpperCase()],
     record_id: [...ids, live.toUpperCase()],
     site_id: [...ids, siteId.toUpperCase()],
-    cursor: [owner.cursor],
+    cursor: [owner.cursor, owner.requestCursor],
     subject_id: [subjectOf(owner)],
     consent_id: [labelOf(owner)],
   }

@@ -248,6 +248,7 @@ export class Node {
         trustProxy: [],
         edgeCountryHeader: null,
         edgeRegionHeader: null,
+        holidays: [],
         purgeAfterDays: 30,
       },
       geo: { lookup: () => nowhere },

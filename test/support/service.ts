@@ -79,6 +79,7 @@ export const usualConfig: AppOptions['config'] = {
   edgeCountryHeader: null,
   edgeRegionHeader: null,
   purgeAfterDays: 30,
+  holidays: [],
 }
 
 export interface ServiceOptions extends Partial<Omit<AppOptions, 'config'>> {

@@ -23,6 +23,8 @@ const {
   SiteChange,
   TokenRotation,
   SubjectErasure,
+  RequestDraft,
+  RequestChange,
   Credentials,
 } = contract
 const bodies = Object.entries({
@@ -35,6 +37,8 @@ const bodies = Object.entries({
   SiteChange,
   TokenRotation,
   SubjectErasure,
+  RequestDraft,
+  RequestChange,
   Credentials,
 })
 

@@ -1,0 +1,162 @@
+import type { Sql } from 'postgres'
+import type {
+  DataSubjectRequest,
+  RequestChange,
+  RequestDraft,
+  RequestPage,
+  RequestQuery,
+  RequestWithHistory,
+} from '../../src/contract/index.ts'
+import { dueAfter } from '../../src/contract/index.ts'
+import type { Caller } from '../auth/caller.ts'
+import type { Config } from '../config.ts'
+import { type CursorScope, decodeCursor, encodeCursor } from '../consents/cursor.ts'
+import { Failure, unavailable } from '../failure.ts'
+import { newId, readInstant } from '../ids.ts'
+import { standInOf } from '../subjects/service.ts'
+import { applyChange, diff } from './change.ts'
+import type { RequestRow, RequestState } from './queries.ts'
+import * as queries from './queries.ts'
+
+export interface Deps {
+  readonly sql: Sql
+  readonly config: Pick<Config, 'holidays'>
+  /** Keys the HMAC that stands for a subject. */
+  readonly subjectSecret: Uint8Array
+}
+
+export interface ListDeps {
+  readonly cursorSecret: Buffer
+}
+
+const defaultLimit = 50
+
+const maxAttempts = 10
+
+/**
+ * The same draft again returns the request that it made. @throws Failure `conflict` if another one has its ticket;
+ * `invalid_request` if it was received in the future
+ */
+export async function createRequest(deps: Deps, caller: Caller, draft: RequestDraft): Promise<DataSubjectRequest> {
+  const { sql, config } = deps
+  const id = newId()
+  const at = readInstant(id)
+  requirePast(draft.received_on, at)
+  const state: RequestState = {
+    kind: draft.kind,
+    state: 'open',
+    received_on: draft.received_on,
+    due_on: dueAfter(draft.received_on, 1, config.holidays),
+    subject_ids: draft.subject_ids,
+    subject_hmacs: hmacsOf(deps, caller, draft.subject_ids),
+    assignee: draft.assignee ?? null,
+    extension_reason: null,
+    extended_at: null,
+    outcome: null,
+    outcome_reason: null,
+    closed_at: null,
+    receipts: [],
+  }
+  const { ticket } = draft
+  const after = { ticket, ...diff(null, state).after }
+  const audit = { action: 'created', caller, at, before: null, after } as const
+  const row =
+    (await queries.insertRequest(sql, { id, ticket, ...state }, audit)) ??
+    (await queries.findByTicket(sql, caller.accountId, ticket))
+  if (!row) throw unavailable('The request is being entered by another caller.')
+  const isSame =
+    row.kind === state.kind &&
+    row.received_on === state.received_on &&
+    String([...row.subject_hmacs].sort()) === String([...state.subject_hmacs].sort())
+  if (!isSame) throw new Failure('conflict', 'The register has another request with this ticket.')
+  return toJson(row)
+}
+
+/** @throws Failure `invalid_request` for a cursor of another account or other filters */
+export async function getPage(
+  deps: Pick<Deps, 'sql' | 'subjectSecret'> & ListDeps,
+  caller: Caller,
+  { cursor, limit = defaultLimit, ...query }: RequestQuery,
+): Promise<RequestPage> {
+  const { sql, cursorSecret } = deps
+  const { accountId } = caller
+  const scope: CursorScope = { secret: cursorSecret, accountId, filters: { ...query, of: 'requests' } }
+  const filters = {
+    state: query.state,
+    ticket: query.ticket,
+    subjectHmac: query.subject_id === undefined ? undefined : standInOf(deps, caller, query.subject_id),
+    receivedFrom: query.received_from,
+    receivedTo: query.received_to,
+    before: cursor === undefined ? undefined : decodeCursor(scope, cursor),
+  }
+  const rows = await queries.listRequests(sql, accountId, filters, limit + 1)
+  const page = rows.slice(0, limit)
+  const last = page.at(-1)
+  const next_cursor = rows.length > limit && last ? encodeCursor(scope, last.id) : null
+  return { data: page.map(toJson), limit, next_cursor }
+}
+
+/** @throws Failure `not_found` */
+export async function getRequest(
+  { sql }: Pick<Deps, 'sql'>,
+  { accountId }: Caller,
+  id: string,
+): Promise<RequestWithHistory> {
+  const row = await queries.findRequest(sql, accountId, id)
+  if (!row) throw noRequest()
+  const entries = await queries.findEntries(sql, accountId, id)
+  const history = entries
+    .filter(({ version }) => version <= row.version) // a change since the row was read
+    .map(({ created_at, ...entry }) => ({ ...entry, created_at: created_at.toISOString() }))
+  return { ...toJson(row), history }
+}
+
+/**
+ * Optimistic update. A change to what is there writes nothing. @throws Failure `not_found`; `conflict` if the request's
+ * state does not allow it; `invalid_request`
+ */
+export async function changeRequest(
+  deps: Deps,
+  caller: Caller,
+  id: string,
+  change: RequestChange,
+): Promise<DataSubjectRequest> {
+  const { sql, config } = deps
+  const hmacs = change.subject_ids && hmacsOf(deps, caller, change.subject_ids)
+  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+    const row = await queries.findRequest(sql, caller.accountId, id)
+    if (!row) throw noRequest()
+    const at = new Date(Math.max(Date.now(), row.updated_at.getTime())) // a clock set back must not reorder entries
+    if (change.received_on !== undefined) requirePast(change.received_on, at)
+    const changed = applyChange(row, change, { hmacs, at, holidays: config.holidays })
+    if (!changed) return toJson(row)
+    const { state, action } = changed
+    const written = await queries.updateRequest(sql, row, state, { action, caller, at, ...diff(row, state) })
+    if (written) return toJson(written)
+  }
+  throw unavailable('The request is being changed by too many callers at once.')
+}
+
+/** Every place of the world has the day of tomorrow in UTC at the latest. */
+function requirePast(received: string, at: Date): void {
+  const tomorrow = new Date(at.getTime() + 86_400_000).toISOString().slice(0, 10)
+  if (received > tomorrow) throw new Failure('invalid_request', 'received_on: must not be in the future')
+}
+
+function hmacsOf(deps: Pick<Deps, 'subjectSecret'>, caller: Caller, subjects: readonly string[]): string[] {
+  return subjects.map(subject => standInOf(deps, caller, subject))
+}
+
+function toJson({ extended_at, closed_at, created_at, updated_at, ...row }: RequestRow): DataSubjectRequest {
+  return {
+    ...row,
+    extended_at: extended_at?.toISOString() ?? null,
+    closed_at: closed_at?.toISOString() ?? null,
+    created_at: created_at.toISOString(),
+    updated_at: updated_at.toISOString(),
+  }
+}
+
+function noRequest(): Failure {
+  return new Failure('not_found', 'There is no such request.')
+}

@@ -1,0 +1,207 @@
+import * as z from 'zod'
+import { ById, endpoint, type ResourceDocs } from './endpoint.ts'
+import { Count, Id, queryInteger, Timestamp, text } from './values.ts'
+
+const path = '/api/v1/requests'
+
+/** GDPR Art. 15, 17, 16 and 21. */
+export const requestKinds = ['access', 'erasure', 'rectification', 'objection'] as const
+export type RequestKind = (typeof requestKinds)[number]
+
+export const requestOutcomes = ['done', 'refused', 'withdrawn'] as const
+export type RequestOutcome = (typeof requestOutcomes)[number]
+
+export const requestStates = ['open', 'extended', 'closed'] as const
+
+/** Documents that prove the answer to a request. */
+export const proofTypes = ['erasure_receipt', 'export_manifest'] as const
+
+const dayForm = 'must be a day, such as 2026-01-31'
+
+/** UTC. */
+const GivenDay = z.iso.date(dayForm)
+
+const Day = z.string().meta({ format: 'date', pattern: '^\\d{4}-\\d\\d-\\d\\d$' })
+
+const Ticket = text(1, 100)
+
+const SubjectIds = z
+  .array(text(1, 255), 'must be a list')
+  .min(1, 'must not be empty')
+  .max(20, 'must have at most 20 identifiers')
+  .refine(list => new Set(list).size === list.length, 'must not name an identifier twice')
+  .meta({ uniqueItems: true })
+
+const Assignee = text(1, 100)
+const Kind = z.enum(requestKinds, `must be one of ${requestKinds.join(', ')}`)
+
+const Digest = z.string().meta({ pattern: '^[\\da-f]{64}$' })
+
+/** A data subject's request in the register. Days are in UTC. */
+export const DataSubjectRequest = z.object({
+  id: Id,
+  ticket: z.string().describe('Unique in the account.'),
+  kind: z.enum(requestKinds),
+  state: z.enum(requestStates),
+  received_on: Day,
+  due_on: Day.describe('The last day to answer it.'),
+  subject_ids: z.array(z.string()).nullable().describe('The person’s identifiers; null once it is closed.'),
+  subject_hmacs: z
+    .array(Digest)
+    .describe('What stands for the identifiers: the same as `subject_hmac` of an erasure of the subject.'),
+  assignee: z.string().nullable(),
+  extension_reason: z.string().nullable(),
+  extended_at: Timestamp.nullable(),
+  outcome: z.enum(requestOutcomes).nullable().describe('Null until it is closed.'),
+  outcome_reason: z.string().nullable(),
+  closed_at: Timestamp.nullable(),
+  receipts: z
+    .array(z.object({ type: z.string().meta({ enum: [...proofTypes] }), sha256: Digest, added_at: Timestamp }))
+    .describe('The digests of the documents that prove the answer.'),
+  version: Count.meta({ minimum: 1 }),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
+export type DataSubjectRequest = z.output<typeof DataSubjectRequest>
+
+const State = z.record(z.string(), z.unknown()).meta({ examples: [{ due_on: '2026-12-21', state: 'open' }] })
+
+/** An audit entry of a request. */
+export const RequestEntry = z.object({
+  version: Count.meta({ minimum: 1 }),
+  action: z.string().meta({ enum: ['created', 'updated', 'extended', 'closed'] }),
+  changed_by: z.string().meta({ enum: ['api_key', 'user'] }),
+  actor_id: Id.describe('The id of that key or user.'),
+  created_at: Timestamp,
+  before: State.nullable().describe('What the changed fields were; null of the first entry.'),
+  after: State.describe('What they are since. Identifiers appear as HMAC only.'),
+})
+export type RequestEntry = z.output<typeof RequestEntry>
+
+export const RequestWithHistory = DataSubjectRequest.extend({
+  history: z.array(RequestEntry).describe('Oldest first.'),
+})
+export type RequestWithHistory = z.output<typeof RequestWithHistory>
+
+export const RequestDraft = z.strictObject({
+  ticket: Ticket,
+  kind: Kind,
+  subject_ids: SubjectIds.describe('Every identifier of the person, exactly as stored.'),
+  received_on: GivenDay.describe('Not in the future.'),
+  assignee: Assignee.optional(),
+})
+export type RequestDraft = z.output<typeof RequestDraft>
+
+export const RequestChange = z.strictObject({
+  kind: Kind.optional(),
+  subject_ids: SubjectIds.optional(),
+  received_on: GivenDay.optional(),
+  assignee: Assignee.nullable().optional(),
+  extension_reason: text(1, 500).optional().describe('Extends the period by two months, once.'),
+  outcome: z
+    .enum(requestOutcomes, `must be one of ${requestOutcomes.join(', ')}`)
+    .optional()
+    .describe('Closes the request; `refused` needs a reason.'),
+  outcome_reason: text(1, 500).optional(),
+  receipt: z
+    .strictObject({
+      type: z.enum(proofTypes, `must be one of ${proofTypes.join(', ')}`),
+      sha256: z
+        .string()
+        .regex(/^[\da-f]{64}$/, 'must be a SHA-256 in lower-case hexadecimal')
+        .meta({ examples: ['6bc98591504769a764dff47a8b4bf3eca1461b32863a1e98108806b219defb10'] }),
+    })
+    .optional()
+    .describe('Added to the receipts unless its digest is there.'),
+})
+export type RequestChange = z.output<typeof RequestChange>
+
+export const RequestQuery = z.strictObject({
+  state: z
+    .enum(['open', 'closed'], 'must be one of open, closed')
+    .optional()
+    .describe('`open` includes extended requests.'),
+  ticket: Ticket.optional(),
+  subject_id: text(1, 255).optional().describe('An identifier of the person, also of closed requests.'),
+  received_from: GivenDay.optional(),
+  received_to: GivenDay.optional(),
+  cursor: z
+    .string()
+    .min(1, 'must not be empty')
+    .optional()
+    .describe('next_cursor of the previous page, with the same filters.'),
+  limit: queryInteger(1, 100).optional().meta({ default: 50 }),
+})
+export type RequestQuery = z.output<typeof RequestQuery>
+
+export const RequestPage = z.object({
+  data: z.array(DataSubjectRequest),
+  limit: z.int().meta({ minimum: 1, maximum: 100 }),
+  next_cursor: z.string().nullable().describe('Null on the last page.'),
+})
+export type RequestPage = z.output<typeof RequestPage>
+
+const access = { access: 'account', scope: 'erase', unit: 'optional' } as const
+
+export const requests = {
+  create: endpoint({
+    summary: 'Enter a data subject’s request into the register',
+    method: 'POST',
+    path,
+    ...access,
+    query: z.strictObject({}),
+    body: RequestDraft,
+    status: 201,
+    response: DataSubjectRequest,
+    errors: ['conflict'],
+  }),
+  list: endpoint({
+    summary: 'List the requests of the register, newest entry first',
+    method: 'GET',
+    path,
+    ...access,
+    query: RequestQuery,
+    status: 200,
+    response: RequestPage,
+  }),
+  get: endpoint({
+    summary: 'Get a request with its audit entries',
+    method: 'GET',
+    path: `${path}/:id`,
+    ...access,
+    params: ById,
+    query: z.strictObject({}),
+    status: 200,
+    response: RequestWithHistory,
+  }),
+  update: endpoint({
+    summary: 'Correct, assign, extend or close a request, or add a receipt to it',
+    method: 'PATCH',
+    path: `${path}/:id`,
+    ...access,
+    params: ById,
+    query: z.strictObject({}),
+    body: RequestChange,
+    status: 200,
+    response: DataSubjectRequest,
+    errors: ['conflict'],
+  }),
+}
+
+export const requestsDocs: ResourceDocs<typeof requests> = {
+  description: 'The register of data subjects’ requests. It is never rejected for quota.',
+  endpoints: {
+    create: {
+      description:
+        'A request is due one month after it was received (GDPR Art. 12(3)), by Regulation 1182/71 on the next working day if that is a Saturday, a Sunday or one of the `HOLIDAYS` that the operator set: none by default. The same draft again gets the request that it made; another one with its ticket is a conflict.',
+    },
+    list: {
+      description:
+        'An identifier is compared by its HMAC, which a closed request keeps: a person’s closed requests are found too.',
+    },
+    update: {
+      description:
+        'What is there already changes nothing, so that a change can be sent again. An extension after the last day to answer, a second one, and a change of a closed request are conflicts, except for a receipt, which can be added later. Closing removes the identifiers.',
+    },
+  },
+}

@@ -1,0 +1,189 @@
+import { createHmac } from 'node:crypto'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { DataSubjectRequest, RequestEntry } from '../../../src/contract/index.ts'
+import { type ServiceResponse, type TestAccount, useService } from '../../support/service.ts'
+
+const service = useService({ config: { holidays: ['12-25'] } })
+const path = '/api/v1/requests'
+const maria = 'maria@example.com'
+const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10)
+
+let account: TestAccount
+beforeAll(async () => {
+  account = await service.newAccount()
+})
+
+const draft = (ticket: string, more: object = {}) => ({
+  ticket,
+  kind: 'erasure',
+  subject_ids: [maria, 'customer-4711'],
+  received_on: day(-3),
+  ...more,
+})
+const post = (body: object, { key } = account) => service.call('POST', path, { key, body })
+const add = async (ticket: string, more?: object) => (await post(draft(ticket, more))).body as DataSubjectRequest
+const patch = ({ id }: { id: string }, body: object) =>
+  service.call('PATCH', `${path}/${id}`, { key: account.key, body })
+const read = async ({ id }: { id: string }) => (await service.call('GET', `${path}/${id}`, { key: account.key })).body
+const list = async (query: Record<string, string>): Promise<ServiceResponse> =>
+  service.call('GET', `${path}?${new URLSearchParams(query)}`, { key: account.key })
+const tickets = async (query: Record<string, string>) =>
+  (await list(query)).body.data.map(({ ticket }: DataSubjectRequest) => ticket)
+
+/** What certificates of erasures have for a subject, too (server/subjects). */
+function hmacOf(subject: string, { accountId } = account): string {
+  const accountKey = createHmac('sha256', Buffer.alloc(32, 9)).update(accountId).digest()
+  return createHmac('sha256', accountKey).update(subject).digest('hex')
+}
+
+describe('POST /api/v1/requests', () => {
+  it('enters a request that is due one month later, on the next working day that is no holiday', async () => {
+    const answer = await post(draft('DSR-1', { received_on: '2025-11-25', assignee: 'privacy team' }))
+    expect(answer.status).toBe(201)
+    expect(answer.body).toMatchObject({
+      ...{ ticket: 'DSR-1', kind: 'erasure', state: 'open', received_on: '2025-11-25', due_on: '2025-12-26' },
+      ...{ subject_ids: [maria, 'customer-4711'], assignee: 'privacy team', outcome: null, receipts: [], version: 1 },
+      subject_hmacs: [hmacOf(maria), hmacOf('customer-4711')],
+    })
+  })
+
+  it('returns the same request for the same draft, also at once, and 409 for another one with its ticket', async () => {
+    const answers = await Promise.all([1, 2, 3, 4].map(() => post(draft('DSR-2'))))
+    expect(new Set(answers.map(({ status, body }) => `${status} ${body.id}`)).size).toBe(1)
+    for (const more of [{ kind: 'access' }, { received_on: day(-4) }, { subject_ids: [maria] }])
+      expect((await post(draft('DSR-2', more))).status).toBe(409)
+    expect((await read(answers[0]?.body)).history).toHaveLength(1)
+  })
+
+  it('allows a ticket of another account', async () => {
+    const other = await service.newAccount()
+    const mine = await add('DSR-3')
+    const theirs = await post(draft('DSR-3'), other)
+    expect(theirs.status).toBe(201)
+    expect([theirs.body.id, theirs.body.subject_hmacs]).not.toEqual([mine.id, mine.subject_hmacs])
+    expect(theirs.body.subject_hmacs[0]).toBe(hmacOf(maria, other))
+  })
+
+  it.each([
+    ['a day in the future', { received_on: '2999-01-01' }],
+    ['a day that does not exist', { received_on: '2026-02-30' }],
+    ['no identifier', { subject_ids: [] }],
+    ['an identifier twice', { subject_ids: [maria, maria] }],
+    ['an unknown kind', { kind: 'portability' }],
+  ])('answers 400 to %s', async (_, more) => {
+    expect((await post(draft('DSR-never', more))).status).toBe(400)
+  })
+
+  it('is not rejected when the quota is used up', async () => {
+    const poor = await service.newAccount({ monthlyQuota: 0 })
+    expect((await post(draft('DSR-1'), poor)).status).toBe(201)
+  })
+})
+
+describe('PATCH /api/v1/requests/:id', () => {
+  it('corrects and assigns, computes the due date anew, and writes who changed what', async () => {
+    const made = await add('DSR-10', { received_on: '2025-12-01' })
+    const { headers, body } = { headers: { ...(await service.signIn(account)) }, body: { assignee: 'privacy team' } }
+    await service.call('PATCH', `${path}/${made.id}`, { headers, body })
+    const answer = await patch(made, { received_on: '2025-12-04', subject_ids: ['m.muster'], kind: 'objection' })
+    expect(answer.body).toMatchObject({ due_on: '2026-01-05', subject_ids: ['m.muster'], version: 3 })
+    const { history } = (await read(made)) as { history: RequestEntry[] }
+    expect(history.map(({ version, action, changed_by, actor_id }) => [version, action, changed_by, actor_id])).toEqual(
+      [
+        [1, 'created', 'api_key', account.keyId],
+        [2, 'updated', 'user', account.userId],
+        [3, 'updated', 'api_key', account.keyId],
+      ],
+    )
+    expect(history[0]?.before).toBeNull()
+    expect(history[0]?.after).toMatchObject({ ticket: 'DSR-10', kind: 'erasure', state: 'open' })
+    expect(history[1]).toMatchObject({ before: { assignee: null }, after: { assignee: 'privacy team' } })
+    expect(history[2]?.before).toEqual({
+      ...{ kind: 'erasure', received_on: '2025-12-01', due_on: '2026-01-01' },
+      subject_hmacs: [hmacOf(maria), hmacOf('customer-4711')],
+    })
+    expect(JSON.stringify(history)).not.toMatch(/maria|4711|m\.muster/)
+  })
+
+  it('writes nothing for what is there already', async () => {
+    const made = await add('DSR-11')
+    const changes = [{ kind: 'erasure' }, { assignee: null }, { subject_ids: [maria, 'customer-4711'] }, {}]
+    for (const change of changes) expect((await patch(made, change)).body).toEqual(made)
+  })
+
+  it('extends once by two months from the receipt, until the first due date', async () => {
+    const made = await add('DSR-12', { received_on: day(-20) })
+    const extended = (await patch(made, { extension_reason: 'many systems' })).body
+    expect(extended).toMatchObject({ state: 'extended', extension_reason: 'many systems' })
+    expect(Date.parse(extended.due_on) - Date.parse(made.received_on)).toBeGreaterThan(88 * 86_400_000)
+    expect((await patch(made, { extension_reason: 'many systems' })).body).toEqual(extended)
+    const again = await patch(made, { extension_reason: 'more systems' })
+    expect([again.status, again.body.message]).toEqual([409, expect.stringContaining('once')])
+    expect((await read(made)).history.at(-1).action).toBe('extended')
+  })
+
+  it('answers 409 to an extension after the first due date', async () => {
+    const late = await patch(await add('DSR-13', { received_on: '2026-01-15' }), { extension_reason: 'too late' })
+    expect([late.status, late.body.message]).toEqual([409, expect.stringContaining('until 2026-02-16')])
+  })
+
+  it('closes with an outcome, and keeps the identifiers as HMAC only, in every column and entry', async () => {
+    const made = await add('DSR-14', { subject_ids: ['only-here@example.com'] })
+    const closed = (await patch(made, { outcome: 'done' })).body
+    expect(closed).toMatchObject({ state: 'closed', outcome: 'done', subject_ids: null })
+    expect(closed.subject_hmacs).toEqual(made.subject_hmacs)
+    expect((await patch(made, { outcome: 'done' })).body).toEqual(closed)
+    const rows = await service.sql`
+      select r::text as row from subject_requests r union all select e::text from subject_request_entries e`
+    expect(JSON.stringify(rows)).not.toContain('only-here')
+    expect((await read(made)).history.at(-1)).toMatchObject({ action: 'closed', after: { outcome: 'done' } })
+  })
+
+  it('allows a closed request nothing but a receipt, once each', async () => {
+    const made = await add('DSR-15')
+    await patch(made, { outcome: 'refused', outcome_reason: 'manifestly unfounded' })
+    const receipt = { type: 'erasure_receipt', sha256: 'a'.repeat(64) }
+    const answers = await Promise.all([1, 2, 3].map(() => patch(made, { receipt })))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect((await read(made)).receipts).toEqual([{ ...receipt, added_at: expect.any(String) }])
+    const changes = [{ outcome: 'done' }, { kind: 'access' }, { assignee: 'x' }, { subject_ids: ['other'] }]
+    for (const change of changes) expect((await patch(made, { ...change, receipt })).status).toBe(409)
+  })
+
+  it('answers 400 to a refusal without a reason, and to a reason without an outcome', async () => {
+    const made = await add('DSR-16')
+    for (const change of [{ outcome: 'refused' }, { outcome_reason: 'because' }])
+      expect((await patch(made, change)).status).toBe(400)
+  })
+
+  it('loses no change of many at once, and has an entry for each', async () => {
+    const made = await add('DSR-17')
+    const digests = ['1', '2', '3', '4'].map(digit => digit.repeat(64))
+    await Promise.all(digests.map(sha256 => patch(made, { receipt: { type: 'export_manifest', sha256 } })))
+    const { receipts, history, version } = await read(made)
+    expect(receipts.map(({ sha256 }: { sha256: string }) => sha256).sort()).toEqual(digests)
+    expect(history.map((entry: RequestEntry) => entry.version)).toEqual([1, 2, 3, 4, 5])
+    expect(version).toBe(5)
+  })
+})
+
+describe('GET /api/v1/requests', () => {
+  it('filters by state, ticket, subject and day, also closed requests by their HMAC', async () => {
+    account = await service.newAccount()
+    await add('DSR-1', { received_on: '2026-01-10' })
+    const second = await add('DSR-2', { received_on: '2026-01-20', subject_ids: ['other'] })
+    const third = await add('DSR-3', { received_on: day(-1) })
+    await patch(second, { outcome: 'withdrawn' })
+    await patch(third, { extension_reason: 'many systems' })
+    expect(await tickets({})).toEqual(['DSR-3', 'DSR-2', 'DSR-1'])
+    expect(await tickets({ state: 'open' })).toEqual(['DSR-3', 'DSR-1'])
+    expect(await tickets({ state: 'closed', subject_id: 'other' })).toEqual(['DSR-2'])
+    expect(await tickets({ subject_id: maria })).toEqual(['DSR-3', 'DSR-1'])
+    expect(await tickets({ ticket: 'DSR-1' })).toEqual(['DSR-1'])
+    expect(await tickets({ received_from: '2026-01-10', received_to: '2026-01-20' })).toEqual(['DSR-2', 'DSR-1'])
+    const first = await list({ limit: '2' })
+    expect(first.body.data).toHaveLength(2)
+    expect(await tickets({ limit: '2', cursor: first.body.next_cursor })).toEqual(['DSR-1'])
+    expect((await list({ state: 'open', cursor: first.body.next_cursor })).status).toBe(400)
+  })
+})
