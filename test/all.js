@@ -12,8 +12,7 @@ const vitest = (...projects) => [
 
 /** Each part by its name, as arguments of Node.js. */
 const parts = {
-  slow: [vitest('slow')],
-  embedded: [vitest('embedded')],
+  slow: [vitest('slow', 'embedded')],
   'end-to-end': [vitest('end to end')],
   timed: [vitest('timed')],
   nodes: [['test/nodes.js']],

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { findPostgres } from './support/postgres.ts'
 
 /*
@@ -61,6 +62,26 @@ const smoke = ['test/e2e/{manage,quickstart}.test.ts']
 /** Files whose responses must arrive in time: they run after all others and one by one. */
 const timed = ['test/e2e/{failover,faults,outage}.test.ts']
 
+/** Files that take longest. They start first, so that none of them runs alone at the end. */
+const longest = [
+  'simulation/simulation',
+  'server/db/power',
+  'e2e/transfer',
+  'e2e/kill',
+  'e2e/receipt',
+  'e2e/purge-kill',
+  'e2e/verify',
+  'e2e/log-reader',
+].map(name => `${root}test/${name}.test.ts`)
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    const isLong = ({ moduleId }: TestSpecification) => longest.includes(moduleId)
+    return [...sorted.filter(isLong), ...sorted.filter(file => !isLong(file))]
+  }
+}
+
 const serverTimeouts = { testTimeout: 60_000, hookTimeout: 60_000 }
 const endToEnd = { isolate: true, testTimeout: 120_000, hookTimeout: 60_000 } // much of it measures time
 
@@ -84,6 +105,7 @@ export default defineConfig({
     globalSetup: process.env['TEST_ENGINE'] === 'none' ? [] : 'test/support/global-setup.ts',
     pool: 'forks',
     isolate: false, // loading the program anew for each file takes as long as a third of the tests
+    sequence: { sequencer: LongestFirst },
     maxWorkers: 2, // much of the suite waits: for servers, clocks and databases
     projects: [
       project('client', {

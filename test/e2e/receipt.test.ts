@@ -8,7 +8,8 @@ import { createAccount, startServer } from '../support/server.ts'
 const folder = useFolder()
 
 it('verify › accepts a consent receipt with its service, and offline with stored keys', async () => {
-  const { server, env } = await serve('consent')
+  const { server, newClient } = await serve('consent')
+  const env = await newClient()
   const [receipt, keys] = ['receipt.json', 'keys.json'].map(name => join(folder.path, name)) as [string, string]
   const created = await runBinary(['create', '--subject', 'maría', '--accepted', '-q'], { env })
   const id = created.stdout.trim()
@@ -32,7 +33,8 @@ it('verify › accepts a consent receipt with its service, and offline with stor
 })
 
 it('an erasure receipt verifies with the documented commands, unless a byte of it is changed', async () => {
-  const { server, env } = await serve('erasure')
+  const { server, newClient } = await serve('erasure')
+  const env = await newClient()
   const bin = join(folder.path, 'bin')
   mkdirSync(bin)
   const words = commandLine([]).map(quote)
@@ -68,17 +70,17 @@ it('an erasure receipt says what is held, also with the quota used up', async ()
     const verified = await runBinary(['subject', 'verify', 'last'], { env })
     return { code, stdout, stderr, verified: verified.code, receipt: JSON.parse(receipt.stdout) }
   }
+  const { server, newClient } = await serve('quota')
   const runs = []
   for (const quota of [null, '1']) {
-    const account = quota === null ? [] : ['--monthly-quota', quota]
-    const { server, env } = await serve(`quota ${quota}`, account)
+    const env = await newClient(...(quota === null ? [] : ['--monthly-quota', quota]))
     const created = await runBinary(['create', '--subject', 'maría', '-q'], { env })
     expect((await runBinary(['list'], { env })).code).toBe(quota === null ? 0 : 6)
     const nobody = await erase(env, 'nobody@example.com')
     const maria = await erase(env, 'maría')
     runs.push({ id: created.stdout, nobody, maria, again: await erase(env, 'maría') })
-    expect(await server.end('SIGTERM')).toBe(0)
   }
+  expect(await server.end('SIGTERM')).toBe(0)
   expect(runs[1]?.nobody.stderr).toContain('quota used up')
   expect(runs[0]?.nobody.stderr).not.toContain('quota')
   for (const { id, nobody, maria, again } of runs) {
@@ -103,17 +105,16 @@ it('an erasure receipt says what is held, also with the quota used up', async ()
   }
 })
 
-/** A service with an account, and the environment of a client of it. */
-async function serve(name: string, account: readonly string[] = []) {
+async function serve(name: string) {
   const data = ['--data-dir', join(folder.path, name)]
   const home = { HOME: folder.path }
   const server = await startServer(['--port', '0', ...data], home)
-  const { api_key, site } = await createAccount(['--email', 'a@example.com', ...account, ...data], home)
-  const env = {
-    ...home,
-    CONSENTCTL_BASE_URL: server.url,
-    CONSENTCTL_API_KEY: api_key,
-    CONSENTCTL_SITE: site.id,
+  let accounts = 0
+  /** Returns the environment of a client of a new account. */
+  const newClient = async (...options: string[]) => {
+    accounts += 1
+    const { api_key, site } = await createAccount(['--email', `${accounts}@example.com`, ...options, ...data], home)
+    return { ...home, CONSENTCTL_BASE_URL: server.url, CONSENTCTL_API_KEY: api_key, CONSENTCTL_SITE: site.id }
   }
-  return { server, env }
+  return { server, newClient }
 }

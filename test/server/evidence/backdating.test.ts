@@ -160,10 +160,14 @@ it('a start after an upgrade reads the newest checkpoint of each account, howeve
     select ${owner.accountId}, size, size - 1, '', '', 'of version 1', now() from generate_series(1, 2000) as size`
   await sql`analyze checkpoints`
   await sql.begin(async tx => {
+    const rowsRead = async () => {
+      const [read] = await tx`
+        select seq_tup_read + idx_tup_fetch as rows from pg_stat_xact_user_tables where relname = 'checkpoints'`
+      return Number(read?.['rows'])
+    }
+    const before = await rowsRead() // of earlier transactions too, until the engine reports them
     expect(await hasBoundCheckpoint(tx as unknown as Sql)).toBe(false)
-    const [read] = await tx`
-      select seq_tup_read + idx_tup_fetch as rows from pg_stat_xact_user_tables where relname = 'checkpoints'`
-    expect(Number(read?.['rows'])).toBeLessThan(10)
+    expect((await rowsRead()) - before).toBeLessThan(10)
   })
   await sql`
     insert into checkpoints select account_id, 2001, 2000, '', '', '{"keys_size": 1}', now() from checkpoints limit 1`
