@@ -95,7 +95,7 @@ _consentctl() {
     'rm') commands='' flags='--yes -y --confirm --ignore-missing --dry-run' ;;
     'history') commands='' flags='--verify --checkpoint' ;;
     'subject') commands='find export erase resume verify receipts keys' flags='' ;;
-    'subject find') commands='' flags='--also --all-profiles' ;;
+    'subject find') commands='' flags='--also --all-profiles --like' ;;
     'subject export') commands='' flags='--also' ;;
     'subject erase') commands='' flags='--also --ticket --reason --received --export-first --plan-out --apply --dry-run --show-subject --yes -y --confirm' ;;
     'subject resume') commands='' flags='' ;;

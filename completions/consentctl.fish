@@ -246,6 +246,7 @@ complete -c consentctl -n '__consentctl_at \'subject\'' -a receipts -d 'List era
 complete -c consentctl -n '__consentctl_at \'subject\'' -a keys -d 'Show the key that signs receipts'
 complete -c consentctl -n '__consentctl_at \'subject find\'' -l also -x -d 'another identifier of the same person; repeatable'
 complete -c consentctl -n '__consentctl_at \'subject find\'' -l all-profiles -d 'search every stored instance, each with its own key'
+complete -c consentctl -n '__consentctl_at \'subject find\'' -l like -d 'also find identifiers that differ only in case, blanks around them or Unicode form'
 complete -c consentctl -n '__consentctl_at \'subject export\'' -l also -x -d 'another identifier of the same person; repeatable'
 complete -c consentctl -n '__consentctl_at \'subject erase\'' -l also -x -d 'another identifier of the same person; repeatable'
 complete -c consentctl -n '__consentctl_at \'subject erase\'' -l ticket -x -d 'the request that this answers; required to erase'

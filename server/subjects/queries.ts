@@ -1,6 +1,6 @@
 import type { Fragment, Sql } from 'postgres'
 import type { BatchLink, DeletedRow, StateRow } from '../consents/rows.ts'
-import { toArrayLiteral } from '../db/fragments.ts'
+import { staticFragment, toArrayLiteral } from '../db/fragments.ts'
 
 /** All records of a subject, those with given ids, or those with ids greater than one. */
 export interface Selection {
@@ -75,4 +75,48 @@ export function findWritten(sql: Sql, accountId: string, links: readonly BatchLi
     where h.account_id = ${accountId} and h.consent_id = any (${toArrayLiteral(links.map(({ id }) => id))}::uuid[])
       and h.hash = any (${toArrayLiteral(links.map(({ hash }) => hash))}::bytea[])
     order by c.id`
+}
+
+/**
+ * What an identifier is compared by to find near matches; as in the index `consents_by_near_subject`, by which only those are
+ * found that are not written so already. Case without the locale, which differs between databases; ASCII takes the short way.
+ */
+const folded = (sql: Sql, id: Fragment): Fragment => sql`left(lower(btrim(
+    case when octet_length(${id}) = length(${id}) then ${id}
+      else translate(normalize(${id}, NFKD),
+        'ÆÐØÞĐĦŁŊŒŦẞΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩςАБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯЂЄЅІЈЉЊЋЏҐ',
+        'æðøþđħłŋœŧßαβγδεζηθικλμνξοπρστυφχψωσабвгдежзиклмнопрстуфхцчшщъыьэюяђєѕіјљњћџґ')
+    end, E' \\t\\n\\r\\f') collate "C"), 255)`
+
+const foldedSubject = staticFragment(sql => folded(sql, sql`subject_id`))
+
+export interface NearMatchRow {
+  subject_id: string
+  live: number
+  /** Not purged yet. */
+  deleted: number
+  /** Of all near matches. */
+  total: number
+}
+
+/** Returns the first `limit` identifiers that fold to the same as one, without itself. */
+export function findNearMatches(
+  sql: Sql,
+  accountId: string,
+  subjectId: string,
+  limit: number,
+): Promise<NearMatchRow[]> {
+  const given = folded(sql, sql`${subjectId}::text`)
+  return sql<NearMatchRow[]>`
+    select subject_id, (count(*) filter (where deleted_at is null))::integer as live,
+      (count(*) filter (where deleted_at is not null))::integer as deleted, (count(*) over ())::integer as total
+    from (
+      select subject_id, deleted_at from consents
+      where account_id = ${accountId} and subject_id = ${given} collate "default"
+      union all
+      select subject_id, deleted_at from consents
+      where account_id = ${accountId} and ${foldedSubject(sql)} = ${given} and subject_id <> ${foldedSubject(sql)}
+    ) as near
+    where subject_id <> ${subjectId}
+    group by subject_id order by subject_id collate "C" limit ${limit}`
 }

@@ -4,7 +4,7 @@ import { dbErrorCode } from '../db/errors.ts'
 import { getDiagnostics } from '../http/logging.ts'
 import { route } from '../http/route.ts'
 import { certifyPurge } from './purge-certificate.ts'
-import { type Deps, eraseSubject, newProgress, type Progress } from './service.ts'
+import { type Deps, eraseSubject, getNearMatches, newProgress, type Progress } from './service.ts'
 
 const progresses = new WeakMap<FastifyRequest, Progress>()
 
@@ -31,4 +31,7 @@ export function subjectRoutes(app: FastifyInstance, deps: Deps): void {
       isIdempotent: () => true,
     },
   )
+  route(app, subjects.nearMatches, ({ body }, { caller }) => getNearMatches(deps, caller, body), {
+    isIdempotent: () => true,
+  })
 }

@@ -3,7 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { ErasureCertificate } from '../../src/contract/documents/erasure-certificate.ts'
 import { describeDeletion } from '../../src/contract/documents/fields.ts'
-import { erasedRecordsLimit, type SubjectErased, type SubjectErasure } from '../../src/contract/index.ts'
+import {
+  erasedRecordsLimit,
+  type NearMatches,
+  nearMatchesLimit,
+  type SubjectErased,
+  type SubjectErasure,
+} from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
 import { deleteRecords } from '../consents/queries.ts'
@@ -12,7 +18,16 @@ import { deletionLinks } from '../consents/service.ts'
 import { bisect } from '../db/bisect.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { newId, readInstant } from '../ids.ts'
-import { countBySite, findDeleted, findLive, findWritten, listLive, type Selection, type SiteCount } from './queries.ts'
+import {
+  countBySite,
+  findDeleted,
+  findLive,
+  findNearMatches,
+  findWritten,
+  listLive,
+  type Selection,
+  type SiteCount,
+} from './queries.ts'
 
 export interface Deps {
   readonly sql: Sql
@@ -85,6 +100,15 @@ export async function eraseSubject(
   const sites = countErased(erased)
   const certificate = await certify(deps, { caller, erasure, erased, sites, counts, progress })
   return { ...state, ...totalOf(sites), records: erased.map(toJson), certificate }
+}
+
+export async function getNearMatches(
+  { sql }: Pick<Deps, 'sql'>,
+  { accountId }: Caller,
+  { subject_id }: { readonly subject_id: string },
+): Promise<NearMatches> {
+  const rows = await findNearMatches(sql, accountId, subject_id, nearMatchesLimit)
+  return { total: rows[0]?.total ?? 0, data: rows.map(({ total: _, ...row }) => row) }
 }
 
 async function deleteSelected(

@@ -89,6 +89,23 @@ export const PurgeAnswer = z.object({
 })
 export type PurgeAnswer = z.output<typeof PurgeAnswer>
 
+export const nearMatchesLimit = 100
+
+export const NearMatches = z.object({
+  total: ExactCount.describe('Number of identifiers that are near matches.'),
+  data: z
+    .array(
+      z.object({
+        subject_id: z.string().describe('As it is stored.'),
+        live: ExactCount.describe('Number of live records.'),
+        deleted: ExactCount.describe('Number of deleted records that are not purged yet.'),
+      }),
+    )
+    .max(nearMatchesLimit)
+    .describe('The first of them.'),
+})
+export type NearMatches = z.output<typeof NearMatches>
+
 export const subjects = {
   erase: endpoint({
     summary: 'Delete records of a subject, over all sites of the account; their history stays',
@@ -114,6 +131,18 @@ export const subjects = {
     status: 200,
     response: PurgeAnswer,
   }),
+  nearMatches: endpoint({
+    summary: 'Find identifiers that differ from one only in case, blanks or Unicode form',
+    method: 'POST',
+    path: '/api/v1/subjects/near-matches',
+    access: 'account',
+    scope: 'read',
+    unit: 'optional',
+    query: NoQuery,
+    body: z.strictObject({ subject_id: text(1, 255) }),
+    status: 200,
+    response: NearMatches,
+  }),
 }
 
 export const subjectsDocs: ResourceDocs<typeof subjects> = {
@@ -130,6 +159,11 @@ export const subjectsDocs: ResourceDocs<typeof subjects> = {
       description:
         'Verifies each record with its whole history. Personal data of a purged record is gone from the tables of the database: the subject, the label, the address, the browser and the preferences, from the record and from its history. What is left (the site, the acceptance, the policy version, times and actors, under the id of the record) is pseudonymous, not anonymous. Backups, write-ahead logs and free space of the database are not covered, nor are the planner’s statistics until the end of the purge, or the next `analyze` if it was killed.',
       success: 'The state of each record, and a certificate about the purged ones.',
+    },
+    nearMatches: {
+      description:
+        'Compares without the case of Latin, Greek and Cyrillic letters, without blanks around the identifier, and in the Unicode form NFKD, which is the same for texts with the same NFC. The identifier itself is not a near match. Nothing but this call compares so: lists and erasures are of exactly one identifier. It is a POST because identifiers belong in no URL. It is never rejected for quota.',
+      success: 'The near matches that have records, in the order of their code points.',
     },
   },
 }

@@ -4,6 +4,7 @@ import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { describeDeletion } from '../contract/documents/fields.ts'
 import { signDocument } from '../evidence/signed.ts'
 import type { ErasureState } from './job.ts'
+import { countNearMatches } from './near.ts'
 import { appendReceipt, findReceiptOfJob, type StoredReceipt } from './receipts.ts'
 import { askForErasable, listHolding } from './records.ts'
 import { dueAfter, type ErasureRequest } from './request.ts'
@@ -12,26 +13,31 @@ import { choose, resultSentences } from './sentences.ts'
 type Verification = ErasureReceipt['verification']
 type Site = ErasureReceipt['sites'][number]
 
+/** What the instance held once the deletion was over. */
+export interface Verified {
+  readonly verification: Verification
+  /** Null if the instance does not say. */
+  readonly near_matches: number | null
+}
+
 /**
- * Asks the instance for live records, and for deleted ones if it shows them. @throws CallError quota_exceeded (exit 6) if
+ * Asks the instance for live records, for deleted ones if it shows them, and for near matches. @throws CallError quota_exceeded (exit 6) if
  * only its lists could tell
  */
-export async function verifyErased(
-  api: Client,
-  { subjects, deletes_by }: ErasureState['header'],
-): Promise<Verification> {
+export async function verifyErased(api: Client, { subjects, deletes_by }: ErasureState['header']): Promise<Verified> {
   const checked_at = new Date().toISOString()
   const ask = deletes_by === 'subject' ? askForErasable : listHolding
   const { live, deleted } = await ask(api, subjects)
   const remaining = live.map(({ id, site_id }) => ({ id, site_id }))
-  return { checked_at, live: live.length, deleted, remaining }
+  const verification = { checked_at, live: live.length, deleted, remaining }
+  return { verification, near_matches: await countNearMatches(api, subjects) }
 }
 
 /** Makes the receipt of a finished job, or returns the one that an earlier run made. */
 export async function makeReceipt(
   { store, key, account_id, api_key_id }: Pick<ErasureRequest, 'store' | 'key' | 'account_id' | 'api_key_id'>,
   state: ErasureState,
-  verification: Verification,
+  { verification, near_matches }: Verified,
 ): Promise<StoredReceipt> {
   const { header } = state
   const made = await findReceiptOfJob(store, header.job)
@@ -74,6 +80,7 @@ export async function makeReceipt(
       previous,
       account_id: header.account_id ?? account_id,
       api_key_id,
+      near_matches,
     }
     return signDocument(receipt, key.key)
   })

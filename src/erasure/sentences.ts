@@ -109,7 +109,7 @@ export function describeVerification(verification: Verification): string {
     .join('; ')
 }
 
-type Told = Pick<AnyErasureReceipt, 'result' | 'counts' | 'verification' | 'statement' | 'account_id'>
+type Told = Pick<AnyErasureReceipt, 'result' | 'counts' | 'verification' | 'statement' | 'account_id' | 'near_matches'>
 
 /** A sentence for people, on the page and on the terminal. */
 interface Phrase extends Sentence<Told> {
@@ -119,6 +119,7 @@ interface Phrase extends Sentence<Told> {
 
 const deletedCount = ({ counts }: Told) => counts.deleted + counts.deleted_in_bulk
 const isFound = ({ result }: Told) => result === 'erased' || result === 'remaining'
+const nearMatches = (count: number) => `${count} near ${count === 1 ? 'match' : 'matches'}`
 const records = (count: number) => `${count} ${count === 1 ? 'record' : 'records'}`
 
 /** Names the records that were searched: a key sees those of its account alone. */
@@ -181,6 +182,14 @@ export const phrases = {
     holds: ({ verification }) => verification.live > 0,
     page: ({ verification }) => `**${records(verification.live)} of this person remained or were created meanwhile.**`,
     terminal: ({ verification }) => `${records(verification.live)} of the subject remained or were created meanwhile`,
+  },
+  nearMatches: {
+    entitledBy:
+      'the service named, when it was verified, identifiers with records that it compares as the same, and that are none of these',
+    holds: ({ near_matches }) => (near_matches ?? 0) > 0,
+    page: ({ near_matches }) =>
+      `Near matches: ${near_matches}, identifiers with records that differ from these only in case, blanks or Unicode form. None of their records was part of this.`,
+    terminal: ({ near_matches }) => `${nearMatches(near_matches ?? 0)} with records not part of this`,
   },
 } satisfies Readonly<Record<string, Phrase>>
 

@@ -9,18 +9,33 @@ export interface FoundRow extends Consent {
   readonly state: 'live' | 'deleted'
   /** The stored instance that holds it, if several were searched. */
   readonly profile?: string
+  /** `near`: its identifier is not exactly one of those that were given. */
+  readonly match?: 'exact' | 'near'
 }
 
 const state = field<FoundRow>('state', { whole: true, rank: 2.5 })
 
-export const foundView: View<FoundRow> = {
+const foundView: View<FoundRow> = {
   id: row => row.id,
   columns: [...consentView.columns, state] as View<FoundRow>['columns'],
 }
 
-export const foundViewOfAll: View<FoundRow> = {
-  id: row => row.id,
-  columns: [field('profile', { whole: true, rank: 0 }), ...foundView.columns],
+/** With the columns of a search of several instances, and of one that has near matches. */
+export function foundViewWith({
+  profile,
+  match,
+}: {
+  readonly profile: boolean
+  readonly match: boolean
+}): View<FoundRow> {
+  return {
+    id: row => row.id,
+    columns: [
+      ...(profile ? [field<FoundRow>('profile', { whole: true, rank: 0 })] : []),
+      ...foundView.columns,
+      ...(match ? [field<FoundRow>('match', { whole: true, rank: 2.6 })] : []),
+    ],
+  }
 }
 
 /** The outcome of a record to be erased. */

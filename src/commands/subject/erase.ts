@@ -18,6 +18,7 @@ import type { Consent } from '../../contract/index.ts'
 import { text } from '../../contract/values.ts'
 import { abandonExport, type ExportFiles, openExport, writeExport } from '../../erasure/export.ts'
 import { type ErasureHeader, erasureJobs, newState, recordPlan, unfinishedJobs } from '../../erasure/job.ts'
+import { findNearMatches, type NearMatch } from '../../erasure/near.ts'
 import { makePlan, type PlanFile, readPlan, requireAsPlanned, toPlanned } from '../../erasure/plan.ts'
 import { makeReceipt, verifyErased } from '../../erasure/receipt.ts'
 import { requireAppendable } from '../../erasure/receipts.ts'
@@ -37,6 +38,7 @@ import { declinedError, prompt } from '../../io/prompt.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 import { consentView } from '../../views/consent.ts'
 import { type ErasureRow, erasureView } from '../../views/subject.ts'
+import { rejectOnlyNear, tellNearMatches } from './near.ts'
 import { explainQuota, quotaError, runJob, tellReceipt } from './run.ts'
 import { addAlsoFlag, alsoOption, readSubjects, readsStdin, Subject, tellSites } from './subjects.ts'
 
@@ -73,7 +75,9 @@ export function erase(command: Command, ctx: Context): void {
 const help = `
 Finds the live records, shows them, asks, deletes exactly these, verifies, and makes a signed receipt. If it
 is killed at any step, consentctl subject resume continues, and there is one receipt. That nothing is held is
-also a receipt. Records that were created meanwhile are reported (exit 8). With --plan-out one person makes
+also a receipt. Identifiers that differ only in case, blanks around them or Unicode form are near matches: they are
+told if the instance can find them, and never erased unless --also names them. If nothing but near matches is found,
+it asks, or stops with 5 unless --confirm 0 says to sign that nothing is held. Records that were created meanwhile are reported (exit 8). With --plan-out one person makes
 the plan, and another, or a pipeline, carries it out with --apply; if a record was changed, added or deleted
 since then, nothing is done (exit 10). The plan names the subject in clear. Use - as the identifier to read
 all identifiers of the person from stdin, one a line.
@@ -119,6 +123,8 @@ async function eraseReviewed(ctx: Context, options: Options, order: Order, asks:
   const request = await openRequest(ctx, asked, options)
   const found = await findRecords(ctx, order)
   requireConfirmedCount(options, found.targets.length, 'record', 'erased')
+  const isNothing = found.targets.length === 0
+  if (isNothing && !asks && options.confirm === undefined) rejectOnlyNear(found.near)
   await review(ctx, asked.subjects, found, asks)
   const export_sha256 = files && (await exportFirst(ctx, request, files, found))
   const plan = found.records && (given ?? makePlan(asked, request, found.records))
@@ -199,6 +205,8 @@ interface Found {
   readonly records: readonly Consent[] | null
   readonly targets: readonly Target[]
   readonly deletes_by: ErasureHeader['deletes_by']
+  /** Never erased: only what is named exactly is. */
+  readonly near: readonly NearMatch[]
 }
 
 /**
@@ -207,16 +215,23 @@ interface Found {
  */
 async function findRecords(ctx: Context, { asked: { subjects }, given, files }: Order): Promise<Found> {
   const deletes_by = (await erasesSubjects(ctx.api)) ? 'subject' : 'record'
+  const near = await warnOfNear(ctx, subjects)
   try {
     const records = await liveRecords(ctx.api, subjects)
     if (given) requireAsPlanned(given.plan.records, records.map(toPlanned))
-    return { records, targets: toTargets(subjects, records), deletes_by }
+    return { records, targets: toTargets(subjects, records), deletes_by, near }
   } catch (error) {
     if (exitOf(error) !== exit.quota) throw error
     if (given || files || deletes_by === 'record') throw quotaError(error)
     await ctx.say('quota used up: erasing on the server instead (never refused)')
-    return { records: null, targets: (await askForErasable(ctx.api, subjects)).live, deletes_by }
+    return { records: null, targets: (await askForErasable(ctx.api, subjects)).live, deletes_by, near }
   }
+}
+
+async function warnOfNear(ctx: Context, subjects: readonly string[]): Promise<NearMatch[]> {
+  const near = (await findNearMatches(ctx.api, subjects)) ?? []
+  await tellNearMatches(ctx, near)
+  return near
 }
 
 const planned = { result: 'planned', deleted_at: null, request_id: null } as const
@@ -236,6 +251,7 @@ async function writePlan(ctx: Context, asked: SubjectRequest, path: string): Pro
   try {
     const by = { ...findOperator(), instance: requireBaseUrl(ctx.settings) }
     const records = await liveRecords(ctx.api, asked.subjects).catch(explainQuota)
+    await warnOfNear(ctx, asked.subjects)
     await file.write(makePlan(asked, by, records).text)
     await file.commit()
     const output = await rehearse(ctx, { targets: toTargets(asked.subjects, records) })
@@ -330,8 +346,8 @@ async function startJob(
   const state = newState(header)
   await requireAppendable(request.store)
   if (targets.length === 0) {
-    const verification = await verifyErased(ctx.api, header)
-    const code = await tellReceipt(ctx, await makeReceipt(request, state, verification))
+    const verified = await verifyErased(ctx.api, header)
+    const code = await tellReceipt(ctx, await makeReceipt(request, state, verified))
     return many(erasureView, pagesOf([]), { exit: () => code }) as Output<unknown>
   }
   const job = { ctx, state, held: await erasureJobs(ctx).create(header) }

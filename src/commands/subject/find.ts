@@ -5,23 +5,27 @@ import { overallExit } from '../../cli/ids.ts'
 import { formatCount, instanceLabel } from '../../cli/messages.ts'
 import { many } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
+import { findNearMatches, type NearMatch } from '../../erasure/near.ts'
 import { recordsOf, showsDeleted } from '../../erasure/records.ts'
-import { type Exit, usageError } from '../../errors/errors.ts'
+import { CliError, type Exit, exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
 import { readConfiguration } from '../../settings/settings.ts'
-import { type FoundRow, foundView, foundViewOfAll } from '../../views/subject.ts'
+import { type FoundRow, foundViewWith } from '../../views/subject.ts'
+import { tellNearMatches } from './near.ts'
 import { addAlsoFlag, alsoOption, readSubjects, Subject, tellSites } from './subjects.ts'
 
 const Options = z.strictObject({
   ...alsoOption,
   operands: z.tuple([Subject]),
   allProfiles: z.literal(true).optional(),
+  like: z.literal(true).optional(),
 })
 
 export function find(command: Command, ctx: Context): void {
   addAlsoFlag(command.argument('<id>', 'identifier of the data subject, exactly as stored'))
     .option('--all-profiles', 'search every stored instance, each with its own key')
+    .option('--like', 'also find identifiers that differ only in case, blanks around them or Unicode form')
     .addHelpText(
       'after',
       `
@@ -29,38 +33,62 @@ Includes deleted records that are not purged yet, if the instance shows them. Co
 instance fails, it is reported and the others are searched (exit 8). Use - as the identifier to read all
 identifiers of the person from stdin, one a line.
 
+With --like the column match is exact or near, and each near match is named on stderr. Not every instance can
+compare so (exit 2, not_offered).
+
 Examples:
   $ consentctl subject find maria@example.com
+  $ consentctl subject find maria@example.com --like
   $ consentctl subject find maria@example.com --also customer-4711 --all-profiles -o csv`,
     )
     .action(
-      action(
-        ctx,
-        Options,
-        ({ allProfiles }) => (allProfiles ? foundViewOfAll : foundView),
-        async (_, { operands, also, allProfiles }) => {
-          const subjects = await readSubjects(ctx, operands, also)
-          if (!allProfiles) return many(foundView, held(ctx, subjects))
-          const { pages, exit } = searchAll(ctx, listProfiles(ctx), subjects)
-          return many(foundViewOfAll, pages, { exit })
-        },
-      ),
+      action(ctx, Options, viewOf, async (_, options) => {
+        const { operands, also, allProfiles, like = false } = options
+        const search = { subjects: await readSubjects(ctx, operands, also), like }
+        if (!allProfiles) return many(viewOf(options), held(ctx, search))
+        const { pages, exit } = searchAll(ctx, listProfiles(ctx), search)
+        return many(viewOf(options), pages, { exit })
+      }),
     )
 }
 
+const viewOf = ({ allProfiles, like }: z.output<typeof Options>) =>
+  foundViewWith({ profile: allProfiles === true, match: like === true })
+
+interface Search {
+  readonly subjects: readonly string[]
+  /** True if near matches are found too. */
+  readonly like: boolean
+}
+
 /** Yields what one instance holds, and then writes the counts by site. */
-async function* held(ctx: Context, subjects: readonly string[]): AsyncGenerator<readonly FoundRow[]> {
+async function* held(ctx: Context, { subjects, like }: Search): AsyncGenerator<readonly FoundRow[]> {
+  const near = like ? await requireNearMatches(ctx, subjects) : []
   const deleted = await showsDeleted(ctx.api)
   const counts = new Map<string | null, number>()
   let deletedCount = 0
-  for await (const page of recordsOf(ctx.api, subjects, { deleted })) {
+  const given = new Set<string | null>(subjects)
+  const all = [...subjects, ...near.map(({ subject_id }) => subject_id)]
+  for await (const page of recordsOf(ctx.api, all, { deleted })) {
     for (const { site_id, deleted_at } of page) {
       counts.set(site_id, (counts.get(site_id) ?? 0) + 1)
       if (deleted_at !== null) deletedCount += 1
     }
-    yield page.map(record => ({ ...record, state: record.deleted_at === null ? 'live' : 'deleted' }))
+    yield page.map(record => ({
+      ...record,
+      state: record.deleted_at === null ? 'live' : 'deleted',
+      ...(like && { match: given.has(record.subject_id) ? 'exact' : 'near' }),
+    }))
   }
+  await tellNearMatches(ctx, near, { areIncluded: true })
   await tellSites(ctx, counts, instanceLabel(ctx), deletedCount)
+}
+
+async function requireNearMatches(ctx: Context, subjects: readonly string[]): Promise<NearMatch[]> {
+  const near = await findNearMatches(ctx.api, subjects)
+  if (near !== null) return near
+  const hint = 'remove --like, and try other spellings with --also'
+  throw new CliError('not_offered', exit.usage, 'this instance cannot find near matches', { hint })
 }
 
 function listProfiles(ctx: Context): string[] {
@@ -71,12 +99,12 @@ function listProfiles(ctx: Context): string[] {
   throw usageError('no instance is stored', 'consentctl auth login --base-url https://…')
 }
 
-function searchAll(ctx: Context, names: readonly string[], subjects: readonly string[]) {
+function searchAll(ctx: Context, names: readonly string[], search: Search) {
   const failures: Exit[] = []
   async function* pages(): AsyncGenerator<readonly FoundRow[]> {
     for (const profile of names) {
       try {
-        for await (const page of held(ctx.withProfile(profile), subjects)) yield page.map(row => ({ profile, ...row }))
+        for await (const page of held(ctx.withProfile(profile), search)) yield page.map(row => ({ profile, ...row }))
       } catch (error) {
         ctx.interruption.throwIfAborted()
         failures.push(exitOf(error))

@@ -43,9 +43,9 @@ async function* run(job: RunningJob, signing: Signing, progress: Progress): Asyn
     ctx.interruption.throwIfAborted()
     if (progress.fatal !== null) throw progress.fatal
     if (progress.failures.length === 0) {
-      const verification = await verifyErased(ctx.api, state.header).catch(explainQuota)
+      const verified = await verifyErased(ctx.api, state.header).catch(explainQuota)
       await held.requireHeld()
-      stored = await makeReceipt(signing, state, verification)
+      stored = await makeReceipt(signing, state, verified)
     } else progress.exit = overallExit(state.done.size, progress.failures)
   } catch (error) {
     progress.exit = exitOf(error)

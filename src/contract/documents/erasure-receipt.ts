@@ -127,6 +127,11 @@ export const ErasureReceipt = ErasureReceiptV1.extend({
     .string()
     .nullable()
     .describe('The API key that it was verified with, by the word of the service; null if it does not say.'),
+  near_matches: Count.nullable()
+    .optional()
+    .describe(
+      'Identifiers with records, live or deleted, that differ from those of the subject only in case, blanks around them or Unicode form, when it was verified; at most 100 are counted for each. None of their records was part of this. Null if the service does not say; missing in receipts of earlier versions.',
+    ),
 })
 export type ErasureReceipt = z.output<typeof ErasureReceipt>
 

@@ -26,6 +26,7 @@ it('scopes › are required by every route that accepts an API key', () => {
     'consents.createBatch write',
     'subjects.erase erase',
     'subjects.certifyPurge read',
+    'subjects.nearMatches read',
     'requests.create erase',
     'requests.list erase',
     'requests.get erase',

@@ -40,6 +40,7 @@ it('session cookie › covers every private route', () => {
     'sites.rotateToken',
     'subjects.erase',
     'subjects.certifyPurge',
+    'subjects.nearMatches',
     'requests.create',
     'requests.list',
     'requests.get',

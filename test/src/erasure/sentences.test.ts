@@ -115,7 +115,7 @@ function receipt(
 const audit = 'The audit trail is kept; after a purge it is pseudonymous, not anonymous.'
 
 interface Told {
-  readonly receipt: ReturnType<typeof receipt>
+  readonly receipt: ReturnType<typeof receipt> & { readonly near_matches?: number | null }
   readonly holding: readonly (keyof typeof phrases)[]
   readonly page: string
   readonly terminal: string
@@ -136,13 +136,19 @@ const told: Told[] = [
     terminal: 'no live data held on x in the account a-1; records deleted before were not shown',
   },
   {
-    receipt: receipt('nothing_live', {}, { deleted: 2 }),
+    receipt: { ...receipt('no_data_held', {}, { deleted: 0 }), near_matches: 1 },
+    holding: ['nothingHeld', 'nearMatches'],
+    page: 'No record was listed under the identifiers of this person in the account a-1, live or deleted. Nothing was deleted. Near matches: 1, identifiers with records that differ from these only in case, blanks or Unicode form. None of their records was part of this.',
+    terminal: 'no data held on x in the account a-1; 1 near match with records not part of this',
+  },
+  {
+    receipt: { ...receipt('nothing_live', {}, { deleted: 2 }), near_matches: 0 },
     holding: ['nothingLive'],
     page: 'Nothing live was held on this person in the account a-1; 2 deleted before still hold data until they are purged.',
     terminal: 'nothing live on x in the account a-1; 2 records deleted before, and held until the purge',
   },
   {
-    receipt: receipt('erased', { deleted: 2, deleted_in_bulk: 1 }),
+    receipt: { ...receipt('erased', { deleted: 2, deleted_in_bulk: 1 }), near_matches: null },
     holding: ['deleted'],
     page: `3 records were ${statement}. ${audit}`,
     terminal: `erased 3 records on x: ${statement}`,

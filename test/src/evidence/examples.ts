@@ -316,6 +316,7 @@ const secondReceipt = erasureReceipt({
   verification: { checked_at: '2026-02-03T09:30:00.500Z', live: 0, deleted: 0, remaining: [] },
   certificates: [],
   previous: { number: 1, sha256: sha256(firstReceipt) },
+  near_matches: 1,
 })
 
 const jwk = (key: typeof serviceKey) => ({

@@ -53,7 +53,7 @@ const statement = 'logically deleted; personal data to be purged after N days'
 const ids = ['ID', 'ID']
 const counts = { deleted: 2, already_gone: 2, deleted_in_bulk: 0, unknown: 2 }
 const verification = { checked_at: '', live: 2, deleted: 2, remaining: [] }
-const told = { result: 'erased', counts, verification, statement, account_id: 'A' } as const
+const told = { result: 'erased', counts, verification, statement, account_id: 'A', near_matches: 2 } as const
 const live = {
   receipt: { account_id: 'A' },
   account_id: 'B',

@@ -1,0 +1,34 @@
+import { quoteForShell } from '../../cli/messages.ts'
+import type { Context } from '../../context.ts'
+import type { NearMatch } from '../../erasure/near.ts'
+import { CliError, exit } from '../../errors/errors.ts'
+
+const longestList = 10
+
+/** Writes near matches to stderr, with the flag that would include them unless they are. */
+export async function tellNearMatches(
+  { warn }: Pick<Context, 'warn'>,
+  matches: readonly NearMatch[],
+  { areIncluded = false } = {},
+): Promise<void> {
+  for (const { given, subject_id, live, deleted } of matches.slice(0, longestList)) {
+    const id = quoteForShell(subject_id)
+    const flag = areIncluded ? '' : `; to include it: --also ${id}`
+    await warn(`near match of ${quoteForShell(given)}: ${id}, ${live} live and ${deleted} deleted${flag}`)
+  }
+  if (matches.length > longestList) await warn(`near matches not shown: ${matches.length - longestList}`)
+}
+
+/** @throws CliError near_matches (exit 5): what was given is probably mistyped, and its receipt would stay forever */
+export function rejectOnlyNear(matches: readonly NearMatch[]): void {
+  const [first] = matches
+  if (first === undefined) return
+  throw new CliError(
+    'near_matches',
+    exit.rejected,
+    'no record has exactly this identifier, but near matches have: nothing was done',
+    {
+      hint: `use --also ${quoteForShell(first.subject_id)}, or --confirm 0 for a receipt that nothing is held under exactly this one`,
+    },
+  )
+}

@@ -1,0 +1,37 @@
+import type { Client } from '../client/client.ts'
+import { subjects as subjectEndpoints } from '../contract/subjects.ts'
+import { explain } from '../errors/explain.ts'
+
+/** An identifier with records that differs from a given one only in case, blanks around it or Unicode form. */
+export interface NearMatch {
+  readonly given: string
+  readonly subject_id: string
+  readonly live: number
+  readonly deleted: number
+}
+
+/**
+ * Returns the near matches of a person's identifiers, each once and none of these identifiers; null if the instance cannot
+ * tell. An instance tells at most 100 of each.
+ */
+export async function findNearMatches(api: Client, subjects: readonly string[]): Promise<NearMatch[] | null> {
+  if (!(await api.supports(subjectEndpoints.nearMatches))) return null
+  const found = new Map<string, NearMatch>()
+  for (const given of subjects) {
+    const { data } = await api.call(subjectEndpoints.nearMatches, { body: { subject_id: given }, isIdempotent: true })
+    for (const match of data)
+      if (!subjects.includes(match.subject_id) && !found.has(match.subject_id))
+        found.set(match.subject_id, { given, ...match })
+  }
+  return [...found.values()]
+}
+
+/** Returns null also if the key may not read: a receipt is made without. */
+export async function countNearMatches(api: Client, subjects: readonly string[]): Promise<number | null> {
+  try {
+    return (await findNearMatches(api, subjects))?.length ?? null
+  } catch (error) {
+    if (explain(error).code === 'forbidden') return null
+    throw error
+  }
+}

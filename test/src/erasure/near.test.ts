@@ -1,0 +1,110 @@
+import { HttpResponse, http } from 'msw'
+import { describe, expect, it } from 'vitest'
+import { consent, machineError, useCli, uuid } from '../support.ts'
+import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
+
+const cli = useCli()
+const path = '/api/v1/subjects/near-matches'
+const near = 'Maria@Example.com '
+const erase = ['erase', maria, '--ticket', 'T-1']
+
+/** An instance that finds near matches; `count` records of Maria, and one of the near match. */
+function instance(count: number) {
+  const fake = fakeInstance(cli, count)
+  fake.records.set(uuid(77), consent({ id: uuid(77), subject_id: near }))
+  cli.instance.use(
+    http.get('*/api/v1/openapi.json', () => HttpResponse.json({ paths: { [path]: { post: {} } } })),
+    http.post(`*${path}`, async ({ request }) => {
+      const { subject_id } = (await request.json()) as { subject_id: string }
+      const isNear = subject_id.trim().toLowerCase() === maria && subject_id !== near && fake.records.has(uuid(77))
+      return HttpResponse.json({ total: 1, data: isNear ? [{ subject_id: near, live: 1, deleted: 0 }] : [] })
+    }),
+  )
+  return fake
+}
+
+describe('subject find --like', () => {
+  it('lists the records of near matches too, and says which they are', async () => {
+    instance(2)
+    const { code, stdout, stderr } = await freshFolders(cli).run('find', maria, '--like', '-o', 'json')
+    const rows = JSON.parse(stdout) as Record<string, string>[]
+    expect(rows.map(({ id, subject_id, match }) => [id, subject_id, match])).toEqual([
+      [uuid(1), maria, 'exact'],
+      [uuid(2), maria, 'exact'],
+      [uuid(77), near, 'near'],
+    ])
+    expect(code).toBe(0)
+    expect(stderr).toContain(`near match of ${maria}: '${near}', 1 live and 0 deleted\n`)
+  })
+
+  it('without --like finds the exact identifier alone, in the same columns as ever', async () => {
+    instance(1)
+    const { stdout } = await freshFolders(cli).run('find', maria, '--header')
+    expect(stdout.split('\n')[0]).toMatch(/\tstate$/)
+    expect(stdout).not.toContain(uuid(77))
+    expect(cli.sent().map(each => each.path)).not.toContain(path)
+  })
+
+  it('ends with 2, not_offered, where the instance cannot compare so', async () => {
+    fakeInstance(cli, 1)
+    const { code, stdout, stderr } = await freshFolders(cli).run('find', maria, '--like', '-o', 'json')
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(machineError(stderr)).toMatchObject({ code: 'not_offered' })
+  })
+})
+
+describe('subject erase', () => {
+  it('tells near matches, erases only what is named exactly, and counts them in the receipt', async () => {
+    const fake = instance(2)
+    const folders = freshFolders(cli)
+    const { code, stderr } = await folders.run(...erase, '--yes')
+    expect(code).toBe(0)
+    expect(stderr).toContain(`'${near}', 1 live and 0 deleted; to include it: --also '${near}'`)
+    expect(fake.deletions).toEqual([uuid(1), uuid(2)])
+    expect(await lastReceipt(folders)).toMatchObject({ result: 'erased', near_matches: 1 })
+    expect((await folders.run('verify', 'last')).code).toBe(0)
+    expect((await folders.run('receipts', 'last', '--format', 'md')).stdout).toContain('Near matches: 1,')
+  })
+
+  it('erases a near match that --also names, and then there is none', async () => {
+    const fake = instance(1)
+    const folders = freshFolders(cli)
+    expect((await folders.run(...erase, '--also', near, '--yes')).code).toBe(0)
+    expect(fake.deletions).toEqual([uuid(1), uuid(77)])
+    expect(await lastReceipt(folders)).toMatchObject({ result: 'erased', near_matches: 0 })
+  })
+
+  it('with --yes makes no receipt that nothing is held if there are only near matches (exit 5), and with --confirm 0 does', async () => {
+    instance(0)
+    const folders = freshFolders(cli)
+    const { code, stderr } = await folders.run(...erase, '--yes', '--json')
+    expect(code).toBe(5)
+    expect(stderr).toContain('"near_matches"')
+    expect(stderr).toContain(`--also '${near}', or --confirm 0`)
+    expect(folders.receipts()).toEqual([])
+    const confirmed = await folders.run(...erase, '--confirm', '0')
+    expect(confirmed.code).toBe(0)
+    expect(confirmed.stderr).toContain('1 near match with records not part of this')
+    expect(await lastReceipt(folders)).toMatchObject({ result: 'no_data_held', near_matches: 1 })
+  })
+
+  it('on a terminal shows near matches before it asks for a receipt that nothing is held', async () => {
+    instance(0)
+    const folders = freshFolders(cli)
+    const { code, stderr } = await cli.run(['subject', ...erase], {
+      env: folders.env,
+      tty: { stdin: true, stderr: true },
+      stdin: '\n',
+    })
+    expect(code).toBe(9)
+    expect(stderr.indexOf('near match of')).toBeLessThan(stderr.indexOf('Make a receipt that nothing is held?'))
+    expect(folders.receipts()).toEqual([])
+  })
+
+  it('says null in the receipt where the instance cannot tell', async () => {
+    fakeInstance(cli, 1)
+    const folders = freshFolders(cli)
+    expect((await folders.run(...erase, '--yes')).code).toBe(0)
+    expect(await lastReceipt(folders)).toMatchObject({ near_matches: null })
+  })
+})
