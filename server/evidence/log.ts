@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import type { Checkpoint } from '../../src/contract/documents/checkpoint.ts'
-import { findKeyLogProblem, findKeyProblem, findKeysRoot, type KeyChain } from '../../src/evidence/key-chain.ts'
+import { findKeyLogProblem, findKeysRoot, type KeyChain } from '../../src/evidence/key-chain.ts'
 import { MerkleTree } from '../../src/evidence/merkle.ts'
 import { isBackdated } from '../../src/evidence/proofs.ts'
 import { readCheckpoint } from '../../src/evidence/signed.ts'
@@ -155,7 +155,7 @@ async function openTree(
   const { checkpoint, isSignedBy } = readCheckpoint(last.document)
   const { account_id, tree_size, root_hash, key_id } = checkpoint
   const isSame = account_id === accountId && tree_size === tree.size && root_hash === tree.root.toString('hex')
-  const key = keys.get(key_id)?.publicKey
+  const key = keys.get(key_id)?.publicKey // also of a compromised key: the log must go on under the next one
   if (!isSame || !key || !isSignedBy(key)) throw new Error(`its last checkpoint was changed; ${hint}`)
   const problem = findKeyLogProblem(documents, checkpoint)
   if (problem) throw new Error(`its last checkpoint: ${problem}; ${hint}`)
@@ -177,7 +177,7 @@ async function newCheckpoint(
 ): Promise<CheckpointRow> {
   const { size: tree_size, frontier, root } = tree
   const key = keys.get(signer.keyId)
-  const problem = key ? findKeyProblem(key, created_at.toISOString()) : 'is not published, or not in the log of keys'
+  const problem = key ? key.findProblem(created_at.toISOString()) : 'is not published, or not in the log of keys'
   if (problem) throw new Error(`the key ${signer.keyId} ${problem}; ${hint}`)
   const checkpoint: Omit<Checkpoint, 'key_id'> = {
     type: 'checkpoint',

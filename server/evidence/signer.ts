@@ -2,7 +2,14 @@ import { createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 import type { Sql } from 'postgres'
 import type { KeyRevocation, SigningKeyStatement } from '../../src/contract/documents/signing-key.ts'
 import { OperatorError } from '../../src/contract/index.ts'
-import { type ChainKey, findFirstKey, type KeyChain, proofMessage, readKeyChain } from '../../src/evidence/key-chain.ts'
+import {
+  type ChainKey,
+  findFirstKey,
+  type KeyChain,
+  proofMessage,
+  readKeyChain,
+  toTrusted,
+} from '../../src/evidence/key-chain.ts'
 import { keyIdOf, publicBytes, publicKeyOf, signingKeyOf } from '../../src/evidence/keys.ts'
 import { type SignedFields, toMessage, withSignature } from '../../src/evidence/signed.ts'
 import { TtlCache } from '../auth/ttl-cache.ts'
@@ -282,7 +289,7 @@ export async function readKeysToVerify(sql: Sql, trusted: string | null): Promis
   const keys = (await listSigningKeys(sql)).flatMap(row => {
     const publicKey = publishedKey(row)
     if (!publicKey) return []
-    return { keyId: row.keyId, publicKey, notBefore: since(row.at), statement: null, revocation: null }
+    return toTrusted({ keyId: row.keyId, publicKey, notBefore: since(row.at), statement: null, revocation: null })
   })
   return { ...published, anchor, unchained: [], keys: new Map(keys.map(key => [key.keyId, key])) }
 }

@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import type { DatabaseFinding, Problem } from '../../src/contract/index.ts'
-import { findKeyLogProblem, findKeyProblem, type KeyChain } from '../../src/evidence/key-chain.ts'
+import { findCheckpointProblem, findKeyLogProblem, type KeyChain } from '../../src/evidence/key-chain.ts'
 import { MerkleTree } from '../../src/evidence/merkle.ts'
 import { isBackdated } from '../../src/evidence/proofs.ts'
 import type { SignedCheckpoint } from '../../src/evidence/signed.ts'
@@ -184,7 +184,7 @@ class LogVerifier {
     const { root_hash, tree_size } = signed.checkpoint
     const problem =
       this.#unknownRoot ??
-      findSignatureProblem(signed, this.#log.keys) ??
+      findProofProblem(signed, this.#log.keys) ??
       this.#findRootProblem(Buffer.from(root_hash, 'hex'))
     if (problem === null || this.#isReported.kept) return []
     this.#isReported.kept = true
@@ -239,12 +239,9 @@ class Leaves {
   }
 }
 
-function findSignatureProblem({ checkpoint, isSignedBy }: SignedCheckpoint, chain: KeyChain): string | null {
-  const key = chain.keys.get(checkpoint.key_id)
-  if (!key) return 'it is signed by a key that the database does not know'
-  if (!isSignedBy(key.publicKey)) return 'its signature is not valid'
-  const problem = findKeyProblem(key, checkpoint.created_at)
-  return problem ? `its key ${problem}` : findKeyLogProblem(chain.documents, checkpoint)
+function findProofProblem(signed: SignedCheckpoint, { keys, documents }: KeyChain): string | null {
+  const problem = findCheckpointProblem(signed, keys)
+  return problem ? `it ${problem}` : findKeyLogProblem(documents, signed.checkpoint)
 }
 
 function findRowProblem(row: CheckpointRow, keys: KeyChain): string | null {
@@ -257,7 +254,7 @@ function findRowProblem(row: CheckpointRow, keys: KeyChain): string | null {
     tree_size === row.tree_size &&
     root_hash === row.root_hash.toString('hex') &&
     Date.parse(created_at) === row.created_at.getTime()
-  return isSame ? findSignatureProblem(signed, keys) : 'its columns are not what its document says'
+  return isSame ? findProofProblem(signed, keys) : 'its columns are not what its document says'
 }
 
 /** Indexes of a log without leaves. */

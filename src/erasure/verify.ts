@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import * as z from 'zod'
 import type { AnyErasureReceipt } from '../contract/documents/erasure-receipt.ts'
-import type { TrustedKey } from '../evidence/key-chain.ts'
+import { findSignatureProblem, type TrustedKey } from '../evidence/key-chain.ts'
 import { keyIdOf } from '../evidence/keys.ts'
 import { readSigned } from '../evidence/signed.ts'
 import type { ReceiptKey } from './keys.ts'
@@ -167,11 +167,8 @@ function readCertificate(text: string, keys: ReadonlyMap<string, TrustedKey>): C
 export function readOfService(text: string, keys: ReadonlyMap<string, TrustedKey>): object | string {
   try {
     const { document, isSignedBy } = readSigned(Buffer.from(text))
-    const key = keys.get(document.key_id)
-    if (!key) return `is signed by a key that the service does not publish, ${document.key_id}`
-    if (!isSignedBy(key.publicKey)) return 'has an invalid signature'
-    const problem = key.findProblem(String(document['issued_at']))
-    return problem ? `is signed by a key that ${problem}` : document
+    const time = String(document['issued_at'])
+    return findSignatureProblem({ key_id: document.key_id, time, isSignedBy }, keys) ?? document
   } catch (error) {
     if (error instanceof SyntaxError) return error.message
     throw error

@@ -4,12 +4,18 @@ import { KeyRevocation, SigningKeyStatement } from '../contract/documents/signin
 import { jcs } from './canonical.ts'
 import { keyIdOf, publicKeyOf } from './keys.ts'
 import { MerkleTree } from './merkle.ts'
-import { readSigned, type SignedFields } from './signed.ts'
+import { type Claimed, readSigned, type SignedCheckpoint, type SignedFields } from './signed.ts'
+
+/** A key that documents are verified with. */
+export interface TrustedKey {
+  readonly publicKey: KeyObject
+  /** Returns why it does not prove a document of a time; null if it does. Completes "the key …". */
+  findProblem(time: string): string | null
+}
 
 /** A key of the service, as its chain has it. */
-export interface ChainKey {
+export interface ChainKey extends TrustedKey {
   readonly keyId: string
-  readonly publicKey: KeyObject
   /** The earliest time of a document that it signs. */
   readonly notBefore: string
   /** The text of its statement; null if it is from before the chain. */
@@ -61,9 +67,9 @@ export function readKeyChain(documents: readonly string[], anchor: string): KeyC
     line.push(next)
   }
   const adopted = line.flatMap(({ fields }) => fields.adopted).filter(({ kid }) => !isKnown(kid))
-  const keys = [...adopted.flatMap(key => readAdopted(key, byId.get(key.kid))), ...line.map(toChainKey)]
+  const keys = [...adopted.flatMap(key => readAdopted(key, byId.get(key.kid))), ...line.map(toLink)]
   const revocations = documents.flatMap(text => readRevocation(text, keys))
-  const revoked = keys.map(key => ({ ...key, revocation: worst(revocations, key.keyId) }))
+  const revoked = keys.map(key => toTrusted({ ...key, revocation: worst(revocations, key.keyId) }))
   const texts = new Set([...keys.map(({ statement }) => statement), ...revocations.map(({ text }) => text)])
   return {
     keys: new Map(revoked.map(key => [key.keyId, key])),
@@ -92,8 +98,36 @@ export function findKeyLogProblem(documents: readonly string[], checkpoint: AnyC
   return root === checkpoint.keys_root ? null : 'the log of keys is not the one that it names'
 }
 
-/** Returns why a key does not prove a document of a time; null if it does. Completes "the key …". */
-export function findKeyProblem({ notBefore, revocation }: ChainKey, time: string): string | null {
+/**
+ * Returns why a document is not proved by its signature at its time; null if it is: the key is known, the signature good,
+ * and the key was valid then. Completes "the document …".
+ */
+export function findSignatureProblem(
+  { key_id, time, isSignedBy }: { readonly key_id: string; readonly time: string } & Pick<Claimed, 'isSignedBy'>,
+  keys: ReadonlyMap<string, TrustedKey>,
+): string | null {
+  const key = keys.get(key_id)
+  if (!key) return `names the key ${key_id}, which is unknown`
+  if (!isSignedBy(key.publicKey)) return 'is not what was signed: it, its key_id or its signature was changed'
+  const problem = key.findProblem(time)
+  return problem && `is signed by the key ${key_id}, which ${problem}`
+}
+
+/** Like `findSignatureProblem`. */
+export function findCheckpointProblem(
+  { checkpoint: { key_id, created_at: time }, isSignedBy }: Pick<SignedCheckpoint, 'checkpoint' | 'isSignedBy'>,
+  keys: ReadonlyMap<string, TrustedKey>,
+): string | null {
+  return findSignatureProblem({ key_id, time, isSignedBy }, keys)
+}
+
+type Link = Omit<ChainKey, 'findProblem'>
+
+export function toTrusted(link: Link): ChainKey {
+  return { ...link, findProblem: time => findKeyProblem(link, time) }
+}
+
+function findKeyProblem({ notBefore, revocation }: Link, time: string): string | null {
   if (revocation?.isCompromised)
     return `was revoked at ${revocation.at} because it was compromised: nothing that it signed can be relied on`
   if (time < notBefore) return `was not valid yet at ${time}, the time of the document, but from ${notBefore} on`
@@ -104,13 +138,6 @@ export function findKeyProblem({ notBefore, revocation }: ChainKey, time: string
 /** Returns the bytes that `proof` signs. */
 export function proofMessage({ proof: _, ...fields }: Omit<SigningKeyStatement, 'proof'> & { proof?: string }): Buffer {
   return jcs(fields)
-}
-
-/** A key that documents are verified with. */
-export interface TrustedKey {
-  readonly publicKey: KeyObject
-  /** Returns why it does not prove a document of a time; null if it does. Completes "the key …". */
-  findProblem(time: string): string | null
 }
 
 export interface PublishedKey {
@@ -136,7 +163,7 @@ export function trustKeys(keys: readonly PublishedKey[]): Map<string, TrustedKey
         chain === null
           ? null
           : link
-            ? findKeyProblem(link, time)
+            ? link.findProblem(time)
             : `does not chain to the key ${anchor}, the first of the set`
       return [keyId, { publicKey, findProblem }]
     }),
@@ -166,7 +193,7 @@ interface Revocation extends NonNullable<ChainKey['revocation']> {
 }
 
 /** Returns none unless a key after the revoked one has signed it. */
-function readRevocation(text: string, keys: readonly ChainKey[]): Revocation[] {
+function readRevocation(text: string, keys: readonly Link[]): Revocation[] {
   const signed = tryRead(text, KeyRevocation)
   if (!signed) return []
   const { kid, key_id, revoked_at: at, reason } = signed.fields
@@ -207,13 +234,13 @@ function readKey({ kid, x }: { readonly kid: string; readonly x: string }): KeyO
 }
 
 /** A key has a statement if it is from an earlier chain, which was lost. */
-function readAdopted(key: SigningKeyStatement['adopted'][number], statement: Statement | undefined): ChainKey[] {
+function readAdopted(key: SigningKeyStatement['adopted'][number], statement: Statement | undefined): Link[] {
   const publicKey = readKey(key)
   if (!publicKey) return []
   const { kid: keyId, not_before: notBefore } = key
   return [{ keyId, publicKey, notBefore, statement: statement?.text ?? null, revocation: null }]
 }
 
-function toChainKey({ text, fields, key }: Statement): ChainKey {
+function toLink({ text, fields, key }: Statement): Link {
   return { keyId: fields.kid, publicKey: key, notBefore: fields.not_before, statement: text, revocation: null }
 }

@@ -5,6 +5,7 @@ import { type AuditEntry, type InclusionProof, log } from '../../contract/index.
 import { CliError, dataError, exit } from '../../errors/errors.ts'
 import { explain } from '../../errors/explain.ts'
 import type { Verified } from '../../evidence/history.ts'
+import { findCheckpointProblem } from '../../evidence/key-chain.ts'
 import { leafHash } from '../../evidence/merkle.ts'
 import { isBackdated, isConsistent, rootOfInclusion } from '../../evidence/proofs.ts'
 import { readCheckpoint, type SignedCheckpoint } from '../../evidence/signed.ts'
@@ -33,9 +34,11 @@ export async function openAnchor(ctx: Context, file: string): Promise<Anchor> {
   const own = kept.checkpoints.filter(({ checkpoint }) => checkpoint.account_id === account_id)
   const [anchor] = own.toSorted((one, other) => other.checkpoint.tree_size - one.checkpoint.tree_size)
   if (!anchor) throw dataError(`${file} has no checkpoint of the account ${account_id}`)
+  const { byId } = await instanceKeys(ctx)('service')
+  const [ofKept, ofNewest] = [anchor, newest].map(each => findCheckpointProblem(each, byId))
   const problem =
-    (await findSignatureProblem(ctx, anchor, 'the checkpoint that was kept')) ??
-    (await findSignatureProblem(ctx, newest, 'the newest checkpoint')) ??
+    (ofKept && `the checkpoint that was kept ${ofKept}`) ??
+    (ofNewest && `the newest checkpoint ${ofNewest}`) ??
     (await findGrowthProblem(ctx, anchor, newest))
   const { created_at, tree_size } = anchor.checkpoint
   const basis = `under the checkpoint of ${created_at}`
@@ -59,18 +62,6 @@ function readNewest(ctx: Context, text: string): SignedCheckpoint {
     const message = `the response of ${instanceLabel(ctx)} is not a checkpoint: it ${error.message}`
     throw new CliError('unexpected_answer', exit.usage, message)
   }
-}
-
-async function findSignatureProblem(
-  ctx: Context,
-  { checkpoint, isSignedBy }: SignedCheckpoint,
-  what: string,
-): Promise<string | null> {
-  const key = (await instanceKeys(ctx)('service')).byId.get(checkpoint.key_id)
-  if (!key) return `${what} is signed by the key ${checkpoint.key_id}, which the instance does not publish`
-  if (!isSignedBy(key.publicKey)) return `${what} is not what was signed`
-  const problem = key.findProblem(checkpoint.created_at)
-  return problem && `${what} is signed by the key ${checkpoint.key_id}, which ${problem}`
 }
 
 async function findGrowthProblem(

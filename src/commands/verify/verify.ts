@@ -9,6 +9,7 @@ import type { Context } from '../../context.ts'
 import type { ConsentReceipt } from '../../contract/documents/consent-receipt.ts'
 import { type DocumentKind, documents } from '../../contract/documents/index.ts'
 import { exit } from '../../errors/errors.ts'
+import { findCheckpointProblem, findSignatureProblem } from '../../evidence/key-chain.ts'
 import { leafHash } from '../../evidence/merkle.ts'
 import { rootOfInclusion } from '../../evidence/proofs.ts'
 import {
@@ -140,12 +141,9 @@ async function requireSignature(
   findKeys: FindKeys,
 ): Promise<string> {
   const { byId, source } = await findKeys(signer)
-  const key = byId.get(document.key_id)
-  if (!key) throw new NotValid(`names the key ${document.key_id}, which is unknown: it is none of those ${source}`)
-  if (!isSignedBy(key.publicKey))
-    throw new NotValid('is not what was signed: it, its key_id or its signature was changed')
-  const problem = key.findProblem(String(document[issuedAt]))
-  if (problem) throw new NotValid(`is signed by the key ${document.key_id}, which ${problem}`)
+  const { key_id } = document
+  const problem = findSignatureProblem({ key_id, time: String(document[issuedAt]), isSignedBy }, byId)
+  if (problem) throw new NotValid(byId.has(key_id) ? problem : `${problem}: it is none of those ${source}`)
   return source
 }
 
@@ -167,9 +165,8 @@ async function requireInclusion({ inclusion, chain_head }: ConsentReceipt, findK
     throw new NotValid(`is signed, but its checkpoint ${error.message}`)
   }
   const { checkpoint } = signed
-  const key = (await findKeys('service')).byId.get(checkpoint.key_id)
-  if (!key || !signed.isSignedBy(key.publicKey) || key.findProblem(checkpoint.created_at) !== null)
-    throw new NotValid('is signed, but its checkpoint is not signed by a key that is known and valid')
+  const problem = findCheckpointProblem(signed, (await findKeys('service')).byId)
+  if (problem) throw new NotValid(`is signed, but its checkpoint ${problem}`)
   const root = rootOfInclusion({
     leafHash: leafHash(Buffer.from(chain_head, 'hex')),
     index: inclusion.leaf_index,

@@ -124,11 +124,11 @@ describe('a stored checkpoint', () => {
         update checkpoints set document = replace(document, '"signature":"', '"signature":"A') ${where()}`,
       /document is none/,
     ],
-    ['its key', () => sql`delete from signing_keys`, /does not know/],
+    ['its key', () => sql`delete from signing_keys`, /which is unknown/],
     [
       'its key, for another one of that name',
       () => sql`update signing_keys set public_key = ${Buffer.alloc(32, 1)}`,
-      /does not know/,
+      /which is unknown/,
     ],
   ])('is reported when somebody changes %s', async (_, change, detail) => {
     await change()

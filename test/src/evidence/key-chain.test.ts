@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { findKeyProblem, findKeysRoot, readKeyChain, trustKeys } from '../../../src/evidence/key-chain.ts'
+import { findKeysRoot, readKeyChain, trustKeys } from '../../../src/evidence/key-chain.ts'
 import { keyIdOf, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { adoptedKey, revocationOf, statementOf } from '../../support/key-statements.ts'
 
@@ -100,6 +100,6 @@ describe('trustKeys', () => {
     const revoked = (documents: string[]) => readKeyChain([...chain, ...documents], all[3] ?? '').keys.get(all[1] ?? '')
     expect(revoked(revocations)?.revocation?.at).toBe('2026-02-01T00:00:00.000Z')
     const key = revoked([...revocations, revocationOf(first, third)])
-    expect(key && findKeyProblem(key, '2026-01-15T00:00:00.000Z')).toContain('compromised')
+    expect(key?.findProblem('2026-01-15T00:00:00.000Z')).toContain('compromised')
   })
 })
