@@ -9,7 +9,7 @@ _consentctl() {
     previous=${COMP_WORDS[COMP_CWORD-2]}
   fi
   for ((i = 1; i < COMP_CWORD; i++)); do
-    case " --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --checkpoint --also --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --keys --email --name --origin --retention-days --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --older-than " in *" ${COMP_WORDS[i-1]} "*) continue ;; esac
+    case " --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --checkpoint --also --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --keys --email --name --origin --retention-days --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --older-than " in *" ${COMP_WORDS[i-1]} "*) continue ;; esac
     case "$at ${COMP_WORDS[i]}" in
       ' create') at='create' ;;
       ' list'|' ls') at='list' ;;
@@ -25,11 +25,13 @@ _consentctl() {
       ' usage') at='usage' ;;
       ' auth') at='auth' ;;
       ' config') at='config' ;;
-      ' completion') at='completion' ;;
-      ' commands') at='commands' ;;
       ' doctor') at='doctor' ;;
       ' serve') at='serve' ;;
       ' admin') at='admin' ;;
+      ' completion') at='completion' ;;
+      ' help') at='help' ;;
+      ' options') at='options' ;;
+      ' commands') at='commands' ;;
       'subject find') at='subject find' ;;
       'subject export') at='subject export' ;;
       'subject erase') at='subject erase' ;;
@@ -56,12 +58,6 @@ _consentctl() {
       'config path') at='config path' ;;
       'config profiles') at='config profiles' ;;
       'config remove') at='config remove' ;;
-      'completion bash') at='completion bash' ;;
-      'completion zsh') at='completion zsh' ;;
-      'completion fish') at='completion fish' ;;
-      'completion powershell') at='completion powershell' ;;
-      'completion install') at='completion install' ;;
-      'completion values') at='completion values' ;;
       'admin account') at='admin account' ;;
       'admin verify') at='admin verify' ;;
       'admin checkpoint') at='admin checkpoint' ;;
@@ -76,19 +72,25 @@ _consentctl() {
       'admin signing-key revoke') at='admin signing-key revoke' ;;
       'admin signing-key restart') at='admin signing-key restart' ;;
       'admin user password') at='admin user password' ;;
+      'completion bash') at='completion bash' ;;
+      'completion zsh') at='completion zsh' ;;
+      'completion fish') at='completion fish' ;;
+      'completion powershell') at='completion powershell' ;;
+      'completion install') at='completion install' ;;
+      'completion values') at='completion values' ;;
     esac
   done
   case "$at $previous" in
       'create --site'|'list --site'|'auth login --site') words=$(consentctl completion values sites 2> /dev/null); [[ $words ]] || return ;;
-      'create --pref'|'create --preferences'|'create --consent-id'|'create --subject'|'create --policy-version'|'create --ip-address'|'create --user-agent'|'create --format'|'create --concurrency'|'create --max-errors'|'create --resume'|'list --subject'|'list --consent-id'|'list --from'|'list --to'|'list --at'|'list --limit'|'list --cursor'|'list --max-requests'|'list --concurrency'|'get --at'|'update --pref'|'update --preferences'|'rm --confirm'|'subject find --also'|'subject export --also'|'subject erase --also'|'subject erase --ticket'|'subject erase --reason'|'subject erase --received'|'subject erase --confirm'|'subject verify --subject'|'subject receipts --subject'|'subject receipts --format'|'sites list --email'|'sites create --name'|'sites create --policy-version'|'sites create --origin'|'sites create --retention-days'|'sites create --email'|'sites update --name'|'sites update --policy-version'|'sites update --origin'|'sites update --add-origin'|'sites update --remove-origin'|'sites update --retention-days'|'sites update --email'|'sites rotate-token --overlap'|'sites rotate-token --email'|'keys list --email'|'keys create --name'|'keys create --scope'|'keys create --expires'|'keys create --email'|'keys revoke --confirm'|'keys revoke --email'|'usage --email'|'auth login --email'|'auth login --key-name'|'auth login --scope'|'serve --host'|'serve --port'|'serve --database-url'|'admin account create --email'|'admin account create --site'|'admin account create --plan'|'admin account create --monthly-quota'|'admin account create --database-url'|'admin account list --database-url'|'admin account quota --database-url'|'admin verify --account'|'admin verify --database-url'|'admin checkpoint --account'|'admin checkpoint --database-url'|'admin signing-key revoke --reason'|'admin signing-key revoke --database-url'|'admin signing-key restart --database-url'|'admin user password --email'|'admin user password --database-url'|'admin purge --older-than'|'admin purge --database-url'|'admin purge --confirm'|'admin export --database-url'|'admin import --database-url'|*' --columns'|*' --base-url'|*' --timeout'|*' --max-wait') return ;;
+      'create --subject'|'create --pref'|'create --preferences'|'create --consent-id'|'create --policy-version'|'create --ip-address'|'create --user-agent'|'create --format'|'create --concurrency'|'create --max-errors'|'create --resume'|'list --subject'|'list --consent-id'|'list --from'|'list --to'|'list --at'|'list --limit'|'list --cursor'|'list --max-requests'|'list --concurrency'|'get --at'|'update --pref'|'update --preferences'|'rm --confirm'|'subject find --also'|'subject export --also'|'subject erase --also'|'subject erase --ticket'|'subject erase --reason'|'subject erase --received'|'subject erase --confirm'|'subject verify --subject'|'subject receipts --subject'|'subject receipts --format'|'sites list --email'|'sites create --name'|'sites create --policy-version'|'sites create --origin'|'sites create --retention-days'|'sites create --email'|'sites update --name'|'sites update --policy-version'|'sites update --origin'|'sites update --add-origin'|'sites update --remove-origin'|'sites update --retention-days'|'sites update --email'|'sites rotate-token --overlap'|'sites rotate-token --email'|'keys list --email'|'keys create --name'|'keys create --scope'|'keys create --expires'|'keys create --email'|'keys revoke --confirm'|'keys revoke --email'|'usage --email'|'auth login --email'|'auth login --key-name'|'auth login --scope'|'serve --host'|'serve --port'|'serve --database-url'|'admin account create --email'|'admin account create --site'|'admin account create --plan'|'admin account create --monthly-quota'|'admin account create --database-url'|'admin account list --database-url'|'admin account quota --database-url'|'admin verify --account'|'admin verify --database-url'|'admin checkpoint --account'|'admin checkpoint --database-url'|'admin signing-key revoke --reason'|'admin signing-key revoke --database-url'|'admin signing-key restart --database-url'|'admin user password --email'|'admin user password --database-url'|'admin purge --older-than'|'admin purge --database-url'|'admin purge --confirm'|'admin export --database-url'|'admin import --database-url'|*' --columns'|*' --base-url'|*' --timeout'|*' --max-wait') return ;;
       'create --file'|'create --failed-out'|'history --checkpoint'|'subject erase --export-first'|'subject erase --plan-out'|'subject erase --apply'|'subject verify --certificate-out'|'subject verify --public-key'|'verify --keys'|'verify --public-key'|'serve --data-dir'|'admin account create --data-dir'|'admin account list --data-dir'|'admin account quota --data-dir'|'admin verify --checkpoint'|'admin verify --data-dir'|'admin checkpoint --file'|'admin checkpoint --data-dir'|'admin signing-key revoke --data-dir'|'admin signing-key restart --data-dir'|'admin user password --data-dir'|'admin purge --data-dir'|'admin export --data-dir'|'admin import --data-dir'|*' --out'|*' --ca-file') compopt -o default 2> /dev/null; return ;;
       *' --output'|*' -o') words=$'table\ntsv\njson\nndjson\ncsv\nyaml\nid' ;;
       *' --profile'|*' -p') words=$(consentctl completion values profiles 2> /dev/null); [[ $words ]] || return ;;
       *' --color') words=$'auto\nalways\nnever' ;;
   esac
   case $at in
-    '') commands='create list ls get update rm delete history subject receipt verify sites keys usage auth config completion commands doctor serve admin' flags='' ;;
-    'create') commands='' flags='--site --accepted --refused --pref --preferences --consent-id --subject --policy-version --ip-address --user-agent --file --format --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --no-batch --ignore-quota --dry-run' ;;
+    '') commands='create list ls get update rm delete history subject receipt verify sites keys usage auth config doctor serve admin completion help options commands' flags='' ;;
+    'create') commands='' flags='--site --subject --accepted --refused --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --no-batch --ignore-quota --dry-run' ;;
     'list') commands='' flags='--site --subject --consent-id --accepted --refused --from --to --include-deleted --at --limit --all --cursor --max-requests --concurrency' ;;
     'get') commands='' flags='--include-deleted --at' ;;
     'update') commands='' flags='--dry-run --accepted --refused --pref --preferences --replace-preferences' ;;
@@ -128,14 +130,6 @@ _consentctl() {
     'config path') commands='' flags='' ;;
     'config profiles') commands='' flags='' ;;
     'config remove') commands='' flags='' ;;
-    'completion') commands='bash zsh fish powershell install values' flags='' ;;
-    'completion bash') commands='' flags='' ;;
-    'completion zsh') commands='' flags='' ;;
-    'completion fish') commands='' flags='' ;;
-    'completion powershell') commands='' flags='' ;;
-    'completion install') commands='' flags='--yes -y' ;;
-    'completion values') commands='' flags='' ;;
-    'commands') commands='' flags='' ;;
     'doctor') commands='' flags='' ;;
     'serve') commands='' flags='--host --port --database-url --data-dir --quickstart' ;;
     'admin') commands='account verify checkpoint signing-key user purge export import' flags='' ;;
@@ -153,6 +147,16 @@ _consentctl() {
     'admin purge') commands='' flags='--older-than --dry-run --database-url --data-dir --yes -y --confirm' ;;
     'admin export') commands='' flags='--force --database-url --data-dir' ;;
     'admin import') commands='' flags='--database-url --data-dir' ;;
+    'completion') commands='bash zsh fish powershell install values' flags='' ;;
+    'completion bash') commands='' flags='' ;;
+    'completion zsh') commands='' flags='' ;;
+    'completion fish') commands='' flags='' ;;
+    'completion powershell') commands='' flags='' ;;
+    'completion install') commands='' flags='--yes -y' ;;
+    'completion values') commands='' flags='' ;;
+    'help') commands='' flags='' ;;
+    'options') commands='' flags='' ;;
+    'commands') commands='' flags='' ;;
   esac
   if [[ -z $words ]]; then
     [[ $current == -* ]] && words="$flags --version -V --output -o --json --quiet -q --header --columns --no-truncate --no-csv-guard --out --pager --profile -p --base-url --color --timeout --max-wait --ca-file --verbose --debug --help -h" || words=$commands

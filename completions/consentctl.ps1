@@ -18,11 +18,13 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     ' usage' = 'usage'
     ' auth' = 'auth'
     ' config' = 'config'
-    ' completion' = 'completion'
-    ' commands' = 'commands'
     ' doctor' = 'doctor'
     ' serve' = 'serve'
     ' admin' = 'admin'
+    ' completion' = 'completion'
+    ' help' = 'help'
+    ' options' = 'options'
+    ' commands' = 'commands'
     'subject find' = 'subject find'
     'subject export' = 'subject export'
     'subject erase' = 'subject erase'
@@ -49,12 +51,6 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'config path' = 'config path'
     'config profiles' = 'config profiles'
     'config remove' = 'config remove'
-    'completion bash' = 'completion bash'
-    'completion zsh' = 'completion zsh'
-    'completion fish' = 'completion fish'
-    'completion powershell' = 'completion powershell'
-    'completion install' = 'completion install'
-    'completion values' = 'completion values'
     'admin account' = 'admin account'
     'admin verify' = 'admin verify'
     'admin checkpoint' = 'admin checkpoint'
@@ -69,9 +65,15 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin signing-key revoke' = 'admin signing-key revoke'
     'admin signing-key restart' = 'admin signing-key restart'
     'admin user password' = 'admin user password'
+    'completion bash' = 'completion bash'
+    'completion zsh' = 'completion zsh'
+    'completion fish' = 'completion fish'
+    'completion powershell' = 'completion powershell'
+    'completion install' = 'completion install'
+    'completion values' = 'completion values'
   }
   $commands = @{
-    '' = @(@('create', 'Create a consent record, or many from a file'), @('list', 'List records, newest first'), @('ls', 'List records, newest first'), @('get', 'Show records by id'), @('update', 'Change the acceptance or preferences of a record'), @('rm', 'Delete records and keep their history'), @('delete', 'Delete records and keep their history'), @('history', 'Show the audit trail of records'), @('subject', 'Find, export and erase the data of a person, with proof'), @('receipt', 'Print the signed receipt of a record'), @('verify', 'Verify receipts and other signed documents, offline if their keys are given'), @('sites', 'Manage sites'), @('keys', 'Manage API keys'), @('usage', 'Show the usage of the monthly quota'), @('auth', 'Store, check and remove API keys'), @('config', 'Show and change settings'), @('completion', 'Set up shell completion'), @('commands', 'List every command, with flags and examples'), @('doctor', 'Check settings, instance and key, and suggest fixes'), @('serve', 'Run the server'), @('admin', 'Manage the database of a server'))
+    '' = @(@('create', 'Create a consent record, or many from a file'), @('list', 'List records, newest first'), @('ls', 'List records, newest first'), @('get', 'Show records by id'), @('update', 'Change the acceptance or preferences of a record'), @('rm', 'Delete records and keep their history'), @('delete', 'Delete records and keep their history'), @('history', 'Show the audit trail of records'), @('subject', 'Find, export and erase the data of a person, with proof'), @('receipt', 'Print the signed receipt of a record'), @('verify', 'Verify receipts and other signed documents, also offline'), @('sites', 'Manage sites'), @('keys', 'Manage API keys'), @('usage', 'Show the usage of the monthly quota'), @('auth', 'Store, check and remove API keys'), @('config', 'Show and change settings'), @('doctor', 'Check settings, instance and key, and suggest fixes'), @('serve', 'Run the server'), @('admin', 'Manage the database of a server'), @('completion', 'Set up shell completion'), @('help', 'Show help on a command or a topic'), @('options', 'Show the options that every command has'), @('commands', 'List every command, with flags and examples'))
     'create' = @()
     'list' = @()
     'get' = @()
@@ -112,14 +114,6 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'config path' = @()
     'config profiles' = @()
     'config remove' = @()
-    'completion' = @(@('bash', 'Print the bash completion script'), @('zsh', 'Print the zsh completion script'), @('fish', 'Print the fish completion script'), @('powershell', 'Print the powershell completion script'), @('install', 'Install the completion script for your shell'), @('values', 'Print known profiles or sites, for the completion scripts'))
-    'completion bash' = @()
-    'completion zsh' = @()
-    'completion fish' = @()
-    'completion powershell' = @()
-    'completion install' = @()
-    'completion values' = @()
-    'commands' = @()
     'doctor' = @()
     'serve' = @()
     'admin' = @(@('account', 'Manage accounts'), @('verify', 'Verify every record, its history and the log'), @('checkpoint', 'Write a signed checkpoint of the log to a file'), @('signing-key', 'Manage the keys that the server signs with'), @('user', 'Manage users'), @('purge', 'Purge personal data of deleted records'), @('export', 'Export the whole database to a file'), @('import', 'Import an export into an empty database'))
@@ -137,9 +131,19 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin purge' = @()
     'admin export' = @()
     'admin import' = @()
+    'completion' = @(@('bash', 'Print the bash completion script'), @('zsh', 'Print the zsh completion script'), @('fish', 'Print the fish completion script'), @('powershell', 'Print the powershell completion script'), @('install', 'Install the completion script for your shell'), @('values', 'Print known profiles or sites, for the completion scripts'))
+    'completion bash' = @()
+    'completion zsh' = @()
+    'completion fish' = @()
+    'completion powershell' = @()
+    'completion install' = @()
+    'completion values' = @()
+    'help' = @()
+    'options' = @()
+    'commands' = @()
   }
   $flags = @{
-    'create' = @(@('--site', 'the site the record belongs to'), @('--accepted', 'the subject accepted'), @('--refused', 'the subject refused'), @('--pref', 'a preference; repeatable (true, false, numbers and JSON are typed)'), @('--preferences', 'all preferences as a JSON object, from a file or standard input'), @('--consent-id', 'your own label for it'), @('--subject', 'whose consent it is'), @('--policy-version', 'the version of the policy; the site’s current one if not given'), @('--ip-address', 'the address it came from; never shown again'), @('--user-agent', 'the browser it came from'), @('--file', 'create a record for each line of a file, or of standard input'), @('--format', 'format of the lines; default: csv for a file named .csv, else ndjson'), @('--csv-unguard', 'remove the '' that guards cells beginning with = + - @ in CSV'), @('--concurrency', 'requests in flight at once, 1 to 64; default 8'), @('--max-errors', 'stop when n lines have failed'), @('--fail-fast', 'stop at the first line that fails'), @('--failed-out', 'write the lines that failed to a new file, unchanged'), @('--resume', 'resume an import that was stopped'), @('--no-batch', 'send each line with its own request, even if the instance takes batches'), @('--ignore-quota', 'start even if the monthly quota is too small'), @('--dry-run', 'send nothing: print the request, or check every line of a file'))
+    'create' = @(@('--site', 'the site the record belongs to'), @('--subject', 'whose consent it is'), @('--accepted', 'the subject accepted'), @('--refused', 'the subject refused'), @('--pref', 'a preference; repeatable (true, false, numbers and JSON are typed)'), @('--preferences', 'all preferences as a JSON object, from a file or standard input'), @('--consent-id', 'your own label for it'), @('--policy-version', 'the version of the policy; the site’s current one if not given'), @('--ip-address', 'the address it came from; never shown again'), @('--user-agent', 'the browser it came from'), @('--file', 'create a record for each line of a file, or of standard input'), @('--format', 'format of the lines; default: csv for a file named .csv, else ndjson'), @('--csv-unguard', 'remove the '' that guards cells beginning with = + - @ in CSV'), @('--concurrency', 'requests in flight at once, 1 to 64; default 8'), @('--max-errors', 'stop when n lines have failed'), @('--fail-fast', 'stop at the first line that fails'), @('--failed-out', 'write the lines that failed to a new file, unchanged'), @('--resume', 'resume an import that was stopped'), @('--no-batch', 'send each line with its own request, even if the instance takes batches'), @('--ignore-quota', 'start even if the monthly quota is too small'), @('--dry-run', 'send nothing: print the request, or check every line of a file'))
     'list' = @(@('--site', 'only records of this site'), @('--subject', 'only records of this data subject'), @('--consent-id', 'only records with this label'), @('--accepted', 'only accepted records'), @('--refused', 'only records that are not accepted'), @('--from', 'created at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago'), @('--to', 'created at this time or earlier; a date includes its whole day'), @('--include-deleted', 'include deleted records'), @('--at', 'show records as they were at this time; needs --subject or --consent-id'), @('--limit', 'list at most n records (on a terminal 50 unless --all)'), @('--all', 'list every record, on a terminal too'), @('--cursor', 'continue where an earlier list ended'), @('--max-requests', 'send at most n requests'), @('--concurrency', 'from 1 to 64; with 1 a page is requested only when the one before is printed'))
     'get' = @(@('--include-deleted', 'also show deleted records'), @('--at', 'as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago'))
     'update' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--accepted', 'the subject accepted'), @('--refused', 'the subject refused'), @('--pref', 'a preference; repeatable (true, false, numbers and JSON are typed)'), @('--preferences', 'all preferences as a JSON object, from a file or standard input'), @('--replace-preferences', 'remove preferences that are not given'))
@@ -179,14 +183,6 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'config path' = @()
     'config profiles' = @()
     'config remove' = @()
-    'completion' = @()
-    'completion bash' = @()
-    'completion zsh' = @()
-    'completion fish' = @()
-    'completion powershell' = @()
-    'completion install' = @(@('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'))
-    'completion values' = @()
-    'commands' = @()
     'doctor' = @()
     'serve' = @(@('--host', 'address to listen on (HOST; 127.0.0.1)'), @('--port', 'port to listen on (PORT; 8787)'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'), @('--quickstart', 'on an empty database, create an account and store its key in profile "local"'))
     'admin' = @()
@@ -204,14 +200,24 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin purge' = @(@('--older-than', 'days since the deletion (PURGE_AFTER_DAYS, or 30 if that is never)'), @('--dry-run', 'count what would be purged, and change nothing'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but stop unless exactly n records match'))
     'admin export' = @(@('--force', 'print it even if standard output is a terminal'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
     'admin import' = @(@('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
+    'completion' = @()
+    'completion bash' = @()
+    'completion zsh' = @()
+    'completion fish' = @()
+    'completion powershell' = @()
+    'completion install' = @(@('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'))
+    'completion values' = @()
+    'help' = @()
+    'options' = @()
+    'commands' = @()
   }
-  $everywhere = @(@('--version', 'print the version'), @('-V', 'print the version'), @('--output', 'output format'), @('-o', 'output format'), @('--json', 'same as -o json; with a comma-separated list, only these fields'), @('--quiet', 'print only ids, and no messages but warnings'), @('-q', 'print only ids, and no messages but warnings'), @('--header', 'start TSV with a header'), @('--columns', 'columns of tables, TSV and CSV, comma-separated'), @('--no-truncate', 'do not cut tables to the terminal width'), @('--no-csv-guard', 'no apostrophe before CSV cells that a spreadsheet takes for a formula'), @('--out', 'write the records to a new file, readable only by you'), @('--pager', 'show the records in a pager (PAGER, else less)'), @('--profile', 'stored instance to use'), @('-p', 'stored instance to use'), @('--base-url', 'address of the instance'), @('--color', 'when to use colour'), @('--timeout', 'timeout of each request'), @('--max-wait', 'longest wait before a retry (60)'), @('--ca-file', 'additional certificate authorities to trust (PEM)'), @('--verbose', 'log settings, requests and retries to stderr'), @('--debug', 'also log headers and bodies, without secrets and personal data'), @('--help', 'print help'), @('-h', 'print help'))
+  $everywhere = @(@('--version', 'print the version'), @('-V', 'print the version'), @('--output', 'output format'), @('-o', 'output format'), @('--json', 'same as -o json; with a comma-separated list, only these fields'), @('--quiet', 'print only ids, and no messages but warnings'), @('-q', 'print only ids, and no messages but warnings'), @('--header', 'start TSV with a header'), @('--columns', 'columns of tables, TSV and CSV, comma-separated'), @('--no-truncate', 'do not cut tables to the terminal width'), @('--no-csv-guard', 'no apostrophe before CSV cells that look like formulas'), @('--out', 'write the records to a new file, readable only by you'), @('--pager', 'show the records in a pager (PAGER, else less)'), @('--profile', 'stored instance to use'), @('-p', 'stored instance to use'), @('--base-url', 'address of the instance'), @('--color', 'when to use colour'), @('--timeout', 'timeout of each request'), @('--max-wait', 'longest wait before a retry (60)'), @('--ca-file', 'additional certificate authorities to trust (PEM)'), @('--verbose', 'log settings, requests and retries to stderr'), @('--debug', 'also log headers and bodies; without secrets and personal data'), @('--help', 'print help'), @('-h', 'print help'))
   $values = @{
     'create --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($_, $_) }) }
+    'create --subject' = { @(, @('', '')) }
     'create --pref' = { @(, @('', '')) }
     'create --preferences' = { @(, @('', '')) }
     'create --consent-id' = { @(, @('', '')) }
-    'create --subject' = { @(, @('', '')) }
     'create --policy-version' = { @(, @('', '')) }
     'create --ip-address' = { @(, @('', '')) }
     'create --user-agent' = { @(, @('', '')) }
@@ -330,7 +336,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     '* --max-wait' = { @(, @('', '')) }
     '* --ca-file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
   }
-  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--pref', '--preferences', '--consent-id', '--subject', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--concurrency', '--max-errors', '--failed-out', '--resume', '--from', '--to', '--at', '--limit', '--cursor', '--max-requests', '--confirm', '--checkpoint', '--also', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--certificate-out', '--public-key', '--keys', '--email', '--name', '--origin', '--retention-days', '--add-origin', '--remove-origin', '--overlap', '--scope', '--expires', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--account', '--older-than')
+  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--subject', '--pref', '--preferences', '--consent-id', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--concurrency', '--max-errors', '--failed-out', '--resume', '--from', '--to', '--at', '--limit', '--cursor', '--max-requests', '--confirm', '--checkpoint', '--also', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--certificate-out', '--public-key', '--keys', '--email', '--name', '--origin', '--retention-days', '--add-origin', '--remove-origin', '--overlap', '--scope', '--expires', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--account', '--older-than')
   $words = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
   if ($wordToComplete -ne '' -and $words.Count -gt 0) { $words = @($words | Select-Object -SkipLast 1) }
   $at = ''

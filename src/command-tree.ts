@@ -112,6 +112,14 @@ const local: Group = {
       },
     },
   },
+  doctor: {
+    summary: 'Check settings, instance and key, and suggest fixes',
+    load: async () => (await import('./commands/doctor/doctor.ts')).doctor,
+  },
+}
+
+/** Last, because help describes the first commands and only names the last. */
+const about: Group = {
   completion: {
     summary: 'Set up shell completion',
     commands: {
@@ -126,13 +134,17 @@ const local: Group = {
       },
     },
   },
+  help: {
+    summary: 'Show help on a command or a topic',
+    load: async () => (await import('./commands/help.ts')).help,
+  },
+  options: {
+    summary: 'Show the options that every command has',
+    load: async () => (await import('./commands/help.ts')).options,
+  },
   commands: {
     summary: 'List every command, with flags and examples',
     load: async () => (await import('./commands/commands.ts')).commands,
-  },
-  doctor: {
-    summary: 'Check settings, instance and key, and suggest fixes',
-    load: async () => (await import('./commands/doctor/doctor.ts')).doctor,
   },
 }
 
@@ -227,7 +239,7 @@ export const tree: Group = {
     load: async () => (await import('./commands/consents/receipt.ts')).receipt,
   },
   verify: {
-    summary: 'Verify receipts and other signed documents, offline if their keys are given',
+    summary: 'Verify receipts and other signed documents, also offline',
     load: async () => (await import('./commands/verify/verify.ts')).verify,
   },
   ...account,
@@ -300,4 +312,5 @@ export const tree: Group = {
       },
     },
   },
+  ...about,
 }

@@ -1,16 +1,16 @@
-import { CommanderError } from 'commander'
+import { type Command, CommanderError } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
 import type { Context, Globals } from './context.ts'
 import type { ServerModule } from './contract/server.ts'
-import { type Host, openIo } from './io/io.ts'
-import { buildProgram, describeCommands, rejectKeys } from './program.ts'
+import { type Host, type Io, openIo } from './io/io.ts'
+import { buildProgram, describeCommands, type HelpSink, rejectKeys } from './program.ts'
 
 /** Resolves to the exit code. Every error ends here. */
 export async function main(host: Host, loadServer: () => Promise<ServerModule>): Promise<number> {
   const argv = host.argv.slice(2)
   const { version } = packageJson
   let globals = (): Globals => ({})
-  let help = ''
+  let printed: (() => Promise<string>) | undefined
   let ctx: Context | undefined
   const io = openIo(host, () => globals().color ?? 'auto')
   const context = async () => {
@@ -18,17 +18,22 @@ export async function main(host: Host, loadServer: () => Promise<ServerModule>):
     ctx ??= createContext({ host, io, loadServer, describeCommands, version, globals: () => globals() })
     return ctx
   }
-  const print = (text: string) => {
-    help += text
+  const sink: HelpSink = {
+    print: text => {
+      printed ??= async () => text // after help, commander also prints what addHelpText was given
+    },
+    help: (command, isBare) => {
+      printed = () => helpOf(command, isBare, io.out)
+    },
   }
   try {
     if (argv.some(word => /^--json(=|$)|^(-o|--output=)?(nd)?json$/.test(word))) globals = () => ({ json: true })
     rejectKeys(argv)
-    const program = await buildProgram(new Set(argv), version, print, context)
+    const program = await buildProgram(new Set(argv), version, sink, context)
     globals = () => program.opts()
     await program.parseAsync(argv, { from: 'user' }).catch(async (error: unknown) => {
       if (!isHelp(error)) throw error
-      await io.out.write(help)
+      await io.out.write(await (printed?.() ?? ''))
     })
     return ctx?.exit ?? 0
   } catch (error) {
@@ -48,4 +53,12 @@ export async function main(host: Host, loadServer: () => Promise<ServerModule>):
 /** A group without a command prints its help too. */
 function isHelp(error: unknown): boolean {
   return error instanceof CommanderError && (error.exitCode === 0 || error.code === 'commander.help')
+}
+
+async function helpOf(command: Command, isBare: boolean, look: Io['out']): Promise<string> {
+  const [{ describe }, { screenOf, shortForm }] = await Promise.all([
+    import('./docs/describe.ts'),
+    import('./docs/help.ts'),
+  ])
+  return (isBare ? shortForm : screenOf)(describe(command), look)
 }

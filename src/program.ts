@@ -26,8 +26,6 @@ class JsonOption extends Option {
 
 /** The words of argv: only the commands they name are loaded. */
 interface Words {
-  /** 0 for a bare `consentctl`, which prints short help. */
-  readonly size?: number
   has(word: string): boolean
 }
 
@@ -36,31 +34,50 @@ const everything: Words = { has: () => true }
 export async function describeCommands(): Promise<CommandInfo> {
   const { describe } = await import('./docs/describe.ts')
   const noContext = async () => ({}) as Context // a command uses it only when it runs
-  return describe(await buildProgram(everything, '', () => {}, noContext))
+  return describe(await buildProgram(everything, '', noHelp, noContext))
 }
+
+/** Receives what commander would print; the caller renders help, so that its renderer loads only then. */
+export interface HelpSink {
+  /** The version. */
+  print(text: string): void
+  /** `isBare`: a group was given without a command. */
+  help(command: Command, isBare: boolean): void
+}
+
+const noHelp: HelpSink = { print: () => {}, help: () => {} }
 
 export async function buildProgram(
   words: Words,
   version: string,
-  print: (help: string) => void,
+  sink: HelpSink,
   context: () => Promise<Context>,
 ): Promise<Command> {
+  let isBare = false
   const program = new Command('consentctl')
-    .description('Administer consent records: who accepted or refused what, when, under which policy.')
+    .description('Administer consent records: who agreed to what, when, under which policy.')
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .helpCommand(false)
     .usage('<command> [options]')
     .exitOverride()
-    .configureHelp({ showGlobalOptions: true, ...(words.size === 0 && { visibleOptions: () => [] }) })
-    .configureOutput({ writeOut: print, writeErr: print, outputError: () => {} })
+    .configureHelp({
+      prepareContext: ({ error }) => {
+        isBare = error ?? false
+      },
+      formatHelp: command => {
+        sink.help(command, isBare)
+        return ''
+      },
+    })
+    .configureOutput({ writeOut: sink.print, writeErr: sink.print, outputError: () => {} })
     .addOption(new Option('-o, --output <format>', 'output format').choices(formatNames))
     .addOption(new JsonOption())
     .option('-q, --quiet', 'print only ids, and no messages but warnings')
     .option('--header', 'start TSV with a header')
     .option('--columns <names>', 'columns of tables, TSV and CSV, comma-separated')
     .option('--no-truncate', 'do not cut tables to the terminal width')
-    .option('--no-csv-guard', 'no apostrophe before CSV cells that a spreadsheet takes for a formula')
+    .option('--no-csv-guard', 'no apostrophe before CSV cells that look like formulas')
     .option('--out <file>', 'write the records to a new file, readable only by you')
     .option('--pager', 'show the records in a pager (PAGER, else less)')
     .option('-p, --profile <name>', 'stored instance to use')
@@ -68,11 +85,10 @@ export async function buildProgram(
     .addOption(new Option('--color <when>', 'when to use colour').choices(colorChoices))
     .addHelpText(
       'after',
-      `${words.size === 0 ? '\nFor the flags: consentctl --help\n' : ''}
+      `
 Start here:
   $ consentctl auth login --base-url https://consent.example.com
-  $ consentctl list
-`,
+  $ consentctl list`,
     )
   addRequestFlags(program)
   await addAll(program, tree, words, context)
@@ -86,7 +102,7 @@ function addRequestFlags(program: Command): void {
     .option('--max-wait <seconds>', 'longest wait before a retry (60)')
     .option('--ca-file <path>', 'additional certificate authorities to trust (PEM)')
     .option('--verbose', 'log settings, requests and retries to stderr')
-    .option('--debug', 'also log headers and bodies, without secrets and personal data')
+    .option('--debug', 'also log headers and bodies; without secrets and personal data')
     .on('option:timeout', (text: string) => void parseSeconds(text, '--timeout', 0.001))
     .on('option:max-wait', (text: string) => void parseSeconds(text, '--max-wait', 0))
 }

@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events'
 import type { Argument, Command, Option } from 'commander'
 
 export interface FlagInfo {
@@ -26,8 +27,8 @@ export interface CommandInfo {
   readonly commands: readonly CommandInfo[]
 }
 
-export function describe(command: Command, above = ''): CommandInfo {
-  const path = command.parent ? `${above} ${command.name()}`.trim() : ''
+export function describe(command: Command): CommandInfo {
+  const path = pathOf(command)
   const [notes = '', examples = ''] = afterHelp(command).split(/^(?:Examples|Start here):$/m)
   return {
     path,
@@ -37,7 +38,7 @@ export function describe(command: Command, above = ''): CommandInfo {
     examples: [...examples.matchAll(/^ {2}\$ (.+)$/gm)].map(([, example = '']) => example),
     arguments: command.registeredArguments.map(argumentInfo),
     flags: command.options.filter(option => !option.hidden).map(flagInfo),
-    commands: command.commands.map(child => describe(child, path)),
+    commands: command.commands.map(describe),
   }
 }
 
@@ -55,17 +56,19 @@ export function valueSuffix(value: string | null): string {
   return value === null ? '' : value.startsWith('[') ? value : ` ${value}`
 }
 
-/** Returns the text of addHelpText. */
+function pathOf(command: Command): string {
+  return command.parent ? `${pathOf(command.parent)} ${command.name()}`.trim() : ''
+}
+
+/** Returns the text of addHelpText, which commander writes at this event. Its types do not tell that it is an emitter. */
 function afterHelp(command: Command): string {
   let text = ''
   const write = (part: string) => {
     text += part
   }
-  const { writeOut } = command.configureOutput()
-  command.configureOutput({ writeOut: write })
-  command.outputHelp()
-  command.configureOutput({ ...(writeOut && { writeOut }) })
-  return text.slice(command.helpInformation().length)
+  const emitter: unknown = command
+  ;(emitter as EventEmitter).emit('afterHelp', { error: false, command, write })
+  return text
 }
 
 function flagInfo({ long, short, flags, argChoices, mandatory, description }: Option): FlagInfo {

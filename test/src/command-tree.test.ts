@@ -14,8 +14,9 @@ function paths(group: Group, above: string[] = []): string[][] {
   )
 }
 
+/** The whole help, with each example on one line. */
 async function helpOf(path: string[]): Promise<string> {
-  const { code, stdout, stderr } = await run([...path, '--help'], { env: {} })
+  const { code, stdout, stderr } = await run(['help', ...path], { env: { COLUMNS: '1000' } })
   expect(stderr).toBe('')
   expect(code).toBe(0)
   return stdout
@@ -33,7 +34,7 @@ function examplesIn(help: string): string[][] {
 /** Whether commander takes these words, without doing what they say. */
 async function reaches(args: string[]): Promise<string> {
   const context = async () => ({}) as Context
-  const program = await buildProgram(new Set(args), '0', () => {}, context)
+  const program = await buildProgram(new Set(args), '0', { print: () => {}, help: () => {} }, context)
   let reached = ''
   const disarm = (command: Command, path: string[]) => {
     for (const child of command.commands) disarm(child, [...path, child.name()])
@@ -63,10 +64,9 @@ describe.each(commands.map(path => [path.join(' '), path] as const))('%s', (name
     expect(reached).not.toContain('')
   })
 
-  it('describes every flag, and the global ones too', async () => {
+  it('describes every flag', async () => {
     const help = await helpOf(path)
     for (const [line] of help.matchAll(/^ {2}-\S.*$/gm)) expect(line).toMatch(/^ {2}-.{0,40} {2,}\S/)
-    expect(help).toContain('--profile <name>')
   })
 })
 

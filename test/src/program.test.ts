@@ -11,7 +11,7 @@ describe('help and version', () => {
     expect(stderr).toBe('')
     expect(code).toBe(0)
     expect(stdout).toMatch(/^Usage: consentctl <command> \[options\]/)
-    expect(stdout).toMatch(/^ {2}list\|ls\b/m)
+    expect(stdout).toMatch(/^ {2}list, ls\b/m)
   })
 
   it.each([['auth'], ['config'], ['admin'], ['admin account']])(

@@ -53,9 +53,11 @@ const viewOf = ({ file, resume, dryRun }: Fields) =>
   (file ?? resume) !== undefined ? importView : viewUnlessDryRun(consentView)({ dryRun })
 
 export function create(command: Command, ctx: Context): void {
-  const flags = acceptanceFlags(command.option('--site <id>', 'the site the record belongs to'))
-    .option('--consent-id <label>', 'your own label for it')
+  const first = command
+    .option('--site <id>', 'the site the record belongs to')
     .option('--subject <id>', 'whose consent it is')
+  const flags = acceptanceFlags(first)
+    .option('--consent-id <label>', 'your own label for it')
     .option('--policy-version <n>', 'the version of the policy; the site’s current one if not given')
     .option('--ip-address <address>', 'the address it came from; never shown again')
     .option('--user-agent <text>', 'the browser it came from')

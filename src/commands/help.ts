@@ -1,0 +1,61 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import { nonEmpty, textAction } from '../cli/action.ts'
+import type { Context } from '../context.ts'
+import { describe } from '../docs/describe.ts'
+import { fullHelp, globalFlags, type Look, topicHelp } from '../docs/help.ts'
+import { topicNames } from '../docs/topics.ts'
+import { usageError } from '../errors/errors.ts'
+
+/** `help`: a topic, or everything about a command. */
+export function help(command: Command, ctx: Context): void {
+  command
+    .argument('[words...]', `a command, or one of ${topicNames.join(', ')}`)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ consentctl help create
+  $ consentctl help subject erase
+  $ consentctl help exit-codes`,
+    )
+    .action(
+      textAction(ctx, z.strictObject({ operands: z.array(nonEmpty).optional() }), async (_, { operands = [] }) =>
+        helpOn(command.parent as Command, operands, lookOf(ctx)),
+      ),
+    )
+}
+
+/** `options`: the flags that every command has. */
+export function options(command: Command, ctx: Context): void {
+  command
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ consentctl options
+  $ consentctl help options`,
+    )
+    .action(
+      textAction(ctx, z.strictObject({}), async () => globalFlags(describe(command.parent as Command), lookOf(ctx))),
+    )
+}
+
+function lookOf({ io, globals }: Context): Look {
+  const isScreen = globals.out === undefined
+  return { columns: isScreen ? io.out.columns : 80, color: isScreen ? io.out.color : globals.color === 'always' }
+}
+
+/** @throws CliError (usage) for words that are neither a topic nor a command */
+function helpOn(program: Command, words: readonly string[], look: Look): string {
+  const [first = ''] = words
+  if (words.length === 1 && topicNames.includes(first)) return topicHelp(first, look)
+  let found = program
+  for (const word of words) {
+    const child = found.commands.find(each => each.name() === word || each.aliases().includes(word))
+    if (!child) throw usageError(`no help on "${words.join(' ')}"`, `use a command, or one of ${topicNames.join(', ')}`)
+    found = child
+  }
+  const info = describe(found)
+  return fullHelp(info.path === 'options' ? { ...info, flags: describe(program).flags } : info, look)
+}

@@ -1,0 +1,192 @@
+import { readFileSync } from 'node:fs'
+import { stripVTControlCharacters } from 'node:util'
+import stringWidth from 'string-width'
+import { describe, expect, it } from 'vitest'
+import { type Group, tree } from '../../../src/command-tree.ts'
+import { type CommandInfo, flatten } from '../../../src/docs/describe.ts'
+import { fullHelp, globalFlags, type Look, screen, screenOf, shortForm, topicHelp } from '../../../src/docs/help.ts'
+import { topicNames } from '../../../src/docs/topics.ts'
+import { exit } from '../../../src/errors/errors.ts'
+import { describeCommands } from '../../../src/program.ts'
+import { run } from '../../support/cli.ts'
+
+const program = await describeCommands()
+const everything = flatten(program)
+const groups = everything.filter(({ commands }) => commands.length > 0)
+const manual = readFileSync(new URL('../../../src/commands/README.md', import.meta.url), 'utf8')
+
+async function shown(args: readonly string[]): Promise<string[]> {
+  const { code, stdout, stderr } = await run(args, { env: {} })
+  expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: '' })
+  return stdout.trimEnd().split('\n')
+}
+
+function at(columns: number, render: (look: Look) => string): string[] {
+  return render({ columns, color: false }).trimEnd().split('\n')
+}
+
+/** Every screen by what shows it. */
+const screens = new Map<string, (look: Look) => string>([
+  ...everything.map(info => [`${info.path} --help`, (look: Look) => screenOf(info, look)] as const),
+  ...groups.map(info => [info.path, (look: Look) => shortForm(info, look)] as const),
+  ...topicNames.map(name => [`help ${name}`, (look: Look) => topicHelp(name, look)] as const),
+  ['options', look => globalFlags(program, look)],
+])
+
+function words(path: string): string[] {
+  return path.split(' ').filter(word => word !== '')
+}
+
+/** Lines that are wider, but those of one word that cannot be broken. */
+function tooWide(lines: readonly string[], columns: number): string[] {
+  return lines.filter(line => stringWidth(line) > columns && /\S\s+[^\s\\]/.test(line.replace(' $ ', '   ')))
+}
+
+function summaries(group: Group): string[] {
+  return Object.values(group).flatMap(each => [each.summary, ...('commands' in each ? summaries(each.commands) : [])])
+}
+
+describe('a screen of help fits 24 lines of 80 columns', () => {
+  it.each([...screens])('consentctl %s', (_, render) => {
+    const lines = at(screen.columns, render)
+    expect(lines.length).toBeLessThanOrEqual(screen.lines)
+    expect(lines.filter(line => stringWidth(line) > screen.columns)).toEqual([])
+  })
+
+  it.each([40, 200])('and the same is wrapped to %i columns', columns => {
+    for (const [name, render] of screens)
+      expect({ name, lines: tooWide(at(columns, render), columns) }).toEqual({ name, lines: [] })
+  })
+
+  it.each(['list --help', '', 'config', 'options', 'help import'])(
+    'which is what the program prints: %s',
+    async line => {
+      const render = screens.get(line || '') ?? (() => '')
+      expect(await shown(words(line))).toEqual(at(80, render))
+    },
+  )
+})
+
+describe('help leaves nothing out without saying where it is', () => {
+  const leaves = everything.filter(({ commands }) => commands.length === 0)
+
+  it.each(leaves.map(info => [info.path, info] as const))('%s', (path, info) => {
+    const short = at(80, look => screenOf(info, look))
+    const full = at(80, look => fullHelp(info, look))
+    for (const { names } of info.flags) {
+      expect(short.join('\n')).toContain(names[0])
+      expect(full.filter(line => line.match(new RegExp(`^ {2}(-\\w, )?${names[0]}\\b.* {2,}\\S`)))).toHaveLength(1)
+    }
+    for (const example of info.examples) expect(joined(full)).toContain(`$ ${example}`)
+    const isWhole = info.notes === '' && info.examples.every(example => joined(short).includes(`$ ${example}`))
+    const isAbridged = info.flags.some(({ description }) => !flat(short).includes(flat([description])))
+    expect(short.some(line => line.startsWith(`More: consentctl help ${path}`))).toBe(!isWhole || isAbridged)
+    expect(short.join('\n')).toContain('consentctl options')
+    expect(flat(full)).toContain(flat([info.notes]))
+    expect(tooWide(full, screen.columns)).toEqual([])
+  })
+
+  it('the program names every command, and help describes each', async () => {
+    const [bare, asked, full] = await Promise.all([shown([]), shown(['--help']), shown(['help'])])
+    for (const { path } of program.commands)
+      for (const lines of [bare, asked]) expect(lines.join('\n')).toMatch(new RegExp(`[ ,:]${path}\\b`))
+    for (const [name, { summary }] of Object.entries(tree))
+      expect(flat(full)).toMatch(new RegExp(` ${name} (\\S+ )?${summary.replace(/[()]/g, '\\$&')}`))
+    for (const name of topicNames) expect(asked.join('\n')).toContain(name)
+  })
+
+  it('options names every global flag, and help options describes it whole', async () => {
+    const [short, full] = await Promise.all([shown(['options']), shown(['help', 'options'])])
+    for (const { names, description } of program.flags) {
+      expect(short.join('\n')).toContain(names[0])
+      expect(flat(full)).toContain(flat([description]))
+    }
+  })
+})
+
+function flat(lines: readonly string[]): string {
+  return lines.join(' ').replace(/\s+/g, ' ').trim()
+}
+
+/** Undoes the breaks of commands. */
+function joined(lines: readonly string[]): string {
+  return lines.join('\n').replaceAll(/ \\\n +/g, ' ')
+}
+
+describe('help', () => {
+  it('of a group has its commands before anything else, and bare it is the short form', () => {
+    for (const info of groups) {
+      const bare = at(80, look => shortForm(info, look))
+      const asked = at(80, look => screenOf(info, look))
+      expect(asked.findIndex(line => line.endsWith(':'))).toBe(asked.indexOf('Commands:'))
+      expect(bare.slice(0, 3)).toEqual([asked[0], '', 'Commands:'])
+      expect(bare.length).toBeLessThanOrEqual(asked.length)
+    }
+  })
+
+  it('has bold headings where there is colour, and none elsewhere', async () => {
+    const tty = { stdout: true }
+    const colored = await run(['list', '--help'], { env: {}, tty })
+    for (const heading of ['Usage:', 'Options:', 'Examples:'])
+      expect(colored.stdout).toContain(`\u001b[1m${heading}\u001b[22m`)
+    for (const { stdout } of [
+      await run(['list', '--help'], { env: {} }),
+      await run(['list', '--help'], { env: { NO_COLOR: '1' }, tty }),
+      await run(['list', '--help', '--color', 'never'], { env: {}, tty }),
+    ]) {
+      expect(stdout).not.toContain('\u001b')
+      expect(stdout).toBe(stripVTControlCharacters(colored.stdout))
+    }
+  })
+
+  it('finds a command by its alias', async () => {
+    expect(await shown(['help', 'ls'])).toEqual(await shown(['help', 'list']))
+  })
+
+  it.each(['help lst', 'help list rm', 'help subject lst'])('%s: ends with 2 and names the topics', async line => {
+    const { code, stdout, stderr } = await run(line.split(' '), { env: {} })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('exit-codes')
+  })
+
+  it('has summaries of one line', () => {
+    for (const summary of summaries(tree)) expect(summary.length).toBeLessThanOrEqual(66)
+  })
+})
+
+describe('topics say what the manual says', () => {
+  const section = (title: string) => manual.split(`\n## ${title}\n`)[1]?.split('\n## ')[0] ?? ''
+
+  it('exit-codes has every code of the manual and of the program', async () => {
+    const text = await shown(['help', 'exit-codes'])
+    const listed = text.flatMap(line => /^ {2}(\d+) /.exec(line)?.[1] ?? [])
+    const inManual = [...section('Exit codes').matchAll(/^\| ([\d, ]+) \|/gm)].flatMap(([, codes = '']) =>
+      codes.split(', '),
+    )
+    expect(listed.sort()).toEqual(inManual.sort())
+    for (const code of Object.values(exit)) expect(listed).toContain(String(code))
+  })
+
+  it('environment has every variable of the manual', async () => {
+    const text = (await shown(['help', 'environment'])).join('\n')
+    const names = [...section('Environment').matchAll(/^\| (.+?) \|/gm)].flatMap(
+      ([, cell = '']) => cell.match(/[A-Z_]{6,}/g) ?? [],
+    )
+    expect(names.length).toBeGreaterThan(12)
+    for (const name of names) expect(text).toContain(name)
+  })
+
+  it('output has every format', async () => {
+    const text = (await shown(['help', 'output'])).join('\n')
+    const formats = program.flags.find(({ names }) => names.includes('--output'))?.choices ?? []
+    for (const format of formats) expect(text).toMatch(new RegExp(`^ {2}${format} `, 'm'))
+  })
+})
+
+it('no two flags of one command have the same name', () => {
+  const repeated = ({ flags }: CommandInfo) => {
+    const names = flags.flatMap(flag => flag.names)
+    return names.filter((name, index) => names.indexOf(name) !== index)
+  }
+  expect(everything.flatMap(repeated)).toEqual([])
+})
