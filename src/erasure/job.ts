@@ -27,6 +27,10 @@ export const ErasureHeader = z.object({
   deletes_by: z.enum(['subject', 'record']),
   /** Null if the instance does not say, or by an earlier version. */
   account_id: z.string().nullable().default(null),
+  /** By the register of requests; null to compute it. */
+  due_at: z.string().nullable().default(null),
+  /** The request in the register, which gets the receipt's digest. */
+  request_id: z.string().nullable().default(null),
 })
 export type ErasureHeader = z.output<typeof ErasureHeader>
 

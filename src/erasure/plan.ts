@@ -27,6 +27,8 @@ export const Plan = z.strictObject({
   ticket: text(1, 100),
   reason: text(1, 500).nullable(),
   received_at: z.iso.date().nullable(),
+  due_at: z.iso.date().optional(),
+  request_id: z.string().optional(),
   records: z.array(PlannedRecord),
 })
 export type Plan = z.output<typeof Plan>
@@ -38,7 +40,7 @@ export interface PlanFile {
 }
 
 export function makePlan(
-  { subjects, ticket, reason, received_at }: SubjectRequest,
+  { subjects, ticket, reason, received_at, due_at, request_id }: SubjectRequest,
   by: Operator & { readonly instance: string },
   records: readonly Consent[],
 ): PlanFile {
@@ -53,6 +55,8 @@ export function makePlan(
     ticket,
     reason,
     received_at,
+    ...(due_at && { due_at }),
+    ...(request_id && { request_id }),
     records: records.map(toPlanned),
   }
   const [head, ...rows] = [{ ...plan, records: [] }, ...plan.records].map(part => JSON.stringify(part))

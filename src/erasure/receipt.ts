@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { Client } from '../client/client.ts'
+import { dueAfter } from '../contract/deadline.ts'
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { describeDeletion } from '../contract/documents/fields.ts'
 import { signDocument } from '../evidence/signed.ts'
@@ -7,7 +8,7 @@ import type { ErasureState } from './job.ts'
 import { countNearMatches } from './near.ts'
 import { appendReceipt, findReceiptOfJob, type StoredReceipt } from './receipts.ts'
 import { askForErasable, listHolding } from './records.ts'
-import { dueAfter, type ErasureRequest } from './request.ts'
+import type { ErasureRequest } from './request.ts'
 import { choose, resultSentences } from './sentences.ts'
 
 type Verification = ErasureReceipt['verification']
@@ -60,7 +61,7 @@ export async function makeReceipt(
       ticket: header.ticket,
       reason: header.reason,
       received_at: header.received_at,
-      due_at: header.received_at === null ? null : dueAfter(header.received_at),
+      due_at: header.due_at ?? (header.received_at === null ? null : dueAfter(header.received_at)),
       started_at: header.started_at,
       finished_at,
       clock_offset_seconds: state.clockOffset,

@@ -16,8 +16,12 @@ export interface SubjectRequest {
   readonly subjects: readonly string[]
   readonly ticket: string
   readonly reason: string | null
-  /** `2026-01-31`. */
+  /** `2026-01-31`, as `due_at`. */
   readonly received_at: string | null
+  /** By the register; null to compute it. */
+  readonly due_at?: string | null | undefined
+  /** The id of the request in the register of the service, which gets the receipt's digest. */
+  readonly request_id?: string | null | undefined
 }
 
 /** The operator, profile and key that sign documents about an instance, and the account that they are about. */
@@ -44,11 +48,12 @@ export async function openSigner(ctx: Context): Promise<Signer> {
 
 export async function openRequest(
   ctx: Context,
-  { subjects, ticket, reason, received_at }: SubjectRequest,
+  request: SubjectRequest,
   { showSubject = false }: { readonly showSubject?: boolean | undefined },
 ): Promise<ErasureRequest> {
   const signer = await openSigner(ctx)
-  return { ...signer, subjects, ticket, reason, received_at, shows_subject: showSubject }
+  const { subjects, ticket, reason, received_at, due_at, request_id } = request
+  return { ...signer, subjects, ticket, reason, received_at, due_at, request_id, shows_subject: showSubject }
 }
 
 export function findOperator(): Operator {
@@ -61,15 +66,4 @@ function userName(): string {
   } catch {
     return 'unknown' // a container may have a user without a name
   }
-}
-
-/**
- * Returns the last day to answer a request, both as `2026-01-31`: one month after it was received (GDPR Art. 12(3)), which
- * is the same day of the next month, or the last day of a shorter one (Regulation 1182/71 Art. 3(2)(c)). Ignores holidays,
- * which extend it (Art. 3(4)).
- */
-export function dueAfter(received: string): string {
-  const [year = 0, month = 0, day = 0] = received.split('-').map(Number)
-  const lastDay = new Date(Date.UTC(year, month + 1, 0)).getUTCDate()
-  return new Date(Date.UTC(year, month, Math.min(day, lastDay))).toISOString().slice(0, 10)
 }

@@ -317,6 +317,7 @@ function toHeader(
   origin: Pick<ErasureHeader, 'planned_by' | 'plan_sha256' | 'export_sha256'>,
 ): ErasureHeader {
   const { profile, instance, subjects, ticket, reason, received_at, shows_subject, who, host, account_id } = request
+  const { due_at = null, request_id = null } = request
   return {
     version: 2,
     job: randomUUID(),
@@ -333,6 +334,8 @@ function toHeader(
     ...origin,
     deletes_by,
     account_id,
+    due_at,
+    request_id,
   }
 }
 

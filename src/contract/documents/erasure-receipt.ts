@@ -58,7 +58,12 @@ export const ErasureReceiptV1 = z.strictObject({
   ticket: z.string(),
   reason: z.string().nullable(),
   received_at: z.iso.date().nullable().describe('When the request was received.'),
-  due_at: z.iso.date().nullable().describe('One month later (GDPR Art. 12(3), Regulation 1182/71).'),
+  due_at: z.iso
+    .date()
+    .nullable()
+    .describe(
+      'By the register of requests, else one month later, on a working day (GDPR Art. 12(3), Regulation 1182/71).',
+    ),
   started_at: Instant.describe('By the local clock, as finished_at and checked_at.'),
   finished_at: Instant,
   clock_offset_seconds: z

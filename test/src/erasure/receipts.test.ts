@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { dueAfter } from '../../../src/erasure/request.ts'
 import { toFileName } from '../../../src/erasure/store.ts'
 import { readSigningKey } from '../../../src/evidence/keys.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
@@ -178,12 +177,3 @@ describe('subject receipts', () => {
     expect(stdout).not.toMatch(/<b>|\]\(|https:\/\/evil|@team|\*\*b|[^\P{Cc}\n]/u)
   })
 })
-
-it.each([
-  ['2026-01-31', '2026-02-28'],
-  ['2028-01-31', '2028-02-29'],
-  ['2026-02-28', '2026-03-28'],
-  ['2026-12-31', '2027-01-31'],
-  ['2026-08-31', '2026-09-30'],
-  ['2026-05-01', '2026-06-01'],
-])('a request received on %s is due on %s', (received, due) => expect(dueAfter(received)).toBe(due))

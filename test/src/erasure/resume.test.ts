@@ -35,6 +35,8 @@ async function leaveKilledJob(
     export_sha256: null,
     deletes_by,
     account_id: null,
+    due_at: null,
+    request_id: null,
   }
   const journal = await journals.create(header)
   for (const event of events) await journal.append(event)
