@@ -3,7 +3,7 @@ function __consentctl_at
     set -l at ''
     set -l previous ''
     for word in (commandline -opc)[2..-1]
-        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --checkpoint --also --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --keys --email --name --origin --retention-days --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --older-than
+        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --map-init --true --false --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --checkpoint --also --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --keys --email --name --origin --retention-days --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --older-than
             set previous ''
             continue
         end
@@ -205,7 +205,11 @@ complete -c consentctl -n '__consentctl_at \'create\'' -l policy-version -x -d '
 complete -c consentctl -n '__consentctl_at \'create\'' -l ip-address -x -d 'the address it came from; never shown again'
 complete -c consentctl -n '__consentctl_at \'create\'' -l user-agent -x -d 'the browser it came from'
 complete -c consentctl -n '__consentctl_at \'create\'' -l file -r -F -d 'create a record for each line of a file, or of standard input'
-complete -c consentctl -n '__consentctl_at \'create\'' -l format -x -d 'format of the lines; default: csv for a file named .csv, else ndjson'
+complete -c consentctl -n '__consentctl_at \'create\'' -l format -x -d 'format of the lines; default: by the name of the file, else ndjson'
+complete -c consentctl -n '__consentctl_at \'create\'' -l map -r -F -d 'which column is which field: a file, or subject_id=E-Mail,accepted=Status'
+complete -c consentctl -n '__consentctl_at \'create\'' -l map-init -r -F -d 'write a map of the columns to a new file, to edit; nothing is sent'
+complete -c consentctl -n '__consentctl_at \'create\'' -l true -x -d 'words that mean yes, comma-separated, besides the common ones'
+complete -c consentctl -n '__consentctl_at \'create\'' -l false -x -d 'words that mean no'
 complete -c consentctl -n '__consentctl_at \'create\'' -l csv-unguard -d 'remove the \' that guards cells beginning with = + - @ in CSV'
 complete -c consentctl -n '__consentctl_at \'create\'' -l concurrency -x -d 'requests in flight at once, 1 to 64; default 8'
 complete -c consentctl -n '__consentctl_at \'create\'' -l max-errors -x -d 'stop when n lines have failed'

@@ -36,7 +36,7 @@ the answer, on a terminal.
 With --file each line is a JSON object with the fields of a new record: site_id, consent_id, subject_id,
 accepted, preferences, policy_version, ip_address, user_agent. In CSV they are the columns: preferences has
 a JSON object, and pref.NAME one preference, typed as with --pref. An empty cell is a field that is not
-given. Records printed by list have more fields, such as id: remove these before you import them.
+given. For a CSV with other columns --map-init writes a map to edit, and --map uses it.
 
 A file is validated before anything is sent. Each line has a result, in the order of the lines. --resume
 continues an import of a file that was stopped or killed: it retries failed lines, and creates no record
@@ -47,6 +47,7 @@ failed, but some answers were lost.
 Examples:
   $ consentctl create --site 0190… --subject maria@example.com --accepted --pref marketing=true
   $ consentctl create --site 0190… --file consents.ndjson --failed-out failed.ndjson
+  $ consentctl create --file export.csv --map 'subject_id=E-Mail,accepted=Status' --false Rejected
   $ consentctl create --resume last`
 
 const viewOf = ({ file, resume, dryRun }: Fields) =>
@@ -82,8 +83,18 @@ async function askForFields({ io, interruption }: Context): Promise<Pick<Fields,
   throw declinedError()
 }
 
+async function initMap(ctx: Context, { file, format }: Fields, path: string): Promise<undefined> {
+  if (file === undefined) throw usageError('--map-init needs --file')
+  const [{ newRecords }, { writeMap }] = await Promise.all([
+    import('./import/drafts.ts'),
+    import('./import/map-init.ts'),
+  ])
+  await writeMap(ctx, newRecords, { file, format, path })
+}
+
 async function run(ctx: Context, options: Fields) {
   const imported = toImportOptions(options, ctx.settings.site?.value)
+  if (imported && options.mapInit !== undefined) return await initMap(ctx, options, options.mapInit)
   if (imported) {
     const { importConsents } = await import('./import/import.ts')
     return importConsents(ctx, imported)

@@ -1,16 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
 import { formatCount } from '../../../cli/messages.ts'
 import { isUnreachable } from '../../../client/errors.ts'
 import type { Context } from '../../../context.ts'
+import type { ConsentDraft } from '../../../contract/consents.ts'
 import { usage } from '../../../contract/usage.ts'
 import { CliError, exit, usageError } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
 import { type Jobs, jobsOf } from '../../../jobs/jobs.ts'
 import { commandForOrigin, requireBaseUrl, requireSameOrigin } from '../../../settings/settings.ts'
+import { newRecords } from './drafts.ts'
+import { formatOf, lineFormats, type ReaderOptions } from './lines.ts'
+import { ColumnMap, ownColumns, readMap } from './map.ts'
 import type { ImportOptions } from './options.ts'
-import { type Extent, openReader, type Reader, type ReaderOptions, validate } from './reader.ts'
+import { type Extent, openReader, type Reader, validate } from './reader.ts'
 import { type Event, type JobState, openState } from './state.ts'
 
 /** No key, and nothing of the records. */
@@ -20,8 +25,10 @@ const Header = z.object({
   file: z.string(),
   sha256: z.string(),
   lines: z.number(),
-  format: z.enum(['ndjson', 'csv']),
+  format: z.enum(lineFormats),
   unguard: z.boolean(),
+  /** Of a foreign file; it may have changed since. */
+  map: ColumnMap.optional(),
   profile: z.string(),
   base_url: z.string(),
   site: z.string().optional(),
@@ -30,7 +37,7 @@ const Header = z.object({
 type Header = z.output<typeof Header>
 
 export interface ImportJob {
-  readonly reader: Reader
+  readonly reader: Reader<ConsentDraft>
   readonly extent: Extent | null
   /** Null for a stream, or if nothing will be sent. */
   readonly state: JobState | null
@@ -46,10 +53,11 @@ export interface ImportJob {
 export async function openJob(ctx: Context, options: ImportOptions, signal: AbortSignal): Promise<ImportJob> {
   const jobs = importJobs(ctx)
   const resumed = options.resume === undefined ? null : await jobs.readHeader(await jobs.find(options.resume))
-  if (resumed) requireSame(ctx, resumed, options)
-  const readerOptions = toReaderOptions(options, resumed)
+  const map = await readMap(ctx.io, options, newRecords.fields)
+  if (resumed) requireSame(ctx, resumed, options, map)
+  const readerOptions = toReaderOptions(options, resumed, map)
   if (resumed) await ctx.say(`resuming the import of ${resumed.file} of ${resumed.created_at}`)
-  const reader = await openReader(ctx, readerOptions, signal)
+  const reader = await openReader(ctx, newRecords, readerOptions, signal)
   try {
     if (reader.path === null) {
       if (resumed) throw usageError('only the import of a file can be resumed, not of a stream')
@@ -89,32 +97,46 @@ function resumeCommand({ job }: Header): string {
   return `consentctl create --resume ${job}`
 }
 
-function toReaderOptions(options: ImportOptions, resumed: Header | null): ReaderOptions {
+interface JobOptions extends ReaderOptions {
+  readonly site: string | undefined
+}
+
+/** @throws UsageError for a map of another format than CSV and TSV */
+function toReaderOptions(options: ImportOptions, resumed: Header | null, map: ColumnMap | null): JobOptions {
   const file = options.file ?? resumed?.file ?? '-'
   if (resumed) {
-    const { format, site, unguard } = resumed
-    return { file, format, site, unguard, isResumed: true }
+    const { format, site, unguard, map = ownColumns } = resumed
+    return { file, format, site, defaults: { site_id: site }, unguard, map, isResumed: true }
   }
-  const format = options.format ?? (/\.csv$/i.test(file) ? 'csv' : 'ndjson')
-  return { file, format, site: options.site, unguard: options.csvUnguard, isResumed: false }
+  const { site, csvUnguard: unguard, format = formatOf(file) } = options
+  if (map && format === 'ndjson')
+    throw usageError('--map, --true and --false are for CSV and TSV', 'if the file is one of these: --format csv')
+  return { file, format, site, defaults: { site_id: site }, unguard, map: map ?? ownColumns, isResumed: false }
 }
 
 function newHeader(
   { settings }: Context,
   file: string,
   { lines, sha256 }: Extent,
-  { format, site, unguard }: ReaderOptions,
+  { format, site, unguard, map }: JobOptions,
 ): Header {
   const origin = { profile: settings.profile.value, base_url: requireBaseUrl(settings) }
   const created_at = new Date().toISOString()
-  return { version: 1, job: randomUUID(), file, sha256, lines, format, unguard, ...origin, site, created_at }
+  return { version: 1, job: randomUUID(), file, sha256, lines, format, unguard, map, ...origin, site, created_at }
 }
 
 /** @throws UsageError if the job is of another profile or instance, or has other flags */
-function requireSame({ settings }: Context, header: Header, { siteFlag, format }: ImportOptions): void {
+function requireSame(
+  { settings }: Context,
+  header: Header,
+  { siteFlag, format }: ImportOptions,
+  map: ColumnMap | null,
+): void {
   requireSameOrigin(settings, header, resumeCommand(header))
   if (siteFlag !== undefined && siteFlag !== header.site) throw usageError('the job has another --site')
   if (format && format !== header.format) throw usageError(`the job has --format ${header.format}, not ${format}`)
+  if (map && !isDeepStrictEqual(map, header.map))
+    throw usageError('the job was begun with another map', `leave --map out: ${resumeCommand(header)}`)
 }
 
 function otherFileError(path: string, { sha256 }: Header): CliError {

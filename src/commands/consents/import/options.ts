@@ -2,12 +2,17 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { Count, nonEmpty } from '../../../cli/action.ts'
 import { usageError } from '../../../errors/errors.ts'
+import { lineFormats } from './lines.ts'
 
 const maxConcurrency = 64
 
 export const importFlagOptions = {
   file: nonEmpty.optional(),
-  format: z.enum(['ndjson', 'csv'], 'must be ndjson or csv').optional(),
+  format: z.enum(lineFormats, 'must be ndjson, csv or tsv').optional(),
+  map: nonEmpty.optional(),
+  mapInit: nonEmpty.optional(),
+  true: nonEmpty.optional(),
+  false: nonEmpty.optional(),
   csvUnguard: z.literal(true).optional(),
   concurrency: Count.refine(count => count <= maxConcurrency, 'must be from 1 to 64').optional(),
   maxErrors: Count.optional(),
@@ -26,7 +31,11 @@ export type ImportOptions = NonNullable<ReturnType<typeof toImportOptions>>
 export function addImportFlags(command: Command): Command {
   return command
     .option('--file <path|->', 'create a record for each line of a file, or of standard input')
-    .option('--format <ndjson|csv>', 'format of the lines; default: csv for a file named .csv, else ndjson')
+    .option('--format <ndjson|csv|tsv>', 'format of the lines; default: by the name of the file, else ndjson')
+    .option('--map <file|pairs>', 'which column is which field: a file, or subject_id=E-Mail,accepted=Status')
+    .option('--map-init <path>', 'write a map of the columns to a new file, to edit; nothing is sent')
+    .option('--true <words>', 'words that mean yes, comma-separated, besides the common ones')
+    .option('--false <words>', 'words that mean no')
     .option('--csv-unguard', "remove the ' that guards cells beginning with = + - @ in CSV")
     .option('--concurrency <n>', 'requests in flight at once, 1 to 64; default 8')
     .option('--max-errors <n>', 'stop when n lines have failed')
@@ -49,6 +58,9 @@ export function toImportOptions(options: z.output<typeof Flags>, defaultSite: st
     file,
     resume,
     format: options.format,
+    map: options.map,
+    true: options.true,
+    false: options.false,
     csvUnguard: options.csvUnguard ?? false,
     /** For lines that name none. */
     site: site ?? defaultSite,

@@ -154,7 +154,7 @@ async function printResume(
   await ctx.warn(`${isStopped ? 'to resume' : retry}: ${command}`)
 }
 
-export async function warnEmpty({ warn }: Context, { name, header }: Reader): Promise<void> {
+export async function warnEmpty({ warn }: Context, { name, header }: Reader<unknown>): Promise<void> {
   await warn(`${name} has no line${header() ? ' but its header' : ''}`)
 }
 

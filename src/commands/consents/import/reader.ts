@@ -3,21 +3,20 @@ import { type FileHandle, open, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { formatCount } from '../../../cli/messages.ts'
 import type { Context } from '../../../context.ts'
-import { ConsentDraft } from '../../../contract/consents.ts'
-import { text } from '../../../contract/values.ts'
-import { CliError, dataError, exit, usageError } from '../../../errors/errors.ts'
+import { CliError, dataError, exit } from '../../../errors/errors.ts'
 import { reportsByKind } from '../../../errors/report.ts'
-import { decode, type Line, nameOf, rawOf, readChunks, splitTogether, unreadable } from '../../../io/input.ts'
+import { toUtf8 } from '../../../io/encoding.ts'
+import { decode, type Line, nameOf, readChunks, splitTogether, unreadable } from '../../../io/input.ts'
 import { readObject } from '../fields.ts'
-import type { LineParser } from './csv.ts'
+import type { LineKind, LineParser, ReaderOptions } from './lines.ts'
 
-export interface Entry {
+export interface Entry<Fields> {
   readonly line: Line
-  readonly draft: ConsentDraft | null
+  readonly draft: Fields | null
   readonly error: unknown
 }
 
-export interface Reader {
+export interface Reader<Fields> {
   readonly name: string
   /** Absolute; null for a stream, which can be read only once. */
   readonly path: string | null
@@ -25,7 +24,7 @@ export interface Reader {
    * Reads from the first line at each call, and yields the lines of each chunk. `isValidated` skips the check of fields, which
    * takes most of the time.
    */
-  entries(isValidated?: boolean): AsyncGenerator<readonly Entry[]>
+  entries(isValidated?: boolean): AsyncGenerator<readonly Entry<Fields>[]>
   /** SHA-256, in hexadecimal, of the bytes that the last `entries` read. */
   digest(): string
   /** Returns the raw header of a CSV. */
@@ -33,54 +32,45 @@ export interface Reader {
   close(): Promise<void>
 }
 
-export interface ReaderOptions {
-  readonly file: string
-  readonly format: 'ndjson' | 'csv'
-  /** For lines that name none. */
-  readonly site: string | undefined
-  readonly unguard: boolean
-  readonly isResumed: boolean
-}
-
 /** Opens a file, or stdin for `-`. The signal ends a stream. @throws UsageError if it cannot be read */
-export async function openReader(ctx: Context, options: ReaderOptions, signal: AbortSignal): Promise<Reader> {
+export async function openReader<Fields>(
+  ctx: Context,
+  kind: LineKind<Fields>,
+  options: ReaderOptions,
+  signal: AbortSignal,
+): Promise<Reader<Fields>> {
   const { file, format } = options
   const name = nameOf(file)
   const isFile = file !== '-' && (await stat(file).catch(rethrowUnreadable(file))).isFile()
   const handle = isFile ? await open(file).catch(rethrowUnreadable(file)) : null
   const read = handle ? await unchangedReads(handle, file) : () => readChunks(ctx.io, file, signal)
+  const isQuoted = format !== 'ndjson'
+  const csv = isQuoted ? (await import('./header.ts')).openHeader(ctx, kind, options) : null
   let hash = createHash('sha256')
-  let header: Uint8Array | null = null
-  /** Takes the header from the first lines; returns null if there are none. */
-  const takeHeader = async (lines: Line[]) => {
-    const first = lines.shift()
-    if (!first) return null
-    const { csvParser } = await import('./csv.ts')
-    const parse = await csvParser(first, options.unguard)
-    header = rawOf(first)
-    return parse
-  }
-  async function* entries(isValidated = false): AsyncGenerator<readonly Entry[]> {
+  async function* entries(isValidated = false): AsyncGenerator<readonly Entry<Fields>[]> {
     hash = createHash('sha256')
     const parseLine = isValidated ? parseValidated : parseJson
-    let parse = format === 'csv' ? null : parseLine
+    let parse = csv ? null : parseLine
     let isUnseen = !options.isResumed
-    for await (const chunk of splitTogether(hashed(read(), hash), name, { quoted: format === 'csv' })) {
+    for await (const chunk of splitTogether(toUtf8(hashed(read(), hash), name), name, { quoted: isQuoted })) {
       const lines = chunk.filter(hasText)
-      parse ??= await takeHeader(lines)
+      parse ??= (await csv?.take(lines)) ?? null
       if (!parse) continue
-      const made = lines.map(toEntry(parse, options.site, isValidated))
-      if (isUnseen && format === 'ndjson') await requireNoCsvHeader(made[0], name)
+      const made = lines.flatMap(toEntry(kind, parse, options.defaults, isValidated))
+      const [first] = made
+      // Every line would fail.
+      if (isUnseen && !csv && first?.error) (await import('./header.ts')).requireNoHeader(first.line, name, kind.fields)
       isUnseen &&= made.length === 0
       yield made
     }
+    await csv?.end()
   }
   return {
     name,
     path: handle ? resolve(file) : null,
     entries,
     digest: () => hash.copy().digest('hex'),
-    header: () => header,
+    header: () => csv?.raw() ?? null,
     close: async () => handle?.close(),
   }
 }
@@ -98,46 +88,23 @@ const parseValidated: LineParser = line => {
   return parseJson(line) // the file changed since it was validated
 }
 
-function toEntry(parse: LineParser, site: string | undefined, isValidated: boolean) {
-  return (line: Line): Entry => {
+function toEntry<Fields>(kind: LineKind<Fields>, parse: LineParser, defaults: object, isValidated: boolean) {
+  const check: LineKind<Fields>['check'] = kind.check
+  return (line: Line): Entry<Fields>[] => {
     try {
-      const fields = { site_id: site, ...parse(line) }
-      if (!isValidated) requireDraft(fields, `line ${line.number}`)
-      return { line, draft: fields as ConsentDraft, error: null }
+      const given = parse(line)
+      if (given === null) return []
+      const fields = { ...defaults, ...given }
+      if (!isValidated) check(fields, `line ${line.number}`)
+      return [{ line, draft: fields as Fields, error: null }]
     } catch (error) {
-      return { line, draft: null, error }
+      return [{ line, draft: null, error }]
     }
   }
 }
 
-/** With any site id, because another instance may have other ids than UUIDs. */
-const Draft = ConsentDraft.extend({ site_id: text(1, 255) })
-
-/** @throws CliError invalid_data that begins with the line's number */
-function requireDraft(fields: { site_id: unknown }, name: string): void {
-  if (fields.site_id === undefined) throw dataError(`${name} has no site_id, and no --site is given`)
-  const { error } = Draft.safeParse(fields)
-  const issue = error?.issues[0]
-  if (issue?.code === 'unrecognized_keys') {
-    const known = Object.keys(ConsentDraft.shape).join(', ')
-    throw dataError(`${name}: "${issue.keys[0]}" is not a field of a new record`, `use ${known}`)
-  }
-  if (issue) throw dataError(`${name}: ${issue.path.join('.')} ${issue.message}`)
-}
-
 function hasText({ bytes }: Line): boolean {
   return bytes.some(byte => byte !== 32 && byte !== 9 && byte !== 13)
-}
-
-/** @throws UsageError if the first line is the header of a CSV, because every line would fail */
-async function requireNoCsvHeader(first: Entry | undefined, name: string): Promise<void> {
-  if (!first || first.error === null) return
-  const { isHeader } = await import('./csv.ts')
-  if (!isHeader(first.line)) return
-  throw usageError(
-    `line ${first.line.number} of ${name} is not JSON but looks like a CSV header, so nothing was sent`,
-    'read it as CSV: --format csv',
-  )
 }
 
 function rethrowUnreadable(file: string): (error: unknown) => never {
@@ -182,7 +149,12 @@ export interface Extent {
 }
 
 /** Reports up to `maxErrors` invalid lines. @throws CliError invalid_data if there is one */
-export async function validate(ctx: Context, reader: Reader, maxErrors: number, signal: AbortSignal): Promise<Extent> {
+export async function validate(
+  ctx: Context,
+  reader: Reader<unknown>,
+  maxErrors: number,
+  signal: AbortSignal,
+): Promise<Extent> {
   let [lines, invalid] = [0, 0]
   const errors = reportsByKind(ctx)
   const isEnough = () => invalid >= maxErrors || (invalid > 0 && signal.aborted)

@@ -15,14 +15,14 @@ import { type Event, maxLinesInFlight, type SentLine } from './state.ts'
 
 /** `unsent`: it could not be written ahead. */
 export interface Outcome {
-  readonly entry: Entry
+  readonly entry: Entry<ConsentDraft>
   readonly result: LineResult['result'] | 'unsent'
   readonly id: string | null
   readonly error: unknown
 }
 
 interface Item {
-  readonly entry: Entry
+  readonly entry: Entry<ConsentDraft>
   readonly earlier: SentLine | null
   /** False if sending it again could create it twice. */
   readonly maySend: boolean

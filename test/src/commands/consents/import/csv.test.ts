@@ -73,7 +73,7 @@ describe('create --file in CSV', () => {
     ['a', 'line 3 has 1 cells, and the header 2'],
     ['a"b,', 'line 3 has a quotation mark within'],
     ['"a"b,', 'line 3 has text after a closing quotation mark'],
-    ['a,yes', 'line 3: accepted must be true or false'],
+    ['a,maybe', 'line 3: accepted: "maybe" is neither a yes nor a no'],
   ])('reports %s with its line number, and sends the other lines', async (bad, problem) => {
     const odd = bad.split('"').length % 2 === 0
     const { code, stderr, bodies } = await feed(`subject_id,accepted\na,true\n${bad}\n${odd ? '"' : ''}c,true\n`)
@@ -96,12 +96,13 @@ describe('create --file in CSV', () => {
 
   it.each([
     ['subject_id,id', '"id" is not a field of a new record'],
-    ['Subject_id', '"Subject_id" is not a field'],
-    ['subject_id;accepted', 'separated by a semicolon, not by a comma'],
-    ['subject_id\taccepted', 'separated by a tab, not by a comma'],
+    ['subject_id|accepted', 'separated by a vertical bar'],
+    ['Subject;Accepted', '"Subject" is not a field'],
+    ['subject_id,', '"column 2" is not a field'],
+    ['s\0u\0b\0,\0', 'UTF-16 without a byte order mark'],
     ['pref.', 'is not a field'],
     ['pref.__proto__', 'is not a field'],
-    ['accepted,accepted', 'twice'],
+    ['accepted, Accepted', 'twice'],
   ])('is a usage error that names the column for the header %s', async (header, problem) => {
     const { code, stderr } = await feed(`${header}\na,b\n`)
     expect(code).toBe(2)

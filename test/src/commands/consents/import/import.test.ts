@@ -388,9 +388,20 @@ describe('create --file PATH', () => {
 
   it.each([
     ['a line longer than 1 MiB', `"${'x'.repeat(2_000_000)}"\n`, [], 'is longer than 1 MiB'],
-    ['a header in UTF-16', Buffer.from('\ufeffsubject_id\na\n', 'utf16le'), ['--format', 'csv'], 'is not valid UTF-8'],
+    [
+      'a header that is not UTF-8',
+      Buffer.from('subj\xebct_id\na\n', 'latin1'),
+      ['--format', 'csv'],
+      'is not valid UTF-8',
+    ],
+    [
+      'damaged UTF-16',
+      Buffer.from('\ufeffsubject_id\n\ud83da\n', 'utf16le'),
+      ['--format', 'csv'],
+      'is not valid UTF-16',
+    ],
   ])('and a stream that begins with %s: the error says that nothing was sent', async (_, bytes, flags, what) => {
-    const told = expect.stringMatching(new RegExp(`line 1.* ${what}, so nothing was sent`))
+    const told = expect.stringMatching(new RegExp(`${what}, so nothing was sent`))
     expect(await inFile(bytes, ...flags)).toMatchObject({ code: 5, stdout: '', stderr: told })
     expect(await importLines(bytes, ...flags)).toMatchObject({ code: 5, stdout: '', stderr: told })
     expect(cli.sent()).toEqual([])

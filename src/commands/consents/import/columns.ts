@@ -1,0 +1,149 @@
+import { dataError, usageError } from '../../../errors/errors.ts'
+import type { Line } from '../../../io/input.ts'
+import { readObject, typed } from '../fields.ts'
+import type { Table } from './csv.ts'
+import type { LineKind, LineParser, ReaderOptions } from './lines.ts'
+import { fieldNames, preferenceName } from './map.ts'
+import { commonWords, fold, namedWords, type WordReader } from './words.ts'
+
+interface Place {
+  readonly index: number
+  readonly field: string
+}
+
+type Fields = Record<string, unknown>
+type Setter = (cell: string, where: string, fields: Fields, preferences: Fields) => void
+
+type CsvReading = Pick<LineKind<unknown>, 'fields' | 'noun'> & Pick<ReaderOptions, 'map' | 'unguard'>
+
+export interface CsvParser {
+  readonly parse: LineParser
+  /** Columns that no field takes, for people. */
+  readonly unused: readonly string[]
+  /** The columns in which a preference looked like a yes or a no and is kept as text, with such a word. */
+  readonly keptWords: ReadonlyMap<string, string>
+  readonly has: (field: string) => boolean
+}
+
+/** An empty cell is a field that is not given. @throws UsageError if the header does not fit the map */
+export function csvParser({ header, cells }: Table, reading: CsvReading): CsvParser {
+  const places = placeColumns(header, reading)
+  const keptWords = new Map<string, string>()
+  const named = namedWords(reading.map)
+  const setters = places.map(({ index, field }) => {
+    const column = nameColumn(header, index)
+    const keep = (word: string) => keptWords.set(column, word)
+    return { index, column, set: toSetter(field, named, keep) }
+  })
+  const parse = (line: Line): object | null => {
+    const row = cells(line)
+    const name = `line ${line.number}`
+    if (row.length !== header.length)
+      throw dataError(`${name} has ${row.length} cells, and the header ${header.length}`)
+    if (row.every(cell => cell === '')) return null
+    const fields: Fields = {}
+    const preferences: Fields = {}
+    for (const { index, column, set } of setters) {
+      const cell = row[index] ?? ''
+      const bare = reading.unguard ? cell.replace(/^'(?='*[=+\-@\t\r\n＝＋－＠])/, '') : cell
+      if (bare !== '') set(bare, `${name}: ${column}`, fields, preferences)
+    }
+    if (Object.keys(preferences).length === 0) return fields
+    return { ...fields, preferences: { ...(fields['preferences'] as object | undefined), ...preferences } }
+  }
+  const used = new Set(places.map(({ index }) => index))
+  const ignored = new Set(reading.map.not_used.map(fold))
+  const unused = header.flatMap((name, index) =>
+    used.has(index) || ignored.has(fold(name)) ? [] : [nameColumn(header, index)],
+  )
+  return { parse, unused, keptWords, has: field => places.some(place => place.field === field) }
+}
+
+/** Returns the field that a column is named like, without regard to case and blanks. */
+export function fieldOf(column: string, fields: readonly string[]): string | undefined {
+  const name = fold(column).replace(/\s+/g, '_')
+  if (fields.includes(name)) return name
+  const preference = preferenceName(column)
+  return preference !== undefined && fields.includes('preferences') ? `pref.${preference}` : undefined
+}
+
+/** The map comes first, then names. @throws UsageError */
+function placeColumns(header: readonly string[], { fields, noun, map }: CsvReading): Place[] {
+  const places = Object.entries(map.fields ?? {}).map(([field, column]) => ({ field, index: find(header, column) }))
+  const isTaken = (index: number, field: string) => places.some(place => place.index === index || place.field === field)
+  const ignored = new Set(map.not_used.map(fold))
+  const named: Place[] = []
+  for (const [index, column] of header.entries()) {
+    const field = fieldOf(column, fields)
+    if (field === undefined && map.fields === null && !ignored.has(fold(column)))
+      throw unknownColumn(nameColumn(header, index), fields, noun)
+    if (field === undefined || isTaken(index, field) || ignored.has(fold(column))) continue
+    if (named.some(place => place.field === field)) throw usageError(`the header has the column "${column}" twice`)
+    named.push({ index, field })
+  }
+  return [...places, ...named]
+}
+
+function unknownColumn(column: string, fields: readonly string[], noun: string) {
+  return usageError(
+    `the header's "${column}" is not a field of ${noun}`,
+    `use ${fieldNames(fields)}, or say with --map which column is which field (--map-init FILE writes a map to edit)`,
+  )
+}
+
+/** Prefers the very name. @throws UsageError if none or several columns have it */
+function find(header: readonly string[], column: string): number {
+  const exact = indexesOf(header, name => name === column)
+  const found = exact.length > 0 ? exact : indexesOf(header, name => fold(name) === fold(column))
+  const [index] = found
+  if (index === undefined) {
+    const names = header.filter(name => name.trim() !== '')
+    throw usageError(`the header has no column "${column}", which the map names`, `it has ${names.join(', ')}`)
+  }
+  if (found.length > 1) throw usageError(`the header has the column "${column}" twice`)
+  return index
+}
+
+function indexesOf(header: readonly string[], matches: (name: string) => boolean): number[] {
+  return header.flatMap((name, index) => (matches(name) ? [index] : []))
+}
+
+function nameColumn(header: readonly string[], index: number): string {
+  return header[index]?.trim() || `column ${index + 1}`
+}
+
+function toSetter(field: string, named: WordReader, keep: (word: string) => void): Setter {
+  const preference = preferenceName(field)
+  if (preference !== undefined) {
+    return (cell, where, _, preferences) => {
+      const value = named(cell) ?? typed(cell, where)
+      if (typeof value === 'string' && commonWords(value) !== undefined) keep(value)
+      preferences[preference] = value
+    }
+  }
+  if (field === 'accepted') {
+    return (cell, where, fields) => {
+      const value = named(cell) ?? commonWords(cell)
+      if (value === undefined) throw notAWord(cell, where)
+      fields[field] = value
+    }
+  }
+  return (cell, where, fields) => {
+    fields[field] = converters[field]?.(cell, where) ?? cell
+  }
+}
+
+function notAWord(word: string, where: string) {
+  return dataError(
+    `${where}: "${word}" is neither a yes nor a no`,
+    'name words with --true and --false, or in the map; an empty cell is a refusal',
+  )
+}
+
+const converters: Readonly<Record<string, (cell: string, where: string) => unknown>> = {
+  policy_version: (cell, where) => {
+    if (!/^\d{1,10}$/.test(cell)) throw dataError(`${where} must be a whole number`)
+    return Number(cell)
+  },
+  preferences: (cell, where) => readObject(cell, where),
+}

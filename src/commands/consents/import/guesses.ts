@@ -1,0 +1,80 @@
+import { fieldOf } from './columns.ts'
+import { commonWords, fold } from './words.ts'
+
+export interface Sample {
+  readonly column: string
+  /** Of the first rows. */
+  readonly cells: readonly string[]
+}
+
+/** More than these are no answers. */
+const maxWords = 12
+
+/** Names of columns, without accents and punctuation; the first ones are preferred. */
+const names: Readonly<Record<string, string>> = {
+  subject_id:
+    'email, e mail, mail, email address, e mail address, email adresse, e mail adresse, mailadresse, emailadresse, ' +
+    'adresse email, adresse e mail, courriel, correo, correo electronico, indirizzo email, posta elettronica, e mailadres, ' +
+    'email adres, e postadress, e post, epost, sahkoposti, adres email, adres e mail, subject, data subject, ' +
+    'customer id, customer number, customer, user id, member id, kundennummer, kunden nr, numero client, klantnummer',
+  accepted:
+    'consent, consent status, consent given, opt in, optin, opt in status, granted, einwilligung, zustimmung, einverstanden, ' +
+    'consentement, accepte, consentimiento, aceptado, consenso, consentimento, toestemming, samtycke, samtykke, suostumus, ' +
+    'zgoda, souhlas, akzeptiert, status, statut, estado, stato, answer, antwort, response, decision',
+  policy_version: 'policy, policy version, version, richtlinie, richtlinienversion, version de la politique',
+  ip_address: 'ip, ip adresse, adresse ip, direccion ip, indirizzo ip, ip adres, client ip, remote addr',
+  user_agent: 'useragent, browser',
+  consent_id: 'label, consent label',
+}
+
+/** Returns the columns that are obviously a field, by field. */
+export function guessFields(samples: readonly Sample[], fields: readonly string[]): Record<string, string> {
+  const guessed: Record<string, string> = {}
+  const isFree = ({ column }: Sample) => !Object.values(guessed).includes(column)
+  for (const { column } of samples) {
+    const field = fieldOf(column, fields)
+    if (field !== undefined && !Object.hasOwn(guessed, field)) guessed[field] = column
+  }
+  for (const field of fields.filter(each => !Object.hasOwn(guessed, each))) {
+    const sample = byName(samples.filter(isFree), field) ?? byCells(samples.filter(isFree), field)
+    if (sample) guessed[field] = sample.column
+  }
+  return guessed
+}
+
+function byName(samples: readonly Sample[], field: string): Sample | undefined {
+  const known = names[field]?.split(', ') ?? []
+  const found = samples.filter(sample => known.includes(simplify(sample.column)) && fits(sample, field))
+  return found.sort((a, b) => known.indexOf(simplify(a.column)) - known.indexOf(simplify(b.column)))[0]
+}
+
+/** Takes a column for the subject or the answer if it is the only one that looks like it. */
+function byCells(samples: readonly Sample[], field: string): Sample | undefined {
+  const looks = cellsOf[field]
+  const found = looks ? samples.filter(({ cells }) => filled(cells).length > 0 && filled(cells).every(looks)) : []
+  return found.length === 1 ? found[0] : undefined
+}
+
+const cellsOf: Readonly<Record<string, (cell: string) => boolean>> = {
+  subject_id: cell => /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(cell.trim()),
+  accepted: isYesOrNo,
+}
+
+/** A number may be anything. */
+export function isYesOrNo(cell: string): boolean {
+  return commonWords(cell) !== undefined && !/\d/.test(cell)
+}
+
+function fits({ cells }: Sample, field: string): boolean {
+  if (field === 'policy_version') return filled(cells).every(cell => /^\d{1,10}$/.test(cell))
+  return field !== 'accepted' || new Set(filled(cells).map(fold)).size <= maxWords
+}
+
+export function filled(cells: readonly string[]): readonly string[] {
+  return cells.filter(cell => cell !== '')
+}
+
+function simplify(name: string): string {
+  const letters = fold(name).normalize('NFD').replace(/\p{M}/gu, '')
+  return letters.replace(/[^\p{L}\p{N}]+/gu, ' ').trim()
+}

@@ -1,0 +1,68 @@
+import type { Context } from '../../../context.ts'
+import { usageError } from '../../../errors/errors.ts'
+import { type Line, rawOf } from '../../../io/input.ts'
+import { type CsvParser, csvParser, fieldOf } from './columns.ts'
+import { type Delimiter, openTable, readSeparator } from './csv.ts'
+import type { LineKind, LineParser, ReaderOptions } from './lines.ts'
+import { fold } from './words.ts'
+
+/** Takes the header from the first lines of a CSV, and tells once what its columns are not used for. */
+export function openHeader(ctx: Context, { fields, noun }: LineKind<unknown>, options: ReaderOptions) {
+  const { map, unguard, format } = options
+  const mapped = new Set(Object.values(map.fields ?? {}).map(fold))
+  const isKnown = (name: string) => mapped.has(fold(name)) || fieldOf(name, fields) !== undefined
+  let delimiter: Delimiter | undefined = format === 'tsv' ? '\t' : undefined
+  let raw: Uint8Array | null = null
+  let parser: CsvParser | null = null
+  let [isHeaderTold, isTold] = [options.isResumed, options.isResumed]
+  const tellHeader = async ({ unused, has }: CsvParser) => {
+    if (isHeaderTold || map.fields === null) return
+    isHeaderTold = true
+    if (unused.length > 0) await ctx.warn(`not used, because the map does not name them: ${quoteAll(unused)}`)
+    if (fields.includes('accepted') && !has('accepted'))
+      await ctx.warn('no column is mapped to "accepted", so every line records a refusal')
+  }
+  return {
+    /** Removes the header from the lines; returns null if they have none. @throws CliError if it does not fit */
+    take: async (lines: Line[]): Promise<LineParser | null> => {
+      const separator = lines[0] && readSeparator(lines[0])
+      if (separator) {
+        delimiter = separator
+        lines.shift()
+      }
+      const first = lines.shift()
+      if (!first) return null
+      raw = rawOf(first)
+      parser = csvParser(await openTable(first, delimiter, isKnown), { fields, noun, map, unguard })
+      await tellHeader(parser)
+      return parser.parse
+    },
+    raw: () => raw,
+    /** Tells what is known only after the last line. */
+    end: async () => {
+      if (isTold) return
+      isTold = true
+      for (const [column, word] of parser?.keptWords ?? [])
+        await ctx.warn(
+          `"${word}" in ${column} is kept as text: to read it as true or false, name it with --true or --false`,
+        )
+    },
+  }
+}
+
+/** @throws UsageError if a line of NDJSON is the header of a CSV */
+export function requireNoHeader({ number, bytes }: Line, name: string, fields: readonly string[]): void {
+  const text = bytes.toString()
+  if (/^\s*[{[]/.test(text)) return
+  const names = text.split(/[,;\t]/).map(name => name.trim().replace(/^"(.*)"$/, '$1'))
+  if (!names.some(name => fieldOf(name, fields) !== undefined)) return
+  throw usageError(
+    `line ${number} of ${name} is not JSON but looks like a CSV header, so nothing was sent`,
+    'read it as CSV: --format csv',
+  )
+}
+
+function quoteAll(names: readonly string[]): string {
+  const shown = names.slice(0, 10).map(name => `"${name}"`)
+  return shown.join(', ') + (names.length > shown.length ? ` and ${names.length - shown.length} more` : '')
+}

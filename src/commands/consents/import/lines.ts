@@ -1,0 +1,36 @@
+import type { Line } from '../../../io/input.ts'
+import type { ColumnMap } from './map.ts'
+
+export const lineFormats = ['ndjson', 'csv', 'tsv'] as const
+
+export type LineFormat = (typeof lineFormats)[number]
+
+/** By the name of a file. */
+export function formatOf(file: string): LineFormat {
+  const [, extension = ''] = /\.(csv|tsv)$/i.exec(file) ?? []
+  return lineFormats.find(format => format === extension.toLowerCase()) ?? 'ndjson'
+}
+
+/** The lines that a command takes: new records, or changes. */
+export interface LineKind<Fields> {
+  /** `a new record` */
+  readonly noun: string
+  /** The columns of a CSV; with `preferences` also `pref.NAME`. */
+  readonly fields: readonly string[]
+  /** @throws CliError invalid_data that begins with `name` */
+  check(fields: object, name: string): asserts fields is Fields & object
+}
+
+/** Returns the fields of a line, or null if it has none. @throws CliError invalid_data that begins with the line's number */
+export type LineParser = (line: Line) => object | null
+
+export interface ReaderOptions {
+  readonly file: string
+  readonly format: LineFormat
+  /** Of lines that do not have them. */
+  readonly defaults: object
+  /** CSV: removes the `'` that list puts before formulas. */
+  readonly unguard: boolean
+  readonly map: ColumnMap
+  readonly isResumed: boolean
+}

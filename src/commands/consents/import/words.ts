@@ -1,0 +1,47 @@
+import { usageError } from '../../../errors/errors.ts'
+
+/** In the languages of Europe, and as spreadsheets and databases write booleans. */
+const commonYes =
+  'true yes y t 1 on accepted accept granted agreed consented subscribed opt-in optin opted-in ' +
+  'ja j oui sí si sim sì tak ano áno da igen kyllä jah jā taip evet ναι да так akzeptiert zugestimmt angemeldet accepté ' +
+  'wahr vrai verdadero verdadeiro vero waar prawda pravda sant sand sann tosi igaz doğru истина'
+
+const commonNo =
+  'false no n f 0 off rejected reject refused declined denied unsubscribed opt-out optout opted-out ' +
+  'nein non não nao nee nej nei nie ne nem ei nē nu hayır όχι нет не ні abgelehnt abgemeldet refusé ' +
+  'falsch faux falso onwaar fałsz nepravda falskt falsk usann epätosi hamis yanlış yanliş ложь'
+
+/** Words that the user named, in addition to the common ones. */
+export interface Words {
+  readonly true: readonly string[]
+  readonly false: readonly string[]
+}
+
+/** Returns undefined for a word that is neither a yes nor a no. */
+export type WordReader = (word: string) => boolean | undefined
+
+/** Ignores case and surrounding blanks. @throws UsageError if a word is named as both */
+export function namedWords(words: Words): WordReader {
+  const named = new Map(words.true.map(word => [fold(word), true]))
+  for (const word of words.false) {
+    if (named.get(fold(word))) throw usageError(`"${word}" is named as a yes and as a no`)
+    named.set(fold(word), false)
+  }
+  return word => named.get(fold(word))
+}
+
+let common: ReadonlyMap<string, boolean> | undefined
+
+export const commonWords: WordReader = word => {
+  common ??= new Map([
+    ...commonYes.split(' ').map(each => [each, true] as const),
+    ...commonNo.split(' ').map(each => [each, false] as const),
+  ])
+  const folded = fold(word)
+  return common.get(folded) ?? common.get(folded.replaceAll(/[ _]/g, '-'))
+}
+
+/** For names and words that people type: in one Unicode form, without case and surrounding blanks. */
+export function fold(text: string): string {
+  return text.normalize('NFC').trim().toLowerCase()
+}
