@@ -3,14 +3,11 @@
 
 import type { Fragment, Sql } from 'postgres'
 import { type KeyChain, readKeyChain } from '../../src/evidence/key-chain.ts'
-import { backdatingToleranceMs, isBackdated } from '../../src/evidence/proofs.ts'
+import { backdatingToleranceMs, entriesPerCheckpoint, isBackdated } from '../../src/evidence/proofs.ts'
 import { readCheckpoint } from '../../src/evidence/signed.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 import { Failure } from '../failure.ts'
 import { listKeyStatements, withTime } from './queries.ts'
-
-/** Leaves of one checkpoint. Part of the format of the log: fewer tell that a run of the checkpointer ends there. */
-export const entriesPerCheckpoint = 2000
 
 /** PostgreSQL's largest bigint. */
 const maxLeaf = '9223372036854775807'

@@ -2,10 +2,10 @@ import type { Sql } from 'postgres'
 import type { Checkpoint } from '../../src/contract/documents/checkpoint.ts'
 import { findKeyLogProblem, findKeysRoot, type KeyChain } from '../../src/evidence/key-chain.ts'
 import { MerkleTree } from '../../src/evidence/merkle.ts'
-import { isBackdated } from '../../src/evidence/proofs.ts'
+import { entriesPerCheckpoint, isBackdated } from '../../src/evidence/proofs.ts'
 import { readCheckpoint } from '../../src/evidence/signed.ts'
 import { dbErrorKind } from '../db/errors.ts'
-import { type Backdated, entriesPerCheckpoint, findCheckpointBefore } from './backdating.ts'
+import { type Backdated, findCheckpointBefore } from './backdating.ts'
 import {
   type CheckpointRow,
   findLastCheckpoint,

@@ -180,7 +180,7 @@ export function signingTime(until: number): number {
   return Math.max(0, until - performance.now() - 100)
 }
 
-/** Returns the HMAC of a subject for the account: the service alone can test a guess. */
+/** Returns the HMAC of a subject for the account: only the service, and its answers to erasures, can test a guess. */
 export function standInOf(
   { subjectSecret }: Pick<Deps, 'subjectSecret'>,
   { accountId }: Caller,

@@ -124,6 +124,9 @@ class Walk {
  */
 export const backdatingToleranceMs = 10 * 60_000
 
+/** New leaves of each checkpoint of a run but its last, which has fewer. Part of the format of the log. */
+export const entriesPerCheckpoint = 2000
+
 /** Returns true if an entry behind a checkpoint is dated too long before it. */
 export function isBackdated(at: Date, checkpoint: Date): boolean {
   return at.getTime() < checkpoint.getTime() - backdatingToleranceMs

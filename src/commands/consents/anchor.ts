@@ -7,7 +7,7 @@ import { explain } from '../../errors/explain.ts'
 import type { Verified } from '../../evidence/history.ts'
 import { findCheckpointProblem } from '../../evidence/key-chain.ts'
 import { leafHash } from '../../evidence/merkle.ts'
-import { isBackdated, isConsistent, rootOfInclusion } from '../../evidence/proofs.ts'
+import { entriesPerCheckpoint, isBackdated, isConsistent, rootOfInclusion } from '../../evidence/proofs.ts'
 import { readCheckpoint, type SignedCheckpoint } from '../../evidence/signed.ts'
 import { readKept } from '../admin/kept.ts'
 import { instanceKeys } from '../verify/keys.ts'
@@ -32,7 +32,7 @@ export async function openAnchor(ctx: Context, file: string): Promise<Anchor> {
   const newest = readNewest(ctx, text)
   const { account_id } = newest.checkpoint
   const own = kept.checkpoints.filter(({ checkpoint }) => checkpoint.account_id === account_id)
-  const [anchor] = own.toSorted((one, other) => other.checkpoint.tree_size - one.checkpoint.tree_size)
+  const [anchor, ...earlier] = own.toSorted((one, other) => other.checkpoint.tree_size - one.checkpoint.tree_size)
   if (!anchor) throw dataError(`${file} has no checkpoint of the account ${account_id}`)
   const { byId } = await instanceKeys(ctx)('service')
   const [ofKept, ofNewest] = [anchor, newest].map(each => findCheckpointProblem(each, byId))
@@ -42,6 +42,8 @@ export async function openAnchor(ctx: Context, file: string): Promise<Anchor> {
     (await findGrowthProblem(ctx, anchor, newest))
   const { created_at, tree_size } = anchor.checkpoint
   const basis = `under the checkpoint of ${created_at}`
+  const before = earlier.find(({ checkpoint }) => checkpoint.tree_size < tree_size)?.checkpoint.tree_size ?? 0
+  const endsRun = tree_size - before < entriesPerCheckpoint
   return {
     basis,
     verify: async (id, entries) => {
@@ -49,7 +51,7 @@ export async function openAnchor(ctx: Context, file: string): Promise<Anchor> {
       const proof = await findInclusion(ctx, id, tree_size)
       if (!proof)
         return { result: 'unverifiable', detail: `it is not in the log ${basis}: it is newer, or of another account` }
-      return verifyInclusion(proof, entries, anchor.checkpoint)
+      return verifyInclusion(proof, entries, { ...anchor.checkpoint, endsRun })
     },
   }
 }
@@ -93,13 +95,14 @@ async function findInclusion(ctx: Context, id: string, size: number): Promise<In
 
 /**
  * The hash of an entry covers all before it, so the proof of one is that of those too. It is the instance that chooses the
- * one: what is behind it must be young enough to have been left out.
+ * one: what is behind it must be young enough to have been left out, unless the next checkpoint of the same run has it.
  */
 function verifyInclusion(
   { version, leaf_index, path }: InclusionProof,
   entries: readonly AuditEntry[],
-  { tree_size, root_hash, created_at }: Pick<Checkpoint, 'tree_size' | 'root_hash' | 'created_at'>,
+  anchor: Pick<Checkpoint, 'tree_size' | 'root_hash' | 'created_at'> & { readonly endsRun: boolean },
 ): Verified {
+  const { tree_size, root_hash, created_at, endsRun } = anchor
   const entry = entries[version - 1]
   if (!entry) return { result: 'not_valid', detail: `the log has version ${version}, and the history ends before it` }
   const root = rootOfInclusion({
@@ -114,7 +117,8 @@ function verifyInclusion(
   const old = others.find(each => isBackdated(new Date(each.created_at), new Date(created_at)))
   if (old) {
     const detail = `version ${old.version} is dated ${old.created_at}, before the checkpoint of ${created_at}, which is not proved to have it`
-    return { result: 'not_valid', detail }
+    if (endsRun) return { result: 'not_valid', detail }
+    return { result: 'unverifiable', detail: `${detail}; the next one of the same run may have it: keep a later one` }
   }
   return {
     result: 'ok',

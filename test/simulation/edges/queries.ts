@@ -60,6 +60,8 @@ function unused(): never {
 }
 
 export const findEvents = unused
+export const findActorNames = unused
+export const findAddress = unused
 export const findHistory = unused
 export const findOldestKey = unused
 export const deleteKeys = unused

@@ -149,6 +149,21 @@ describe('with --checkpoint', () => {
     })
   })
 
+  it('tells nothing of versions that are dated before a checkpoint which may be one of several of a run', async () => {
+    const leaves = [...hashes.slice(0, 3), ...Array.from({ length: 2000 }, () => Buffer.alloc(32)), ...hashes.slice(3)]
+    const [before, kept, newest] = [1, 2000, leaves.length].map(tree_size =>
+      checkpointOf(tree_size, {
+        root_hash: rootOf({ from: 0, to: tree_size }, leaves),
+        created_at: '2026-03-01T00:00:00.000Z',
+      }),
+    ) as [string, string, string]
+    const nodes = inclusionRanges(2, 2000).map(range => rootOf(range, leaves))
+    instanceOf(leaves.length, { leaves, newest, inclusion: { version: 1, leaf_index: 2, path: nodes } })
+    const detail = expect.stringContaining('version 2 is dated 2026-')
+    expect(await verify(kept)).toMatchObject({ code: 5, result: 'unverifiable', detail, basis: null })
+    expect(await verify(before, kept)).toMatchObject({ code: 5, result: 'not_valid', detail })
+  })
+
   const changed = hashes.with(0, Buffer.alloc(32, 99))
   const newestOf = (leaves: typeof hashes) => checkpointOf(12, { root_hash: rootOf({ from: 0, to: 12 }, leaves) })
   it.each<[string, () => void, string[], RegExp]>([
