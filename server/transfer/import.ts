@@ -199,8 +199,8 @@ function isSame(own: readonly string[] = [], known: readonly string[], isOlder: 
 }
 
 async function requireCounts(tx: ISql, { rows }: End, name: string): Promise<void> {
-  const counts = await countRows(tx)
-  const wrong = tableNames.find(table => counts[table] !== (rows[table] ?? 0))
+  const counts: Readonly<Record<string, number>> = await countRows(tx)
+  const wrong = [...tableNames, ...Object.keys(rows)].find(table => counts[table] !== (rows[table] ?? 0))
   if (wrong === undefined) return
-  throw invalidExport(name, `${rows[wrong] ?? 'no'} rows of ${wrong} were exported, and ${counts[wrong]} arrived`)
+  throw invalidExport(name, `${rows[wrong] ?? 'no'} rows of ${wrong} were exported, and ${counts[wrong] ?? 'none'} arrived`)
 }
