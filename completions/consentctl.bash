@@ -16,6 +16,7 @@ _consentctl() {
       ' get') at='get' ;;
       ' update') at='update' ;;
       ' rm'|' delete') at='rm' ;;
+      ' restore') at='restore' ;;
       ' history') at='history' ;;
       ' subject') at='subject' ;;
       ' receipt') at='receipt' ;;
@@ -89,12 +90,13 @@ _consentctl() {
       *' --color') words=$'auto\nalways\nnever' ;;
   esac
   case $at in
-    '') commands='create list ls get update rm delete history subject receipt verify sites keys usage auth config doctor serve admin completion help options commands' flags='' ;;
+    '') commands='create list ls get update rm delete restore history subject receipt verify sites keys usage auth config doctor serve admin completion help options commands' flags='' ;;
     'create') commands='' flags='--site --subject --accepted --refused --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --map-init --true --false --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --no-batch --ignore-quota --dry-run' ;;
     'list') commands='' flags='--site --subject --consent-id --accepted --refused --from --to --include-deleted --at --limit --all --cursor --max-requests --concurrency' ;;
     'get') commands='' flags='--include-deleted --at' ;;
     'update') commands='' flags='--dry-run --accepted --refused --pref --preferences --replace-preferences' ;;
     'rm') commands='' flags='--yes -y --confirm --ignore-missing --dry-run' ;;
+    'restore') commands='' flags='--dry-run --despite-erasure' ;;
     'history') commands='' flags='--verify --checkpoint' ;;
     'subject') commands='find export erase resume verify receipts keys' flags='' ;;
     'subject find') commands='' flags='--also --all-profiles --like' ;;

@@ -9,6 +9,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     ' update' = 'update'
     ' rm' = 'rm'
     ' delete' = 'rm'
+    ' restore' = 'restore'
     ' history' = 'history'
     ' subject' = 'subject'
     ' receipt' = 'receipt'
@@ -73,12 +74,13 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'completion values' = 'completion values'
   }
   $commands = @{
-    '' = @(@('create', 'Create a consent record, or many from a file'), @('list', 'List records, newest first'), @('ls', 'List records, newest first'), @('get', 'Show records by id'), @('update', 'Change the acceptance or preferences of a record'), @('rm', 'Delete records and keep their history'), @('delete', 'Delete records and keep their history'), @('history', 'Show the audit trail of records'), @('subject', 'Find, export and erase the data of a person, with proof'), @('receipt', 'Print the signed receipt of a record'), @('verify', 'Verify receipts and other signed documents, also offline'), @('sites', 'Manage sites'), @('keys', 'Manage API keys'), @('usage', 'Show the usage of the monthly quota'), @('auth', 'Store, check and remove API keys'), @('config', 'Show and change settings'), @('doctor', 'Check settings, instance and key, and suggest fixes'), @('serve', 'Run the server'), @('admin', 'Manage the database of a server'), @('completion', 'Set up shell completion'), @('help', 'Show help on a command or a topic'), @('options', 'Show the options that every command has'), @('commands', 'List every command, with flags and examples'))
+    '' = @(@('create', 'Create a consent record, or many from a file'), @('list', 'List records, newest first'), @('ls', 'List records, newest first'), @('get', 'Show records by id'), @('update', 'Change the acceptance or preferences of a record'), @('rm', 'Delete records and keep their history'), @('delete', 'Delete records and keep their history'), @('restore', 'Restore deleted records that are not purged yet'), @('history', 'Show the audit trail of records'), @('subject', 'Find, export and erase the data of a person, with proof'), @('receipt', 'Print the signed receipt of a record'), @('verify', 'Verify receipts and other signed documents, also offline'), @('sites', 'Manage sites'), @('keys', 'Manage API keys'), @('usage', 'Show the usage of the monthly quota'), @('auth', 'Store, check and remove API keys'), @('config', 'Show and change settings'), @('doctor', 'Check settings, instance and key, and suggest fixes'), @('serve', 'Run the server'), @('admin', 'Manage the database of a server'), @('completion', 'Set up shell completion'), @('help', 'Show help on a command or a topic'), @('options', 'Show the options that every command has'), @('commands', 'List every command, with flags and examples'))
     'create' = @()
     'list' = @()
     'get' = @()
     'update' = @()
     'rm' = @()
+    'restore' = @()
     'history' = @()
     'subject' = @(@('find', 'List all records of a person'), @('export', 'Export the records and history of a person to a file'), @('erase', 'Delete all records of a person and sign a receipt'), @('resume', 'Resume an interrupted erasure'), @('verify', 'Verify a receipt, its chain, and that its records are deleted'), @('receipts', 'List erasure receipts, or print one'), @('keys', 'Show the key that signs receipts'))
     'subject find' = @()
@@ -148,6 +150,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'get' = @(@('--include-deleted', 'also show deleted records'), @('--at', 'as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago'))
     'update' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--accepted', 'the subject accepted'), @('--refused', 'the subject refused'), @('--pref', 'a preference; repeatable (true, false, numbers and JSON are typed)'), @('--preferences', 'all preferences as a JSON object, from a file or standard input'), @('--replace-preferences', 'remove preferences that are not given'))
     'rm' = @(@('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but stop unless exactly n records match'), @('--ignore-missing', 'skip ids without a record'), @('--dry-run', 'print the method, URL and body of each request instead of sending it'))
+    'restore' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--despite-erasure', 'restore records that an erasure request covers, too'))
     'history' = @(@('--verify', 'verify the history of each record instead of showing it'), @('--checkpoint', 'with --verify, prove that it is in the log under a checkpoint that was kept'))
     'subject' = @()
     'subject find' = @(@('--also', 'another identifier of the same person; repeatable'), @('--all-profiles', 'search every stored instance, each with its own key'), @('--like', 'also find identifiers that differ only in case, blanks around them or Unicode form'))

@@ -229,6 +229,10 @@ export const tree: Group = {
     aliases: ['delete'],
     load: async () => (await import('./commands/consents/rm.ts')).rm,
   },
+  restore: {
+    summary: 'Restore deleted records that are not purged yet',
+    load: async () => (await import('./commands/consents/restore.ts')).restore,
+  },
   history: {
     summary: 'Show the audit trail of records',
     load: async () => (await import('./commands/consents/history.ts')).history,

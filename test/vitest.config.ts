@@ -30,7 +30,7 @@ const slow = [
   'test/server/accounts/*.test.ts',
   'test/server/auth/password.test.ts',
   'test/server/banner/flood.test.ts',
-  'test/server/consents/{batch-ledger,openssl,walk}.test.ts',
+  'test/server/consents/{batch-ledger,openssl,restore,walk}.test.ts',
   'test/server/db/{pooler,power,restart,routing,shared}.test.ts',
   'test/server/evidence/{backdating,keys}.test.ts',
   'test/server/health/monitor.test.ts',

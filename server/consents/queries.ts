@@ -128,14 +128,35 @@ export async function findConsent(
   return row
 }
 
+export interface DeletedState extends StateRow, ConsentJson {
+  deleted_at: Date | null
+  /** True if an erasure request covers it; null if that was not recorded. */
+  erased: boolean | null
+  /** True from the first statement of a purge on. */
+  is_purged: boolean
+}
+
+/** Returns a record, deleted or not. */
+export async function findDeletedState(sql: Sql, accountId: string, id: string): Promise<DeletedState | undefined> {
+  const [row] = await sql<DeletedState[]>`
+    select id, version, chain_head, updated_at, accepted, preferences, policy_version, consents.deleted_at, erased,
+      exists (
+        select from consent_history h
+        where h.account_id = ${accountId} and h.consent_id = ${id} and h.version = consents.version
+          and h.action = 'purged'
+      ) as is_purged, ${consentJson(sql)}
+    from consents where account_id = ${accountId} and id = ${id}`
+  return row
+}
+
 /**
- * Returns undefined unless the record is live and at the link's version. One statement, because the driver's transactions are
- * not safe (db/postgres-pool/README.md).
+ * Returns undefined unless the record is at the link's version, and covered by an erasure as it was. One statement, because the driver's transactions are not
+ * safe (db/postgres-pool/README.md).
  */
 export async function updateConsent(
   sql: Sql,
   accountId: string,
-  state: State & { readonly deleted_at: Date | null },
+  state: State & { readonly deleted_at: Date | null; readonly wasErased: boolean | null },
   { link, ...entry }: Entry,
 ): Promise<ConsentJson | undefined> {
   const { id, version, at } = link
@@ -146,26 +167,28 @@ export async function updateConsent(
     ), changed as (
       update consents set
         accepted = ${state.accepted}, preferences = ${sql.json(state.preferences as JSONValue)}, updated_at = ${at},
-        deleted_at = ${state.deleted_at}, version = ${version + 1}, chain_head = ${link.hash}
-      where account_id = ${accountId} and id = ${id} and version = ${version} ${andLive(sql)}
+        deleted_at = ${state.deleted_at}, erased = ${state.deleted_at ? false : null}, version = ${version + 1},
+        chain_head = ${link.hash}
+      where account_id = ${accountId} and id = ${id} and version = ${version}
+        and erased is not distinct from ${state.wasErased}
       returning *
     ), ${auditAndLog(sql, accountId, entry)}
     select ${consentJson(sql)} from changed`
   return row
 }
 
-/** Returns the deleted records. Skips those that have changed since they were read, or that another transaction is writing. */
+/** Returns the deleted records. `erased`: an erasure request covers them. Skips those that have changed since they were read, or that another transaction is writing. */
 export function deleteRecords(
   sql: Sql,
   accountId: string,
   links: readonly BatchLink[],
-  actor: Actor,
+  { actor, erased }: { readonly actor: Actor; readonly erased: boolean },
 ): Promise<DeletedRow[]> {
   return sql<DeletedRow[]>`
     with ${linksAndLocks(sql, accountId, links, sql`deleted_at is null`)},
     changed as (
       update consents c set
-        version = l.version + 1, chain_head = l.hash, updated_at = l.at, deleted_at = l.at
+        version = l.version + 1, chain_head = l.hash, updated_at = l.at, deleted_at = l.at, erased = ${erased}
       from locked join links l on l.id = locked.id
       where c.account_id = ${accountId} and c.id = locked.id and c.version = l.version
         and ${among(sql, sql`c.id`, links)}

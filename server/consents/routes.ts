@@ -7,6 +7,7 @@ import {
   createBatch,
   type RowOutcome,
   receipt,
+  restore,
 } from '../../src/contract/index.ts'
 import type { Replicas } from '../db/replicas.ts'
 import type { Signer } from '../evidence/signer.ts'
@@ -29,7 +30,7 @@ import * as service from './service.ts'
 
 const unknown = 'There is no such consent.'
 
-/** The routes of the service specification (section 4), the batch and the receipt. */
+/** The routes of the service specification (section 4), the batch, the receipt and the restore. */
 export function consentRoutes(
   app: FastifyInstance,
   deps: Deps &
@@ -95,6 +96,13 @@ export function consentRoutes(
     app,
     consents.remove,
     async ({ params }, { caller }) => new RawJson(await service.deleteConsent(deps, caller, pathId(params, unknown))),
+  )
+  route(
+    app,
+    restore,
+    async ({ params, body }, { caller }) =>
+      new RawJson(await service.restoreConsent(deps, caller, pathId(params, unknown), body)),
+    { isIdempotent: () => true },
   )
   route(app, consents.history, ({ params, query }, { caller }) =>
     service.getHistory(deps, caller, pathId(params, unknown), query.details ?? false),

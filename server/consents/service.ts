@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import type { AuditEntry, ConsentChange, History } from '../../src/contract/index.ts'
+import type { AuditEntry, ConsentChange, History, Restoration } from '../../src/contract/index.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
-import { type Action, type Actor, type Event, entryId, linkOf, newSalt, type State } from '../../src/evidence/chain.ts'
+import { type Actor, type Event, entryId, linkOf, newSalt } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
 import { Failure, unavailable } from '../failure.ts'
 import type { Deps } from './deps.ts'
 import * as queries from './queries.ts'
-import type { BatchLink, ChainRow, DeletedRow, EntryRow, StateRow } from './rows.ts'
+import type { BatchLink, ChainRow, ConsentJson, DeletedRow, EntryRow, StateRow } from './rows.ts'
 
 const maxAttempts = 100
 
@@ -34,16 +34,16 @@ export async function getConsent(
 
 /** A change to the same values writes no audit entry. */
 export function updateConsent(deps: Deps, caller: Caller, id: string, change: ConsentChange): Promise<string> {
-  return applyEvent(deps, caller, id, 'updated', row => {
+  return applyEvent(deps.sql, caller, findLive(deps, caller, id), row => {
     const accepted = change.accepted ?? row.accepted
     const preferences = change.preferences ?? row.preferences
     if (accepted === row.accepted && sameJson(preferences, row.preferences)) return null
-    return { accepted, preferences, policy_version: row.policy_version }
+    return { action: 'updated', state: { accepted, preferences, policy_version: row.policy_version } }
   })
 }
 
 export function deleteConsent(deps: Deps, caller: Caller, id: string): Promise<string> {
-  return applyEvent(deps, caller, id, 'deleted', row => row)
+  return applyEvent(deps.sql, caller, findLive(deps, caller, id), row => ({ action: 'deleted', state: row }))
 }
 
 /** Returns audit entries, also of a deleted record, oldest first. @throws Failure `not_found` */
@@ -85,26 +85,60 @@ function toAuditEntry(row: EntryRow): AuditEntry {
   }
 }
 
-/** Optimistic update: starts again if the record has another version by the write. `next` returns null for no change. */
-async function applyEvent(
+/**
+ * Restores a deleted record; a live one is returned unchanged. @throws Failure `conflict` if it is purged, or if an erasure
+ * request covers it and `despite_erasure` is not true
+ */
+export function restoreConsent(
   { sql }: Deps,
   caller: Caller,
   id: string,
-  action: Action,
-  next: (row: StateRow) => State | null,
+  { despite_erasure = false }: Restoration,
+): Promise<string> {
+  const find = () => queries.findDeletedState(sql, caller.accountId, id)
+  return applyEvent(sql, caller, find, row => {
+    const { deleted_at, erased, is_purged, accepted, preferences, policy_version } = row
+    if (deleted_at === null) return null
+    if (is_purged) throw new Failure('conflict', purged)
+    if (erased !== false && !despite_erasure) throw new Failure('conflict', erased ? covered : notRecorded)
+    const action = erased === false ? 'restored' : 'restored_despite_erasure'
+    return { action, state: { accepted, preferences, policy_version } }
+  })
+}
+
+const purged = 'The record is purged: its personal data is gone, and it cannot be restored.'
+const despite = 'It is restored only with despite_erasure (--despite-erasure), which its history shows from then on.'
+const covered = `An erasure request covers this record. ${despite}`
+const notRecorded = `When this record was deleted it was not recorded if an erasure request covers it. ${despite}`
+
+function findLive({ sql }: Deps, { accountId }: Caller, id: string) {
+  return () => queries.findConsent(sql, accountId, id)
+}
+
+/** Optimistic update: starts again if the record has another version by the write. `next` returns null for no change. */
+async function applyEvent<Row extends StateRow & ConsentJson & { readonly erased?: boolean | null }>(
+  sql: Sql,
+  caller: Caller,
+  find: () => Promise<Row | undefined>,
+  next: (row: Row) => Pick<Event, 'action' | 'state'> | null,
 ): Promise<string> {
   const { accountId } = caller
   const deadline = performance.now() + retryBudgetMs
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
-    const row = await queries.findConsent(sql, accountId, id)
+    const row = await find()
     if (!row) throw noConsent()
     if (performance.now() > deadline) break
-    const state = next(row)
-    if (!state) return row.json
-    const link = nextLink(row, caller, { action, state })
+    const change = next(row)
+    if (!change) return row.json
+    const { action, state } = change
+    const link = nextLink(row, caller, change)
     const deleted_at = action === 'deleted' ? link.at : null
-    const entry = { action, actor: caller, link }
-    const written = await queries.updateConsent(sql, accountId, { ...state, deleted_at }, entry)
+    const written = await queries.updateConsent(
+      sql,
+      accountId,
+      { ...state, deleted_at, wasErased: row.erased ?? null },
+      { action, actor: caller, link },
+    )
     if (written) return written.json
     await delay(Math.random() * maxBackoffMs)
   }
@@ -138,5 +172,5 @@ export function deleteBatch(
   rows: readonly StateRow[],
   actor: Actor,
 ): Promise<DeletedRow[]> {
-  return queries.deleteRecords(sql, accountId, deletionLinks(rows, actor), actor)
+  return queries.deleteRecords(sql, accountId, deletionLinks(rows, actor), { actor, erased: false })
 }

@@ -67,6 +67,14 @@ export function countBySite(sql: Sql, accountId: string, selection: Selection): 
     group by site_id order by site_id`
 }
 
+/** Marks the subject's records that were deleted before: the request covers them too, and a restore has to say so. */
+export async function markErased(sql: Sql, accountId: string, subjectId: string): Promise<void> {
+  await sql`
+    update consents set erased = true
+    where account_id = ${accountId} and subject_id = ${subjectId} and deleted_at is not null
+      and erased is distinct from true`
+}
+
 /** Returns the records of a batch whose audit entries were written, purged ones too. */
 export function findWritten(sql: Sql, accountId: string, links: readonly BatchLink[]): Promise<DeletedRow[]> {
   return sql<DeletedRow[]>`

@@ -25,6 +25,7 @@ import {
   findNearMatches,
   findWritten,
   listLive,
+  markErased,
   type Selection,
   type SiteCount,
 } from './queries.ts'
@@ -77,6 +78,7 @@ export async function eraseSubject(
   if (!dry_run) {
     await deps.signer.requireReady(shares.readiness * timeLeftMs())
     await deleteSelected(sql, caller, selection, progress, performance.now() + shares.deletion * timeLeftMs())
+    await markErased(sql, accountId, subject_id)
   }
   const erased = await findErased(sql, accountId, progress)
   const own = new Set(erased.map(({ id }) => id))
@@ -121,7 +123,7 @@ async function deleteSelected(
   const deleteBatch = async (rows: readonly StateRow[]) => {
     const links = deletionLinks(rows, caller)
     unanswered.add(links)
-    const deleted = await deleteRecords(sql, caller.accountId, links, caller)
+    const deleted = await deleteRecords(sql, caller.accountId, links, { actor: caller, erased: true })
     unanswered.delete(links)
     for (const row of deleted) erased.set(row.id, row)
     if (deleted.length === 0) await delay(20 * Math.random()) // other transactions are writing all of them

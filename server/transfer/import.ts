@@ -202,5 +202,8 @@ async function requireCounts(tx: ISql, { rows }: End, name: string): Promise<voi
   const counts: Readonly<Record<string, number>> = await countRows(tx)
   const wrong = [...tableNames, ...Object.keys(rows)].find(table => counts[table] !== (rows[table] ?? 0))
   if (wrong === undefined) return
-  throw invalidExport(name, `${rows[wrong] ?? 'no'} rows of ${wrong} were exported, and ${counts[wrong] ?? 'none'} arrived`)
+  throw invalidExport(
+    name,
+    `${rows[wrong] ?? 'no'} rows of ${wrong} were exported, and ${counts[wrong] ?? 'none'} arrived`,
+  )
 }

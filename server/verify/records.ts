@@ -2,7 +2,7 @@ import type { Sql } from 'postgres'
 import type { DatabaseFinding, Inspected } from '../../src/contract/index.ts'
 import { parseExactJson } from '../../src/contract/json.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
-import { type ChainEntry, dropVerified } from '../../src/evidence/chain.ts'
+import { type ChainEntry, dropVerified, isRestore } from '../../src/evidence/chain.ts'
 import { type Finding, verifyHistory } from '../../src/evidence/history.ts'
 import { withRetry } from '../db/errors.ts'
 import { firstIdAt, lastIdAt, readInstant } from '../ids.ts'
@@ -154,7 +154,7 @@ function findInRecord(record: StoredRecord, entries: readonly ChainEntry[]): Fin
   const times: [string, Date | null, number | null][] = [
     ['created_at', record.created_at, readInstant(record.id).getTime()],
     ['updated_at', record.updated_at, last.at.getTime()],
-    ['deleted_at', record.deleted_at, timeOf('deleted')],
+    ['deleted_at', record.deleted_at, deletedAt(entries)],
     ['purged_at', record.purged_at, isPurging(record, last) ? null : timeOf('purged')],
   ]
   for (const [name, time, expected] of times) {
@@ -162,6 +162,12 @@ function findInRecord(record: StoredRecord, entries: readonly ChainEntry[]): Fin
   }
   if (record.site === null) found('changed', 'its site is none of the account')
   return findings
+}
+
+/** Returns the time of the last deletion, null if a restore came after it. */
+function deletedAt(entries: readonly ChainEntry[]): number | null {
+  const last = entries.findLast(({ action }) => action === 'deleted' || isRestore(action))
+  return last?.action === 'deleted' ? last.at.getTime() : null
 }
 
 /** Returns true until the last statement of a long purge has set its time. */

@@ -9,6 +9,7 @@ import { keys } from './keys.ts'
 import { log } from './log.ts'
 import { receipt } from './receipt.ts'
 import { requests } from './requests.ts'
+import { restore } from './restore.ts'
 import { session } from './session.ts'
 import { signingKeys } from './signing-keys.ts'
 import { sites } from './sites.ts'
@@ -27,7 +28,7 @@ const description = {
 }
 
 export const api = {
-  consents: { ...consents, receipt, createBatch },
+  consents: { ...consents, receipt, createBatch, restore },
   banner,
   session,
   keys,

@@ -108,7 +108,9 @@ function hex(bytes: number) {
 export const AuditEntry = z.object({
   id: Id,
   consent_id: Id.describe('The id of the record.'),
-  action: given(z.string().meta({ enum: ['created', 'updated', 'deleted', 'purged'] })),
+  action: given(
+    z.string().meta({ enum: ['created', 'updated', 'deleted', 'purged', 'restored', 'restored_despite_erasure'] }),
+  ),
   accepted: given(z.boolean()),
   preferences: given(z.record(z.string(), z.unknown())),
   policy_version: given(Count.meta({ minimum: 1 })),

@@ -9,6 +9,7 @@ import { keysDocs } from './keys.ts'
 import { logDocs } from './log.ts'
 import { receiptDocs } from './receipt.ts'
 import { requestsDocs } from './requests.ts'
+import { restoreDocs } from './restore.ts'
 import { sessionDocs } from './session.ts'
 import { signingKeysDocs } from './signing-keys.ts'
 import { sitesDocs } from './sites.ts'
@@ -19,7 +20,7 @@ import { usageDocs } from './usage.ts'
 export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeof api)[Name]> } = {
   consents: {
     ...consentsDocs,
-    endpoints: { ...consentsDocs.endpoints, receipt: receiptDocs, createBatch: createBatchDocs },
+    endpoints: { ...consentsDocs.endpoints, receipt: receiptDocs, createBatch: createBatchDocs, restore: restoreDocs },
   },
   banner: bannerDocs,
   session: sessionDocs,

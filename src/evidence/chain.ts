@@ -19,7 +19,13 @@ export interface Identity {
   readonly ip_network: string | null
 }
 
-export type Action = 'created' | 'updated' | 'deleted' | 'purged'
+/** `restored_despite_erasure`: an erasure request covered the record, or it was not recorded if one did. */
+export type Action = 'created' | 'updated' | 'deleted' | 'purged' | 'restored' | 'restored_despite_erasure'
+
+/** True for a deleted record that is live again. */
+export function isRestore(action: string | null): boolean {
+  return action === 'restored' || action === 'restored_despite_erasure'
+}
 
 export type Actor =
   | { readonly kind: 'api_key' | 'user' | 'site_token'; readonly id: string }

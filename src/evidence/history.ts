@@ -128,7 +128,9 @@ function changed({ version }: ChainEntry, detail: string): Finding {
 const followers: Readonly<Record<string, readonly string[]>> = {
   created: ['updated', 'deleted'],
   updated: ['updated', 'deleted'],
-  deleted: ['purged'],
+  deleted: ['purged', 'restored', 'restored_despite_erasure'],
+  restored: ['updated', 'deleted'],
+  restored_despite_erasure: ['updated', 'deleted'],
 }
 
 /** Returns the time in a UUID version 7 (RFC 9562 section 5.7), in milliseconds since 1970. */

@@ -80,6 +80,7 @@ it('tenant isolation › covers every route and every parameter that names somet
     'consents.history account params.id',
     'consents.receipt account params.id',
     'consents.createBatch account',
+    'consents.restore account params.id',
     'banner.create site_token body.subject_id body.consent_id',
     'session.create anyone',
     'session.get session',

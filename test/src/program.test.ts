@@ -1,5 +1,8 @@
+import { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
+import { type Group, type Leaf, tree } from '../../src/command-tree.ts'
+import type { Context } from '../../src/context.ts'
 import { run } from '../support/cli.ts'
 import { answers, byId, consent, consentsPath, listOf, machineError, useCli, uuid } from './support.ts'
 
@@ -63,6 +66,38 @@ describe('what is not understood ends with 2, on stderr, before any request', ()
     expect(stderr).toContain(said)
     expect(stderr.trimEnd().split('\n').length).toBeLessThanOrEqual(4)
     expect(cli.sent()).toEqual([])
+  })
+
+  it('a misspelt word never leads to a command that destroys something, and still to others', async () => {
+    const leaves = (group: Group, above: string[] = []): [string[], Leaf][] =>
+      Object.entries(group).flatMap(([name, entry]) =>
+        'commands' in entry
+          ? leaves(entry.commands, [...above, name])
+          : [name, ...(entry.aliases ?? [])].map((one): [string[], Leaf] => [[...above, one], entry]),
+      )
+    const destructive: string[][] = []
+    for (const [path, { load }] of leaves(tree)) {
+      const command = new Command()
+      ;(await load())(command, {} as Context)
+      if (command.options.some(({ long }) => long === '--confirm')) destructive.push(path)
+    }
+    expect(destructive.map(path => path.join(' '))).toEqual(expect.arrayContaining(['rm', 'delete', 'subject erase']))
+    for (const path of destructive) {
+      const name = path.at(-1) ?? ''
+      for (const word of [`un${name}`, `${name}s`, `x${name.slice(1)}`, name.slice(0, -1)]) {
+        const { code, stderr } = await cli.run([...path.slice(0, -1), word])
+        expect([
+          word,
+          code,
+          /Did you mean .*/
+            .exec(stderr)?.[0]
+            .match(/[\w-]+/g)
+            ?.includes(name),
+        ]).not.toEqual([word, 2, true])
+      }
+    }
+    for (const word of ['restor', 'unrestore'])
+      expect((await cli.run([word])).stderr).toContain('Did you mean restore?')
   })
 
   it.each(['list --json --bogus', 'list --bogus -o ndjson', '-o json lst'])(

@@ -32,7 +32,7 @@ export function stateAt(entries: readonly AuditEntry[], instant: number): StateA
   if (!entry) return null
   return {
     entry,
-    deletedAt: until.find(isEnd)?.created_at ?? null,
+    deletedAt: deletionIn(until),
     mayBeDeleted: entry.action === null && until.length === ordered.length,
   }
 }
@@ -62,8 +62,10 @@ export function timeOf(instant: string): number {
   })
 }
 
-function isEnd({ action }: AuditEntry): boolean {
-  return action === 'deleted' || action === 'purged'
+/** Returns the time of the last deletion, null if a restore came after it. A purge without a deletion counts as one. */
+function deletionIn(entries: readonly AuditEntry[]): string | null {
+  const ends = entries.slice(entries.findLastIndex(({ action }) => action?.startsWith('restored')) + 1)
+  return ends.find(({ action }) => action === 'deleted' || action === 'purged')?.created_at ?? null
 }
 
 /** Value of `--at`. */

@@ -3,7 +3,7 @@ import type { Caller } from '../../../server/auth/caller.ts'
 import { createConsent } from '../../../server/consents/create.ts'
 import type { Deps } from '../../../server/consents/deps.ts'
 import { Policies } from '../../../server/consents/policies.ts'
-import { deleteConsent, updateConsent } from '../../../server/consents/service.ts'
+import { deleteConsent, restoreConsent, updateConsent } from '../../../server/consents/service.ts'
 import { Batcher } from '../../../server/db/batching.ts'
 import { coverAll } from '../../../server/evidence/log.ts'
 import type { Signer } from '../../../server/evidence/signer.ts'
@@ -15,8 +15,8 @@ import { newAccount } from '../../support/service.ts'
 import type { Chance } from './random.ts'
 
 /**
- * Fills a database through the service itself, in some accounts and stages: records with several versions, deleted and
- * purged ones, and a log with several checkpoints that covers all of it.
+ * Fills a database through the service itself, in some accounts and stages: records with several versions, deleted,
+ * restored and purged ones, and a log with several checkpoints that covers all of it.
  */
 export async function populate(
   sql: Sql,
@@ -61,6 +61,10 @@ export async function populate(
         const changes = chance.below(4)
         for (let n = 0; n < changes; n += 1) {
           await updateConsent(deps, caller, consent.id, { accepted: n % 2 === 0, preferences: { n, index } })
+        }
+        if (chance.below(8) === 0) {
+          await deleteConsent(deps, caller, consent.id)
+          await restoreConsent(deps, caller, consent.id, {})
         }
         if (chance.below(4) === 0) await deleteConsent(deps, caller, consent.id)
       },

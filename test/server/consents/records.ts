@@ -52,6 +52,7 @@ export async function newOwner(service: TestService) {
     update: (id: string, body: unknown, headers: Record<string, string> = {}) =>
       send('PUT', `/${id}`, { body, headers }),
     remove: (id: string, options: Omit<CallOptions, 'key'> = {}) => send('DELETE', `/${id}`, options),
+    restore: (id: string, body: object = {}) => send('POST', `/${id}/restore`, { body }),
     history: (id: string) => send('GET', `/${id}/history`),
     receipt: (id: string) => send('GET', `/${id}/receipt`),
     send,

@@ -24,6 +24,7 @@ it('scopes › are required by every route that accepts an API key', () => {
     'consents.history read',
     'consents.receipt read',
     'consents.createBatch write',
+    'consents.restore erase',
     'subjects.erase erase',
     'subjects.certifyPurge read',
     'subjects.nearMatches read',

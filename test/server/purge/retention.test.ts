@@ -54,6 +54,17 @@ describe('a site that keeps records for 10 days', () => {
     expect(await run(30)).toEqual([])
   })
 
+  it('keeps a restored record for as long again, and no deletion of it is purged', async () => {
+    const [id = '', gone = ''] = await inserted({ records: 2, at: daysAgo(11) })
+    await keep(10)
+    await run(30)
+    expect((await owner.restore(id)).status).toBe(200)
+    expect(await run(0)).toEqual([{ account_id: owner.accountId, expired: 0, purged: 1 }])
+    expect((await owner.get(id)).status).toBe(200)
+    expect((await owner.restore(gone, { despite_erasure: true })).status).toBe(409)
+    expect(await brokenChains(service.sql, owner.accountId)).toEqual([])
+  })
+
   it('has them purged like others, in the same run if purging is immediate', async () => {
     await inserted({ records: 5, at: daysAgo(11) })
     await keep(10)

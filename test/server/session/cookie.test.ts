@@ -30,6 +30,7 @@ it('session cookie › covers every private route', () => {
     'consents.history',
     'consents.receipt',
     'consents.createBatch',
+    'consents.restore',
     'session.get',
     'keys.list',
     'keys.create',

@@ -86,7 +86,9 @@ const followers: Record<string, string[]> = {
   '': ['created'],
   created: ['updated', 'deleted'],
   updated: ['updated', 'deleted'],
-  deleted: ['purged'],
+  deleted: ['purged', 'restored', 'restored_despite_erasure'],
+  restored: ['updated', 'deleted'],
+  restored_despite_erasure: ['updated', 'deleted'],
 }
 
 function isVerified(id: string, entries: Json[]): boolean {

@@ -8,6 +8,8 @@ const histories = {
   'one that changed': () => historyOf('created', 'updated', 'updated', 'updated'),
   'a deleted one': () => historyOf('created', 'updated', 'deleted'),
   'a purged one': () => historyOf('created', 'updated', 'deleted', 'purged'),
+  'a restored one': () => historyOf('created', 'deleted', 'restored', 'updated', 'deleted', 'restored_despite_erasure'),
+  'one restored and purged': () => historyOf('created', 'deleted', 'restored', 'deleted', 'purged'),
   'one of version 1': () => historyOfVersions(() => 1, ['created', 'updated', 'updated']),
   'a purged one of version 1': () => historyOfVersions(() => 1, ['created', 'updated', 'deleted', 'purged']),
   'one of both versions': () =>
@@ -105,6 +107,10 @@ it.each([
   ['a change after the deletion', ['created', 'deleted', 'updated']],
   ['a second creation', ['created', 'created']],
   ['a purge of what was not deleted', ['created', 'purged']],
+  ['a purge of what was restored', ['created', 'deleted', 'restored', 'purged']],
+  ['a restore of what was not deleted', ['created', 'restored']],
+  ['a second restore', ['created', 'deleted', 'restored', 'restored_despite_erasure']],
+  ['a restore after the purge', ['created', 'deleted', 'purged', 'restored_despite_erasure']],
 ] as const)('does not verify with %s, though its hashes do', (_, actions) => {
   expect(verifyAudit(id, historyOf(...actions))).toMatchObject({
     result: 'not_valid',

@@ -206,11 +206,15 @@ const { value } = fc.letrec(tie => ({
 const preferences = fc.array(fc.tuple(text, value), { maxLength: 4 }).map(pairs => Object.fromEntries(pairs))
 type Below = (count: number) => number
 
-/** A history of up to eight entries with hashes of both versions, some deleted, some purged in whole or in part. */
+/** A history of up to 13 entries with hashes of both versions, some deleted, restored, or purged in whole or in part. */
 function newHistory(below: Below, states: readonly Record<string, unknown>[]): AuditEntry[] {
   const end: Action[][] = [[], ['deleted'], ['deleted', 'purged']]
-  const updates = Array.from({ length: below(6) }, (): Action => 'updated')
-  const actions: Action[] = ['created', ...updates, ...(end[below(3)] ?? [])]
+  const restores: Action[][] = [
+    ['deleted', 'restored'],
+    ['deleted', 'restored_despite_erasure'],
+  ]
+  const changes = Array.from({ length: below(6) }, () => restores[below(6)] ?? ['updated' as Action]).flat()
+  const actions: Action[] = ['created', ...changes, ...(end[below(3)] ?? [])]
   const [drawn, versions] = [actions.map(() => below(states.length)), actions.map(() => hashVersions[below(2)] ?? 2)]
   const kinds: Actor[] = [system, { kind: 'user', id: '01939d2c-0000-7000-8000-00000000000c' }, { kind: 'api_key', id }]
   const actors = actions.map(() => kinds[below(3)] ?? system)

@@ -190,6 +190,14 @@ export const cases: readonly Case[] = [
     id: 'id',
   },
   {
+    name: 'restore',
+    args: ['restore', uuid(1)],
+    handlers: [answers('post', `${byId}/restore`, first)],
+    rows: [first],
+    single: true,
+    id: 'id',
+  },
+  {
     name: 'create',
     args: ['create', '--site', uuid(5)],
     handlers: [answers('post', consentsPath, first, 201)],

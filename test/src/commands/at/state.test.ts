@@ -12,14 +12,18 @@ interface Made {
   readonly times: number[]
 }
 
-/** A history as this service writes it: gaps of 0 to some milliseconds, and perhaps a deletion and a purge at its end. */
+/**
+ * A history as this service writes it: gaps of 0 to some milliseconds, some changes a deletion and a restore, and perhaps a
+ * deletion and a purge at its end.
+ */
 const histories = fc
   .record({
     gaps: fc.array(fc.tuple(fc.nat(3), fc.boolean()), { minLength: 1, maxLength: 12 }),
     ends: fc.subarray(['deleted', 'purged'] as const),
   })
   .map(({ gaps, ends }): Made => {
-    const actions = [...gaps.map((_, index) => (index === 0 ? 'created' : 'updated')), ...ends.slice(0, 2)]
+    const changes = gaps.slice(1).flatMap(([gap], index) => (gap === index % 4 ? ['deleted', 'restored'] : ['updated']))
+    const actions = ['created', ...changes, ...ends.slice(0, 2)]
     let time = start
     const times = actions.map((_, index) => {
       time += index === 0 ? 0 : (gaps[index]?.[0] ?? 1)
@@ -44,7 +48,8 @@ describe('the state at an instant', () => {
         const replayed = happened.reduce<{ state: AuditEntry; deletedAt: string | null } | null>(
           (before, each) => ({
             state: each,
-            deletedAt: before?.deletedAt ?? (isEnd(each) ? each.created_at : null),
+            deletedAt:
+              each.action === 'restored' ? null : (before?.deletedAt ?? (isEnd(each) ? each.created_at : null)),
           }),
           null,
         )
@@ -64,13 +69,17 @@ describe('the state at an instant', () => {
     )
   })
 
-  it('never goes back as the instant goes on, and a deletion stays', () => {
+  it('never goes back as the instant goes on, and a deletion stays until a restore', () => {
     fc.assert(
       fc.property(histories, instants, fc.nat(9), ({ entries }, instant, step) => {
         const [before, after] = [stateAt(entries, instant), stateAt(entries, instant + step)]
         if (before === null) return
         expect(after?.entry.policy_version).toBeGreaterThanOrEqual(before.entry.policy_version ?? 0)
-        if (before.deletedAt !== null) expect(after?.deletedAt).toBe(before.deletedAt)
+        const isRestored = entries.some(
+          ({ action, created_at }) =>
+            action === 'restored' && timeOf(created_at) > instant && timeOf(created_at) <= instant + step,
+        )
+        if (before.deletedAt !== null && !isRestored) expect(after?.deletedAt).toBe(before.deletedAt)
       }),
     )
   })

@@ -1,0 +1,58 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import { action, Ids } from '../../cli/action.ts'
+import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
+import { expandIds, runForEach } from '../../cli/ids.ts'
+import { callOptional, formatCount, instanceLabel } from '../../cli/messages.ts'
+import { many } from '../../cli/output.ts'
+import type { Context } from '../../context.ts'
+import { restore as endpoint } from '../../contract/restore.ts'
+import { consentView } from '../../views/consent.ts'
+
+const Options = z.strictObject({ ...dryRunOption, operands: Ids, despiteErasure: z.literal(true).optional() })
+
+export function restore(command: Command, ctx: Context): void {
+  addDryRunFlag(command.argument('<id...>', 'ids of deleted records; - reads them from standard input'))
+    .option('--despite-erasure', 'restore records that an erasure request covers, too')
+    .addHelpText(
+      'after',
+      `
+A deleted record can be restored until its personal data is purged (by default 30 days after the deletion). Its history
+keeps the deletion and the restore. A live record stays as it is. Retention counts from the restore.
+
+A person who asked for erasure must not come back by mistake: a record that "subject erase" covers is restored only with
+--despite-erasure, and its history says so from then on.
+
+Examples:
+  $ consentctl restore 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11
+  $ consentctl restore - < ids.txt`,
+    )
+    .action(action(ctx, Options, viewUnlessDryRun(consentView), run))
+}
+
+async function run(ctx: Context, { operands, despiteErasure, dryRun }: z.output<typeof Options>) {
+  const ids = await expandIds(ctx, operands)
+  const body = despiteErasure ? { despite_erasure: true } : {}
+  if (dryRun)
+    return dryRunOutput(
+      ctx,
+      ids.map(id => ({ endpoint, params: { id }, body })),
+    )
+  const { pages, exit } = runForEach(
+    ctx,
+    ids,
+    async id => [
+      await callOptional(
+        ctx.api,
+        endpoint,
+        () => ctx.api.call(endpoint, { params: { id }, body, isIdempotent: true }),
+        {
+          message: `${instanceLabel(ctx)} cannot restore records`,
+          hint: 'consentctl get ID --include-deleted shows what is left of one, if the instance shows it',
+        },
+      ),
+    ],
+    done => ctx.say(`${formatCount(done)} live on ${instanceLabel(ctx)}`),
+  )
+  return many(consentView, pages, { mutates: true, exit, single: operands.length === 1 && operands[0] !== '-' })
+}
