@@ -118,6 +118,13 @@ it.each([
   })
 })
 
+it('a purged entry without preferences does not verify with a salt that is none', () => {
+  const entries = historyOf('created', 'deleted', 'purged')
+  const salted = entries.with(1, { ...(entries[1] as AuditEntry), salt: 'abc' })
+  expect(verifyAudit(id, entries).result).toBe('ok')
+  expect(verifyAudit(id, salted).detail).toBe('version 2: its salt is not written as it should be')
+})
+
 it.each([
   ['nothing', {}],
   ['texts that are no digits', { hash: 'x', payload_hash: 'é', salt: '\u0000', record_hash: 'abc' }],
