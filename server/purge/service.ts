@@ -107,6 +107,9 @@ export interface PurgeOptions extends Pace {
   readonly onUnverified: (finding: DatabaseFinding) => Promise<void> | void
 }
 
+/** Databases whose statistics this process has made anew: those of before may be of a purge that was killed. */
+const refreshed = new WeakSet<Sql>()
+
 /** Includes what a node whose clock is ahead has deleted. */
 const endOfTime = new Date('9999-12-31T00:00:00Z')
 
@@ -154,7 +157,10 @@ export async function* purge(sql: Sql, options: PurgeOptions): AsyncGenerator<Ac
     expired.delete(account_id)
     if (own.expired + own.purged > 0) yield own
   }
-  if (total > 0) await queries.refreshStatistics(sql).catch(error => failures.add("the planner's statistics", error))
+  if (total > 0 || (before && !refreshed.has(sql))) {
+    await queries.refreshStatistics(sql).catch(error => failures.add("the planner's statistics", error))
+    refreshed.add(sql)
+  }
   for (const [account_id, count] of expired) yield { account_id, expired: count, purged: 0 }
   failures.throwIfAny()
 }

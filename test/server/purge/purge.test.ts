@@ -16,6 +16,20 @@ beforeAll(async () => {
 
 const never = new AbortController().signal
 
+it('the first purge of a process makes the statistics anew, which one that was killed has left', async () => {
+  const { sql } = service
+  const samples = async () =>
+    (await sql`select from pg_stats where tablename = 'consents' and most_common_vals::text like '%sampled%'`).length
+  const options = { before: purgeBefore(0), signal: never, onUnverified: () => {} }
+  for (let count = 0; count < 3; count += 1) await owner.remove((await owner.create({ subject_id: 'sampled' })).id)
+  await sql`analyze consents`
+  expect(await samples()).toBe(1)
+  await purge(sql, options).next() // the account is purged, and the process killed
+  expect(await samples()).toBe(1)
+  expect(await purge(new Proxy(sql, {}), options).next()).toEqual({ done: true, value: undefined })
+  expect(await samples()).toBe(0)
+})
+
 describe('a purged record', () => {
   it('is returned without personal data, and its history has an entry for the purge', async () => {
     const fields = {
