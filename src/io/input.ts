@@ -118,7 +118,7 @@ export function decode(bytes: Uint8Array, name: string): string {
   try {
     return utf8.decode(bytes)
   } catch {
-    throw dataError(`${name} is not valid UTF-8`)
+    throw dataError(`${name} is not valid UTF-8`, 'save the file again in UTF-8')
   }
 }
 

@@ -72,7 +72,9 @@ function readPair(pair: string): [string, unknown] {
   const name = pair.slice(0, equals)
   if (equals < 1) throw usageError(`--pref ${pair}: use name=value`)
   if (name === '__proto__') throw usageError('--pref: a preference cannot be named __proto__')
-  return [name, typed(pair.slice(equals + 1), '--pref')]
+  const value = pair.slice(equals + 1)
+  if (value === '') throw usageError(`--pref ${name}= has no value`, `for an empty text: --pref '${name}=""'`)
+  return [name, typed(value, '--pref')]
 }
 
 /** Parses JSON, else returns the text itself: `true` is a boolean, `granted` a string. */

@@ -1,13 +1,12 @@
 import { formatCount, instanceLabel } from '../../../cli/messages.ts'
 import { many, type Output } from '../../../cli/output.ts'
 import type { Context } from '../../../context.ts'
-import { CliError, exit, usageError } from '../../../errors/errors.ts'
 import { exitOf as exitOfError, explain } from '../../../errors/explain.ts'
 import { rawOf } from '../../../io/input.ts'
 import { limitHeapGrowth } from '../../../io/memory.ts'
-import { openOutFile } from '../../../io/new-file.ts'
 import { requireApiKey, requireBaseUrl } from '../../../settings/settings.ts'
 import { importView, type LineResult } from '../../../views/consent.ts'
+import { type FailedLines, openFailedLines } from './failed-lines.ts'
 import { type ImportJob, openJob } from './job.ts'
 import type { ImportOptions } from './options.ts'
 import {
@@ -23,38 +22,6 @@ import {
 } from './progress.ts'
 import { nothingSent, validate } from './reader.ts'
 import { honoursKeys, type Outcome, openSender, type Sender } from './sender.ts'
-
-type FailedLines = Awaited<ReturnType<typeof openFailedLines>>
-
-/**
- * Opens the file of `--failed-out`, which gets its name when no line is left to retry.
- *
- * @throws UsageError if it exists, or cannot be created
- */
-async function openFailedLines(path: string) {
-  const file = await openOutFile(path, '--failed-out').catch((error: CliError) => {
-    throw error.code === 'io' ? usageError(`--failed-out: ${error.message}`) : error
-  })
-  let [endsInNewline, isClosed] = [true, false]
-  return {
-    /** Adds a raw line, the first one after the header of its CSV. */
-    add: async (line: Uint8Array, header: Uint8Array | null) => {
-      const before = file.isEmpty && header ? [header] : endsInNewline ? [] : [Buffer.from('\n')]
-      endsInNewline = line.at(-1) === 10
-      await file.write(Buffer.concat([...before, line]))
-    },
-    /** Removes the file unless it is wanted and has a line. */
-    close: async (isWanted: boolean) => {
-      if (isClosed) return
-      isClosed = true
-      if (!isWanted || file.isEmpty) return await file.abandon(false)
-      await file.commit().catch((error: Error) => {
-        const message = `${error.message}; its lines are in ${file.part}`
-        throw new CliError('io', exit.failure, message, { cause: error })
-      })
-    },
-  }
-}
 
 /**
  * A file is validated before anything is sent. A line that fails is reported and the others are sent, unless all would fail or
@@ -78,6 +45,7 @@ interface Run {
   readonly job: ImportJob
   readonly progress: Progress
   readonly sender: Sender
+  readonly failedLines: FailedLines | null
 }
 
 async function* pages(ctx: Context, options: ImportOptions, progress: Progress): AsyncGenerator<readonly LineResult[]> {
@@ -92,37 +60,39 @@ async function* pages(ctx: Context, options: ImportOptions, progress: Progress):
     const command = run && resumeCommand(ctx, options, run.job)
     if (command) void ctx.warn(`finishing what is in flight; to resume: ${command}`).catch(() => {})
   })
-  const job = await openJob(ctx, options, interruption.signal)
+  const failedLines = options.failedOut === undefined ? null : await openFailedLines(options.failedOut)
+  let job: ImportJob | null = null
   try {
-    if (options.dryRun) return await preview(ctx, job, options, interruption.signal)
+    job = await openJob(ctx, options, failedLines, interruption.signal)
+    if (options.dryRun) return await preview(ctx, job, options, failedLines, interruption.signal)
     if (interruption.signal.aborted) return await ctx.warn('interrupted: nothing was sent')
-    run = { ctx, options, job, progress, sender: openSender(ctx, options, job) }
+    run = { ctx, options, job, progress, sender: openSender(ctx, options, job), failedLines }
     yield* sendAll(run, interruption.signal)
   } finally {
-    await job.reader.close()
+    await job?.reader.close()
+    await failedLines?.close(true) // the lines of a file that cannot be sent; else it is closed
   }
 }
 
 async function preview(
   ctx: Context,
   { reader, extent, createdBefore }: ImportJob,
-  { maxErrors }: ImportOptions,
+  options: ImportOptions,
+  failedLines: FailedLines | null,
   signal: AbortSignal,
 ): Promise<void> {
-  const { lines } = extent ?? (await validate(ctx, reader, maxErrors, signal))
+  const { lines } = extent ?? (await validate(ctx, reader, options, failedLines, signal))
   if (lines === 0) await warnEmpty(ctx, reader)
   await ctx.warn(`would create ${formatCount(lines - createdBefore)} on ${instanceLabel(ctx)}; nothing was sent`)
 }
 
 async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly LineResult[]> {
-  const { ctx, options, job, progress } = run
+  const { ctx, options, job, progress, failedLines } = run
   const line = showProgress(ctx, progress, job)
-  let failedLines: FailedLines | null = null
   let [isThrough, isDone] = [false, false]
   try {
-    if (options.failedOut !== undefined) failedLines = await openFailedLines(options.failedOut)
-    yield* results(run, failedLines, line, signal)
-    isDone = await finish(run, failedLines)
+    yield* results(run, line, signal)
+    isDone = await finish(run)
     isThrough = true
   } catch (error) {
     progress.broken = error
@@ -138,17 +108,12 @@ async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly 
   }
 }
 
-async function* results(
-  run: Run,
-  failedLines: FailedLines | null,
-  line: ProgressLine,
-  signal: AbortSignal,
-): AsyncGenerator<readonly LineResult[]> {
+async function* results(run: Run, line: ProgressLine, signal: AbortSignal): AsyncGenerator<readonly LineResult[]> {
   try {
     for await (const outcomes of run.sender.outcomes()) {
       const page: LineResult[] = []
       for (const outcome of outcomes) {
-        const reported = await reportOutcome(run, outcome, failedLines, line)
+        const reported = await reportOutcome(run, outcome, line)
         if (reported) page.push(reported)
       }
       if (page.length > 0) yield page
@@ -162,9 +127,8 @@ async function* results(
 
 /** Returns null for an unsent line. An error of writing stops the run after the lines in flight. */
 async function reportOutcome(
-  { ctx, options, job, progress, sender }: Run,
+  { ctx, options, job, progress, sender, failedLines }: Run,
   outcome: Outcome,
-  failedLines: FailedLines | null,
   line: ProgressLine,
 ): Promise<LineResult | null> {
   const { entry, result, id, error } = outcome
@@ -184,7 +148,7 @@ async function reportOutcome(
 }
 
 /** Returns true if no run is left to do. Only then are failed lines given to the user: `--resume` would send them too. */
-async function finish({ ctx, job, progress }: Run, failedLines: FailedLines | null): Promise<boolean> {
+async function finish({ ctx, job, progress, failedLines }: Run): Promise<boolean> {
   const canBeFound = async () => progress.unknown > progress.lost && (await honoursKeys(ctx).catch(() => true))
   const isResumable = job.state !== null && (progress.stop !== null || (await canBeFound()))
   if (!isResumable) progress.lost = progress.unknown

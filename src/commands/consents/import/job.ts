@@ -12,6 +12,7 @@ import { explain } from '../../../errors/explain.ts'
 import { type Jobs, jobsOf } from '../../../jobs/jobs.ts'
 import { commandForOrigin, requireBaseUrl, requireSameOrigin } from '../../../settings/settings.ts'
 import { newRecords } from './drafts.ts'
+import type { FailedLines } from './failed-lines.ts'
 import { formatOf, lineFormats, type ReaderOptions } from './lines.ts'
 import { ColumnMap, ownColumns, readMap } from './map.ts'
 import type { ImportOptions } from './options.ts'
@@ -50,7 +51,12 @@ export interface ImportJob {
  *
  * @throws CliError if a line is invalid, the quota is too small, or the file or settings are not those of the job
  */
-export async function openJob(ctx: Context, options: ImportOptions, signal: AbortSignal): Promise<ImportJob> {
+export async function openJob(
+  ctx: Context,
+  options: ImportOptions,
+  failedLines: FailedLines | null,
+  signal: AbortSignal,
+): Promise<ImportJob> {
   const jobs = importJobs(ctx)
   const resumed = options.resume === undefined ? null : await jobs.readHeader(await jobs.find(options.resume))
   const map = await readMap(ctx.io, options, newRecords.fields)
@@ -63,7 +69,7 @@ export async function openJob(ctx: Context, options: ImportOptions, signal: Abor
       if (resumed) throw usageError('only the import of a file can be resumed, not of a stream')
       return { reader, extent: null, state: null, createdBefore: 0 }
     }
-    const extent = await validate(ctx, reader, options.maxErrors, signal)
+    const extent = await validate(ctx, reader, options, failedLines, signal)
     if (resumed && !signal.aborted && resumed.sha256 !== extent.sha256) throw otherFileError(reader.path, resumed)
     const createdBefore = resumed ? await countCreated(jobs, resumed.job) : 0
     if (options.dryRun || signal.aborted) return { reader, extent, state: null, createdBefore }

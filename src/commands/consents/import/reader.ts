@@ -6,8 +6,9 @@ import type { Context } from '../../../context.ts'
 import { CliError, dataError, exit } from '../../../errors/errors.ts'
 import { reportsByKind } from '../../../errors/report.ts'
 import { toUtf8 } from '../../../io/encoding.ts'
-import { decode, type Line, nameOf, readChunks, splitTogether, unreadable } from '../../../io/input.ts'
+import { decode, type Line, nameOf, rawOf, readChunks, splitTogether, unreadable } from '../../../io/input.ts'
 import { readObject } from '../fields.ts'
+import type { FailedLines } from './failed-lines.ts'
 import type { LineKind, LineParser, ReaderOptions } from './lines.ts'
 
 export interface Entry<Fields> {
@@ -148,11 +149,17 @@ export interface Extent {
   readonly sha256: string
 }
 
-/** Reports up to `maxErrors` invalid lines. @throws CliError invalid_data if there is one */
+interface Limits {
+  readonly maxErrors: number
+  readonly failedOut: string | undefined
+}
+
+/** Reports up to `maxErrors` invalid lines, and keeps them. @throws CliError invalid_data if there is one */
 export async function validate(
   ctx: Context,
   reader: Reader<unknown>,
-  maxErrors: number,
+  { maxErrors, failedOut }: Limits,
+  failedLines: FailedLines | null,
   signal: AbortSignal,
 ): Promise<Extent> {
   let [lines, invalid] = [0, 0]
@@ -165,6 +172,7 @@ export async function validate(
         if (error === null) continue
         invalid += 1
         await errors.add(error, `line ${line.number}`)
+        await failedLines?.add(rawOf(line), reader.header())
         if (isEnough()) break
       }
       if (isEnough() || signal.aborted) break
@@ -174,7 +182,11 @@ export async function validate(
   }
   await errors.finish()
   if (invalid === 0) return { lines, sha256: reader.digest() }
-  throw dataError(`${formatCount(invalid, 'line')} of ${lines} cannot be sent, so nothing was`, 'correct the file')
+  const where = failedOut === undefined ? '' : `: ${failedOut} has the lines to correct`
+  throw dataError(
+    `${formatCount(invalid, 'line')} of ${lines} cannot be sent, so nothing was`,
+    `correct the file${where}`,
+  )
 }
 
 export function nothingSent(error: unknown): unknown {

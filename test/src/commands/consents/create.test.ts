@@ -66,7 +66,7 @@ describe('create: request', () => {
     ['a=granted', 'granted'],
     ['a=True', 'True'],
     ['a=007', '007'],
-    ['a=', ''],
+    ['a=""', ''],
     ['a=b=c', 'b=c'],
     ['a= true', true],
     ['a={"b":[1,null]}', { b: [1, null] }],
@@ -193,6 +193,13 @@ describe('create: errors before any request', () => {
     const { code, stderr } = await cli.run(['create', '--accepted'])
     expect(code).toBe(2)
     expect(stderr).toContain('--site')
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('is a usage error for a preference of an empty variable, and says how an empty text is given', async () => {
+    const { code, stderr } = await cli.run(['create', '--site', 's', '--pref', 'marketing='])
+    expect(code).toBe(2)
+    expect(stderr).toContain(`try: for an empty text: --pref 'marketing=""'`)
     expect(cli.sent()).toEqual([])
   })
 

@@ -378,16 +378,16 @@ describe('words for yes and no', () => {
     expect(stderr).toContain(problem)
   })
 
-  it('5,000 words that are neither are three errors and a count, and nothing is sent', async () => {
+  it('5,000 words that are neither are three errors and a count, all of them are in --failed-out, and nothing is sent', async () => {
     const rows = Array.from({ length: 5000 }, (_, index) => `${index};maybe ${index % 7}`)
-    const { code, stdout, stderr } = await importFile(
-      write(`who;accepted\n${rows.join('\n')}\n`),
-      '--map',
-      'subject_id=who',
-    )
+    const failed = join(folder.path, 'unread.csv')
+    const file = write(`who;accepted\ngood;yes\n${rows.join('\n')}\n`)
+    const { code, stdout, stderr } = await importFile(file, '--map', 'subject_id=who', '--failed-out', failed)
     expect([code, stdout]).toEqual([5, ''])
     expect(stderr.match(/neither a yes nor a no/g)).toHaveLength(3)
-    expect(stderr).toContain('and 4997 more like line 2\n')
+    expect(stderr).toContain('and 4997 more like line 3\n')
+    expect(stderr).toContain(`correct the file: ${failed} has the lines to correct`)
+    expect(readFileSync(failed, 'utf8')).toBe(`who;accepted\n${rows.join('\n')}\n`)
     expect(stderr.split('\n').length).toBeLessThan(10)
     expect(cli.sent()).toEqual([])
   })
