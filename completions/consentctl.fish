@@ -155,12 +155,12 @@ function __consentctl_at
 end
 complete -c consentctl -f
 complete -c consentctl -l version -s V -d 'print the version'
-complete -c consentctl -l output -s o -x -a 'table tsv json ndjson csv yaml id' -d 'output format'
+complete -c consentctl -l output -s o -x -a 'table tsv json ndjson csv yaml id wide' -d 'output format'
 complete -c consentctl -l json -d 'same as -o json; with a comma-separated list, only these fields'
 complete -c consentctl -l quiet -s q -d 'print only ids, and no messages but warnings'
 complete -c consentctl -l header -d 'start TSV with a header'
 complete -c consentctl -l columns -x -d 'columns of tables, TSV and CSV, comma-separated'
-complete -c consentctl -l no-truncate -d 'do not cut tables to the terminal width'
+complete -c consentctl -l no-truncate -d 'do not cut tables to the terminal width; -o wide has every column'
 complete -c consentctl -l no-csv-guard -d 'no apostrophe before CSV cells that look like formulas'
 complete -c consentctl -l out -r -F -d 'write the records to a new file, readable only by you'
 complete -c consentctl -l pager -d 'show the records in a pager (PAGER, else less)'

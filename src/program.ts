@@ -76,7 +76,7 @@ export async function buildProgram(
     .option('-q, --quiet', 'print only ids, and no messages but warnings')
     .option('--header', 'start TSV with a header')
     .option('--columns <names>', 'columns of tables, TSV and CSV, comma-separated')
-    .option('--no-truncate', 'do not cut tables to the terminal width')
+    .option('--no-truncate', 'do not cut tables to the terminal width; -o wide has every column')
     .option('--no-csv-guard', 'no apostrophe before CSV cells that look like formulas')
     .option('--out <file>', 'write the records to a new file, readable only by you')
     .option('--pager', 'show the records in a pager (PAGER, else less)')

@@ -49,7 +49,7 @@ export async function reportInvalid(ctx: Context, message: string): Promise<void
 }
 
 /** Formats with a line of cells for each row. */
-const cellFormats: readonly FormatName[] = ['table', 'tsv', 'csv']
+const cellFormats: readonly FormatName[] = ['table', 'tsv', 'csv', 'wide']
 
 const flagFormats: readonly [flag: string, isGiven: (globals: Globals) => boolean, readonly FormatName[]][] = [
   ['--json', ({ json }) => json !== undefined, ['json', 'id']],
@@ -123,7 +123,8 @@ export async function printOutput(
     const output = await run()
     if (!output) return
     mutates = output.mutates
-    await print(ctx, format, chosen, output, file)
+    const finish = await print(ctx, format, chosen, output, file)
+    await finish()
     await file.commit()
     isComplete = true
     await ctx.say(`wrote ${ctx.globals.out}`)
@@ -143,13 +144,18 @@ async function show(
   output: Output<unknown>,
 ): Promise<void> {
   const { out } = ctx.io
-  if (!ctx.globals.pager || !out.isTerminal) return await print(ctx, format, chosen, output, out)
+  if (!ctx.globals.pager || !out.isTerminal) {
+    const finish = await print(ctx, format, chosen, output, out)
+    return await finish()
+  }
   const pager = (await import('../io/pager.ts')).openPager(ctx.host)
+  let finish = async () => {}
   try {
-    await print(ctx, format, chosen, output, pager, true)
+    finish = await print(ctx, format, chosen, output, pager, true)
   } finally {
     await pager.end()
   }
+  await finish() // below what the pager showed
 }
 
 /** Keeps the result of a change: it may be a secret that is shown once, or the only trace. */
@@ -159,6 +165,7 @@ async function abandonFile(ctx: Context, file: OutFile, mutates: boolean): Promi
   if (isKept) await ctx.warn(`the results until then are in ${file.part}`)
 }
 
+/** Returns what prints the footer. */
 async function print<Row>(
   ctx: Context,
   format: FormatName,
@@ -166,7 +173,7 @@ async function print<Row>(
   { view, pages, single, mutates, resumes, footer, exit: exitOf }: Output<Row>,
   target: { write(text: string): Promise<void>; readonly closed?: boolean },
   isScreen = target === ctx.io.out,
-): Promise<void> {
+): Promise<() => Promise<void>> {
   const { out } = ctx.io
   const { header, color, truncate, csvGuard } = ctx.globals
   const started = startPages(pages) // the first request is sent while the renderer loads
@@ -178,6 +185,7 @@ async function print<Row>(
     header: header ?? false,
     chosen: chosen !== null,
     uncut: truncate === false,
+    wide: format === 'wide',
     unguarded: csvGuard === false,
     isTerminal: isScreen && out.isTerminal,
   })
@@ -197,8 +205,13 @@ async function print<Row>(
   }
   await write(begin + renderer.end())
   if (unwritten !== undefined) throw unwritten
-  if (!target.closed) await footer?.()
+  const leftOut = renderer.leftOut?.() ?? []
   ctx.exit = exitOf?.() ?? exit.done
+  if (target.closed) return async () => {}
+  return async () => {
+    if (leftOut.length > 0) await ctx.say(`not shown: ${leftOut.join(', ')} (-o wide shows all)`)
+    await footer?.()
+  }
 }
 
 function startPages<Page>(pages: AsyncIterable<Page>): AsyncIterable<Page> {

@@ -6,12 +6,12 @@ const units: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, 
 const startOfDay = 'T00:00:00.000Z'
 const endOfDay = 'T23:59:59.999Z'
 
-/** Converts a lower bound to RFC 3339: an instant, a day (its start in UTC) or an age such as 7d. */
+/** Converts a lower bound to RFC 3339: an instant, a day or a minute (its start in UTC) or an age such as 7d. */
 export function startInstant(text: string, now: Date): string {
   return toInstant(text, startOfDay, length => now.getTime() - length)
 }
 
-/** Converts an upper bound: a day includes its last millisecond. */
+/** Converts an upper bound: a day, or a minute or second as tables print it, includes its last millisecond. */
 export function endInstant(text: string, now: Date): string {
   return toInstant(text, endOfDay, length => now.getTime() - length)
 }
@@ -21,6 +21,7 @@ export function pastInstant(text: string, now: Date): string {
   const instant = endInstant(text, now)
   if ((parseInstant(instant) ?? 0) <= now.getTime()) return instant
   const isDay = instant === text + endOfDay
+  if (!isDay && (parseInstant(startInstant(text, now)) ?? 0) <= now.getTime()) return now.toISOString() // this minute
   throw usageError(
     isDay ? `the end of ${text} (UTC) is in the future` : `${text} is in the future`,
     isDay ? 'add a time of day, or leave it out for the present state' : 'leave it out for the present state',
@@ -39,9 +40,14 @@ function toInstant(text: string, ofDay: string, relative: (length: number) => nu
   const instant =
     count && unit
       ? new Date(relative(Number(count) * (units[unit] ?? 0))).toISOString()
-      : /^\d{4}-\d\d-\d\d$/.test(text)
-        ? text + ofDay
-        : text
+      : fromTable(/^\d{4}-\d\d-\d\d$/.test(text) ? text + ofDay : text, ofDay)
   if (parseInstant(instant) !== null) return instant
   throw usageError(`invalid time "${text}"`, 'use 2026-01-31, 2026-01-31T09:30:00Z, 7d or 24h')
+}
+
+/** Completes a time as tables print it, such as `2026-01-31 09:30Z`, with the rest of `ofDay`. */
+function fromTable(text: string, ofDay: string): string {
+  const [, day, blank, t] = /^(\d{4}-\d\d-\d\d)(?: (\d\d:\d\d(?::\d\d)?)|T(\d\d:\d\d))Z$/.exec(text) ?? []
+  const time = blank ?? t
+  return time === undefined ? text : `${day}T${time}${ofDay.slice(1 + time.length)}`
 }

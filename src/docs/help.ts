@@ -1,3 +1,4 @@
+import { Chalk } from 'chalk'
 import { Help } from 'commander'
 import { palette } from '../output/palette.ts'
 import { type CommandInfo, type FlagInfo, flatten, usageOf, valueSuffix } from './describe.ts'
@@ -240,7 +241,7 @@ function command(line: string, columns: number): string {
 }
 
 function styled(lines: readonly string[], { color }: Look): string {
-  const { title } = palette(color)
+  const { title } = palette(Chalk, color)
   const text = lines.map(line => line.replace(/^(Usage:|[A-Z][^:]*:$)/, heading => title(heading)))
   return `${text.join('\n')}\n`
 }

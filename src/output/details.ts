@@ -1,7 +1,8 @@
 import { Chalk } from 'chalk'
 import Table from 'cli-table3'
-import { type Column, type Format, plain, type RenderOptions, rowsOnly, type View } from './format.ts'
+import { type Column, type Format, isEmpty, plain, type RenderOptions, rowsOnly, type View } from './format.ts'
 import { wrapped } from './graphemes.ts'
+import { palette } from './palette.ts'
 import { visible } from './safe.ts'
 
 /** Spaces between names and values. */
@@ -13,27 +14,42 @@ const minWidth = 20
 /** Lines in a grid, because the cost of cli-table3 is quadratic in them. */
 const maxGridLines = 50
 
-/** Shows one row as a list of names and values. Nothing is cut; values that may be are wrapped. */
-export const details: Format = <Row>(view: View<Row>, { columns, uncut, color }: RenderOptions) => {
-  const chalk = new Chalk({ level: color ? 1 : 0 })
+/**
+ * Shows one row as a list of names and values, without empty ones unless they were requested. Nothing is cut; values that
+ * may be are wrapped.
+ */
+export const details: Format = <Row>(
+  view: View<Row>,
+  { columns, uncut = false, wide = false, chosen = false, color }: RenderOptions,
+) => {
+  const look = palette(Chalk, color)
   const nameWidth = Math.max(...view.columns.map(column => column.name.length)) + gap
   const room = columns - nameWidth
   const linesOf = (column: Column<Row>, row: Row) => {
     const text = visible(plain(column.value(row)))
-    return column.whole || uncut ? [text] : wrapped(text, Math.max(minWidth, room)).split('\n')
+    return column.whole || uncut || wide ? [text] : wrapped(text, Math.max(minWidth, room)).split('\n')
   }
   const block = (row: Row) => {
-    const lines = view.columns.flatMap(column =>
-      linesOf(column, row).map((line, index) => [index === 0 ? column.name.toUpperCase() : '', line]),
+    const shown = view.columns.filter(column => wide || chosen || !isEmpty(column.value(row)))
+    const lines = shown.flatMap(column =>
+      linesOf(column, row).map((line, index) => ({
+        cells: [index === 0 ? column.name.toUpperCase() : '', line],
+        tone: column.tone?.(row),
+      })),
     )
-    let text = ''
+    const text: string[] = []
     for (let start = 0; start < lines.length; start += maxGridLines) {
       const grid = new Table({ ...borderless, colWidths: [nameWidth] })
-      grid.push(...lines.slice(start, start + maxGridLines))
-      text += `${grid.toString()}\n`
+      grid.push(...lines.slice(start, start + maxGridLines).map(({ cells }) => cells))
+      text.push(...grid.toString().split('\n'))
     }
     // Coloured afterwards, because cli-table3 would count the escape sequences.
-    return text.replace(/ +$/gm, '').replace(/^\S+/gm, name => chalk.bold(name))
+    const colored = text.map((line, index) => {
+      const [name, value] = [line.slice(0, nameWidth), line.slice(nameWidth).trimEnd()]
+      const title = name.trim() && look.title(name.trimEnd()) + (value && ' '.repeat(nameWidth - name.trimEnd().length))
+      return (title || (value && name)) + (value && look.tone(lines[index]?.tone, value))
+    })
+    return `${colored.join('\n')}\n`
   }
   return rowsOnly<Row>(rows => rows.map(block).join('\n'))
 }

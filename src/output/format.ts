@@ -1,3 +1,5 @@
+import type { Tone } from './palette.ts'
+
 export type Cell = string | number | boolean | null | object
 
 export interface Column<Row> {
@@ -7,17 +9,19 @@ export interface Column<Row> {
   readonly title?: string
   /** For tables, instead of the plain value. */
   text?(row: Row): string
+  /** For tables: the colour of a state, beside its word. */
+  tone?(row: Row): Tone | undefined
   /** Never cut, because people copy it. */
   readonly whole?: boolean
   /** Shown only now, so that no choice of columns may leave it out. */
   readonly once?: boolean
-  /** For tables: lower ranks stay on narrow terminals; a column without a rank is not shown. */
+  /** For tables: lower ranks stand first, and stay on narrow terminals; columns without a rank are shown by `wide` alone. */
   readonly rank?: number
 }
 
 /** Scripts rely on the order of the columns. */
 export interface View<Row> {
-  /** Tables: shows every column, even if lines wrap. */
+  /** Tables: shows every column with a rank, even if lines wrap. */
   readonly keepsAll?: true
   readonly columns: readonly Column<Row>[]
   id(row: Row): string
@@ -27,6 +31,8 @@ export interface Renderer<Row> {
   begin(): string
   rows(rows: readonly Row[]): string
   end(): string
+  /** Names of columns that have values in the rows so far and are not shown. */
+  leftOut?(): string[]
 }
 
 export function rowsOnly<Row>(rows: Renderer<Row>['rows']): Renderer<Row> {
@@ -41,8 +47,10 @@ export interface RenderOptions {
   readonly header: boolean
   /** The columns were requested: all are shown, and typed formats show only these. */
   readonly chosen?: boolean
-  /** Tables: nothing is cut, wrapped or left out. */
+  /** Tables: nothing is cut or wrapped, and columns with a rank are not left out. */
   readonly uncut?: boolean
+  /** Tables: every column, uncut. */
+  readonly wide?: boolean
   /** CSV: formulas are not guarded. */
   readonly unguarded?: boolean
   /** CSV: unsafe characters are escaped. */
@@ -56,11 +64,16 @@ export function typed<Row>({ columns }: View<Row>, { chosen }: RenderOptions): (
   return chosen ? row => Object.fromEntries(columns.map(column => [column.name, column.value(row)])) : row => row
 }
 
+/** True for a value that people need not see. */
+export function isEmpty(value: Cell): boolean {
+  return value === null || value === '' || (typeof value === 'object' && Object.keys(value).length === 0)
+}
+
 export function plain(value: Cell): string {
   if (value === null) return ''
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-export const formatNames = ['table', 'tsv', 'json', 'ndjson', 'csv', 'yaml', 'id'] as const
+export const formatNames = ['table', 'tsv', 'json', 'ndjson', 'csv', 'yaml', 'id', 'wide'] as const
 
 export type FormatName = (typeof formatNames)[number]

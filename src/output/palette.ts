@@ -1,4 +1,4 @@
-import { Chalk } from 'chalk'
+import type { ChalkInstance } from 'chalk'
 
 /**
  * Colours of the 256-colour palette whose contrast is 4 or more on black and on white (WCAG 2.2, 1.4.3, asks 3 of bold
@@ -9,12 +9,41 @@ export const colors = { good: 28, notable: 130, bad: 196, gone: 163 } as const
 /** `good`: accepted, ok. `notable`: refused, due soon. `bad`: failed, overdue. `gone`: deleted, revoked, purged. */
 export type Tone = keyof typeof colors
 
+/** Words of states, as they are in rows. Others have no colour. */
+const tones: Readonly<Record<string, Tone>> = {
+  accepted: 'good',
+  ok: 'good',
+  valid: 'good',
+  created: 'good',
+  kept: 'good',
+  on_time: 'good',
+  refused: 'notable',
+  unknown: 'notable',
+  unverifiable: 'notable',
+  warn: 'notable',
+  expired: 'notable',
+  due_soon: 'notable',
+  fail: 'bad',
+  failed: 'bad',
+  not_valid: 'bad',
+  overdue: 'bad',
+  deleted: 'gone',
+  purged: 'gone',
+  revoked: 'gone',
+  already_gone: 'gone',
+}
+
+export function toneOf(state: unknown): Tone | undefined {
+  return typeof state === 'string' && Object.hasOwn(tones, state) ? tones[state] : undefined
+}
+
 export interface Palette {
   title(text: string): string
   tone(tone: Tone | undefined, text: string): string
 }
 
-export function palette(isColored: boolean): Palette {
+/** Takes Chalk from the caller, because views use the tones and a command without colour must not load it. */
+export function palette(Chalk: new (options: { level: 0 | 2 }) => ChalkInstance, isColored: boolean): Palette {
   const chalk = new Chalk({ level: isColored ? 2 : 0 })
   return {
     title: text => chalk.bold(text),

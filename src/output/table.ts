@@ -1,6 +1,7 @@
 import { Chalk } from 'chalk'
-import { type Column, type Format, plain, type RenderOptions, rowsOnly, type View } from './format.ts'
+import { type Column, type Format, isEmpty, plain, type Renderer, type RenderOptions, type View } from './format.ts'
 import { prefix, widthOf } from './graphemes.ts'
+import { type Palette, palette } from './palette.ts'
 import { visible } from './safe.ts'
 
 const gap = '  '
@@ -9,27 +10,50 @@ const gap = '  '
 const minWidth = 20
 
 /**
- * Aligned columns cut to the terminal's width. The first rows decide the widths, so that lists of any length stream.
- * Columns without room are left out, highest rank first, unless they were requested.
+ * Aligned columns by rank, cut to the terminal's width. The first rows decide the widths, so that lists of any length
+ * stream. Columns without room are left out, highest rank first, unless they were requested.
  *
  * Right-to-left text is not isolated, because most terminals would show the control characters: a terminal that reorders
  * lines may show the next cell on its other side.
  */
-export const table: Format = <Row>(view: View<Row>, options: RenderOptions) => {
-  const chalk = new Chalk({ level: options.color ? 1 : 0 })
-  const room = options.uncut ? Number.POSITIVE_INFINITY : options.columns
+export const table: Format = <Row>(view: View<Row>, options: RenderOptions): Renderer<Row> => {
+  const look = palette(Chalk, options.color)
+  const room = options.uncut || options.wide ? Number.POSITIVE_INFINITY : options.columns
+  const hidden = new Set<Column<Row>>()
+  const leftOut = new Set<string>()
   let layout: readonly Placed<Row>[] | undefined
-  return rowsOnly<Row>(rows => {
-    if (rows.length === 0) return ''
-    let text = ''
-    if (layout === undefined) {
-      const floor = options.chosen || view.keepsAll ? 0 : minWidth
-      layout = arrange(candidates(view, options, rows), rows, room, floor)
-      text = `${chalk.bold(lineOf(layout, ({ column }) => title(column)))}\n`
-    }
-    for (const row of rows) text += `${lineOf(layout, ({ column }) => textOf(column, row))}\n`
-    return text
-  })
+  const begin = (rows: readonly Row[]) => {
+    const floor = options.chosen || view.keepsAll ? 0 : minWidth
+    const placed = arrange(candidates(view, options, rows), rows, room, floor)
+    if (!options.chosen && !view.keepsAll)
+      for (const column of view.columns) if (!placed.some(each => each.column === column)) hidden.add(column)
+    return placed
+  }
+  const noteHidden = (row: Row) => {
+    for (const column of hidden)
+      if (!isEmpty(column.value(row))) {
+        leftOut.add(column.name)
+        hidden.delete(column)
+      }
+  }
+  return {
+    begin: () => '',
+    rows: rows => {
+      if (rows.length === 0) return ''
+      let text = ''
+      if (layout === undefined) {
+        layout = begin(rows)
+        text = `${look.title(lineOf(layout, ({ column }) => title(column)))}\n`
+      }
+      for (const row of rows) {
+        text += `${lineOf(layout, ({ column }) => textOf(column, row), toneOf(look, row))}\n`
+        noteHidden(row)
+      }
+      return text
+    },
+    end: () => '',
+    leftOut: () => view.columns.filter(({ name }) => leftOut.has(name)).map(({ name }) => name),
+  }
 }
 
 interface Placed<Row> {
@@ -38,21 +62,44 @@ interface Placed<Row> {
   readonly isCut: boolean
 }
 
-function lineOf<Row>(layout: readonly Placed<Row>[], text: (place: Placed<Row>) => string): string {
-  let line = ''
-  for (const place of layout) line += (line && gap) + fitted(text(place), place)
-  return line.trimEnd()
+type Paint<Row> = (column: Column<Row>, text: string) => string
+
+function toneOf<Row>(look: Palette, row: Row): Paint<Row> {
+  return (column, text) => look.tone(column.tone?.(row), text)
 }
 
-/** The requested columns, else those with a rank that are not empty. */
+function lineOf<Row>(
+  layout: readonly Placed<Row>[],
+  textOf: (place: Placed<Row>) => string,
+  paint: Paint<Row> = (_, text) => text,
+): string {
+  let line = ''
+  let pad = ''
+  for (const place of layout) {
+    const { text, width } = fitted(textOf(place), place)
+    if (text !== '') {
+      line += pad + paint(place.column, text)
+      pad = ''
+    }
+    pad += ' '.repeat(Math.max(0, place.width - width)) + gap
+  }
+  return line
+}
+
+/** The requested columns in their order; else those with a rank that are not empty, by rank; or all of them. */
 function candidates<Row>(
   { columns }: View<Row>,
-  { chosen }: RenderOptions,
+  { chosen, wide }: RenderOptions,
   rows: readonly Row[],
 ): readonly Column<Row>[] {
   if (chosen) return columns.map(column => ({ ...column, rank: 0 }))
   const isUsed = (column: Column<Row>) => column.whole || rows.some(row => textOf(column, row) !== '')
-  return columns.filter(column => column.rank !== undefined && isUsed(column))
+  const shown = wide ? columns : columns.filter(column => column.rank !== undefined && isUsed(column))
+  return [...shown].sort((a, b) => rankOf(a) - rankOf(b))
+}
+
+function rankOf<Row>({ rank = Number.MAX_SAFE_INTEGER }: Column<Row>): number {
+  return rank
 }
 
 /** Leaves out and cuts columns, to no less than `floor`, until they fit. */
@@ -62,26 +109,20 @@ function arrange<Row>(
   room: number,
   floor: number,
 ): readonly Placed<Row>[] {
-  const wanted = columns.map(column => {
+  const kept = columns.map(column => {
     const titleWidth = title(column).length
     const width = rows.reduce((most, row) => Math.max(most, widthOf(textOf(column, row))), titleWidth)
     const isCut = !column.whole && room !== Number.POSITIVE_INFINITY
     return { column, width, isCut, least: isCut ? Math.min(width, Math.max(floor, titleWidth)) : width }
   })
-  const kept = [...wanted].sort((a, b) => (a.column.rank ?? 0) - (b.column.rank ?? 0))
   const total = () => kept.reduce((sum, { least }) => sum + least + gap.length, -gap.length)
   while (kept.length > 1 && floor > 0 && total() > room) kept.pop()
   let spare = Math.max(0, room - total())
-  const granted = new Map(
-    kept.map(({ column, width, least }) => {
-      const extra = Math.min(spare, width - least)
-      spare -= extra
-      return [column, least + extra]
-    }),
-  )
-  return wanted
-    .filter(({ column }) => granted.has(column))
-    .map(({ column, isCut }) => ({ column, isCut, width: granted.get(column) ?? 0 }))
+  return kept.map(({ column, width, isCut, least }) => {
+    const extra = Math.min(spare, width - least)
+    spare -= extra
+    return { column, isCut, width: least + extra }
+  })
 }
 
 function title<Row>(column: Column<Row>): string {
@@ -92,9 +133,9 @@ function textOf<Row>(column: Column<Row>, row: Row): string {
   return visible(column.text ? column.text(row) : plain(column.value(row)))
 }
 
-function fitted<Row>(text: string, { width, isCut }: Placed<Row>): string {
+function fitted<Row>(text: string, { width, isCut }: Placed<Row>): { text: string; width: number } {
   const own = widthOf(text)
-  if (own <= width || !isCut) return text + ' '.repeat(Math.max(0, width - own))
+  if (own <= width || !isCut) return { text, width: Math.min(own, width) }
   const [cut, used] = prefix(text, width - 1)
-  return `${cut}…${' '.repeat(Math.max(0, width - 1 - used))}`
+  return { text: `${cut}…`, width: used + 1 }
 }

@@ -1,6 +1,12 @@
 import type { ApiKey, NewApiKey, NewSite, NewToken, Site, Usage } from '../contract/index.ts'
-import type { Column, View } from '../output/index.ts'
+import { type Column, toneOf, type View } from '../output/index.ts'
 import { field, minute } from './field.ts'
+
+/** By this machine's clock. */
+function keyState({ revoked_at, expires_at }: ApiKey): 'active' | 'expired' | 'revoked' {
+  if (revoked_at !== null) return 'revoked'
+  return expires_at !== null && Date.parse(expires_at) <= Date.now() ? 'expired' : 'active'
+}
 
 const keyColumns: readonly Column<ApiKey>[] = [
   field('id', { whole: true, rank: 1 }),
@@ -13,11 +19,19 @@ const keyColumns: readonly Column<ApiKey>[] = [
   field('revoked_at', { text: row => minute(row.revoked_at), rank: 6 }),
 ]
 
-export const keyView: View<ApiKey> = { id: row => row.id, columns: keyColumns }
+const stateColumn: Column<ApiKey> = {
+  name: 'state',
+  value: keyState,
+  whole: true,
+  tone: row => toneOf(keyState(row)),
+  rank: 1.5,
+}
+
+export const keyView: View<ApiKey> = { id: row => row.id, columns: [...keyColumns, stateColumn] }
 
 export const newKeyView: View<NewApiKey> = {
   id: row => row.id,
-  columns: [...keyColumns, field('key', { whole: true, once: true, rank: 0 })],
+  columns: [...keyColumns, field('key', { whole: true, once: true, rank: 0 }), stateColumn],
 }
 
 const siteColumns: readonly Column<Site>[] = [

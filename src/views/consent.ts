@@ -1,12 +1,17 @@
 import type { AuditEntry, Consent } from '../contract/index.ts'
-import type { View } from '../output/index.ts'
-import { field, minute, second } from './field.ts'
+import { type Column, toneOf, type View } from '../output/index.ts'
+import { field, minute, second, stateField } from './field.ts'
 
 /** Some instances return only the id of a deleted record. */
 export type ConsentRow = { readonly [Name in keyof Consent]?: Consent[Name] | null } & Pick<Consent, 'id'>
 
 function yesNo(value: boolean | null | undefined): string {
   return value === null || value === undefined ? '' : value ? 'yes' : 'no'
+}
+
+function acceptedField<Row extends { readonly accepted?: boolean | null }>(rank: number): Column<Row> {
+  const tone = ({ accepted }: Row) => toneOf(accepted === true ? 'accepted' : accepted === false ? 'refused' : '')
+  return field('accepted', { text: row => yesNo(row.accepted), tone, rank })
 }
 
 export const consentView: View<ConsentRow> = {
@@ -19,12 +24,12 @@ export const consentView: View<ConsentRow> = {
     field('country', { rank: 9 }),
     field('region'),
     field('user_agent'),
-    field('accepted', { text: row => yesNo(row.accepted), rank: 3 }),
+    acceptedField(3),
     field('preferences', { rank: 8 }),
     field('policy_version', { title: 'policy', rank: 6 }),
     field('created_at', { text: row => minute(row.created_at), whole: true, rank: 4 }),
     field('updated_at'),
-    field('deleted_at'),
+    field('deleted_at', { tone: row => toneOf(row.deleted_at ? 'deleted' : '') }),
   ],
 }
 
@@ -36,24 +41,40 @@ export const consentViewWithDeleted: View<ConsentRow> = {
   ),
 }
 
-export const auditView: View<AuditEntry> = {
-  id: row => row.id,
-  columns: [
-    field('id'),
-    field('consent_id', { whole: true, rank: 8 }),
-    field('action', { text: row => row.action ?? '', rank: 2 }),
-    field('accepted', { text: row => yesNo(row.accepted), rank: 3 }),
-    field('preferences', { rank: 4 }),
-    field('policy_version', { title: 'policy', rank: 5 }),
-    field('changed_by', { rank: 6 }),
-    field('actor_id'),
-    field('created_at', { text: row => second(row.created_at), whole: true, rank: 1 }),
-    field('version'),
-    field('salt'),
-    field('record_hash'),
-    field('payload_hash'),
-    field('hash'),
-  ],
+/** The preferences of an entry for people: what differs from the entry before it. */
+export type DescribeChange = (entry: AuditEntry) => string
+
+/** `marketing: true → false`; of the first entry all: `marketing: true`. */
+export function describeChange(entry: AuditEntry, before: AuditEntry | undefined, isPurged: boolean): string {
+  if (isPurged) return 'purged'
+  const [now, then] = [entry.preferences ?? {}, before?.preferences ?? {}]
+  const names = Object.keys({ ...then, ...now })
+  const shown = (value: unknown) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? 'none'))
+  return names
+    .filter(name => JSON.stringify(then[name]) !== JSON.stringify(now[name]))
+    .map(name => `${name}: ${before ? `${shown(then[name])} → ` : ''}${shown(now[name])}`)
+    .join(', ')
+}
+
+const auditColumns = (change: DescribeChange | undefined, manyRecords: boolean): readonly Column<AuditEntry>[] => [
+  field('id'),
+  field('consent_id', { whole: true, rank: manyRecords ? 0 : 8 }),
+  stateField('action', { text: row => row.action ?? '', whole: false, rank: 2 }),
+  acceptedField(3),
+  field('preferences', { rank: 4, ...(change && { text: change }) }),
+  field('policy_version', { title: 'policy', rank: 5 }),
+  field('changed_by', { rank: 6 }),
+  field('actor_id'),
+  field('created_at', { text: row => second(row.created_at), whole: true, rank: 1 }),
+  field('version'),
+  field('salt'),
+  field('record_hash'),
+  field('payload_hash'),
+  field('hash'),
+]
+
+export function auditView(change?: DescribeChange, manyRecords = false): View<AuditEntry> {
+  return { id: row => row.id, columns: auditColumns(change, manyRecords) }
 }
 
 export interface LineResult {
@@ -68,7 +89,7 @@ export const importView: View<LineResult> = {
   id: row => row.id ?? '',
   columns: [
     field('line', { rank: 1 }),
-    field('result', { whole: true, rank: 2 }),
+    stateField('result', { rank: 2 }),
     field('id', { whole: true, rank: 3 }),
     field('error_code', { rank: 4 }),
   ],

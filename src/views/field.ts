@@ -1,8 +1,13 @@
-import type { Cell, Column } from '../output/index.ts'
+import { type Cell, type Column, toneOf } from '../output/index.ts'
 
 /** A column that shows a field of the row. */
 export function field<Row>(name: keyof Row & string, column: Partial<Column<Row>> = {}): Column<Row> {
   return { name, value: row => (row[name] ?? null) as Cell, ...column }
+}
+
+/** A column of words for a state, which have colours. */
+export function stateField<Row>(name: keyof Row & string, column: Partial<Column<Row>> = {}): Column<Row> {
+  return field(name, { whole: true, tone: row => toneOf(row[name]), ...column })
 }
 
 /** `2026-11-20 18:45Z` */

@@ -1,5 +1,5 @@
 import type { View } from '../output/index.ts'
-import { field } from './field.ts'
+import { field, stateField } from './field.ts'
 
 export const requestView: View<{
   readonly method: string
@@ -52,7 +52,7 @@ export const checkView: View<CheckRow> = {
   keepsAll: true,
   columns: [
     field('check', { whole: true, rank: 1 }),
-    field('result', { whole: true, rank: 2 }),
+    stateField('result', { rank: 2 }),
     field('detail', { whole: true, rank: 3 }),
     field('remedy'), // printed below the table
   ],
@@ -93,7 +93,7 @@ export const profileView: View<{
     field('name', { whole: true, rank: 1 }),
     field('is_default', { title: 'default', rank: 4, text: row => (row.is_default ? 'yes' : '') }),
     field('base_url', { whole: true, rank: 2 }),
-    field('site', { rank: 6 }),
+    field('site', { whole: true, rank: 6 }),
     field('email', { rank: 7 }),
     field('protected', { rank: 5, text: row => (row.protected ? 'yes' : '') }),
     field('key', { rank: 3 }),

@@ -2,7 +2,7 @@ import type { ErasureResult } from '../contract/documents/erasure-receipt.ts'
 import type { Consent } from '../contract/index.ts'
 import type { View } from '../output/index.ts'
 import { consentView } from './consent.ts'
-import { field, minute } from './field.ts'
+import { field, minute, stateField } from './field.ts'
 
 /** A record of a data subject. */
 export interface FoundRow extends Consent {
@@ -13,7 +13,7 @@ export interface FoundRow extends Consent {
   readonly match?: 'exact' | 'near'
 }
 
-const state = field<FoundRow>('state', { whole: true, rank: 2.5 })
+const state = stateField<FoundRow>('state', { rank: 2.5 })
 
 const foundView: View<FoundRow> = {
   id: row => row.id,
@@ -53,7 +53,7 @@ export const erasureView: View<ErasureRow> = {
   columns: [
     field('id', { whole: true, rank: 1 }),
     field('site_id', { whole: true, rank: 3 }),
-    field('result', { whole: true, rank: 2 }),
+    stateField('result', { rank: 2 }),
     field('deleted_at', { text: row => minute(row.deleted_at), whole: true, rank: 4 }),
     field('request_id'),
   ],
@@ -82,6 +82,6 @@ export const receiptView: View<ReceiptRow> = {
     field('deleted', { rank: 3.5 }),
     field('already_gone', { title: 'gone', rank: 7 }),
     field('remaining', { rank: 3.6 }),
-    field('result', { whole: true, rank: 4 }),
+    stateField('result', { rank: 4 }),
   ],
 }

@@ -1,6 +1,6 @@
 import type { DatabaseFinding } from '../contract/index.ts'
 import type { View } from '../output/index.ts'
-import { field, minute, second } from './field.ts'
+import { field, minute, second, stateField } from './field.ts'
 
 /** Result of the verification of a record's history. */
 export interface VerificationRow {
@@ -19,7 +19,7 @@ export const verificationView: View<VerificationRow> = {
   columns: [
     field('id', { whole: true, rank: 1 }),
     field('entries', { rank: 5 }),
-    field('result', { whole: true, rank: 2 }),
+    stateField('result', { rank: 2 }),
     field('detail', { rank: 3 }),
     field('basis', { rank: 4 }),
   ],
@@ -44,7 +44,7 @@ export const verdictView: View<VerdictRow> = {
   columns: [
     field('file', { rank: 1 }),
     field('type', { rank: 4 }),
-    field('result', { whole: true, rank: 2 }),
+    stateField('result', { rank: 2 }),
     field('signed_by', { whole: true, rank: 6 }),
     field('issued_at', { text: row => minute(row.issued_at), whole: true, rank: 5 }),
     field('detail', { rank: 3 }),
@@ -69,7 +69,7 @@ export const checkpointView: View<CheckpointRow> = {
     field('tree_size', { title: 'entries', rank: 3 }),
     field('root_hash', { rank: 6 }),
     field('created_at', { text: row => second(row.created_at ?? ''), rank: 4 }),
-    field('result', { whole: true, rank: 2 }),
+    stateField('result', { rank: 2 }),
     field('detail', { rank: 5 }),
   ],
 }

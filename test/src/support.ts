@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { HttpResponse, http, type JsonBodyType, type RequestHandler } from 'msw'
 import type { Consent } from '../../src/contract/index.ts'
+import { colors } from '../../src/output/palette.ts'
 import { type RunOptions, type RunResult, run, useFolder } from '../support/cli.ts'
 import { type Instance, useInstance } from '../support/instance.ts'
 
@@ -121,6 +122,9 @@ export function useCli(): Cli {
 }
 
 /** Streams on a terminal: what a person sees. */
+/** The bold and the colours that the program prints, and no others. */
+export const styles = new RegExp(`\u001b\\[(1|22|39|38;5;(${Object.values(colors).join('|')}))m`, 'g')
+
 export const screen = { tty: { stdout: true, stderr: true } }
 
 /** The one error that a program reads on stderr; throws where stderr is not exactly one line of JSON. */

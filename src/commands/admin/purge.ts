@@ -38,6 +38,16 @@ const purgeView: View<AccountPurge> = {
   ],
 }
 
+const titles: Readonly<Record<string, string>> = { expired: 'would delete', purged: 'would purge' }
+
+/** The same fields, which tables do not call done. */
+const planView: View<AccountPurge> = {
+  ...purgeView,
+  columns: purgeView.columns.map(column => ({ ...column, title: titles[column.name] ?? column.name })),
+}
+
+const viewOf = ({ dryRun }: PurgeOptions) => (dryRun ? planView : purgeView)
+
 export function purge(command: Command, ctx: Context): void {
   addConfirmFlags(
     addDatabaseFlags(
@@ -66,10 +76,10 @@ Examples:
   $ consentctl admin purge --older-than 7 --yes`,
     )
     .action(
-      action(ctx, Options, purgeView, async (_, options) => {
+      action(ctx, Options, viewOf, async (_, options) => {
         const unverified = { records: 0 }
         const code = () => (unverified.records > 0 ? exit.partial : exit.done)
-        return many(purgeView, purged(ctx, options, unverified), {
+        return many(viewOf(options), purged(ctx, options, unverified), {
           mutates: true,
           exit: () => (ctx.interruption.aborted ? (ctx.interruption.reason as CliError).exit : code()),
         })
@@ -122,7 +132,7 @@ async function confirmPurge(
 ): Promise<void> {
   requireConfirmedCount(sure, total, 'record', 'purged')
   const question = { action: 'purge', noun: 'record', where: 'this database, permanently', total }
-  if (asks && total > 0) await promptToConfirm(ctx, purgeView, found, question)
+  if (asks && total > 0) await promptToConfirm(ctx, planView, found, question)
 }
 
 function sumOf(accounts: readonly AccountPurge[], what: 'expired' | 'purged'): number {

@@ -4,8 +4,9 @@ import { action, Ids, nonEmpty } from '../../cli/action.ts'
 import { expandIds, runForEach } from '../../cli/ids.ts'
 import { many, type Output, reportInvalid } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
+import type { AuditEntry } from '../../contract/index.ts'
 import { exit } from '../../errors/errors.ts'
-import { auditView } from '../../views/consent.ts'
+import { auditView, describeChange } from '../../views/consent.ts'
 import { type VerificationRow, verificationView } from '../../views/verification.ts'
 
 const Options = z
@@ -41,12 +42,20 @@ Examples:
       action(
         ctx,
         Options,
-        ({ verify }) => (verify ? verificationView : auditView),
+        ({ verify }) => (verify ? verificationView : auditView()),
         async (_, { operands, verify, checkpoint }) => {
           const ids = await expandIds(ctx, operands)
           if (verify) return await verified(ctx, ids, checkpoint)
-          const { pages, exit } = runForEach(ctx, ids, id => historyOf(ctx, id))
-          return many(auditView, pages, { exit })
+          const changes = new WeakMap<AuditEntry, string>()
+          const { pages, exit } = runForEach(ctx, ids, async id => {
+            const entries = await historyOf(ctx, id)
+            const isPurged = entries.some(({ action }) => action === 'purged')
+            for (const [index, entry] of entries.entries())
+              changes.set(entry, describeChange(entry, entries[index - 1], isPurged))
+            return entries
+          })
+          const view = auditView(entry => changes.get(entry) ?? '', ids.length > 1)
+          return many(view, pages, { exit })
         },
       ),
     )

@@ -65,7 +65,8 @@ Examples:
 async function run(ctx: Context, options: ListOptions): Promise<Output<ConsentRow>> {
   const { all, includeDeleted, maxRequests = Number.POSITIVE_INFINITY, concurrency } = options
   if (all && options.limit !== undefined) throw usageError('--all and --limit exclude each other')
-  const isScreen = chooseFormat(ctx) === 'table' && ctx.io.out.isTerminal && ctx.globals.out === undefined
+  const isTable = ['table', 'wide'].includes(chooseFormat(ctx))
+  const isScreen = isTable && ctx.io.out.isTerminal && ctx.globals.out === undefined
   const limit = options.limit ?? (isScreen && !all ? screenful : Number.POSITIVE_INFINITY)
   const now = new Date()
   const query: ConsentQuery = {

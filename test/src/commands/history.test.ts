@@ -41,6 +41,36 @@ it('fits a terminal, one entry a line', async () => {
   for (const line of [head, ...rows]) expect(line.length).toBeLessThanOrEqual(80)
 })
 
+it('on a terminal shows which preferences an entry changed', async () => {
+  const states = [
+    { marketing: true, channel: 'mail' },
+    { marketing: false, channel: 'mail' },
+    { marketing: false, a: 1 },
+  ]
+  const data = states.map((preferences, index) => entry({ id: uuid(30 + index), preferences }))
+  cli.instance.use(http.get(path, () => HttpResponse.json({ data })))
+  const { stdout } = await cli.run(['history', '7'], { ...screen, columns: 110 })
+  const rows = stdout.trimEnd().split('\n').slice(1)
+  expect(rows[0]).toContain('marketing: true, channel: mail')
+  expect(rows[1]).toContain('marketing: true → false')
+  expect(rows[1]).not.toContain('channel')
+  expect(rows[2]).toContain('channel: mail → none, a: none → 1')
+  expect(JSON.parse((await cli.run(['history', '7', '--json'])).stdout)[1].preferences).toEqual(states[1])
+})
+
+it('on a terminal shows the preferences of a purged record as purged', async () => {
+  const data = ['created', 'deleted', 'purged'].map((action, index) => entry({ id: uuid(40 + index), action }))
+  cli.instance.use(http.get(path, () => HttpResponse.json({ data })))
+  const { stdout } = await cli.run(['history', '7'], { ...screen, columns: 80 })
+  for (const line of stdout.trimEnd().split('\n').slice(1)) expect(line).toMatch(/ (yes|no) +purged /)
+})
+
+it('on a terminal of several records begins with the record', async () => {
+  cli.instance.use(http.get(path, () => HttpResponse.json({ data: entries })))
+  const { stdout } = await cli.run(['history', '7', '8'], { ...screen, columns: 80 })
+  expect(stdout).toMatch(/^(.\[1m)?CONSENT_ID/)
+})
+
 it('of a record without entries is empty, and no error', async () => {
   cli.instance.use(http.get(path, () => HttpResponse.json({ data: [] })))
   expect(await cli.run(['history', '7', '--json'])).toEqual({ code: 0, stdout: '[]\n', stderr: '' })

@@ -269,6 +269,7 @@ export const cases: readonly Case[] = [
     args: ['keys', 'list', ...who],
     ...signedIn(managing('get', keysPath, () => ({ data: [key, apiKeyOf({ id: uuid(9), hint: null })] }))),
     rows: [key, apiKeyOf({ id: uuid(9), hint: null })],
+    cells: [key, apiKeyOf({ id: uuid(9), hint: null })].map(row => ({ ...row, state: 'active' })),
     id: 'id',
   },
   {
@@ -276,6 +277,7 @@ export const cases: readonly Case[] = [
     args: ['keys', 'create', '--name', 'a', ...who],
     ...signedIn(managing('post', keysPath, () => ({ ...key, key: newKey }))),
     rows: [{ ...key, key: newKey }],
+    cells: [{ ...key, key: newKey, state: 'active' }],
     single: true,
     id: null,
   },
@@ -284,6 +286,7 @@ export const cases: readonly Case[] = [
     args: ['keys', 'revoke', key.id, '--yes', ...who],
     ...signedIn(managing('delete', `${keysPath}/:id`, () => key)),
     rows: [key],
+    cells: [{ ...key, state: 'active' }],
     single: true,
     id: 'id',
   },

@@ -5,7 +5,7 @@ import { details } from '../../../src/output/details.ts'
 import { widthOf } from '../../../src/output/graphemes.ts'
 import { fromTsv } from '../../../src/output/index.ts'
 import { consentView } from '../../../src/views/consent.ts'
-import { acting, consent, consentsPath, screen, useCli, uuid } from '../support.ts'
+import { acting, consent, consentsPath, screen, styles, useCli, uuid } from '../support.ts'
 import { strangers } from './hostile-strings.ts'
 import { linesOf, readCsv, readers, readTsv } from './parse.ts'
 
@@ -51,7 +51,6 @@ const names = Object.keys(consent())
 const cell = (value: unknown) => (typeof value === 'object' ? JSON.stringify(value) : String(value))
 const cells = records.map(record => names.map(name => cell(record[name as keyof Consent])))
 const escapes = new RegExp(acting.source, 'gu')
-const bold = new RegExp(`${'\u001b'}\\[(1|22)m`, 'g')
 
 it('there are five hundred of them', () => {
   expect(new Set(strangers).size).toBeGreaterThanOrEqual(490)
@@ -90,16 +89,18 @@ describe('programs read the very same values', () => {
 })
 
 describe('nothing that acts reaches a terminal', () => {
-  it.each(['table', 'tsv', 'csv', 'json', 'ndjson', 'yaml', 'id'])('%s', async format => {
+  it.each(['table', 'wide', 'tsv', 'csv', 'json', 'ndjson', 'yaml', 'id'])('%s', async format => {
     serve(records)
     const args = ['list', '--all', '-o', format, '--color', 'always', '--no-truncate'].slice(
       0,
-      format === 'table' ? 7 : 6,
+      ['table', 'wide'].includes(format) ? 7 : 6,
     )
     const { code, stdout, stderr } = await cli.run(args, screen)
     expect(code).toBe(0)
     // Our own: the titles in bold, the tabs of TSV and the line ends of CSV.
-    const text = format === 'table' ? stdout.replaceAll(bold, '') : stdout.replaceAll(/\t|\r(?=\n)/g, '')
+    const text = ['table', 'wide'].includes(format)
+      ? stdout.replaceAll(styles, '')
+      : stdout.replaceAll(/\t|\r(?=\n)/g, '')
     expect(text.match(escapes) ?? []).toEqual([])
     expect(stderr.match(escapes) ?? []).toEqual([])
   })
@@ -110,7 +111,7 @@ describe('nothing that acts reaches a terminal', () => {
       const field = fields[index % fields.length] as 'subject_id'
       const record = consent({ [field]: stranger[field] })
       const options = { single: true, columns: 80, color: true, header: false }
-      const text = details(consentView, options).rows([record]).replaceAll(bold, '')
+      const text = details(consentView, options).rows([record]).replaceAll(styles, '')
       expect(text.match(escapes) ?? []).toEqual([])
     }
   })

@@ -27,6 +27,8 @@ const elsewhere = [
   ...['revoke', 'restart'].map(name => `admin signing-key ${name}`),
   'admin verify',
   'auth token',
+  'help',
+  'options',
   ...['resume', 'verify', 'receipts', 'keys show'].map(name => `subject ${name}`),
   'config get',
   'config path',
@@ -48,10 +50,15 @@ const cell = (value: unknown) =>
 type Rows = readonly Readonly<Record<string, unknown>>[]
 
 /** Holds a format's bytes against the rows, as a program reads them. */
-const check: Record<
-  FormatName,
-  (text: string, expected: Pick<Case, 'id' | 'shown' | 'single'> & { rows: Rows; cells: Rows }) => void
-> = {
+type Check = (text: string, expected: Pick<Case, 'id' | 'shown' | 'single'> & { rows: Rows; cells: Rows }) => void
+
+const table: Check = (text, { cells, single, id, shown = id }) => {
+  expect(text).not.toMatch(dangerous)
+  if (!single) expect(linesOf(text, '\n')).toHaveLength(1 + cells.length)
+  for (const row of cells) expect(text).toContain(String(row[shown ?? Object.keys(row)[0] ?? '']))
+}
+
+const check: Record<FormatName, Check> = {
   json: (text, { rows, single }) => expect(JSON.parse(text)).toEqual(single ? rows[0] : rows),
   ndjson: (text, { rows }) => expect(readers.ndjson(text)).toEqual(rows),
   yaml: (text, { rows }) => expect(readers.yaml(text)).toEqual(rows),
@@ -66,11 +73,8 @@ const check: Record<
     expect(read).toEqual(cells.map(row => header.map(name => cell(row[name]) ?? '')))
   },
   id: (text, { rows, id }) => expect(linesOf(text, '\n')).toEqual(rows.map(row => row[id ?? ''])),
-  table: (text, { cells, single, id, shown = id }) => {
-    expect(text).not.toMatch(dangerous)
-    if (!single) expect(linesOf(text, '\n')).toHaveLength(1 + cells.length)
-    for (const row of cells) expect(text).toContain(String(row[shown ?? Object.keys(row)[0] ?? '']))
-  },
+  table,
+  wide: table,
 }
 
 const flagsOf = (format: FormatName) => ['-o', format, '--color', 'never', ...(format === 'tsv' ? ['--header'] : [])]
@@ -89,6 +93,7 @@ describe.each(places)('on %s', (_place, tty) => {
           return
         }
         expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' })
+        if (format !== 'table') expect(stderr).not.toContain('not shown')
         check[format](stdout, { ...expected, cells: cells ?? expected.rows })
       },
     )

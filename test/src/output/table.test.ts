@@ -3,7 +3,7 @@ import stringWidth from 'string-width'
 import { describe, expect, it } from 'vitest'
 import { details } from '../../../src/output/details.ts'
 import type { View } from '../../../src/output/index.ts'
-import { answers, byId, consent, dangerous, entry, hostile, listOf, screen, useCli, uuid } from '../support.ts'
+import { answers, byId, consent, dangerous, entry, hostile, listOf, screen, styles, useCli, uuid } from '../support.ts'
 
 const cli = useCli()
 const long = 'a long text with 同意 and 👩‍👩‍👧‍👦 in it, '.repeat(4)
@@ -72,6 +72,49 @@ describe('a list', () => {
   })
 })
 
+describe('columns that are not shown', () => {
+  const narrow = { ...screen, columns: 80 }
+  const notShown = (stderr: string) => /^not shown: (.*) \(-o wide shows all\)$/m.exec(stderr)?.[1]?.split(', ') ?? []
+
+  it('are named below the table, together with how to see them, and only if they have values', async () => {
+    cli.instance.use(listOf(3, index => consent({ id: uuid(index), region: null, preferences: {} })))
+    const { stdout, stderr } = await cli.run(['list', '--color', 'never'], narrow)
+    const titles = linesOf(stdout)[0]?.toLowerCase().split(/ +/) ?? []
+    const names = notShown(stderr)
+    expect(names).toContain('site_id')
+    expect(names).toContain('user_agent')
+    for (const name of ['region', 'deleted_at', 'preferences', ...titles]) expect(names).not.toContain(name)
+    expect(stderr.trimEnd().split('\n').at(-1)).toBe('3 records')
+  })
+
+  it('are noticed in later pages too', async () => {
+    cli.instance.use(listOf(150, index => consent({ id: uuid(index), region: index < 120 ? null : 'BE' })))
+    expect(notShown((await cli.run(['list', '--all'], narrow)).stderr)).toContain('region')
+    expect(notShown((await cli.run(['list'], narrow)).stderr)).not.toContain('region')
+  })
+
+  it.each([
+    ['with -o wide', ['-o', 'wide']],
+    ['with --columns', ['--columns', 'id']],
+    ['in another format', ['-o', 'tsv']],
+    ['with -q', ['-q']],
+  ])('are not named %s', async (_, flags) => {
+    cli.instance.use(listOf(3))
+    expect((await cli.run(['list', ...flags], narrow)).stderr).not.toContain('not shown')
+  })
+
+  it('are all shown, uncut and in the order of the table, with -o wide', async () => {
+    const row = consent({ subject_id: long, user_agent: long, deleted_at: null })
+    cli.instance.use(listOf(1, () => row))
+    const { stdout } = await cli.run(['list', '-o', 'wide', '--color', 'never'], narrow)
+    const titles = linesOf(stdout)[0]?.toLowerCase().split(/ +/) ?? []
+    expect(titles.slice(0, 3)).toEqual(['id', 'subject_id', 'accepted'])
+    for (const name of Object.keys(row)) expect(titles).toContain(name.replace('policy_version', 'policy'))
+    expect(stdout).not.toContain('…')
+    expect(stdout.match(/同意/g)).toHaveLength(2 * 4)
+  })
+})
+
 describe('several ids', () => {
   it('are never cut, whatever the first one is like', async () => {
     const ids = ['7', uuid(1), `record-${'x'.repeat(60)}`]
@@ -92,8 +135,7 @@ describe('one record', () => {
         expect(stringWidth(line)).toBeLessThanOrEqual(most)
       }
       expect(stdout).toContain(uuid(index))
-      const plain = stdout.replaceAll('\u001b[1m', '').replaceAll('\u001b[22m', '')
-      expect(plain).not.toMatch(dangerous)
+      expect(stdout.replaceAll(styles, '')).not.toMatch(dangerous)
     }
   })
 
@@ -128,11 +170,15 @@ describe('one record', () => {
     )
   })
 
-  it('has its times and its unset fields as the instance has them', async () => {
+  it('has its times as the instance has them, and unset fields only if they are requested', async () => {
     cli.instance.use(answers('get', byId, consent({ created_at: '1769851800', deleted_at: null })))
     const { stdout } = await cli.run(['get', '7', '--color', 'never'], { ...screen, columns: 80 })
     expect(stdout).toMatch(/^CREATED_AT +1769851800$/m)
-    expect(stdout).toMatch(/^DELETED_AT$/m)
+    expect(stdout).not.toContain('DELETED_AT')
+    const wide = await cli.run(['get', '7', '--color', 'never', '-o', 'wide'], { ...screen, columns: 80 })
+    expect(wide.stdout).toMatch(/^DELETED_AT$/m)
+    const asked = await cli.run(['get', '7', '--columns', 'id,deleted_at', '--color', 'never'], screen)
+    expect(asked.stdout).toMatch(/^DELETED_AT$/m)
   })
 })
 

@@ -147,7 +147,8 @@ describe('how far it goes', () => {
       columns: 200,
     })
     expect(stderr).toBe(
-      '50 records; there are more: consentctl list --subject maria --at 2026-03-03T23:59:59.999Z --cursor after-50\n',
+      'not shown: region, user_agent, updated_at (-o wide shows all)\n' +
+        '50 records; there are more: consentctl list --subject maria --at 2026-03-03T23:59:59.999Z --cursor after-50\n',
     )
   })
 

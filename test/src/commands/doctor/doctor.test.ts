@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { saveProfile } from '../../../../src/settings/store.ts'
 import { type RunOptions, useFolder } from '../../../support/cli.ts'
 import { freePort } from '../../../support/postgres.ts'
-import { apiKey, consentsPath, screen, useCli } from '../../support.ts'
+import { apiKey, consentsPath, screen, styles, useCli } from '../../support.ts'
 
 const cli = useCli()
 const state = useFolder()
@@ -251,7 +251,7 @@ it.each<[string, RunOptions]>([
   const env = { CONSENTCTL_STATE_DIR: state.path }
   const { code, stdout, stderr } = await cli.run(['doctor'], { ...options, env })
   expect(code).toBe(4)
-  expect(stdout).toMatch(
+  expect(stdout.replaceAll(styles, '')).toMatch(
     options.tty
       ? /^key +fail +sk-…a1b2/m
       : /^key\tfail\tsk-…a1b2 .*\tset CONSENTCTL_API_KEY to a valid key, or unset it$/m,

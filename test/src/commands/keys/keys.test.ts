@@ -22,8 +22,8 @@ describe('keys list', () => {
     expect(JSON.parse(json.stdout)).toEqual(data)
     const tsv = await runAs(cli, ['keys', 'list', '--header'])
     expect(tsv.stdout.split('\n').slice(0, 2)).toEqual([
-      'id\tname\thint\tscopes\tcreated_at\texpires_at\tlast_used_on\trevoked_at',
-      `${uuid(0x4e1)}\tbackend\ta1b2\t["read","write"]\t2026-01-31T09:30:00.000Z\t\t2026-02-01\t`,
+      'id\tname\thint\tscopes\tcreated_at\texpires_at\tlast_used_on\trevoked_at\tstate',
+      `${uuid(0x4e1)}\tbackend\ta1b2\t["read","write"]\t2026-01-31T09:30:00.000Z\t\t2026-02-01\t\tactive`,
     ])
     expect((await runAs(cli, ['keys', 'list', '-q'])).stdout).toBe(`${uuid(0x4e1)}\n${uuid(2)}\n`)
   })
@@ -32,10 +32,18 @@ describe('keys list', () => {
     holding()
     const { code, stdout, stderr } = await runAs(cli, ['keys', 'list'], { ...screen, columns: 160 })
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^.*ID +NAME +HINT +SCOPES +CREATED_AT +LAST_USED_ON +REVOKED_AT/)
-    expect(stdout).toMatch(/backend +sk-…a1b2 +read,write +2026-01-31 09:30Z +2026-02-01\n/)
-    expect(stdout).toMatch(/old .* 2026-01-31 10:00Z\n/)
+    expect(stdout).toMatch(/^.*ID +STATE +NAME +HINT +SCOPES +REVOKED_AT +LAST_USED_ON +CREATED_AT/)
+    expect(stdout).toMatch(/active +backend +sk-…a1b2 +read,write +2026-02-01 +2026-01-31 09:30Z\n/)
+    expect(stdout).toMatch(/old .* 2026-01-31 10:00Z +2026-02-01/)
     expect(stderr).toBe('2 keys\n')
+  })
+
+  it('shows in 80 columns which keys are revoked or expired', async () => {
+    const past = '2026-01-31T10:00:00.000Z'
+    holding([apiKeyOf(), apiKeyOf({ id: uuid(2), revoked_at: past }), apiKeyOf({ id: uuid(3), expires_at: past })])
+    const { stdout } = await runAs(cli, ['keys', 'list', '--color', 'never'], { ...screen, columns: 80 })
+    const states = stdout.split('\n').map(line => /^\S+ +(\w+)/.exec(line)?.[1])
+    expect(states.slice(0, 4)).toEqual(['STATE', 'active', 'revoked', 'expired'])
   })
 
   it('is empty without an error', async () => {
