@@ -46,16 +46,29 @@ export interface KeyStatementRow {
   readonly document: string
 }
 
-/** Appends to the log of keys as it was read. Does nothing and returns false if another node has appended since. */
+/**
+ * Appends to the log of keys as it was read, and publishes the key with the statement that introduces it. Does nothing and
+ * returns false if another node has appended since.
+ */
 export async function insertKeyStatement(
   sql: Sql,
   read: readonly KeyStatementRow[],
   document: string,
+  introduced: SigningKey | null,
 ): Promise<boolean> {
   const position = (read.at(-1)?.position ?? -1) + 1
-  const { count } = await sql`
-    insert into key_statements (position, document) values (${position}, ${document}) on conflict (position) do nothing`
-  return count > 0
+  const { keyId = null, publicKey = null, at = null } = introduced ?? {}
+  const rows = await sql`
+    with appended as (
+      insert into key_statements (position, document) values (${position}, ${document})
+      on conflict (position) do nothing returning position
+    ), published as (
+      insert into signing_keys (key_id, public_key, created_at)
+      select ${keyId}, ${publicKey}::bytea, ${at}::timestamptz from appended where ${introduced !== null}
+      on conflict (key_id) do nothing
+    )
+    select from appended`
+  return rows.length > 0
 }
 
 /**

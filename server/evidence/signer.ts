@@ -142,10 +142,13 @@ export async function openSigner(
       hint: 'name the file of the newest key in SIGNING_KEY_FILE, as on every other node',
     })
   }
-  const at = await readDatabaseTime(sql)
-  await insertSigningKey(sql, { keyId: signer.keyId, publicKey: publicBytes(signer.publicKey), at })
+  await insertSigningKey(sql, await toPublish(sql, signer)) // its row may have been lost
   const findKey = async () => readKeyChain(await listDocuments(sql), signer.keyId).keys.get(signer.keyId)
   return signerOf(key, { command, findKey })
+}
+
+async function toPublish(sql: Sql, { keyId, publicKey }: Signer): Promise<SigningKey> {
+  return { keyId, publicKey: publicBytes(publicKey), at: await readDatabaseTime(sql) }
 }
 
 async function listDocuments(sql: Sql): Promise<string[]> {
@@ -175,7 +178,8 @@ async function joinChain(
         hint: 'append the key before it to the file in SIGNING_KEY_FILE; if it is lost: consentctl admin signing-key restart',
       })
     }
-    isAppended = await insertKeyStatement(sql, rows, await introduce(sql, signer, introducer))
+    const document = await introduce(sql, signer, introducer)
+    isAppended = await insertKeyStatement(sql, rows, document, await toPublish(sql, signer))
   }
 }
 
@@ -233,7 +237,7 @@ export async function revokeKey(
         hint: 'the newest key revokes: start the service with a new one first',
       })
     }
-    await insertKeyStatement(sql, rows, document)
+    await insertKeyStatement(sql, rows, document, null)
   }
 }
 

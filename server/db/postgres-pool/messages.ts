@@ -64,6 +64,8 @@ export class MessageCheck {
   #hasEnded = false
   #rows = 0
   #isConnected = false
+  /** True from the parameters of a statement until its columns. Without them the driver returns rows without values. */
+  #lacksColumns = false
 
   /** Returns the messages that are complete with this chunk. @throws MalformedMessage */
   read(chunk: Buffer): Buffer {
@@ -87,6 +89,7 @@ export class MessageCheck {
     if (length === undefined ? !others.has(type) : message.length !== length + 1) {
       throw new MalformedMessage(`a message of type ${JSON.stringify(type)} has ${message.length - 1} bytes`)
     }
+    this.#describe(type)
     if (type === 'D') this.#checkRow(message)
     else if (type === 'T') checkColumns(message)
     else if (type === 't') checkParameters(message)
@@ -95,6 +98,11 @@ export class MessageCheck {
     else if (type === 'E' || type === 'I') this.#end()
     else if (type === 'R' || type === 'K') this.#authenticate(message)
     else if (type === 'Z') this.#ready(message)
+  }
+
+  #describe(type: string): void {
+    if (this.#lacksColumns && '2DCZ'.includes(type)) throw new MalformedMessage('a statement has no columns')
+    if ('tTnE'.includes(type)) this.#lacksColumns = type === 't'
   }
 
   #checkRow(message: Buffer): void {

@@ -44,11 +44,15 @@ beforeAll(async () => {
   kept = await sql`select position, document from key_statements order by position`
 })
 beforeEach(async () => {
-  await restoreStatements()
+  await restoreKeys()
   for (const table of ['checkpoints', 'log_entries', 'consent_history', 'consents'])
     await sql`delete from ${sql(table)} where account_id <> ${accountId}`
-  await sql`delete from signing_keys where key_id <> all (${`{${[own, stored, adopted].map(keyIdOf)}}`}::text[])`
 })
+
+async function restoreKeys(): Promise<void> {
+  await restoreStatements()
+  await sql`delete from signing_keys where key_id <> all (${`{${[own, stored, adopted].map(keyIdOf)}}`}::text[])`
+}
 
 const put = (document: string, position = 99) => sql`insert into key_statements values (${position}, ${document})`
 
@@ -98,6 +102,23 @@ it('two nodes that start with a new key at once introduce it once, and those wit
   })
   await openSigner(sql, third, { earlier: [own, next] })
   expect(await findings()).toEqual([])
+})
+
+it('a start with a new key that is cut off at any statement leaves nothing that a verification names', async () => {
+  for (let cut = 0, isOpen = false; !isOpen; cut += 1) {
+    let count = 0
+    const failing = (...args: Parameters<Sql>) => {
+      if (count === cut) throw new Error('the power is gone')
+      count += 1
+      return sql(...args)
+    }
+    await restoreKeys()
+    isOpen = await openSigner(failing as Sql, newSigningKey(), { earlier: [own] }).then(
+      () => true,
+      () => false,
+    )
+    expect(await findings(), `after ${cut} statements`).toEqual([])
+  }
 })
 
 it('a statement about a new key that the key before has not signed keeps that key from nothing', async () => {

@@ -53,6 +53,7 @@ describe('MessageCheck', () => {
     ['a value that is longer than its row', [message('2'), message('D', [0, 1, 0, 0, 0, 2], '7')]],
     ['a value of a negative length', [message('2'), message('D', [0, 1, 255, 255, 255, 254], '7')]],
     ['fewer values than bytes', [message('2'), message('D', [0, 0, 0, 0, 0, 1], '7')]],
+    ['columns that were lost', [message('1'), message('t', [0, 0]), message('N', 'S\0\0'), ...executed]],
     ['a row that was lost', [message('2'), row, complete('SELECT 2'), ready]],
     ['a row that was repeated', [message('2'), row, row, complete('INSERT 0 1'), ready]],
     ['a tag without its end', [message('2'), row, message('C', 'SELECT 1')]],
