@@ -31,7 +31,7 @@ const slow = [
   'test/server/auth/password.test.ts',
   'test/server/banner/flood.test.ts',
   'test/server/consents/{batch-ledger,openssl,restore,walk}.test.ts',
-  'test/server/db/{pooler,power,restart,routing,shared}.test.ts',
+  'test/server/db/{pooler,postgres-pool/tls,power,restart,routing,shared}.test.ts',
   'test/server/evidence/{backdating,keys}.test.ts',
   'test/server/health/monitor.test.ts',
   'test/server/http/{database-errors,lost,outage,property}.test.ts',

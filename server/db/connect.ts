@@ -1,6 +1,6 @@
 import type { ReservedSql, Sql } from 'postgres'
 import postgres from 'postgres'
-import { driverOptions } from './postgres-pool/driver.ts'
+import { driverOptions, openDriver } from './postgres-pool/driver.ts'
 import { Hosts, type Open } from './postgres-pool/hosts.ts'
 import { Pool } from './postgres-pool/pool.ts'
 import { inTransaction } from './postgres-pool/transaction.ts'
@@ -32,7 +32,7 @@ export function connect({ target, max, isReplica = false }: ConnectOptions): Sql
   const open =
     (url: string): Open =>
     own =>
-      postgres(url, { ...options, ...own })
+      openDriver(url, { ...options, ...own })
   const [first, ...more] = splitHosts(target.url)
   return new Pool(new Hosts([open(first), ...more.map(open)], isReplica), max).sql
 }

@@ -1,5 +1,7 @@
-import type { PostgresType } from 'postgres'
-import { openSocket } from './messages.ts'
+import { Socket } from 'node:net'
+import postgres, { type Options, type PostgresType, type Sql } from 'postgres'
+import { CheckedSocket } from './messages.ts'
+import { SecureSocket, type TlsSettings } from './tls.ts'
 
 /** Serializers that can be applied twice, as the driver does when it prepares a statement anew (README.md, #1197). */
 const types: Record<string, PostgresType> = {
@@ -39,6 +41,31 @@ export const driverOptions = {
   max_pipeline: 0,
   fetch_types: false,
   types,
-  socket: openSocket,
+  socket: openSocket(null),
   onnotice: () => {},
+}
+
+interface Target {
+  readonly host: readonly string[]
+  readonly port: readonly number[]
+  readonly path?: string | undefined
+}
+
+/** Opens the driver's connections, which begins to write at once. */
+function openSocket(tls: TlsSettings | null) {
+  return ({ host: [host = ''], port: [port = 0], path }: Target) => {
+    const to = path ? { path } : { host, port }
+    if (tls) return new SecureSocket(new Socket().connect(to), { ...tls, host, port })
+    // The driver reads the names of the server from its sockets.
+    return Object.assign(new CheckedSocket(), { host, port }).connect(to)
+  }
+}
+
+type DriverOptions = Options<Record<string, PostgresType>>
+
+/** Makes a driver's pool. TLS is as its URL and its options say, but not negotiated by the driver. */
+export function openDriver(url: string, options: DriverOptions): Sql {
+  const { ssl, sslnegotiation } = postgres(url, options).options as unknown as Partial<TlsSettings>
+  const tls = ssl ? { ssl, sslnegotiation: sslnegotiation ?? null } : null
+  return postgres(url, { ...options, ssl: false, socket: openSocket(tls) } as DriverOptions)
 }

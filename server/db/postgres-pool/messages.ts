@@ -1,31 +1,17 @@
-import { type NetConnectOpts, Socket } from 'node:net'
+import { Socket } from 'node:net'
 
 /** A message that is not as section "Message Formats" of PostgreSQL's manual has it, or not at its place. */
-class MalformedMessage extends Error {
+export class MalformedMessage extends Error {
   override readonly name = 'MalformedMessage'
   /** One of the connection's codes, because the statement may have been executed. */
   readonly code = 'CONNECTION_MALFORMED'
-}
-
-interface DriverOptions {
-  readonly host: readonly string[]
-  readonly port: readonly number[]
-  readonly path?: string | undefined
-  readonly ssl?: unknown
-}
-
-/** Opens the driver's connections, which begins to write at once. TLS is negotiated by the driver, and then not checked. */
-export function openSocket({ host: [host = ''], port: [port = 0], path, ssl }: DriverOptions): Socket {
-  const target: NetConnectOpts = path ? { path } : { host, port }
-  // The driver reads the names of the server from its sockets.
-  return Object.assign(ssl ? new Socket() : new CheckedSocket(), { host, port }).connect(target)
 }
 
 /**
  * A socket on which the driver sees whole, well-formed messages only. A malformed message destroys it with an error: the
  * driver would loop forever, wait, or return a wrong row.
  */
-class CheckedSocket extends Socket {
+export class CheckedSocket extends Socket {
   readonly #messages = new MessageCheck()
 
   override emit(event: string | symbol, ...values: unknown[]): boolean {

@@ -374,7 +374,7 @@ describe('SIGNING_COMMAND', () => {
     const pem = join(folder.path, 'key.pem')
     writeFileSync(pem, privatePem(key))
     const slow = script(`
-      sleep 0.5; cat > "$0.message.$$"
+      sleep 0.2; cat > "$0.message.$$"
       openssl pkeyutl -sign -rawin -inkey ${pem} -in "$0.message.$$"`)
     expect((await erase(slow)).body).toMatchObject({ erased: 1, certificate: expect.any(String) })
   })

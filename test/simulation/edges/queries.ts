@@ -62,6 +62,7 @@ function unused(): never {
 export const findEvents = unused
 export const findActorNames = unused
 export const findAddress = unused
+export const findDeletedState = unused
 export const findHistory = unused
 export const findOldestKey = unused
 export const deleteKeys = unused

@@ -1,0 +1,176 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, readFileSync } from 'node:fs'
+import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createSecureContext, TLSSocket } from 'node:tls'
+import type { Sql } from 'postgres'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
+import { connect } from '../../../../server/db/connect.ts'
+import { driverOptions, openDriver } from '../../../../server/db/postgres-pool/driver.ts'
+import { randomFrom } from '../../../e2e/campaign.ts'
+import { type MutatingProxy, startMutatingProxy } from '../../../e2e/mutating-proxy.ts'
+import { useFolder } from '../../../support/cli.ts'
+import { findPrograms, type PostgresServer, startPostgres, unprivileged } from '../../../support/postgres.ts'
+
+const cluster = inject('clusterUrl')
+const folder = useFolder()
+const pools: Sql[] = []
+afterEach(async () => {
+  await Promise.all(pools.splice(0).map(sql => sql.end({ timeout: 1 })))
+})
+
+const open = (url: string) => {
+  const sql = connect({ target: { url }, max: 2 })
+  pools.push(sql)
+  return sql
+}
+const isEncrypted = async (sql: Sql) =>
+  (await sql<{ ssl: boolean }[]>`select ssl from pg_stat_ssl where pid = pg_backend_pid()`)[0]?.ssl
+const failure = (sql: Sql) => isEncrypted(sql).catch((error: { code: string }) => error.code)
+
+/** Returns a certificate for localhost, signed by itself, and its key. */
+function makeCertificate(): { cert: string; key: string } {
+  const [cert, key] = ['cert.pem', 'key.pem'].map(name => join(folder.path, name)) as [string, string]
+  const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost']
+  const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
+  execFileSync('openssl', ['req', '-x509', ...kind, ...names, '-keyout', key, '-out', cert], { stdio: 'ignore' })
+  return { cert, key }
+}
+
+const canRun = cluster && findPrograms() && !spawnSync('openssl', ['version']).error
+if (!canRun) process.stderr.write('\n*** SKIPPED: TLS to the database. PostgreSQL or openssl was not found. ***\n\n')
+
+describe.runIf(canRun)('connections over TLS', () => {
+  let server: PostgresServer
+  let files: { cert: string; key: string }
+  let url: string
+  beforeAll(async () => {
+    files = makeCertificate()
+    const user = unprivileged()
+    for (const path of [folder.path, files.cert, files.key]) if (user) chownSync(path, user.uid, user.gid)
+    const settings = ['ssl=on', `ssl_cert_file=${files.cert}`, `ssl_key_file=${files.key}`]
+    server = await startPostgres({ durable: false, settings })
+    url = `${server.url.replace('127.0.0.1', 'localhost')}/postgres`
+  })
+  afterAll(() => server?.remove())
+
+  it.each(['require', 'prefer'])('sslmode=%s encrypts, and trusts any certificate', async mode => {
+    const sql = open(`${url}?sslmode=${mode}`)
+    expect(await isEncrypted(sql)).toBe(true)
+    const rows = await sql`select repeat('x', 100000) as text from generate_series(1, 50)`
+    expect([rows.length, rows.at(-1)?.['text'].length]).toEqual([50, 100_000])
+    expect((await sql`select ${'y'.repeat(500_000)} as text`)[0]?.['text']).toHaveLength(500_000)
+    const ended = sql.end().then(() => 'ended')
+    expect(await Promise.race([ended, delay(1000, 'late')])).toBe('ended')
+  })
+
+  it('sslmode=disable, or none on this machine, does not encrypt', async () => {
+    expect([await isEncrypted(open(`${url}?sslmode=disable`)), await isEncrypted(open(url))]).toEqual([false, false])
+  })
+
+  it.each(['verify-full', 'verify-ca'])(
+    'sslmode=%s refuses a certificate that nothing trusted has signed',
+    async mode => {
+      expect(await failure(open(`${url}?sslmode=${mode}`))).toBe('DEPTH_ZERO_SELF_SIGNED_CERT')
+    },
+  )
+
+  it('verifies the name in a trusted certificate', async () => {
+    const ca = readFileSync(files.cert, 'utf8')
+    const openTrusting = (to: string, ssl: object) => {
+      const sql = openDriver(to, { ...driverOptions, max: 1, ssl })
+      pools.push(sql)
+      return sql
+    }
+    expect(await isEncrypted(openTrusting(url, { ca }))).toBe(true)
+    expect(await failure(openTrusting(url, { ca, servername: 'db.example.com' }))).toBe('ERR_TLS_CERT_ALTNAME_INVALID')
+  })
+
+  it('a server without TLS is used in clear with prefer, and refused with require', async () => {
+    expect(await isEncrypted(open(`${cluster}/postgres?sslmode=prefer`))).toBe(false)
+    expect(await failure(open(`${cluster}/postgres?sslmode=require`))).toEqual(expect.any(String))
+  })
+
+  it.each(['disable', 'require'])('sslmode=%s tells of connections that are lost, and opens others', async mode => {
+    const sql = open(`${url}?sslmode=${mode}`)
+    const other = open(url)
+    for (let round = 0; round < 3; round += 1) {
+      const running = [1, 2].map(() => sql`select pg_sleep(10)`.catch((error: { code: string }) => error.code))
+      const sleeping = () => other`
+        select pid from pg_stat_activity where query like '%pg_sleep%' and state = 'active' and pid <> pg_backend_pid()`
+      await expect.poll(async () => (await sleeping()).length).toBe(2)
+      for (const { pid } of await sleeping()) await other`select pg_terminate_backend(${pid})`
+      expect(await Promise.all(running)).toEqual(['CONNECTION_CLOSED', 'CONNECTION_CLOSED'])
+      expect(await isEncrypted(sql)).toBe(mode === 'require')
+    }
+  })
+
+  describe('to something in between', () => {
+    let front: Server
+    let proxy: MutatingProxy
+    const sockets = new Set<Socket>()
+    let injected = ''
+    beforeAll(async () => {
+      proxy = await startMutatingProxy(Number(new URL(url).port), randomFrom(7))
+      const context = { cert: readFileSync(files.cert), key: readFileSync(files.key) }
+      const secureContext = createSecureContext(context)
+      /** Ends TLS as a pooler does, negotiated or at once. */
+      front = createServer(socket => {
+        sockets.add(socket)
+        socket.on('error', () => {})
+        socket.once('data', first => {
+          const isRequest = first.length === 8
+          socket.pause()
+          if (isRequest) socket.write(`S${injected}`)
+          else socket.unshift(first)
+          const secured = new TLSSocket(socket, { isServer: true, secureContext, ALPNProtocols: ['postgresql'] })
+          const behind = createConnection({ port: proxy.port, host: '127.0.0.1' })
+          secured.on('error', () => behind.destroy()).on('close', () => behind.destroy())
+          behind.on('error', () => secured.destroy()).on('close', () => secured.destroy())
+          secured.pipe(behind).pipe(secured)
+        })
+      }).listen(0, '127.0.0.1')
+      await once(front, 'listening')
+    })
+    afterAll(async () => {
+      for (const socket of sockets) socket.destroy()
+      front?.close()
+      await proxy?.close()
+    })
+    const through = (options: string) =>
+      open(`postgres://postgres@localhost:${(front.address() as AddressInfo).port}/postgres?${options}`)
+
+    it('sslnegotiation=direct begins with TLS', async () => {
+      expect(await isEncrypted(through('sslmode=require&sslnegotiation=direct'))).toBe(false) // behind it
+    })
+
+    it('takes nothing that was sent before TLS', async () => {
+      injected = 'Z\0\0\0\x05I'
+      expect(await failure(through('sslmode=require'))).toBe('CONNECTION_MALFORMED')
+      injected = ''
+    })
+
+    it('damaged messages are errors in time, and no success is false', async () => {
+      const sql = through('sslmode=require')
+      proxy.setRate(0.2)
+      const answers = new Map<string, number>()
+      for (let round = 0; round < 80; round += 1) {
+        const isRight = (rows: readonly Record<string, unknown>[]) =>
+          rows[0]?.['n'] === round && rows[0]?.['text'] === 'x'
+        const query = sql`select ${round}::int as n, 'x' as text`
+        const answer = await query.then(
+          rows => (isRight(rows) ? 'right' : 'false'),
+          (error: { code: string }) => error.code,
+        )
+        answers.set(answer, (answers.get(answer) ?? 0) + 1)
+      }
+      proxy.setRate(0)
+      expect(answers.get('false')).toBeUndefined()
+      expect(answers.get('right')).toBeGreaterThan(0)
+      expect(answers.get('CONNECTION_MALFORMED')).toBeGreaterThan(0)
+      expect(await isEncrypted(sql)).toBe(false)
+    })
+  })
+})
