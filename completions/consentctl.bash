@@ -9,7 +9,7 @@ _consentctl() {
     previous=${COMP_WORDS[COMP_CWORD-2]}
   fi
   for ((i = 1; i < COMP_CWORD; i++)); do
-    case " --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --map-init --true --false --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --checkpoint --also --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --keys --email --name --origin --retention-days --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --older-than " in *" ${COMP_WORDS[i-1]} "*) continue ;; esac
+    case " --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --map-init --true --false --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --checkpoint --also --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --outcome --keys --email --name --origin --retention-days --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --older-than " in *" ${COMP_WORDS[i-1]} "*) continue ;; esac
     case "$at ${COMP_WORDS[i]}" in
       ' create') at='create' ;;
       ' list'|' ls') at='list' ;;
@@ -19,6 +19,7 @@ _consentctl() {
       ' restore') at='restore' ;;
       ' history') at='history' ;;
       ' subject') at='subject' ;;
+      ' requests') at='requests' ;;
       ' receipt') at='receipt' ;;
       ' verify') at='verify' ;;
       ' sites') at='sites' ;;
@@ -41,6 +42,14 @@ _consentctl() {
       'subject receipts') at='subject receipts' ;;
       'subject keys') at='subject keys' ;;
       'subject keys show') at='subject keys show' ;;
+      'requests list') at='requests list' ;;
+      'requests next') at='requests next' ;;
+      'requests show') at='requests show' ;;
+      'requests add') at='requests add' ;;
+      'requests update') at='requests update' ;;
+      'requests extend') at='requests extend' ;;
+      'requests close') at='requests close' ;;
+      'requests report') at='requests report' ;;
       'sites list') at='sites list' ;;
       'sites create') at='sites create' ;;
       'sites update') at='sites update' ;;
@@ -83,14 +92,16 @@ _consentctl() {
   done
   case "$at $previous" in
       'create --site'|'list --site'|'auth login --site') words=$(consentctl completion values sites 2> /dev/null); [[ $words ]] || return ;;
-      'create --subject'|'create --pref'|'create --preferences'|'create --consent-id'|'create --policy-version'|'create --ip-address'|'create --user-agent'|'create --format'|'create --true'|'create --false'|'create --concurrency'|'create --max-errors'|'create --resume'|'list --subject'|'list --consent-id'|'list --from'|'list --to'|'list --at'|'list --limit'|'list --cursor'|'list --max-requests'|'list --concurrency'|'get --at'|'update --pref'|'update --preferences'|'rm --confirm'|'subject find --also'|'subject export --also'|'subject erase --also'|'subject erase --ticket'|'subject erase --reason'|'subject erase --received'|'subject erase --confirm'|'subject verify --subject'|'subject receipts --subject'|'subject receipts --format'|'sites list --email'|'sites create --name'|'sites create --policy-version'|'sites create --origin'|'sites create --retention-days'|'sites create --email'|'sites update --name'|'sites update --policy-version'|'sites update --origin'|'sites update --add-origin'|'sites update --remove-origin'|'sites update --retention-days'|'sites update --email'|'sites rotate-token --overlap'|'sites rotate-token --email'|'keys list --email'|'keys create --name'|'keys create --scope'|'keys create --expires'|'keys create --email'|'keys revoke --confirm'|'keys revoke --email'|'usage --email'|'auth login --email'|'auth login --key-name'|'auth login --scope'|'serve --host'|'serve --port'|'serve --database-url'|'admin account create --email'|'admin account create --site'|'admin account create --plan'|'admin account create --monthly-quota'|'admin account create --database-url'|'admin account list --database-url'|'admin account quota --database-url'|'admin verify --account'|'admin verify --database-url'|'admin checkpoint --account'|'admin checkpoint --database-url'|'admin signing-key revoke --reason'|'admin signing-key revoke --database-url'|'admin signing-key restart --database-url'|'admin user password --email'|'admin user password --database-url'|'admin purge --older-than'|'admin purge --database-url'|'admin purge --confirm'|'admin export --database-url'|'admin import --database-url'|*' --columns'|*' --base-url'|*' --timeout'|*' --max-wait') return ;;
+      'create --subject'|'create --pref'|'create --preferences'|'create --consent-id'|'create --policy-version'|'create --ip-address'|'create --user-agent'|'create --format'|'create --true'|'create --false'|'create --concurrency'|'create --max-errors'|'create --resume'|'list --subject'|'list --consent-id'|'list --from'|'list --to'|'list --at'|'list --limit'|'list --cursor'|'list --max-requests'|'list --concurrency'|'get --at'|'update --pref'|'update --preferences'|'rm --confirm'|'subject find --also'|'subject export --also'|'subject erase --also'|'subject erase --ticket'|'subject erase --reason'|'subject erase --received'|'subject erase --confirm'|'subject verify --subject'|'subject receipts --subject'|'subject receipts --format'|'requests list --assignee'|'requests list --subject'|'requests next --assignee'|'requests add --received'|'requests add --also'|'requests add --assignee'|'requests update --assignee'|'requests update --received'|'requests update --subject'|'requests extend --reason'|'requests close --reason'|'requests close --confirm'|'requests report --from'|'requests report --to'|'requests report --format'|'sites list --email'|'sites create --name'|'sites create --policy-version'|'sites create --origin'|'sites create --retention-days'|'sites create --email'|'sites update --name'|'sites update --policy-version'|'sites update --origin'|'sites update --add-origin'|'sites update --remove-origin'|'sites update --retention-days'|'sites update --email'|'sites rotate-token --overlap'|'sites rotate-token --email'|'keys list --email'|'keys create --name'|'keys create --scope'|'keys create --expires'|'keys create --email'|'keys revoke --confirm'|'keys revoke --email'|'usage --email'|'auth login --email'|'auth login --key-name'|'auth login --scope'|'serve --host'|'serve --port'|'serve --database-url'|'admin account create --email'|'admin account create --site'|'admin account create --plan'|'admin account create --monthly-quota'|'admin account create --database-url'|'admin account list --database-url'|'admin account quota --database-url'|'admin verify --account'|'admin verify --database-url'|'admin checkpoint --account'|'admin checkpoint --database-url'|'admin signing-key revoke --reason'|'admin signing-key revoke --database-url'|'admin signing-key restart --database-url'|'admin user password --email'|'admin user password --database-url'|'admin purge --older-than'|'admin purge --database-url'|'admin purge --confirm'|'admin export --database-url'|'admin import --database-url'|*' --columns'|*' --base-url'|*' --timeout'|*' --max-wait') return ;;
       'create --file'|'create --map'|'create --map-init'|'create --failed-out'|'history --checkpoint'|'subject erase --export-first'|'subject erase --plan-out'|'subject erase --apply'|'subject verify --certificate-out'|'subject verify --public-key'|'verify --keys'|'verify --public-key'|'serve --data-dir'|'admin account create --data-dir'|'admin account list --data-dir'|'admin account quota --data-dir'|'admin verify --checkpoint'|'admin verify --data-dir'|'admin checkpoint --file'|'admin checkpoint --data-dir'|'admin signing-key revoke --data-dir'|'admin signing-key restart --data-dir'|'admin user password --data-dir'|'admin purge --data-dir'|'admin export --data-dir'|'admin import --data-dir'|*' --out'|*' --ca-file') compopt -o default 2> /dev/null; return ;;
+      'requests list --kind'|'requests add --kind'|'requests update --kind') words=$'access\nerasure\nrectification\nobjection' ;;
+      'requests close --outcome') words=$'done\nrefused\nwithdrawn' ;;
       *' --output'|*' -o') words=$'table\ntsv\njson\nndjson\ncsv\nyaml\nid\nwide' ;;
       *' --profile'|*' -p') words=$(consentctl completion values profiles 2> /dev/null); [[ $words ]] || return ;;
       *' --color') words=$'auto\nalways\nnever' ;;
   esac
   case $at in
-    '') commands='create list ls get update rm delete restore history subject receipt verify sites keys usage auth config doctor serve admin completion help options commands' flags='' ;;
+    '') commands='create list ls get update rm delete restore history subject requests receipt verify sites keys usage auth config doctor serve admin completion help options commands' flags='' ;;
     'create') commands='' flags='--site --subject --accepted --refused --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --map-init --true --false --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --no-batch --ignore-quota --dry-run' ;;
     'list') commands='' flags='--site --subject --consent-id --accepted --refused --from --to --include-deleted --at --limit --all --cursor --max-requests --concurrency' ;;
     'get') commands='' flags='--include-deleted --at' ;;
@@ -107,6 +118,15 @@ _consentctl() {
     'subject receipts') commands='' flags='--subject --format' ;;
     'subject keys') commands='show' flags='' ;;
     'subject keys show') commands='' flags='' ;;
+    'requests') commands='list next show add update extend close report' flags='' ;;
+    'requests list') commands='' flags='--check --closed --all --assignee --kind --subject' ;;
+    'requests next') commands='' flags='--assignee' ;;
+    'requests show') commands='' flags='--history' ;;
+    'requests add') commands='' flags='--kind --received --also --assignee' ;;
+    'requests update') commands='' flags='--assignee --unassign --kind --received --subject' ;;
+    'requests extend') commands='' flags='--reason' ;;
+    'requests close') commands='' flags='--outcome --reason --yes -y --confirm' ;;
+    'requests report') commands='' flags='--from --to --format' ;;
     'receipt') commands='' flags='' ;;
     'verify') commands='' flags='--keys --public-key' ;;
     'sites') commands='list create update rotate-token' flags='' ;;

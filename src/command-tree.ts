@@ -148,6 +148,46 @@ const about: Group = {
   },
 }
 
+const register: Group = {
+  requests: {
+    summary: 'Keep the register of data subjects’ requests, with deadlines',
+    commands: {
+      list: {
+        summary: 'List open requests, the most urgent first',
+        load: async () => (await import('./commands/requests/list.ts')).list,
+      },
+      next: {
+        summary: 'Show the request to answer now',
+        load: async () => (await import('./commands/requests/next.ts')).next,
+      },
+      show: {
+        summary: 'Show a request, or its history',
+        load: async () => (await import('./commands/requests/show.ts')).show,
+      },
+      add: {
+        summary: 'Enter a request into the register',
+        load: async () => (await import('./commands/requests/add.ts')).add,
+      },
+      update: {
+        summary: 'Assign or correct an open request',
+        load: async () => (await import('./commands/requests/update.ts')).update,
+      },
+      extend: {
+        summary: 'Extend the period to answer a request by two months',
+        load: async () => (await import('./commands/requests/extend.ts')).extend,
+      },
+      close: {
+        summary: 'Close a request and remove its identifiers',
+        load: async () => (await import('./commands/requests/close.ts')).close,
+      },
+      report: {
+        summary: 'Report how many requests were answered, how fast, and which late',
+        load: async () => (await import('./commands/requests/report.ts')).report,
+      },
+    },
+  },
+}
+
 const subject: Group = {
   subject: {
     summary: 'Find, export and erase the data of a person, with proof',
@@ -238,6 +278,7 @@ export const tree: Group = {
     load: async () => (await import('./commands/consents/history.ts')).history,
   },
   ...subject,
+  ...register,
   receipt: {
     summary: 'Print the signed receipt of a record',
     load: async () => (await import('./commands/consents/receipt.ts')).receipt,

@@ -16,6 +16,15 @@ export function endInstant(text: string, now: Date): string {
   return toInstant(text, endOfDay, length => now.getTime() - length)
 }
 
+/** Converts the day on which something was received, in UTC. Every place of the world has the day of tomorrow there at the latest. */
+export function receivedDay(text: string): string {
+  const now = new Date()
+  const day = startInstant(text, now).slice(0, 10)
+  if (day > new Date(now.getTime() + 86_400_000).toISOString().slice(0, 10))
+    throw usageError(`--received: ${text} is in the future`)
+  return day
+}
+
 /** Rejects a time that is not past by this machine's clock. */
 export function pastInstant(text: string, now: Date): string {
   const instant = endInstant(text, now)

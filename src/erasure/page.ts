@@ -1,5 +1,6 @@
 import type { AnyErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { visible } from '../output/index.ts'
+import { markdownTable, markdownText } from '../output/markdown.ts'
 import type { StoredReceipt } from './receipts.ts'
 import { describeOnPage, describeVerification, phrases } from './sentences.ts'
 import { sha256 } from './store.ts'
@@ -10,12 +11,12 @@ import { sha256 } from './store.ts'
  */
 export function formatPage({ receipt, bytes }: StoredReceipt): string {
   const sections = [
-    `# Erasure receipt ${receipt.number}: ${plain(receipt.ticket)}`,
+    `# Erasure receipt ${receipt.number}: ${markdownText(receipt.ticket)}`,
     describeOnPage(receipt),
     '## What was asked',
-    table(['', ''], requestRows(receipt)),
+    markdownTable(['', ''], requestRows(receipt)),
     '## What was done',
-    table(['', ''], workRows(receipt)),
+    markdownTable(['', ''], workRows(receipt)),
     ...(receipt.sites.length > 0 ? [siteTable(receipt)] : []),
     ...(receipt.records.length > 0 ? ['## Records', recordTable(receipt)] : []),
     '## How to verify this',
@@ -63,7 +64,7 @@ function siteTable({ sites }: AnyErasureReceipt): string {
       String(unknown),
     ],
   )
-  return table(['Site', 'Deleted', 'Gone already', 'Gone, not known by whom'], rows)
+  return markdownTable(['Site', 'Deleted', 'Gone already', 'Gone, not known by whom'], rows)
 }
 
 function recordTable({ records }: AnyErasureReceipt): string {
@@ -76,7 +77,7 @@ function recordTable({ records }: AnyErasureReceipt): string {
       request_id ?? '',
     ],
   )
-  return table(['Record', 'Site', 'Result', 'Deleted at', 'Request'], rows)
+  return markdownTable(['Record', 'Site', 'Result', 'Deleted at', 'Request'], rows)
 }
 
 function formatProof({ number, previous, key_id, certificates }: AnyErasureReceipt, digest: string): string {
@@ -94,23 +95,6 @@ function formatProof({ number, previous, key_id, certificates }: AnyErasureRecei
 
 type Cells = readonly string[]
 
-function table(header: Cells, rows: readonly Cells[]): string {
-  const line = (cells: Cells) => `| ${cells.map(plain).join(' | ')} |`
-  return [line(header), `|${header.map(() => '---|').join('')}`, ...rows.map(line)].join('\n')
-}
-
 function code(text: string): string {
   return `\`${visible(text).replaceAll('`', "'")}\``
-}
-
-/** Escapes everything that has a meaning in Markdown or HTML. */
-function plain(text: string): string {
-  return visible(text)
-    .replace(/&/g, '&amp;')
-    .replace(/</g, '&lt;')
-    .replace(/>/g, '&gt;')
-    .replace(/[\\`*_[\]#|~@]/g, mark => `&#${mark.charCodeAt(0)};`)
-    .replace(/:\/\//g, '&#58;//')
-    .replace(/^(\d+)\.|^-/g, first => first.replace(/[.-]/, mark => `&#${mark.charCodeAt(0)};`))
-    .replace(/www\./gi, found => found.replace('.', '&#46;'))
 }

@@ -12,7 +12,7 @@ import {
 } from '../../cli/confirm.ts'
 import { instanceLabel, subjectCommand } from '../../cli/messages.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
-import { startInstant } from '../../cli/time.ts'
+import { receivedDay } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import type { Consent } from '../../contract/index.ts'
 import { text } from '../../contract/values.ts'
@@ -172,17 +172,9 @@ async function readRequest(ctx: Context, options: Options): Promise<SubjectReque
     throw usageError('missing identifier', 'name the data subject, or use a plan with --apply')
   if (ticket === undefined && !dryRun)
     throw usageError('--ticket is missing', 'name the request that this answers: the receipt contains it')
-  const received_at = received === undefined ? null : parseDay(received)
+  const received_at = received === undefined ? null : receivedDay(received)
   const subjects = await readSubjects(ctx, operands, also)
   return { subjects, ticket: ticket ?? '', reason: reason ?? null, received_at }
-}
-
-function parseDay(received: string): string {
-  const now = new Date()
-  const day = startInstant(received, now).slice(0, 10)
-  if (day > new Date(now.getTime() + 86_400_000).toISOString().slice(0, 10))
-    throw usageError(`--received: ${received} is in the future`)
-  return day
 }
 
 /** Two jobs about one person would each prove a part. */

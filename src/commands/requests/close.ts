@@ -1,0 +1,63 @@
+import type { Command } from 'commander'
+import { Option } from 'commander'
+import * as z from 'zod'
+import { action } from '../../cli/action.ts'
+import {
+  addConfirmFlags,
+  confirmOptions,
+  mustPrompt,
+  promptToConfirm,
+  requireConfirmedCount,
+} from '../../cli/confirm.ts'
+import { instanceLabel } from '../../cli/messages.ts'
+import { one } from '../../cli/output.ts'
+import { changeRequest, findRequest, isOverdue } from '../../cli/register.ts'
+import type { Context } from '../../context.ts'
+import { requestOutcomes } from '../../contract/requests.ts'
+import { text } from '../../contract/values.ts'
+import { usageError } from '../../errors/errors.ts'
+import { registerView } from '../../views/register.ts'
+
+const Options = z.strictObject({
+  ...confirmOptions,
+  operands: z.tuple([text(1, 100)]),
+  outcome: z.enum(requestOutcomes),
+  reason: text(1, 500).optional(),
+})
+
+export function close(command: Command, ctx: Context): void {
+  addConfirmFlags(
+    command
+      .argument('<ticket>', 'the ticket of the request')
+      .addOption(new Option('--outcome <outcome>', 'how it ended').choices(requestOutcomes).makeOptionMandatory())
+      .option('--reason <text>', 'why it was refused, or late; names no person'),
+    'request',
+  )
+    .addHelpText(
+      'after',
+      `
+Closing cannot be undone: it removes the person's identifiers from the register, which keeps their HMACs. A
+receipt can still be added. Without --yes it asks.
+
+Examples:
+  $ consentctl requests close DSR-7 --outcome done --yes
+  $ consentctl requests close DSR-8 --outcome refused --reason 'manifestly unfounded' --yes`,
+    )
+    .action(
+      action(ctx, Options, registerView, async (_, { operands: [ticket], outcome, reason, ...sure }) => {
+        if (outcome === 'refused' && reason === undefined)
+          throw usageError('--reason is missing', 'a person is told why a request is refused (GDPR Art. 12(4))')
+        const asks = mustPrompt(ctx, sure, { action: 'close' })
+        const found = await findRequest(ctx.api, ticket)
+        const rows = [{ ...found, overdue: isOverdue(found) }]
+        requireConfirmedCount(sure, rows.length, 'request', 'closed')
+        if (outcome === 'done' && found.kind === 'erasure' && found.receipts.length === 0)
+          await ctx.warn(`${ticket} has no receipt of an erasure`)
+        const where = instanceLabel(ctx)
+        if (asks) await promptToConfirm(ctx, registerView, rows, { action: 'close', noun: 'request', where })
+        const change = { outcome, ...(reason !== undefined && { outcome_reason: reason }) }
+        const closed = await changeRequest(ctx.api, found.id, change)
+        return one(registerView, { ...closed, overdue: false }, { mutates: true })
+      }),
+    )
+}

@@ -1,0 +1,41 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import { action } from '../../cli/action.ts'
+import { subjectCommand } from '../../cli/messages.ts'
+import { one } from '../../cli/output.ts'
+import type { Context } from '../../context.ts'
+import type { RequestKind } from '../../contract/requests.ts'
+import { text } from '../../contract/values.ts'
+import { CliError, exit } from '../../errors/errors.ts'
+import { registerView } from '../../views/register.ts'
+import { findRows } from './list.ts'
+
+const Options = z.strictObject({ assignee: text(1, 100).optional() })
+
+export function next(command: Command, ctx: Context): void {
+  command
+    .option('--assignee <name>', 'only of those that somebody has')
+    .addHelpText(
+      'after',
+      `
+Shows the open request that is due first, and what would answer it. Exit code 3 if none is open.
+
+Examples:
+  $ consentctl requests next
+  $ consentctl subject find --request "$(consentctl requests next -q)"`,
+    )
+    .action(
+      action(ctx, Options, registerView, async (_, { assignee }) => {
+        const [first] = await findRows(ctx, { assignee })
+        if (first === undefined) throw new CliError('not_found', exit.notFound, 'no request is open')
+        const { ticket, kind } = first
+        return one(registerView, first, { footer: () => ctx.say(`to answer it: ${answerTo(ctx, kind, ticket)}`) })
+      }),
+    )
+}
+
+function answerTo(ctx: Context, kind: RequestKind, ticket: string): string {
+  if (kind === 'erasure') return subjectCommand(ctx, 'erase', '--request', ticket)
+  if (kind === 'access') return subjectCommand(ctx, 'export', '--request', ticket, '--out', 'records.json')
+  return subjectCommand(ctx, 'find', '--request', ticket)
+}

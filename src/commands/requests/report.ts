@@ -1,0 +1,118 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import { nonEmpty, textAction } from '../../cli/action.ts'
+import { instanceLabel } from '../../cli/messages.ts'
+import { listRequests, today } from '../../cli/register.ts'
+import { endInstant, startInstant } from '../../cli/time.ts'
+import type { Context } from '../../context.ts'
+import { requestKinds } from '../../contract/requests.ts'
+import { usageError } from '../../errors/errors.ts'
+import { formats, type View } from '../../output/index.ts'
+import { markdownTable, markdownText } from '../../output/markdown.ts'
+import { field } from '../../views/field.ts'
+import { type Reported, reportedOf, summarize } from './figures.ts'
+
+const Options = z.strictObject({
+  from: nonEmpty.optional(),
+  to: nonEmpty.optional(),
+  format: z.enum(['md', 'csv'], 'must be md or csv').default('md'),
+})
+
+export function report(command: Command, ctx: Context): void {
+  command
+    .option('--from <date>', 'first day of receipt, such as 2026-01-01 (of this year)')
+    .option('--to <date>', 'last day of receipt (today)')
+    .option('--format <md|csv>', 'a Markdown page (md), or a line for each request (csv)')
+    .addHelpText(
+      'after',
+      `
+What a supervisory authority asks for, of the requests received in the period (days in UTC): how many, of which
+kind, how fast they were answered, and which were late and why. It names no person: reasons are as they were
+written. Withdrawn requests count as closed, not as answered.
+
+Examples:
+  $ consentctl requests report --from 2026-01-01 --to 2026-12-31 --out report.md
+  $ consentctl requests report --format csv --out requests.csv`,
+    )
+    .action(
+      textAction(ctx, Options, async (_, { from, to, format }) => {
+        const now = new Date()
+        const day = today()
+        const first = from === undefined ? `${day.slice(0, 4)}-01-01` : startInstant(from, now).slice(0, 10)
+        const last = to === undefined ? day : endInstant(to, now).slice(0, 10)
+        if (first > last) throw usageError('--from must not be after --to')
+        const reported: Reported[] = []
+        for await (const page of listRequests(ctx.api, { received_from: first, received_to: last }))
+          reported.push(...page.map(request => reportedOf(request, day)))
+        reported.sort((a, b) => (a.received_on + a.ticket < b.received_on + b.ticket ? -1 : 1))
+        if (format === 'csv') return await formatCsv(ctx, reported)
+        return formatPage(reported, `${first} to ${last}`, `${instanceLabel(ctx)}, ${now.toISOString()}`)
+      }),
+    )
+}
+
+const reportedView: View<Reported> = {
+  id: row => row.ticket,
+  columns: [
+    field('ticket'),
+    field('kind'),
+    field('state'),
+    field('outcome'),
+    field('received_on'),
+    field('due_on'),
+    field('closed_on'),
+    field('days'),
+    field('days_late'),
+    field('extension_reason'),
+    field('outcome_reason'),
+  ],
+}
+
+async function formatCsv({ globals }: Context, rows: readonly Reported[]): Promise<string> {
+  const format = await formats.csv(false)
+  const unguarded = globals.csvGuard === false
+  const options = { single: false, columns: 0, color: false, header: true, unguarded }
+  const renderer = format(reportedView, options)
+  return renderer.begin() + renderer.rows(rows) + renderer.end()
+}
+
+function formatPage(reported: readonly Reported[], period: string, source: string): string {
+  const kinds = requestKinds.map(kind => [kind, reported.filter(each => each.kind === kind)] as const)
+  const figures = [...kinds, ['all', reported] as const].map(([name, rows]) => [name, ...figureCells(rows)])
+  const late = reported.filter(({ days_late }) => days_late > 0)
+  const extended = reported.filter(({ extension_reason }) => extension_reason !== null)
+  const heads = ['Kind', 'Received', 'Open', 'Done', 'Refused', 'Withdrawn', 'Late', 'Days: median', 'Days: longest']
+  const sections = [
+    `# Requests of data subjects, ${period}`,
+    `By the day of receipt (UTC). Days are those from the receipt to the answer, of requests that were done or refused. Source: ${markdownText(source)}`,
+    markdownTable(heads, figures),
+    '## Late',
+    late.length === 0
+      ? 'None.'
+      : markdownTable(['Ticket', 'Kind', 'Received', 'Due', 'Closed', 'Days late', 'Why'], late.map(lateCells)),
+    '## Extended',
+    extended.length === 0
+      ? 'None.'
+      : markdownTable(
+          ['Ticket', 'Kind', 'Received', 'Due', 'Why'],
+          extended.map(row => [row.ticket, row.kind, row.received_on, row.due_on, row.extension_reason ?? '']),
+        ),
+  ]
+  return `${sections.join('\n\n')}\n`
+}
+
+function figureCells(rows: readonly Reported[]): string[] {
+  const { received, open, done, refused, withdrawn, late, median, longest } = summarize(rows)
+  const counts = [received, open, done, refused, withdrawn, late].map(String)
+  return [...counts, daysText(median), daysText(longest)]
+}
+
+function daysText(days: number | null): string {
+  if (days === null) return '–'
+  return Number.isInteger(days) ? String(days) : `${Math.floor(days)}½`
+}
+
+function lateCells({ ticket, kind, received_on, due_on, closed_on, days_late, ...row }: Reported): string[] {
+  const why = row.outcome_reason ?? row.extension_reason ?? 'not given'
+  return [ticket, kind, received_on, due_on, closed_on ?? 'open', String(days_late), why]
+}

@@ -1,0 +1,64 @@
+import type { Command } from 'commander'
+import { Option } from 'commander'
+import * as z from 'zod'
+import { action, collect, nonEmpty } from '../../cli/action.ts'
+import { one } from '../../cli/output.ts'
+import { changeRequest, findRequest, isOverdue } from '../../cli/register.ts'
+import { receivedDay } from '../../cli/time.ts'
+import type { Context } from '../../context.ts'
+import { type RequestChange, requestKinds } from '../../contract/requests.ts'
+import { text } from '../../contract/values.ts'
+import { usageError } from '../../errors/errors.ts'
+import { registerView } from '../../views/register.ts'
+import { readSubjects, Subject } from '../subject/subjects.ts'
+
+const Options = z.strictObject({
+  operands: z.tuple([text(1, 100)]),
+  assignee: text(1, 100).optional(),
+  unassign: z.literal(true).optional(),
+  kind: z.enum(requestKinds).optional(),
+  received: nonEmpty.optional(),
+  subject: z.array(Subject).optional(),
+})
+type Options = z.output<typeof Options>
+
+export function update(command: Command, ctx: Context): void {
+  command
+    .argument('<ticket>', 'the ticket of the request')
+    .option('--assignee <name>', 'who has it from now on')
+    .option('--unassign', 'nobody has it from now on')
+    .addOption(new Option('--kind <kind>', 'what is requested').choices(requestKinds))
+    .option('--received <date>', 'when it was received; computes the due day anew')
+    .option('--subject <id>', 'an identifier in place of those that are there; repeatable, - for stdin', collect)
+    .addHelpText(
+      'after',
+      `
+Assigns or corrects an open request. Every change is kept in its history.
+
+Examples:
+  $ consentctl requests update DSR-7 --assignee 'privacy team'
+  $ consentctl requests update DSR-7 --received 2026-01-30`,
+    )
+    .action(
+      action(ctx, Options, registerView, async (_, options) => {
+        const change = await toChange(ctx, options)
+        const { id } = await findRequest(ctx.api, options.operands[0])
+        const changed = await changeRequest(ctx.api, id, change)
+        return one(registerView, { ...changed, overdue: isOverdue(changed) }, { mutates: true })
+      }),
+    )
+}
+
+async function toChange(ctx: Context, options: Options): Promise<RequestChange> {
+  const { assignee, unassign, kind, received, subject } = options
+  if (assignee !== undefined && unassign) throw usageError('--assignee cannot be used with --unassign')
+  const change: RequestChange = {
+    ...(kind && { kind }),
+    ...(received !== undefined && { received_on: receivedDay(received) }),
+    ...(subject && { subject_ids: await readSubjects(ctx, subject) }),
+    ...(assignee !== undefined && { assignee }),
+    ...(unassign && { assignee: null }),
+  }
+  if (Object.keys(change).length > 0) return change
+  throw usageError('nothing to change', 'use --assignee, --unassign, --kind, --received or --subject')
+}

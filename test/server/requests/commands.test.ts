@@ -1,0 +1,161 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import * as cli from '../../support/cli.ts'
+import { type TestAccount, useService } from '../../support/service.ts'
+
+const service = useService()
+const folder = cli.useFolder()
+const maria = 'maria@example.com'
+const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10)
+
+let account: TestAccount
+let env: Record<string, string>
+beforeEach(async () => {
+  account = await service.newAccount()
+  env = {
+    CONSENTCTL_BASE_URL: service.url,
+    CONSENTCTL_API_KEY: account.key,
+    CONSENTCTL_CONFIG_DIR: `${folder.path}/config`,
+    CONSENTCTL_STATE_DIR: `${folder.path}/${account.accountId}`,
+  }
+})
+const run = (args: readonly string[], options: cli.RunOptions = {}) => cli.run(args, { env, ...options })
+const requests = (...args: string[]) => run(['requests', ...args])
+const add = (ticket: string, ...more: string[]) => requests('add', ticket, maria, '--kind', 'erasure', ...more)
+const late = ['--received', '2026-01-31']
+
+describe('requests add', () => {
+  it('prints the request with its due day, and changes nothing if it is given again', async () => {
+    const made = await add('DSR-7', ...late, '--assignee', 'privacy team', '--also', 'customer-4711', '--json')
+    expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining('DSR-7 is due on 2026-03-02') })
+    expect(JSON.parse(made.stdout)).toMatchObject({
+      ...{
+        ticket: 'DSR-7',
+        subject_ids: [maria, 'customer-4711'],
+        assignee: 'privacy team',
+        overdue: true,
+        version: 1,
+      },
+    })
+    expect((await add('DSR-7', ...late, '--also', 'customer-4711')).code).toBe(0)
+    expect((await add('DSR-7', ...late)).code).toBe(5)
+  })
+
+  it('reads identifiers from stdin, and takes today as the day of receipt', async () => {
+    const added = await run(['requests', 'add', 'DSR-8', '-', '--kind', 'access', '--json'], {
+      stdin: `${maria}\nm.muster\n`,
+    })
+    expect(JSON.parse(added.stdout)).toMatchObject({ subject_ids: [maria, 'm.muster'], received_on: day(0) })
+  })
+
+  it('is a usage error without a kind, and for a day in the future', async () => {
+    expect((await requests('add', 'DSR-9', maria)).code).toBe(2)
+    expect((await add('DSR-9', '--received', day(3))).code).toBe(2)
+  })
+})
+
+describe('requests list', () => {
+  it('sorts by due day, marks overdue requests in words, and exits 8 with --check only if there is one', async () => {
+    await add('DSR-3')
+    expect(await requests('list', '--check')).toEqual({ code: 0, stdout: '', stderr: '' })
+    await add('DSR-1', '--received', day(-20))
+    await add('DSR-2', ...late)
+    expect((await requests('list', '-q')).stdout).toBe('DSR-2\nDSR-1\nDSR-3\n')
+    const seen = await run(['requests', 'list'], { tty: { stdout: true, stderr: true }, columns: 120 })
+    expect(
+      seen.stdout
+        .split('\n')
+        .slice(1, 4)
+        .map(line => line.split(/\s+/).slice(0, 3)),
+    ).toEqual([
+      ['DSR-2', 'erasure', 'overdue'],
+      ['DSR-1', 'erasure', 'open'],
+      ['DSR-3', 'erasure', 'open'],
+    ])
+    expect(seen.stderr).toContain('3 requests, 1 overdue')
+    expect(await requests('list', '--check', '-q')).toEqual({ code: 8, stdout: 'DSR-2\n', stderr: '' })
+  })
+
+  it('lists closed requests of a person, and those that somebody has', async () => {
+    await add('DSR-1', '--assignee', 'privacy team')
+    await add('DSR-2')
+    expect((await requests('close', 'DSR-2', '--outcome', 'done', '--yes')).code).toBe(0)
+    expect((await requests('list', '-q', '--assignee', 'privacy team')).stdout).toBe('DSR-1\n')
+    expect((await requests('list', '-q', '--closed', '--subject', maria)).stdout).toBe('DSR-2\n')
+    expect((await requests('list', '-q', '--all', '--kind', 'erasure')).stdout).toBe('DSR-1\nDSR-2\n')
+    expect((await requests('list', '--all', '--closed')).code).toBe(2)
+  })
+
+  it('follows the pages', async () => {
+    for (let number = 0; number < 102; number += 1) {
+      const body = { ticket: `DSR-${number}`, kind: 'access', subject_ids: [maria], received_on: day(0) }
+      await service.call('POST', '/api/v1/requests', { key: account.key, body })
+    }
+    expect((await requests('list', '-q')).stdout.trim().split('\n')).toHaveLength(102)
+  })
+})
+
+describe('requests next, show, update, extend and close', () => {
+  it('leads from the first request to its end, and keeps its history', async () => {
+    expect((await requests('next')).code).toBe(3)
+    await add('DSR-1', '--received', day(-20))
+    await add('DSR-2')
+    const next = await requests('next', '--json=ticket')
+    expect([JSON.parse(next.stdout), next.stderr]).toEqual([
+      { ticket: 'DSR-1' },
+      'to answer it: consentctl subject erase --request DSR-1\n',
+    ])
+    expect((await requests('update', 'DSR-1', '--assignee', 'privacy team')).code).toBe(0)
+    expect((await requests('extend', 'DSR-1', '--reason', 'many systems')).code).toBe(0)
+    expect((await requests('next', '-q')).stdout).toBe('DSR-2\n')
+    const closed = await requests('close', 'DSR-1', '--outcome', 'done', '--yes', '--json')
+    expect(closed.stderr).toContain('DSR-1 has no receipt of an erasure')
+    expect(JSON.parse(closed.stdout)).toMatchObject({ state: 'closed', subject_ids: null, overdue: false })
+    const { stdout } = await requests('show', 'DSR-1', '--history')
+    expect(stdout.split('\n').map(line => line.split('\t')[1])).toEqual([
+      ...['created', 'updated', 'extended', 'closed'],
+      undefined,
+    ])
+    expect(JSON.parse((await requests('show', 'DSR-1', '--json')).stdout).outcome).toBe('done')
+  })
+
+  it('has exit codes for what cannot be done', async () => {
+    await add('DSR-1', ...late)
+    expect((await requests('show', 'DSR-99')).code).toBe(3)
+    expect((await requests('update', 'DSR-1')).code).toBe(2)
+    const refused = await requests('extend', 'DSR-1', '--reason', 'many systems')
+    expect(refused).toMatchObject({ code: 5, stderr: expect.stringContaining('2026-03-02') })
+    expect((await requests('close', 'DSR-1', '--outcome', 'done')).code).toBe(2)
+    expect((await requests('close', 'DSR-1', '--outcome', 'refused', '--yes')).code).toBe(2)
+    expect(
+      (await requests('close', 'DSR-1', '--outcome', 'refused', '--reason', 'unfounded', '--confirm', '1')).code,
+    ).toBe(0)
+    expect((await requests('update', 'DSR-1', '--assignee', 'x')).code).toBe(5)
+  })
+})
+
+describe('requests report', () => {
+  it('counts kinds, days and late requests with their reasons, and names no person', async () => {
+    await add('DSR-1', ...late)
+    await add('DSR-2', '--received', day(-10))
+    await add('DSR-3', '--received', day(-5))
+    await requests('add', 'DSR-4', maria, '--kind', 'access', '--received', day(-2))
+    await requests('extend', 'DSR-4', '--reason', 'many | systems')
+    await requests('close', 'DSR-1', '--outcome', 'done', '--reason', 'found late', '--yes')
+    await requests('close', 'DSR-2', '--outcome', 'done', '--yes')
+    await requests('close', 'DSR-3', '--outcome', 'withdrawn', '--yes')
+    const page = await requests('report', '--from', '2026-01-01', '--to', day(0))
+    const longest = Math.round((Date.parse(day(0)) - Date.parse('2026-01-31')) / 86_400_000)
+    const median = (longest + 10) / 2
+    expect(page.code).toBe(0)
+    expect(page.stdout).toContain(`| erasure | 3 | 0 | 2 | 0 | 1 | 1 | ${Math.floor(median)}${median % 1 > 0 ? '½' : ''} | ${longest} |`)
+    expect(page.stdout).toContain('| access | 1 | 1 | 0 | 0 | 0 | 0 | – | – |')
+    expect(page.stdout).toMatch(/\| DSR-1 \| erasure \| 2026-01-31 \| 2026-03-02 \| .* \| found late \|/)
+    expect(page.stdout).toContain('many &#124; systems')
+    const csv = await requests('report', '--from', '2026-01-01', '--format', 'csv')
+    const lines = csv.stdout.trim().split('\n')
+    expect(lines).toHaveLength(5)
+    expect(lines[1]).toContain(`DSR-1,erasure,closed,done,2026-01-31,2026-03-02,${day(0)},${longest},`)
+    expect(page.stdout + csv.stdout).not.toContain('maria')
+    expect((await requests('report', '--from', '2025-01-01', '--to', '2025-12-31')).stdout).toContain('None.')
+  })
+})
