@@ -171,12 +171,12 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'restore' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--despite-erasure', 'restore records that an erasure request covers, too'))
     'history' = @(@('--verify', 'verify the history of each record instead of showing it'), @('--checkpoint', 'with --verify, prove that it is in the log under a checkpoint that was kept'))
     'subject' = @()
-    'subject find' = @(@('--also', 'another identifier of the same person; repeatable'), @('--all-profiles', 'search every stored instance, each with its own key'), @('--like', 'also find identifiers that differ only in case, blanks around them or Unicode form'))
-    'subject export' = @(, @('--also', 'another identifier of the same person; repeatable'))
-    'subject erase' = @(@('--also', 'another identifier of the same person; repeatable'), @('--ticket', 'the request that this answers; required to erase'), @('--reason', 'a reason for the receipt'), @('--received', 'when the request was received, such as 2026-01-31; sets the due date'), @('--export-first', 'export the records to a new file before deleting them'), @('--plan-out', 'write the plan to a new file and stop'), @('--apply', 'carry out a plan, if nothing has changed since'), @('--dry-run', 'show what would be deleted and stop'), @('--show-subject', 'name the subject in clear in the receipt'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but stop unless exactly n records match'))
+    'subject find' = @(@('--also', 'another identifier of the same person; repeatable'), @('--request', 'take the identifiers from this request of the register'), @('--all-profiles', 'search every stored instance, each with its own key'), @('--like', 'also find identifiers that differ only in case, blanks around them or Unicode form'))
+    'subject export' = @(@('--also', 'another identifier of the same person; repeatable'), @('--request', 'take the identifiers from this request of the register'))
+    'subject erase' = @(@('--also', 'another identifier of the same person; repeatable'), @('--request', 'take the identifiers from this request of the register'), @('--ticket', 'the request that this answers; required without --request'), @('--reason', 'a reason for the receipt'), @('--received', 'when the request was received, such as 2026-01-31; sets the due date'), @('--export-first', 'export the records to a new file before deleting them'), @('--plan-out', 'write the plan to a new file and stop'), @('--apply', 'carry out a plan, if nothing has changed since'), @('--dry-run', 'show what would be deleted and stop'), @('--one-person', 'with -, allows more than 20 identifiers'), @('--show-subject', 'name the subject in clear in the receipt'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but stop unless exactly n records match'))
     'subject resume' = @()
     'subject verify' = @(@('--live', 'check that the instance shows each of its records as deleted'), @('--purged', 'ask the instance for a certificate that personal data of its records is purged'), @('--certificate-out', 'write that certificate to a new file'), @('--subject', 'check that it is about this data subject; with --live, that nothing is left'), @('--public-key', 'the signing key, in PEM; by default the profile’s own'))
-    'subject receipts' = @(@('--subject', 'only those about this data subject'), @('--format', 'print its exact bytes (json) or a Markdown page (md)'))
+    'subject receipts' = @(@('--subject', 'only those about this data subject'), @('--ticket', 'only those of this ticket'), @('--format', 'print its exact bytes (json) or a Markdown page (md)'))
     'subject keys' = @()
     'subject keys show' = @()
     'requests' = @()
@@ -184,7 +184,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'requests next' = @(, @('--assignee', 'only of those that somebody has'))
     'requests show' = @(, @('--history', 'its audit entries instead: who changed what, when'))
     'requests add' = @(@('--kind', 'what is requested'), @('--received', 'when it was received, such as 2026-01-31 (today)'), @('--also', 'another identifier of the same person; repeatable'), @('--assignee', 'who has it'))
-    'requests update' = @(@('--assignee', 'who has it from now on'), @('--unassign', 'nobody has it from now on'), @('--kind', 'what is requested'), @('--received', 'when it was received; computes the due day anew'), @('--subject', 'an identifier in place of those that are there; repeatable, - for stdin'))
+    'requests update' = @(@('--assignee', 'who has it from now on'), @('--unassign', 'nobody has it from now on'), @('--kind', 'what is requested'), @('--received', 'when it was received; computes the due day anew'), @('--subject', 'an identifier in place of those that are there; repeatable, - for stdin'), @('--receipt', 'add the digest of an erasure receipt or an export manifest'))
     'requests extend' = @(, @('--reason', 'why one month is not enough; names no person'))
     'requests close' = @(@('--outcome', 'how it ended'), @('--reason', 'why it was refused, or late; names no person'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but stop unless exactly n requests match'))
     'requests report' = @(@('--from', 'first day of receipt, such as 2026-01-01 (of this year)'), @('--to', 'last day of receipt (today)'), @('--format', 'a Markdown page (md), or a line for each request (csv)'))
@@ -277,8 +277,11 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'rm --confirm' = { @(, @('', '')) }
     'history --checkpoint' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'subject find --also' = { @(, @('', '')) }
+    'subject find --request' = { @(, @('', '')) }
     'subject export --also' = { @(, @('', '')) }
+    'subject export --request' = { @(, @('', '')) }
     'subject erase --also' = { @(, @('', '')) }
+    'subject erase --request' = { @(, @('', '')) }
     'subject erase --ticket' = { @(, @('', '')) }
     'subject erase --reason' = { @(, @('', '')) }
     'subject erase --received' = { @(, @('', '')) }
@@ -290,6 +293,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'subject verify --subject' = { @(, @('', '')) }
     'subject verify --public-key' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'subject receipts --subject' = { @(, @('', '')) }
+    'subject receipts --ticket' = { @(, @('', '')) }
     'subject receipts --format' = { @(, @('', '')) }
     'requests list --assignee' = { @(, @('', '')) }
     'requests list --kind' = { @(@('access', 'access'), @('erasure', 'erasure'), @('rectification', 'rectification'), @('objection', 'objection')) }
@@ -303,6 +307,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'requests update --kind' = { @(@('access', 'access'), @('erasure', 'erasure'), @('rectification', 'rectification'), @('objection', 'objection')) }
     'requests update --received' = { @(, @('', '')) }
     'requests update --subject' = { @(, @('', '')) }
+    'requests update --receipt' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'requests extend --reason' = { @(, @('', '')) }
     'requests close --outcome' = { @(@('done', 'done'), @('refused', 'refused'), @('withdrawn', 'withdrawn')) }
     'requests close --reason' = { @(, @('', '')) }
@@ -389,7 +394,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     '* --max-wait' = { @(, @('', '')) }
     '* --ca-file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
   }
-  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--subject', '--pref', '--preferences', '--consent-id', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--map', '--map-init', '--true', '--false', '--concurrency', '--max-errors', '--failed-out', '--resume', '--from', '--to', '--at', '--limit', '--cursor', '--max-requests', '--confirm', '--checkpoint', '--also', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--certificate-out', '--public-key', '--assignee', '--kind', '--outcome', '--keys', '--email', '--name', '--origin', '--retention-days', '--add-origin', '--remove-origin', '--overlap', '--scope', '--expires', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--account', '--older-than')
+  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--subject', '--pref', '--preferences', '--consent-id', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--map', '--map-init', '--true', '--false', '--concurrency', '--max-errors', '--failed-out', '--resume', '--from', '--to', '--at', '--limit', '--cursor', '--max-requests', '--confirm', '--checkpoint', '--also', '--request', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--certificate-out', '--public-key', '--assignee', '--kind', '--receipt', '--outcome', '--keys', '--email', '--name', '--origin', '--retention-days', '--add-origin', '--remove-origin', '--overlap', '--scope', '--expires', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--account', '--older-than')
   $words = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
   if ($wordToComplete -ne '' -and $words.Count -gt 0) { $words = @($words | Select-Object -SkipLast 1) }
   $at = ''

@@ -6,6 +6,7 @@ import type { Consent } from '../contract/index.ts'
 import { signDocument } from '../evidence/signed.ts'
 import { type OutFile, openOutFile } from '../io/new-file.ts'
 import type { Signer } from './request.ts'
+import { sha256 } from './store.ts'
 
 /** The two files of an export, which get their names when complete. */
 export interface ExportFiles {
@@ -40,12 +41,13 @@ export async function writeExport(
   request: ExportRequest,
   files: ExportFiles,
   pages: AsyncIterable<readonly Consent[]>,
-): Promise<ExportManifest> {
+): Promise<ExportManifest & { readonly manifest_sha256: string }> {
   const manifest = await writeData(api, request, files.data, pages)
-  await files.manifest.write(signDocument(manifest, request.key.key))
+  const text = signDocument(manifest, request.key.key)
+  await files.manifest.write(text)
   await files.data.commit()
   await files.manifest.commit()
-  return manifest
+  return { ...manifest, manifest_sha256: sha256(text) }
 }
 
 async function writeData(

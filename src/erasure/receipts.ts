@@ -82,7 +82,19 @@ export async function findReceiptOfJob(store: ReceiptStore, job: string): Promis
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 const receiptNumber = /^[1-9]\d{0,14}$/
 
-/** Finds a receipt by its number, its job's id or `last`. @throws CliError not_found (exit 3) */
+/** Returns the receipts of a ticket, newest first. @throws CliError if there is none, and one that may be cannot be read */
+export async function findReceiptsOfTicket(store: ReceiptStore, ticket: string): Promise<StoredReceipt[]> {
+  const all: StoredReceipt[] = []
+  let unread: CliError | null = null
+  for await (const found of allReceipts(store)) {
+    if (found instanceof CliError) unread ??= found
+    else if (found.receipt.ticket === ticket) all.push(found)
+  }
+  if (unread && all.length === 0) throw unread
+  return all
+}
+
+/** Finds a receipt by its number, its job's id, `last`, or the newest by its ticket. @throws CliError not_found (exit 3) */
 export async function findReceipt(store: ReceiptStore, wanted: string): Promise<StoredReceipt> {
   const notFound = (message: string, hint = 'consentctl subject receipts') =>
     new CliError('not_found', exit.notFound, `${message} (profile ${store.profile})`, { hint })
@@ -91,8 +103,11 @@ export async function findReceipt(store: ReceiptStore, wanted: string): Promise<
     if (found) return found
     throw notFound(`the job ${wanted} has no receipt`, `to finish it: consentctl subject resume ${wanted}`)
   }
-  if (wanted !== 'last' && !receiptNumber.test(wanted))
-    throw usageError(`invalid receipt "${wanted}"`, 'use its number, its job or "last"')
+  if (wanted !== 'last' && !receiptNumber.test(wanted)) {
+    const [newest] = await findReceiptsOfTicket(store, wanted)
+    if (newest) return newest
+    throw notFound(`no receipt has the ticket ${wanted}`)
+  }
   const numbers = await listNumbers(store)
   const number = wanted === 'last' ? numbers.at(-1) : Number(wanted)
   if (number === undefined) throw notFound('the profile has no receipts')

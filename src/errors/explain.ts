@@ -272,7 +272,18 @@ export function fromCommander(error: { readonly message: string }): CliError {
   return usageError(message, suggestion === undefined ? undefined : harmless(suggestion))
 }
 
-const destructive = new Set(['delete', 'erase', 'purge', 'remove', 'restart', 'revoke', 'rm', 'rotate-token', 'unset'])
+const destructive = new Set([
+  'close',
+  'delete',
+  'erase',
+  'purge',
+  'remove',
+  'restart',
+  'revoke',
+  'rm',
+  'rotate-token',
+  'unset',
+])
 
 /** Drops destructive commands from a suggestion: `undelete` must not lead to `delete`. */
 function harmless(suggestion: string): string | undefined {

@@ -37,7 +37,7 @@ Lists open requests by the day they are due (UTC), so overdue ones come first; t
 
 Examples:
   $ consentctl requests list
-  $ consentctl requests list --check -q || mail -s 'requests are overdue' privacy@example.com < /dev/null
+  $ consentctl requests list --check -q
   $ consentctl requests list --all --subject maria@example.com`,
     )
     .action(

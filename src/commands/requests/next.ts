@@ -22,7 +22,7 @@ Shows the open request that is due first, and what would answer it. Exit code 3 
 
 Examples:
   $ consentctl requests next
-  $ consentctl subject find --request "$(consentctl requests next -q)"`,
+  $ consentctl requests next --assignee 'privacy team' -q`,
     )
     .action(
       action(ctx, Options, registerView, async (_, { assignee }) => {

@@ -6,9 +6,12 @@ import { one } from '../../cli/output.ts'
 import { changeRequest, findRequest, isOverdue } from '../../cli/register.ts'
 import { receivedDay } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
-import { type RequestChange, requestKinds } from '../../contract/requests.ts'
+import { proofTypes, type RequestChange, requestKinds } from '../../contract/requests.ts'
 import { text } from '../../contract/values.ts'
-import { usageError } from '../../errors/errors.ts'
+import { readOperand } from '../../erasure/receipts.ts'
+import { sha256 } from '../../erasure/store.ts'
+import { dataError, usageError } from '../../errors/errors.ts'
+import { readSigned } from '../../evidence/signed.ts'
 import { registerView } from '../../views/register.ts'
 import { readSubjects, Subject } from '../subject/subjects.ts'
 
@@ -19,6 +22,7 @@ const Options = z.strictObject({
   kind: z.enum(requestKinds).optional(),
   received: nonEmpty.optional(),
   subject: z.array(Subject).optional(),
+  receipt: nonEmpty.optional(),
 })
 type Options = z.output<typeof Options>
 
@@ -30,10 +34,12 @@ export function update(command: Command, ctx: Context): void {
     .addOption(new Option('--kind <kind>', 'what is requested').choices(requestKinds))
     .option('--received <date>', 'when it was received; computes the due day anew')
     .option('--subject <id>', 'an identifier in place of those that are there; repeatable, - for stdin', collect)
+    .option('--receipt <file>', 'add the digest of an erasure receipt or an export manifest')
     .addHelpText(
       'after',
       `
-Assigns or corrects an open request. Every change is kept in its history.
+Assigns or corrects an open request. Every change is kept in its history. A receipt can also be added to a closed
+request; subject erase and export do it with --request.
 
 Examples:
   $ consentctl requests update DSR-7 --assignee 'privacy team'
@@ -50,7 +56,7 @@ Examples:
 }
 
 async function toChange(ctx: Context, options: Options): Promise<RequestChange> {
-  const { assignee, unassign, kind, received, subject } = options
+  const { assignee, unassign, kind, received, subject, receipt } = options
   if (assignee !== undefined && unassign) throw usageError('--assignee cannot be used with --unassign')
   const change: RequestChange = {
     ...(kind && { kind }),
@@ -58,7 +64,20 @@ async function toChange(ctx: Context, options: Options): Promise<RequestChange> 
     ...(subject && { subject_ids: await readSubjects(ctx, subject) }),
     ...(assignee !== undefined && { assignee }),
     ...(unassign && { assignee: null }),
+    ...(receipt !== undefined && { receipt: await readProof(receipt) }),
   }
   if (Object.keys(change).length > 0) return change
-  throw usageError('nothing to change', 'use --assignee, --unassign, --kind, --received or --subject')
+  throw usageError('nothing to change', 'use --assignee, --unassign, --kind, --received, --subject or --receipt')
+}
+
+async function readProof(path: string): Promise<NonNullable<RequestChange['receipt']>> {
+  const bytes = await readOperand(path)
+  try {
+    const found = readSigned(bytes).document.type
+    const type = proofTypes.find(each => each === found)
+    if (type !== undefined) return { type, sha256: sha256(bytes) }
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+  }
+  throw dataError(`${path} is neither an erasure receipt nor an export manifest`)
 }

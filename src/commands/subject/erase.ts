@@ -10,11 +10,11 @@ import {
   promptToConfirm,
   requireConfirmedCount,
 } from '../../cli/confirm.ts'
-import { instanceLabel, subjectCommand } from '../../cli/messages.ts'
+import { formatCount, instanceLabel, quoteForShell, subjectCommand } from '../../cli/messages.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
 import { receivedDay } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
-import type { Consent } from '../../contract/index.ts'
+import type { Consent, DataSubjectRequest } from '../../contract/index.ts'
 import { text } from '../../contract/values.ts'
 import { abandonExport, type ExportFiles, openExport, writeExport } from '../../erasure/export.ts'
 import { type ErasureHeader, erasureJobs, newState, recordPlan, unfinishedJobs } from '../../erasure/job.ts'
@@ -40,11 +40,22 @@ import { consentView } from '../../views/consent.ts'
 import { type ErasureRow, erasureView } from '../../views/subject.ts'
 import { rejectOnlyNear, tellNearMatches } from './near.ts'
 import { explainQuota, quotaError, runJob, tellReceipt } from './run.ts'
-import { addAlsoFlag, alsoOption, readSubjects, readsStdin, Subject, tellSites } from './subjects.ts'
+import {
+  addAlsoFlag,
+  addRequestFlag,
+  alsoOption,
+  readPerson,
+  readsStdin,
+  requestOption,
+  Subject,
+  tellSites,
+} from './subjects.ts'
 
 const Options = z.strictObject({
   ...alsoOption,
+  ...requestOption,
   ...confirmOptionsFromZero,
+  onePerson: z.literal(true).optional(),
   operands: z.array(Subject).max(1).default([]),
   ticket: text(1, 100).optional(),
   reason: text(1, 500).optional(),
@@ -57,15 +68,19 @@ const Options = z.strictObject({
 })
 type Options = z.output<typeof Options>
 
+/** More lines of stdin are rather the identifiers of several people. */
+const mostIdentifiers = 20
+
 export function erase(command: Command, ctx: Context): void {
-  addAlsoFlag(command.argument('[id]', 'identifier of the data subject, exactly as stored'))
-    .option('--ticket <text>', 'the request that this answers; required to erase')
+  addRequestFlag(addAlsoFlag(command.argument('[id]', 'identifier of the data subject, exactly as stored')))
+    .option('--ticket <text>', 'the request that this answers; required without --request')
     .option('--reason <text>', 'a reason for the receipt')
     .option('--received <date>', 'when the request was received, such as 2026-01-31; sets the due date')
     .option('--export-first <file>', 'export the records to a new file before deleting them')
     .option('--plan-out <file>', 'write the plan to a new file and stop')
     .option('--apply <file>', 'carry out a plan, if nothing has changed since')
     .option('--dry-run', 'show what would be deleted and stop')
+    .option('--one-person', `with -, allows more than ${mostIdentifiers} identifiers`)
     .option('--show-subject', 'name the subject in clear in the receipt')
   addConfirmFlags(command, 'record')
     .addHelpText('after', help)
@@ -80,7 +95,8 @@ told if the instance can find them, and never erased unless --also names them. I
 it asks, or stops with 5 unless --confirm 0 says to sign that nothing is held. Records that were created meanwhile are reported (exit 8). With --plan-out one person makes
 the plan, and another, or a pipeline, carries it out with --apply; if a record was changed, added or deleted
 since then, nothing is done (exit 10). The plan names the subject in clear. Use - as the identifier to read
-all identifiers of the person from stdin, one a line.
+all identifiers of one person from stdin, one a line. With --request the identifiers, the ticket and the days come
+from the register, which gets the receipt's digest; close the request afterwards.
 
 A service that can erase subjects itself deletes the planned records in few calls, which are not refused when
 the monthly quota is used up. With any other, an erasure stops then (exit 6), and resume continues in the next
@@ -88,6 +104,7 @@ month.
 
 Examples:
   $ consentctl subject erase maria@example.com --ticket DSR-7 --received 2026-01-31
+  $ consentctl subject erase --request DSR-7
   $ consentctl subject erase maria@example.com --ticket DSR-7 --plan-out plan.json
   $ consentctl subject erase --apply plan.json --confirm 3`
 
@@ -146,11 +163,12 @@ function requireDistinctFiles({ globals }: Context, { exportFirst, planOut }: Op
 
 /** @throws CliError usage (exit 2) for a flag that the plan answers */
 function requireLoneApply(options: Options, apply: string): string {
-  const { operands, also, ticket, reason, received, planOut } = options
+  const { operands, also, request, ticket, reason, received, planOut } = options
   requireNoDryRunPlan(options)
   const others = {
     id: operands[0],
     '--also': also,
+    '--request': request,
     '--ticket': ticket,
     '--reason': reason,
     '--received': received,
@@ -166,15 +184,41 @@ function requireNoDryRunPlan({ planOut, dryRun }: Options): void {
 }
 
 async function readRequest(ctx: Context, options: Options): Promise<SubjectRequest> {
-  const { operands, also, ticket, reason, received, dryRun } = options
+  const { operands, also, ticket, reason = null, received, dryRun } = options
   requireNoDryRunPlan(options)
-  if (operands[0] === undefined)
-    throw usageError('missing identifier', 'name the data subject, or use a plan with --apply')
-  if (ticket === undefined && !dryRun)
+  if (options.request === undefined && operands.length > 0 && ticket === undefined && !dryRun)
     throw usageError('--ticket is missing', 'name the request that this answers: the receipt contains it')
+  if (options.request !== undefined && (ticket ?? received) !== undefined)
+    throw usageError('--ticket and --received cannot be used with --request: the register has them')
   const received_at = received === undefined ? null : receivedDay(received)
-  const subjects = await readSubjects(ctx, operands, also)
-  return { subjects, ticket: ticket ?? '', reason: reason ?? null, received_at }
+  const { subjects, request } = await readPerson(ctx, operands, options)
+  if (request) return toSubjectRequest(request, subjects, reason)
+  if (readsStdin(operands, also)) await tellOnePerson(ctx, subjects.length, options)
+  return { subjects, ticket: ticket ?? '', reason, received_at }
+}
+
+/** @throws CliError usage (exit 2) for a request that an erasure would not answer */
+function toSubjectRequest(
+  { id, ticket, kind, received_on, due_on }: DataSubjectRequest,
+  subjects: readonly string[],
+  reason: string | null,
+): SubjectRequest {
+  if (kind === 'access' || kind === 'rectification')
+    throw usageError(
+      `${ticket} is a request for ${kind}, not for erasure`,
+      `if it is for both: consentctl requests update ${quoteForShell(ticket)} --kind erasure`,
+    )
+  return { subjects, ticket, reason, received_at: received_on, due_at: due_on, request_id: id }
+}
+
+/** @throws CliError usage (exit 2) if these are too many identifiers for one person */
+async function tellOnePerson(ctx: Context, count: number, { onePerson }: Options): Promise<void> {
+  if (count > mostIdentifiers && !onePerson)
+    throw usageError(
+      `${count} identifiers are many for one person: nothing was done`,
+      'for several people use --file requests.csv; if it is one, add --one-person',
+    )
+  await ctx.say(`stdin has ${formatCount(count, 'identifier')} of one person`)
 }
 
 /** Two jobs about one person would each prove a part. */
@@ -340,7 +384,7 @@ async function startJob(
 ): Promise<Output<unknown>> {
   const state = newState(header)
   await requireAppendable(request.store)
-  if (targets.length === 0) {
+  if (targets.length === 0 && header.request_id === null) {
     const verified = await verifyErased(ctx.api, header)
     const code = await tellReceipt(ctx, await makeReceipt(request, state, verified))
     return many(erasureView, pagesOf([]), { exit: () => code }) as Output<unknown>

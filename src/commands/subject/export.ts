@@ -1,17 +1,21 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { fileAction } from '../../cli/action.ts'
-import { formatCount, instanceLabel } from '../../cli/messages.ts'
+import { formatCount, instanceLabel, quoteForShell } from '../../cli/messages.ts'
+import { changeRequest } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
+import type { DataSubjectRequest } from '../../contract/requests.ts'
 import { abandonExport, openExport, writeExport } from '../../erasure/export.ts'
 import { recordsOf, showsDeleted } from '../../erasure/records.ts'
 import { openSigner } from '../../erasure/request.ts'
-import { addAlsoFlag, alsoOption, readSubjects, Subject } from './subjects.ts'
+import { exit } from '../../errors/errors.ts'
+import { report } from '../../errors/report.ts'
+import { addAlsoFlag, addRequestFlag, alsoOption, readPerson, requestOption, Subject } from './subjects.ts'
 
-const Options = z.strictObject({ ...alsoOption, operands: z.tuple([Subject]) })
+const Options = z.strictObject({ ...alsoOption, ...requestOption, operands: z.array(Subject).max(1).default([]) })
 
 export function exportSubject(command: Command, ctx: Context): void {
-  addAlsoFlag(command.argument('<id>', 'identifier of the data subject, exactly as stored'))
+  addRequestFlag(addAlsoFlag(command.argument('[id]', 'identifier of the data subject, exactly as stored')))
     .addHelpText(
       'after',
       `
@@ -19,26 +23,49 @@ Writes every record with its history to the new file of --out, as one JSON docum
 under Art. 15 (access) and Art. 20 (portability) GDPR, also the address as it is stored and the names of the keys
 and users that made each change, if the instance tells them. FILE.manifest.json beside it is signed and contains the
 counts by site, the number of bytes and their SHA-256. Only you can read both files. They get their names when
-they are complete; no file is overwritten.
+they are complete; no file is overwritten. With --request the register gets the manifest's digest.
 
 Examples:
   $ consentctl subject export maria@example.com --out maria.json
-  $ consentctl subject export maria@example.com --also customer-4711 --out maria.json`,
+  $ consentctl subject export maria@example.com --also customer-4711 --out maria.json
+  $ consentctl subject export --request DSR-8 --out maria.json`,
     )
     .action(
-      fileAction(ctx, Options, async (_, { operands, also }, path) => {
-        const subjects = await readSubjects(ctx, operands, also)
+      fileAction(ctx, Options, async (_, { operands, ...person }, path) => {
+        const { subjects, request: registered } = await readPerson(ctx, operands, person)
         const request = { ...(await openSigner(ctx)), subjects }
         const files = await openExport(path, '--out')
         async function* pages() {
           yield* recordsOf(ctx.api, subjects, { deleted: await showsDeleted(ctx.api) })
         }
-        const { records, entries, sites } = await writeExport(ctx.api, request, files, pages()).finally(() =>
-          abandonExport(files),
-        )
+        const { records, entries, sites, manifest_sha256 } = await writeExport(
+          ctx.api,
+          request,
+          files,
+          pages(),
+        ).finally(() => abandonExport(files))
         const of = `${formatCount(records)} of ${formatCount(sites.length, 'site')} with ${entries} entries of history`
         await ctx.say(`wrote ${path}: ${of}, from ${instanceLabel(ctx)}`)
         await ctx.say(`wrote ${path}.manifest.json`)
+        if (registered) await registerManifest(ctx, registered, manifest_sha256, `${path}.manifest.json`)
       }),
     )
+}
+
+/** The export is made all the same if the register cannot be told (exit 8). */
+async function registerManifest(
+  ctx: Context,
+  { id, ticket }: DataSubjectRequest,
+  sha256: string,
+  path: string,
+): Promise<void> {
+  try {
+    await changeRequest(ctx.api, id, { receipt: { type: 'export_manifest', sha256 } })
+    await ctx.say(`the register has the digest of the manifest: ${ticket}`)
+  } catch (error) {
+    await report(ctx, error)
+    const command = `consentctl requests update ${quoteForShell(ticket)} --receipt ${quoteForShell(path)}`
+    await ctx.warn(`the register does not have the digest of the manifest; to add it: ${command}`)
+    ctx.exit = exit.partial
+  }
 }

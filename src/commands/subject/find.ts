@@ -13,17 +13,18 @@ import { report } from '../../errors/report.ts'
 import { readConfiguration } from '../../settings/settings.ts'
 import { type FoundRow, foundViewWith } from '../../views/subject.ts'
 import { tellNearMatches } from './near.ts'
-import { addAlsoFlag, alsoOption, readSubjects, Subject, tellSites } from './subjects.ts'
+import { addAlsoFlag, addRequestFlag, alsoOption, readPerson, requestOption, Subject, tellSites } from './subjects.ts'
 
 const Options = z.strictObject({
   ...alsoOption,
-  operands: z.tuple([Subject]),
+  ...requestOption,
+  operands: z.array(Subject).max(1).default([]),
   allProfiles: z.literal(true).optional(),
   like: z.literal(true).optional(),
 })
 
 export function find(command: Command, ctx: Context): void {
-  addAlsoFlag(command.argument('<id>', 'identifier of the data subject, exactly as stored'))
+  addRequestFlag(addAlsoFlag(command.argument('[id]', 'identifier of the data subject, exactly as stored')))
     .option('--all-profiles', 'search every stored instance, each with its own key')
     .option('--like', 'also find identifiers that differ only in case, blanks around them or Unicode form')
     .addHelpText(
@@ -39,12 +40,13 @@ compare so (exit 2, not_offered).
 Examples:
   $ consentctl subject find maria@example.com
   $ consentctl subject find maria@example.com --like
+  $ consentctl subject find --request DSR-7
   $ consentctl subject find maria@example.com --also customer-4711 --all-profiles -o csv`,
     )
     .action(
       action(ctx, Options, viewOf, async (_, options) => {
-        const { operands, also, allProfiles, like = false } = options
-        const search = { subjects: await readSubjects(ctx, operands, also), like }
+        const { operands, allProfiles, like = false } = options
+        const search = { subjects: (await readPerson(ctx, operands, options)).subjects, like }
         if (!allProfiles) return many(viewOf(options), held(ctx, search))
         const { pages, exit } = searchAll(ctx, listProfiles(ctx), search)
         return many(viewOf(options), pages, { exit })

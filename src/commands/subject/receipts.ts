@@ -4,11 +4,12 @@ import { action, nonEmpty } from '../../cli/action.ts'
 import { formatCount, subjectCommand } from '../../cli/messages.ts'
 import { countedList, type Output, rejectOutputFlags } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
+import { text } from '../../contract/values.ts'
 import { unfinishedJobs } from '../../erasure/job.ts'
 import { findReceiptKey, type ReceiptKey } from '../../erasure/keys.ts'
 import { formatPage } from '../../erasure/page.ts'
-import { allReceipts, findReceipt, type StoredReceipt } from '../../erasure/receipts.ts'
-import { locateReceipts } from '../../erasure/store.ts'
+import { allReceipts, findReceipt, findReceiptsOfTicket, type StoredReceipt } from '../../erasure/receipts.ts'
+import { locateReceipts, type ReceiptStore } from '../../erasure/store.ts'
 import { isAbout, isSigned } from '../../erasure/verify.ts'
 import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
 import { report } from '../../errors/report.ts'
@@ -18,36 +19,51 @@ import { Subject } from './subjects.ts'
 const Options = z.strictObject({
   operands: z.array(nonEmpty).max(1).default([]),
   subject: Subject.optional(),
+  ticket: text(1, 100).optional(),
   format: z.enum(['json', 'md'], 'must be json or md').optional(),
 })
 
 export function receipts(command: Command, ctx: Context): void {
   command
-    .argument('[receipt]', 'its number, its job, or last; lists all if omitted')
+    .argument('[receipt]', 'its number, its job, its ticket, or last; lists all if omitted')
     .option('--subject <id>', 'only those about this data subject')
+    .option('--ticket <text>', 'only those of this ticket')
     .option('--format <json|md>', 'print its exact bytes (json) or a Markdown page (md)')
     .addHelpText(
       'after',
       `
 Lists the receipts of the profile, newest first. With a receipt, prints it byte for byte as it was signed, or
-with --format md as a Markdown page.
+with --format md as a Markdown page. Of several with one ticket it is the newest; --ticket lists them all, also if
+the ticket is a number.
 
 Examples:
   $ consentctl subject receipts --subject maria@example.com
+  $ consentctl subject receipts DSR-7
   $ consentctl subject receipts last --format md`,
     )
     .action(
-      action(ctx, Options, receiptView, async (_, { operands: [wanted], subject, format }) => {
+      action(ctx, Options, receiptView, async (_, { operands: [wanted], subject, ticket, format }) => {
         if (wanted === undefined) {
           if (format) throw usageError('--format needs a receipt', 'name it: consentctl subject receipts last')
-          return await list(ctx, subject)
+          return await list(ctx, { subject, ticket })
         }
-        if (subject !== undefined) throw usageError('--subject filters the list: it cannot be used with a receipt')
+        const filter = subject === undefined ? ticket && '--ticket' : '--subject'
+        if (filter) throw usageError(`${filter} filters the list: it cannot be used with a receipt`)
         rejectOutputFlags(ctx)
-        await print(ctx, await findReceipt(locateReceipts(ctx), wanted), format)
+        const store = locateReceipts(ctx)
+        const found = await findReceipt(store, wanted)
+        await print(ctx, found, format)
+        if (found.receipt.ticket === wanted) await warnOfOthers(ctx, store, wanted)
         return undefined
       }),
     )
+}
+
+async function warnOfOthers(ctx: Context, store: ReceiptStore, ticket: string): Promise<void> {
+  const { length } = await findReceiptsOfTicket(store, ticket)
+  if (length < 2) return
+  const command = subjectCommand(ctx, 'receipts', '--ticket', ticket)
+  await ctx.warn(`${length} receipts have this ticket, and this is the newest; all: ${command}`)
 }
 
 /** Does not print a page of a receipt with an invalid signature; its bytes still show what was changed. */
@@ -69,10 +85,16 @@ function checkSignature(stored: StoredReceipt | CliError, key: ReceiptKey | null
   return { signed, error: signed === false ? dataError(`the signature of receipt ${number} is invalid`, hint) : null }
 }
 
-async function list(ctx: Context, subject: string | undefined): Promise<Output<ReceiptRow>> {
+interface Filter {
+  readonly subject: string | undefined
+  readonly ticket: string | undefined
+}
+
+async function list(ctx: Context, filter: Filter): Promise<Output<ReceiptRow>> {
   const store = locateReceipts(ctx)
   const key = await findReceiptKey(store)
   const rows: ReceiptRow[] = []
+  const made = new Set<string>()
   let invalid = 0
   let unchecked = 0
   let unknown = 0
@@ -83,16 +105,30 @@ async function list(ctx: Context, subject: string | undefined): Promise<Output<R
       await report(ctx, error)
       continue
     }
+    made.add(found.receipt.job)
     if (signed === null) unchecked += 1
-    const about = subject === undefined || isAbout(found.receipt, subject, key)
-    if (about) rows.push(rowOf(found))
-    if (about === null) unknown += 1
+    const matches = isWanted(found, filter, key)
+    if (matches) rows.push(rowOf(found))
+    if (matches === null) unknown += 1
   }
   if (unchecked > 0) await ctx.warn(describeUnchecked(unchecked, unknown, store.keyFile))
-  for (const { job, ticket } of await unfinishedJobs(ctx))
-    await ctx.warn(`${ticket} is not finished and has no receipt: ${subjectCommand(ctx, 'resume', job)}`)
+  await warnOfUnfinished(ctx, made)
   const code = invalid + unknown > 0 ? exit.partial : exit.done
   return { ...countedList(ctx, receiptView, rows, 'receipt'), exit: () => code }
+}
+
+/** Returns null if only another private key could tell. */
+function isWanted({ receipt }: StoredReceipt, { subject, ticket }: Filter, key: ReceiptKey | null): boolean | null {
+  if (ticket !== undefined && receipt.ticket !== ticket) return false
+  return subject === undefined || isAbout(receipt, subject, key)
+}
+
+/** `made`: the jobs that have receipts. */
+async function warnOfUnfinished(ctx: Context, made: ReadonlySet<string>): Promise<void> {
+  for (const { job, ticket } of await unfinishedJobs(ctx)) {
+    const missing = made.has(job) ? 'its receipt is not in the register' : 'has no receipt'
+    await ctx.warn(`${ticket} is not finished and ${missing}: ${subjectCommand(ctx, 'resume', job)}`)
+  }
 }
 
 function describeUnchecked(unchecked: number, unknown: number, keyFile: string): string {

@@ -4,13 +4,15 @@ import { action, nonEmpty } from '../../cli/action.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { requireSameAccount } from '../../erasure/account.ts'
-import { erasureJobs, readState, resumeCommandOf } from '../../erasure/job.ts'
+import { erasureJobs, type RunningJob, readState, resumeCommandOf } from '../../erasure/job.ts'
 import { findReceiptOfJob, requireAppendable, type StoredReceipt } from '../../erasure/receipts.ts'
 import { openSigner } from '../../erasure/request.ts'
 import { locateReceipts } from '../../erasure/store.ts'
 import { CliError, exit } from '../../errors/errors.ts'
+import { exitOf } from '../../errors/explain.ts'
 import { requireSameOrigin } from '../../settings/settings.ts'
 import { erasureView } from '../../views/subject.ts'
+import { registerReceipt, tellRegistration } from './registration.ts'
 import { runJob, tellReceipt } from './run.ts'
 
 const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
@@ -47,10 +49,10 @@ async function runResume(ctx: Context, wanted: string): Promise<Output<unknown>>
   const made = await findReceiptOfJob(store, found)
   if (!made) await requireAppendable(store)
   const held = await jobs.resume(found)
-  const state = made ? null : await readState(held)
-  if (!state?.isPlanned) await held.close(true)
-  if (made) return await tellDone(ctx, made)
-  if (!state?.isPlanned)
+  if (made) return await tellMade(ctx, held, made)
+  const state = await readState(held)
+  if (!state.isPlanned) await held.close(true)
+  if (!state.isPlanned)
     throw new CliError('not_begun', exit.temporary, `the job ${found} was killed before anything was deleted`, {
       hint: 'run consentctl subject erase again',
     })
@@ -62,6 +64,16 @@ async function runResume(ctx: Context, wanted: string): Promise<Output<unknown>>
     await held.close(false)
     throw error
   }
+}
+
+/** Shows the receipt of a job that an earlier run could not close, and registers it. */
+async function tellMade(ctx: Context, held: RunningJob['held'], made: StoredReceipt): Promise<Output<unknown>> {
+  const unregistered = await registerReceipt(ctx, held.header, made)
+  await held.close(unregistered === null)
+  const output = await tellDone(ctx, made)
+  await tellRegistration(ctx, held.header, unregistered)
+  if (unregistered === null || output.exit?.() !== exit.done) return output
+  return { ...output, exit: () => exitOf(unregistered.error) }
 }
 
 /** Shows the receipt of a job that an earlier run finished. */

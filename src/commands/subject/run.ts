@@ -12,6 +12,7 @@ import { CliError, type Exit, exit } from '../../errors/errors.ts'
 import { exitOf, explain } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
 import { type ErasureRow, erasureView } from '../../views/subject.ts'
+import { registerReceipt, tellRegistration } from './registration.ts'
 
 interface Progress {
   readonly failures: Exit[]
@@ -26,7 +27,7 @@ const rowsPerPage = 100
 
 /**
  * Does the rest of a job: deletes, verifies, makes the receipt. The output has a row for each record, those of earlier runs
- * first. The journal is kept until the receipt is on the disk.
+ * first. The journal is kept until the receipt is on the disk and in the register.
  */
 export function runJob(job: RunningJob, signing: Signing): Output<unknown> {
   const progress: Progress = { failures: [], fatal: null, exit: exit.done }
@@ -37,6 +38,7 @@ export function runJob(job: RunningJob, signing: Signing): Output<unknown> {
 async function* run(job: RunningJob, signing: Signing, progress: Progress): AsyncGenerator<readonly ErasureRow[]> {
   const { ctx, state, held } = job
   let stored: StoredReceipt | null = null
+  let unregistered: Awaited<ReturnType<typeof registerReceipt>> = null
   try {
     if (state.done.size > 0) yield [...state.done.values()]
     yield* deletePages(job, progress)
@@ -46,15 +48,17 @@ async function* run(job: RunningJob, signing: Signing, progress: Progress): Asyn
       const verified = await verifyErased(ctx.api, state.header).catch(explainQuota)
       await held.requireHeld()
       stored = await makeReceipt(signing, state, verified)
+      unregistered = await registerReceipt(ctx, state.header, stored)
     } else progress.exit = overallExit(state.done.size, progress.failures)
   } catch (error) {
     progress.exit = exitOf(error)
     await report(ctx, error)
   } finally {
-    await held.close(stored !== null)
+    await held.close(stored !== null && unregistered === null)
   }
-  if (stored) progress.exit = await tellReceipt(ctx, stored)
-  else await tellUnfinished(job)
+  if (!stored) return await tellUnfinished(job)
+  progress.exit = await tellReceipt(ctx, stored)
+  await tellRegistration(ctx, state.header, unregistered)
 }
 
 async function* deletePages(job: RunningJob, progress: Progress): AsyncGenerator<readonly ErasureRow[]> {

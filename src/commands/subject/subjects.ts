@@ -1,10 +1,12 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { collect } from '../../cli/action.ts'
-import { formatCount } from '../../cli/messages.ts'
+import { formatCount, quoteForShell } from '../../cli/messages.ts'
+import { findRequest } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
+import type { DataSubjectRequest } from '../../contract/requests.ts'
 import { text } from '../../contract/values.ts'
-import { dataError } from '../../errors/errors.ts'
+import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
 import { decode, readLines } from '../../io/input.ts'
 import { visible } from '../../output/index.ts'
 
@@ -40,6 +42,41 @@ export async function readSubjects(
   }
   if (subjects.size === 0) throw dataError('no identifiers on standard input')
   return [...subjects]
+}
+
+export const requestOption = { request: text(1, 100).optional() }
+
+export function addRequestFlag(command: Command): Command {
+  return command.option('--request <ticket>', 'take the identifiers from this request of the register')
+}
+
+/** A data subject by identifiers, or by a request of the register. */
+export interface Person {
+  readonly subjects: readonly string[]
+  readonly request: DataSubjectRequest | null
+}
+
+/** @throws CliError usage (exit 2) unless exactly one of both names the person; not_found (exit 3); closed (exit 5) */
+export async function readPerson(
+  ctx: Pick<Context, 'io' | 'api'>,
+  operands: readonly string[],
+  { also, request: ticket }: { readonly also?: readonly string[] | undefined; readonly request?: string | undefined },
+): Promise<Person> {
+  if (ticket === undefined) {
+    if (operands.length === 0) throw usageError('missing identifier', 'name the data subject, or use --request TICKET')
+    return { subjects: await readSubjects(ctx, operands, also), request: null }
+  }
+  if (operands.length > 0 || also)
+    throw usageError(
+      'identifiers cannot be given with --request: the register has them',
+      `consentctl requests show ${quoteForShell(ticket)}`,
+    )
+  const request = await findRequest(ctx.api, ticket)
+  if (request.subject_ids === null)
+    throw new CliError('closed', exit.rejected, `request ${ticket} is closed: its identifiers were removed`, {
+      hint: 'name the identifiers, without --request',
+    })
+  return { subjects: request.subject_ids, request }
 }
 
 /** Writes the numbers of records and of deleted ones by site to stderr. */

@@ -147,7 +147,9 @@ describe('requests report', () => {
     const longest = Math.round((Date.parse(day(0)) - Date.parse('2026-01-31')) / 86_400_000)
     const median = (longest + 10) / 2
     expect(page.code).toBe(0)
-    expect(page.stdout).toContain(`| erasure | 3 | 0 | 2 | 0 | 1 | 1 | ${Math.floor(median)}${median % 1 > 0 ? '½' : ''} | ${longest} |`)
+    expect(page.stdout).toContain(
+      `| erasure | 3 | 0 | 2 | 0 | 1 | 1 | ${Math.floor(median)}${median % 1 > 0 ? '½' : ''} | ${longest} |`,
+    )
     expect(page.stdout).toContain('| access | 1 | 1 | 0 | 0 | 0 | 0 | – | – |')
     expect(page.stdout).toMatch(/\| DSR-1 \| erasure \| 2026-01-31 \| 2026-03-02 \| .* \| found late \|/)
     expect(page.stdout).toContain('many &#124; systems')

@@ -1,0 +1,40 @@
+import { subjectCommand } from '../../cli/messages.ts'
+import { changeRequest } from '../../cli/register.ts'
+import type { Context } from '../../context.ts'
+import type { ErasureHeader } from '../../erasure/job.ts'
+import type { StoredReceipt } from '../../erasure/receipts.ts'
+import { sha256 } from '../../erasure/store.ts'
+import { report } from '../../errors/report.ts'
+
+type Registered = Pick<ErasureHeader, 'request_id' | 'ticket' | 'job'>
+
+/**
+ * Adds a receipt's digest to its request in the register. Returns the error instead of throwing it, because the erasure is
+ * done; null if there is nothing left to do.
+ */
+export async function registerReceipt(
+  { api }: Pick<Context, 'api'>,
+  { request_id }: Registered,
+  { bytes }: StoredReceipt,
+): Promise<{ readonly error: unknown } | null> {
+  if (request_id === null) return null
+  try {
+    await changeRequest(api, request_id, { receipt: { type: 'erasure_receipt', sha256: sha256(bytes) } })
+    return null
+  } catch (error) {
+    return { error }
+  }
+}
+
+/** Writes to stderr if the register has the digest. */
+export async function tellRegistration(
+  ctx: Context,
+  { request_id, ticket, job }: Registered,
+  failed: { readonly error: unknown } | null,
+): Promise<void> {
+  if (request_id === null) return
+  if (failed === null) return await ctx.say(`the register has the digest of the receipt: ${ticket}`)
+  await report(ctx, failed.error)
+  const command = subjectCommand(ctx, 'resume', job)
+  await ctx.warn(`the erasure is done, but the register does not have the digest of its receipt; to add it: ${command}`)
+}

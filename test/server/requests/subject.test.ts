@@ -1,0 +1,191 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { request } from 'undici'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import * as cli from '../../support/cli.ts'
+import { type TestAccount, useService } from '../../support/service.ts'
+
+const service = useService()
+const folder = cli.useFolder()
+const maria = 'maria@example.com'
+
+/** Forwards to the service, except changes of requests while they are to fail. */
+let failsChanges = false
+const proxy = createServer(async (incoming, outgoing) => {
+  if (failsChanges && incoming.method === 'PATCH') {
+    outgoing.writeHead(503, { 'content-type': 'application/json' }).end('{"error":"unavailable","message":"down"}')
+    return
+  }
+  const chunks: Buffer[] = []
+  for await (const chunk of incoming) chunks.push(chunk)
+  const { host: _host, connection: _connection, ...headers } = incoming.headers
+  const url = service.url + incoming.url
+  const method = incoming.method as 'GET'
+  const answer = await request(url, { method, headers, body: chunks.length > 0 ? Buffer.concat(chunks) : null })
+  const { connection: _, 'transfer-encoding': __, 'keep-alive': ___, ...own } = answer.headers
+  outgoing.writeHead(answer.statusCode, own as Record<string, string>)
+  outgoing.end(Buffer.from(await answer.body.arrayBuffer()))
+})
+beforeAll(() => new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve)))
+afterAll(() => {
+  proxy.closeAllConnections()
+  proxy.close()
+})
+
+let account: TestAccount
+let state: string
+let env: Record<string, string>
+beforeEach(async () => {
+  failsChanges = false
+  account = await service.newAccount()
+  state = join(folder.path, account.accountId)
+  const { port } = proxy.address() as { port: number }
+  env = {
+    CONSENTCTL_BASE_URL: `http://127.0.0.1:${port}`,
+    CONSENTCTL_API_KEY: account.key,
+    CONSENTCTL_MAX_WAIT: '0',
+    CONSENTCTL_CONFIG_DIR: join(state, 'config'),
+    CONSENTCTL_STATE_DIR: state,
+  }
+})
+const run = (args: readonly string[], options: cli.RunOptions = {}) => cli.run(args, { env, ...options })
+const subject = (...args: string[]) => run(['subject', ...args])
+const create = (subject_id: string) =>
+  service.call('POST', '/api/v1/consents', { key: account.key, body: { site_id: account.siteId, subject_id } })
+const add = (ticket: string, kind = 'erasure', ...more: string[]) =>
+  run(['requests', 'add', ticket, maria, '--kind', kind, '--received', '2026-01-31', ...more])
+const show = async (ticket: string) => JSON.parse((await run(['requests', 'show', ticket, '--json'])).stdout)
+const digestOf = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex')
+const receiptPath = (number: number) => join(state, 'receipts', 'default', `00000${number}.json`)
+const journals = () => readdirSync(join(state, 'erasures')).filter(name => /^[\da-f-]{36}/.test(name))
+
+describe('subject find and export --request', () => {
+  it('take every identifier from the register, and the export adds its manifest to it', async () => {
+    await create(maria)
+    await create('customer-4711')
+    await add('DSR-8', 'access', '--also', 'customer-4711')
+    const found = await subject('find', '--request', 'DSR-8', '-q')
+    expect(found.stdout.trim().split('\n')).toHaveLength(2)
+    const out = join(state, 'maria.json')
+    const exported = await subject('export', '--request', 'DSR-8', '--out', out)
+    expect(exported).toMatchObject({ code: 0, stderr: expect.stringContaining('DSR-8') })
+    const { receipts } = await show('DSR-8')
+    expect(receipts).toMatchObject([{ type: 'export_manifest', sha256: digestOf(`${out}.manifest.json`) }])
+  })
+
+  it('name the command that adds the manifest if the register cannot be told, exit 8', async () => {
+    await create(maria)
+    await add('DSR-8', 'access')
+    failsChanges = true
+    const out = join(state, 'maria.json')
+    const exported = await subject('export', '--request', 'DSR-8', '--out', out)
+    const command = `requests update DSR-8 --receipt ${out}.manifest.json`
+    expect(exported).toMatchObject({ code: 8, stderr: expect.stringContaining(`consentctl ${command}`) })
+    failsChanges = false
+    expect((await run(command.split(' '))).code).toBe(0)
+    expect((await show('DSR-8')).receipts).toMatchObject([{ sha256: digestOf(`${out}.manifest.json`) }])
+  })
+
+  it('have exit codes for a request that is unknown, closed, or given with identifiers', async () => {
+    await add('DSR-8', 'access')
+    expect((await subject('find', '--request', 'DSR-99')).code).toBe(3)
+    expect((await subject('find', maria, '--request', 'DSR-8')).code).toBe(2)
+    expect((await subject('find')).code).toBe(2)
+    await run(['requests', 'close', 'DSR-8', '--outcome', 'done', '--yes'])
+    expect(await subject('find', '--request', 'DSR-8')).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining('closed'),
+    })
+  })
+})
+
+describe('subject erase --request', () => {
+  it('takes identifiers, ticket and days from the register, and writes the receipt’s digest back', async () => {
+    await create(maria)
+    await create('customer-4711')
+    await add('DSR-7', 'erasure', '--also', 'customer-4711')
+    const erased = await subject('erase', '--request', 'DSR-7', '--confirm', '2')
+    expect(erased).toMatchObject({ code: 0, stderr: expect.stringContaining('the register has the digest') })
+    const receipt = JSON.parse((await subject('receipts', 'DSR-7')).stdout)
+    expect(receipt).toMatchObject({ ticket: 'DSR-7', received_at: '2026-01-31', due_at: '2026-03-02' })
+    expect((await show('DSR-7')).receipts).toMatchObject([
+      { type: 'erasure_receipt', sha256: digestOf(receiptPath(1)) },
+    ])
+    expect(journals()).toEqual([])
+    expect((await subject('verify', 'last', '--live')).code).toBe(0)
+  })
+
+  it('keeps its exit code and receipt if the register cannot be told, and resume tells it', async () => {
+    await create(maria)
+    await add('DSR-7')
+    failsChanges = true
+    const erased = await subject('erase', '--request', 'DSR-7', '--confirm', '1')
+    const [, job = ''] = /consentctl subject resume ([\da-f-]{36})/.exec(erased.stderr) ?? []
+    expect(erased).toMatchObject({ code: 0, stderr: expect.stringContaining('the erasure is done, but the register') })
+    const digest = digestOf(receiptPath(1))
+    expect((await subject('receipts')).stderr).toContain('its receipt is not in the register')
+    expect((await subject('resume', job)).code).toBe(7)
+    failsChanges = false
+    expect((await subject('resume', 'last')).code).toBe(0)
+    expect((await show('DSR-7')).receipts).toMatchObject([{ sha256: digest }])
+    expect([journals(), (await subject('receipts', '-q')).stdout]).toEqual([[], '1\n'])
+  })
+
+  it('also writes back a receipt that nothing is held, by a plan that another person carries out', async () => {
+    await add('DSR-7')
+    const plan = join(folder.path, 'plan.json')
+    expect((await subject('erase', '--request', 'DSR-7', '--plan-out', plan)).code).toBe(0)
+    expect((await subject('erase', '--apply', plan, '--request', 'DSR-7', '--confirm', '0')).code).toBe(2)
+    expect((await subject('erase', '--apply', plan, '--confirm', '0')).code).toBe(0)
+    expect((await show('DSR-7')).receipts).toMatchObject([{ sha256: digestOf(receiptPath(1)) }])
+    expect(journals()).toEqual([])
+  })
+
+  it('refuses a request for access, and flags that the register answers', async () => {
+    await create(maria)
+    await add('DSR-8', 'access')
+    await add('DSR-7')
+    const refused = await subject('erase', '--request', 'DSR-8', '--confirm', '1')
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('a request for access') })
+    for (const flag of [
+      ['--ticket', 'DSR-7'],
+      ['--received', '2026-01-01'],
+      ['--also', 'customer-4711'],
+    ])
+      expect((await subject('erase', '--request', 'DSR-7', ...flag, '--confirm', '1')).code).toBe(2)
+    expect((await subject('find', maria, '-q')).stdout).not.toBe('')
+  })
+})
+
+describe('subject erase -', () => {
+  it('says that stdin names one person, and refuses more than 20 identifiers without --one-person', async () => {
+    await create(maria)
+    const erase = (lines: number, ...flags: string[]) => {
+      const stdin = [maria, ...Array.from({ length: lines - 1 }, (_, index) => `customer-${index}`)].join('\n')
+      return run(['subject', 'erase', '-', '--ticket', 'DSR-7', '--confirm', '1', ...flags], { stdin })
+    }
+    expect(await erase(21)).toMatchObject({ code: 2, stderr: expect.stringContaining('--one-person') })
+    expect(await erase(21, '--one-person')).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('stdin has 21 identifiers of one person'),
+    })
+  })
+})
+
+describe('subject receipts', () => {
+  it('finds by ticket: prints the newest, and lists all with --ticket', async () => {
+    for (const count of ['1', '0']) {
+      if (count === '1') await create(maria)
+      await subject('erase', maria, '--ticket', 'DSR-7', '--confirm', count)
+    }
+    await subject('erase', 'other', '--ticket', '1', '--confirm', '0')
+    const printed = await subject('receipts', 'DSR-7')
+    expect(JSON.parse(printed.stdout).number).toBe(2)
+    expect(printed.stderr).toContain('2 receipts have this ticket')
+    expect((await subject('receipts', '--ticket', 'DSR-7', '-q')).stdout).toBe('2\n1\n')
+    expect((await subject('receipts', '--ticket', '1', '-q')).stdout).toBe('3\n')
+    expect((await subject('receipts', 'DSR-99')).code).toBe(3)
+  })
+})
