@@ -70,7 +70,9 @@ export const sites = {
     summary: 'List the sites of the account, newest first',
     method: 'GET',
     path,
-    access: 'session',
+    access: 'account',
+    scope: 'read',
+    unit: 'free',
     query: NoQuery,
     status: 200,
     response: z.object({ data: z.array(Site) }),
@@ -118,8 +120,9 @@ function isOrigin(value: string): boolean {
 }
 
 export const sitesDocs: ResourceDocs<typeof sites> = {
-  description: 'Sites and their tokens, for users who signed in.',
+  description: 'Sites and their tokens. An API key can only list them.',
   endpoints: {
+    list: { description: 'Without tokens, of which only hashes are kept. It takes no unit of the quota.' },
     rotateToken: {
       description: 'Earlier tokens expire after `overlap_hours`: 24 by default, and at once with 0.',
     },

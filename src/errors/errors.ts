@@ -70,3 +70,16 @@ export class Resumable extends Error {
     this.command = command
   }
 }
+
+/** An error with a reason and a remedy that only the command knows. */
+export class Explained extends Error {
+  override readonly name = 'Explained'
+  readonly why: string
+  readonly hint: string
+
+  constructor(cause: unknown, { why, hint }: { readonly why: string; readonly hint: string }) {
+    super(why, { cause })
+    this.why = why
+    this.hint = hint
+  }
+}

@@ -1,7 +1,7 @@
 import { ApiError, type Call, ContractError, EndlessListError, NetworkError } from '../client/errors.ts'
 import type { ErrorCode } from '../contract/errors.ts'
 import { isOperatorError, type OperatorErrorCode } from '../contract/server.ts'
-import { CliError, type Exit, exit, Resumable, usageError } from './errors.ts'
+import { CliError, type Exit, Explained, exit, Resumable, usageError } from './errors.ts'
 
 function networkHint({ code, call, maybeDone }: NetworkError): string {
   const { proxy } = call
@@ -236,6 +236,7 @@ const exitByOperatorErrorCode: Record<OperatorErrorCode, Exit> = {
 
 export function explain(error: unknown): Explanation {
   if (error instanceof Resumable) return { ...explain(error.cause), hint: error.command }
+  if (error instanceof Explained) return { ...explain(error.cause), why: error.why, hint: error.hint }
   if (error instanceof CliError) {
     return { code: error.code, message: error.message, hint: error.hint, exit: error.exit }
   }

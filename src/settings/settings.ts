@@ -15,7 +15,7 @@ interface SettingsHost {
   readonly warn: Warn
 }
 
-interface Configuration {
+export interface Configuration {
   /** Null if there is no home folder. */
   readonly folder: Sourced | null
   readonly config: Config

@@ -88,7 +88,7 @@ it('tenant isolation › covers every route and every parameter that names somet
     'keys.list session',
     'keys.create session',
     'keys.revoke session params.id',
-    'sites.list session',
+    'sites.list account',
     'sites.create session',
     'sites.update session params.id',
     'sites.rotateToken session params.id',

@@ -4,6 +4,7 @@ import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
 import { instanceLabel } from '../../cli/messages.ts'
 import { addScopeFlag, type SignInOptions, signIn, signInOptions } from '../../cli/sign-in.ts'
+import { knownSiteId } from '../../cli/sites.ts'
 import type { Client } from '../../client/client.ts'
 import type { Context } from '../../context.ts'
 import { KeyDraft, keys } from '../../contract/keys.ts'
@@ -22,16 +23,18 @@ async function makeOwnKey(
     scope,
     ...who
   }: SignInOptions & { readonly keyName: string | undefined; readonly scope: KeyDraft['scopes'] },
+  check: (api: Client) => Promise<Profile>,
   store: (apiKey: string, profile: Profile) => Promise<void>,
 ): Promise<void> {
   const before = ctx.settings.apiKey
   const email = who.email ?? ctx.settings.email?.value
   const name = keyName ?? `consentctl@${hostname()}`.slice(0, 100)
   const api = await signIn(ctx, who)
+  const profile = await check(api)
   const key = await api.call(keys.create, { body: { name, scopes: scope } })
   await ctx.say(`created key ${key.id} (${name}) on ${instanceLabel(ctx)}`)
   try {
-    await store(key.key, { email })
+    await store(key.key, { ...profile, email })
   } catch (error) {
     await revokeLostKey(ctx, api, key.id)
     throw error
@@ -65,7 +68,7 @@ export function login(command: Command, ctx: Context): void {
       .option('--with-key', 'read the key from standard input instead of prompting')
       .option('--email <address>', 'sign in and create a key instead of prompting for one')
       .option('--password-stdin', 'read the password from standard input instead of prompting')
-      .option('--site <id>', 'default site of new records')
+      .option('--site <site>', 'default site of new records, by its name or id')
       .option('--key-name <name>', 'name of the new key (consentctl@HOSTNAME)'),
   )
     .addHelpText(
@@ -90,9 +93,13 @@ async function run(ctx: Context, { withKey, site, keyName, scope, ...who }: z.ou
   if (isSigningIn && withKey) throw usageError('--with-key cannot be combined with --email or --password-stdin')
   if (!isSigningIn && (keyName ?? scope)) throw usageError('--key-name and --scope require --email')
   checkProfileName(ctx.settings.profile.value)
-  const stores = (apiKey: string, more: Profile = {}) => store(ctx, { ...(site && { site }), ...more }, apiKey)
-  if (isSigningIn) await makeOwnKey(ctx, { ...who, keyName, scope }, stores)
-  else await stores(await readKey(ctx, withKey))
+  const check = async (api: Client) => (site === undefined ? {} : { site: await knownSiteId(ctx, api, site) })
+  const stores = (apiKey: string, profile: Profile) => store(ctx, profile, apiKey)
+  if (isSigningIn) await makeOwnKey(ctx, { ...who, keyName, scope }, check, stores)
+  else {
+    const { value, api } = await readKey(ctx, withKey)
+    await stores(value, await check(api))
+  }
   const first = ctx.settings.apiKey?.source ?? ''
   if (/CONSENTCTL_|key_command/.test(first)) await ctx.say(`note: ${first} is set and takes precedence`)
   if (!site && !ctx.settings.site)
@@ -107,14 +114,14 @@ async function store(ctx: Context, profile: Profile, apiKey: string): Promise<vo
 }
 
 /** @throws ApiError unless the instance accepts the key */
-async function readKey(ctx: Context, withKey: true | undefined): Promise<string> {
+async function readKey(ctx: Context, withKey: true | undefined): Promise<{ value: string; api: Client }> {
   requireBaseUrl(ctx.settings) // a wrong address is reported before the prompt
   if (withKey && ctx.io.stdin.isTTY) throw usageError('standard input is a terminal', 'remove --with-key')
   const value = withKey ? (await readText(ctx.io, '-')).trim() : await askForKey(ctx)
   if (!isKey(value)) throw usageError('not an API key', 'keys begin with sk-')
   const api = ctx.apiWith({ value, source: withKey ? 'standard input' : 'the prompt' })
   await api.consents.list({ query: { limit: 1 } })
-  return value
+  return { value, api }
 }
 
 async function askForKey(ctx: Context): Promise<string> {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { editDistance } from '../../cli/sites.ts'
 import { type CliError, usageError } from '../../errors/errors.ts'
 import { parseBaseUrl } from '../../settings/settings.ts'
 import type { Profile } from '../../settings/store.ts'
@@ -13,23 +14,10 @@ function nearest(text: string, known: readonly string[]): string | null {
   return best && best.distance <= Math.max(1, best.name.length / 3) ? best.name : null
 }
 
-function editDistance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
-  for (const [index, letter] of [...from].entries()) {
-    const next = [index + 1]
-    for (let at = 0; at < to.length; at += 1) {
-      const changed = (row[at] ?? 0) + (to[at] === letter ? 0 : 1)
-      next.push(Math.min(changed, (row[at + 1] ?? 0) + 1, (next[at] ?? 0) + 1))
-    }
-    row = next
-  }
-  return row.at(-1) ?? 0
-}
-
 /** @throws CliError (usage) */
 export const profileKeys: { readonly [Key in keyof Profile]-?: (text: string) => NonNullable<Profile[Key]> } = {
   base_url: text => parseBaseUrl(text, 'base_url'),
-  site: text => matching('site', text, /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i, 'the id of a site: a UUID'),
+  site: text => text, // what it names is asked of the instance
   email: text => matching('email', text, /^[^\s@]+@[^\s@]+$/, 'an e-mail address'),
   protected: yesOrNo,
   key_command: text => matching('key_command', text, /\S/, 'a command'),

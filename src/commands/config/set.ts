@@ -1,10 +1,13 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
+import { isUuid, knownSiteId } from '../../cli/sites.ts'
 import type { Context } from '../../context.ts'
 import { usageError } from '../../errors/errors.ts'
+import { explain } from '../../errors/explain.ts'
 import type { Sourced } from '../../settings/folders.ts'
 import {
+  type Configuration,
   checkProfileName,
   isExplicit,
   originOf,
@@ -26,11 +29,13 @@ export function set(command: Command, ctx: Context): void {
       `
 Changes the profile of -p or CONSENTCTL_PROFILE, else the default one. Setting base_url creates a profile.
 To store an API key use auth login, or set key_command to a shell command that prints it. The command runs
-when a request needs the key, and its key is sent only to the address of its profile.
+when a request needs the key, and its key is sent only to the address of its profile. A site is stored by its id,
+which is asked of the instance; a UUID is stored unchecked if that cannot tell.
 
 Examples:
   $ consentctl config set base_url https://staging.example.com -p staging
   $ consentctl config set key_command 'pass show consentctl/staging' -p staging
+  $ consentctl config set site Shop -p staging
   $ consentctl config set protected true -p production
   $ consentctl config set profile staging`,
     )
@@ -45,10 +50,28 @@ async function run(ctx: Context, { operands: [name, text] }: z.output<typeof Opt
     await changeConfig(folder, config => withDefault(config, text))
     return await ctx.say(`the default profile is ${text}`)
   }
-  const value = profileKeys[key](text)
+  const value = key === 'site' ? await findSiteId(ctx, configuration, text) : profileKeys[key](text)
   await changeConfig(folder, config => withSetting(config, configuration.profile, key, value))
   await ctx.say(`set ${key} of profile ${configuration.profile.value} to ${value}`)
   if (key === 'base_url') await warnOfForeignKey(ctx, folder, configuration.profile.value, String(value))
+}
+
+const longestProbeMs = 5000
+
+/** Asks the instance of the profile, whatever the environment names. A UUID can be stored without an instance. */
+async function findSiteId(ctx: Context, { profile, config }: Configuration, text: string): Promise<string> {
+  const hasInstance = own(config.profiles, profile.value)?.base_url !== undefined
+  const other = hasInstance ? ctx.withProfile(profile.value) : ctx
+  try {
+    await other.api.probe('/api/v1/sites', longestProbeMs) // without retries, because a UUID can do without an answer
+    return await knownSiteId(ctx, other.api, text)
+  } catch (error) {
+    const { code, message } = explain(error)
+    if (!['no_key', 'settings', 'network'].includes(code)) throw error
+    if (!isUuid(text)) throw usageError(`site: "${text}" is not a UUID, and its name cannot be looked up: ${message}`)
+    await ctx.say(`note: the site is not checked: ${message}`)
+    return text
+  }
 }
 
 function withDefault(config: Config, name: string): Config {

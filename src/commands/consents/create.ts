@@ -4,13 +4,15 @@ import { action, nonEmpty } from '../../cli/action.ts'
 import { dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
 import { instanceLabel } from '../../cli/messages.ts'
 import { one } from '../../cli/output.ts'
+import { siteIdOf } from '../../cli/sites.ts'
 import type { Context } from '../../context.ts'
 import { consents } from '../../contract/consents.ts'
-import { usageError } from '../../errors/errors.ts'
+import { Explained, exit, usageError } from '../../errors/errors.ts'
+import { exitOf } from '../../errors/explain.ts'
 import { canPrompt, declinedError, prompt } from '../../io/prompt.ts'
 import { consentView, importView } from '../../views/consent.ts'
 import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
-import { addImportFlags, importFlagOptions, toImportOptions } from './import/options.ts'
+import { addImportFlags, type ImportOptions, importFlagOptions, toImportOptions } from './import/options.ts'
 
 const Options = z.strictObject({
   ...acceptance,
@@ -45,7 +47,7 @@ file first. Standard input cannot be resumed. Exit code 8: some lines were creat
 failed, but some answers were lost.
 
 Examples:
-  $ consentctl create --site 0190… --subject maria@example.com --accepted --pref marketing=true
+  $ consentctl create --site Shop --subject maria@example.com --accepted --pref marketing=true
   $ consentctl create --site 0190… --file consents.ndjson --failed-out failed.ndjson
   $ consentctl create --file export.csv --map 'subject_id=E-Mail,accepted=Status' --false Rejected
   $ consentctl create --resume last`
@@ -55,7 +57,7 @@ const viewOf = ({ file, resume, dryRun }: Fields) =>
 
 export function create(command: Command, ctx: Context): void {
   const first = command
-    .option('--site <id>', 'the site the record belongs to')
+    .option('--site <site>', 'the site the record belongs to, by its name or id')
     .option('--subject <id>', 'whose consent it is')
   const flags = acceptanceFlags(first)
     .option('--consent-id <label>', 'your own label for it')
@@ -92,15 +94,36 @@ async function initMap(ctx: Context, { file, format }: Fields, path: string): Pr
   await writeMap(ctx, newRecords, { file, format, path })
 }
 
+/** A resumed job has the site that it began with. */
+async function withSiteId(ctx: Context, options: ImportOptions): Promise<ImportOptions> {
+  const { site, siteFlag, resume } = options
+  if (site === undefined || (resume !== undefined && siteFlag === undefined)) return options
+  const id = await siteIdOf(ctx, site)
+  return { ...options, site: id, siteFlag: siteFlag && id }
+}
+
+/** The site of a record is the only thing that a create does not find. */
+function blameDefaultSite({ settings: { site, profile } }: Context, error: unknown): unknown {
+  if (site === null || exitOf(error) !== exit.notFound) return error
+  const isOfProfile = site.source.startsWith('profile ')
+  const change = isOfProfile
+    ? `consentctl config set site SITE -p ${profile.value}`
+    : `set ${site.source} to another site`
+  return new Explained(error, {
+    why: `the site ${site.value} came from ${isOfProfile ? `the ${site.source}` : site.source}`,
+    hint: `${change}; consentctl sites list shows them`,
+  })
+}
+
 async function run(ctx: Context, options: Fields) {
   const imported = toImportOptions(options, ctx.settings.site?.value)
   if (imported && options.mapInit !== undefined) return await initMap(ctx, options, options.mapInit)
   if (imported) {
     const { importConsents } = await import('./import/import.ts')
-    return importConsents(ctx, imported)
+    return importConsents(ctx, await withSiteId(ctx, imported))
   }
   const { site = ctx.settings.site?.value, ...given } = options
-  if (!site) throw usageError('--site is missing', 'use --site, CONSENTCTL_SITE, or consentctl config set site ID')
+  if (!site) throw usageError('--site is missing', 'use --site, CONSENTCTL_SITE, or consentctl config set site SITE')
   const isBare = recordFields.every(name => options[name] === undefined)
   const fields = isBare ? { ...given, ...(await askForFields(ctx)) } : given
   const body = {
@@ -113,10 +136,13 @@ async function run(ctx: Context, options: Fields) {
     ip_address: fields.ipAddress,
     user_agent: fields.userAgent,
   }
+  body.site_id = await siteIdOf(ctx, site)
   if (body.accepted === undefined && ctx.io.err.isTerminal)
     await ctx.say('note: without --accepted or --refused the record says "not accepted"')
   if (fields.dryRun) return dryRunOutput(ctx, [{ endpoint: consents.create, body }])
-  const record = await ctx.api.consents.create({ body })
+  const record = await ctx.api.consents.create({ body }).catch(error => {
+    throw options.site === undefined ? blameDefaultSite(ctx, error) : error
+  })
   await ctx.say(`created 1 record on ${instanceLabel(ctx)}`)
   return one(consentView, record, { mutates: true })
 }

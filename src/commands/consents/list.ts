@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { action, Count, chooseFormat, nonEmpty } from '../../cli/action.ts'
 import { formatCount, resumeCommand } from '../../cli/messages.ts'
 import { many, type Output } from '../../cli/output.ts'
+import { siteIdOf } from '../../cli/sites.ts'
 import { endInstant, startInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import type { ConsentQuery } from '../../contract/index.ts'
@@ -34,7 +35,7 @@ const screenful = 50
 
 export function list(command: Command, ctx: Context): void {
   command
-    .option('--site <id>', 'only records of this site')
+    .option('--site <site>', 'only records of this site, by its name or id')
     .option('--subject <id>', 'only records of this data subject')
     .option('--consent-id <label>', 'only records with this label')
     .option('--accepted', 'only accepted records')
@@ -79,12 +80,13 @@ async function run(ctx: Context, options: ListOptions): Promise<Output<ConsentRo
     include_deleted: includeDeleted,
     cursor: options.cursor,
   }
+  if (options.at !== undefined) requireAtOptions(options)
+  if (options.site !== undefined) query.site_id = await siteIdOf(ctx, options.site)
   const view = includeDeleted ? consentViewWithDeleted : consentView
   if (options.at === undefined) {
     const pages = ctx.api.pages(query, { limit, maxRequests, readAhead: concurrency !== 1 })
     return printPages(ctx, view, pages, cursor => resumeCommand(ctx.host.argv, query, cursor))
   }
-  requireAtOptions(options)
   const { readAt, pagesAt } = await import('./at.ts')
   const at = await readAt(ctx, options.at, includeDeleted)
   const bounds = { from: query.from, to: query.to, at: at.text }

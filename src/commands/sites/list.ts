@@ -2,7 +2,8 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../../cli/action.ts'
 import { countedList } from '../../cli/output.ts'
-import { addSignInFlags, signIn, signInHelp, signInOptions } from '../../cli/sign-in.ts'
+import { addSignInFlags, type SignInOptions, signIn, signInOptions } from '../../cli/sign-in.ts'
+import type { Client } from '../../client/client.ts'
 import type { Context } from '../../context.ts'
 import { sites } from '../../contract/sites.ts'
 import { siteView } from '../../views/account.ts'
@@ -11,17 +12,24 @@ export function list(command: Command, ctx: Context): void {
   addSignInFlags(command)
     .addHelpText(
       'after',
-      `${signInHelp}
+      `
+A key with the scope read is enough, and takes no request of the quota. With --email or --password-stdin, or
+without a key, you sign in instead. Tokens are not shown, because the instance keeps just hashes of them.
 
 Examples:
-  $ consentctl sites list --email privacy@example.com
+  $ consentctl sites list
   $ consentctl sites list --email privacy@example.com --password-stdin -o json < password.txt`,
     )
     .action(
       action(ctx, z.strictObject(signInOptions), siteView, async (_, options) => {
-        const api = await signIn(ctx, options)
-        const { data } = await api.call(sites.list, {})
+        const { data } = await (await openClient(ctx, options)).call(sites.list, {})
         return countedList(ctx, siteView, data, 'site')
       }),
     )
+}
+
+async function openClient(ctx: Context, options: SignInOptions): Promise<Client> {
+  const { apiKey, email } = ctx.settings
+  const mustSignIn = options.email !== undefined || options.passwordStdin || (apiKey === null && email !== null)
+  return mustSignIn ? await signIn(ctx, options) : ctx.api
 }

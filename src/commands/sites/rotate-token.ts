@@ -6,10 +6,10 @@ import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../
 import { instanceLabel } from '../../cli/messages.ts'
 import { one } from '../../cli/output.ts'
 import { addSignInFlags, signIn, signInHelp, signInOptions } from '../../cli/sign-in.ts'
+import { findSite, isUuid, siteIdOf } from '../../cli/sites.ts'
 import type { Context } from '../../context.ts'
 import { sites, TokenRotation } from '../../contract/sites.ts'
 import { newTokenView, siteView } from '../../views/account.ts'
-import { findSite } from './find.ts'
 
 const Options = z.strictObject({
   ...signInOptions,
@@ -27,7 +27,7 @@ const Options = z.strictObject({
 export function rotateToken(command: Command, ctx: Context): void {
   addSignInFlags(
     addDryRunFlag(command)
-      .argument('<id>', 'id of the site')
+      .argument('<site>', 'name or id of the site')
       .option('--overlap <hours>', 'hours until older tokens expire (24); 0 ends them at once')
       .option('-y, --yes', 'with --overlap 0: skip the confirmation prompt'),
   )
@@ -39,7 +39,7 @@ The new token is printed only once. Put it in the site's pages before the overla
 expired token records no consent. --overlap 0 is for a token that is misused, and prompts first.
 
 Examples:
-  $ consentctl sites rotate-token 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --overlap 72
+  $ consentctl sites rotate-token Shop --overlap 72
   $ consentctl sites rotate-token 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --json > token.json`,
     )
     .action(action(ctx, Options, viewUnlessDryRun(newTokenView), run))
@@ -47,16 +47,17 @@ Examples:
 
 async function run(ctx: Context, options: z.output<typeof Options>) {
   const {
-    operands: [id = ''],
+    operands: [named = ''],
     overlap,
     yes,
     dryRun,
     ...who
   } = options
   const body = { overlap_hours: overlap }
+  const asks = !dryRun && overlap === 0 && mustPrompt(ctx, { yes }, { action: 'end the token at once' })
+  const api = dryRun && isUuid(named) ? ctx.api : await signIn(ctx, who)
+  const id = await siteIdOf({ api, say: ctx.say }, named)
   if (dryRun) return dryRunOutput(ctx, [{ endpoint: sites.rotateToken, params: { id }, body }])
-  const asks = overlap === 0 && mustPrompt(ctx, { yes }, { action: 'end the token at once' })
-  const api = await signIn(ctx, who)
   if (asks) {
     const question = { action: 'end the token of', noun: 'site', where: instanceLabel(ctx) }
     await promptToConfirm(ctx, siteView, [await findSite(api, id)], question)

@@ -5,13 +5,13 @@ import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../
 import { instanceLabel } from '../../cli/messages.ts'
 import { one } from '../../cli/output.ts'
 import { addSignInFlags, signIn, signInHelp, signInOptions } from '../../cli/sign-in.ts'
+import { findSite, isUuid, siteIdOf } from '../../cli/sites.ts'
 import type { Client } from '../../client/client.ts'
 import type { Context } from '../../context.ts'
 import { RetentionDays, SiteDraft, sites } from '../../contract/sites.ts'
 import { PolicyVersion } from '../../contract/values.ts'
 import { usageError } from '../../errors/errors.ts'
 import { siteView } from '../../views/account.ts'
-import { findSite } from './find.ts'
 
 const origins = SiteDraft.shape.allowed_origins
 
@@ -36,7 +36,7 @@ const Options = z.strictObject({
 export function update(command: Command, ctx: Context): void {
   addSignInFlags(
     addDryRunFlag(command)
-      .argument('<id>', 'id of the site')
+      .argument('<site>', 'name or id of the site')
       .option('--name <name>', 'new name')
       .option('--policy-version <n>', 'policy version of new records')
       .option('--origin <origin>', 'replace the allowed origins; repeatable', collect)
@@ -53,7 +53,7 @@ export function update(command: Command, ctx: Context): void {
 Existing records keep their policy version; a new one applies to new records.
 
 Examples:
-  $ consentctl sites update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --policy-version 4
+  $ consentctl sites update Shop --policy-version 4
   $ consentctl sites update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --add-origin https://www.shop.example`,
     )
     .action(action(ctx, Options, viewUnlessDryRun(siteView), run))
@@ -61,7 +61,7 @@ Examples:
 
 async function run(ctx: Context, options: z.output<typeof Options>) {
   const {
-    operands: [id = ''],
+    operands: [named = ''],
     email,
     passwordStdin,
     dryRun,
@@ -69,7 +69,9 @@ async function run(ctx: Context, options: z.output<typeof Options>) {
   } = options
   checkChanges(changes)
   const isRead = Boolean(changes.addOrigin ?? changes.removeOrigin)
-  const api = dryRun && !isRead ? ctx.api : await signIn(ctx, { email, passwordStdin })
+  const isOffline = dryRun && !isRead && isUuid(named)
+  const api = isOffline ? ctx.api : await signIn(ctx, { email, passwordStdin })
+  const id = await siteIdOf({ api, say: ctx.say }, named)
   const body = {
     name: changes.name,
     policy_version: changes.policyVersion,

@@ -52,7 +52,7 @@ function valuesOf({ names, value, choices }: FlagInfo): Values | null {
   if (choices.length > 0) return { kind: 'choices', choices }
   if (value === null || value.startsWith('[')) return null // an optional value follows `=` alone
   if (names.includes('--profile')) return { kind: 'profiles' }
-  if (names.includes('--site') && value === '<id>') return { kind: 'sites' }
+  if (names.includes('--site') && value === '<site>') return { kind: 'sites' }
   return { kind: /^<(file|path|folder)\b/.test(value) ? 'files' : 'none' }
 }
 

@@ -25,6 +25,7 @@ it('scopes › are required by every route that accepts an API key', () => {
     'consents.receipt read',
     'consents.createBatch write',
     'consents.restore erase',
+    'sites.list read',
     'subjects.erase erase',
     'subjects.certifyPurge read',
     'subjects.nearMatches read',
@@ -41,7 +42,7 @@ it('scopes › are required by every route that accepts an API key', () => {
 })
 
 describe.each(sets)('scopes › key with $name', ({ allowed }) => {
-  it('is accepted by the routes of these scopes only, and takes a unit either way, but for the usage', async () => {
+  it('is accepted by the routes of these scopes only, and takes a unit either way, but for the free ones', async () => {
     const own = await newHoldings(service)
     await service.sql`delete from usage where account_id = ${own.accountId}`
     await service.sql`update accounts set monthly_quota = 100 where account_id = ${own.accountId}`
@@ -52,12 +53,13 @@ describe.each(sets)('scopes › key with $name', ({ allowed }) => {
       const [method, path, options] = requestFor(of, own)
       const answer = await service.call(method, path, { ...options, key })
       const isAllowed = allowed.some(scope => scope === of.endpoint.scope)
-      const isFree = of.route === 'usage.get'
+      const isFree = of.endpoint.unit === 'free'
+      const tellsQuota = !isFree || (isAllowed && of.route === 'usage.get')
       counted += isFree ? 0 : 1
       expect([of.route, answer.status, answer.headers['x-quota-remaining']]).toEqual([
         of.route,
         isAllowed ? of.endpoint.status : 403,
-        isFree && !isAllowed ? undefined : String(100 - counted),
+        tellsQuota ? String(100 - counted) : undefined,
       ])
       if (!isAllowed) {
         expect(answer.body).toEqual({

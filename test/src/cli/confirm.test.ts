@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { answers, byId, consent, fails, useCli } from '../support.ts'
+import { answers, byId, consent, fails, site, useCli } from '../support.ts'
 
 const cli = useCli()
 
@@ -119,15 +119,15 @@ describe('--dry-run sends nothing, and prints what it would send', () => {
     ],
     ['rm a', [['DELETE', '/api/v1/consents/a', null]]],
     [
-      'create --site s --subject maria --accepted --pref a=1',
-      [['POST', '/api/v1/consents', { site_id: 's', subject_id: 'maria', accepted: true, preferences: { a: 1 } }]],
+      `create --site ${site} --subject maria --accepted --pref a=1`,
+      [['POST', '/api/v1/consents', { site_id: site, subject_id: 'maria', accepted: true, preferences: { a: 1 } }]],
     ],
     ['update a --refused', [['PUT', '/api/v1/consents/a', { accepted: false }]]],
     ['keys create --name ci --scope read', [['POST', '/api/v1/keys', { name: 'ci', scopes: ['read'] }]]],
     ['keys revoke k', [['DELETE', '/api/v1/keys/k', null]]],
     ['sites create --name Shop', [['POST', '/api/v1/sites', { name: 'Shop' }]]],
-    ['sites update s --name Shop', [['PATCH', '/api/v1/sites/s', { name: 'Shop' }]]],
-    ['sites rotate-token s --overlap 0', [['POST', '/api/v1/sites/s/token', { overlap_hours: 0 }]]],
+    [`sites update ${site} --name Shop`, [['PATCH', `/api/v1/sites/${site}`, { name: 'Shop' }]]],
+    [`sites rotate-token ${site} --overlap 0`, [['POST', `/api/v1/sites/${site}/token`, { overlap_hours: 0 }]]],
   ])('%s', async (line, requests) => {
     const { code, stdout, stderr } = await cli.run([...line.split(' '), '--dry-run', '-o', 'ndjson'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })

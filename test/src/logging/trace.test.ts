@@ -79,7 +79,7 @@ function serve() {
 const signedIn = ['--email', secret.email, '--password-stdin']
 const commands: string[][] = [
   ['list', '--subject', secret.subject, '--consent-id', secret.label, '--from', '7d', '--site', site],
-  ['list', '--site', secret.subject],
+  ['list', '--site', secret.name],
   ['get', id],
   ['get', secret.subject],
   ['history', id],

@@ -14,6 +14,7 @@ import {
   hostile,
   hostileCases,
   screen,
+  site,
   useCli,
 } from '../support.ts'
 
@@ -165,11 +166,11 @@ describe('what strangers wrote never reaches the terminal as it is', () => {
       ['history', id],
       ['update', id, '--pref', 'a=1'],
       ['rm', id, '--yes'],
-      ['create', '--site', 's'],
+      ['create', '--site', site],
       [id],
       ['list', `--${id}`],
       ['list', '--from', id],
-      ['create', '--site', 's', '--pref', id.replaceAll('=', '')],
+      ['create', '--site', site, '--pref', id.replaceAll('=', '')],
     ]
     for (const format of formatNames) {
       for (const call of calls) {

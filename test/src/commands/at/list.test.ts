@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { byId, fails, resumption, screen, useCli, uuid } from '../../support.ts'
+import { byId, fails, resumption, screen, site, useCli, uuid } from '../../support.ts'
 import { at, bare, full, held, many } from './instance.ts'
 
 const cli = useCli()
@@ -56,10 +56,10 @@ describe('on our service', () => {
     cli.instance.use(...full(records))
     expect((await list(10, '--refused')).ids).toEqual(['live'])
     expect((await list(12, '--refused')).ids).toEqual([])
-    expect((await list(12, '--accepted', '--site', 's', '--from', '2026-03-03')).ids).toEqual(['live', 'late', 'gone'])
+    expect((await list(12, '--accepted', '--site', site, '--from', '2026-03-03')).ids).toEqual(['live', 'late', 'gone'])
     expect(cli.sent().findLast(({ path }) => path === '/api/v1/consents')?.query).toEqual({
       subject_id: 'maria',
-      site_id: 's',
+      site_id: site,
       from: '2026-03-03T00:00:00.000Z',
       include_deleted: 'true',
       limit: '100',

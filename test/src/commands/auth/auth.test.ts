@@ -21,7 +21,7 @@ const stored = (name: string) => JSON.parse(readFileSync(join(folder, name), 'ut
 describe('auth login', () => {
   it('checks the key with one request, then stores it for this address', async () => {
     cli.instance.use(listOf(3))
-    const { code, stdout, stderr } = await auth(['auth', 'login', '--with-key', '--site', 's'], `${apiKey}\r\n`)
+    const { code, stdout, stderr } = await auth(['auth', 'login', '--with-key'], `${apiKey}\r\n`)
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
     expect(stderr).toContain('sk-…a1b2')
     expect(cli.instance.requests).toMatchObject([
@@ -29,7 +29,7 @@ describe('auth login', () => {
     ])
     expect(stored('config.json')).toEqual({
       profile: 'default',
-      profiles: { default: { base_url: cli.instance.url, site: 's' } },
+      profiles: { default: { base_url: cli.instance.url } },
     })
     expect(stored('credentials.json')).toEqual({ default: { api_key: apiKey, base_url: cli.instance.url } })
     expect(statSync(folder).mode & 0o777).toBe(0o700)

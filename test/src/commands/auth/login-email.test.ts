@@ -42,7 +42,7 @@ function making(onMade = () => {}) {
 
 it('makes a key named after this machine and stores it, and the e-mail, for this address', async () => {
   making()
-  const { code, stdout, stderr } = await login('--site', 's')
+  const { code, stdout, stderr } = await login()
   expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
   expect(managed(cli)).toEqual([
     {
@@ -54,7 +54,7 @@ it('makes a key named after this machine and stores it, and the e-mail, for this
   ])
   expect(stored('config.json')).toEqual({
     profile: 'default',
-    profiles: { default: { base_url: cli.instance.url, site: 's', email } },
+    profiles: { default: { base_url: cli.instance.url, email } },
   })
   expect(stored('credentials.json')).toEqual({ default: { api_key: newKey, base_url: cli.instance.url } })
   expect(stderr).toContain(`created key ${uuid(0x4e1)} (consentctl@`)

@@ -23,7 +23,6 @@ const save = (name: string, more: object = {}) =>
 describe('config set', () => {
   it.each([
     ['base_url HTTPS://New.example:443/x/', 'base_url', 'https://new.example/x'],
-    [`site ${site}`, 'site', site],
     ['email maria@example.com', 'email', 'maria@example.com'],
     ['protected yes', 'protected', true],
     ['protected FALSE', 'protected', false],
@@ -37,13 +36,13 @@ describe('config set', () => {
   it('sets it in the profile that is named, and no other', async () => {
     await save('shop')
     await save('staging')
-    await config(`set site ${site} -p staging`)
+    await config('set protected true -p staging')
     await config('set email a@b.example', { CONSENTCTL_PROFILE: 'staging' })
     expect(stored()).toEqual({
       profile: 'shop',
       profiles: {
         shop: { base_url: 'https://shop.example' },
-        staging: { base_url: 'https://staging.example', site, email: 'a@b.example' },
+        staging: { base_url: 'https://staging.example', protected: true, email: 'a@b.example' },
       },
     })
   })

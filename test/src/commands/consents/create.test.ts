@@ -104,9 +104,14 @@ describe('create: request', () => {
   })
 
   it('has the site unchanged, because another instance may have other ids', async () => {
-    cli.instance.use(answers('post', consentsPath, consent(), 201))
-    expect(await cli.run(['create', '--site', 'shop 1', '--refused'])).toMatchObject({ code: 0 })
-    expect(cli.sent()).toMatchObject([{ body: { site_id: 'shop 1' } }])
+    cli.instance.use(
+      answers('post', consentsPath, consent(), 201),
+      answers('get', '*/api/v1/sites', { error: 'not_found', message: 'x' }, 404),
+    )
+    const { code, stderr } = await cli.run(['create', '--site', 'shop 1', '--refused'])
+    expect(code).toBe(0)
+    expect(stderr).toContain('does not list its sites to this key, so that the site is taken as an id')
+    expect(cli.sent()).toMatchObject([{ path: '/api/v1/sites' }, { body: { site_id: 'shop 1' } }])
   })
 })
 

@@ -179,9 +179,9 @@ describe('sites update', () => {
       ['--name', 'New'],
       ['--add-origin', shop],
     ]) {
-      const { code, stdout, stderr } = await runAs(cli, ['sites', 'update', 'missing', ...flags])
+      const { code, stdout, stderr } = await runAs(cli, ['sites', 'update', uuid(9), ...flags])
       expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
-      expect(stderr).toContain('error: no site with id missing (not_found)')
+      expect(stderr).toContain(`error: no site with id ${uuid(9)} (not_found)`)
     }
   })
 })
@@ -228,12 +228,12 @@ describe('sites rotate-token', () => {
     cli.instance.use(
       signsIn(),
       managing('post', tokenPath, asked =>
-        asked.id === 'missing' ? fails(404, 'not_found', 'x') : fails(503, 'unavailable', 'x'),
+        asked.id === uuid(9) ? fails(404, 'not_found', 'x') : fails(503, 'unavailable', 'x'),
       ),
     )
-    const missing = await runAs(cli, ['sites', 'rotate-token', 'missing'])
+    const missing = await runAs(cli, ['sites', 'rotate-token', uuid(9)])
     expect(missing).toMatchObject({ code: 3, stdout: '' })
-    expect(missing.stderr).toContain('error: no site with id missing')
+    expect(missing.stderr).toContain(`error: no site with id ${uuid(9)}`)
     const lost = await rotate('--json')
     expect(lost).toMatchObject({ code: 11, stdout: '' })
     expect(machineError(lost.stderr)['hint']).toContain('rotate-token again')

@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib'
 import { HttpResponse, http } from 'msw'
 import { afterEach, describe, expect, it } from 'vitest'
 import { useFolder } from '../../../../support/cli.ts'
-import { answers, consent, consentsPath, fails, site, useCli } from '../../../support.ts'
+import { answers, consent, consentsPath, fails, site, useCli, uuid } from '../../../support.ts'
 
 const cli = useCli()
 const folder = useFolder()
@@ -224,7 +224,7 @@ describe('create --resume', () => {
   it.each([
     ['another instance', { CONSENTCTL_BASE_URL: 'http://127.0.0.1:1' }, []],
     ['another profile', { CONSENTCTL_PROFILE: 'other' }, []],
-    ['another site', {}, ['--site', 'other']],
+    ['another site', {}, ['--site', uuid(5)]],
   ])('is a usage error with %s', async (_, env, flags) => {
     const job = await stopped()
     const { code } = await cli.run(['create', '--resume', job, ...flags], { env })

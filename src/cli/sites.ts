@@ -1,0 +1,110 @@
+import type { Client } from '../client/client.ts'
+import type { Context } from '../context.ts'
+import type { Site } from '../contract/sites.ts'
+import { CliError, dataError, exit } from '../errors/errors.ts'
+import { explain } from '../errors/explain.ts'
+
+export function isUuid(text: string): boolean {
+  return /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)
+}
+
+/**
+ * Returns the id of the site that a flag or a setting names: a UUID as it is, without a request, else by the exact name. An
+ * instance that lists no sites to the key is given the text as an id, because its ids may be any text.
+ * @throws CliError invalid_data (exit 5) if no site or several have the name
+ */
+export async function siteIdOf(ctx: Pick<Context, 'api' | 'say'>, text: string): Promise<string> {
+  if (isUuid(text)) return text
+  const all = await listSites(ctx.api)
+  if (all !== null) return matching(all, text).id
+  await ctx.say(`note: the instance does not list its sites to this key, so that the site is taken as an id`)
+  return text
+}
+
+/**
+ * Returns the id of a site to be stored in a profile. If the instance cannot tell, a UUID is accepted unchecked.
+ * @throws CliError as for `findSite`
+ */
+export async function knownSiteId(ctx: Pick<Context, 'say'>, api: Client, text: string): Promise<string> {
+  const all = await listSites(api)
+  if (all !== null) return matching(all, text).id
+  if (!isUuid(text)) throw notListed()
+  await ctx.say('note: the site is not checked, because the instance does not list its sites to this key')
+  return text
+}
+
+/**
+ * @throws CliError not_found (exit 3) for an unknown id; invalid_data (exit 5) if no site or several have the name;
+ * not_offered (exit 2) if the instance does not list its sites
+ */
+export async function findSite(api: Client, text: string): Promise<Site> {
+  const all = await listSites(api)
+  if (all === null) throw notListed()
+  return matching(all, text)
+}
+
+/** Returns null if the instance has no such list, or not for this key. */
+async function listSites(api: Client): Promise<readonly Site[] | null> {
+  const { sites } = await import('../contract/sites.ts')
+  try {
+    return (await api.call(sites.list, {})).data
+  } catch (error) {
+    const { status } = explain(error)
+    if (status === 403 || status === 404) return null
+    throw error
+  }
+}
+
+function notListed(): CliError {
+  return new CliError('not_offered', exit.usage, 'the instance does not list its sites to this key', {
+    hint: 'use the id of the site',
+  })
+}
+
+function matching(all: readonly Site[], text: string): Site {
+  if (isUuid(text)) {
+    const site = all.find(({ id }) => id === text.toLowerCase())
+    if (site) return site
+    throw new CliError('not_found', exit.notFound, `no site with id ${text}`, { hint: 'consentctl sites list' })
+  }
+  const [site, ...others] = all.filter(({ name }) => name === text)
+  if (site === undefined) throw dataError(`no site is named "${text}"`, nearHint(all, text))
+  if (others.length === 0) return site
+  const ids = [site, ...others].map(({ id }) => id).join(', ')
+  throw dataError(`${others.length + 1} sites are named "${text}"`, `use an id: ${ids}`)
+}
+
+const mostNear = 3
+
+function nearHint(all: readonly Site[], text: string): string {
+  const near = all
+    .map(({ name }) => ({ name, distance: distanceOf(fold(name), fold(text)) }))
+    .filter(({ distance }) => distance <= Math.max(2, text.length / 3))
+    .sort((one, other) => one.distance - other.distance)
+  const names = [...new Set(near.map(({ name }) => `"${name}"`))].slice(0, mostNear)
+  return names.length > 0 ? `did you mean ${names.join(' or ')}?` : 'consentctl sites list'
+}
+
+function fold(text: string): string {
+  return text.normalize('NFKC').trim().toLowerCase()
+}
+
+/** A part of a name, such as its first word, is as near as one typing error. */
+function distanceOf(name: string, text: string): number {
+  return name.includes(text) || text.includes(name) ? Number(name !== text) : editDistance(name, text)
+}
+
+/** Levenshtein distance in code points. */
+export function editDistance(from: string, to: string): number {
+  const letters = [...to]
+  let row = Array.from({ length: letters.length + 1 }, (_, index) => index)
+  for (const [index, letter] of [...from].entries()) {
+    const next = [index + 1]
+    for (let at = 0; at < letters.length; at += 1) {
+      const changed = (row[at] ?? 0) + (letters[at] === letter ? 0 : 1)
+      next.push(Math.min(changed, (row[at + 1] ?? 0) + 1, (next[at] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}
