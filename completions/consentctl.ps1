@@ -30,6 +30,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'subject find' = 'subject find'
     'subject export' = 'subject export'
     'subject erase' = 'subject erase'
+    'subject purge' = 'subject purge'
     'subject resume' = 'subject resume'
     'subject verify' = 'subject verify'
     'subject receipts' = 'subject receipts'
@@ -91,10 +92,11 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'rm' = @()
     'restore' = @()
     'history' = @()
-    'subject' = @(@('find', 'List all records of a person'), @('export', 'Export the records and history of a person to a file'), @('erase', 'Delete all records of a person and sign a receipt'), @('resume', 'Resume an interrupted erasure'), @('verify', 'Verify a receipt, its chain, and that its records are deleted'), @('receipts', 'List erasure receipts, or print one'), @('keys', 'Show the key that signs receipts'))
+    'subject' = @(@('find', 'List all records of a person'), @('export', 'Export the records and history of a person to a file'), @('erase', 'Delete all records of a person and sign a receipt'), @('purge', 'Purge what an erasure deleted now, and sign a receipt'), @('resume', 'Resume an interrupted erasure'), @('verify', 'Verify a receipt, its chain, and that its records are deleted'), @('receipts', 'List erasure receipts, or print one'), @('keys', 'Show the key that signs receipts'))
     'subject find' = @()
     'subject export' = @()
     'subject erase' = @()
+    'subject purge' = @()
     'subject resume' = @()
     'subject verify' = @()
     'subject receipts' = @()
@@ -174,6 +176,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'subject find' = @(@('--also', 'another identifier of the same person; repeatable'), @('--request', 'take the identifiers from this request of the register'), @('--all-profiles', 'search every stored instance, each with its own key'), @('--like', 'also find identifiers that differ only in case, blanks around them or Unicode form'))
     'subject export' = @(@('--also', 'another identifier of the same person; repeatable'), @('--request', 'take the identifiers from this request of the register'))
     'subject erase' = @(@('--also', 'another identifier of the same person; repeatable'), @('--request', 'take the identifiers from this request of the register'), @('--ticket', 'the request that this answers; required without --request'), @('--reason', 'a reason for the receipt'), @('--received', 'when the request was received, such as 2026-01-31; sets the due date'), @('--export-first', 'export the records to a new file before deleting them'), @('--plan-out', 'write the plan to a new file and stop'), @('--apply', 'carry out a plan, if nothing has changed since'), @('--dry-run', 'show what would be deleted and stop'), @('--one-person', 'with -, allows more than 20 identifiers'), @('--show-subject', 'name the subject in clear in the receipt'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but stop unless exactly n records match'))
+    'subject purge' = @(@('--dry-run', 'show what would be purged, and purge nothing'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but stop unless exactly n records match'))
     'subject resume' = @()
     'subject verify' = @(@('--live', 'check that the instance shows each of its records as deleted'), @('--purged', 'ask the instance for a certificate that personal data of its records is purged'), @('--certificate-out', 'write that certificate to a new file'), @('--subject', 'check that it is about this data subject; with --live, that nothing is left'), @('--public-key', 'the signing key, in PEM; by default the profile’s own'))
     'subject receipts' = @(@('--subject', 'only those about this data subject'), @('--ticket', 'only those of this ticket'), @('--format', 'print its exact bytes (json) or a Markdown page (md)'))
@@ -289,6 +292,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'subject erase --plan-out' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'subject erase --apply' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'subject erase --confirm' = { @(, @('', '')) }
+    'subject purge --confirm' = { @(, @('', '')) }
     'subject verify --certificate-out' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'subject verify --subject' = { @(, @('', '')) }
     'subject verify --public-key' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }

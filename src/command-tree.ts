@@ -204,6 +204,10 @@ const subject: Group = {
         summary: 'Delete all records of a person and sign a receipt',
         load: async () => (await import('./commands/subject/erase.ts')).erase,
       },
+      purge: {
+        summary: 'Purge what an erasure deleted now, and sign a receipt',
+        load: async () => (await import('./commands/subject/purge.ts')).purge,
+      },
       resume: {
         summary: 'Resume an interrupted erasure',
         load: async () => (await import('./commands/subject/resume.ts')).resume,

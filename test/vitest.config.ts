@@ -37,6 +37,7 @@ const slow = [
   'test/server/http/{database-errors,lost,outage,property}.test.ts',
   'test/server/purge/canary.test.ts',
   'test/server/quota/late.test.ts',
+  'test/server/subjects/purge.test.ts',
   'test/server/transfer/*.test.ts',
   'test/simulation/*.test.ts',
 ]

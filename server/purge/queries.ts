@@ -1,5 +1,5 @@
 import type { Fragment, Sql } from 'postgres'
-import { system } from '../../src/evidence/chain.ts'
+import type { Actor } from '../../src/evidence/chain.ts'
 import { among, auditAndLog, linksAndLocks } from '../consents/queries.ts'
 import type { BatchLink, ChainRow, StateRow } from '../consents/rows.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
@@ -47,6 +47,15 @@ export function findDue(
     order by consents.deleted_at, id limit ${limit}`
 }
 
+/** Returns those of the records that can be purged, whenever they were deleted. */
+export function findNamed(sql: Sql, accountId: string, ids: readonly string[]): Promise<DueRow[]> {
+  return sql<DueRow[]>`
+    select id, version, deleted_at::text as deleted_at from consents
+    where account_id = ${accountId} and id = any (${toArrayLiteral(ids)}::uuid[])
+      and consents.deleted_at is not null and purged_at is null
+    order by id`
+}
+
 /**
  * Removes the personal data of records and of their first `reach` audit entries, and writes the purge's entry. Their
  * idempotency keys stay without the hashes of the bodies, because a retry must not create a record again. Returns the
@@ -56,7 +65,7 @@ export async function purgeRecords(
   sql: Sql,
   accountId: string,
   links: readonly PurgeLink[],
-  reach: number,
+  { reach, actor }: { readonly reach: number; readonly actor: Actor },
 ): Promise<number> {
   const [ids, hashes] = [links.map(({ id }) => id), links.map(({ recordHash }) => recordHash)]
   const [row] = await sql<{ count: number }[]>`
@@ -80,7 +89,7 @@ export async function purgeRecords(
       update idempotency_keys k set body_hash = '' from changed c
       where k.account_id = ${accountId} and k.created_at = c.created_at and k.consent_id = c.id
         and k.created_at = any (${toArrayLiteral(links.map(link => link.createdAt))}::timestamptz[])
-    ), ${auditAndLog(sql, accountId, { action: 'purged', actor: system })}
+    ), ${auditAndLog(sql, accountId, { action: 'purged', actor })}
     select count(*)::integer as count from changed`
   return row?.count ?? 0
 }

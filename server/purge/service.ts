@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import { type AccountPurge, type DatabaseFinding, OperatorError } from '../../src/contract/index.ts'
-import { type ChainEntry, hashHistory, hashRecord, newSalt, system } from '../../src/evidence/chain.ts'
+import { type Actor, type ChainEntry, hashHistory, hashRecord, newSalt, system } from '../../src/evidence/chain.ts'
 import type { Job } from '../background-jobs.ts'
 import type { Config } from '../config.ts'
 import { nextLink } from '../consents/service.ts'
@@ -14,6 +14,11 @@ import type { DueRow, PurgeLink } from './queries.ts'
 import * as queries from './queries.ts'
 import { countExpired, deleteExpired } from './retention.ts'
 
+interface Order extends Pace {
+  /** Who ordered the purge, as its entries say. */
+  readonly actor: Actor
+}
+
 interface Batch {
   readonly purged: number
   /** First finding of each record that was left. */
@@ -24,7 +29,7 @@ interface Batch {
  * Purges records whose history verifies. Leaves the others, because a purge would destroy the evidence. Tampering in
  * between loses nothing: what is stripped is gone in any case, and the rest is hashed as verified.
  */
-async function purgeBatch(sql: Sql, accountId: string, due: readonly DueRow[], pace: Pace): Promise<Batch> {
+async function purgeBatch(sql: Sql, accountId: string, due: readonly DueRow[], order: Order): Promise<Batch> {
   const versions = new Map(due.map(({ id, version }) => [id, version]))
   const records: VerifiedRecord[] = []
   const unverified = new Map<string, DatabaseFinding>()
@@ -33,26 +38,35 @@ async function purgeBatch(sql: Sql, accountId: string, due: readonly DueRow[], p
       if (record && record.version === versions.get(id)) records.push({ record, entries })
     for (const finding of findings) if (!unverified.has(finding.consent_id)) unverified.set(finding.consent_id, finding)
   }
-  return { purged: await purgeVerified(sql, accountId, records, pace), unverified: [...unverified.values()] }
+  return { purged: await purgeVerified(sql, accountId, records, order), unverified: [...unverified.values()] }
 }
 
 async function purgeVerified(
   sql: Sql,
   accountId: string,
   records: readonly VerifiedRecord[],
-  pace: Pace,
+  order: Order,
 ): Promise<number> {
+  const { actor } = order
   const long = records.find(({ record }) => record.version > maxEntriesPerPurge)
-  if (long) return await purgeLong(sql, accountId, long, pace)
+  if (long) return await purgeLong(sql, accountId, long, order)
   if (records.length === 0) return 0
-  return await queries.purgeRecords(sql, accountId, records.map(purgeLink), maxEntriesPerPurge)
+  return await queries.purgeRecords(
+    sql,
+    accountId,
+    records.map(record => purgeLink(record, actor)),
+    { reach: maxEntriesPerPurge, actor },
+  )
 }
 
 /** Purges a record in several statements, or continues to. Returns 1 if the purge was begun here. */
-async function purgeLong(sql: Sql, accountId: string, long: VerifiedRecord, pace: Pace): Promise<number> {
+async function purgeLong(sql: Sql, accountId: string, long: VerifiedRecord, order: Order): Promise<number> {
+  const { actor, ...pace } = order
   const { id, version } = long.record
   const isBegun = long.entries.at(-1)?.action === 'purged'
-  const purged = isBegun ? 0 : await queries.purgeRecords(sql, accountId, [purgeLink(long)], maxEntriesPerPurge)
+  const purged = isBegun
+    ? 0
+    : await queries.purgeRecords(sql, accountId, [purgeLink(long, actor)], { reach: maxEntriesPerPurge, actor })
   if (!isBegun && purged === 0) return 0
   const purge = { id, version: isBegun ? version : version + 1 }
   for (let count = maxEntriesPerPurge; count === maxEntriesPerPurge && !pace.signal.aborted; ) {
@@ -78,7 +92,7 @@ interface VerifiedRecord {
 }
 
 /** The purge's entry hashes what is left of the record and its history: nothing else vouches for it from now on. */
-function purgeLink({ record, entries }: VerifiedRecord): PurgeLink {
+function purgeLink({ record, entries }: VerifiedRecord, actor: Actor): PurgeLink {
   const { site_id, country, region, accepted, policy_version } = record
   const gone = { consent_id: null, subject_id: null, user_agent: null, ip_network: null }
   const salt = newSalt()
@@ -86,7 +100,7 @@ function purgeLink({ record, entries }: VerifiedRecord): PurgeLink {
   const state = { accepted, policy_version, preferences: {} }
   const historyHash = hashHistory(entries)
   return {
-    ...nextLink(record, system, { action: 'purged', state, recordHash, historyHash }, salt),
+    ...nextLink(record, actor, { action: 'purged', state, recordHash, historyHash }, salt),
     recordHash,
     createdAt: record.created_at,
   }
@@ -198,7 +212,7 @@ async function purgeAccount(
       const due: DueRow[] = withinReach(await queries.findDue(sql, accountId, { before, after }, recordsPerPage))
       after = due.at(-1) ?? null
       if (!after) break
-      const batches = await bisect(due, rows => purgeBatch(sql, accountId, rows, pace), onFailure)
+      const batches = await bisect(due, rows => purgeBatch(sql, accountId, rows, { ...pace, actor: system }), onFailure)
       for (const batch of batches) {
         purged += batch.purged
         for (const finding of batch.unverified) await onUnverified(finding)
@@ -209,6 +223,23 @@ async function purgeAccount(
     failures.add(`the account ${accountId}`, error)
   }
   return purged
+}
+
+/**
+ * Purges those of the named records that are deleted, without waiting, until it is aborted. Those that fail, do not verify, or
+ * that another node is purging are left.
+ */
+export async function purgeNamed(sql: Sql, accountId: string, ids: readonly string[], order: Order): Promise<void> {
+  let left = await queries.findNamed(sql, accountId, ids)
+  while (left.length > 0 && !order.signal.aborted) {
+    const due = withinReach(left).slice(0, recordsPerPage)
+    await bisect(
+      due,
+      rows => purgeBatch(sql, accountId, rows, order),
+      () => {},
+    )
+    left = left.slice(due.length)
+  }
 }
 
 const maxNamed = 100

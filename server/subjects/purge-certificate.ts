@@ -1,8 +1,9 @@
 import { type PurgeCertificate, purgeStatement } from '../../src/contract/documents/purge-certificate.ts'
-import type { PurgeAnswer, PurgeQuestion } from '../../src/contract/index.ts'
+import type { PurgeAnswer, PurgeQuestion, SubjectPurge, SubjectPurged } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import { unavailable } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
+import { purgeNamed } from '../purge/service.ts'
 import type { StoredRecord } from '../verify/queries.ts'
 import { inspectRecords } from '../verify/records.ts'
 import { type Deps, signingTime } from './service.ts'
@@ -45,6 +46,27 @@ export async function certifyPurge(
     records: found,
     certificate: purged.length === 0 ? null : await signer.sign(certificate, signingTime(until)),
   }
+}
+
+/** Share of the time to purge in: the rest is for the certificate. */
+const purgeShare = 0.4
+
+/** Purges the deleted ones of the records until the time is over, and certifies what is purged. Can be retried. */
+export async function purgeSubject(
+  deps: Pick<Deps, 'sql' | 'signer'>,
+  caller: Caller,
+  { ids, dry_run = false }: SubjectPurge,
+  { requestId, timeLeftMs }: { readonly requestId: string; readonly timeLeftMs: number },
+): Promise<SubjectPurged> {
+  const until = performance.now() + timeLeftMs
+  if (!dry_run) {
+    await deps.signer.requireReady(0.2 * timeLeftMs)
+    const signal = AbortSignal.timeout(Math.floor(purgeShare * timeLeftMs))
+    await purgeNamed(deps.sql, caller.accountId, ids, { signal, actor: caller })
+  }
+  const { records, certificate } = await certifyPurge(deps, caller, { ids }, { requestId, until })
+  const complete = records.every(({ state }) => state !== 'deleted')
+  return { records, certificate: dry_run ? null : certificate, complete, dry_run }
 }
 
 /** A long purge removes the data of the oldest entries first, and sets its time when all are done. */

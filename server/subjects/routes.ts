@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { type SubjectErasure, subjects } from '../../src/contract/index.ts'
+import { type SubjectErasure, type SubjectPurge, subjects } from '../../src/contract/index.ts'
 import { dbErrorCode } from '../db/errors.ts'
 import { getDiagnostics } from '../http/logging.ts'
 import { route } from '../http/route.ts'
-import { certifyPurge } from './purge-certificate.ts'
+import { certifyPurge, purgeSubject } from './purge-certificate.ts'
 import { type Deps, eraseSubject, getNearMatches, newProgress, type Progress } from './service.ts'
 
 const progresses = new WeakMap<FastifyRequest, Progress>()
@@ -29,6 +29,16 @@ export function subjectRoutes(app: FastifyInstance, deps: Deps): void {
       certifyPurge(deps, caller, body, { requestId: request.id, until: performance.now() + request.timeLeftMs }),
     {
       isIdempotent: () => true,
+    },
+  )
+  route(
+    app,
+    subjects.purge,
+    ({ body }, { caller, request }) =>
+      purgeSubject(deps, caller, body, { requestId: request.id, timeLeftMs: request.timeLeftMs }),
+    {
+      isIdempotent: () => true,
+      isRead: body => (body as Partial<SubjectPurge> | null | undefined)?.dry_run === true,
     },
   )
   route(app, subjects.nearMatches, ({ body }, { caller }) => getNearMatches(deps, caller, body), {

@@ -79,6 +79,9 @@ export function ownHeaders({ body, idempotencyKey, prefer, as }: Input): Record<
   }
 }
 
+/** Whose repetition changes nothing, whatever the body is. */
+const idempotentPosts = new Set(['/api/v1/consents/:id/restore', '/api/v1/subjects/purge'])
+
 /** Describes a request for errors. A sign-in counts as idempotent, because a repeated one only makes one more session. */
 export function callOf(connection: Connection, endpoint: Endpoint, { params, query }: Input): Call {
   const { method, path } = endpoint
@@ -89,7 +92,7 @@ export function callOf(connection: Connection, endpoint: Endpoint, { params, que
     id: (params as { id?: string } | undefined)?.id ?? null,
     keySource: connection.key?.source ?? null,
     proxy: connection.proxy,
-    idempotent: method !== 'POST' || isSignIn(connection, endpoint),
+    idempotent: method !== 'POST' || idempotentPosts.has(path) || isSignIn(connection, endpoint),
   }
 }
 

@@ -106,6 +106,17 @@ export const NearMatches = z.object({
 })
 export type NearMatches = z.output<typeof NearMatches>
 
+export const SubjectPurge = PurgeQuestion.extend({
+  dry_run: z.boolean('must be true or false').optional().describe('Only tell their states; false unless set to true.'),
+})
+export type SubjectPurge = z.output<typeof SubjectPurge>
+
+export const SubjectPurged = PurgeAnswer.extend({
+  complete: z.boolean().describe('True if none of the records is deleted and not purged yet. If false, call again.'),
+  dry_run: z.boolean(),
+})
+export type SubjectPurged = z.output<typeof SubjectPurged>
+
 export const subjects = {
   erase: endpoint({
     summary: 'Delete records of a subject, over all sites of the account; their history stays',
@@ -130,6 +141,19 @@ export const subjects = {
     body: PurgeQuestion,
     status: 200,
     response: PurgeAnswer,
+  }),
+  purge: endpoint({
+    summary: 'Purge the personal data of deleted records at once',
+    method: 'POST',
+    path: '/api/v1/subjects/purge',
+    statesTime: true,
+    access: 'account',
+    scope: 'erase',
+    unit: 'optional',
+    query: NoQuery,
+    body: SubjectPurge,
+    status: 200,
+    response: SubjectPurged,
   }),
   nearMatches: endpoint({
     summary: 'Find identifiers that differ from one only in case, blanks or Unicode form',
@@ -159,6 +183,12 @@ export const subjectsDocs: ResourceDocs<typeof subjects> = {
       description:
         'Verifies each record with its whole history. Personal data of a purged record is gone from the tables of the database: the subject, the label, the address, the browser and the preferences, from the record and from its history. What is left (the site, the acceptance, the policy version, times and actors, under the id of the record) is pseudonymous, not anonymous. Backups, write-ahead logs and free space of the database are not covered, nor are the planner’s statistics until the end of the purge, or the next `analyze` if it was killed.',
       success: 'The state of each record, and a certificate about the purged ones.',
+    },
+    purge: {
+      description:
+        'Does to these deleted records what the scheduled purge would do later, and cannot be undone: the entry `purged` names the caller. Live records stay, and so does one whose history does not verify. It stops before it would take too long: `complete` is then false, and the next call continues. It is never rejected for quota. What certificates of a purge do not cover is said at `/api/v1/subjects/purged`; the planner’s statistics follow with the next purge or `analyze`.',
+      success: 'The state of each record, and a certificate about the purged ones; in a dry run the states alone.',
+      example: { complete: true, dry_run: false },
     },
     nearMatches: {
       description:

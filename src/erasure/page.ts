@@ -48,6 +48,14 @@ function workRows(receipt: AnyErasureReceipt): Cells[] {
     ['Started', started_at],
     ['Finished', finished_at],
     ...(offset === null ? [] : [['Clock', `${offset} s ahead of the service`] as Cells]),
+    ...('purge' in receipt && receipt.purge
+      ? [
+          [
+            'Purged',
+            `${receipt.purge.finished_at}, by ${receipt.purge.who} on ${receipt.purge.host}: what receipt ${receipt.purge.receipt.number} says was deleted, certified by the service`,
+          ] as Cells,
+        ]
+      : []),
     ['Verified', `${verification.checked_at}: ${describeVerification(verification)}`],
     ...(receipt.statement !== null && phrases.deleted.holds(receipt)
       ? [['Statement', receipt.statement] as Cells]

@@ -59,6 +59,22 @@ export const erasureView: View<ErasureRow> = {
   ],
 }
 
+/** A record that is to be purged. */
+export interface PurgeRow {
+  readonly id: string
+  readonly site_id: string | null
+  readonly state: string
+}
+
+export const purgeView: View<PurgeRow> = {
+  id: row => row.id,
+  columns: [
+    field('id', { whole: true, rank: 1 }),
+    field('site_id', { whole: true, rank: 3 }),
+    field('state', { whole: true, rank: 2 }),
+  ],
+}
+
 export interface ReceiptRow {
   readonly number: number
   readonly job: string

@@ -94,6 +94,7 @@ it('tenant isolation › covers every route and every parameter that names somet
     'sites.rotateToken session params.id',
     'subjects.erase account body.subject_id',
     'subjects.certifyPurge account',
+    'subjects.purge account',
     'subjects.nearMatches account body.subject_id',
     'requests.create account',
     'requests.list account query.cursor query.subject_id',

@@ -42,15 +42,10 @@ async function run(ctx: Context, { operands, despiteErasure, dryRun }: z.output<
     ctx,
     ids,
     async id => [
-      await callOptional(
-        ctx.api,
-        endpoint,
-        () => ctx.api.call(endpoint, { params: { id }, body, isIdempotent: true }),
-        {
-          message: `${instanceLabel(ctx)} cannot restore records`,
-          hint: 'consentctl get ID --include-deleted shows what is left of one, if the instance shows it',
-        },
-      ),
+      await callOptional(ctx.api, endpoint, () => ctx.api.call(endpoint, { params: { id }, body }), {
+        message: `${instanceLabel(ctx)} cannot restore records`,
+        hint: 'consentctl get ID --include-deleted shows what is left of one, if the instance shows it',
+      }),
     ],
     done => ctx.say(`${formatCount(done)} live on ${instanceLabel(ctx)}`),
   )

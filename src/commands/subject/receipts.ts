@@ -148,6 +148,6 @@ function rowOf({ receipt }: StoredReceipt): ReceiptRow {
     deleted: counts.deleted + counts.deleted_in_bulk,
     already_gone: counts.already_gone,
     remaining: verification.live,
-    result,
+    result: 'purge' in receipt && receipt.purge ? 'purged' : result,
   }
 }

@@ -9,7 +9,7 @@ import type { AnyErasureReceipt } from '../../contract/documents/erasure-receipt
 import { subjects } from '../../contract/subjects.ts'
 import { type Identity, identify } from '../../erasure/account.ts'
 import { findReceiptKey, ownKeys, type ReceiptKey } from '../../erasure/keys.ts'
-import { findPurged } from '../../erasure/purge.ts'
+import { askForPurged, findPurged } from '../../erasure/purge.ts'
 import {
   findReceiptOrFile,
   listNumbers,
@@ -144,7 +144,7 @@ function checkSubject({ receipt }: StoredReceipt, subject: string, key: ReceiptK
   return fail('subject', exit.rejected, 'the receipt is about another data subject', null)
 }
 
-function requireSameInstance({ settings }: Context, { instance }: AnyErasureReceipt): void {
+export function requireSameInstance({ settings }: Context, { instance }: AnyErasureReceipt): void {
   const here = requireBaseUrl(settings)
   if (here === instance) return
   throw usageError(`the receipt is from ${instance}, not from ${here}`, `--base-url ${instance}`)
@@ -175,7 +175,7 @@ async function checkCertificates(
   return ok('certificates', certificateSentences[choose(certificateSentences, seen)].text(seen))
 }
 
-async function publishedKeys(ctx: Context): Promise<ReadonlyMap<string, TrustedKey>> {
+export async function publishedKeys(ctx: Context): Promise<ReadonlyMap<string, TrustedKey>> {
   try {
     return (await instanceKeys(ctx)('service')).byId
   } catch (error) {
@@ -192,10 +192,10 @@ async function checkPurged(ctx: Context, receipt: AnyErasureReceipt, path: strin
     return fail('purged', exit.changed, 'the instance certifies no purges, so it is not known what is gone', null)
   const file = path === undefined ? null : await openOutFile(path, '--certificate-out')
   try {
-    const { fault, certificates, ...seen } = await findPurged(ctx.api, receipt, await publishedKeys(ctx))
+    const { fault, certificates, ...seen } = await findPurged(askForPurged(ctx.api), receipt, await publishedKeys(ctx))
     if (fault !== null) return fail('purged', exit.rejected, fault, null)
-    if (file && certificates !== '') {
-      await file.write(certificates)
+    if (file && certificates.length > 0) {
+      await file.write(certificates.join(''))
       await file.commit()
     }
     const name = choose(purgeSentences, seen)

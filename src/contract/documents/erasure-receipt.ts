@@ -132,6 +132,18 @@ export const ErasureReceipt = ErasureReceiptV1.extend({
     .string()
     .nullable()
     .describe('The API key that it was verified with, by the word of the service; null if it does not say.'),
+  purge: z
+    .strictObject({
+      receipt: z.strictObject({ number: z.int().min(1), sha256: Digest }),
+      finished_at: Instant.describe('By the local clock.'),
+      who: z.string(),
+      host: z.string(),
+      certificates: z.array(z.string()).min(1).describe('What the service has signed of the purge, byte for byte.'),
+    })
+    .optional()
+    .describe(
+      'Only in the receipt of a purge: the personal data of all records with the result deleted was purged, by the certificates. All other fields but number and previous repeat those of the receipt that it names, and are of its time.',
+    ),
   near_matches: Count.nullable()
     .optional()
     .describe(

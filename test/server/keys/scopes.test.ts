@@ -28,6 +28,7 @@ it('scopes › are required by every route that accepts an API key', () => {
     'sites.list read',
     'subjects.erase erase',
     'subjects.certifyPurge read',
+    'subjects.purge erase',
     'subjects.nearMatches read',
     'requests.create erase',
     'requests.list erase',

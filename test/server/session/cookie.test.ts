@@ -41,6 +41,7 @@ it('session cookie › covers every private route', () => {
     'sites.rotateToken',
     'subjects.erase',
     'subjects.certifyPurge',
+    'subjects.purge',
     'subjects.nearMatches',
     'requests.create',
     'requests.list',

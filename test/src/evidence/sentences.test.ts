@@ -133,6 +133,13 @@ const rows: Row[] = [
     trust: profile,
     test: ['test/src/erasure/account.test.ts', 'marks times of deletion that are by the local clock'],
   },
+  {
+    by: 'erasure receipt',
+    says: '`purge`: the personal data of the records with the result `deleted` was purged',
+    seen: 'certificates of the service, each signed by a key that it publishes, that name all of these records',
+    trust: 'the service and the keys that it publishes; the machine and the key of the profile, for who and when',
+    test: ['test/server/subjects/purge.test.ts', 'purges exactly what the receipt deleted, and chains a receipt of it'],
+  },
   ...rowsOf(recordSentences, 'erasure receipt, of a record', {
     trust: profile,
     name: 'the result of a record in a receipt',

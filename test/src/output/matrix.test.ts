@@ -29,7 +29,7 @@ const elsewhere = [
   'auth token',
   'help',
   'options',
-  ...['resume', 'verify', 'receipts', 'keys show'].map(name => `subject ${name}`),
+  ...['purge', 'resume', 'verify', 'receipts', 'keys show'].map(name => `subject ${name}`),
   'config get',
   'config path',
   'config profiles',

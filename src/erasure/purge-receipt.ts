@@ -1,0 +1,40 @@
+import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import { describeDeletion } from '../contract/documents/fields.ts'
+import { signDocument } from '../evidence/signed.ts'
+import { allReceipts, appendReceipt, type StoredReceipt } from './receipts.ts'
+import type { Signer } from './request.ts'
+import { type ReceiptStore, sha256 } from './store.ts'
+
+/** Returns the receipt of an earlier purge of the same records; null if there is none. */
+export async function findPurgeReceipt(store: ReceiptStore, { bytes }: StoredReceipt): Promise<StoredReceipt | null> {
+  const digest = sha256(bytes)
+  for await (const found of allReceipts(store))
+    if ('receipt' in found && 'purge' in found.receipt && found.receipt.purge?.receipt.sha256 === digest) return found
+  return null
+}
+
+/** Appends the receipt of a purge: that of the erasure once more, with what the service signed of the purge. */
+export async function makePurgeReceipt(
+  { store, key, who, host }: Signer,
+  { receipt: erasure, bytes }: StoredReceipt,
+  certificates: readonly string[],
+): Promise<StoredReceipt> {
+  const finished_at = new Date().toISOString()
+  return await appendReceipt(store, erasure.job, (number, previous) => {
+    const { purge: _, ...repeated } = { purge: undefined, ...erasure }
+    const receipt: ErasureReceipt = {
+      ...repeated,
+      version: 2,
+      statement: erasure.version === 2 ? erasure.statement : describeDeletion(undefined),
+      key_id: key.id,
+      number,
+      previous,
+      purge: {
+        receipt: { number: erasure.number, sha256: sha256(bytes) },
+        ...{ finished_at, who, host },
+        certificates: [...certificates],
+      },
+    }
+    return signDocument(receipt, key.key)
+  })
+}

@@ -1,0 +1,36 @@
+import { HttpResponse, http } from 'msw'
+import { describe, expect, it } from 'vitest'
+import { answers, byId, consent, fails, useCli, uuid } from '../../support.ts'
+
+const cli = useCli()
+const path = `${byId}/restore`
+const restored = consent({ id: uuid(7) })
+
+describe('restore', () => {
+  it('is sent again after a lost answer, as it changes nothing twice', async () => {
+    let attempts = 0
+    const handler = http.post(path, () => (attempts++ === 0 ? fails(503, 'unavailable') : HttpResponse.json(restored)))
+    cli.instance.use(handler)
+    expect(await cli.run(['restore', uuid(7), '-q'])).toMatchObject({ code: 0, stdout: `${uuid(7)}\n` })
+    expect(attempts).toBe(2)
+  })
+
+  it('ends with 7, safe to try again, if the instance fails each time', async () => {
+    cli.instance.use(http.post(path, () => fails(500, 'internal_error')))
+    expect(await cli.run(['restore', uuid(7)])).toMatchObject({ code: 7, stdout: '' })
+  })
+
+  it('says that an instance with the six routes alone cannot', async () => {
+    const missing = answers('post', path, { error: 'not_found', message: 'There is no such route.' }, 404)
+    cli.instance.use(missing, answers('get', '*/api/v1/openapi.json', { openapi: '3.1.1', paths: {} }))
+    const { code, stderr } = await cli.run(['restore', uuid(7)])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('cannot restore records')])
+  })
+
+  it('sends despite_erasure only if it is given', async () => {
+    cli.instance.use(answers('post', path, restored))
+    await cli.run(['restore', uuid(7)])
+    await cli.run(['restore', uuid(7), '--despite-erasure'])
+    expect(cli.sent().map(({ body }) => body)).toEqual([{}, { despite_erasure: true }])
+  })
+})
