@@ -16,7 +16,11 @@ export interface Globals extends GlobalFlags, RequestFlags {
   readonly columns?: string
   readonly truncate?: boolean
   readonly csvGuard?: boolean
+  /** A separator, or true for that of the locale. */
+  readonly excel?: string | true
   readonly out?: string
+  /** Overwrites the file of `out`. */
+  readonly force?: boolean
   readonly pager?: boolean
   readonly color?: ColorChoice
 }

@@ -11,10 +11,10 @@ import { parseSeconds } from './settings/settings.ts'
  * `--json` or `--json=fields`. Commander's optional values would take the next word, which may be an id. It looks up each
  * word among the options, and a word with `=` again by the part before it.
  */
-class JsonOption extends Option {
-  constructor() {
-    super('--json', 'same as -o json; with a comma-separated list, only these fields')
-    this.flags = '--json[=fields]'
+class InlineValueOption extends Option {
+  constructor(flag: string, value: string, description: string) {
+    super(flag, description)
+    this.flags = `${flag}[=${value}]`
   }
 
   is(word: string): boolean {
@@ -72,13 +72,22 @@ export async function buildProgram(
     })
     .configureOutput({ writeOut: sink.print, writeErr: sink.print, outputError: () => {} })
     .addOption(new Option('-o, --output <format>', 'output format').choices(formatNames))
-    .addOption(new JsonOption())
+    .addOption(
+      new InlineValueOption('--json', 'fields', 'same as -o json; with a comma-separated list, only these fields'),
+    )
     .option('-q, --quiet', 'print only ids, and no messages but warnings')
     .option('--header', 'start TSV with a header')
     .option('--columns <names>', 'columns of tables, TSV and CSV, comma-separated')
     .option('--no-truncate', 'do not cut tables to the terminal width; -o wide has every column')
     .option('--no-csv-guard', 'no apostrophe before CSV cells that look like formulas')
+    .addOption(
+      new InlineValueOption('--excel', 'comma|semicolon', 'CSV that Excel opens as it is').choices([
+        'comma',
+        'semicolon',
+      ]),
+    )
     .option('--out <file>', 'write the records to a new file, readable only by you')
+    .option('--force', 'overwrite the file of --out')
     .option('--pager', 'show the records in a pager (PAGER, else less)')
     .option('-p, --profile <name>', 'stored instance to use')
     .option('--base-url <url>', 'address of the instance')

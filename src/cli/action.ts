@@ -29,7 +29,7 @@ export function action<S extends z.ZodType>(
   return async function (this: Command): Promise<void> {
     const options = readOptions(this, schema)
     if (rest.length === 1) {
-      rejectOutputFlags(ctx)
+      rejectOutputFlags(ctx, ...(hasOwnForce(this) ? ['--force' as const] : []))
       return await rest[0](ctx, options)
     }
     const [shown, run] = rest
@@ -48,7 +48,7 @@ export function fileAction<S extends z.ZodType>(
     const options = readOptions(this, schema)
     const { out } = ctx.globals
     if (out === undefined) throw usageError('--out is missing', 'add --out FILE')
-    rejectOutputFlags(ctx, true)
+    rejectOutputFlags(ctx, '--out')
     await run(ctx, options, out)
   }
 }
@@ -57,7 +57,7 @@ export function fileAction<S extends z.ZodType>(
 export function textAction<S extends z.ZodType>(ctx: Context, schema: S, run: Run<S, string>): Action {
   return async function (this: Command): Promise<void> {
     const options = readOptions(this, schema)
-    rejectOutputFlags(ctx, true)
+    rejectOutputFlags(ctx, '--out', '--force')
     await printText(ctx, () => run(ctx, options))
   }
 }
@@ -94,7 +94,7 @@ function readOptions<S extends z.ZodType>(command: Command, schema: S): z.output
       json === true ? `if it names fields: --json=${excess}` : undefined,
     )
   }
-  const options = { ...command.opts(), ...(args.length > 0 && { operands: args }) }
+  const options = { ...ownOptions(command), ...(args.length > 0 && { operands: args }) }
   const parsed = schema.safeParse(options)
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]
@@ -103,10 +103,22 @@ function readOptions<S extends z.ZodType>(command: Command, schema: S): z.output
   throw usageError(`${name ? `${flag} ` : ''}${issue?.message}`)
 }
 
+/** Commander gives a flag that the program has too, such as --force, to the program. */
+function ownOptions(command: Command): Record<string, unknown> {
+  const all: Record<string, unknown> = command.optsWithGlobals()
+  const names = command.options.map(option => option.attributeName()).filter(name => all[name] !== undefined)
+  return Object.fromEntries(names.map(name => [name, all[name]]))
+}
+
+function hasOwnForce({ options }: Command): boolean {
+  return options.some(({ long }) => long === '--force')
+}
+
 /** Defaults to a table on a terminal, else TSV. */
 export function chooseFormat({ globals, io }: Pick<Context, 'globals' | 'io'>): FormatName {
   if (globals.quiet) return 'id'
   if (globals.output) return globals.output
   if (globals.json !== undefined) return 'json'
+  if (globals.excel !== undefined) return 'csv'
   return io.out.isTerminal && globals.out === undefined ? 'table' : 'tsv'
 }

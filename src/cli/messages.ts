@@ -50,6 +50,7 @@ export function resumeCommand(
   const words: string[] = []
   for (let index = 2; index < argv.length; index += 1) {
     const [flag = '', ...value] = (argv[index] ?? '').split('=')
+    if (flag === '--force') continue // of --out
     if (!Object.hasOwn(now, flag)) words.push(argv[index] ?? '')
     else if (value.length === 0) index += 1
   }

@@ -2,7 +2,7 @@ import type { Context, Globals } from '../context.ts'
 import { CliError, type Exit, exit, Resumable, usageError } from '../errors/errors.ts'
 import { report } from '../errors/report.ts'
 import type { OutFile } from '../io/new-file.ts'
-import { type FormatName, formats, type View } from '../output/index.ts'
+import { type Column, type FormatName, formats, type View } from '../output/index.ts'
 import { formatCount } from './messages.ts'
 
 /** Rows page by page, and their view. A command never prints and knows no format. */
@@ -57,13 +57,19 @@ const flagFormats: readonly [flag: string, isGiven: (globals: Globals) => boolea
   ['--header', ({ header }) => header === true, [...cellFormats, 'id']],
   ['--no-truncate', ({ truncate }) => truncate === false, cellFormats],
   ['--no-csv-guard', ({ csvGuard }) => csvGuard === false, ['csv']],
+  ['--excel', ({ excel }) => excel !== undefined, ['csv']],
 ]
 
 /**
  * Returns null if no columns were requested. @throws CliError (usage) for unsupported flags, unknown columns, and if a
  * secret that is shown once would be left out.
  */
-function selectColumns<Row>({ globals }: Context, format: FormatName, view: View<Row>): View<Row> | null {
+async function selectColumns<Row>(
+  { globals }: Context,
+  format: FormatName,
+  view: View<Row>,
+): Promise<View<Row> | null> {
+  requireSeparator(globals)
   for (const [flag, isGiven, formats] of flagFormats) {
     if (isGiven(globals) && !formats.includes(format))
       throw usageError(`${flag} cannot be combined with ${globals.quiet ? '-q' : `-o ${format}`}`)
@@ -74,29 +80,34 @@ function selectColumns<Row>({ globals }: Context, format: FormatName, view: View
   const fields = typeof globals.json === 'string' ? globals.json : undefined
   const [flag, list] = globals.columns === undefined ? ['--json', fields] : ['--columns', globals.columns]
   if (list === undefined) return null
-  const columns = list.split(',').map(name => columnOf(view, flag, name.trim()))
-  if (new Set(columns).size < columns.length) throw usageError(`${flag}: a name is repeated`)
+  const columns = await Promise.all(list.split(',').map(name => findColumn(view, flag, name.trim())))
+  if (new Set(columns.map(({ name }) => name)).size < columns.length) throw usageError(`${flag}: a name is repeated`)
   const lost = secret.find(name => !columns.some(column => column.name === name))
   if (lost) throw usageError(`${flag} would lose the ${lost}, which is shown only once`, `add ${lost}`)
   return { ...view, columns }
 }
 
-/** @throws CliError (usage) for output flags of a command that prints no records. `takesOut` allows `--out`. */
-export function rejectOutputFlags({ globals }: Context, takesOut = false): void {
+/** @throws CliError (usage) for output flags of a command that prints no records. `allowed` are `--out` and `--force`. */
+export function rejectOutputFlags({ globals }: Context, ...allowed: readonly ('--out' | '--force')[]): void {
   const flags = {
     '--json=': typeof globals.json === 'string',
     '--columns': globals.columns,
-    '--out': takesOut ? undefined : globals.out,
+    '--excel': globals.excel,
+    '--out': globals.out,
+    '--force': globals.force,
   }
   for (const [flag, value] of Object.entries(flags))
-    if (value !== undefined && value !== false) throw usageError(`this command prints no records: remove ${flag}`)
+    if (!allowed.some(each => each === flag) && value !== undefined && value !== false)
+      throw usageError(`this command prints no records: remove ${flag}`)
 }
 
-function columnOf<Row>({ columns }: View<Row>, flag: string, name: string) {
-  const column = columns.find(each => each.name === name)
+async function findColumn<Row>({ columns }: View<Row>, flag: string, name: string): Promise<Column<Row>> {
+  const column =
+    columns.find(each => each.name === name) ?? (await import('../output/parts.ts')).findPart(columns, name)
   if (column) return column
+  const parts = columns.flatMap(({ parts }) => (parts ? ` or ${parts.prefix}NAME` : []))
   const wrong = name === '' ? 'empty name' : `unknown field "${name}"`
-  throw usageError(`${flag}: ${wrong}`, `use ${columns.map(each => each.name).join(',')}`)
+  throw usageError(`${flag}: ${wrong}`, `use ${columns.map(each => each.name).join(',')}${parts.join('')}`)
 }
 
 /**
@@ -109,14 +120,15 @@ export async function printOutput(
   view: View<unknown>,
   run: () => Promise<Output<unknown> | undefined>,
 ): Promise<void> {
-  const chosen = selectColumns(ctx, format, view)
+  const chosen = await selectColumns(ctx, format, view)
   if (ctx.globals.out === undefined) {
+    requireNoForce(ctx)
     const output = await run()
     if (output) await show(ctx, format, chosen, output)
     return
   }
   const { openOutFile } = await import('../io/new-file.ts')
-  const file = await openOutFile(ctx.globals.out)
+  const file = await openOutFile(ctx.globals.out, '--out', ctx.globals.force)
   let isComplete = false
   let mutates = false
   try {
@@ -134,6 +146,10 @@ export async function printOutput(
   } finally {
     if (!isComplete) await abandonFile(ctx, file, mutates)
   }
+}
+
+function requireNoForce({ globals }: Context): void {
+  if (globals.force) throw usageError('--force overwrites the file of --out, which is missing', 'add --out FILE')
 }
 
 /** Prints through a pager if one is requested and stdout is a terminal. */
@@ -187,6 +203,7 @@ async function print<Row>(
     uncut: truncate === false,
     wide: format === 'wide',
     unguarded: csvGuard === false,
+    spreadsheet: await chooseSeparator(ctx),
     isTerminal: isScreen && out.isTerminal,
   })
   let begin = renderer.begin() // written with the first rows, so that a command that fails before them prints nothing
@@ -214,6 +231,17 @@ async function print<Row>(
   }
 }
 
+function requireSeparator({ excel }: Globals): void {
+  if (typeof excel === 'string' && !/^(comma|semicolon)$/.test(excel))
+    throw usageError(`--excel=${excel}: use --excel=comma, --excel=semicolon, or --excel for that of your locale`)
+}
+
+async function chooseSeparator({ globals: { excel }, host }: Context): Promise<',' | ';' | undefined> {
+  if (excel === undefined) return undefined
+  const { excelSeparator } = await import('../output/excel.ts')
+  return (excel === true ? excelSeparator(host.env) : excel) === 'comma' ? ',' : ';'
+}
+
 function startPages<Page>(pages: AsyncIterable<Page>): AsyncIterable<Page> {
   const source = pages[Symbol.asyncIterator]()
   const first = source.next()
@@ -228,10 +256,13 @@ function startPages<Page>(pages: AsyncIterable<Page>): AsyncIterable<Page> {
 }
 
 export async function printText(ctx: Context, run: () => Promise<string>): Promise<void> {
-  const { out } = ctx.globals
-  if (out === undefined) return await ctx.io.out.write(await run())
+  const { out, force } = ctx.globals
+  if (out === undefined) {
+    requireNoForce(ctx)
+    return await ctx.io.out.write(await run())
+  }
   const { openOutFile } = await import('../io/new-file.ts')
-  const file = await openOutFile(out)
+  const file = await openOutFile(out, '--out', force)
   try {
     await file.write(await run())
     await file.commit()

@@ -82,7 +82,7 @@ export function fullHelp(info: CommandInfo, look: Look): string {
 export function globalFlags({ flags }: CommandInfo, look: Look): string {
   const width = Math.max(look.columns, screen.columns)
   const parts = flags.map(flag => briefPart(flag, width, termWidth(flags)))
-  const lines = ['Options of every command, before or after it:', ...parts, '', 'More: consentctl help options']
+  const lines = ['Options of every command, before or after it:', ...parts, 'More: consentctl help options']
   return styled(linesOf(lines, look.columns), look)
 }
 

@@ -10,6 +10,8 @@ interface Draft {
   readonly part: string
   /** Flushes the file and renames it, durably. @throws the system's error; `isTaken` if the path exists */
   take(path: string): Promise<void>
+  /** The same, in place of a file of that name. */
+  replace(path: string): Promise<void>
   remove(): Promise<void>
 }
 
@@ -25,6 +27,11 @@ export async function openDraft(part: string): Promise<Draft> {
       await file.sync()
       await giveName(part, path)
       await remove()
+      await syncFolder(dirname(path))
+    },
+    replace: async path => {
+      await file.sync()
+      await rename(part, path)
       await syncFolder(dirname(path))
     },
     remove,
@@ -77,11 +84,15 @@ export interface OutFile {
   abandon(keep: boolean): Promise<void>
 }
 
-/** @throws CliError: usage if the path exists, io (exit 1) if no file can be created */
-export async function openOutFile(path: string, flag = '--out'): Promise<OutFile> {
+/**
+ * Opens a file that gets its name when it is complete. `replaces` overwrites a file of that name then, at once.
+ *
+ * @throws CliError: usage if the path is taken, io (exit 1) if no file can be created
+ */
+export async function openOutFile(path: string, flag = '--out', replaces = false): Promise<OutFile> {
   if (path === '' || path === '-')
     throw usageError(`${flag} needs the name of a file`, 'for standard output leave it out')
-  if (await exists(path)) throw usageError(`${flag}: ${path} exists already`, 'choose another name, or remove it')
+  await requireFree(path, flag, replaces)
   const local = async <T>(work: Promise<T>) =>
     work.catch((cause: Error) => {
       throw new CliError('io', exit.failure, `${path} cannot be written: ${cause.message}`, { cause })
@@ -99,7 +110,7 @@ export async function openOutFile(path: string, flag = '--out'): Promise<OutFile
       await local(draft.file.writeFile(content))
     },
     commit: async () => {
-      await local(draft.take(path))
+      await local(replaces ? draft.replace(path) : draft.take(path))
       await draft.file.close()
     },
     abandon: async keep => {
@@ -107,6 +118,14 @@ export async function openOutFile(path: string, flag = '--out'): Promise<OutFile
       if (!keep) await draft.remove().catch(() => {})
     },
   }
+}
+
+async function requireFree(path: string, flag: string, replaces: boolean): Promise<void> {
+  const found = await lstat(path).catch(() => null)
+  if (!found || (replaces && found.isFile())) return
+  if (replaces) throw usageError(`${flag}: ${path} is not a file, so it is not overwritten`, 'choose another name')
+  const overwrite = flag === '--out' ? ', or overwrite it with --force' : ', or remove it'
+  throw usageError(`${flag}: ${path} exists already`, `choose another name${overwrite}`)
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -1,21 +1,45 @@
-import { type Cell, type Format, plain } from './format.ts'
+import { type Cell, type Column, type Format, plain } from './format.ts'
+import { spreadParts } from './parts.ts'
 import { encodable, visible } from './safe.ts'
 
 /**
  * RFC 4180 with a header and CRLF. Null is an empty cell, an empty text is `""`. Unless `unguarded`, a cell that matches
  * `formula` gets an apostrophe before it. To undo that, remove one from cells that match.
+ *
+ * For spreadsheets it begins with a byte order mark, and the first rows decide which columns an object is spread over.
  */
-export const csv: Format = (view, { unguarded, isTerminal }) => {
-  const line = (cells: string[]) => `${cells.join(',') || '""'}\r\n` // most readers skip an empty line
+export const csv: Format = <Row>(
+  view: { readonly columns: readonly Column<Row>[] },
+  { unguarded, isTerminal, spreadsheet }: Parameters<Format>[1],
+) => {
+  const delimiter = spreadsheet ?? ','
+  const line = (cells: string[]) => `${cells.join(delimiter) || '""'}\r\n` // most readers skip an empty line
+  const special = delimiter === ';' ? /[";\r\n]|^\s|\s$/ : /[",\r\n]|^\s|\s$/
+  const quoted = (text: string) => (text !== '' && !special.test(text) ? text : `"${text.replaceAll('"', '""')}"`)
   const cell = (value: Cell) => {
     if (value === null) return ''
     const text = isTerminal ? visible(plain(value)) : encodable(plain(value))
     return quoted(unguarded || !formula.test(text) ? text : `'${text}`)
   }
+  const write = (columns: readonly Column<Row>[], rows: readonly Row[]) =>
+    rows.map(row => line(columns.map(column => cell((column.source ?? column.value)(row))))).join('')
+  const header = (columns: readonly Column<Row>[]) => line(columns.map(column => quoted(column.name)))
+  if (!spreadsheet)
+    return {
+      begin: () => header(view.columns),
+      rows: (rows: readonly Row[]) => write(view.columns, rows),
+      end: () => '',
+    }
+  const mark = isTerminal ? '' : '\ufeff'
+  let columns: readonly Column<Row>[] | null = null
   return {
-    begin: () => line(view.columns.map(column => quoted(column.name))),
-    rows: rows => rows.map(row => line(view.columns.map(column => cell(column.value(row))))).join(''),
-    end: () => '',
+    begin: () => '',
+    rows: (rows: readonly Row[]) => {
+      if (rows.length === 0 || columns) return write(columns ?? [], rows)
+      columns = spreadParts(view.columns, rows)
+      return mark + header(columns) + write(columns, rows)
+    },
+    end: () => (columns ? '' : mark + header(view.columns)),
   }
 }
 
@@ -24,7 +48,3 @@ export const csv: Format = (view, { unguarded, isTerminal }) => {
  * so that ours can be removed.
  */
 const formula = /^'*[=+\-@\t\r\n＝＋－＠]/
-
-function quoted(text: string): string {
-  return text !== '' && !/[",\r\n]|^\s|\s$/.test(text) ? text : `"${text.replaceAll('"', '""')}"`
-}

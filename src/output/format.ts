@@ -13,6 +13,10 @@ export interface Column<Row> {
   tone?(row: Row): Tone | undefined
   /** Never cut, because people copy it. */
   readonly whole?: boolean
+  /** For CSV, instead of the value: what an import reads as this value. */
+  source?(row: Row): Cell
+  /** Of objects: a column for each key can be requested as PREFIX and its name. */
+  readonly parts?: { readonly prefix: string; of(row: Row): Readonly<Record<string, unknown>> | null | undefined }
   /** Shown only now, so that no choice of columns may leave it out. */
   readonly once?: boolean
   /** For tables: lower ranks stand first, and stay on narrow terminals; columns without a rank are shown by `wide` alone. */
@@ -53,6 +57,8 @@ export interface RenderOptions {
   readonly wide?: boolean
   /** CSV: formulas are not guarded. */
   readonly unguarded?: boolean
+  /** CSV for spreadsheets: the separator that they want. */
+  readonly spreadsheet?: ',' | ';' | undefined
   /** CSV: unsafe characters are escaped. */
   readonly isTerminal?: boolean
 }

@@ -14,6 +14,11 @@ function acceptedField<Row extends { readonly accepted?: boolean | null }>(rank:
   return field('accepted', { text: row => yesNo(row.accepted), tone, rank })
 }
 
+const preferenceParts = {
+  prefix: 'pref.',
+  of: ({ preferences }: { readonly preferences?: Readonly<Record<string, unknown>> | null }) => preferences,
+}
+
 export const consentView: View<ConsentRow> = {
   id: row => row.id,
   columns: [
@@ -25,7 +30,7 @@ export const consentView: View<ConsentRow> = {
     field('region'),
     field('user_agent'),
     acceptedField(3),
-    field('preferences', { rank: 8 }),
+    field('preferences', { rank: 8, parts: preferenceParts }),
     field('policy_version', { title: 'policy', rank: 6 }),
     field('created_at', { text: row => minute(row.created_at), whole: true, rank: 4 }),
     field('updated_at'),
@@ -61,7 +66,7 @@ const auditColumns = (change: DescribeChange | undefined, manyRecords: boolean):
   field('consent_id', { whole: true, rank: manyRecords ? 0 : 8 }),
   stateField('action', { text: row => row.action ?? '', whole: false, rank: 2 }),
   acceptedField(3),
-  field('preferences', { rank: 4, ...(change && { text: change }) }),
+  field('preferences', { rank: 4, parts: preferenceParts, ...(change && { text: change }) }),
   field('policy_version', { title: 'policy', rank: 5 }),
   field('changed_by', { rank: 6 }),
   field('actor_id'),

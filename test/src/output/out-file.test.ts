@@ -110,6 +110,50 @@ describe('nothing is overwritten, and that is known before any request', () => {
   })
 })
 
+describe('--force', () => {
+  it('overwrites a file at once when the records are complete, and only its owner can read it', async () => {
+    cli.instance.use(listOf(2))
+    const { folder, file } = place()
+    writeFileSync(file, 'before', { mode: 0o644 })
+    expect(await cli.run(['list', '-q', '--out', file, '--force'])).toMatchObject({ code: 0 })
+    expect(readFileSync(file, 'utf8')).toBe(`${uuid(0)}\n${uuid(1)}\n`)
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(readdirSync(folder)).toEqual(['records'])
+  })
+
+  it('leaves the file as it was if the list fails, and makes one if there is none', async () => {
+    cli.instance.use(http.get(consentsPath, () => fails(400, 'invalid_request')))
+    const { folder, file } = place()
+    writeFileSync(file, 'before')
+    expect(await cli.run(['list', '--out', file, '--force'])).toMatchObject({ code: 5 })
+    expect([readFileSync(file, 'utf8'), readdirSync(folder)]).toEqual(['before', ['records']])
+    cli.instance.use(listOf(1))
+    expect(await cli.run(['list', '-q', '--out', `${file}2`, '--force'])).toMatchObject({ code: 0 })
+    expect(readdirSync(folder)).toEqual(['records', 'records2'])
+  })
+
+  it('never overwrites a folder or a link', async () => {
+    const { folder, file } = place()
+    mkdirSync(file)
+    symlinkSync(file, `${file}2`)
+    for (const path of [file, `${file}2`]) {
+      const { code, stderr } = await cli.run(['list', '--out', path, '--force'])
+      expect([code, stderr]).toEqual([2, expect.stringContaining('is not a file')])
+    }
+    expect(readdirSync(folder)).toEqual(['records', 'records2'])
+    expect(cli.sent()).toEqual([])
+  })
+
+  it.each([
+    [['list', '--force']],
+    [['subject', 'export', 'a', '--out', 'x', '--force']],
+    [['config', 'path', '--force']],
+  ])('%j is a usage error', async args => {
+    expect(await cli.run(args)).toMatchObject({ code: 2, stdout: '' })
+    expect(cli.sent()).toEqual([])
+  })
+})
+
 describe('after a failure there is no half file', () => {
   it('a list that fails on its way leaves nothing, and does not tell to go on from its middle', async () => {
     let page = 0

@@ -117,7 +117,7 @@ function toSetter(field: string, named: WordReader, keep: (word: string) => void
   if (preference !== undefined) {
     return (cell, where, _, preferences) => {
       const value = named(cell) ?? typed(cell, where)
-      if (typeof value === 'string' && commonWords(value) !== undefined) keep(value)
+      if (value === cell && commonWords(cell) !== undefined) keep(cell)
       preferences[preference] = value
     }
   }

@@ -1,0 +1,21 @@
+/**
+ * Returns the separator that Excel expects where `env` says that a user is: a semicolon if numbers have a decimal comma, and in
+ * Switzerland. Without a locale in `env` it is that of the system.
+ */
+export function excelSeparator(env: Readonly<Record<string, string | undefined>>): 'comma' | 'semicolon' {
+  const named = env['LC_ALL'] || env['LC_NUMERIC'] || env['LANG']
+  if (named && /^(C|POSIX)\b/.test(named)) return 'comma'
+  const { locale } = new Intl.NumberFormat(toTag(named)).resolvedOptions()
+  const decimal = new Intl.NumberFormat(locale).formatToParts(0.5).find(({ type }) => type === 'decimal')
+  return decimal?.value === ',' || /-(CH|LI)\b/.test(locale) ? 'semicolon' : 'comma'
+}
+
+/** `de_DE.UTF-8` as `de-DE`; undefined if it is no language. */
+function toTag(locale: string | undefined): string | undefined {
+  const tag = locale?.replace(/[.@].*$/s, '').replaceAll('_', '-')
+  try {
+    return Intl.getCanonicalLocales(tag)[0]
+  } catch {
+    return 'en'
+  }
+}

@@ -1,0 +1,65 @@
+import type { Cell, Column } from './format.ts'
+
+/** More are left in the column of the object: a spreadsheet has 16,384 columns. */
+const maxParts = 200
+
+/** Returns the column of one key of an object, such as `pref.marketing`, or undefined for another name. */
+export function findPart<Row>(columns: readonly Column<Row>[], name: string): Column<Row> | undefined {
+  for (const column of columns) {
+    const prefix = column.parts?.prefix
+    if (prefix && name.startsWith(prefix) && name.length > prefix.length) return part(column, name.slice(prefix.length))
+  }
+  return undefined
+}
+
+/**
+ * Replaces a column of objects by one for each key that the rows have, and one for all that has no column of its own, so that
+ * nothing is lost if later rows have further keys.
+ */
+export function spreadParts<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): readonly Column<Row>[] {
+  return columns.flatMap(column => {
+    const { parts } = column
+    if (!parts) return [column]
+    const chosen = columns.map(({ name }) => name).filter(name => name.startsWith(parts.prefix))
+    const names = new Set(rows.flatMap(row => Object.keys(parts.of(row) ?? {}).filter(isName)))
+    const added = [...names].filter(name => !chosen.includes(parts.prefix + name)).slice(0, maxParts)
+    const shown = new Set([...chosen.map(name => name.slice(parts.prefix.length)), ...added])
+    const rest = (row: Row): Cell => {
+      const left = Object.entries(parts.of(row) ?? {}).filter(([name]) => !shown.has(name))
+      return left.length > 0 ? Object.fromEntries(left) : null
+    }
+    return [...added.map(name => part(column, name)), { ...column, value: rest }]
+  })
+}
+
+/** Of a key that an import reads as the name of a column. */
+function isName(name: string): boolean {
+  return name !== '' && name !== '__proto__' && name === name.trim()
+}
+
+function part<Row>({ parts }: Column<Row>, name: string): Column<Row> {
+  const of = (row: Row): unknown => {
+    const object = parts?.of(row)
+    return object && Object.hasOwn(object, name) ? object[name] : undefined
+  }
+  return {
+    name: `${parts?.prefix ?? ''}${name}`,
+    value: row => (of(row) ?? null) as Cell,
+    source: row => source(of(row)),
+  }
+}
+
+/** JSON, except for text that is not JSON itself: an import reads it as the same value. */
+function source(value: unknown): Cell {
+  if (value === undefined) return null
+  return typeof value === 'string' && value !== '' && !isJson(value) ? value : JSON.stringify(value)
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
