@@ -9,7 +9,7 @@ _consentctl() {
     previous=${COMP_WORDS[COMP_CWORD-2]}
   fi
   for ((i = 1; i < COMP_CWORD; i++)); do
-    case " --output -o --columns --excel --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --map-init --true --false --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --checkpoint --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --email --name --origin --retention-days --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --older-than " in *" ${COMP_WORDS[i-1]} "*) continue ;; esac
+    case " --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --map-init --true --false --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --checkpoint --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --email --name --origin --retention-days --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --older-than " in *" ${COMP_WORDS[i-1]} "*) continue ;; esac
     case "$at ${COMP_WORDS[i]}" in
       ' create') at='create' ;;
       ' list'|' ls') at='list' ;;
@@ -98,7 +98,6 @@ _consentctl() {
       'requests list --kind'|'requests add --kind'|'requests update --kind') words=$'access\nerasure\nrectification\nobjection' ;;
       'requests close --outcome') words=$'done\nrefused\nwithdrawn' ;;
       *' --output'|*' -o') words=$'table\ntsv\njson\nndjson\ncsv\nyaml\nid\nwide' ;;
-      *' --excel') words=$'comma\nsemicolon' ;;
       *' --profile'|*' -p') words=$(consentctl completion values profiles 2> /dev/null); [[ $words ]] || return ;;
       *' --color') words=$'auto\nalways\nnever' ;;
   esac

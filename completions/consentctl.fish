@@ -3,7 +3,7 @@ function __consentctl_at
     set -l at ''
     set -l previous ''
     for word in (commandline -opc)[2..-1]
-        if contains -- "$previous" --output -o --columns --excel --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --map-init --true --false --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --checkpoint --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --email --name --origin --retention-days --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --older-than
+        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --map-init --true --false --concurrency --max-errors --failed-out --resume --from --to --at --limit --cursor --max-requests --confirm --checkpoint --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --email --name --origin --retention-days --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --older-than
             set previous ''
             continue
         end
@@ -182,7 +182,7 @@ complete -c consentctl -l header -d 'start TSV with a header'
 complete -c consentctl -l columns -x -d 'columns of tables, TSV and CSV, comma-separated'
 complete -c consentctl -l no-truncate -d 'do not cut tables to the terminal width; -o wide has every column'
 complete -c consentctl -l no-csv-guard -d 'no apostrophe before CSV cells that look like formulas'
-complete -c consentctl -l excel -x -a 'comma semicolon' -d 'CSV that Excel opens as it is'
+complete -c consentctl -l excel -d 'CSV that Excel opens; comma or semicolon, else as your locale wants'
 complete -c consentctl -l out -r -F -d 'write the records to a new file, readable only by you'
 complete -c consentctl -l force -d 'overwrite the file of --out'
 complete -c consentctl -l pager -d 'show the records in a pager (PAGER, else less)'

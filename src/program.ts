@@ -81,10 +81,11 @@ export async function buildProgram(
     .option('--no-truncate', 'do not cut tables to the terminal width; -o wide has every column')
     .option('--no-csv-guard', 'no apostrophe before CSV cells that look like formulas')
     .addOption(
-      new InlineValueOption('--excel', 'comma|semicolon', 'CSV that Excel opens as it is').choices([
-        'comma',
-        'semicolon',
-      ]),
+      new InlineValueOption(
+        '--excel',
+        'separator',
+        'CSV that Excel opens; comma or semicolon, else as your locale wants',
+      ),
     )
     .option('--out <file>', 'write the records to a new file, readable only by you')
     .option('--force', 'overwrite the file of --out')
