@@ -26,12 +26,26 @@ const env = {
   CONSENTCTL_SITE: undefined,
   DATABASE_URL: undefined,
   LOG_LEVEL: 'warn',
-  COLUMNS: '110',
+  COLUMNS: '80',
+}
+
+/** Prints text in lines of 80 columns, but for words that are longer. A command breaks with the shell's backslash. */
+function print(text) {
+  for (const line of text.split('\n')) {
+    const end = line.startsWith('$ ') ? ' \\' : ''
+    const lines = ['']
+    for (const word of line.match(/\s*\S+/g) ?? []) {
+      const last = lines.at(-1)
+      if (last.length + word.length + end.length <= 80 || last.trim() === '') lines[lines.length - 1] = last + word
+      else lines.push(`    ${word.trim()}`)
+    }
+    console.log(lines.join(`${end}\n`))
+  }
 }
 
 /** Runs a line of the tour, a pipe between two commands included, and prints it with its real output. */
 async function show(title, line, { expect = 0, keep = 12 } = {}) {
-  console.log(`\n# ${title}\n$ ${line}`)
+  print(`\n# ${title}\n$ ${line}`)
   const children = line.split(' | ').map(command => start(command.split(' ')))
   for (const [index, child] of children.entries()) {
     const before = children[index - 1]
@@ -42,9 +56,9 @@ async function show(title, line, { expect = 0, keep = 12 } = {}) {
   const talk = Promise.all(children.map(child => text(child.stderr)))
   const [stdout, stderr] = await Promise.all([text(last.stdout), talk, once(last, 'close')])
   const lines = stdout.split('\n').slice(0, -1)
-  if (lines.length > 0) console.log(lines.slice(0, keep).join('\n'))
+  if (lines.length > 0) print(lines.slice(0, keep).join('\n'))
   if (lines.length > keep) console.log(`… ${lines.length - keep} lines more`)
-  if (stderr.join('')) console.log(stderr.join('').trimEnd())
+  if (stderr.join('')) print(stderr.join('').trimEnd())
   check(last.exitCode === expect, `the exit code is ${expect}, not ${last.exitCode}`)
   if (expect !== 0) console.log(`(exit code ${expect})`)
   return stdout
@@ -63,7 +77,7 @@ async function tour() {
     keep: 3,
   })
   await show('The newest of them', 'consentctl list --limit 5 -o table')
-  await show('Who refused, as a stream for another program', 'consentctl list --refused --limit 2 -o ndjson')
+  await show('Who refused, for another program', 'consentctl list --refused --limit 2 -o tsv --columns id,accepted')
   const held = await show('All that is held on one person', `consentctl list --subject ${subject} -o table`)
   const [id = '', ...others] = held.match(/^[\da-f]{8}-[\da-f-]{27}/gm) ?? []
   check(others.length === 6, 'she has seven records')
@@ -88,12 +102,12 @@ async function tour() {
 /** Starts an instance and resolves when it has printed what it prints at its very first start. */
 async function serve() {
   const line = 'consentctl serve --quickstart --port 0'
-  console.log(`# An instance of its own, with the embedded database (the first start takes some seconds)\n$ ${line}`)
+  print(`# An instance of its own, with the embedded database\n$ ${line}`)
   const server = start(line.split(' '))
   server.stdin.end()
   server.stderr.pipe(process.stderr)
   for await (const printed of createInterface({ input: server.stdout })) {
-    console.log(printed)
+    print(printed)
     if (printed.includes('--help')) return server
   }
   throw new Error('the instance did not start')

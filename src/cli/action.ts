@@ -88,11 +88,9 @@ function readOptions<S extends z.ZodType>(command: Command, schema: S): z.output
   const { args, registeredArguments } = command
   const excess = registeredArguments.some(({ variadic }) => variadic) ? undefined : args[registeredArguments.length]
   if (excess !== undefined) {
-    const { json } = command.optsWithGlobals()
-    throw usageError(
-      `unexpected argument "${excess}"`,
-      json === true ? `if it names fields: --json=${excess}` : undefined,
-    )
+    const most = registeredArguments.length
+    const taken = most === 0 ? 'no argument' : most === 1 ? 'one argument' : `${most} arguments`
+    throw usageError(`unexpected argument "${excess}": ${command.name()} takes ${taken}`)
   }
   const options = { ...ownOptions(command), ...(args.length > 0 && { operands: args }) }
   const parsed = schema.safeParse(options)

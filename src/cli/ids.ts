@@ -21,7 +21,7 @@ export function runForEach<Row>(
   const reportFailure = async (error: unknown, id: string): Promise<Exit> => {
     const code = exitOf(error)
     if (ids.length === 1 || (endsAll(code) && done === 0)) throw error
-    await report(ctx, error, id)
+    if (!isInterrupted(code)) await report(ctx, error, id) // one line says that it was interrupted, and where
     failures.push(code)
     return code
   }
@@ -32,7 +32,7 @@ export function runForEach<Row>(
         if (result.length > 0) done += 1
         yield result
       } else if (endsAll(result)) {
-        await ctx.warn(`stopped: ${ids.length - index} of ${ids.length} ids not processed, from ${id} on`)
+        await ctx.warn(`${stopWord(result)}: ${ids.length - index} of ${ids.length} ids not processed, from ${id} on`)
         break
       }
     }
@@ -46,7 +46,11 @@ export function endsAll(code: Exit): boolean {
   return code === exit.auth || code === exit.quota || isInterrupted(code)
 }
 
-function isInterrupted(code: Exit): boolean {
+function stopWord(code: Exit): string {
+  return isInterrupted(code) ? 'interrupted' : 'stopped'
+}
+
+export function isInterrupted(code: Exit): boolean {
   return code === exit.interrupted || code === exit.terminated
 }
 

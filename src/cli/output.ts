@@ -206,6 +206,7 @@ async function print<Row>(
     spreadsheet: await chooseSeparator(ctx),
     isTerminal: isScreen && out.isTerminal,
   })
+  if (target === out && view.columns.some(({ once, secret }) => once || secret)) await warnOfReaders(ctx)
   let begin = renderer.begin() // written with the first rows, so that a command that fails before them prints nothing
   let unwritten: unknown
   const write = async (text: string) => {
@@ -240,6 +241,16 @@ async function chooseSeparator({ globals: { excel }, host }: Context): Promise<'
   if (excel === undefined) return undefined
   const { excelSeparator } = await import('../output/excel.ts')
   return (excel === true ? excelSeparator(host.env) : excel) === 'comma' ? ',' : ';'
+}
+
+/** A shell creates the file of `> FILE` as the umask has it, mostly readable by all. */
+async function warnOfReaders({ io, warn }: Context): Promise<void> {
+  const { fd } = io.out.stream as { fd?: number }
+  if (fd === undefined || io.out.isTerminal) return
+  const { fstatSync } = await import('node:fs')
+  const stats = fstatSync(fd)
+  if (stats.isFile() && (stats.mode & 0o044) !== 0)
+    await warn('warning: others can read the file that this secret is written to: use --out FILE instead, or chmod 600')
 }
 
 function startPages<Page>(pages: AsyncIterable<Page>): AsyncIterable<Page> {

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../cli/action.ts'
 import { addDatabaseFlags, databaseOptions, serverHost } from '../cli/database.ts'
+import { quoteForShell } from '../cli/messages.ts'
 import type { Context } from '../context.ts'
 import type { RunningServer } from '../contract/server.ts'
 import { resolveSettings } from '../settings/settings.ts'
@@ -85,7 +86,7 @@ async function welcome(ctx: Context, server: RunningServer, folder: string): Pro
     const hint = profile
       ? commandFor(ctx, profile, 'list')
       : `npx consentctl auth login -p NAME --base-url ${server.url}`
-    return `In another terminal, try: ${hint}\n`
+    return `In another terminal, try:\n\n  ${folderVariable(ctx)}${hint}\n\n`
   }
   // If this cannot be written, no account is created.
   await out.write('\nThis is the first start: creating an account. Its secrets are shown only once:\n\n')
@@ -103,9 +104,11 @@ async function welcome(ctx: Context, server: RunningServer, folder: string): Pro
   const { site, user, api_key } = account
   await saveProfile(folder, profile, { base_url: server.url, site: site.id, email: user.email }, api_key)
   return `
-The key is stored in the profile "${profile}" (${folder}). In another terminal, try:
+The key is stored in the profile "${profile}":
+  ${folder}
+In another terminal, try:
 
-  ${commandFor(ctx, profile, 'create --subject maria@example.com --accepted --pref marketing=true')}
+  ${folderVariable(ctx)}${commandFor(ctx, profile, 'create --subject maria@example.com --accepted')}
   ${commandFor(ctx, profile, 'list')}
   npx consentctl --help
 
@@ -116,4 +119,10 @@ function commandFor({ host, globals }: Context, profile: string, command: string
   const settings = resolveSettings(globals, { env: host.env, platform: host.platform, warn: () => {} })
   const isDefault = settings.profile.value === profile && settings.profile.source === 'config.json'
   return `npx consentctl ${isDefault ? '' : `-p ${profile} `}${command}`
+}
+
+/** Another terminal may not have the variable that this one has. */
+function folderVariable({ host: { env } }: Context): string {
+  const folder = env['CONSENTCTL_CONFIG_DIR']
+  return folder ? `export CONSENTCTL_CONFIG_DIR=${quoteForShell(folder)}\n  ` : ''
 }

@@ -160,7 +160,7 @@ export function erasureJobs({ settings, host }: Pick<Context, 'settings' | 'host
     elsewhere: header => commandForOrigin(settings, header, resumeCommandOf(header)),
     hints: {
       damaged: 'consentctl subject find shows what is left; consentctl subject erase erases it',
-      unwritable: 'CONSENTCTL_STATE_DIR names a folder that can be written',
+      unwritable: 'set CONSENTCTL_STATE_DIR to a folder that can be written',
     },
   })
 }

@@ -57,6 +57,8 @@ export interface HeldJob<Header, Event> {
   close(isDone: boolean): Promise<void>
 }
 
+const fullDisk: readonly string[] = ['ENOSPC', 'EDQUOT', 'EFBIG']
+
 /** Without them, a claim of an earlier process with this process's pid would look held. */
 const heldClaims = new Set<string>()
 
@@ -73,7 +75,9 @@ export function jobsOf<Header extends JobHeader, Event extends readonly unknown[
     } catch (error) {
       if (error instanceof CliError) throw error
       const message = `cannot write the job: ${(error as Error).message}`
-      throw new CliError('io', exit.failure, message, { cause: error, hint: kind.hints.unwritable })
+      const isFull = fullDisk.includes(String((error as NodeJS.ErrnoException).code))
+      const hint = isFull ? `free space for ${kind.folder}` : kind.hints.unwritable
+      throw new CliError('io', exit.failure, message, { cause: error, hint })
     }
   }
   const parse = (job: string) => parseHeader(logOf(job), kind.header)
@@ -250,7 +254,8 @@ async function findJob<Header extends JobHeader>(
   }
   if (other !== null)
     throw usageError('no job of this profile and instance to resume', `the last one of another: ${other}`)
-  throw usageError(`no job ${isLast ? '' : `${wanted} `}to resume`, `unfinished jobs are in ${folder}`)
+  if (isLast) throw usageError('no job to resume: nothing was begun that is not finished')
+  throw usageError(`no job ${wanted} to resume`, `unfinished jobs are in ${folder}`)
 }
 
 function outdated(folder: string, job: string): CliError {

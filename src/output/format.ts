@@ -19,6 +19,8 @@ export interface Column<Row> {
   readonly parts?: { readonly prefix: string; of(row: Row): Readonly<Record<string, unknown>> | null | undefined }
   /** Shown only now, so that no choice of columns may leave it out. */
   readonly once?: boolean
+  /** Authenticates its holder; `once` implies it. */
+  readonly secret?: boolean
   /** For tables: lower ranks stand first, and stay on narrow terminals; columns without a rank are shown by `wide` alone. */
   readonly rank?: number
 }

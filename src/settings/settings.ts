@@ -172,7 +172,11 @@ export function parseBaseUrl(value: string, source: string): string {
   }
   if (url.username || url.password) throw usageError(`${source}: an address must not hold credentials`)
   if (url.search || url.hash) throw usageError(`${source}: an address must not have a query or a fragment`)
-  return url.origin + url.pathname.replace(/\/+$/, '')
+  const path = url.pathname.replace(/\/+$/, '')
+  const [, prefix] = /^(.*)\/api(?:\/.*)?$/.exec(path) ?? []
+  if (prefix !== undefined)
+    throw usageError(`${source}: leave the path of the API off: "${value}"`, `use ${url.origin}${prefix}`)
+  return url.origin + path
 }
 
 export function originOf(address: string): string | null {

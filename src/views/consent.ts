@@ -63,12 +63,12 @@ export function describeChange(entry: AuditEntry, before: AuditEntry | undefined
 
 const auditColumns = (change: DescribeChange | undefined, manyRecords: boolean): readonly Column<AuditEntry>[] => [
   field('id'),
-  field('consent_id', { whole: true, rank: manyRecords ? 0 : 8 }),
+  field('consent_id', { whole: true, ...(manyRecords && { rank: 0 }) }),
   stateField('action', { text: row => row.action ?? '', whole: false, rank: 2 }),
   acceptedField(3),
   field('preferences', { rank: 4, parts: preferenceParts, ...(change && { text: change }) }),
-  field('policy_version', { title: 'policy', rank: 5 }),
-  field('changed_by', { rank: 6 }),
+  field('policy_version', { title: 'policy', rank: 6 }),
+  field('changed_by', { rank: 5 }),
   field('actor_id'),
   field('created_at', { text: row => second(row.created_at), whole: true, rank: 1 }),
   field('version'),

@@ -118,5 +118,5 @@ export const tokenView: View<{
   readonly source: string
 }> = {
   id: row => row.api_key,
-  columns: [field('api_key', { whole: true, rank: 1 })],
+  columns: [field('api_key', { whole: true, secret: true, rank: 1 })],
 }

@@ -49,8 +49,8 @@ describe('what is not understood ends with 2, on stderr, before any request', ()
     ['list --sub x', "unknown option '--sub'"],
     ['list --key sk-x', "unknown option '--key'"],
     ['list --api-key sk-x', "unknown option '--api-key'"],
-    ['list extra', 'unexpected argument "extra"'],
-    ['update 1 2 --accepted', 'unexpected argument "2"'],
+    ['list extra', 'unexpected argument "extra": list takes no argument'],
+    ['update 1 2 --accepted', 'unexpected argument "2": update takes one argument'],
     ['get', "missing required argument 'id'"],
     ['rm', "missing required argument 'id'"],
     ['history', "missing required argument 'id'"],
@@ -98,6 +98,10 @@ describe('what is not understood ends with 2, on stderr, before any request', ()
     }
     for (const word of ['restor', 'unrestore'])
       expect((await cli.run([word])).stderr).toContain('Did you mean restore?')
+  })
+
+  it('a surplus argument has no hint about --json', async () => {
+    expect((await cli.run(['update', '1', '2', '--accepted', '--json'])).stderr).not.toContain('json=')
   })
 
   it.each(['list --json --bogus', 'list --bogus -o ndjson', '-o json lst'])(

@@ -52,7 +52,7 @@ The password (if generated), the site token and the API key are shown only once:
 
 Examples:
   $ consentctl admin account create --email privacy@example.com --site Shop
-  $ consentctl admin account create --email ci@example.com --plan free --json > account.json`,
+  $ consentctl admin account create --email ci@example.com --plan free --json --out account.json`,
     )
     .action(
       action(ctx, Options, accountView, async (_, { databaseUrl, dataDir, passwordStdin, ...draft }) => {

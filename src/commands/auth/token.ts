@@ -16,7 +16,7 @@ use; a profile's key is not printed for another address. No request is sent.
 
 Examples:
   $ consentctl auth token
-  $ consentctl auth token -q -p staging`,
+  $ consentctl auth token -q -p staging --out key.txt`,
     )
     .action(
       action(ctx, z.strictObject({}), tokenView, async () => {

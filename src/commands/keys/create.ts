@@ -35,7 +35,7 @@ The key is printed only once: the instance keeps just a hash of it.
 
 Examples:
   $ consentctl keys create --email privacy@example.com --name backend --scope read,write
-  $ consentctl keys create --email privacy@example.com --name ci --expires 90d --json > key.json`,
+  $ consentctl keys create --email privacy@example.com --name ci --expires 90d --json --out key.json`,
     )
     .action(action(ctx, Options, viewUnlessDryRun(newKeyView), run))
 }

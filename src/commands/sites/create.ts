@@ -40,7 +40,7 @@ without origins accepts no consent from browsers.
 
 Examples:
   $ consentctl sites create --email privacy@example.com --name Shop --origin https://shop.example
-  $ consentctl sites create --email privacy@example.com --name Blog --policy-version 3 --json > site.json`,
+  $ consentctl sites create --email privacy@example.com --name Blog --policy-version 3 --json --out site.json`,
     )
     .action(action(ctx, Options, viewUnlessDryRun(newSiteView), run))
 }

@@ -40,7 +40,7 @@ expired token records no consent. --overlap 0 is for a token that is misused, an
 
 Examples:
   $ consentctl sites rotate-token Shop --overlap 72
-  $ consentctl sites rotate-token 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --json > token.json`,
+  $ consentctl sites rotate-token 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --json --out token.json`,
     )
     .action(action(ctx, Options, viewUnlessDryRun(newTokenView), run))
 }

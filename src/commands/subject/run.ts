@@ -1,4 +1,4 @@
-import { endsAll, overallExit } from '../../cli/ids.ts'
+import { endsAll, isInterrupted, overallExit } from '../../cli/ids.ts'
 import { formatCount, instanceLabel, subjectCommand } from '../../cli/messages.ts'
 import { many, type Output } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
@@ -52,11 +52,11 @@ async function* run(job: RunningJob, signing: Signing, progress: Progress): Asyn
     } else progress.exit = overallExit(state.done.size, progress.failures)
   } catch (error) {
     progress.exit = exitOf(error)
-    await report(ctx, error)
+    if (!isInterrupted(progress.exit)) await report(ctx, error)
   } finally {
     await held.close(stored !== null && unregistered === null)
   }
-  if (!stored) return await tellUnfinished(job)
+  if (!stored) return await tellUnfinished(job, progress.exit)
   progress.exit = await tellReceipt(ctx, stored)
   await tellRegistration(ctx, state.header, unregistered)
 }
@@ -106,11 +106,17 @@ export async function tellReceipt(ctx: Context, { path, receipt }: StoredReceipt
   return exit.partial
 }
 
-async function tellUnfinished({ ctx, state }: RunningJob): Promise<void> {
+async function tellUnfinished({ ctx, state }: RunningJob, code: Exit): Promise<void> {
   const { targets, done, header } = state
-  const left = `${targets.size - done.size} of ${formatCount(targets.size)}`
+  const left = targets.size - done.size
   const command = subjectCommand(ctx, 'resume', header.job)
-  await ctx.warn(`${left} not erased yet, so no receipt was made; to resume: ${command}`)
+  // If the journal could not be written, more may be erased than it says.
+  const erased = code === exit.failure ? 'may not be erased yet' : 'not erased yet'
+  const what =
+    left > 0
+      ? `${left} of ${formatCount(targets.size)} ${erased}, so no receipt was made`
+      : `${formatCount(targets.size)} erased, and the receipt is not made yet`
+  await ctx.warn(`${isInterrupted(code) ? 'interrupted: ' : ''}${what}; to resume: ${command}`)
 }
 
 export function explainQuota(error: unknown): never {

@@ -1,13 +1,14 @@
 import type { KeyObject } from 'node:crypto'
 import * as z from 'zod'
 import { callOptional } from '../../cli/messages.ts'
+import { NetworkError } from '../../client/errors.ts'
 import type { Context } from '../../context.ts'
 import type { DocumentKind } from '../../contract/documents/index.ts'
 import { parseExactJson } from '../../contract/json.ts'
 import { signingKeys } from '../../contract/signing-keys.ts'
 import { ownKeys } from '../../erasure/keys.ts'
 import { locateReceipts } from '../../erasure/store.ts'
-import { dataError, usageError } from '../../errors/errors.ts'
+import { dataError, Resumable, usageError } from '../../errors/errors.ts'
 import { type TrustedKey, trustKeys } from '../../evidence/key-chain.ts'
 import { keyIdOf, publicKeyOf, publicPem, readPublicKey } from '../../evidence/keys.ts'
 import { readText } from '../../io/input.ts'
@@ -57,6 +58,9 @@ async function publishedKeys(ctx: Context): Promise<Keys> {
   const text = await callOptional(api, signingKeys.list, () => api.text(signingKeys.list, {}), {
     message: `${baseUrl.value} publishes no keys`,
     hint,
+  }).catch((error: unknown) => {
+    if (!(error instanceof NetworkError)) throw error
+    throw new Resumable(error, `start the instance, or ${hint}`)
   })
   return {
     byId: readKeySet(text, `the response of ${baseUrl.value}`),

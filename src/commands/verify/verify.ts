@@ -4,11 +4,14 @@ import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, collect, nonEmpty } from '../../cli/action.ts'
+import { isInterrupted } from '../../cli/ids.ts'
 import { many } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import type { ConsentReceipt } from '../../contract/documents/consent-receipt.ts'
 import { type DocumentKind, documents } from '../../contract/documents/index.ts'
-import { exit } from '../../errors/errors.ts'
+import { type Exit, exit } from '../../errors/errors.ts'
+import { exitOf } from '../../errors/explain.ts'
+import { report } from '../../errors/report.ts'
 import { findCheckpointProblem, findSignatureProblem } from '../../evidence/key-chain.ts'
 import { leafHash } from '../../evidence/merkle.ts'
 import { rootOfInclusion } from '../../evidence/proofs.ts'
@@ -42,7 +45,7 @@ export function verify(command: Command, ctx: Context): void {
       `
 Recognizes every kind of signed document. Without these options, documents of a service are verified with the keys
 that the configured instance publishes at /.well-known/consent-keys.json, and documents of a profile with the key
-of that profile. The exit code is 0 if all are valid, else 5. For the manifest of an export, the export beside it
+of that profile. The exit code is 0 if all are valid, 5 if one is not, else that of a file that cannot be read. For the manifest of an export, the export beside it
 is verified too. A file may hold several documents, as "consentctl admin checkpoint --file" writes them: FILE#2 is
 the second.
 
@@ -61,9 +64,16 @@ Examples:
         const read = async (file: string) => readDocuments(await readBytes(ctx.io, file, maxMiB))
         const only = operands.length === 1 ? await read(operands[0] ?? '') : null
         let areValid = true
+        let unread: Exit = exit.done
+        const skip = async (error: unknown, file: string) => {
+          if (isInterrupted(exitOf(error))) throw error
+          await report(ctx, error, file)
+          unread ||= exitOf(error)
+          return []
+        }
         async function* pages(): AsyncGenerator<readonly VerdictRow[]> {
           for (const file of operands) {
-            const texts = only ?? (await read(file))
+            const texts = only ?? (await read(file).catch(error => skip(error, file)))
             for (const [index, bytes] of texts.entries()) {
               const row = await judge(file, bytes, findKeys)
               areValid &&= row.result === 'valid'
@@ -73,7 +83,7 @@ Examples:
         }
         return many(verdictView, pages(), {
           single: only?.length === 1,
-          exit: () => (areValid ? exit.done : exit.rejected),
+          exit: () => (areValid ? unread : exit.rejected),
         })
       }),
     )

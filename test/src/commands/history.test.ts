@@ -49,7 +49,7 @@ it('on a terminal shows which preferences an entry changed', async () => {
   ]
   const data = states.map((preferences, index) => entry({ id: uuid(30 + index), preferences }))
   cli.instance.use(http.get(path, () => HttpResponse.json({ data })))
-  const { stdout } = await cli.run(['history', '7'], { ...screen, columns: 110 })
+  const { stdout } = await cli.run(['history', '7', '--color', 'never'], { ...screen, columns: 110 })
   const rows = stdout.trimEnd().split('\n').slice(1)
   expect(rows[0]).toContain('marketing: true, channel: mail')
   expect(rows[1]).toContain('marketing: true → false')
@@ -61,7 +61,7 @@ it('on a terminal shows which preferences an entry changed', async () => {
 it('on a terminal shows the preferences of a purged record as purged', async () => {
   const data = ['created', 'deleted', 'purged'].map((action, index) => entry({ id: uuid(40 + index), action }))
   cli.instance.use(http.get(path, () => HttpResponse.json({ data })))
-  const { stdout } = await cli.run(['history', '7'], { ...screen, columns: 80 })
+  const { stdout } = await cli.run(['history', '7', '--color', 'never'], { ...screen, columns: 80 })
   for (const line of stdout.trimEnd().split('\n').slice(1)) expect(line).toMatch(/ (yes|no) +purged /)
 })
 

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { keyIdOf, newSigningKey, privatePem, publicPem, signingKeyOf } from '../../../src/evidence/keys.ts'
@@ -120,6 +121,27 @@ describe('several files', () => {
       stdout: `${good}\n${good}\n`,
     })
   })
+})
+
+describe('several files of which one cannot be read', () => {
+  const missing = join(tmpdir(), 'consentctl-missing.json')
+
+  it('are all verified, and the exit code is that of the worst', async () => {
+    const [good, bad] = [put('good.json', text), put('bad.json', text.replace('DE', 'FR'))]
+    const ran = await run(['verify', good, missing, bad, '--keys', keys, '-o', 'tsv'])
+    const rows = ran.stdout.trimEnd().split('\n')
+    expect(rows.map(row => row.split('\t')[2])).toEqual(['valid', 'not_valid'])
+    expect(ran.stderr).toMatch(/^error: .*missing.json/)
+    expect(ran.code).toBe(5)
+    expect(await run(['verify', missing, good, '--keys', keys, '-q'])).toMatchObject({ code: 2, stdout: `${good}\n` })
+  })
+})
+
+it('a document whose instance cannot be reached can be verified with --keys, which the error says', async () => {
+  const env = { CONSENTCTL_BASE_URL: 'http://127.0.0.1:9', CONSENTCTL_MAX_WAIT: '0' }
+  const { code, stderr } = await cli.run(['verify', put('a.json', text)], { env })
+  expect(code).toBe(7)
+  expect(stderr).toMatch(/^try: .*--keys/m)
 })
 
 describe('keys that are a chain', () => {

@@ -1,3 +1,5 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { consent, fails, useCli, uuid } from '../support.ts'
@@ -293,6 +295,24 @@ describe('subject erase, if the service erases subjects itself, records', () => 
     erasure.before = () => undefined
     expect(await resume()).toMatchObject({ code: 0 })
     expect(await lastReceipt(folders)).toMatchObject({ answers_lost: 0, counts: { deleted: 12 } })
+  })
+})
+
+describe('if the receipt cannot be written', () => {
+  it('says that all is erased and what to mend, and resume makes the receipt', async () => {
+    const folder = join(folders.state, 'receipts')
+    erasure.after = () => {
+      rmSync(folder, { recursive: true, force: true })
+      writeFileSync(folder, 'a file where a folder must be')
+      return undefined
+    }
+    const { code, stderr } = await erase('--yes')
+    expect(code).toBe(1)
+    expect(stderr).toContain('12 records erased, and the receipt is not made yet; to resume: consentctl subject resume')
+    expect(stderr).toContain('check the owner of the folder and the free space')
+    rmSync(folder)
+    expect(await resume()).toMatchObject({ code: 0 })
+    expect(await lastReceipt(folders)).toMatchObject({ counts: { deleted: 12 } })
   })
 })
 

@@ -143,6 +143,19 @@ describe('addresses', () => {
   })
 })
 
+it.each([
+  ['https://x.example/api/v1', 'https://x.example'],
+  ['https://x.example/api/v1/consents/', 'https://x.example'],
+  ['http://127.0.0.1:8787/base/api', 'http://127.0.0.1:8787/base'],
+])('an address with the path of the API is refused, with the address to use: %s', (given, address) => {
+  const error = expect.objectContaining({
+    exit: 2,
+    message: expect.stringContaining('--base-url: leave the path of the API off'),
+    hint: `use ${address}`,
+  })
+  expect(() => resolve({ baseUrl: given }, {})).toThrow(error)
+})
+
 describe('plain http', () => {
   it.each([
     'http://localhost:8787',

@@ -58,7 +58,7 @@ async function* pages(ctx: Context, options: ImportOptions, progress: Progress):
     run?.sender.stop()
     interruption.abort()
     const command = run && resumeCommand(ctx, options, run.job)
-    if (command) void ctx.warn(`finishing what is in flight; to resume: ${command}`).catch(() => {})
+    if (command) void ctx.warn(`interrupted: finishing what is in flight; to resume: ${command}`).catch(() => {})
   })
   const failedLines = options.failedOut === undefined ? null : await openFailedLines(options.failedOut)
   let job: ImportJob | null = null

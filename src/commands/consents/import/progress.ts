@@ -136,7 +136,7 @@ async function printStop(ctx: Context, { broken, signalExit, stop, last }: Progr
   if (broken !== null) {
     await report(ctx, broken, `after line ${last}`)
     await ctx.warn('stopped: the lines that follow were not sent')
-  } else if (signalExit !== null) await ctx.warn(`interrupted after line ${last}: the lines that follow were not sent`)
+  } else if (signalExit !== null) await ctx.say(`the lines after ${last} were not sent`)
   else if (stop !== null) await ctx.warn(`stopped after line ${last}: ${stop}`)
 }
 
@@ -144,11 +144,12 @@ async function printResume(
   ctx: Context,
   options: ImportOptions,
   job: ImportJob,
-  { stop, broken, failed, unknown }: Progress,
+  { stop, broken, failed, unknown, signalExit }: Progress,
   lost: number,
 ): Promise<void> {
   const command = resumeCommand(ctx, options, job)
   const isStopped = stop !== null || broken !== null
+  if (signalExit !== null && broken === null) return // the line about the interruption has it
   if (!command || !(isStopped || failed > 0 || unknown > lost)) return
   const retry = lost > 0 ? 'to retry the others' : 'to retry what was not created'
   await ctx.warn(`${isStopped ? 'to resume' : retry}: ${command}`)
