@@ -157,6 +157,8 @@ function checkColumns(message: Buffer): void {
   for (let left = readCount(message); left > 0; left -= 1) {
     const end = message.indexOf(0, index)
     if (end < 0) throw new MalformedMessage('the name of a column has no end')
+    // Where a name goes on into its description, the columns after it can be whole again.
+    if (/[^ -~]/.test(message.toString('latin1', index, end))) throw new MalformedMessage('a name is not one of ours')
     index = end + 1 + columnLength
   }
   if (index !== message.length) throw new MalformedMessage('the columns are not as long as their description')

@@ -48,6 +48,10 @@ describe('MessageCheck', () => {
     ['a length of less than 4', [Buffer.from([0x44, 0, 0, 0, 3])]],
     ['a length beyond every row', [Buffer.from([0x44, 0x7f, 0, 0, 0])]],
     ['columns without the end of a name', [message('T', [0, 1], Buffer.alloc(20, 1))]],
+    [
+      'the name of a column that goes on into its description',
+      [message('T', [0, 2], 'n\x01', Buffer.alloc(18), 'mm\0', Buffer.alloc(18))],
+    ],
     ['more columns than it has', [message('T', [0, 2], 'n\0', Buffer.alloc(18))]],
     ['fewer types than it says', [message('t', [0, 2, 0, 0, 0, 23])]],
     ['a value that is longer than its row', [message('2'), message('D', [0, 1, 0, 0, 0, 2], '7')]],
