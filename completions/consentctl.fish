@@ -298,6 +298,7 @@ complete -c consentctl -n '__consentctl_at \'subject erase\'' -l export-first -r
 complete -c consentctl -n '__consentctl_at \'subject erase\'' -l plan-out -r -F -d 'write the plan to a new file and stop'
 complete -c consentctl -n '__consentctl_at \'subject erase\'' -l apply -r -F -d 'carry out a plan, if nothing has changed since'
 complete -c consentctl -n '__consentctl_at \'subject erase\'' -l dry-run -d 'show what would be deleted and stop'
+complete -c consentctl -n '__consentctl_at \'subject erase\'' -l file -r -F -d 'erase the people of a CSV, one a line'
 complete -c consentctl -n '__consentctl_at \'subject erase\'' -l one-person -d 'with -, allows more than 20 identifiers'
 complete -c consentctl -n '__consentctl_at \'subject erase\'' -l show-subject -d 'name the subject in clear in the receipt'
 complete -c consentctl -n '__consentctl_at \'subject erase\'' -l yes -s y -d 'skip the confirmation prompt'

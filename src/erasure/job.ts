@@ -31,6 +31,8 @@ export const ErasureHeader = z.object({
   due_at: z.string().nullable().default(null),
   /** The request in the register, which gets the receipt's digest. */
   request_id: z.string().nullable().default(null),
+  /** The job of the file that it is a part of. */
+  batch: z.string().optional(),
 })
 export type ErasureHeader = z.output<typeof ErasureHeader>
 

@@ -1,4 +1,4 @@
-import type { ErasureResult } from '../contract/documents/erasure-receipt.ts'
+import type { AnyErasureReceipt, ErasureResult } from '../contract/documents/erasure-receipt.ts'
 import type { Consent } from '../contract/index.ts'
 import type { View } from '../output/index.ts'
 import { consentView } from './consent.ts'
@@ -72,6 +72,29 @@ export const purgeView: View<PurgeRow> = {
     field('id', { whole: true, rank: 1 }),
     field('site_id', { whole: true, rank: 3 }),
     field('state', { whole: true, rank: 2 }),
+  ],
+}
+
+/** The outcome of a person of a file. */
+export interface PersonRow {
+  readonly ticket: string
+  /** Records of the plan. */
+  readonly records: number
+  /** `planned`: in a dry run. `failed`: without a receipt. */
+  readonly result: AnyErasureReceipt['result'] | 'planned' | 'failed'
+  /** Its number. */
+  readonly receipt: number | null
+  readonly job: string | null
+}
+
+export const personView: View<PersonRow> = {
+  id: row => row.ticket,
+  columns: [
+    field('ticket', { whole: true, rank: 1 }),
+    field('records', { whole: true, rank: 2 }),
+    field('result', { whole: true, rank: 3 }),
+    field('receipt', { rank: 4 }),
+    field('job', { rank: 5 }),
   ],
 }
 

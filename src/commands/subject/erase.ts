@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import * as z from 'zod'
@@ -10,36 +9,27 @@ import {
   promptToConfirm,
   requireConfirmedCount,
 } from '../../cli/confirm.ts'
-import { formatCount, instanceLabel, quoteForShell, subjectCommand } from '../../cli/messages.ts'
+import { formatCount, instanceLabel, subjectCommand } from '../../cli/messages.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
 import { receivedDay } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
-import type { Consent, DataSubjectRequest } from '../../contract/index.ts'
 import { text } from '../../contract/values.ts'
 import { abandonExport, type ExportFiles, openExport, writeExport } from '../../erasure/export.ts'
 import { type ErasureHeader, erasureJobs, newState, recordPlan, unfinishedJobs } from '../../erasure/job.ts'
-import { findNearMatches, type NearMatch } from '../../erasure/near.ts'
 import { makePlan, type PlanFile, readPlan, requireAsPlanned, toPlanned } from '../../erasure/plan.ts'
 import { makeReceipt, verifyErased } from '../../erasure/receipt.ts'
 import { requireAppendable } from '../../erasure/receipts.ts'
-import {
-  askForErasable,
-  countBySite,
-  erasesSubjects,
-  liveRecords,
-  type Target,
-  toTargets,
-} from '../../erasure/records.ts'
+import { askForErasable, countBySite, liveRecords, type Target, toTargets } from '../../erasure/records.ts'
 import { type ErasureRequest, findOperator, openRequest, type SubjectRequest } from '../../erasure/request.ts'
-import { exit, usageError } from '../../errors/errors.ts'
-import { exitOf } from '../../errors/explain.ts'
+import { usageError } from '../../errors/errors.ts'
 import { openOutFile } from '../../io/new-file.ts'
 import { declinedError, prompt } from '../../io/prompt.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 import { consentView } from '../../views/consent.ts'
-import { type ErasureRow, erasureView } from '../../views/subject.ts'
-import { rejectOnlyNear, tellNearMatches } from './near.ts'
-import { explainQuota, quotaError, runJob, tellReceipt } from './run.ts'
+import { type ErasureRow, erasureView, personView } from '../../views/subject.ts'
+import { type Found, findRecords, type Order, toHeader, toPlanner, toSubjectRequest, warnOfNear } from './found.ts'
+import { rejectOnlyNear } from './near.ts'
+import { explainQuota, runJob, tellReceipt } from './run.ts'
 import {
   addAlsoFlag,
   addRequestFlag,
@@ -56,6 +46,7 @@ const Options = z.strictObject({
   ...requestOption,
   ...confirmOptionsFromZero,
   onePerson: z.literal(true).optional(),
+  file: nonEmpty.optional(),
   operands: z.array(Subject).max(1).default([]),
   ticket: text(1, 100).optional(),
   reason: text(1, 500).optional(),
@@ -80,11 +71,18 @@ export function erase(command: Command, ctx: Context): void {
     .option('--plan-out <file>', 'write the plan to a new file and stop')
     .option('--apply <file>', 'carry out a plan, if nothing has changed since')
     .option('--dry-run', 'show what would be deleted and stop')
+    .option('--file <path|->', 'erase the people of a CSV, one a line')
     .option('--one-person', `with -, allows more than ${mostIdentifiers} identifiers`)
     .option('--show-subject', 'name the subject in clear in the receipt')
   addConfirmFlags(command, 'record')
     .addHelpText('after', help)
-    .action(action(ctx, Options, erasureView, async (_, options) => await runErase(ctx, options)))
+    .action(action(ctx, Options, ({ file }) => (file === undefined ? erasureView : personView), run))
+
+  async function run(_: Context, options: Options): Promise<Output<unknown>> {
+    if (options.file === undefined) return await runErase(ctx, options)
+    const { eraseFile } = await import('./batch.ts')
+    return await eraseFile(ctx, requireLoneFile(options, options.file), options)
+  }
 }
 
 const help = `
@@ -98,6 +96,10 @@ since then, nothing is done (exit 10). The plan names the subject in clear. Use 
 all identifiers of one person from stdin, one a line. With --request the identifiers, the ticket and the days come
 from the register, which gets the receipt's digest; close the request afterwards.
 
+--file requests.csv erases several people: a line each, with the columns ticket, received, reason, identifier,
+identifier_2 and so on; a line without identifiers is a request of the register. One plan is shown and confirmed by
+the number of all records, each person gets a receipt, and subject resume continues the whole file.
+
 A service that can erase subjects itself deletes the planned records in few calls, which are not refused when
 the monthly quota is used up. With any other, an erasure stops then (exit 6), and resume continues in the next
 month.
@@ -105,6 +107,7 @@ month.
 Examples:
   $ consentctl subject erase maria@example.com --ticket DSR-7 --received 2026-01-31
   $ consentctl subject erase --request DSR-7
+  $ consentctl subject erase --file requests.csv --confirm 57
   $ consentctl subject erase maria@example.com --ticket DSR-7 --plan-out plan.json
   $ consentctl subject erase --apply plan.json --confirm 3`
 
@@ -126,13 +129,6 @@ async function runErase(ctx: Context, options: Options): Promise<Output<unknown>
   } finally {
     if (files) await abandonExport(files)
   }
-}
-
-/** A request for an erasure, with the plan and the files of the export if there are any. */
-interface Order {
-  readonly asked: SubjectRequest
-  readonly given: PlanFile | null
-  readonly files: ExportFiles | null
 }
 
 async function eraseReviewed(ctx: Context, options: Options, order: Order, asks: boolean): Promise<Output<unknown>> {
@@ -179,6 +175,25 @@ function requireLoneApply(options: Options, apply: string): string {
   return apply
 }
 
+/** @throws CliError usage (exit 2) for a flag that the file answers, or that is about one person */
+function requireLoneFile(options: Options, file: string): string {
+  const { operands, also, request, ticket, received, exportFirst, planOut, apply, onePerson } = options
+  const others = {
+    id: operands[0],
+    '--also': also,
+    '--request': request,
+    '--ticket': ticket,
+    '--received': received,
+    '--export-first': exportFirst,
+    '--plan-out': planOut,
+    '--apply': apply,
+    '--one-person': onePerson,
+  }
+  for (const [name, value] of Object.entries(others))
+    if (value !== undefined) throw usageError(`${name} cannot be used with --file, which is about several people`)
+  return file
+}
+
 function requireNoDryRunPlan({ planOut, dryRun }: Options): void {
   if (planOut && dryRun) throw usageError('--dry-run cannot be used with --plan-out, which deletes nothing')
 }
@@ -195,20 +210,6 @@ async function readRequest(ctx: Context, options: Options): Promise<SubjectReque
   if (request) return toSubjectRequest(request, subjects, reason)
   if (readsStdin(operands, also)) await tellOnePerson(ctx, subjects.length, options)
   return { subjects, ticket: ticket ?? '', reason, received_at }
-}
-
-/** @throws CliError usage (exit 2) for a request that an erasure would not answer */
-function toSubjectRequest(
-  { id, ticket, kind, received_on, due_on }: DataSubjectRequest,
-  subjects: readonly string[],
-  reason: string | null,
-): SubjectRequest {
-  if (kind === 'access' || kind === 'rectification')
-    throw usageError(
-      `${ticket} is a request for ${kind}, not for erasure`,
-      `if it is for both: consentctl requests update ${quoteForShell(ticket)} --kind erasure`,
-    )
-  return { subjects, ticket, reason, received_at: received_on, due_at: due_on, request_id: id }
 }
 
 /** @throws CliError usage (exit 2) if these are too many identifiers for one person */
@@ -234,40 +235,6 @@ function requireSameInstance({ settings }: Context, { plan }: PlanFile): void {
   const here = requireBaseUrl(settings)
   if (here === plan.instance) return
   throw usageError(`the plan is for ${plan.instance}, not for ${here}`, `--base-url ${plan.instance}`)
-}
-
-interface Found {
-  /** Null if the quota is used up: then the service's own erasure tells the ids alone. */
-  readonly records: readonly Consent[] | null
-  readonly targets: readonly Target[]
-  readonly deletes_by: ErasureHeader['deletes_by']
-  /** Never erased: only what is named exactly is. */
-  readonly near: readonly NearMatch[]
-}
-
-/**
- * @throws CliError quota_exceeded (exit 6) if the records are needed, or the service cannot list their ids; changed
- * (exit 10) if they are not as planned
- */
-async function findRecords(ctx: Context, { asked: { subjects }, given, files }: Order): Promise<Found> {
-  const deletes_by = (await erasesSubjects(ctx.api)) ? 'subject' : 'record'
-  const near = await warnOfNear(ctx, subjects)
-  try {
-    const records = await liveRecords(ctx.api, subjects)
-    if (given) requireAsPlanned(given.plan.records, records.map(toPlanned))
-    return { records, targets: toTargets(subjects, records), deletes_by, near }
-  } catch (error) {
-    if (exitOf(error) !== exit.quota) throw error
-    if (given || files || deletes_by === 'record') throw quotaError(error)
-    await ctx.say('quota used up: erasing on the server instead (never refused)')
-    return { records: null, targets: (await askForErasable(ctx.api, subjects)).live, deletes_by, near }
-  }
-}
-
-async function warnOfNear(ctx: Context, subjects: readonly string[]): Promise<NearMatch[]> {
-  const near = (await findNearMatches(ctx.api, subjects)) ?? []
-  await tellNearMatches(ctx, near)
-  return near
 }
 
 const planned = { result: 'planned', deleted_at: null, request_id: null } as const
@@ -341,38 +308,6 @@ async function exportFirst(
   const { sha256 } = await writeExport(api, request, files, pagesOf(records ?? []))
   await say(`wrote ${files.path} and ${files.path}.manifest.json`)
   return sha256
-}
-
-function toPlanner({ plan: { who, host, created_at } }: PlanFile): ErasureHeader['planned_by'] {
-  return { who, host, created_at }
-}
-
-function toHeader(
-  request: ErasureRequest,
-  { deletes_by }: Found,
-  origin: Pick<ErasureHeader, 'planned_by' | 'plan_sha256' | 'export_sha256'>,
-): ErasureHeader {
-  const { profile, instance, subjects, ticket, reason, received_at, shows_subject, who, host, account_id } = request
-  const { due_at = null, request_id = null } = request
-  return {
-    version: 2,
-    job: randomUUID(),
-    profile,
-    base_url: instance,
-    subjects: [...subjects],
-    ticket,
-    reason,
-    received_at,
-    shows_subject,
-    started_at: new Date().toISOString(),
-    who,
-    host,
-    ...origin,
-    deletes_by,
-    account_id,
-    due_at,
-    request_id,
-  }
 }
 
 /** Writes the whole plan to the disk before anything is deleted. */

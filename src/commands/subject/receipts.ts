@@ -5,6 +5,7 @@ import { formatCount, subjectCommand } from '../../cli/messages.ts'
 import { countedList, type Output, rejectOutputFlags } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
+import { unfinishedBatches } from '../../erasure/batch.ts'
 import { unfinishedJobs } from '../../erasure/job.ts'
 import { findReceiptKey, type ReceiptKey } from '../../erasure/keys.ts'
 import { formatPage } from '../../erasure/page.ts'
@@ -129,6 +130,8 @@ async function warnOfUnfinished(ctx: Context, made: ReadonlySet<string>): Promis
     const missing = made.has(job) ? 'its receipt is not in the register' : 'has no receipt'
     await ctx.warn(`${ticket} is not finished and ${missing}: ${subjectCommand(ctx, 'resume', job)}`)
   }
+  for (const { job, file, people } of await unfinishedBatches(ctx))
+    await ctx.warn(`the erasure of ${file} (${people} people) is not finished: ${subjectCommand(ctx, 'resume', job)}`)
 }
 
 function describeUnchecked(unchecked: number, unknown: number, keyFile: string): string {

@@ -25,7 +25,7 @@ export function resume(command: Command, ctx: Context): void {
       `
 Deletes what is left of the confirmed plan, verifies, and makes the receipt. It can be killed at any step and
 resumed again: nothing is deleted twice, and a job has one receipt. "last" is the last job of the profile and
-instance in use. Unfinished jobs are in the state folder and name the data subject in clear; only you can read
+instance in use; if the people of a file are not all erased, it is that file. Unfinished jobs are in the state folder and name the data subject in clear; only you can read
 them.
 
 Examples:
@@ -36,6 +36,9 @@ Examples:
 }
 
 async function runResume(ctx: Context, wanted: string): Promise<Output<unknown>> {
+  const { continueBatch, findBatch } = await import('./batch.ts')
+  const batch = await findBatch(ctx, wanted)
+  if (batch !== null) return await continueBatch(ctx, batch)
   const jobs = erasureJobs(ctx)
   const store = locateReceipts(ctx)
   const found = await jobs.find(wanted).catch(async (error: unknown) => {

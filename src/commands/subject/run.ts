@@ -19,6 +19,10 @@ interface Progress {
   /** An error that every other record would meet too, so that it ends the run. */
   fatal: unknown
   exit: Exit
+  /** The receipt, once it is on the disk. */
+  stored: StoredReceipt | null
+  /** True if nothing is left to be written to the register. */
+  isRegistered: boolean
 }
 
 type Signing = Pick<ErasureRequest, 'store' | 'key' | 'account_id' | 'api_key_id'>
@@ -30,14 +34,18 @@ const rowsPerPage = 100
  * first. The journal is kept until the receipt is on the disk and in the register.
  */
 export function runJob(job: RunningJob, signing: Signing): Output<unknown> {
-  const progress: Progress = { failures: [], fatal: null, exit: exit.done }
-  const pages = run(job, signing, progress)
-  return many(erasureView, pages, { mutates: true, exit: () => progress.exit }) as Output<unknown>
+  const { pages, outcome } = beginRun(job, signing)
+  return many(erasureView, pages, { mutates: true, exit: () => outcome.exit }) as Output<unknown>
+}
+
+/** The outcome is right once the pages are read. */
+export function beginRun(job: RunningJob, signing: Signing) {
+  const outcome: Progress = { failures: [], fatal: null, exit: exit.done, stored: null, isRegistered: false }
+  return { pages: run(job, signing, outcome), outcome }
 }
 
 async function* run(job: RunningJob, signing: Signing, progress: Progress): AsyncGenerator<readonly ErasureRow[]> {
   const { ctx, state, held } = job
-  let stored: StoredReceipt | null = null
   let unregistered: Awaited<ReturnType<typeof registerReceipt>> = null
   try {
     if (state.done.size > 0) yield [...state.done.values()]
@@ -47,15 +55,17 @@ async function* run(job: RunningJob, signing: Signing, progress: Progress): Asyn
     if (progress.failures.length === 0) {
       const verified = await verifyErased(ctx.api, state.header).catch(explainQuota)
       await held.requireHeld()
-      stored = await makeReceipt(signing, state, verified)
-      unregistered = await registerReceipt(ctx, state.header, stored)
+      progress.stored = await makeReceipt(signing, state, verified)
+      unregistered = await registerReceipt(ctx, state.header, progress.stored)
+      progress.isRegistered = unregistered === null
     } else progress.exit = overallExit(state.done.size, progress.failures)
   } catch (error) {
     progress.exit = exitOf(error)
     if (!isInterrupted(progress.exit)) await report(ctx, error)
   } finally {
-    await held.close(stored !== null && unregistered === null)
+    await held.close(progress.isRegistered)
   }
+  const { stored } = progress
   if (!stored) return await tellUnfinished(job, progress.exit)
   progress.exit = await tellReceipt(ctx, stored)
   await tellRegistration(ctx, state.header, unregistered)

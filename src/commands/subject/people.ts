@@ -1,0 +1,130 @@
+import { receivedDay } from '../../cli/time.ts'
+import type { Context } from '../../context.ts'
+import { text } from '../../contract/values.ts'
+import type { SubjectRequest } from '../../erasure/request.ts'
+import { CliError, dataError } from '../../errors/errors.ts'
+import { toUtf8 } from '../../io/encoding.ts'
+import { type Line, nameOf, readChunks, splitLines } from '../../io/input.ts'
+import { openTable, type Table } from '../consents/import/csv.ts'
+import { toSubjectRequest } from './found.ts'
+import { readPerson, Subject } from './subjects.ts'
+
+const Ticket = text(1, 100)
+const Reason = text(1, 500)
+
+const columnNames = 'ticket, received, reason, identifier, identifier_2 and so on'
+
+/** Returns the field of a column; null if there is none such. Other columns could name other people. */
+function fieldOf(name: string): 'ticket' | 'received' | 'reason' | 'identifier' | null {
+  const plain = name
+    .replace(/^\ufeff/, '')
+    .trim()
+    .toLowerCase()
+  if (plain === 'ticket' || plain === 'received' || plain === 'reason') return plain
+  return /^(identifier|subject_id)([ _]?\d+)?$/.test(plain) ? 'identifier' : null
+}
+
+interface Row {
+  readonly number: number
+  readonly ticket: string
+  readonly received: string
+  readonly reason: string
+  readonly identifiers: readonly string[]
+}
+
+/**
+ * Reads a CSV of one person a line. A line without identifiers is a request of the register, which has them and the days.
+ *
+ * @throws CliError invalid_data (exit 5), before anything is sent, for what is not such a line, or names a ticket or an
+ *   identifier again
+ */
+export async function readPeople(ctx: Context, file: string, reason: string | null): Promise<SubjectRequest[]> {
+  const rows: Row[] = []
+  let table: Table | null = null
+  for await (const line of splitLines(toUtf8(readChunks(ctx.io, file), nameOf(file)), nameOf(file), { quoted: true })) {
+    if (table === null) table = await openHeader(line)
+    else rows.push(toRow(table, line))
+  }
+  if (rows.length === 0) throw dataError(`${nameOf(file)} names nobody`)
+  requireDistinct(rows)
+  const people: SubjectRequest[] = []
+  for (const row of rows) people.push(await toRequest(ctx, row, reason))
+  requireDistinctPeople(people)
+  return people
+}
+
+async function openHeader(line: Line): Promise<Table> {
+  const table = await openTable(line, undefined, name => fieldOf(name) !== null)
+  const unknown = table.header.find(name => fieldOf(name) === null)
+  if (unknown !== undefined) throw dataError(`line ${line.number}: unknown column "${unknown}"`, `use ${columnNames}`)
+  const fields = table.header.map(fieldOf)
+  for (const field of ['ticket', 'received', 'reason'] as const)
+    if (fields.filter(each => each === field).length > 1)
+      throw dataError(`line ${line.number}: two columns are ${field}`)
+  if (!fields.includes('ticket')) throw dataError(`line ${line.number}: no column is ticket`, `use ${columnNames}`)
+  return table
+}
+
+function toRow({ header, cells }: Table, line: Line): Row {
+  const values = cells(line)
+  const { number } = line
+  if (values.length > header.length) throw dataError(`line ${number} has more cells than the header`)
+  const all = (field: string) => header.flatMap((name, index) => (fieldOf(name) === field ? (values[index] ?? '') : []))
+  const [[ticket = ''], [received = ''], [reason = '']] = [all('ticket'), all('received'), all('reason')]
+  const identifiers = all('identifier').filter(cell => cell !== '')
+  const row = { number, ticket, received, reason, identifiers }
+  requireValid(row)
+  return row
+}
+
+function requireValid({ number, ticket, received, reason, identifiers }: Row): void {
+  const issueOf = (name: string, schema: typeof Ticket, value: string) => {
+    const issue = schema.safeParse(value).error?.issues[0]
+    if (issue) throw dataError(`line ${number}: ${name} ${issue.message}`)
+  }
+  issueOf('ticket', Ticket, ticket)
+  if (reason !== '') issueOf('reason', Reason, reason)
+  for (const identifier of identifiers) issueOf('identifier', Subject, identifier)
+  if (identifiers.length === 0 && received !== '')
+    throw dataError(`line ${number}: there is no identifier, and a request of the register has its own received day`)
+}
+
+/** @throws CliError invalid_data for a ticket or an identifier that two lines have */
+function requireDistinct(rows: readonly Row[]): void {
+  const seen = new Map<string, number>()
+  for (const { number, ticket, identifiers } of rows)
+    for (const value of [`ticket ${ticket}`, ...new Set(identifiers.map(each => `identifier ${each}`))]) {
+      const earlier = seen.get(value)
+      if (earlier !== undefined) throw dataError(`line ${number} repeats the ${value} of line ${earlier}`)
+      seen.set(value, number)
+    }
+}
+
+/** The register may have identifiers that another line names. */
+function requireDistinctPeople(people: readonly SubjectRequest[]): void {
+  const owners = new Map<string, string>()
+  for (const { ticket, subjects } of people)
+    for (const subject of subjects) {
+      const other = owners.get(subject)
+      if (other !== undefined) throw dataError(`the requests ${other} and ${ticket} have the same identifier`)
+      owners.set(subject, ticket)
+    }
+}
+
+async function toRequest(ctx: Context, row: Row, common: string | null): Promise<SubjectRequest> {
+  const { number, ticket, received, identifiers } = row
+  const reason = row.reason === '' ? common : row.reason
+  try {
+    if (identifiers.length > 0) {
+      const received_at = received === '' ? null : receivedDay(received)
+      return { subjects: [...new Set(identifiers)], ticket, reason, received_at }
+    }
+    const { subjects, request } = await readPerson(ctx, [], { request: ticket })
+    if (request) return toSubjectRequest(request, subjects, reason)
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    const { code, exit, message, hint } = error
+    throw new CliError(code, exit, `line ${number}: ${message}`, { hint, cause: error })
+  }
+  throw dataError(`line ${number} names nobody`)
+}

@@ -1,0 +1,174 @@
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { request } from 'undici'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import * as cli from '../../support/cli.ts'
+import { type TestAccount, useService } from '../../support/service.ts'
+
+const service = useService()
+const folder = cli.useFolder()
+
+/** Forwards to the service; `intercept` may answer an erasure in its place with 503. */
+let intercept: (subject: string) => boolean = () => false
+const proxy = createServer(async (incoming, outgoing) => {
+  const chunks: Buffer[] = []
+  for await (const chunk of incoming) chunks.push(chunk)
+  const text = Buffer.concat(chunks).toString()
+  if (incoming.url === '/api/v1/subjects/erase' && intercept(JSON.parse(text).subject_id)) {
+    outgoing.writeHead(503, { 'content-type': 'application/json' }).end('{"error":"unavailable","message":"down"}')
+    return
+  }
+  const { host: _host, connection: _connection, ...headers } = incoming.headers
+  const method = incoming.method as 'GET'
+  const answer = await request(service.url + incoming.url, { method, headers, body: text === '' ? null : text })
+  const { connection: _, 'transfer-encoding': __, 'keep-alive': ___, ...own } = answer.headers
+  outgoing.writeHead(answer.statusCode, own as Record<string, string>)
+  outgoing.end(Buffer.from(await answer.body.arrayBuffer()))
+})
+beforeAll(() => new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve)))
+afterAll(() => {
+  proxy.closeAllConnections()
+  proxy.close()
+})
+
+let account: TestAccount
+let state: string
+let env: Record<string, string>
+beforeEach(async () => {
+  intercept = () => false
+  account = await service.newAccount()
+  state = join(folder.path, account.accountId)
+  mkdirSync(state)
+  const { port } = proxy.address() as { port: number }
+  env = {
+    CONSENTCTL_BASE_URL: `http://127.0.0.1:${port}`,
+    CONSENTCTL_API_KEY: account.key,
+    CONSENTCTL_MAX_WAIT: '0',
+    CONSENTCTL_CONFIG_DIR: join(state, 'config'),
+    CONSENTCTL_STATE_DIR: state,
+  }
+})
+const run = (args: readonly string[], options: cli.RunOptions = {}) => cli.run(args, { env, ...options })
+const create = (subject_id: string) =>
+  service.call('POST', '/api/v1/consents', { key: account.key, body: { site_id: account.siteId, subject_id } })
+const file = (content: string | Uint8Array) => {
+  const path = join(state, 'requests.csv')
+  writeFileSync(path, content)
+  return path
+}
+const erase = (path: string, ...flags: string[]) => run(['subject', 'erase', '--file', path, ...flags])
+const live = async () => (await run(['list', '-o', 'json'])).stdout
+const rows = (stdout: string) =>
+  stdout
+    .replace(/\n$/, '')
+    .split('\n')
+    .map(line => line.split('\t').slice(0, 4))
+const left = (kind: string) => (existsSync(join(state, kind)) ? readdirSync(join(state, kind)) : [])
+const receipts = async () => (await run(['subject', 'receipts', '--columns', 'ticket,number'])).stdout
+
+const three = 'ticket,received,identifier,identifier_2\nDSR-1,2026-01-31,ada,customer-1\nDSR-2,,bob,\nDSR-3,,nobody,\n'
+
+describe('subject erase --file', () => {
+  it('erases several people by one plan and one confirmation, with a receipt for each', async () => {
+    for (const subject of ['ada', 'ada', 'customer-1', 'bob', 'other']) await create(subject)
+    const path = file(three)
+    const planned = await erase(path, '--dry-run')
+    expect(rows(planned.stdout)).toEqual([
+      ['DSR-1', '3', 'planned', ''],
+      ['DSR-2', '1', 'planned', ''],
+      ['DSR-3', '0', 'planned', ''],
+    ])
+    expect(planned.stderr).toContain('3 people, 4 records')
+    expect(await erase(path, '--confirm', '5')).toMatchObject({ code: 10, stdout: '' })
+    expect((await erase(path)).code).toBe(2)
+    const erased = await erase(path, '--confirm', '4')
+    expect([erased.code, ...rows(erased.stdout)]).toEqual([
+      0,
+      ['DSR-1', '3', 'erased', '1'],
+      ['DSR-2', '1', 'erased', '2'],
+      ['DSR-3', '0', 'no_data_held', '3'],
+    ])
+    expect(JSON.parse(await live()).map((each: { subject_id: string }) => each.subject_id)).toEqual(['other'])
+    const first = JSON.parse((await run(['subject', 'receipts', 'DSR-1'])).stdout)
+    expect(first).toMatchObject({ received_at: '2026-01-31', due_at: '2026-03-02', counts: { deleted: 3 } })
+    for (const number of ['1', '2', '3']) expect((await run(['subject', 'verify', number, '--live'])).code).toBe(0)
+    expect([left('erasures'), left('erasure-batches')]).toEqual([[], []])
+  })
+
+  it('takes the typed total as the confirmation', async () => {
+    for (const subject of ['ada', 'bob']) await create(subject)
+    const args = ['subject', 'erase', '--file', file(three)]
+    const tty = { stdin: true, stderr: true }
+    expect(await run(args, { tty, stdin: '3\n' })).toMatchObject({ code: 9 })
+    const erased = await run(args, { tty, stdin: '2\n' })
+    expect(erased).toMatchObject({ code: 0, stderr: expect.stringContaining('Type 2 to erase these records') })
+  })
+
+  it('reads files of spreadsheets, and takes people without identifiers from the register', async () => {
+    for (const subject of ['ada', 'bob']) await create(subject)
+    await run(['requests', 'add', 'DSR-2', 'bob', '--kind', 'erasure', '--received', '2026-01-31'])
+    const text =
+      '\ufeffTicket;Received;Reason;Identifier\r\nDSR-1;2026-02-01;"by ""post""\nand mail";ada\r\nDSR-2;;;\r\n'
+    const erased = await erase(file(Buffer.from(text, 'utf16le')), '--confirm', '2')
+    expect([erased.code, erased.stderr]).toEqual([0, expect.stringContaining('the register has the digest')])
+    const path = join(state, 'receipts', 'default', '000002.json')
+    const digest = createHash('sha256').update(readFileSync(path)).digest('hex')
+    const shown = JSON.parse((await run(['requests', 'show', 'DSR-2', '--json'])).stdout)
+    expect(shown.receipts).toMatchObject([{ sha256: digest }])
+    expect(JSON.parse((await run(['subject', 'receipts', 'DSR-1'])).stdout).reason).toBe('by "post"\nand mail')
+  })
+
+  it.each([
+    ['an unknown column, which could name another person', 'ticket,name\nDSR-1,ada\n', 'unknown column "name"'],
+    ['no column of tickets', 'identifier\nada\n', 'no column is ticket'],
+    ['an empty ticket', 'ticket,identifier\n,ada\n', 'line 2: ticket must not be empty'],
+    ['a ticket twice', 'ticket,identifier\nDSR-1,ada\nDSR-1,bob\n', 'line 3 repeats the ticket DSR-1 of line 2'],
+    ['an identifier twice', 'ticket,identifier\nDSR-1,ada\nDSR-2,ada\n', 'line 3 repeats the identifier ada of line 2'],
+    ['a day that does not exist', 'ticket,received,identifier\nDSR-1,2026-02-30,ada\n', 'line 2: invalid time'],
+    ['more cells than columns', 'ticket,identifier\nDSR-1,ada,bob\n', 'line 2 has more cells than the header'],
+    ['nobody', 'ticket,identifier\n', 'names nobody'],
+    ['a ticket that the register does not have', 'ticket\nDSR-99\n', 'line 2: the register has no request DSR-99'],
+  ])('refuses %s before anything is erased', async (_, text, message) => {
+    await create('ada')
+    const refused = await erase(file(text), '--yes')
+    expect(refused).toMatchObject({ stdout: '', stderr: expect.stringContaining(message) })
+    expect([2, 3, 5]).toContain(refused.code)
+    expect(JSON.parse(await live())).toHaveLength(1)
+  })
+
+  it('is a usage error with flags about one person', async () => {
+    for (const flag of [['--ticket', 'DSR-1'], ['--also', 'x'], ['--plan-out', join(state, 'plan')], ['--one-person']])
+      expect((await erase(file(three), ...flag, '--yes')).code).toBe(2)
+  })
+
+  it('stops where everybody else would fail, and resume continues the file with one receipt a person', async () => {
+    for (const subject of ['ada', 'bob', 'nobody']) await create(subject)
+    intercept = subject => subject === 'bob'
+    const stopped = await erase(file(three), '--confirm', '3')
+    expect([stopped.code, stopped.stderr]).toEqual([8, expect.stringContaining('2 of 3 people not finished')])
+    expect(await receipts()).toBe('DSR-1\t1\n')
+    expect((await run(['subject', 'receipts'])).stderr).toContain('(3 people) is not finished')
+    expect((await run(['subject', 'resume', 'last'])).code).toBe(8)
+    intercept = () => false
+    const resumed = await run(['subject', 'resume', 'last'])
+    expect([resumed.code, ...rows(resumed.stdout)]).toEqual([
+      0,
+      ['DSR-2', '1', 'erased', '2'],
+      ['DSR-3', '1', 'erased', '3'],
+    ])
+    expect(await receipts()).toBe('DSR-3\t3\nDSR-2\t2\nDSR-1\t1\n')
+    expect([left('erasures'), left('erasure-batches')]).toEqual([[], []])
+  })
+
+  it('continues the whole file also by the job of one person', async () => {
+    for (const subject of ['ada', 'bob']) await create(subject)
+    intercept = subject => subject === 'ada'
+    expect((await erase(file(three), '--confirm', '2')).code).toBe(11)
+    const [job = ''] = left('erasures').map(name => name.replace('.job', ''))
+    intercept = () => false
+    expect(rows((await run(['subject', 'resume', job])).stdout)).toHaveLength(3)
+    expect((await receipts()).trim().split('\n')).toHaveLength(3)
+  })
+})
