@@ -11,7 +11,12 @@ export const registerView: View<RegisterRow> = {
   columns: [
     field('ticket', { whole: true, rank: 1 }),
     field('kind', { whole: true, rank: 4 }),
-    field('state', { text: row => (row.overdue ? 'overdue' : row.state), whole: true, rank: 2 }),
+    field('state', {
+      text: row => (row.overdue ? 'overdue' : row.state),
+      tone: row => (row.overdue ? 'bad' : row.state === 'extended' ? 'notable' : undefined),
+      whole: true,
+      rank: 2,
+    }),
     field('received_on', { title: 'received', whole: true, rank: 6 }),
     field('due_on', { title: 'due', whole: true, rank: 3 }),
     field('assignee', { rank: 5 }),

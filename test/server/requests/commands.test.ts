@@ -60,18 +60,23 @@ describe('requests list', () => {
     await add('DSR-1', '--received', day(-20))
     await add('DSR-2', ...late)
     expect((await requests('list', '-q')).stdout).toBe('DSR-2\nDSR-1\nDSR-3\n')
-    const seen = await run(['requests', 'list'], { tty: { stdout: true, stderr: true }, columns: 120 })
+    const seen = await run(['requests', 'list', '--color', 'never'], {
+      tty: { stdout: true, stderr: true },
+      columns: 120,
+    })
     expect(
       seen.stdout
         .split('\n')
         .slice(1, 4)
-        .map(line => line.split(/\s+/).slice(0, 3)),
+        .map(line => line.split(/\s+/).slice(0, 2)),
     ).toEqual([
-      ['DSR-2', 'erasure', 'overdue'],
-      ['DSR-1', 'erasure', 'open'],
-      ['DSR-3', 'erasure', 'open'],
+      ['DSR-2', 'overdue'],
+      ['DSR-1', 'open'],
+      ['DSR-3', 'open'],
     ])
     expect(seen.stderr).toContain('3 requests, 1 overdue')
+    const colored = await run(['requests', 'list', '-o', 'table', '--color', 'always'])
+    expect(colored.stdout).toContain('\u001b[38;5;196moverdue')
     expect(await requests('list', '--check', '-q')).toEqual({ code: 8, stdout: 'DSR-2\n', stderr: '' })
   })
 
