@@ -101,6 +101,7 @@ export const topics: Readonly<Record<string, Topic>> = {
       'Steps:',
       ['--dry-run', 'checks every line, sends nothing'],
       ['--site ID --file F', 'checks the file, then creates; each line has a result'],
+      ['--map-init MAP', 'if a CSV has other columns: writes a map to edit, for --map MAP'],
       ['--failed-out FILE', 'gets rejected lines: correct and import these'],
       ['--resume last', 'continues after a stop; creates nothing twice'],
       ['--max-errors N', 'stops early; --fail-fast at the first'],

@@ -3,7 +3,7 @@ import type { Line } from '../../../io/input.ts'
 import { readObject, typed } from '../fields.ts'
 import type { Table } from './csv.ts'
 import type { LineKind, LineParser, ReaderOptions } from './lines.ts'
-import { fieldNames, preferenceName } from './map.ts'
+import { type ColumnMap, fieldNames, preferenceName } from './map.ts'
 import { commonWords, fold, namedWords, type WordReader } from './words.ts'
 
 interface Place {
@@ -23,11 +23,15 @@ export interface CsvParser {
   /** The columns in which a preference looked like a yes or a no and is kept as text, with such a word. */
   readonly keptWords: ReadonlyMap<string, string>
   readonly has: (field: string) => boolean
+  /** Returns the number of lines until now without `accepted`. */
+  readonly unanswered: () => number
 }
 
 /** An empty cell is a field that is not given. @throws UsageError if the header does not fit the map */
-export function csvParser({ header, cells }: Table, reading: CsvReading): CsvParser {
+export function csvParser(table: Table, reading: CsvReading): CsvParser {
+  const { header } = table
   const places = placeColumns(header, reading)
+  let unanswered = 0
   const keptWords = new Map<string, string>()
   const named = namedWords(reading.map)
   const setters = places.map(({ index, field }) => {
@@ -36,27 +40,44 @@ export function csvParser({ header, cells }: Table, reading: CsvReading): CsvPar
     return { index, column, set: toSetter(field, named, keep) }
   })
   const parse = (line: Line): object | null => {
-    const row = cells(line)
-    const name = `line ${line.number}`
-    if (row.length !== header.length)
-      throw dataError(`${name} has ${row.length} cells, and the header ${header.length}`)
-    if (row.every(cell => cell === '')) return null
+    const row = readRow(table, line)
+    if (row === null) return null
     const fields: Fields = {}
     const preferences: Fields = {}
     for (const { index, column, set } of setters) {
       const cell = row[index] ?? ''
-      const bare = reading.unguard ? cell.replace(/^'(?='*[=+\-@\t\r\n＝＋－＠])/, '') : cell
-      if (bare !== '') set(bare, `${name}: ${column}`, fields, preferences)
+      if (cell !== '')
+        set(reading.unguard ? removeGuard(cell) : cell, `line ${line.number}: ${column}`, fields, preferences)
     }
-    if (Object.keys(preferences).length === 0) return fields
-    return { ...fields, preferences: { ...(fields['preferences'] as object | undefined), ...preferences } }
+    if (fields['accepted'] === undefined) unanswered += 1
+    return withPreferences(fields, preferences)
   }
+  const has = (field: string) => places.some(place => place.field === field)
+  return { parse, unused: unusedColumns(header, places, reading.map), keptWords, has, unanswered: () => unanswered }
+}
+
+/** Returns null for a row without any cell filled, as spreadsheets write below the last one. */
+function readRow({ header, cells }: Table, line: Line): readonly string[] | null {
+  const row = cells(line)
+  if (row.length !== header.length)
+    throw dataError(`line ${line.number} has ${row.length} cells, and the header ${header.length}`)
+  return row.every(cell => cell === '') ? null : row
+}
+
+function unusedColumns(header: readonly string[], places: readonly Place[], map: ColumnMap): string[] {
   const used = new Set(places.map(({ index }) => index))
-  const ignored = new Set(reading.map.not_used.map(fold))
-  const unused = header.flatMap((name, index) =>
-    used.has(index) || ignored.has(fold(name)) ? [] : [nameColumn(header, index)],
-  )
-  return { parse, unused, keptWords, has: field => places.some(place => place.field === field) }
+  const ignored = new Set(map.not_used.map(fold))
+  const isUnused = (name: string, index: number) => !used.has(index) && !ignored.has(fold(name))
+  return header.flatMap((name, index) => (isUnused(name, index) ? [nameColumn(header, index)] : []))
+}
+
+function removeGuard(cell: string): string {
+  return cell.replace(/^'(?='*[=+\-@\t\r\n＝＋－＠])/, '')
+}
+
+function withPreferences(fields: Fields, preferences: Fields): Fields {
+  if (Object.keys(preferences).length === 0) return fields
+  return { ...fields, preferences: { ...(fields['preferences'] as object | undefined), ...preferences } }
 }
 
 /** Returns the field that a column is named like, without regard to case and blanks. */
@@ -87,7 +108,7 @@ function placeColumns(header: readonly string[], { fields, noun, map }: CsvReadi
 function unknownColumn(column: string, fields: readonly string[], noun: string) {
   return usageError(
     `the header's "${column}" is not a field of ${noun}`,
-    `use ${fieldNames(fields)}, or say with --map which column is which field (--map-init FILE writes a map to edit)`,
+    `say which column is which with --map (--map-init FILE writes one to edit), or use ${fieldNames(fields)}`,
   )
 }
 
@@ -136,7 +157,7 @@ function toSetter(field: string, named: WordReader, keep: (word: string) => void
 function notAWord(word: string, where: string) {
   return dataError(
     `${where}: "${word}" is neither a yes nor a no`,
-    'name words with --true and --false, or in the map; an empty cell is a refusal',
+    'name the word with --true or --false, or in the map',
   )
 }
 

@@ -12,6 +12,7 @@ const fields = Object.keys(ConsentDraft.shape)
 export const newRecords: LineKind<ConsentDraft> = {
   noun: 'a new record',
   fields,
+  silenceRefuses: true,
   check: (given: { readonly site_id?: unknown }, name: string) => {
     if (given.site_id === undefined) throw dataError(`${name} has no site_id, and no --site is given`)
     const { error } = Draft.safeParse(given)

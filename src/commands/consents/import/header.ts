@@ -1,3 +1,4 @@
+import { formatCount } from '../../../cli/messages.ts'
 import type { Context } from '../../../context.ts'
 import { usageError } from '../../../errors/errors.ts'
 import { type Line, rawOf } from '../../../io/input.ts'
@@ -7,7 +8,8 @@ import type { LineKind, LineParser, ReaderOptions } from './lines.ts'
 import { fold } from './words.ts'
 
 /** Takes the header from the first lines of a CSV, and tells once what its columns are not used for. */
-export function openHeader(ctx: Context, { fields, noun }: LineKind<unknown>, options: ReaderOptions) {
+export function openHeader(ctx: Context, kind: LineKind<unknown>, options: ReaderOptions) {
+  const { fields, noun, silenceRefuses } = kind
   const { map, unguard, format } = options
   const mapped = new Set(Object.values(map.fields ?? {}).map(fold))
   const isKnown = (name: string) => mapped.has(fold(name)) || fieldOf(name, fields) !== undefined
@@ -19,7 +21,7 @@ export function openHeader(ctx: Context, { fields, noun }: LineKind<unknown>, op
     if (isHeaderTold || map.fields === null) return
     isHeaderTold = true
     if (unused.length > 0) await ctx.warn(`not used, because the map does not name them: ${quoteAll(unused)}`)
-    if (fields.includes('accepted') && !has('accepted'))
+    if (silenceRefuses && !has('accepted'))
       await ctx.warn('no column is mapped to "accepted", so every line records a refusal')
   }
   return {
@@ -42,6 +44,9 @@ export function openHeader(ctx: Context, { fields, noun }: LineKind<unknown>, op
     end: async () => {
       if (isTold) return
       isTold = true
+      const unanswered = parser?.has('accepted') ? parser.unanswered() : 0
+      if (silenceRefuses && map.fields !== null && unanswered > 0)
+        await ctx.warn(`without an answer, which records a refusal: ${formatCount(unanswered, 'line')}`)
       for (const [column, word] of parser?.keptWords ?? [])
         await ctx.warn(
           `"${word}" in ${column} is kept as text: to read it as true or false, name it with --true or --false`,

@@ -17,6 +17,8 @@ export interface LineKind<Fields> {
   readonly noun: string
   /** The columns of a CSV; with `preferences` also `pref.NAME`. */
   readonly fields: readonly string[]
+  /** A line without `accepted` records a refusal. */
+  readonly silenceRefuses: boolean
   /** @throws CliError invalid_data that begins with `name` */
   check(fields: object, name: string): asserts fields is Fields & object
 }

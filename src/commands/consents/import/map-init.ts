@@ -79,14 +79,15 @@ function makeMap(samples: readonly Sample[], fields: readonly string[]) {
   const hasPreference = Object.keys(guessed).some(field => field.startsWith('pref.'))
   const example = fields.includes('preferences') && !hasPreference ? { 'pref.marketing': null } : {}
   const nulls = Object.fromEntries(fields.map(field => [field, null]))
-  const answers = distinctWords(samples.filter(({ column }) => column === guessed['accepted']))
-  const words = [...answers, ...distinctWords(others.filter(({ cells }) => filled(cells).every(isYesOrNo)))]
+  const answered = samples.filter(({ column }) => column === guessed['accepted'])
+  const alike = others.filter(({ cells }) => filled(cells).every(isYesOrNo))
+  const words = distinctWords([...answered, ...alike])
   return {
     fields: { ...nulls, ...guessed, ...example } as Record<string, string | null>,
     not_used: others.map(({ column }) => column).filter(column => column.trim() !== ''),
-    true: [...new Set(words.filter(word => commonWords(word) === true))],
-    false: [...new Set(words.filter(word => commonWords(word) === false))],
-    undecided: answers.filter(word => commonWords(word) === undefined),
+    true: words.filter(word => commonWords(word) === true),
+    false: words.filter(word => commonWords(word) === false),
+    undecided: distinctWords(answered).filter(word => commonWords(word) === undefined),
   }
 }
 
