@@ -75,6 +75,9 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin account quota' = 'admin account quota'
     'admin signing-key revoke' = 'admin signing-key revoke'
     'admin signing-key restart' = 'admin signing-key restart'
+    'admin user add' = 'admin user add'
+    'admin user list' = 'admin user list'
+    'admin user remove' = 'admin user remove'
     'admin user password' = 'admin user password'
     'completion bash' = 'completion bash'
     'completion zsh' = 'completion zsh'
@@ -148,7 +151,10 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin signing-key' = @(@('revoke', 'Revoke a signing key'), @('restart', 'Begin a new chain of signing keys after the loss of the newest one'))
     'admin signing-key revoke' = @()
     'admin signing-key restart' = @()
-    'admin user' = @(, @('password', 'Reset a user’s password'))
+    'admin user' = @(@('add', 'Add an owner or a reader to an account'), @('list', 'List users with their roles'), @('remove', 'Remove a user from an account'), @('password', 'Reset a user’s password'))
+    'admin user add' = @()
+    'admin user list' = @()
+    'admin user remove' = @()
     'admin user password' = @()
     'admin purge' = @()
     'admin export' = @()
@@ -229,6 +235,9 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin signing-key revoke' = @(@('--reason', 'superseded or compromised'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
     'admin signing-key restart' = @(@('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
     'admin user' = @()
+    'admin user add' = @(@('--email', 'e-mail address that the user signs in with'), @('--role', 'an owner may do everything, a reader only read'), @('--account', 'its id, or the e-mail of another user; needed if there are several'), @('--password-stdin', 'read the password from standard input instead of generating one'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
+    'admin user list' = @(@('--account', 'only of this account: its id, or the e-mail of a user'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
+    'admin user remove' = @(@('--email', 'e-mail address that the user signs in with'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
     'admin user password' = @(@('--email', 'e-mail address that the user signs in with'), @('--password-stdin', 'read the new password from standard input instead of generating one'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
     'admin purge' = @(@('--older-than', 'days since the deletion (PURGE_AFTER_DAYS, or 30 if that is never)'), @('--dry-run', 'count what would be purged, and change nothing'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but stop unless exactly n records match'))
     'admin export' = @(@('--force', 'print it even if standard output is a terminal'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
@@ -376,6 +385,17 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin signing-key revoke --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'admin signing-key restart --database-url' = { @(, @('', '')) }
     'admin signing-key restart --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
+    'admin user add --email' = { @(, @('', '')) }
+    'admin user add --role' = { @(@('owner', 'owner'), @('reader', 'reader')) }
+    'admin user add --account' = { @(, @('', '')) }
+    'admin user add --database-url' = { @(, @('', '')) }
+    'admin user add --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
+    'admin user list --account' = { @(, @('', '')) }
+    'admin user list --database-url' = { @(, @('', '')) }
+    'admin user list --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
+    'admin user remove --email' = { @(, @('', '')) }
+    'admin user remove --database-url' = { @(, @('', '')) }
+    'admin user remove --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'admin user password --email' = { @(, @('', '')) }
     'admin user password --database-url' = { @(, @('', '')) }
     'admin user password --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
@@ -399,7 +419,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     '* --max-wait' = { @(, @('', '')) }
     '* --ca-file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
   }
-  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--subject', '--pref', '--preferences', '--consent-id', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--map', '--map-init', '--true', '--false', '--concurrency', '--max-errors', '--failed-out', '--resume', '--from', '--to', '--at', '--limit', '--cursor', '--max-requests', '--confirm', '--checkpoint', '--also', '--request', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--certificate-out', '--public-key', '--assignee', '--kind', '--receipt', '--outcome', '--keys', '--email', '--name', '--origin', '--retention-days', '--add-origin', '--remove-origin', '--overlap', '--scope', '--expires', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--account', '--older-than')
+  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--subject', '--pref', '--preferences', '--consent-id', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--map', '--map-init', '--true', '--false', '--concurrency', '--max-errors', '--failed-out', '--resume', '--from', '--to', '--at', '--limit', '--cursor', '--max-requests', '--confirm', '--checkpoint', '--also', '--request', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--certificate-out', '--public-key', '--assignee', '--kind', '--receipt', '--outcome', '--keys', '--email', '--name', '--origin', '--retention-days', '--add-origin', '--remove-origin', '--overlap', '--scope', '--expires', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--account', '--role', '--older-than')
   $words = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
   if ($wordToComplete -ne '' -and $words.Count -gt 0) { $words = @($words | Select-Object -SkipLast 1) }
   $at = ''

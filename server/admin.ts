@@ -8,12 +8,16 @@ import {
   type DatabaseOptions,
   type NewAccount,
   type NewPassword,
+  type NewUser,
   OperatorError,
   type PurgeOrder,
   type QuotaOrder,
   type ServerHost,
+  type UserDraft,
+  type UserInfo,
 } from '../src/contract/index.ts'
 import * as accounts from './accounts/service.ts'
+import * as users from './accounts/users.ts'
 import { type Config, readConfig } from './config.ts'
 import { filesName } from './db/connect.ts'
 import { openDatabase } from './db/open.ts'
@@ -43,6 +47,25 @@ export async function listAccounts(options: DatabaseOptions, host: ServerHost): 
 
 export async function setQuota(options: DatabaseOptions, order: QuotaOrder, host: ServerHost): Promise<AccountRow> {
   return await withDatabase(options, host, { mayBeNew: false }, sql => accounts.setQuota(sql, order))
+}
+
+export async function addUser(options: DatabaseOptions, draft: UserDraft, host: ServerHost): Promise<NewUser> {
+  return await withDatabase(options, host, { mayBeNew: false }, async sql => {
+    await checkClock(sql)
+    return await users.addUser(sql, draft)
+  })
+}
+
+export async function listUsers(
+  options: DatabaseOptions,
+  account: string | undefined,
+  host: ServerHost,
+): Promise<readonly UserInfo[]> {
+  return await withDatabase(options, host, { mayBeNew: false }, sql => users.listUsers(sql, account))
+}
+
+export async function removeUser(options: DatabaseOptions, email: string, host: ServerHost): Promise<UserInfo> {
+  return await withDatabase(options, host, { mayBeNew: false }, sql => users.removeUser(sql, email))
 }
 
 export async function resetPassword(

@@ -26,7 +26,16 @@ import { purgeJob } from './purge/service.ts'
 import { Quota } from './quota/quota.ts'
 import { startWatchdog } from './watchdog.ts'
 
-export { createAccount, listAccounts, purge, resetPassword, setQuota } from './admin.ts'
+export {
+  addUser,
+  createAccount,
+  listAccounts,
+  listUsers,
+  purge,
+  removeUser,
+  resetPassword,
+  setQuota,
+} from './admin.ts'
 export { restartSigningKeys, revokeSigningKey } from './evidence/admin.ts'
 export { exportDatabase, importDatabase } from './transfer/admin.ts'
 export { takeCheckpoints, verifyDatabase } from './verify/admin.ts'

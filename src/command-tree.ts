@@ -341,6 +341,18 @@ export const tree: Group = {
       user: {
         summary: 'Manage users',
         commands: {
+          add: {
+            summary: 'Add an owner or a reader to an account',
+            load: async () => (await import('./commands/admin/users.ts')).userAdd,
+          },
+          list: {
+            summary: 'List users with their roles',
+            load: async () => (await import('./commands/admin/users.ts')).userList,
+          },
+          remove: {
+            summary: 'Remove a user from an account',
+            load: async () => (await import('./commands/admin/users.ts')).userRemove,
+          },
           password: {
             summary: 'Reset a user’s password',
             load: async () => (await import('./commands/admin/user-password.ts')).userPassword,

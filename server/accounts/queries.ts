@@ -1,4 +1,6 @@
 import type { Sql } from 'postgres'
+import type { Role } from '../../src/contract/index.ts'
+import type { UserKey } from '../session/queries.ts'
 
 export interface AccountRows {
   readonly accountId: string
@@ -72,6 +74,56 @@ export async function updateQuota(sql: Sql, accountId: string, monthlyQuota: num
   const rows = await sql`
     update accounts set monthly_quota = ${monthlyQuota}::bigint where account_id = ${accountId} returning account_id`
   return rows.length === 1
+}
+
+export interface UserRow {
+  account_id: string
+  id: string
+  email: string
+  role: Role
+  created_at: Date
+}
+
+/** Returns false, and inserts nothing, if the e-mail has a user. */
+export async function insertUser(
+  sql: Sql,
+  { account_id, id, email, role, created_at, passwordHash }: UserRow & { readonly passwordHash: string },
+): Promise<boolean> {
+  const written = await sql`
+    with login as (
+      insert into logins (email, account_id, user_id) values (${email}, ${account_id}, ${id})
+      on conflict (email) do nothing returning account_id
+    ), added as (
+      insert into users (account_id, id, password_hash, role, created_at)
+      select account_id, ${id}::uuid, ${passwordHash}, ${role}, ${created_at}::timestamptz from login
+      returning id
+    )
+    select id from added`
+  return written.length === 1
+}
+
+/** Of all accounts, or of one. */
+export function selectUsers(sql: Sql, accountId: string | null): Promise<UserRow[]> {
+  return sql<UserRow[]>`
+    select u.account_id, u.id, coalesce(l.email, '') as email, u.role, u.created_at
+    from users u left join logins l on l.account_id = u.account_id and l.user_id = u.id
+    where ${accountId === null ? sql`true` : sql`u.account_id = ${accountId}`}
+    order by u.account_id, u.id`
+}
+
+/** Returns false, and deletes nothing, for an unknown user and for the last owner. */
+export async function deleteUser(sql: Sql, { accountId, userId }: UserKey): Promise<boolean> {
+  const deleted = await sql`
+    with removed as (
+      delete from users where account_id = ${accountId} and id = ${userId}
+        and (role <> 'owner' or exists (
+          select from users other where other.account_id = ${accountId} and other.id <> ${userId} and other.role = 'owner'))
+      returning id
+    ), login as (
+      delete from logins where account_id = ${accountId} and user_id = ${userId} and exists (select from removed)
+    )
+    select id from removed`
+  return deleted.length === 1
 }
 
 export async function hasAccounts(sql: Sql): Promise<boolean> {

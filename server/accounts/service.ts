@@ -27,8 +27,7 @@ const minPasswordLength = 8
  */
 export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewAccount> {
   const { email, plan = 'unlimited', site: siteName = 'default', password = newPassword() } = draft
-  if (!/^[^\s@]+@[^\s@]+$/.test(email) || !Credentials.shape.email.safeParse(email).success)
-    throw new OperatorError(`"${email}" is not an e-mail address`, { code: 'invalid' })
+  requireEmail(email)
   requireLength(password)
   const [accountId, userId, siteId] = [newId(), newId(), newId()]
   const [apiKey, token] = [newApiKey(accountId), newSiteToken(accountId, siteId)]
@@ -65,13 +64,20 @@ export async function listAccounts(sql: Sql): Promise<AccountRow[]> {
  * @throws OperatorError for an unknown account
  */
 export async function setQuota(sql: Sql, { account, monthlyQuota }: QuotaOrder): Promise<AccountRow> {
-  const { data: id = (await findLogin(sql, account.toLowerCase()))?.accountId } = Uuid.safeParse(account)
-  if (id === undefined || !(await updateQuota(sql, id, monthlyQuota))) {
-    const hint = 'consentctl admin account list'
-    throw new OperatorError(`no account has the id or e-mail ${account}`, { code: 'not_found', hint })
-  }
+  const id = await findAccount(sql, account)
+  if (id === undefined || !(await updateQuota(sql, id, monthlyQuota))) throw noAccount(account)
   const [row] = await selectQuotas(sql, monthOf(new Date()), id)
   return toAccountRow(row as QuotaRow)
+}
+
+/** Returns the account of an id, which may be unknown, or of a user's e-mail. */
+export async function findAccount(sql: Sql, account: string): Promise<string | undefined> {
+  return Uuid.safeParse(account).data ?? (await findLogin(sql, account.toLowerCase()))?.accountId
+}
+
+export function noAccount(account: string): OperatorError {
+  const hint = 'consentctl admin account list'
+  return new OperatorError(`no account has the id or e-mail ${account}`, { code: 'not_found', hint })
 }
 
 function toAccountRow({ created_at, ...row }: QuotaRow): AccountRow {
@@ -94,7 +100,12 @@ export async function resetPassword(
   return { email: email.toLowerCase(), password: given === undefined ? password : null }
 }
 
-function requireLength(password: string): void {
+export function requireEmail(email: string): void {
+  if (!/^[^\s@]+@[^\s@]+$/.test(email) || !Credentials.shape.email.safeParse(email).success)
+    throw new OperatorError(`"${email}" is not an e-mail address`, { code: 'invalid' })
+}
+
+export function requireLength(password: string): void {
   if (!Credentials.shape.password.safeParse(password).success) {
     throw new OperatorError('a password must be text of at most 1024 characters, without NUL', {
       code: 'invalid',

@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import type { Sql } from 'postgres'
-import type { Scope } from '../../src/contract/index.ts'
+import type { Role, Scope } from '../../src/contract/index.ts'
 import type { Admission } from '../admission.ts'
 import { Failure } from '../failure.ts'
 import type { NodeState } from '../health/state.ts'
 import { countHeader } from '../net/headers.ts'
 import { accountOfApiKey, hashOf } from './credential.ts'
-import { findKey, findSessionVersion, type KeyRow, recordKeyUse } from './queries.ts'
+import { findKey, findSessionUser, type KeyRow, recordKeyUse } from './queries.ts'
 import { readSession, sessionToken } from './session.ts'
 import type { TtlCache } from './ttl-cache.ts'
 
@@ -14,6 +14,8 @@ export interface Caller {
   readonly accountId: string
   readonly kind: 'api_key' | 'user' | 'site_token'
   readonly id: string
+  /** Of a user. */
+  readonly role?: Role
   readonly sessionExpiresAt?: Date
 }
 
@@ -89,8 +91,9 @@ async function findUser({ sql, sessionSecret, state }: AuthDeps, token: string |
   const claims = token === null ? null : await readSession(sessionSecret, token, state.now())
   if (!claims) return null
   const { accountId, userId, version, expiresAt } = claims
-  const current = await findSessionVersion(sql, { accountId, userId })
-  return current === version ? { accountId, kind: 'user', id: userId, sessionExpiresAt: expiresAt } : null
+  const user = await findSessionUser(sql, { accountId, userId })
+  if (user?.session_version !== version) return null
+  return { accountId, kind: 'user', id: userId, role: user.role, sessionExpiresAt: expiresAt }
 }
 
 export function unauthorized(message = 'A valid API key or session is required.'): Failure {

@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import type { Scope } from '../../src/contract/index.ts'
+import type { Role, Scope } from '../../src/contract/index.ts'
 
 export interface KeyRow {
   account_id: string
@@ -30,11 +30,16 @@ export async function recordKeyUse(
     where account_id = ${accountId} and id = ${id} and (last_used_on is null or last_used_on < ${day}::date)`
 }
 
-export async function findSessionVersion(
+export interface SessionUserRow {
+  session_version: number
+  role: Role
+}
+
+export async function findSessionUser(
   sql: Sql,
   { accountId, userId }: { readonly accountId: string; readonly userId: string },
-): Promise<number | undefined> {
-  const [row] = await sql<{ session_version: number }[]>`
-    select session_version from users where account_id = ${accountId} and id = ${userId}`
-  return row?.session_version
+): Promise<SessionUserRow | undefined> {
+  const [row] = await sql<SessionUserRow[]>`
+    select session_version, role from users where account_id = ${accountId} and id = ${userId}`
+  return row
 }

@@ -30,6 +30,7 @@ declare module 'fastify' {
     scope?: Scope | undefined
     unit?: Endpoint['unit'] | undefined
     statesTime?: boolean | undefined
+    allowsReader?: boolean | undefined
     /** Tells from a body, not validated yet, if a request of a method that writes only reads. */
     isRead?: ((body: unknown) => boolean) | undefined
     /** The methods of this path, on routes that answer 405 for all others. */
@@ -62,6 +63,7 @@ export function installGate(app: FastifyInstance, deps: GateDeps): void {
         await spendForRequest(deps.quota, caller, request, reply)
         requirePermission(caller, config)
       }
+      if (caller.role === 'reader' && allow === undefined && !request.is404) requireRead(request)
     }
     if (request.is404) throw noRoute()
     if (allow !== undefined) throw methodNotAllowed(allow)
@@ -134,6 +136,12 @@ function requireState(state: NodeState, { method, body, routeOptions: { config }
 function requirePermission({ scopes }: KeyCaller, { access, scope }: FastifyContextConfig): void {
   if (access === 'session') throw forbidden('This needs a dashboard session; an API key will not do.')
   if (scope && !scopes.includes(scope)) throw forbidden(`The API key lacks the scope ${scope}.`)
+}
+
+/** @throws Failure `forbidden` for everything that may change something, also by a route that is added later. */
+function requireRead({ method, routeOptions: { config } }: FastifyRequest): void {
+  const isRead = !unsafeMethods.has(method) || config.scope === 'read' || config.allowsReader
+  if (!isRead) throw forbidden('This needs an owner of the account; a reader can change nothing.')
 }
 
 function forbidden(message: string): Failure {

@@ -65,12 +65,12 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
   ) => Promise<z.input<R> | RawJson | Lines>,
   { isIdempotent = isReadOrDelete, isRead, ...options }: RouteOptions = {},
 ): void {
-  const { method, path: url, access, scope, unit, statesTime, status } = endpoint
+  const { method, path: url, access, scope, unit, statesTime, allowsReader, status } = endpoint
   app.route({
     ...options,
     method,
     url,
-    config: { access, scope, unit, statesTime, isRead },
+    config: { access, scope, unit, statesTime, allowsReader, isRead },
     handler: async (request, reply) => {
       const input = {
         params: endpoint.params?.parse(request.params) as z.output<P>,

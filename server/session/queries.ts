@@ -1,4 +1,5 @@
 import type { Sql } from 'postgres'
+import type { Role } from '../../src/contract/index.ts'
 
 export interface UserKey {
   readonly accountId: string
@@ -8,6 +9,7 @@ export interface UserKey {
 export interface UserRow {
   password_hash: string
   session_version: number
+  role: Role
 }
 
 /** The e-mail is in lower case. */
@@ -19,7 +21,7 @@ export async function findLogin(sql: Sql, email: string): Promise<UserKey | unde
 
 export async function findUser(sql: Sql, { accountId, userId }: UserKey): Promise<UserRow | undefined> {
   const [row] = await sql<UserRow[]>`
-    select password_hash, session_version from users where account_id = ${accountId} and id = ${userId}`
+    select password_hash, session_version, role from users where account_id = ${accountId} and id = ${userId}`
   return row
 }
 

@@ -30,10 +30,11 @@ export function sessionRoutes(
     return session
   })
   route(app, session.get, (_, { caller }) => getSession(deps, caller))
-  route(app, callerEndpoints.get, async (_, { caller: { accountId, kind, id } }) => ({
+  route(app, callerEndpoints.get, async (_, { caller: { accountId, kind, id, role } }) => ({
     account_id: accountId,
     kind,
     id,
+    role: role ?? null,
   }))
   route(app, session.remove, async (_, { caller, request, setHeader }) => {
     await signOut(deps, caller)

@@ -32,18 +32,18 @@ export async function signIn(
   const signed = await signSession(sessionSecret, { ...login, version: user.session_version })
   const session = {
     account_id: accountId,
-    user: { id: userId, email: address },
+    user: { id: userId, email: address, role: user.role },
     expires_at: signed.expiresAt.toISOString(),
   }
   return { session, token: signed.token }
 }
 
 export async function getSession({ sql }: Deps, caller: Caller): Promise<Session> {
-  const { accountId, id } = caller
+  const { accountId, id, role = 'reader' } = caller
   const email = await findEmail(sql, { accountId, userId: id })
   return {
     account_id: accountId,
-    user: { id, email: email ?? '' },
+    user: { id, email: email ?? '', role },
     expires_at: caller.sessionExpiresAt?.toISOString() ?? '',
   }
 }

@@ -43,5 +43,6 @@ export function subjectRoutes(app: FastifyInstance, deps: Deps): void {
   )
   route(app, subjects.nearMatches, ({ body }, { caller }) => getNearMatches(deps, caller, body), {
     isIdempotent: () => true,
+    isRead: () => true,
   })
 }

@@ -1,11 +1,18 @@
 import * as z from 'zod'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
+import { roles } from './session.ts'
 import { Id } from './values.ts'
 
 export const CallerIdentity = z.object({
   account_id: Id,
   kind: z.string().meta({ enum: ['api_key', 'user'] }),
   id: Id.describe('The id of that key or user.'),
+  role: z
+    .string()
+    .nullable()
+    .default(null)
+    .meta({ enum: [...roles, null] })
+    .describe('Of a user; null for a key.'),
 })
 export type CallerIdentity = z.output<typeof CallerIdentity>
 

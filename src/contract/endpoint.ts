@@ -18,8 +18,10 @@ export interface Endpoint<
   /** With `:name` for each parameter. */
   readonly path: `/${string}`
   readonly access: Access
-  /** For API keys. A session has every scope. */
+  /** For API keys. A session of an owner has every scope, one of a reader `read` and every GET. */
   readonly scope?: Scope
+  /** True if a reader may do it although it changes something of their own. */
+  readonly allowsReader?: boolean
   /**
    * For API keys. Default: a request takes a unit of the monthly quota, and is rejected without one. `optional`: it takes one
    * if one is left. `free`: it takes none.

@@ -1,3 +1,5 @@
+import type { Role } from './session.ts'
+
 /** `lost`: missing; `shortened`: missing at the end; `forged`: never written by the service. */
 export type Problem = 'changed' | 'reordered' | 'lost' | 'shortened' | 'forged'
 
@@ -122,6 +124,28 @@ export interface QuotaOrder {
   readonly monthlyQuota: number | null
 }
 
+export interface UserDraft {
+  /** Its id, or the e-mail of a user; default: the only account. */
+  readonly account?: string | undefined
+  readonly email: string
+  readonly role: Role
+  /** Default: a generated one. */
+  readonly password?: string | undefined
+}
+
+export interface UserInfo {
+  readonly account_id: string
+  readonly id: string
+  readonly email: string
+  readonly role: Role
+  readonly created_at: string
+}
+
+/** The password is null if the operator gave it. */
+export interface NewUser extends UserInfo {
+  readonly password: string | null
+}
+
 /** The password is null if the operator gave it. */
 export interface NewPassword {
   readonly email: string
@@ -170,6 +194,11 @@ export interface ServerModule {
   /** Oldest first. */
   listAccounts(options: DatabaseOptions, host: ServerHost): Promise<readonly AccountRow[]>
   setQuota(options: DatabaseOptions, order: QuotaOrder, host: ServerHost): Promise<AccountRow>
+  addUser(options: DatabaseOptions, draft: UserDraft, host: ServerHost): Promise<NewUser>
+  /** Of one account, by its id or the e-mail of a user, or of all. */
+  listUsers(options: DatabaseOptions, account: string | undefined, host: ServerHost): Promise<readonly UserInfo[]>
+  /** Also ends the user's sessions. The last owner of an account stays. */
+  removeUser(options: DatabaseOptions, email: string, host: ServerHost): Promise<UserInfo>
   /** Also ends the user's sessions. */
   resetPassword(
     options: DatabaseOptions,

@@ -4,12 +4,23 @@ import { Id, Timestamp, text } from './values.ts'
 
 const path = '/api/v1/session'
 
+/** An owner may do everything, a reader only read. */
+export const roles = ['owner', 'reader'] as const
+export type Role = (typeof roles)[number]
+
 export const Credentials = z.strictObject({ email: text(1, 254), password: text(1, 1024) })
 export type Credentials = z.output<typeof Credentials>
 
 export const Session = z.object({
   account_id: Id,
-  user: z.object({ id: Id, email: z.string() }),
+  user: z.object({
+    id: Id,
+    email: z.string(),
+    role: z
+      .string()
+      .default('owner')
+      .meta({ enum: [...roles] }),
+  }),
   expires_at: Timestamp,
 })
 export type Session = z.output<typeof Session>
@@ -41,6 +52,7 @@ export const session = {
     method: 'DELETE',
     path,
     access: 'session',
+    allowsReader: true,
     query: NoQuery,
     status: 204,
     response: z.null(),

@@ -140,7 +140,7 @@ function rejectedHint({ call, code }: ApiError): string {
   if (keySource === null) {
     return isSignIn(call)
       ? 'check the email and the instance: consentctl config list'
-      : 'check its address, and that no proxy removes cookies or the Origin header'
+      : `${code === 'forbidden' ? 'sign in as an owner of the account, or ' : ''}check its address, and that no proxy removes cookies or the Origin header`
   }
   if (code === 'forbidden') return 'use a key with the scope for this: consentctl keys list shows the scopes'
   if (keySource.endsWith('key_command')) return 'check what the profile’s key_command prints'

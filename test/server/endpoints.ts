@@ -1,13 +1,14 @@
 import type { Sql } from 'postgres'
 import { expect, vi } from 'vitest'
 import type * as z from 'zod'
+import { insertUser } from '../../server/accounts/queries.ts'
 import { hashOf, hintOf, newApiKey } from '../../server/auth/credential.ts'
 import { coverAccount } from '../../server/evidence/log.ts'
 import { openSigner, type Signer } from '../../server/evidence/signer.ts'
 import { newId } from '../../server/ids.ts'
 import { insertKey } from '../../server/keys/queries.ts'
 import { api, type Endpoint } from '../../src/contract/index.ts'
-import type { CallOptions, TestAccount, TestService } from '../support/service.ts'
+import type { CallOptions, Signed, TestAccount, TestService } from '../support/service.ts'
 
 /** Where a request can name something. */
 export type Place = 'params' | 'query' | 'body'
@@ -170,6 +171,20 @@ export async function credentialFor(
   if (access === 'session') return { ...(await service.signIn(own)) }
   if (access === 'site_token') return { 'x-site-token': own.siteToken }
   return access === 'account' ? bearer(own.key) : {}
+}
+
+/** The headers of a session of another user of the account, who may only read. */
+export async function readerSession(service: TestService, { accountId }: TestAccount): Promise<Signed> {
+  const id = newId()
+  await insertUser(service.sql, {
+    account_id: accountId,
+    id,
+    email: `${id}@example.com`,
+    role: 'reader',
+    created_at: new Date(),
+    passwordHash: 'none',
+  })
+  return await service.signIn({ accountId, userId: id } as TestAccount)
 }
 
 export function bearer(key: string): Record<string, string> {

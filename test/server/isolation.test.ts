@@ -12,6 +12,7 @@ import {
   newHoldings,
   ownValue,
   type Place,
+  readerSession,
   requestFor,
   shapeOf,
   subjectOf,
@@ -44,6 +45,11 @@ const senders: readonly Sender[] = [
   {
     name: 'a cookie',
     headers: async own => ({ ...(await service.signIn(own)) }),
+    mayPass: ['account', 'session'],
+  },
+  {
+    name: 'a reader’s cookie',
+    headers: async own => ({ ...(await readerSession(service, own)) }),
     mayPass: ['account', 'session'],
   },
   {
@@ -170,6 +176,7 @@ function expectedStatus({ endpoint }: Route, place: Place, field: string, { name
   if (!mayPass.includes(endpoint.access)) {
     return endpoint.access === 'session' && mayPass.includes('account') ? 403 : 401
   }
+  if (name.startsWith('a reader') && endpoint.method !== 'GET' && endpoint.scope !== 'read') return 403
   if (place === 'params') return 404
   if (place === 'query') return { cursor: 400, record_id: 404 }[field] ?? 200
   const isOfSite = 'site_id' in shapeOf(endpoint.body)

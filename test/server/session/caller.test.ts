@@ -9,9 +9,9 @@ it('GET /api/v1/caller › 200 › names the account and the key or the user, al
   for (const { key, keyId, accountId } of [one, other, one])
     expect(await service.call('GET', path, { key })).toMatchObject({
       status: 200,
-      body: { account_id: accountId, kind: 'api_key', id: keyId },
+      body: { account_id: accountId, kind: 'api_key', id: keyId, role: null },
     })
   expect((await service.call('GET', '/api/v1/consents', { key: one.key })).status).toBe(429)
   const { body } = await service.call('GET', path, { headers: await service.signIn(one) })
-  expect(body).toEqual({ account_id: one.accountId, kind: 'user', id: one.userId })
+  expect(body).toEqual({ account_id: one.accountId, kind: 'user', id: one.userId, role: 'owner' })
 })

@@ -42,7 +42,7 @@ describe('POST /api/v1/session › 201', () => {
       201,
       {
         account_id: account.accountId,
-        user: { id: account.userId, email: account.email },
+        user: { id: account.userId, email: account.email, role: 'owner' },
         expires_at: expect.stringMatching(/^[\d-]{10}T[\d:]{8}\.000Z$/),
       },
     ])

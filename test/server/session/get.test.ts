@@ -31,7 +31,7 @@ describe('GET /api/v1/session › 200', () => {
       200,
       {
         account_id: account.accountId,
-        user: { id: account.userId, email: account.email },
+        user: { id: account.userId, email: account.email, role: 'owner' },
         expires_at: new Date(exp * 1000).toISOString(),
       },
     ])

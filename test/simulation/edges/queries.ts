@@ -32,7 +32,7 @@ const first =
 
 export const findKey = first('findKey')
 export const recordKeyUse = first('recordKeyUse')
-export const findSessionVersion = async () => undefined
+export const findSessionUser = async () => undefined
 
 export const takeLease = first('takeLease')
 export const settleLease = first('settleLease')

@@ -74,7 +74,7 @@ describe.each(found)('%s completes', (shell, ask) => {
     expect(line('consentctl li')).toEqual(['list'])
     expect(line('consentctl ')).toEqual(expect.arrayContaining(['create', 'ls', 'auth', 'completion']))
     expect(line('consentctl auth ')).toEqual(expect.arrayContaining(['login', 'logout', 'status']))
-    expect(line('consentctl admin user ')).toEqual(['password'])
+    expect(line('consentctl admin user p')).toEqual(['password'])
   })
 
   it('the flags of the command, of an alias of it, and of the program', () => {

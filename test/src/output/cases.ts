@@ -89,6 +89,11 @@ const accountRow = {
   created_at: '2026-01-31T09:30:00.000Z',
 }
 
+const userRow = {
+  ...{ account_id: uuid(6), id: uuid(7), email, role: 'reader' },
+  created_at: '2026-01-31T09:30:00.000Z',
+}
+
 /** The key of these tests, as an instance publishes it. */
 const keysFile = 'test/fixtures/consent-keys.json'
 
@@ -101,6 +106,9 @@ const server = async () =>
     listAccounts: async () => [accountRow],
     setQuota: async () => accountRow,
     resetPassword: async () => ({ email, password: 'made up' }),
+    addUser: async () => ({ ...userRow, password: 'made up' }),
+    listUsers: async () => [userRow],
+    removeUser: async () => userRow,
   }) as unknown as ServerModule
 
 /** A command of somebody who signs in. */
@@ -342,6 +350,32 @@ export const cases: readonly Case[] = [
     rows: [accountRow],
     single: true,
     id: 'account_id',
+  },
+  {
+    name: 'admin user add',
+    args: ['admin', 'user', 'add', '--email', email, '--role', 'reader'],
+    handlers: [],
+    loadServer: server,
+    rows: [{ ...userRow, password: 'made up' }],
+    single: true,
+    id: null,
+  },
+  {
+    name: 'admin user list',
+    args: ['admin', 'user', 'list'],
+    handlers: [],
+    loadServer: server,
+    rows: [userRow],
+    id: 'email',
+  },
+  {
+    name: 'admin user remove',
+    args: ['admin', 'user', 'remove', '--email', email, '--yes'],
+    handlers: [],
+    loadServer: server,
+    rows: [userRow],
+    single: true,
+    id: 'email',
   },
   {
     name: 'admin user password',

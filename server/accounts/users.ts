@@ -1,0 +1,59 @@
+import type { Sql } from 'postgres'
+import { type NewUser, OperatorError, type UserDraft, type UserInfo } from '../../src/contract/index.ts'
+import { hashPassword, newPassword } from '../auth/password.ts'
+import { newId } from '../ids.ts'
+import { findLogin } from '../session/queries.ts'
+import { deleteUser, insertUser, selectUsers, type UserRow } from './queries.ts'
+import { findAccount, noAccount, requireEmail, requireLength } from './service.ts'
+
+/** Adds a user to an account. @throws OperatorError for an unknown account, and an e-mail that is invalid or has a user */
+export async function addUser(sql: Sql, draft: UserDraft): Promise<NewUser> {
+  const { role, password = newPassword() } = draft
+  requireEmail(draft.email)
+  requireLength(password)
+  const account_id = draft.account === undefined ? await findOnlyAccount(sql) : await requireAccount(sql, draft.account)
+  const row: UserRow = { account_id, id: newId(), email: draft.email.toLowerCase(), role, created_at: new Date() }
+  if (!(await insertUser(sql, { ...row, passwordHash: await hashPassword(password) })))
+    throw new OperatorError(`a user with the e-mail ${row.email} already exists`, { code: 'conflict' })
+  return { ...toInfo(row), password: draft.password === undefined ? password : null }
+}
+
+/** Oldest first, of all accounts or of one. @throws OperatorError for an unknown account */
+export async function listUsers(sql: Sql, account?: string): Promise<UserInfo[]> {
+  return (await selectUsers(sql, account === undefined ? null : await requireAccount(sql, account))).map(toInfo)
+}
+
+/** Ends the user's sessions too. @throws OperatorError for an unknown user and for the last owner of an account */
+export async function removeUser(sql: Sql, email: string): Promise<UserInfo> {
+  const user = await findLogin(sql, email.toLowerCase())
+  const row = user && (await selectUsers(sql, user.accountId)).find(({ id }) => id === user.userId)
+  if (!user || !row) throw new OperatorError(`no user has the e-mail ${email}`, { code: 'not_found' })
+  if (await deleteUser(sql, user)) return toInfo(row)
+  throw new OperatorError(`${row.email} is the last owner of the account ${row.account_id}`, {
+    code: 'conflict',
+    hint: 'add another owner first: consentctl admin user add --role owner',
+  })
+}
+
+async function requireAccount(sql: Sql, account: string): Promise<string> {
+  const id = await findAccount(sql, account)
+  const [user] = id === undefined ? [] : await selectUsers(sql, id)
+  if (!user) throw noAccount(account)
+  return user.account_id
+}
+
+async function findOnlyAccount(sql: Sql): Promise<string> {
+  const [id, ...others] = new Set((await selectUsers(sql, null)).map(({ account_id }) => account_id))
+  if (id !== undefined && others.length === 0) return id
+  throw new OperatorError(id === undefined ? 'there is no account' : `there are ${others.length + 1} accounts`, {
+    code: 'invalid',
+    hint:
+      id === undefined
+        ? 'consentctl admin account create'
+        : 'name one with --account, by its id or the e-mail of a user: consentctl admin account list',
+  })
+}
+
+function toInfo({ created_at, ...row }: UserRow): UserInfo {
+  return { ...row, created_at: created_at.toISOString() }
+}

@@ -1,0 +1,132 @@
+import { type Command, Option } from 'commander'
+import * as z from 'zod'
+import { action, nonEmpty } from '../../cli/action.ts'
+import { mustPrompt, promptToConfirm } from '../../cli/confirm.ts'
+import { addDatabaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
+import { many, one, pagesOf } from '../../cli/output.ts'
+import { readPassword } from '../../cli/sign-in.ts'
+import type { Context } from '../../context.ts'
+import type { NewUser, UserInfo } from '../../contract/server.ts'
+import { roles } from '../../contract/session.ts'
+import type { Column, View } from '../../output/index.ts'
+import { field, minute } from '../../views/field.ts'
+
+const columns: readonly Column<UserInfo>[] = [
+  field('account_id', { whole: true, rank: 4 }),
+  field('id', { whole: true, rank: 5 }),
+  field('email', { whole: true, rank: 1 }),
+  field('role', { whole: true, rank: 2 }),
+  field('created_at', { text: row => minute(row.created_at), rank: 6 }),
+]
+
+const userView: View<UserInfo> = { id: user => user.email, columns }
+
+/** Shows a generated password, but not one that was given. */
+const newUserView = (isGenerated: boolean): View<NewUser> => ({
+  id: user => user.email,
+  columns: [...columns, field('password', { whole: true, once: isGenerated, rank: 3 })],
+})
+
+const AddOptions = z.strictObject({
+  ...databaseOptions,
+  account: nonEmpty.optional(),
+  email: nonEmpty,
+  role: z.enum(roles),
+  passwordStdin: z.literal(true).optional(),
+})
+
+export function userAdd(command: Command, ctx: Context): void {
+  addDatabaseFlags(
+    command
+      .requiredOption('--email <address>', 'e-mail address that the user signs in with')
+      .addOption(
+        new Option('--role <role>', 'an owner may do everything, a reader only read')
+          .choices([...roles])
+          .makeOptionMandatory(),
+      )
+      .option('--account <account>', 'its id, or the e-mail of another user; needed if there are several')
+      .option('--password-stdin', 'read the password from standard input instead of generating one'),
+  )
+    .addHelpText(
+      'after',
+      `
+A reader signs in, sees everything of the account, and can change nothing; signing out works. All nodes of the
+server must have this version before the first reader is added. A generated password is shown only once.
+
+Examples:
+  $ consentctl admin user add --email auditor@example.com --role reader
+  $ consentctl admin user add --email li@example.com --role owner --account privacy@example.com`,
+    )
+    .action(
+      action(
+        ctx,
+        AddOptions,
+        ({ passwordStdin }) => newUserView(!passwordStdin),
+        async (_, { databaseUrl, dataDir, passwordStdin, ...draft }) => {
+          const password = passwordStdin ? await readPassword(ctx) : undefined
+          const { addUser } = await ctx.loadServer()
+          const user = await addUser({ databaseUrl, dataDir }, { ...draft, password }, serverHost(ctx))
+          return one(newUserView(!passwordStdin), user, { mutates: true })
+        },
+      ),
+    )
+}
+
+export function userList(command: Command, ctx: Context): void {
+  addDatabaseFlags(command.option('--account <account>', 'only of this account: its id, or the e-mail of a user'))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ consentctl admin user list
+  $ consentctl admin user list --account privacy@example.com -o json`,
+    )
+    .action(
+      action(
+        ctx,
+        z.strictObject({ ...databaseOptions, account: nonEmpty.optional() }),
+        userView,
+        async (_, { account, ...options }) => {
+          const { listUsers } = await ctx.loadServer()
+          return many(userView, pagesOf(await listUsers(options, account, serverHost(ctx))))
+        },
+      ),
+    )
+}
+
+const RemoveOptions = z.strictObject({ ...databaseOptions, email: nonEmpty, yes: z.literal(true).optional() })
+
+export function userRemove(command: Command, ctx: Context): void {
+  addDatabaseFlags(
+    command
+      .requiredOption('--email <address>', 'e-mail address that the user signs in with')
+      .option('-y, --yes', 'skip the confirmation prompt'),
+  )
+    .addHelpText(
+      'after',
+      `
+Ends every session of the user; API keys keep working. What the user changed stays in the histories, by the id of
+the user. The last owner of an account cannot be removed.
+
+Examples:
+  $ consentctl admin user remove --email auditor@example.com
+  $ consentctl admin user remove --email auditor@example.com --yes`,
+    )
+    .action(
+      action(ctx, RemoveOptions, userView, async (_, { email, yes, ...options }) => {
+        const asks = mustPrompt(ctx, { yes }, { action: 'remove the user' })
+        const { listUsers, removeUser } = await ctx.loadServer()
+        if (asks) {
+          const users = await listUsers(options, email, serverHost(ctx))
+          const rows = users.filter(user => user.email === email.toLowerCase())
+          await promptToConfirm(ctx, userView, rows, {
+            action: 'remove',
+            noun: 'user',
+            where: 'this database',
+            total: 1,
+          })
+        }
+        return one(userView, await removeUser(options, email, serverHost(ctx)), { mutates: true })
+      }),
+    )
+}

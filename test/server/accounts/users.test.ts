@@ -1,0 +1,95 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { addUser, listUsers, removeUser } from '../../../server/accounts/users.ts'
+import { newId } from '../../../server/ids.ts'
+import { OperatorError } from '../../../src/contract/index.ts'
+import { type TestAccount, useService } from '../../support/service.ts'
+
+const service = useService()
+const password = 'a long password'
+let account: TestAccount
+let email = ''
+
+beforeEach(async () => {
+  account = await service.newAccount()
+  email = `${newId()}@example.com`
+})
+
+const add = (fields: Partial<Parameters<typeof addUser>[1]> = {}) =>
+  addUser(service.sql, { account: account.accountId, email, role: 'reader', password, ...fields })
+const signIn = (email: string, password: string) =>
+  service.call('POST', '/api/v1/session', { body: { email, password } })
+const rows = async () => [
+  await service.sql`select t::text as row from users t order by 1`,
+  await service.sql`select t::text as row from logins t order by 1`,
+]
+
+describe('addUser', () => {
+  it.each(['owner', 'reader'] as const)('adds an %s, who signs in and has this role', async role => {
+    const made = await add({ role, email: email.toUpperCase(), account: account.email.toUpperCase() })
+    expect(made).toEqual({
+      account_id: account.accountId,
+      id: expect.any(String),
+      email,
+      role,
+      created_at: expect.any(String),
+      password: null,
+    })
+    const { status, body } = await signIn(email, password)
+    expect([status, body.account_id, body.user]).toEqual([201, account.accountId, { id: made.id, email, role }])
+  })
+
+  it('generates a password', async () => {
+    const made = await add({ password: undefined })
+    expect((await signIn(email, made.password ?? '')).status).toBe(201)
+  })
+
+  it.each([
+    ['an e-mail that has a user', () => ({ email: account.email })],
+    ['no e-mail', () => ({ email: 'maria' })],
+    ['a short password', () => ({ password: '1234567' })],
+    ['an unknown account', () => ({ account: newId() })],
+    ['an account by an unknown e-mail', () => ({ account: 'nobody@example.com' })],
+    ['no account where there are several', () => ({ account: undefined })],
+  ])('rejects %s, and changes nothing', async (_, fields) => {
+    await service.newAccount()
+    const before = await rows()
+    await expect(add(fields())).rejects.toThrow(OperatorError)
+    expect(await rows()).toEqual(before)
+  })
+})
+
+describe('listUsers', () => {
+  it('has the users of an account, oldest first, or of all', async () => {
+    await add()
+    const users = await listUsers(service.sql, email)
+    expect(users.map(each => [each.email, each.role])).toEqual([
+      [account.email, 'owner'],
+      [email, 'reader'],
+    ])
+    expect((await listUsers(service.sql)).length).toBeGreaterThanOrEqual(2)
+    await expect(listUsers(service.sql, 'nobody@example.com')).rejects.toThrow('no account')
+  })
+})
+
+describe('removeUser', () => {
+  it('ends the sessions of the user, who cannot sign in again', async () => {
+    await add()
+    const { headers } = await signIn(email, password)
+    const cookie = String(headers['set-cookie']).split(';')[0] ?? ''
+    const get = () => service.call('GET', '/api/v1/consents', { headers: { cookie } })
+    expect((await get()).status).toBe(200)
+    expect(await removeUser(service.sql, email.toUpperCase())).toMatchObject({ email, role: 'reader' })
+    expect([(await get()).status, (await signIn(email, password)).status]).toEqual([401, 401])
+    expect((await listUsers(service.sql, account.accountId)).map(each => each.email)).toEqual([account.email])
+  })
+
+  it('removes an owner beside another, and never the last one', async () => {
+    await add({ role: 'owner' })
+    await removeUser(service.sql, account.email)
+    await add({ email: `x${email}` })
+    const before = await rows()
+    await expect(removeUser(service.sql, email)).rejects.toThrow('is the last owner')
+    await expect(removeUser(service.sql, account.email)).rejects.toThrow('no user has the e-mail')
+    expect(await rows()).toEqual(before)
+  })
+})

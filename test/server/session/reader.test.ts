@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest'
+import { useService } from '../../support/service.ts'
+import { endpoints, type Holdings, newHoldings, readerSession, requestFor } from '../endpoints.ts'
+
+const service = useService()
+
+/** Every route that a session reaches; signing out last, because it ends the session. */
+const routes = endpoints
+  .filter(({ endpoint }) => endpoint.access === 'account' || endpoint.access === 'session')
+  .sort((one, other) => Number(one.route === 'session.remove') - Number(other.route === 'session.remove'))
+
+/** What is not a GET and changes nothing, but for the reader's own session. */
+const reads = ['subjects.certifyPurge', 'subjects.nearMatches', 'session.remove']
+
+describe('session of a reader', () => {
+  it('reads everything by every route that reads, and is rejected with 403 by every other, which changes nothing', async () => {
+    const own = await newHoldings(service)
+    const session = await readerSession(service, own)
+    const before = await everything(own)
+    const answers: [string, string][] = []
+    for (const of of routes) {
+      const [method, path, { body }] = requestFor(of, own)
+      if (of.route === 'session.remove') expect(await everything(own)).toEqual(before)
+      const answer = await service.call(method, path, { body, headers: session })
+      answers.push([of.route, `${answer.status} ${answer.body?.error ?? ''}`])
+    }
+    const expected = routes.map(({ route, endpoint: { method, status } }) => [
+      route,
+      method === 'GET' || reads.includes(route) ? `${status} ` : '403 forbidden',
+    ])
+    expect(answers).toEqual(expected)
+    expect(expected.filter(([, answer]) => answer === '403 forbidden').length).toBeGreaterThan(10)
+  })
+
+  it('sees what an owner sees', async () => {
+    const own = await newHoldings(service)
+    const [reader, owner] = [await readerSession(service, own), await service.signIn(own)]
+    const isOwn = (route: string) => ['session.get', 'caller.get', 'consents.receipt'].includes(route) // or names its time
+    for (const of of routes.filter(({ route, endpoint }) => endpoint.method === 'GET' && !isOwn(route))) {
+      const [method, path] = requestFor(of, own)
+      const [seen, all] = [
+        await service.call(method, path, { headers: reader }),
+        await service.call(method, path, { headers: owner }),
+      ]
+      expect([of.route, seen.text]).toEqual([of.route, all.text])
+    }
+  })
+
+  it('is rejected before its body is read, and learns nothing of other accounts', async () => {
+    const [own, other] = [await newHoldings(service), await newHoldings(service)]
+    const headers = await readerSession(service, own)
+    const answers = await Promise.all(
+      [own.live, other.live, own.siteId].flatMap(id => [
+        service.call('DELETE', `/api/v1/consents/${id}`, { headers }),
+        service.call('PUT', `/api/v1/consents/${id}`, { headers, body: '{' }),
+      ]),
+    )
+    const message = 'This needs an owner of the account; a reader can change nothing.'
+    for (const { status, body } of answers) expect([status, body]).toEqual([403, { error: 'forbidden', message }])
+  })
+
+  it('names its role, as does that of an owner; an API key has none', async () => {
+    const own = await newHoldings(service)
+    const [reader, owner] = [await readerSession(service, own), await service.signIn(own)]
+    const roleOf = async (path: string, options: object) => {
+      const { body } = await service.call('GET', path, options)
+      return path.endsWith('session') ? body.user.role : body.role
+    }
+    for (const path of ['/api/v1/session', '/api/v1/caller']) {
+      expect(await roleOf(path, { headers: reader })).toBe('reader')
+      expect(await roleOf(path, { headers: owner })).toBe('owner')
+    }
+    expect(await roleOf('/api/v1/caller', { key: own.key })).toBeNull()
+  })
+
+  it('is rejected from the moment on when its user becomes a reader', async () => {
+    const own = await newHoldings(service)
+    const headers = await service.signIn(own)
+    const create = () => service.call('POST', '/api/v1/consents', { headers, body: { site_id: own.siteId } })
+    expect((await create()).status).toBe(201)
+    await service.sql`update users set role = 'reader' where account_id = ${own.accountId} and id = ${own.userId}`
+    expect((await create()).status).toBe(403)
+  })
+})
+
+/** All that a request could have changed. */
+async function everything({ accountId }: Holdings) {
+  const { sql } = service
+  const tables = await sql<{ name: string }[]>`
+    select table_name as name from information_schema.columns
+    where table_schema = 'public' and column_name = 'account_id' order by 1`
+  return await Promise.all(
+    tables.map(({ name }) => sql`select t::text as row from ${sql(name)} t where account_id = ${accountId} order by 1`),
+  )
+}
