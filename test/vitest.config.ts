@@ -39,6 +39,7 @@ const slow = [
   'test/server/purge/canary.test.ts',
   'test/server/quota/late.test.ts',
   'test/server/subjects/purge.test.ts',
+  'test/server/requests/{commands,file,subject}.test.ts',
   'test/server/transfer/*.test.ts',
   'test/simulation/*.test.ts',
 ]
@@ -50,7 +51,7 @@ const embedded = [
   'test/server/evidence/{backdating,log,proofs}.test.ts',
   'test/server/purge/{canary,purge}.test.ts',
   'test/server/quota/quota.test.ts',
-  'test/server/requests/*.test.ts',
+  'test/server/requests/requests.test.ts',
   'test/server/subjects/*.test.ts',
   'test/server/verify/*.test.ts',
 ]
