@@ -1,4 +1,4 @@
-import { subjectCommand } from '../../cli/messages.ts'
+import { quoteForShell, subjectCommand } from '../../cli/messages.ts'
 import { changeRequest } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
 import type { ErasureHeader } from '../../erasure/job.ts'
@@ -33,7 +33,10 @@ export async function tellRegistration(
   failed: { readonly error: unknown } | null,
 ): Promise<void> {
   if (request_id === null) return
-  if (failed === null) return await ctx.say(`the register has the digest of the receipt: ${ticket}`)
+  if (failed === null) {
+    const command = `consentctl requests close ${quoteForShell(ticket)} --outcome done`
+    return await ctx.say(`the register has the digest of the receipt; once the person is told: ${command}`)
+  }
   await report(ctx, failed.error)
   const command = subjectCommand(ctx, 'resume', job)
   await ctx.warn(`the erasure is done, but the register does not have the digest of its receipt; to add it: ${command}`)

@@ -23,3 +23,15 @@ describe('requests, with an instance that has only the routes of the specificati
     expect(machineError(stderr)).toMatchObject({ code: 'not_offered', exit: 2 })
   })
 })
+
+describe('subject, with an instance that has only the routes of the specification', () => {
+  it.each([
+    ['find', '--request', 'DSR-7'],
+    ['export', '--request', 'DSR-7', '--out', '/nowhere/maria.json'],
+    ['erase', '--request', 'DSR-7', '--yes'],
+  ])('%s --request says that it has no register', async (...args) => {
+    cli.instance.use(answers('get', '*', { error: 'not_found', message: 'There is no such route.' }, 404))
+    const { code, stderr } = await cli.run(['subject', ...args], { env: { CONSENTCTL_ERROR_FORMAT: 'json' } })
+    expect([code, machineError(stderr)['code']]).toEqual([2, 'not_offered'])
+  })
+})
