@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, it } from 'vitest'
+import { addUser } from '../../server/accounts/users.ts'
 import { purgeNow } from '../server/purge/purge.ts'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { type TestAccount, useService } from '../support/service.ts'
@@ -112,4 +113,34 @@ it('subject export has all that is held: the address as it is stored, and who ma
   ])
   const signed = JSON.parse(readFileSync(`${file}.manifest.json`, 'utf8'))
   expect(signed).toMatchObject({ version: 2, account_id: own.accountId, api_key_id: own.keyId })
+})
+
+it('a site is found by its name, and a person by a near match, which is erased only when it is named', async () => {
+  const person = 'Li@Example.com '
+  const created = await run(own, 'create', '--site', 'a site', '--subject', person, '-q')
+  expect(created).toMatchObject({ code: 0 })
+  const near = ['subject', 'find', 'li@example.com', '--like', '-o', 'json']
+  const found = JSON.parse((await run(own, ...near)).stdout)
+  expect(found).toMatchObject([{ id: created.stdout.trim(), site_id: own.siteId, subject_id: person, match: 'near' }])
+  expect(await run(other, ...near)).toMatchObject({ code: 0, stdout: '[]\n' })
+
+  const erase = ['subject', 'erase', 'li@example.com', '--ticket', 'T-3']
+  const mistyped = await run(own, ...erase, '--yes')
+  expect(mistyped).toMatchObject({ code: 5, stderr: expect.stringContaining(`--also '${person}'`) })
+  expect(await run(own, ...erase, '--confirm', '0')).toMatchObject({ code: 0 })
+  expect(await lastReceipt()).toMatchObject({ result: 'no_data_held', near_matches: 1 })
+  expect(await run(own, ...erase, '--also', person, '--yes')).toMatchObject({ code: 0 })
+  expect(await lastReceipt()).toMatchObject({ result: 'erased', near_matches: 0 })
+})
+
+it('a reader signs in and sees the sites of the account, and can make none', async () => {
+  const [email, password] = ['reader@example.com', 'the password of a reader']
+  await addUser(service.sql, { account: own.accountId, email, role: 'reader', password })
+  const env = { HOME: folder.path, CONSENTCTL_BASE_URL: service.url }
+  const asReader = (...args: string[]) =>
+    runBinary([...args, '--email', email, '--password-stdin'], { env, stdin: password })
+  expect(await asReader('sites', 'list', '-q')).toMatchObject({ code: 0, stdout: `${own.siteId}\n` })
+  const refused = await asReader('sites', 'create', '--name', 'mine')
+  expect(refused).toMatchObject({ code: 4, stdout: '' })
+  expect(refused.stderr).toContain('a reader can change nothing')
 })
