@@ -159,7 +159,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin purge' = @()
     'admin export' = @()
     'admin import' = @()
-    'completion' = @(@('bash', 'Print the bash completion script'), @('zsh', 'Print the zsh completion script'), @('fish', 'Print the fish completion script'), @('powershell', 'Print the powershell completion script'), @('install', 'Install the completion script for your shell'), @('values', 'Print known profiles or sites, for the completion scripts'))
+    'completion' = @(@('bash', 'Print the bash completion script'), @('zsh', 'Print the zsh completion script'), @('fish', 'Print the fish completion script'), @('powershell', 'Print the powershell completion script'), @('install', 'Install the completion script for your shell'), @('values', 'Print what local files know, for the completion scripts'))
     'completion bash' = @()
     'completion zsh' = @()
     'completion fish' = @()
@@ -254,8 +254,31 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'commands' = @()
   }
   $everywhere = @(@('--version', 'print the version'), @('-V', 'print the version'), @('--output', 'output format'), @('-o', 'output format'), @('--json', 'same as -o json; with a comma-separated list, only these fields'), @('--quiet', 'print only ids, and no messages but warnings'), @('-q', 'print only ids, and no messages but warnings'), @('--header', 'start TSV with a header'), @('--columns', 'columns of tables, TSV and CSV, comma-separated'), @('--no-truncate', 'do not cut tables to the terminal width; -o wide has every column'), @('--no-csv-guard', 'no apostrophe before CSV cells that look like formulas'), @('--excel', 'CSV that Excel opens; comma or semicolon, else as your locale wants'), @('--out', 'write the records to a new file, readable only by you'), @('--force', 'overwrite the file of --out'), @('--pager', 'show the records in a pager (PAGER, else less)'), @('--profile', 'stored instance to use'), @('-p', 'stored instance to use'), @('--base-url', 'address of the instance'), @('--color', 'when to use colour'), @('--timeout', 'timeout of each request'), @('--max-wait', 'longest wait before a retry (60)'), @('--ca-file', 'additional certificate authorities to trust (PEM)'), @('--verbose', 'log settings, requests and retries to stderr'), @('--debug', 'also log headers and bodies; without secrets and personal data'), @('--help', 'print help'), @('-h', 'print help'))
+  $operands = @{
+    'subject purge' = { @(consentctl completion values receipts 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'subject resume' = { @(consentctl completion values erasures 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'subject verify' = { @(consentctl completion values receipts 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'subject receipts' = { @(consentctl completion values receipts 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'requests show' = { @(consentctl completion values tickets 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'requests add' = { @(consentctl completion values tickets 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'requests update' = { @(consentctl completion values tickets 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'requests extend' = { @(consentctl completion values tickets 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'requests close' = { @(consentctl completion values tickets 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'verify' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
+    'sites update' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'sites rotate-token' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'config get' = { @(consentctl completion values settings 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'config set' = { @(consentctl completion values settings 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'config unset' = { @(consentctl completion values settings 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'config remove' = { @(consentctl completion values profiles 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'admin export' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
+    'admin import' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
+    'completion install' = { @(@('bash', 'bash'), @('zsh', 'zsh'), @('fish', 'fish'), @('powershell', 'powershell')) }
+    'completion values' = { @(@('profiles', 'profiles'), @('sites', 'sites'), @('settings', 'settings'), @('imports', 'imports'), @('erasures', 'erasures'), @('receipts', 'receipts'), @('tickets', 'tickets')) }
+    'help' = { @(@('output', 'output'), @('exit-codes', 'exit-codes'), @('environment', 'environment'), @('import', 'import'), @('erasure', 'erasure'), @('create', 'create'), @('list', 'list'), @('get', 'get'), @('update', 'update'), @('rm', 'rm'), @('restore', 'restore'), @('history', 'history'), @('subject', 'subject'), @('requests', 'requests'), @('receipt', 'receipt'), @('verify', 'verify'), @('sites', 'sites'), @('keys', 'keys'), @('usage', 'usage'), @('auth', 'auth'), @('config', 'config'), @('doctor', 'doctor'), @('serve', 'serve'), @('admin', 'admin'), @('completion', 'completion'), @('help', 'help'), @('options', 'options'), @('commands', 'commands')) }
+  }
   $values = @{
-    'create --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($_, $_) }) }
+    'create --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     'create --subject' = { @(, @('', '')) }
     'create --pref' = { @(, @('', '')) }
     'create --preferences' = { @(, @('', '')) }
@@ -272,8 +295,8 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'create --concurrency' = { @(, @('', '')) }
     'create --max-errors' = { @(, @('', '')) }
     'create --failed-out' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'create --resume' = { @(, @('', '')) }
-    'list --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($_, $_) }) }
+    'create --resume' = { @(consentctl completion values imports 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'list --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     'list --subject' = { @(, @('', '')) }
     'list --consent-id' = { @(, @('', '')) }
     'list --from' = { @(, @('', '')) }
@@ -289,11 +312,11 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'rm --confirm' = { @(, @('', '')) }
     'history --checkpoint' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'subject find --also' = { @(, @('', '')) }
-    'subject find --request' = { @(, @('', '')) }
+    'subject find --request' = { @(consentctl completion values tickets 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     'subject export --also' = { @(, @('', '')) }
-    'subject export --request' = { @(, @('', '')) }
+    'subject export --request' = { @(consentctl completion values tickets 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     'subject erase --also' = { @(, @('', '')) }
-    'subject erase --request' = { @(, @('', '')) }
+    'subject erase --request' = { @(consentctl completion values tickets 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     'subject erase --ticket' = { @(, @('', '')) }
     'subject erase --reason' = { @(, @('', '')) }
     'subject erase --received' = { @(, @('', '')) }
@@ -355,7 +378,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'keys revoke --email' = { @(, @('', '')) }
     'usage --email' = { @(, @('', '')) }
     'auth login --email' = { @(, @('', '')) }
-    'auth login --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($_, $_) }) }
+    'auth login --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     'auth login --key-name' = { @(, @('', '')) }
     'auth login --scope' = { @(, @('', '')) }
     'serve --host' = { @(, @('', '')) }
@@ -411,8 +434,8 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     '* -o' = { @(@('table', 'table'), @('tsv', 'tsv'), @('json', 'json'), @('ndjson', 'ndjson'), @('csv', 'csv'), @('yaml', 'yaml'), @('id', 'id'), @('wide', 'wide')) }
     '* --columns' = { @(, @('', '')) }
     '* --out' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    '* --profile' = { @(consentctl completion values profiles 2> $null | ForEach-Object { , @($_, $_) }) }
-    '* -p' = { @(consentctl completion values profiles 2> $null | ForEach-Object { , @($_, $_) }) }
+    '* --profile' = { @(consentctl completion values profiles 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    '* -p' = { @(consentctl completion values profiles 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     '* --base-url' = { @(, @('', '')) }
     '* --color' = { @(@('auto', 'auto'), @('always', 'always'), @('never', 'never')) }
     '* --timeout' = { @(, @('', '')) }
@@ -434,6 +457,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
   $found =
     if ($value) { & $value }
     elseif ($wordToComplete.StartsWith('-')) { @($flags[$at]) + $everywhere }
+    elseif ($operands[$at]) { & $operands[$at] }
     else { $commands[$at] }
   $found | Where-Object { $_ -and "$($_[0])".StartsWith($wordToComplete) } | ForEach-Object {
     [System.Management.Automation.CompletionResult]::new($_[0], $_[0], 'ParameterValue', $_[1])

@@ -129,7 +129,7 @@ const about: Group = {
         load: async () => (await import('./commands/completion/install.ts')).install,
       },
       values: {
-        summary: 'Print known profiles or sites, for the completion scripts',
+        summary: 'Print what local files know, for the completion scripts',
         load: async () => (await import('./commands/completion/values.ts')).values,
       },
     },

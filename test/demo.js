@@ -29,9 +29,13 @@ const env = {
   COLUMNS: '80',
 }
 
-/** Prints text in lines of 80 columns, but for words that are longer. A command breaks with the shell's backslash. */
+/** Prints text in lines of 80 columns, but for indented ones and words that are longer. A command breaks with the shell's backslash. */
 function print(text) {
   for (const line of text.split('\n')) {
+    if (line.startsWith('  ')) {
+      console.log(line) // to be copied
+      continue
+    }
     const end = line.startsWith('$ ') ? ' \\' : ''
     const lines = ['']
     for (const word of line.match(/\s*\S+/g) ?? []) {

@@ -12,6 +12,14 @@ export interface FlagInfo {
   readonly description: string
 }
 
+export interface ArgumentInfo {
+  /** Such as `<id...>`. */
+  readonly name: string
+  readonly description: string
+  /** Empty if any value is allowed. */
+  readonly choices: readonly string[]
+}
+
 export interface CommandInfo {
   /** Such as `auth login`; empty for the program. */
   readonly path: string
@@ -20,8 +28,7 @@ export interface CommandInfo {
   /** Between the flags and the examples. */
   readonly notes: string
   readonly examples: readonly string[]
-  /** `name` is such as `<id...>`. */
-  readonly arguments: readonly { readonly name: string; readonly description: string }[]
+  readonly arguments: readonly ArgumentInfo[]
   /** Without the global flags. */
   readonly flags: readonly FlagInfo[]
   readonly commands: readonly CommandInfo[]
@@ -82,7 +89,8 @@ function flagInfo({ long, short, flags, argChoices, mandatory, description }: Op
   }
 }
 
-function argumentInfo(argument: Argument): CommandInfo['arguments'][number] {
+function argumentInfo(argument: Argument): ArgumentInfo {
   const text = argument.name() + (argument.variadic ? '...' : '')
-  return { name: argument.required ? `<${text}>` : `[${text}]`, description: argument.description }
+  const { required, description, argChoices = [] } = argument
+  return { name: required ? `<${text}>` : `[${text}]`, description, choices: argChoices }
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import * as z from 'zod'
@@ -115,10 +116,15 @@ export async function findReceipt(store: ReceiptStore, wanted: string): Promise<
   return await loadReceipt(receiptPath(store, number))
 }
 
-/** Finds a receipt as `findReceipt` does, or reads the file of any other name. */
+/** Finds a receipt as `findReceipt` does, or reads a file; a name that is no file is a ticket. */
 export async function findReceiptOrFile(store: ReceiptStore, wanted: string): Promise<StoredReceipt> {
   const isStored = wanted === 'last' || /^[1-9]\d*$/.test(wanted) || uuid.test(wanted)
-  return isStored ? await findReceipt(store, wanted) : await loadReceipt(wanted)
+  if (isStored) return await findReceipt(store, wanted)
+  return await loadReceipt(wanted).catch(async (error: unknown) => {
+    const [newest] = existsSync(wanted) ? [] : await findReceiptsOfTicket(store, wanted).catch(() => [])
+    if (newest) return newest
+    throw error
+  })
 }
 
 /**

@@ -24,7 +24,14 @@ it('create --file › when it is interrupted, finishes the requests in flight an
     CONSENTCTL_BASE_URL: instance.url,
     CONSENTCTL_API_KEY: 'sk-x',
   }
-  const [program, ...args] = commandLine(['create', '--file', '-', '--site', 's', '-q'])
+  const [program, ...args] = commandLine([
+    'create',
+    '--file',
+    '-',
+    '--site',
+    '01939d2c-7b1a-7c3e-9a51-000000000abc',
+    '-q',
+  ])
   const child = spawn(program, args, { env })
   let [stdout, stderr] = ['', '']
   child.stdout.on('data', chunk => {
@@ -40,5 +47,5 @@ it('create --file › when it is interrupted, finishes the requests in flight an
   const [code] = await once(child, 'close')
   expect(code).toBe(130)
   expect(stdout.trimEnd().split('\n').sort()).toEqual(Array.from({ length: made }, (_, n) => `made-${n + 1}`).sort())
-  expect(stderr).toContain('interrupted after line')
+  expect(stderr).toMatch(/^interrupted: finishing what is in flight; this cannot be resumed$/m)
 })

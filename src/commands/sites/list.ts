@@ -6,6 +6,7 @@ import { addSignInFlags, type SignInOptions, signIn, signInOptions } from '../..
 import type { Client } from '../../client/client.ts'
 import type { Context } from '../../context.ts'
 import { sites } from '../../contract/sites.ts'
+import { rememberSites } from '../../settings/known-sites.ts'
 import { siteView } from '../../views/account.ts'
 
 export function list(command: Command, ctx: Context): void {
@@ -23,6 +24,10 @@ Examples:
     .action(
       action(ctx, z.strictObject(signInOptions), siteView, async (_, options) => {
         const { data } = await (await openClient(ctx, options)).call(sites.list, {})
+        rememberSites(
+          ctx.settings,
+          data.map(({ name }) => name),
+        )
         return countedList(ctx, siteView, data, 'site')
       }),
     )

@@ -32,7 +32,7 @@ type Options = z.output<typeof Options>
 export function purge(command: Command, ctx: Context): void {
   addConfirmFlags(
     command
-      .argument('<receipt>', 'a file, the number of a receipt, its job, or last')
+      .argument('<receipt>', 'a file, the number of a receipt, its job, its ticket, or last')
       .option('--dry-run', 'show what would be purged, and purge nothing'),
     'record',
   )

@@ -47,7 +47,7 @@ type Options = z.output<typeof Options>
 
 export function verify(command: Command, ctx: Context): void {
   command
-    .argument('<receipt>', 'a file, the number of a receipt, its job, or last')
+    .argument('<receipt>', 'a file, the number of a receipt, its job, its ticket, or last')
     .option('--live', 'check that the instance shows each of its records as deleted')
     .option('--purged', 'ask the instance for a certificate that personal data of its records is purged')
     .option('--certificate-out <file>', 'write that certificate to a new file')

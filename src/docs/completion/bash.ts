@@ -1,5 +1,14 @@
 import type { CommandInfo } from '../describe.ts'
-import { type CompletedCommand, completed, quoted, stepArms, type Values, valueArms, valuedNames } from './model.ts'
+import {
+  type CompletedCommand,
+  completed,
+  operandArms,
+  quoted,
+  stepArms,
+  type Values,
+  valueArms,
+  valuedNames,
+} from './model.ts'
 
 /** For bash 3.2 and newer. */
 export function bash(tree: CommandInfo): string {
@@ -29,6 +38,11 @@ ${stepArms(all, arm)}
   case "$at $previous" in
 ${valueArms(all, arm, action)}
   esac
+  if [[ -z $words && $current != -* ]]; then
+    case $at in
+${operandArms(all, arm, action)}
+    esac
+  fi
   case $at in
 ${words.join('\n')}
   esac
@@ -39,7 +53,9 @@ ${words.join('\n')}
   # Not compgen -W, which evaluates what stands in its words.
   COMPREPLY=()
   while IFS= read -r i; do
-    [[ -n $i && $i == "$current"* ]] && COMPREPLY+=("$i")
+    [[ -n $i && $i == "$current"* ]] || continue
+    [[ $i != *' '* ]] || printf -v i '%q' "$i"
+    COMPREPLY+=("$i")
   done <<< "$words"
 }
 complete -F _consentctl consentctl

@@ -40,7 +40,8 @@ function linesOf(program: CompletedCommand): (command: CompletedCommand) => stri
       ({ name, summary }) => `complete -c consentctl ${here}-a ${name} -d ${quoted(summary)}`,
     )
     const own = command === program ? [] : command.flags
-    return [...commands, ...own.map(flag => flagLine(here, flag))]
+    const operands = command.operands ? [`complete -c consentctl ${here}${operandAction(command.operands)}`] : []
+    return [...commands, ...operands, ...own.map(flag => flagLine(here, flag))]
   }
 }
 
@@ -48,6 +49,10 @@ function flagLine(condition: string, { names, values, description }: CompletedFl
   const spelled = names.map(name => (name.startsWith('--') ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`))
   const value = values ? ` ${action(values)}` : ''
   return `complete -c consentctl ${condition}${spelled.join(' ')}${value} -d ${quoted(description)}`
+}
+
+function operandAction(values: Values): string {
+  return values.kind === 'files' ? '-F' : action(values).replace(/^-x /, '')
 }
 
 function action(values: Values): string {

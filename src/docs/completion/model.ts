@@ -1,8 +1,10 @@
-import { type CommandInfo, type FlagInfo, flatten } from '../describe.ts'
+import { type ArgumentInfo, type CommandInfo, type FlagInfo, flatten } from '../describe.ts'
+import { topicNames } from '../topics.ts'
+import type { LocalKind } from './kinds.ts'
 
 export type Values =
   | { readonly kind: 'choices'; readonly choices: readonly string[] }
-  | { readonly kind: 'files' | 'profiles' | 'sites' | 'none' }
+  | { readonly kind: LocalKind | 'files' | 'none' }
 
 export interface CompletedFlag extends FlagInfo {
   /** Null for a switch. */
@@ -14,6 +16,8 @@ export interface CompletedCommand {
   /** Includes aliases. */
   readonly commands: readonly { readonly name: string; readonly path: string; readonly summary: string }[]
   readonly flags: readonly CompletedFlag[]
+  /** Of the operands; null if only the user knows them. */
+  readonly operands: Values | null
 }
 
 /** Lists the program, whose flags work everywhere, then every command. */
@@ -29,8 +33,10 @@ export function completed(tree: CommandInfo): readonly [CompletedCommand, ...Com
     ),
     flags: (info === tree ? [...info.flags, help] : info.flags).map(flag => ({
       ...flag,
-      values: valuesOf(flag),
+      values: valuesOf(flag, info.path),
     })),
+    operands:
+      info.path === 'help' ? helpWords(tree) : (info.arguments.map(each => operandsOf(each, info.path))[0] ?? null),
   }))
   return [program as CompletedCommand, ...commands]
 }
@@ -48,12 +54,35 @@ const help: FlagInfo = {
   description: 'print help',
 }
 
-function valuesOf({ names, value, choices }: FlagInfo): Values | null {
+function helpWords({ commands }: CommandInfo): Values {
+  return { kind: 'choices', choices: [...topicNames, ...commands.map(({ path }) => path)] }
+}
+
+function operandsOf({ name, choices }: ArgumentInfo, path: string): Values | null {
+  if (choices.length > 0) return { kind: 'choices', choices }
+  const local = localKind(name, path)
+  return local ? { kind: local } : /^[<[](file|path|folder)\b/.test(name) ? { kind: 'files' } : null
+}
+
+function valuesOf({ names, value, choices }: FlagInfo, path: string): Values | null {
   if (choices.length > 0) return { kind: 'choices', choices }
   if (value === null || value.startsWith('[')) return null // an optional value follows `=` alone
   if (names.includes('--profile')) return { kind: 'profiles' }
-  if (names.includes('--site') && value === '<site>') return { kind: 'sites' }
-  return { kind: /^<(file|path|folder)\b/.test(value) ? 'files' : 'none' }
+  return { kind: localKind(value, path) ?? (/^<(file|path|folder)\b/.test(value) ? 'files' : 'none') }
+}
+
+/** By the placeholder: what local files know. */
+function localKind(placeholder: string, path: string): LocalKind | null {
+  const word = /^[<[]([\w|]+)/.exec(placeholder)?.[1] ?? ''
+  if (word === 'job|last') return path.startsWith('subject') ? 'erasures' : 'imports'
+  if (word === 'key') return path.startsWith('config ') ? 'settings' : null
+  const kinds: Readonly<Record<string, LocalKind>> = {
+    site: 'sites',
+    ticket: 'tickets',
+    receipt: 'receipts',
+    profile: 'profiles',
+  }
+  return (path.startsWith('admin') ? null : kinds[word]) ?? null
 }
 
 type Arm = (patterns: string[], result: string) => string
@@ -77,6 +106,18 @@ export function stepArms(commands: readonly CompletedCommand[], arm: Arm): strin
     command.commands.map(({ name, path }) => [quoted(`${command.path} ${name}`), `at=${quoted(path)}`]),
   )
   return arms(pairs, arm)
+}
+
+/** Lines of a POSIX shell's `case`: a command and its operands. */
+export function operandArms(
+  commands: readonly CompletedCommand[],
+  arm: Arm,
+  action: (values: Values) => string,
+): string {
+  return arms(
+    commands.flatMap(({ path, operands }) => (operands ? [[quoted(path), action(operands)]] : [])),
+    arm,
+  )
 }
 
 /** Patterns with the same result share a line. */

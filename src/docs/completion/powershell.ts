@@ -15,6 +15,9 @@ export function powershell(tree: CommandInfo): string {
     ),
   )
   const flags = rest.map(({ path, flags }) => entry(path, flags.flatMap(candidates)))
+  const operands = rest.flatMap(({ path, operands }) =>
+    operands ? [`    ${quoted(path)} = { ${action(operands)} }`] : [],
+  )
   const values = [...rest.flatMap(({ path, flags }) => valueEntries(path, flags)), ...valueEntries('*', program.flags)]
   return `# PowerShell completions for consentctl. Made from its commands: see "consentctl completion --help".
 Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
@@ -29,6 +32,9 @@ ${commands.join('\n')}
 ${flags.join('\n')}
   }
   $everywhere = ${list(program.flags.flatMap(candidates))}
+  $operands = @{
+${operands.join('\n')}
+  }
   $values = @{
 ${values.join('\n')}
   }
@@ -47,6 +53,7 @@ ${values.join('\n')}
   $found =
     if ($value) { & $value }
     elseif ($wordToComplete.StartsWith('-')) { @($flags[$at]) + $everywhere }
+    elseif ($operands[$at]) { & $operands[$at] }
     else { $commands[$at] }
   $found | Where-Object { $_ -and "$($_[0])".StartsWith($wordToComplete) } | ForEach-Object {
     [System.Management.Automation.CompletionResult]::new($_[0], $_[0], 'ParameterValue', $_[1])
@@ -66,7 +73,7 @@ function action(values: Values): string {
   if (values.kind === 'files')
     return '@(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) })'
   if (values.kind === 'none') return "@(, @('', ''))"
-  return `@(consentctl completion values ${values.kind} 2> $null | ForEach-Object { , @($_, $_) })`
+  return `@(consentctl completion values ${values.kind} 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) })`
 }
 
 function candidates({ names, description }: CompletedFlag): string[] {

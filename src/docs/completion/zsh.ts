@@ -1,5 +1,14 @@
 import type { CommandInfo } from '../describe.ts'
-import { type CompletedCommand, completed, quoted, stepArms, type Values, valueArms, valuedNames } from './model.ts'
+import {
+  type CompletedCommand,
+  completed,
+  operandArms,
+  quoted,
+  stepArms,
+  type Values,
+  valueArms,
+  valuedNames,
+} from './model.ts'
 
 /** For zsh 5. */
 export function zsh(tree: CommandInfo): string {
@@ -30,6 +39,11 @@ ${stepArms(all, arm)}
   case "$at $previous" in
 ${valueArms(all, arm, action)}
   esac
+  if [[ $PREFIX != -* ]]; then
+    case $at in
+${operandArms(all, arm, action)}
+    esac
+  fi
   case $at in
 ${words.join('\n')}
   esac

@@ -3,7 +3,9 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { splitDocuments } from '../../../src/evidence/signed.ts'
 import { binary, quote, run, useFolder } from '../../support/cli.ts'
+import { uuid } from '../support.ts'
 
 const folder = useFolder()
 const scripts = fileURLToPath(new URL('../../../completions/', import.meta.url))
@@ -11,12 +13,24 @@ const scripts = fileURLToPath(new URL('../../../completions/', import.meta.url))
 beforeAll(() => {
   mkdirSync(join(folder.path, '.config', 'consentctl'), { recursive: true })
   const profiles = { shop: { base_url: 'https://a.example', site: 'site-1' }, blog: { site: 'site-2' } }
-  writeFileSync(join(folder.path, '.config', 'consentctl', 'config.json'), JSON.stringify({ profiles }))
+  const config = JSON.stringify({ profile: 'shop', profiles })
+  writeFileSync(join(folder.path, '.config', 'consentctl', 'config.json'), config)
   const command = [process.execPath, binary].map(quote).join(' ')
   writeFileSync(join(folder.path, 'consentctl'), `#!/bin/sh\nexec ${command} "$@"\n`)
   chmodSync(join(folder.path, 'consentctl'), 0o755)
   writeFileSync(join(folder.path, 'records.ndjson'), '')
+  const state = join(folder.path, '.local', 'state', 'consentctl')
+  for (const name of ['jobs', 'erasures', 'receipts/shop']) mkdirSync(join(state, name), { recursive: true })
+  writeFileSync(join(state, 'sites.json'), JSON.stringify({ 'https://a.example': ['Shop', 'My blog'] }))
+  writeFileSync(join(state, 'jobs', `${imported}.job`), '')
+  writeFileSync(join(state, 'erasures', `${erasure}.job`), '')
+  writeFileSync(join(state, 'receipts', 'shop', '000001.json'), `${receipt}`)
 })
+
+const [imported, erasure] = [uuid(1), uuid(2)]
+const documents = splitDocuments(readFileSync(new URL('../../fixtures/documents-v1.txt', import.meta.url), 'utf8'))
+/** Of the ticket PRIV-123. */
+const receipt = documents.find(text => JSON.parse(text).type === 'erasure_receipt')
 
 /** What a shell says, with the command on its PATH, in a folder with one file. */
 function say(command: string, args: string[], input?: string): string {
@@ -95,7 +109,20 @@ describe.each(found)('%s completes', (shell, ask) => {
 
   it('profiles and sites from the local files', () => {
     expect(line('consentctl list -p ').sort()).toEqual(['blog', 'shop'])
-    expect(line('consentctl create --site ').sort()).toEqual(['site-1', 'site-2'])
+    expect(line('consentctl create --site site').sort()).toEqual(['site-1', 'site-2'])
+  })
+
+  it('sites by the names of the last list, settings, receipts, tickets and jobs from the local files', () => {
+    expect(line('consentctl list --site ')).toEqual(expect.arrayContaining(['site-1', 'Shop']))
+    expect(line('consentctl list --site Sh')).toEqual(['Shop'])
+    expect(line('consentctl config set ba')).toEqual(['base_url'])
+    expect(line('consentctl config remove ').sort()).toEqual(['blog', 'shop'])
+    expect(line('consentctl subject receipts PRIV')).toEqual(['PRIV-123'])
+    expect(line('consentctl subject verify ').sort()).toEqual(['1', 'PRIV-123', 'last'])
+    expect(line('consentctl subject find --request ')).toEqual(['PRIV-123'])
+    expect(line('consentctl subject resume ').sort()).toEqual([erasure, 'last'])
+    expect(line('consentctl create --resume ').sort()).toEqual([imported, 'last'])
+    expect(line('consentctl help exi')).toEqual(['exit-codes'])
   })
 
   it('names as they are, and evaluates none of them', () => {

@@ -58,7 +58,8 @@ async function* pages(ctx: Context, options: ImportOptions, progress: Progress):
     run?.sender.stop()
     interruption.abort()
     const command = run && resumeCommand(ctx, options, run.job)
-    if (command) void ctx.warn(`interrupted: finishing what is in flight; to resume: ${command}`).catch(() => {})
+    const next = command ? `to resume: ${command}` : 'this cannot be resumed'
+    if (run) void ctx.warn(`interrupted: finishing what is in flight; ${next}`).catch(() => {})
   })
   const failedLines = options.failedOut === undefined ? null : await openFailedLines(options.failedOut)
   let job: ImportJob | null = null

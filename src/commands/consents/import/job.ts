@@ -84,7 +84,7 @@ export async function openJob(
   }
 }
 
-function importJobs({ settings, host }: Context): Jobs<Header, Event> {
+export function importJobs({ settings, host }: Context): Jobs<Header, Event> {
   return jobsOf<Header, Event>({
     get folder() {
       return join(settings.stateFolder, 'jobs') // throws if there is none, which a stream does not need
