@@ -67,7 +67,10 @@ type Action = (this: Command) => Promise<void>
 /** Rejects the empty value of an unset shell variable, which must never widen a command. */
 export const nonEmpty = z.string().min(1, 'must not be empty')
 
-export const Ids = z.array(nonEmpty.refine(isId, 'is not a valid id')).min(1)
+const AnyIds = z.array(nonEmpty.refine(isId, 'is not a valid id'))
+export const Ids = AnyIds.min(1)
+/** Where a flag can name the records instead. */
+export const OptionalIds = AnyIds.default([])
 
 /** `.` and `..` would lead to another path of the instance. */
 export function isId(text: string): boolean {

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 export interface HoldingProxy {
   readonly url: string
   /**
-   * Lets `after` POST requests through, and holds all later ones until `release`. Resolves when it holds one. With
+   * Lets `after` requests of the method through, and holds all later ones until `release`. Resolves when it holds one. With
    * `isAnswerLost` the instance gets those that are held, and only the answers are held.
    */
   hold(after: number, isAnswerLost: boolean): Promise<void>
@@ -15,12 +15,14 @@ export interface HoldingProxy {
   close(): void
 }
 
-export async function startHoldingProxy(instance: string): Promise<HoldingProxy> {
+/** `method` is that of the requests that are held. */
+export async function startHoldingProxy(instance: string, method = 'POST'): Promise<HoldingProxy> {
   let [left, isAnswerLost, onHeld] = [Number.POSITIVE_INFINITY, false, () => {}]
   const held = new Set<IncomingMessage>()
   const forward = (incoming: IncomingMessage, answer: (response: IncomingMessage) => void) => {
-    const { method, url, headers } = incoming
-    const outgoing = request(new URL(url ?? '/', instance), { method, headers }, answer)
+    const { url, headers } = incoming
+    const options = { method: incoming.method, headers }
+    const outgoing = request(new URL(url ?? '/', instance), options, answer)
     outgoing.on('error', () => incoming.socket.destroy())
     incoming.pipe(outgoing)
   }
@@ -29,8 +31,8 @@ export async function startHoldingProxy(instance: string): Promise<HoldingProxy>
     answer.on('error', () => response.destroy()).pipe(response)
   }
   const server = createServer((incoming, response) => {
-    if (incoming.method === 'POST') left -= 1
-    if (incoming.method !== 'POST' || left >= 0) return forward(incoming, answerWith(response))
+    if (incoming.method === method) left -= 1
+    if (incoming.method !== method || left >= 0) return forward(incoming, answerWith(response))
     held.add(incoming)
     if (!isAnswerLost) return onHeld()
     forward(incoming, answer => answer.on('end', () => onHeld()).resume())

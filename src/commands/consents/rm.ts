@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, Ids } from '../../cli/action.ts'
+import { action, OptionalIds } from '../../cli/action.ts'
 import {
   addConfirmFlags,
   confirmOptions,
@@ -11,27 +11,36 @@ import {
 import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
 import { expandIds, runForEach } from '../../cli/ids.ts'
 import { formatCount, instanceLabel } from '../../cli/messages.ts'
-import { many } from '../../cli/output.ts'
+import { many, type Output } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { consents } from '../../contract/consents.ts'
 import type { Consent } from '../../contract/index.ts'
-import { exit } from '../../errors/errors.ts'
+import { exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
-import { type ConsentRow, consentView } from '../../views/consent.ts'
+import type { View } from '../../output/index.ts'
+import { type ConsentRow, consentView, importView } from '../../views/consent.ts'
+import { addLineFlags, lineFlagOptions, rejectLineFlags } from './import/options.ts'
 
 const Options = z.strictObject({
   ...dryRunOption,
   ...confirmOptions,
-  operands: Ids,
+  ...lineFlagOptions,
+  operands: OptionalIds,
   ignoreMissing: z.literal(true).optional(),
 })
 
+type Options = z.output<typeof Options>
+
 export function rm(command: Command, ctx: Context): void {
+  const flags = addConfirmFlags(
+    command.argument('[id...]', 'ids of records; - reads them from standard input'),
+    'record',
+  ).option('--ignore-missing', 'skip ids without a record')
   addDryRunFlag(
-    addConfirmFlags(command.argument('<id...>', 'ids of records; - reads them from standard input'), 'record').option(
-      '--ignore-missing',
-      'skip ids without a record',
-    ),
+    addLineFlags(flags, {
+      file: 'delete the records whose ids are in a file',
+      resume: 'resume deletions that were stopped',
+    }),
   )
     .addHelpText(
       'after',
@@ -42,14 +51,32 @@ pass its ids as arguments: rm $(consentctl list --subject maria@example.com -q)
 
 With --confirm N each record is read first, and none is deleted unless exactly N exist.
 
+--file reads an id a line (or a column "id" of CSV), and deletes as a job that can be resumed; you confirm the number of
+lines. Its results and exit codes are those of create --file.
+
 Examples:
   $ consentctl rm 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11
   $ consentctl list --subject maria@example.com -q | consentctl rm - --confirm 3`,
     )
-    .action(action(ctx, Options, viewUnlessDryRun(consentView), run))
+    .action(action(ctx, Options, options => viewOf(options), run))
 }
 
-async function run(ctx: Context, { operands, ignoreMissing, dryRun, ...confirmation }: z.output<typeof Options>) {
+function isOfFile({ file, resume }: Options): boolean {
+  return file !== undefined || resume !== undefined
+}
+
+function viewOf(options: Options): View<never> {
+  return isOfFile(options) ? importView : viewUnlessDryRun(consentView)(options)
+}
+
+async function run(ctx: Context, options: Options): Promise<Output<unknown>> {
+  if (isOfFile(options)) return (await (await import('./rm-many.ts')).removeLines(ctx, options)) as Output<unknown>
+  if (options.operands.length === 0) throw usageError("missing required argument 'id'")
+  rejectLineFlags(options)
+  return (await removeIds(ctx, options)) as Output<unknown>
+}
+
+async function removeIds(ctx: Context, { operands, ignoreMissing, dryRun, ...confirmation }: Options) {
   const asks = !dryRun && mustPrompt(ctx, confirmation, { action: 'delete', stdinInUse: operands.includes('-') })
   const ids = await expandIds(ctx, operands)
   if (dryRun)

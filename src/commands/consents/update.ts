@@ -1,38 +1,77 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, Ids } from '../../cli/action.ts'
+import { action, collect, nonEmpty, OptionalIds } from '../../cli/action.ts'
+import { addConfirmFlags, confirmOptions } from '../../cli/confirm.ts'
 import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
 import { instanceLabel } from '../../cli/messages.ts'
-import { one } from '../../cli/output.ts'
+import { type Output, one } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { consents } from '../../contract/consents.ts'
 import type { Consent } from '../../contract/index.ts'
 import { usageError } from '../../errors/errors.ts'
-import { safeJson } from '../../output/index.ts'
-import { consentView } from '../../views/consent.ts'
+import { safeJson, type View } from '../../output/index.ts'
+import { consentView, importView } from '../../views/consent.ts'
 import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
+import { addLineFlags, lineFlagOptions, rejectLineFlags } from './import/options.ts'
 
 const Options = z.strictObject({
   ...acceptance,
   ...dryRunOption,
-  operands: Ids,
+  ...confirmOptions,
+  ...lineFlagOptions,
+  operands: OptionalIds,
+  where: z.array(nonEmpty).optional(),
   replacePreferences: z.literal(true).optional(),
 })
+type Options = z.output<typeof Options>
 
 export function update(command: Command, ctx: Context): void {
-  acceptanceFlags(addDryRunFlag(command.argument('<id>', 'id of the record')))
+  const single = acceptanceFlags(command.argument('[id]', 'id of the record; - reads ids or changes, one a line'))
     .option('--replace-preferences', 'remove preferences that are not given')
+    .option('--where <filters>', 'change every record that these filters of list find', collect)
+  addConfirmFlags(single, 'record')
+  addDryRunFlag(
+    addLineFlags(single, {
+      file: 'change a record for each line of a file',
+      resume: 'resume changes that were stopped',
+    }),
+  )
     .addHelpText(
       'after',
       `
+A line of a file is {"id", "accepted", "preferences"}, or a row of CSV with such columns; preferences are merged into what
+is there. With a change in flags, lines are ids, and lines that have a field of their own keep it. A record that is already
+as wanted is not written ("unchanged"). Jobs, results and exit codes are those of create --file.
+
+--where takes site, subject, consent-id, from and to with a value, and accepted or refused without: what is found, not what
+is changed. You confirm the number of records, or pass --confirm N.
+
 Examples:
   $ consentctl update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --refused
-  $ consentctl update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --pref marketing=false`,
+  $ consentctl list --subject maria@example.com -q | consentctl update - --pref marketing=false
+  $ consentctl update --where site=Shop,from=2026-01-01,refused --accepted
+  $ consentctl update --file changes.csv`,
     )
-    .action(action(ctx, Options, viewUnlessDryRun(consentView), run))
+    .action(action(ctx, Options, options => viewOf(options), run))
 }
 
-async function run(ctx: Context, options: z.output<typeof Options>) {
+function isMany({ operands, file, where, resume }: Options): boolean {
+  return operands[0] === '-' || [file, where, resume].some(flag => flag !== undefined)
+}
+
+function viewOf(options: Options): View<never> {
+  return isMany(options) ? importView : viewUnlessDryRun(consentView)(options)
+}
+
+async function run(ctx: Context, options: Options): Promise<Output<unknown>> {
+  if (isMany(options)) return (await (await import('./update-many.ts')).updateMany(ctx, options)) as Output<unknown>
+  if (options.operands.length === 0) throw usageError("missing required argument 'id'")
+  rejectLineFlags(options)
+  if (options.yes || options.confirm !== undefined) throw usageError('--yes and --confirm go with --where')
+  return (await updateOne(ctx, options)) as Output<unknown>
+}
+
+async function updateOne(ctx: Context, options: Options) {
   const {
     operands: [id = ''],
     dryRun,
@@ -47,7 +86,7 @@ async function run(ctx: Context, options: z.output<typeof Options>) {
 }
 
 /** Reads the record only to merge preferences, because that costs a unit of the quota. */
-async function readChange(ctx: Context, id: string, options: z.output<typeof Options>) {
+async function readChange(ctx: Context, id: string, options: Options) {
   const accepted = acceptedOf(options)
   const given = await preferencesOf(ctx.io, options)
   if (accepted === undefined && given === undefined)

@@ -39,7 +39,7 @@ describe('commands', () => {
     const rows = JSON.parse(stdout)
     expect(rows[0]).toMatchObject({ command: '', usage: 'consentctl <command>' })
     const rm = rows.find(({ command }: { command: string }) => command === 'rm')
-    expect(rm).toMatchObject({ aliases: ['delete'], usage: 'consentctl rm <id...>' })
+    expect(rm).toMatchObject({ aliases: ['delete'], usage: 'consentctl rm [id...]' })
     expect(rm.flags.map(({ names }: { names: string[] }) => names[0])).toContain('--yes')
     expect(rows.length).toBeGreaterThan(20)
   })

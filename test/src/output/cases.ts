@@ -198,6 +198,14 @@ export const cases: readonly Case[] = [
     id: 'id',
   },
   {
+    name: 'update',
+    args: ['update', '-', '--refused'],
+    handlers: [answers('get', byId, first), answers('put', byId, first)],
+    stdin: `${uuid(1)}\n${uuid(1)}\n`,
+    rows: [1, 2].map(line => ({ line, result: 'updated', id: uuid(1), error_code: null })),
+    id: 'id',
+  },
+  {
     name: 'restore',
     args: ['restore', uuid(1)],
     handlers: [answers('post', `${byId}/restore`, first)],

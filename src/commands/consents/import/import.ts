@@ -1,3 +1,5 @@
+import { rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { formatCount, instanceLabel } from '../../../cli/messages.ts'
 import { many, type Output } from '../../../cli/output.ts'
 import type { Context } from '../../../context.ts'
@@ -6,8 +8,10 @@ import { rawOf } from '../../../io/input.ts'
 import { limitHeapGrowth } from '../../../io/memory.ts'
 import { requireApiKey, requireBaseUrl } from '../../../settings/settings.ts'
 import { importView, type LineResult } from '../../../views/consent.ts'
+import { creates, honoursKeys } from './creates.ts'
 import { type FailedLines, openFailedLines } from './failed-lines.ts'
-import { type ImportJob, openJob } from './job.ts'
+import { openJob } from './job.ts'
+import type { ImportJob, Operation } from './operation.ts'
 import type { ImportOptions } from './options.ts'
 import {
   countOutcome,
@@ -21,18 +25,23 @@ import {
   warnEmpty,
 } from './progress.ts'
 import { nothingSent, validate } from './reader.ts'
-import { honoursKeys, type Outcome, openSender, type Sender } from './sender.ts'
+import { type Outcome, openSender, type Sender } from './sender.ts'
+import { snapshotFolder } from './snapshot.ts'
 
 /**
  * A file is validated before anything is sent. A line that fails is reported and the others are sent, unless all would fail or
  * too many have. Results are in the order of the lines.
  */
-export function importConsents(ctx: Context, options: ImportOptions): Output<LineResult> {
+export function importConsents(
+  ctx: Context,
+  options: ImportOptions,
+  operation: Operation = creates(options.site),
+): Output<LineResult> {
   requireBaseUrl(ctx.settings)
   if (!options.dryRun) requireApiKey(ctx.settings)
   limitHeapGrowth()
   const progress = newProgress(ctx)
-  return many(importView, pages(ctx, options, progress), {
+  return many(importView, pages(ctx, operation, options, progress), {
     mutates: true,
     resumes: true,
     exit: () => exitOf(progress),
@@ -48,7 +57,12 @@ interface Run {
   readonly failedLines: FailedLines | null
 }
 
-async function* pages(ctx: Context, options: ImportOptions, progress: Progress): AsyncGenerator<readonly LineResult[]> {
+async function* pages(
+  ctx: Context,
+  operation: Operation,
+  options: ImportOptions,
+  progress: Progress,
+): AsyncGenerator<readonly LineResult[]> {
   const interruption = new AbortController()
   let run: Run | null = null
   // Requests in flight are finished and reported. A second signal ends the process.
@@ -64,27 +78,32 @@ async function* pages(ctx: Context, options: ImportOptions, progress: Progress):
   const failedLines = options.failedOut === undefined ? null : await openFailedLines(options.failedOut)
   let job: ImportJob | null = null
   try {
-    job = await openJob(ctx, options, failedLines, interruption.signal)
+    job = await openJob(ctx, operation, options, failedLines, interruption.signal)
     if (options.dryRun) return await preview(ctx, job, options, failedLines, interruption.signal)
     if (interruption.signal.aborted) return await ctx.warn('interrupted: nothing was sent')
     run = { ctx, options, job, progress, sender: openSender(ctx, options, job), failedLines }
     yield* sendAll(run, interruption.signal)
   } finally {
     await job?.reader.close()
+    if (!job && options.snapshot !== undefined) await rm(options.snapshot, { force: true })
     await failedLines?.close(true) // the lines of a file that cannot be sent; else it is closed
   }
 }
 
+const verbs = { create: 'create', update: 'change', rm: 'delete' } as const
+
 async function preview(
   ctx: Context,
-  { reader, extent, createdBefore }: ImportJob,
+  { operation, reader, extent, doneBefore }: ImportJob,
   options: ImportOptions,
   failedLines: FailedLines | null,
   signal: AbortSignal,
 ): Promise<void> {
   const { lines } = extent ?? (await validate(ctx, reader, options, failedLines, signal))
   if (lines === 0) await warnEmpty(ctx, reader)
-  await ctx.warn(`would create ${formatCount(lines - createdBefore)} on ${instanceLabel(ctx)}; nothing was sent`)
+  await ctx.warn(
+    `would ${verbs[operation.command]} ${formatCount(lines - doneBefore)} on ${instanceLabel(ctx)}; nothing was sent`,
+  )
 }
 
 async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly LineResult[]> {
@@ -105,8 +124,14 @@ async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly 
     // Without a job that can be resumed, they are all that is left of the failed lines.
     await failedLines?.close(job.state === null).catch(() => {})
     await job.state?.close(isDone)
+    if (isDone) await removeSnapshot(ctx, job)
     if (progress.last > 0 || progress.broken === null) await printSummary(ctx, options, job, progress, isDone)
   }
+}
+
+/** Removes the file of ids that a command has made for this job alone. */
+async function removeSnapshot({ settings }: Context, { reader: { path } }: ImportJob): Promise<void> {
+  if (path !== null && dirname(path) === snapshotFolder(settings)) await rm(path, { force: true })
 }
 
 async function* results(run: Run, line: ProgressLine, signal: AbortSignal): AsyncGenerator<readonly LineResult[]> {

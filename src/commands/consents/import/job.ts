@@ -5,19 +5,18 @@ import * as z from 'zod'
 import { formatCount } from '../../../cli/messages.ts'
 import { isUnreachable } from '../../../client/errors.ts'
 import type { Context } from '../../../context.ts'
-import type { ConsentDraft } from '../../../contract/consents.ts'
 import { usage } from '../../../contract/usage.ts'
 import { CliError, exit, usageError } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
 import { type Jobs, jobsOf } from '../../../jobs/jobs.ts'
 import { commandForOrigin, requireBaseUrl, requireSameOrigin } from '../../../settings/settings.ts'
-import { newRecords } from './drafts.ts'
 import type { FailedLines } from './failed-lines.ts'
 import { formatOf, lineFormats, type ReaderOptions } from './lines.ts'
 import { ColumnMap, ownColumns, readMap } from './map.ts'
+import type { ImportJob, Operation } from './operation.ts'
 import type { ImportOptions } from './options.ts'
-import { type Extent, openReader, type Reader, validate } from './reader.ts'
-import { type Event, type JobState, openState } from './state.ts'
+import { type Extent, openReader, validate } from './reader.ts'
+import { type Event, openState } from './state.ts'
 
 /** No key, and nothing of the records. */
 const Header = z.object({
@@ -26,25 +25,20 @@ const Header = z.object({
   file: z.string(),
   sha256: z.string(),
   lines: z.number(),
-  format: z.enum(lineFormats),
+  format: z.enum([...lineFormats, 'ids']),
   unguard: z.boolean(),
   /** Of a foreign file; it may have changed since. */
   map: ColumnMap.optional(),
   profile: z.string(),
   base_url: z.string(),
   site: z.string().optional(),
+  /** Missing for `create`, as in jobs of earlier versions. */
+  command: z.enum(['create', 'update', 'rm']).optional(),
+  /** Of `update` and `rm`: fields of lines that do not have them. */
+  defaults: z.record(z.string(), z.unknown()).optional(),
   created_at: z.string(),
 })
 type Header = z.output<typeof Header>
-
-export interface ImportJob {
-  readonly reader: Reader<ConsentDraft>
-  readonly extent: Extent | null
-  /** Null for a stream, or if nothing will be sent. */
-  readonly state: JobState | null
-  /** The number of records that earlier runs created. */
-  readonly createdBefore: number
-}
 
 /**
  * Validates a file, and creates or resumes its job.
@@ -53,35 +47,43 @@ export interface ImportJob {
  */
 export async function openJob(
   ctx: Context,
+  begun: Operation,
   options: ImportOptions,
   failedLines: FailedLines | null,
   signal: AbortSignal,
 ): Promise<ImportJob> {
   const jobs = importJobs(ctx)
   const resumed = options.resume === undefined ? null : await jobs.readHeader(await jobs.find(options.resume))
-  const map = await readMap(ctx.io, options, newRecords.fields)
-  if (resumed) requireSame(ctx, resumed, options, map)
-  const readerOptions = toReaderOptions(options, resumed, map)
-  if (resumed) await ctx.say(`resuming the import of ${resumed.file} of ${resumed.created_at}`)
-  const reader = await openReader(ctx, newRecords, readerOptions, signal)
+  const map = await readMap(ctx.io, options, begun.lines.fields)
+  if (resumed) requireSame(ctx, begun, resumed, options, map)
+  const operation = resumed?.defaults ? { ...begun, defaults: resumed.defaults } : begun
+  const readerOptions = toReaderOptions(operation, options, resumed, map)
+  if (resumed) await ctx.say(`resuming the ${nouns[operation.command]} of ${resumed.file} of ${resumed.created_at}`)
+  const reader = await openReader(ctx, operation.lines, readerOptions, signal)
   try {
     if (reader.path === null) {
       if (resumed) throw usageError('only the import of a file can be resumed, not of a stream')
-      return { reader, extent: null, state: null, createdBefore: 0 }
+      return { operation, reader, extent: null, state: null, doneBefore: 0 }
     }
     const extent = await validate(ctx, reader, options, failedLines, signal)
     if (resumed && !signal.aborted && resumed.sha256 !== extent.sha256) throw otherFileError(reader.path, resumed)
-    const createdBefore = resumed ? await countCreated(jobs, resumed.job) : 0
-    if (options.dryRun || signal.aborted) return { reader, extent, state: null, createdBefore }
-    if (!options.ignoreQuota) await requireQuota(ctx, extent.lines - createdBefore)
-    const job = resumed
-      ? await jobs.resume(resumed.job)
-      : await jobs.create(newHeader(ctx, reader.path, extent, readerOptions))
-    return { reader, extent, state: openState(job), createdBefore }
+    const doneBefore = resumed ? await countDone(jobs, resumed.job) : 0
+    if (options.dryRun || signal.aborted) return { operation, reader, extent, state: null, doneBefore }
+    if (!options.ignoreQuota) await requireQuota(ctx, operation.requests * (extent.lines - doneBefore))
+    const header = () => newHeader(ctx, operation, reader.path ?? '', extent, readerOptions)
+    const job = resumed ? await jobs.resume(resumed.job) : await begin(jobs, options, header)
+    return { operation, reader, extent, state: openState(job), doneBefore }
   } catch (error) {
     await reader.close()
     throw error
   }
+}
+
+/** @throws CliError declined (exit 9) or changed (exit 10) */
+async function begin(jobs: Jobs<Header, Event>, { approve }: ImportOptions, newHeader: () => Header) {
+  const header = newHeader()
+  await approve?.(header.lines)
+  return await jobs.create(header)
 }
 
 export function importJobs({ settings, host }: Context): Jobs<Header, Event> {
@@ -99,8 +101,10 @@ export function importJobs({ settings, host }: Context): Jobs<Header, Event> {
   })
 }
 
-function resumeCommand({ job }: Header): string {
-  return `consentctl create --resume ${job}`
+const nouns = { create: 'import', update: 'changes', rm: 'deletions' } as const
+
+function resumeCommand({ command, job }: Pick<Header, 'command' | 'job'>): string {
+  return `consentctl ${command ?? 'create'} --resume ${job}`
 }
 
 interface JobOptions extends ReaderOptions {
@@ -108,37 +112,49 @@ interface JobOptions extends ReaderOptions {
 }
 
 /** @throws UsageError for a map of another format than CSV and TSV */
-function toReaderOptions(options: ImportOptions, resumed: Header | null, map: ColumnMap | null): JobOptions {
+function toReaderOptions(
+  { defaults }: Operation,
+  options: ImportOptions,
+  resumed: Header | null,
+  map: ColumnMap | null,
+): JobOptions {
   const file = options.file ?? resumed?.file ?? '-'
   if (resumed) {
     const { format, site, unguard, map = ownColumns } = resumed
-    return { file, format, site, defaults: { site_id: site }, unguard, map, isResumed: true }
+    return { file, format, site, defaults: resumed.defaults ?? { site_id: site }, unguard, map, isResumed: true }
   }
   const { site, csvUnguard: unguard, format = formatOf(file) } = options
   if (map && format === 'ndjson')
     throw usageError('--map, --true and --false are for CSV and TSV', 'if the file is one of these: --format csv')
-  return { file, format, site, defaults: { site_id: site }, unguard, map: map ?? ownColumns, isResumed: false }
+  return { file, format, site, defaults, unguard, map: map ?? ownColumns, isResumed: false }
 }
 
 function newHeader(
   { settings }: Context,
+  { command, defaults }: Operation,
   file: string,
   { lines, sha256 }: Extent,
   { format, site, unguard, map }: JobOptions,
 ): Header {
   const origin = { profile: settings.profile.value, base_url: requireBaseUrl(settings) }
   const created_at = new Date().toISOString()
-  return { version: 1, job: randomUUID(), file, sha256, lines, format, unguard, map, ...origin, site, created_at }
+  const own = command === 'create' ? { site } : { command, defaults }
+  return { version: 1, job: randomUUID(), file, sha256, lines, format, unguard, map, ...origin, ...own, created_at }
 }
 
 /** @throws UsageError if the job is of another profile or instance, or has other flags */
 function requireSame(
   { settings }: Context,
+  { command, defaults }: Operation,
   header: Header,
   { siteFlag, format }: ImportOptions,
   map: ColumnMap | null,
 ): void {
   requireSameOrigin(settings, header, resumeCommand(header))
+  if (command !== (header.command ?? 'create')) throw usageError(`the job is of another command`, resumeCommand(header))
+  const isOther = Object.values(defaults).some(value => value !== undefined) && command !== 'create'
+  if (isOther && !isDeepStrictEqual(JSON.parse(JSON.stringify(defaults)), header.defaults))
+    throw usageError('the job was begun with another change', `leave its flags out: ${resumeCommand(header)}`)
   if (siteFlag !== undefined && siteFlag !== header.site) throw usageError('the job has another --site')
   if (format && format !== header.format) throw usageError(`the job has --format ${header.format}, not ${format}`)
   if (map && !isDeepStrictEqual(map, header.map))
@@ -151,11 +167,11 @@ function otherFileError(path: string, { sha256 }: Header): CliError {
   })
 }
 
-/** A created line is not sent again, so it has one such event. */
-async function countCreated(jobs: Jobs<Header, Event>, job: string): Promise<number> {
-  let created = 0
-  for await (const [kind] of jobs.events(job)) if (kind === 'd') created += 1
-  return created
+/** A line that is done is not sent again, so it has one such event. */
+async function countDone(jobs: Jobs<Header, Event>, job: string): Promise<number> {
+  let done = 0
+  for await (const [kind] of jobs.events(job)) if (kind === 'd') done += 1
+  return done
 }
 
 /**
@@ -173,7 +189,7 @@ async function requireQuota(ctx: Context, lines: number): Promise<void> {
   throw new CliError(
     'quota_exceeded',
     exit.quota,
-    `${formatCount(lines, 'line')} would be sent, but only ${used.remaining} fit into this month's quota`,
+    `${formatCount(lines, 'request')} would be sent, but only ${used.remaining} fit into this month's quota`,
     {
       hint: `split the file, wait until ${used.resets_at}, raise the quota (consentctl admin account quota), or use --ignore-quota`,
     },

@@ -3,7 +3,8 @@ import type { ColumnMap } from './map.ts'
 
 export const lineFormats = ['ndjson', 'csv', 'tsv'] as const
 
-export type LineFormat = (typeof lineFormats)[number]
+/** `ids`: an id a line, and nothing else. */
+export type LineFormat = (typeof lineFormats)[number] | 'ids'
 
 /** By the name of a file. */
 export function formatOf(file: string): LineFormat {

@@ -2,15 +2,14 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { Count, nonEmpty } from '../../../cli/action.ts'
 import { usageError } from '../../../errors/errors.ts'
-import { lineFormats } from './lines.ts'
+import { type LineFormat, lineFormats } from './lines.ts'
 
 const maxConcurrency = 64
 
-export const importFlagOptions = {
+export const lineFlagOptions = {
   file: nonEmpty.optional(),
   format: z.enum(lineFormats, 'must be ndjson, csv or tsv').optional(),
   map: nonEmpty.optional(),
-  mapInit: nonEmpty.optional(),
   true: nonEmpty.optional(),
   false: nonEmpty.optional(),
   csvUnguard: z.literal(true).optional(),
@@ -20,20 +19,41 @@ export const importFlagOptions = {
   failedOut: nonEmpty.optional(),
   resume: nonEmpty.optional(),
   ignoreQuota: z.literal(true).optional(),
+}
+
+export const importFlagOptions = {
+  ...lineFlagOptions,
+  mapInit: nonEmpty.optional(),
   batch: z.boolean().optional(),
   dryRun: z.literal(true).optional(),
 }
 
 const Flags = z.object({ site: nonEmpty.optional(), ...importFlagOptions })
 
-export type ImportOptions = NonNullable<ReturnType<typeof toImportOptions>>
+export type ImportOptions = Omit<NonNullable<ReturnType<typeof toImportOptions>>, 'format'> & {
+  readonly format?: LineFormat | undefined
+  /** A file of ids that is removed when the job is done. */
+  readonly snapshot?: string | undefined
+  /** Asks the user about so many lines of a file before a new job is begun. @throws CliError if they decline */
+  readonly approve?: ((lines: number) => Promise<void>) | undefined
+}
 
 export function addImportFlags(command: Command): Command {
+  return addLineFlags(command, {
+    file: 'create a record for each line of a file, or of standard input',
+    resume: 'resume an import that was stopped',
+  })
+    .option('--map-init <path>', 'write a map of the columns to a new file, to edit; nothing is sent')
+    .option('--no-batch', 'send each line with its own request, even if the instance takes batches')
+    .option('--dry-run', 'send nothing: print the request, or check every line of a file')
+}
+
+/** Flags of every command that does something for each line of a file. */
+export function addLineFlags(command: Command, about: { readonly file: string; readonly resume: string }): Command {
   return command
-    .option('--file <path|->', 'create a record for each line of a file, or of standard input')
+    .option('--file <path|->', about.file)
     .option('--format <ndjson|csv|tsv>', 'format of the lines; default: by the name of the file, else ndjson')
     .option('--map <file|pairs>', 'which column is which field: a file, or subject_id=E-Mail,accepted=Status')
-    .option('--map-init <path>', 'write a map of the columns to a new file, to edit; nothing is sent')
     .option('--true <words>', 'words that mean yes, comma-separated, besides the common ones')
     .option('--false <words>', 'words that mean no')
     .option('--csv-unguard', "remove the ' that guards cells beginning with = + - @ in CSV")
@@ -41,36 +61,42 @@ export function addImportFlags(command: Command): Command {
     .option('--max-errors <n>', 'stop when n lines have failed')
     .option('--fail-fast', 'stop at the first line that fails')
     .option('--failed-out <path>', 'write the lines that failed to a new file, unchanged')
-    .option('--resume <job|last>', 'resume an import that was stopped')
-    .option('--no-batch', 'send each line with its own request, even if the instance takes batches')
+    .option('--resume <job|last>', about.resume)
     .option('--ignore-quota', 'start even if the monthly quota is too small')
-    .option('--dry-run', 'send nothing: print the request, or check every line of a file')
 }
 
 /** Returns null to create one record from flags. @throws UsageError if flags of one record and of an import are mixed */
 export function toImportOptions(options: z.output<typeof Flags>, defaultSite: string | undefined) {
-  const { site, file, resume, failFast, maxErrors = Number.POSITIVE_INFINITY } = options
+  const { site, file, resume } = options
   const isImport = file !== undefined || resume !== undefined
   rejectMixedFlags(options, isImport)
   if (!isImport) return null
   return {
+    ...toLineOptions(options),
+    /** For lines that name none. */
+    site: site ?? defaultSite,
+    siteFlag: site,
+    batch: options.batch ?? true,
+    dryRun: options.dryRun ?? false,
+  }
+}
+
+const LineFlags = z.object(lineFlagOptions)
+
+export function toLineOptions(options: z.output<typeof LineFlags>) {
+  return {
     /** `-` for stdin; undefined for the file of a resumed job. */
-    file,
-    resume,
+    file: options.file,
+    resume: options.resume,
     format: options.format,
     map: options.map,
     true: options.true,
     false: options.false,
     csvUnguard: options.csvUnguard ?? false,
-    /** For lines that name none. */
-    site: site ?? defaultSite,
-    siteFlag: site,
     concurrency: options.concurrency ?? 8,
-    maxErrors: failFast ? 1 : maxErrors,
+    maxErrors: options.failFast ? 1 : (options.maxErrors ?? Number.POSITIVE_INFINITY),
     failedOut: options.failedOut,
     ignoreQuota: options.ignoreQuota ?? false,
-    batch: options.batch ?? true,
-    dryRun: options.dryRun ?? false,
   }
 }
 
@@ -87,4 +113,12 @@ function rejectMixedFlags(options: object, isImport: boolean): void {
 
 function flagName(name: string, value: unknown): string {
   return `--${value === false ? 'no-' : ''}${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`
+}
+
+/** @throws UsageError for a flag of files where none is given: it would be ignored */
+export function rejectLineFlags(options: object): void {
+  const given = Object.entries(options).find(
+    ([name, value]) => value !== undefined && Object.hasOwn(lineFlagOptions, name),
+  )
+  if (given) throw usageError(`${flagName(...given)} needs --file`)
 }

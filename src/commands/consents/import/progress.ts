@@ -3,13 +3,16 @@ import type { Context } from '../../../context.ts'
 import { type Exit, exit } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
 import { report, reportsByKind } from '../../../errors/report.ts'
-import type { ImportJob } from './job.ts'
+import type { ImportJob } from './operation.ts'
 import type { ImportOptions } from './options.ts'
 import type { Reader } from './reader.ts'
 import { failsAll, type Outcome } from './sender.ts'
 
 export interface Progress {
-  created: number
+  /** Created, changed or deleted. */
+  done: number
+  /** Those that were already as wanted. */
+  unchanged: number
   failed: number
   unknown: number
   /** Unknown ones that no later run sends again. */
@@ -28,7 +31,7 @@ export interface Progress {
 }
 
 export function newProgress(ctx: Context): Progress {
-  const counts = { created: 0, failed: 0, unknown: 0, lost: 0, last: 0 }
+  const counts = { done: 0, unchanged: 0, failed: 0, unknown: 0, lost: 0, last: 0 }
   return { ...counts, stop: null, broken: null, firstExit: exit.done, signalExit: null, errors: reportsByKind(ctx) }
 }
 
@@ -39,7 +42,7 @@ export async function countOutcome(
   maxErrors: number,
 ): Promise<void> {
   progress.last = entry.line.number
-  if (result !== 'unsent') progress[result] += 1
+  if (result !== 'unsent') progress[result in progress ? (result as 'failed') : 'done'] += 1
   if (error === null) return
   const { code, exit: exitCode } = explain(error)
   if (code === 'lost') progress.lost += 1
@@ -51,12 +54,13 @@ export async function countOutcome(
   if (progress.failed >= maxErrors) progress.stop ??= `${progress.failed} failed, and no more may`
 }
 
-/** Returns 8 if some lines are created and some not, 11 if none failed but some answers were lost. */
-export function exitOf({ broken, created, failed, unknown, firstExit, signalExit }: Progress): Exit {
+/** Returns 8 if some lines are done and some not, 11 if none failed but some answers were lost. */
+export function exitOf({ broken, done, unchanged, failed, unknown, firstExit, signalExit }: Progress): Exit {
+  const some = done + unchanged + unknown
   if (signalExit !== null) return signalExit
-  if (broken !== null) return created + unknown > 0 ? exit.partial : explain(broken).exit
+  if (broken !== null) return some > 0 ? exit.partial : explain(broken).exit
   if (failed === 0) return unknown > 0 ? exit.unknown : exit.done
-  return created + unknown > 0 ? exit.partial : firstExit
+  return some > 0 ? exit.partial : firstExit
 }
 
 export type ProgressLine = ReturnType<typeof showProgress>
@@ -92,10 +96,10 @@ export function showProgress(ctx: Context, progress: Progress, job: ImportJob) {
   }
 }
 
-function progressText(progress: Progress, { extent, createdBefore }: ImportJob, seconds: number): string {
-  const total = progress.created + progress.failed + progress.unknown
-  const sent = Math.max(0, total - createdBefore)
-  const left = extent && Math.max(0, extent.lines - Math.max(total, createdBefore))
+function progressText(progress: Progress, { extent, doneBefore }: ImportJob, seconds: number): string {
+  const total = progress.done + progress.unchanged + progress.failed + progress.unknown
+  const sent = Math.max(0, total - doneBefore)
+  const left = extent && Math.max(0, extent.lines - Math.max(total, doneBefore))
   const rate = sent / Math.max(seconds, 0.001)
   const rest = left === null || rate === 0 ? '' : `, about ${duration(left / rate)} left`
   const of = left === null ? '' : ` of ${sent + left}`
@@ -115,13 +119,14 @@ export async function printSummary(
   progress: Progress,
   isDone: boolean,
 ): Promise<void> {
-  const { created, failed, unknown, last, stop } = progress
+  const { done, unchanged, failed, unknown, last, stop } = progress
   await progress.errors.finish()
   await printStop(ctx, progress)
   if (last === 0 && stop === null) await warnEmpty(ctx, job.reader)
-  const before = job.createdBefore > 0 ? `, ${job.createdBefore} of them in earlier runs` : ''
-  const others = `${failed} failed${unknown > 0 ? `, ${unknown} unknown` : ''}`
-  await ctx.say(`created ${formatCount(created)} on ${instanceLabel(ctx)}${before}, ${others}`)
+  const before = job.doneBefore > 0 ? `, ${job.doneBefore} of them in earlier runs` : ''
+  const same = unchanged > 0 ? `${unchanged} already as wanted, ` : ''
+  const others = `${same}${failed} failed${unknown > 0 ? `, ${unknown} unknown` : ''}`
+  await ctx.say(`${job.operation.done} ${formatCount(done)} on ${instanceLabel(ctx)}${before}, ${others}`)
   if (failed > 0 && isDone && options.failedOut !== undefined)
     await ctx.say(`the lines that failed are in ${options.failedOut}`)
   const lost = job.state ? progress.lost : unknown
@@ -159,8 +164,21 @@ export async function warnEmpty({ warn }: Context, { name, header }: Reader<unkn
   await warn(`${name} has no line${header() ? ' but its header' : ''}`)
 }
 
-export function resumeCommand({ host }: Context, { resume }: ImportOptions, { state }: ImportJob): string | null {
+export function resumeCommand(
+  { host }: Context,
+  { resume, snapshot }: ImportOptions,
+  { state }: ImportJob,
+): string | null {
   if (!state) return null
   const more = resume === undefined ? ['--resume', state.job] : []
-  return ['consentctl', ...host.argv.slice(2), ...more].map(quoteForShell).join(' ')
+  const words = host.argv.slice(2)
+  return ['consentctl', ...(snapshot === undefined ? words : withoutPlan(words)), ...more].map(quoteForShell).join(' ')
+}
+
+/** Leaves out the flags that chose the records, because the job has their ids. */
+function withoutPlan(words: readonly string[]): string[] {
+  return words.filter(
+    (word, index) =>
+      !/^(--(where|confirm|yes)(=|$)|-y$)/.test(word) && !['--where', '--confirm'].includes(words[index - 1] ?? ''),
+  )
 }

@@ -7,6 +7,7 @@ import { CliError, dataError, exit } from '../../../errors/errors.ts'
 import { reportsByKind } from '../../../errors/report.ts'
 import { toUtf8 } from '../../../io/encoding.ts'
 import { decode, type Line, nameOf, rawOf, readChunks, splitTogether, unreadable } from '../../../io/input.ts'
+import { fromTsv } from '../../../output/index.ts'
 import { readObject } from '../fields.ts'
 import type { FailedLines } from './failed-lines.ts'
 import type { LineKind, LineParser, ReaderOptions } from './lines.ts'
@@ -45,12 +46,12 @@ export async function openReader<Fields>(
   const isFile = file !== '-' && (await stat(file).catch(rethrowUnreadable(file))).isFile()
   const handle = isFile ? await open(file).catch(rethrowUnreadable(file)) : null
   const read = handle ? await unchangedReads(handle, file) : () => readChunks(ctx.io, file, signal)
-  const isQuoted = format !== 'ndjson'
+  const isQuoted = format === 'csv' || format === 'tsv'
   const csv = isQuoted ? (await import('./header.ts')).openHeader(ctx, kind, options) : null
   let hash = createHash('sha256')
   async function* entries(isValidated = false): AsyncGenerator<readonly Entry<Fields>[]> {
     hash = createHash('sha256')
-    const parseLine = isValidated ? parseValidated : parseJson
+    const parseLine = chooseParser(format, isValidated)
     let parse = csv ? null : parseLine
     let isUnseen = !options.isResumed
     for await (const chunk of splitTogether(toUtf8(hashed(read(), hash), name), name, { quoted: isQuoted })) {
@@ -60,7 +61,8 @@ export async function openReader<Fields>(
       const made = lines.flatMap(toEntry(kind, parse, options.defaults, isValidated))
       const [first] = made
       // Every line would fail.
-      if (isUnseen && !csv && first?.error) (await import('./header.ts')).requireNoHeader(first.line, name, kind.fields)
+      if (isUnseen && format === 'ndjson' && first?.error)
+        (await import('./header.ts')).requireNoHeader(first.line, name, kind.fields)
       isUnseen &&= made.length === 0
       yield made
     }
@@ -80,6 +82,14 @@ const parseJson: LineParser = ({ number, bytes }) => {
   const name = `line ${number}`
   return readObject(decode(bytes, name), name)
 }
+
+function chooseParser(format: ReaderOptions['format'], isValidated: boolean): LineParser {
+  if (format === 'ids') return parseId
+  return isValidated ? parseValidated : parseJson
+}
+
+/** As `list -q` prints them. */
+const parseId: LineParser = ({ number, bytes }) => ({ id: fromTsv(decode(bytes, `line ${number}`).trim()) })
 
 const parseValidated: LineParser = line => {
   try {

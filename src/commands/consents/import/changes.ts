@@ -1,0 +1,126 @@
+import { isDeepStrictEqual } from 'node:util'
+import * as z from 'zod'
+import { isId } from '../../../cli/action.ts'
+import type { Context } from '../../../context.ts'
+import { type Consent, ConsentChange } from '../../../contract/consents.ts'
+import { text } from '../../../contract/values.ts'
+import { dataError, exit } from '../../../errors/errors.ts'
+import { exitOf } from '../../../errors/explain.ts'
+import type { LineKind } from './lines.ts'
+import type { Answer, Item, Operation, Sending } from './operation.ts'
+
+const Id = text(1, 255).refine(isId, 'is not a valid id')
+const Change = z.strictObject({
+  id: Id,
+  ...ConsentChange.shape,
+  /** True to remove preferences that are not given. */
+  replace_preferences: z.boolean('must be true or false').optional(),
+})
+type Change = z.output<typeof Change>
+const Target = z.strictObject({ id: Id })
+
+/** The change of all lines that have none of their own. */
+export interface CommonChange {
+  readonly accepted: boolean | undefined
+  readonly preferences: Readonly<Record<string, unknown>> | undefined
+  readonly replace_preferences?: true | undefined
+}
+
+/** `update`: reads each record, and writes it only if it is not as wanted, so that no change is made twice. */
+export function updates(change: CommonChange): Operation {
+  const lines = lineKind(Change, 'a change', fields => {
+    const { accepted, preferences } = fields as Partial<Change>
+    return accepted === undefined && preferences === undefined ? 'changes nothing' : null
+  })
+  return {
+    command: 'update',
+    lines,
+    done: 'updated',
+    defaults: JSON.parse(JSON.stringify(change)), // without those that are undefined
+    requests: 2,
+    isIdempotent: true,
+    connect: ctx => onePerRequest(item => update(ctx, item)),
+  }
+}
+
+async function update({ api }: Context, { entry }: Item): Promise<Answer> {
+  const { id, accepted, preferences, replace_preferences: replace } = entry.draft as Change
+  const before = await api.consents.get({ params: { id } })
+  const whole = preferences && (replace ? preferences : { ...before.preferences, ...preferences })
+  if (isWanted(before, { accepted, preferences: whole })) return { id, isUnchanged: true }
+  await api.consents.update({ params: { id }, body: { accepted, preferences: whole } })
+  return { id }
+}
+
+function isWanted(record: Consent, { accepted, preferences }: ConsentChange): boolean {
+  return (
+    (accepted === undefined || record.accepted === accepted) &&
+    (preferences === undefined || isDeepStrictEqual(record.preferences, preferences))
+  )
+}
+
+/** `rm --file`. With `ignoreMissing` a line without a record is no error. */
+export function deletions({ ignoreMissing }: { readonly ignoreMissing: boolean }): Operation {
+  return {
+    command: 'rm',
+    lines: lineKind(Target, 'a deletion', () => null),
+    done: 'deleted',
+    defaults: {},
+    requests: 1,
+    isIdempotent: true,
+    connect: ctx => onePerRequest(item => remove(ctx, item, ignoreMissing)),
+  }
+}
+
+async function remove({ api }: Context, { entry, earlier }: Item, ignoreMissing: boolean): Promise<Answer> {
+  const { id } = entry.draft as Change
+  try {
+    await api.consents.remove({ params: { id } })
+    return { id }
+  } catch (error) {
+    // An earlier run was about to delete it.
+    if (exitOf(error) !== exit.notFound || (earlier === null && !ignoreMissing)) throw error
+    return { id, isUnchanged: true }
+  }
+}
+
+function lineKind(schema: z.ZodObject, noun: string, findProblem: (fields: object) => string | null): LineKind<object> {
+  const fields = Object.keys(schema.shape)
+  return {
+    noun,
+    fields,
+    silenceRefuses: false,
+    check: (given: object, name: string) => {
+      const issue = schema.safeParse(given).error?.issues[0]
+      if (issue?.code === 'unrecognized_keys')
+        throw dataError(`${name}: "${issue.keys[0]}" is not a field of ${noun}`, `use ${fields.join(', ')}`)
+      if (issue?.path[0] === 'id' && !('id' in given)) throw dataError(`${name} has no id`)
+      if (issue) throw dataError(`${name}: ${issue.path.join('.')} ${issue.message}`)
+      const problem = findProblem(given)
+      if (problem !== null) throw dataError(`${name} ${problem}`, 'use accepted, preferences or both')
+    },
+  }
+}
+
+/** Lines of one record are sent one after the other, in their order. */
+function onePerRequest(send: (item: Item) => Promise<Answer>): Sending {
+  const inFlight = new Map<string, Promise<Answer>>()
+  const inOrder = async (item: Item): Promise<Answer> => {
+    const { id } = item.entry.draft as Change
+    const answer = (inFlight.get(id) ?? Promise.resolve())
+      .then(() => send(item))
+      .catch((error: unknown): Answer => ({ error }))
+    inFlight.set(id, answer)
+    try {
+      return await answer
+    } finally {
+      if (inFlight.get(id) === answer) inFlight.delete(id)
+    }
+  }
+  return {
+    takesMany: async () => false,
+    isRepeatable: () => true,
+    mayResend: async () => true,
+    send: items => Promise.all(items.map(inOrder)),
+  }
+}

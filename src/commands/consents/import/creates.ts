@@ -1,0 +1,135 @@
+import { isUnreachable } from '../../../client/errors.ts'
+import type { Context } from '../../../context.ts'
+import type { BatchRow } from '../../../contract/batch.ts'
+import { type ConsentDraft, consents } from '../../../contract/consents.ts'
+import { explain } from '../../../errors/explain.ts'
+import { newRecords } from './drafts.ts'
+import type { Answer, ImportJob, Item, Operation } from './operation.ts'
+import type { ImportOptions } from './options.ts'
+import type { SentLine } from './state.ts'
+
+/** `create --file`. */
+export function creates(site: string | undefined): Operation {
+  return {
+    command: 'create',
+    lines: newRecords,
+    done: 'created',
+    defaults: { site_id: site },
+    requests: 1,
+    isIdempotent: false,
+    connect: (ctx, options, job) => {
+      const instance = detectCapabilities(ctx, options, job)
+      return {
+        takesMany: async () => (await instance.forNextRequest()).batches,
+        isRepeatable: instance.isRepeatable,
+        mayResend: async earlier => isKeyValid(earlier) && (await honoursKeys(ctx)),
+        send: items => post(ctx, job, items, instance),
+      }
+    },
+  }
+}
+
+/** Instances keep an Idempotency-Key for 24 hours; one hour is left for differences of clocks. */
+const keyLifetimeMs = 23 * 60 * 60 * 1000
+
+function isKeyValid({ sentAt }: SentLine): boolean {
+  return Date.now() - sentAt < keyLifetimeMs
+}
+
+/** Returns true if a create sent twice with one key is executed once. @throws ApiError if the instance does not answer */
+export function honoursKeys({ api }: Context): Promise<boolean> {
+  return api.supports(consents.create, { in: 'header', name: 'Idempotency-Key' })
+}
+
+interface Capabilities {
+  readonly batches: boolean
+  readonly keys: boolean
+}
+
+const noCapabilities: Capabilities = { batches: false, keys: false }
+
+/** Reading the instance's description costs a request itself. */
+const minLinesToDetect = 100
+
+type Instance = ReturnType<typeof detectCapabilities>
+
+function detectCapabilities(ctx: Context, options: ImportOptions, { extent, doneBefore, state }: ImportJob) {
+  let requests = 0
+  let detected: Capabilities | null = null
+  let detecting: Promise<Capabilities> | null = null
+  const detect = async (): Promise<Capabilities> => {
+    const { createBatch } = await import('../../../contract/batch.ts')
+    const honours = await honoursKeys(ctx).catch(() => false) // without keys a batch could not be retried
+    const batches = options.batch && honours && (await ctx.api.supports(createBatch).catch(() => false))
+    return { batches, keys: state !== null && honours }
+  }
+  return {
+    forNextRequest: async (): Promise<Capabilities> => {
+      requests += 1
+      if (detected) return detected
+      if ((extent ? extent.lines - doneBefore : requests) <= minLinesToDetect) return noCapabilities
+      detecting ??= detect()
+      detected ??= await detecting
+      return detected
+    },
+    isRepeatable: () => detected?.keys ?? false,
+    hasNoBatches: () => {
+      detected = noCapabilities
+    },
+  }
+}
+
+/** In the order of the items. Never rejects. */
+async function post(
+  ctx: Context,
+  job: ImportJob,
+  items: readonly Item[],
+  instance: Instance,
+): Promise<readonly Answer[]> {
+  const [item] = items
+  if (items.length === 1 && item) return [await postOne(ctx, job, item)]
+  try {
+    const answers = await ctx.api.createRows(items.map(one => toRow(job, one)))
+    return answers.map(({ id, error }) => (error === null ? { id } : { error }))
+  } catch (error) {
+    const { status } = explain(error)
+    const isMissing = status === 404 || status === 405
+    if (isMissing || status === 400) instance.hasNoBatches()
+    if (isMissing) return await postOneByOne(ctx, job, items)
+    if (status !== 413 && status !== 400) return items.map(() => ({ error }))
+    // Too large, or rejected because of some lines.
+    const middle = Math.ceil(items.length / 2)
+    const first = await post(ctx, job, items.slice(0, middle), instance)
+    return [...first, ...(await post(ctx, job, items.slice(middle), instance))]
+  }
+}
+
+async function postOneByOne(ctx: Context, job: ImportJob, items: readonly Item[]): Promise<Answer[]> {
+  const answers: Answer[] = []
+  for (const item of items) {
+    const last = answers.at(-1)
+    answers.push(last && meetsAll(last) ? last : await postOne(ctx, job, item))
+  }
+  return answers
+}
+
+function meetsAll(answer: Answer): boolean {
+  if (!('error' in answer)) return false
+  const { status, code } = explain(answer.error)
+  return code === 'interrupted' || isUnreachable(answer.error) || [401, 403, 429].includes(status ?? 0)
+}
+
+async function postOne(ctx: Context, { state }: ImportJob, { entry }: Item): Promise<Answer> {
+  try {
+    const key = state ? { idempotencyKey: state.keyOf(entry.line.number) } : {}
+    const { id } = await ctx.api.consents.create({ body: entry.draft as ConsentDraft, ...key })
+    return { id }
+  } catch (error) {
+    return { error }
+  }
+}
+
+function toRow({ state }: ImportJob, { entry }: Item): BatchRow {
+  const key = state ? state.keyOf(entry.line.number) : crypto.randomUUID()
+  return { ...(entry.draft as BatchRow), idempotency_key: key }
+}

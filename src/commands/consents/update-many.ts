@@ -1,0 +1,74 @@
+import type * as z from 'zod'
+import { type confirmOptions, mustPrompt } from '../../cli/confirm.ts'
+import { formatCount, instanceLabel } from '../../cli/messages.ts'
+import { many, type Output, pagesOf } from '../../cli/output.ts'
+import type { Context } from '../../context.ts'
+import { usageError } from '../../errors/errors.ts'
+import { importView, type LineResult } from '../../views/consent.ts'
+import { type acceptance, acceptedOf, preferencesOf } from './fields.ts'
+import { updates } from './import/changes.ts'
+import { importConsents } from './import/import.ts'
+import { formatOf, type LineFormat } from './import/lines.ts'
+import { type ImportOptions, type lineFlagOptions, toLineOptions } from './import/options.ts'
+import { writeSnapshot } from './import/snapshot.ts'
+import { parseWhere, planWhere } from './where.ts'
+
+type ManyOptions = z.output<z.ZodObject<typeof acceptance & typeof lineFlagOptions & typeof confirmOptions>> & {
+  readonly operands: readonly string[]
+  readonly where?: readonly string[] | undefined
+  readonly replacePreferences?: true | undefined
+  readonly dryRun?: true | undefined
+}
+
+/** Changes a record for each line of a file or of standard input, or each that the filters of `--where` find. */
+export async function updateMany(ctx: Context, options: ManyOptions): Promise<Output<LineResult>> {
+  const { where, resume, dryRun = false } = options
+  const file = fileOf(options)
+  if (file === '-' && options.preferences === '-')
+    throw usageError('standard input can be read for the ids or for --preferences, not for both')
+  const change = { accepted: acceptedOf(options), preferences: await preferencesOf(ctx.io, options) }
+  const hasChange = change.accepted !== undefined || change.preferences !== undefined
+  const operation = updates({ ...change, replace_preferences: options.replacePreferences })
+  const lineOptions: ImportOptions = {
+    ...toLineOptions(options),
+    ...{
+      file,
+      format: formatFor(options, file, hasChange),
+      site: undefined,
+      siteFlag: undefined,
+      batch: false,
+      dryRun,
+    },
+  }
+  if (where === undefined) return importConsents(ctx, lineOptions, operation)
+  if (resume !== undefined) throw usageError('a job has its records: leave --where out with --resume')
+  if (!hasChange) throw usageError('nothing to change', 'use --accepted, --refused, --pref or --preferences')
+  parseWhere(where)
+  const asks = !dryRun && mustPrompt(ctx, options, { action: 'change' })
+  const ids = await planWhere(ctx, where, { asks, confirm: options.confirm })
+  if (dryRun || ids.length === 0) {
+    await ctx.warn(`would change ${formatCount(ids.length)} on ${instanceLabel(ctx)}; nothing was sent`)
+    return many(importView, pagesOf([]))
+  }
+  const snapshot = await writeSnapshot(ctx, ids)
+  return importConsents(ctx, { ...lineOptions, file: snapshot, format: 'ids', snapshot }, operation)
+}
+
+function fileOf({ operands, file, where, resume, yes, confirm }: ManyOptions): string | undefined {
+  const isStdin = operands[0] === '-'
+  if (operands.length > 0 && !isStdin) throw usageError(`unexpected argument "${operands[0]}"`, 'one id, or a file')
+  if ([isStdin, file, where].filter(Boolean).length > 1) throw usageError('use one of -, --file and --where')
+  if (where === undefined && (yes || confirm !== undefined)) throw usageError('--yes and --confirm go with --where')
+  if (isStdin && resume !== undefined) throw usageError('only changes of a file can be resumed, not of a stream')
+  return isStdin ? '-' : file
+}
+
+/** With a change for all of them, lines are ids, unless the name of the file says otherwise. */
+function formatFor(
+  { format, resume }: ManyOptions,
+  file: string | undefined,
+  hasChange: boolean,
+): LineFormat | undefined {
+  if (format || resume !== undefined || file === undefined) return format
+  return hasChange && !/\.(csv|tsv|ndjson|jsonl|json)$/i.test(file) ? 'ids' : formatOf(file)
+}

@@ -1,0 +1,89 @@
+import { promptToConfirm, requireConfirmedCount } from '../../cli/confirm.ts'
+import { instanceLabel } from '../../cli/messages.ts'
+import { siteIdOf } from '../../cli/sites.ts'
+import { endInstant, startInstant } from '../../cli/time.ts'
+import type { Context } from '../../context.ts'
+import type { Consent, ConsentQuery } from '../../contract/index.ts'
+import { usageError } from '../../errors/errors.ts'
+import { consentView } from '../../views/consent.ts'
+
+const names = ['site', 'subject', 'consent-id', 'accepted', 'refused', 'from', 'to'] as const
+type Name = (typeof names)[number]
+
+/** A comma begins the next filter only before the name of one, so that a value may have commas. */
+const separator = new RegExp(`,(?=(?:${names.join('|')})(?:[=,]|$))`)
+
+/**
+ * Parses `site=Shop,from=2026-01-01` to the filters that `list` has as flags. @throws UsageError for an unknown, repeated or
+ * empty filter
+ */
+export function parseWhere(texts: readonly string[]): ReadonlyMap<Name, string> {
+  const found = new Map<Name, string>()
+  for (const part of texts.flatMap(text => text.split(separator))) {
+    const [name, value] = parseFilter(part)
+    if (found.has(name)) throw usageError(`--where: ${name} is repeated`)
+    found.set(name, value)
+  }
+  if (found.has('accepted') && found.has('refused'))
+    throw usageError('--where: accepted and refused cannot be combined')
+  return found
+}
+
+function parseFilter(text: string): [Name, string] {
+  const [, word = '', value] = /^([^=]*)(?:=(.*))?$/s.exec(text) ?? []
+  const name = names.find(each => each === word)
+  if (!name) throw usageError(`--where: unknown filter "${word}"`, `use ${names.join(', ')}, as with list`)
+  const isBare = name === 'accepted' || name === 'refused'
+  if (isBare && value !== undefined) throw usageError(`--where: ${name} takes no value`)
+  if (!isBare && !value) throw usageError(`--where: ${name} needs a value`, `${name}=…`)
+  return [name, value ?? '']
+}
+
+async function queryOf(ctx: Context, filters: ReadonlyMap<Name, string>): Promise<ConsentQuery> {
+  const [site, from, to, now] = [filters.get('site'), filters.get('from'), filters.get('to'), new Date()]
+  return {
+    site_id: site === undefined ? undefined : await siteIdOf(ctx, site),
+    subject_id: filters.get('subject'),
+    consent_id: filters.get('consent-id'),
+    accepted: filters.has('accepted') ? true : filters.has('refused') ? false : undefined,
+    from: from && startInstant(from, now),
+    to: to && endInstant(to, now),
+  }
+}
+
+const unlimited = { limit: Number.POSITIVE_INFINITY, maxRequests: Number.POSITIVE_INFINITY }
+
+/** Of the records that are shown before the question. */
+const shownRecords = 10
+
+/**
+ * Lists the records, and has the user confirm their number. Returns their ids, oldest first. @throws CliError declined (exit 9) or
+ * changed (exit 10)
+ */
+export async function planWhere(
+  ctx: Context,
+  where: readonly string[],
+  { asks, ...confirmation }: { readonly asks: boolean; readonly confirm?: number | undefined },
+): Promise<string[]> {
+  const ids: string[] = []
+  const shown: Consent[] = []
+  const counts = new Map<string, number>()
+  for await (const { records } of ctx.api.pages(await queryOf(ctx, parseWhere(where)), unlimited)) {
+    for (const record of records) {
+      ids.push(record.id)
+      if (shown.length < shownRecords) shown.push(record)
+      const site = record.site_id ?? '(none)'
+      counts.set(site, (counts.get(site) ?? 0) + 1)
+    }
+  }
+  requireConfirmedCount(confirmation, ids.length, 'record', 'changed')
+  if (asks && ids.length > 0)
+    await promptToConfirm(ctx, consentView, shown, {
+      action: 'change',
+      noun: 'record',
+      where: instanceLabel(ctx),
+      counts,
+      total: ids.length,
+    })
+  return ids.reverse()
+}

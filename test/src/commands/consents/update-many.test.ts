@@ -1,0 +1,235 @@
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { HttpResponse, http } from 'msw'
+import { describe, expect, it } from 'vitest'
+import { parseWhere } from '../../../../src/commands/consents/where.ts'
+import type { Consent } from '../../../../src/contract/index.ts'
+import { byId, consent, consentsPath, fails, useCli, uuid } from '../../support.ts'
+
+const cli = useCli()
+const terminal = { tty: { stdin: true, stdout: true, stderr: true } }
+
+/** An instance that holds these records, and counts the writes of each. */
+function holding(records: readonly Consent[]) {
+  const held = new Map(records.map(record => [record.id, record]))
+  const writes: string[] = []
+  const answer = (id: string, change: (record: Consent) => Partial<Consent>) => {
+    const record = held.get(id)
+    if (!record || record.deleted_at) return fails(404, 'not_found')
+    held.set(id, { ...record, ...change(record) })
+    return HttpResponse.json(held.get(id))
+  }
+  cli.instance.use(
+    http.get(byId, ({ params: { id } }) => answer(String(id), () => ({}))),
+    http.put(byId, async ({ params: { id }, request }) => {
+      const body = (await request.json()) as Partial<Consent>
+      writes.push(`${id}`)
+      return answer(String(id), () => body)
+    }),
+    http.delete(byId, ({ params: { id } }) => {
+      writes.push(`${id}`)
+      return answer(String(id), () => ({ deleted_at: '2026-02-01T00:00:00.000Z' }))
+    }),
+    http.get(consentsPath, ({ request }) => {
+      const query = new URL(request.url).searchParams
+      const accepted = query.get('accepted')
+      const data = [...held.values()].filter(
+        record => record.deleted_at === null && (accepted === null || String(record.accepted) === accepted),
+      )
+      return HttpResponse.json({ data, next_cursor: null })
+    }),
+    http.get('*/api/v1/usage', () => fails(404, 'not_found')),
+  )
+  return { held, writes }
+}
+
+const three = () => [1, 2, 3].map(n => consent({ id: uuid(n), accepted: n !== 2, preferences: { a: n, b: true } }))
+const rowsOf = (stdout: string) =>
+  stdout
+    .trimEnd()
+    .split('\n')
+    .map(line => line.split('\t').slice(0, 3))
+const fileOf = (name: string, text: string) => {
+  const path = join(cli.freshFolder(), '..', `${Math.random()}-${name}`)
+  writeFileSync(path, text)
+  return path
+}
+
+describe('update -', () => {
+  it('makes one change of every id, and says which were already as wanted', async () => {
+    const { held, writes } = holding(three())
+    const { code, stdout, stderr } = await cli.run(['update', '-', '--refused'], {
+      stdin: [1, 2, 3].map(n => `${uuid(n)}\n`).join(''),
+    })
+    expect([code, rowsOf(stdout)]).toEqual([
+      0,
+      [
+        ['1', 'updated', uuid(1)],
+        ['2', 'unchanged', uuid(2)],
+        ['3', 'updated', uuid(3)],
+      ],
+    ])
+    expect(stderr).toContain('updated 2 records on ')
+    expect(stderr).toContain('1 already as wanted, 0 failed')
+    expect(writes).toEqual([uuid(1), uuid(3)])
+    expect([...held.values()].map(({ accepted }) => accepted)).toEqual([false, false, false])
+  })
+
+  it('reads a change a line if no flag has one, and merges preferences or replaces them', async () => {
+    const { held } = holding(three())
+    const lines = [
+      { id: uuid(1), accepted: false },
+      { id: uuid(2), preferences: { a: 9 } },
+      { id: uuid(3), preferences: { a: 9 }, replace_preferences: true },
+    ]
+    const stdin = lines.map(line => `${JSON.stringify(line)}\n`).join('')
+    expect(await cli.run(['update', '-'], { stdin })).toMatchObject({ code: 0 })
+    expect([...held.values()].map(({ accepted, preferences }) => [accepted, preferences])).toEqual([
+      [false, { a: 1, b: true }],
+      [false, { a: 9, b: true }],
+      [true, { a: 9 }],
+    ])
+  })
+
+  it('makes changes of one record in the order of the lines', async () => {
+    const { held, writes } = holding(three())
+    const stdin = Array.from({ length: 30 }, (_, n) => `${JSON.stringify({ id: uuid(1), preferences: { n } })}\n`)
+    const { code } = await cli.run(['update', '-', '--concurrency', '16'], { stdin: stdin.join('') })
+    expect([code, writes.length, held.get(uuid(1))?.preferences?.['n']]).toEqual([0, 30, 29])
+  })
+
+  it.each([
+    [['update'], "missing required argument 'id'"],
+    [['update', '-', '--file', 'x'], 'use one of -, --file and --where'],
+    [['update', uuid(1), '--file', 'x', '--refused'], 'unexpected argument'],
+    [['update', uuid(1), '--refused', '--failed-out', 'x'], '--failed-out needs --file'],
+    [['update', uuid(1), '--refused', '--confirm', '1'], '--yes and --confirm go with --where'],
+    [['update', '-', '--resume', 'last'], 'not of a stream'],
+    [['update', '-', '--preferences', '-'], 'not for both'],
+    [['update', '--where', 'site=x', '--yes'], 'nothing to change'],
+    [['update', '--where', 'refused', '--accepted'], 'cannot prompt'],
+    [['rm', '--file', '-', '--yes'], 'rm -'],
+    [['rm', uuid(1), '--yes', '--fail-fast'], '--fail-fast needs --file'],
+  ])('%j is refused before any request', async (args, said) => {
+    const { code, stderr } = await cli.run(args, { stdin: '' })
+    expect([code, stderr]).toEqual([2, expect.stringContaining(said)])
+    expect(cli.sent()).toEqual([])
+  })
+
+  it.each([
+    ['{"id":"x","acepted":true}', '"acepted" is not a field of a change'],
+    ['{"accepted":true}', 'has no id'],
+    ['{"id":"x"}', 'changes nothing'],
+    ['{"id":"..","accepted":true}', 'not a valid id'],
+    ['{"id":"x","accepted":"yes"}', 'must be true or false'],
+  ])('a file with the line %s is rejected whole', async (line, said) => {
+    const file = fileOf('changes.ndjson', `${JSON.stringify({ id: uuid(1), accepted: false })}\n${line}\n`)
+    const { code, stderr } = await cli.run(['update', '--file', file])
+    expect([code, stderr]).toEqual([5, expect.stringContaining(said)])
+    expect(cli.sent()).toEqual([])
+  })
+})
+
+describe('update --file', () => {
+  it('takes a CSV with columns of preferences, as list writes it', async () => {
+    const { held } = holding(three())
+    const file = fileOf('changes.csv', `Id,Accepted,pref.a\n${uuid(1)},no,7\n${uuid(2)},,8\n`)
+    expect(await cli.run(['update', '--file', file])).toMatchObject({ code: 0 })
+    expect([...held.values()].map(({ accepted, preferences }) => [accepted, preferences?.['a']])).toEqual([
+      [false, 7],
+      [false, 8],
+      [true, 3],
+    ])
+  })
+
+  it('ends with 8 if some lines fail, keeps these with --failed-out, and resumes the rest', async () => {
+    const { held, writes } = holding(three())
+    const ids = [uuid(1), uuid(9), uuid(3)]
+    const file = fileOf('ids.txt', `${ids.join('\n')}\n`)
+    const { code, stdout, stderr } = await cli.run(['update', '--file', file, '--pref', 'a=0'])
+    expect([code, rowsOf(stdout).map(([, result]) => result)]).toEqual([8, ['updated', 'failed', 'updated']])
+    const job = /--resume (\S+)/.exec(stderr)?.[1] ?? ''
+    held.set(uuid(9), consent({ id: uuid(9), preferences: {} }))
+    expect(await cli.run(['create', '--resume', job])).toMatchObject({ code: 2 })
+    expect(await cli.run(['update', '--resume', job, '--pref', 'a=1'])).toMatchObject({ code: 2 })
+    const resumed = await cli.run(['update', '--resume', job])
+    expect([resumed.code, rowsOf(resumed.stdout).map(([, result]) => result)]).toEqual([0, Array(3).fill('updated')])
+    expect(writes).toEqual([uuid(1), uuid(3), uuid(9)])
+  })
+})
+
+describe('update --where', () => {
+  it('changes what the filters of list find, after their number is typed', async () => {
+    const { held, writes } = holding(three())
+    const args = ['update', '--where', 'accepted', '--refused', '-o', 'tsv']
+    const declined = await cli.run(args, { ...terminal, stdin: '3\n' })
+    expect(declined).toMatchObject({ code: 9, stdout: '' })
+    expect(declined.stderr).toContain('Type 2 to change these records on ')
+    expect(writes).toEqual([])
+    expect(await cli.run(args, { ...terminal, stdin: '2\n' })).toMatchObject({ code: 0 })
+    expect(writes.toSorted()).toEqual([uuid(1), uuid(3)])
+    expect([...held.values()].map(({ accepted }) => accepted)).toEqual([false, false, false])
+    expect(readdirSync(join(cli.env()['CONSENTCTL_STATE_DIR'] ?? '', 'snapshots'))).toEqual([])
+  })
+
+  it('stops with 10 unless exactly --confirm N are found, and only counts with --dry-run', async () => {
+    const { writes } = holding(three())
+    const run = (...more: string[]) => cli.run(['update', '--where', 'accepted', '--refused', ...more])
+    expect(await run('--confirm', '3')).toMatchObject({ code: 10, stdout: '' })
+    const dry = await run('--dry-run')
+    expect([dry.code, dry.stderr]).toEqual([0, expect.stringContaining('would change 2 records')])
+    expect(writes).toEqual([])
+    expect(await run('--confirm', '2')).toMatchObject({ code: 0 })
+  })
+
+  it('resumes with the records that were found, not with those that would be found now', async () => {
+    const { held, writes } = holding(three())
+    cli.instance.use(http.put(byId, ({ params: { id } }) => (id === uuid(1) ? undefined : fails(403, 'forbidden'))))
+    const first = await cli.run(['update', '--where', 'accepted', '--refused', '--yes', '--concurrency', '1'])
+    expect(first.code).toBe(4)
+    const [, command = ''] = /to resume: consentctl (.*)/.exec(first.stderr) ?? []
+    expect(command).not.toMatch(/--where|--yes/)
+    held.set(uuid(7), consent({ id: uuid(7) }))
+    cli.instance.use(
+      http.put(byId, async ({ params: { id }, request }) => {
+        writes.push(String(id))
+        const record = { ...held.get(String(id)), ...((await request.json()) as object) } as Consent
+        held.set(String(id), record)
+        return HttpResponse.json(record)
+      }),
+    )
+    expect(await cli.run(command.split(' '))).toMatchObject({ code: 0 })
+    expect(new Set(writes)).toEqual(new Set([uuid(1), uuid(3)]))
+    expect(held.get(uuid(7))?.accepted).toBe(true)
+  })
+
+  it.each([
+    [['site=Shop,from=2026-01-01'], { site: 'Shop', from: '2026-01-01' }],
+    [['subject=a,b,c', 'refused'], { subject: 'a,b,c', refused: '' }],
+    [['consent-id=x=y,accepted,to=7d'], { 'consent-id': 'x=y', accepted: '', to: '7d' }],
+  ])('parses %j', (texts, filters) => expect(Object.fromEntries(parseWhere(texts))).toEqual(filters))
+
+  it.each(['', 'site', 'site=', 'color=red', 'accepted=true', 'accepted,refused', 'to=7d,to=8d', 'deleted'])(
+    'refuses %j before any request',
+    async text => {
+      expect(await cli.run(['update', '--where', text, '--refused', '--yes'])).toMatchObject({ code: 2 })
+      expect(cli.sent()).toEqual([])
+    },
+  )
+})
+
+describe('rm --file', () => {
+  it('deletes the records of a file as a job, once the number of lines is confirmed', async () => {
+    const { held, writes } = holding(three())
+    const file = fileOf('ids', `${[1, 8, 3].map(n => uuid(n)).join('\n')}\n`)
+    expect(await cli.run(['rm', '--file', file])).toMatchObject({ code: 2 })
+    expect(await cli.run(['rm', '--file', file, '--confirm', '2'])).toMatchObject({ code: 10 })
+    expect(await cli.run(['rm', '--file', file], { ...terminal, stdin: '2\n' })).toMatchObject({ code: 9 })
+    expect(writes).toEqual([])
+    const done = await cli.run(['rm', '--file', file, '--confirm', '3'])
+    expect([done.code, rowsOf(done.stdout).map(([, result]) => result)]).toEqual([8, ['deleted', 'failed', 'deleted']])
+    expect([...held.values()].map(({ deleted_at }) => deleted_at === null)).toEqual([false, true, false])
+    const again = await cli.run(['rm', '--file', file, '--yes', '--ignore-missing'])
+    expect([again.code, rowsOf(again.stdout).map(([, result]) => result)]).toEqual([0, Array(3).fill('unchanged')])
+  })
+})
