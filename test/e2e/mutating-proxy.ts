@@ -106,7 +106,7 @@ const damages: Record<string, (message: Buffer, random: Random) => Buffer | null
     Buffer.concat([Buffer.from(Array.from({ length: 1 + below(random, 20) }, () => below(random, 256))), message]),
 }
 
-function damage(message: Buffer, random: Random): { kind: string; bytes: Buffer } {
+export function damage(message: Buffer, random: Random): { kind: string; bytes: Buffer } {
   for (;;) {
     const kind = Object.keys(damages)[below(random, Object.keys(damages).length)] ?? ''
     const bytes = damages[kind]?.(message, random)

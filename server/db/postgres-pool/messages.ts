@@ -87,8 +87,9 @@ export class MessageCheck {
   }
 
   #describe(type: string): void {
-    if (this.#lacksColumns && '2DCZ'.includes(type)) throw new MalformedMessage('a statement has no columns')
-    if ('tTnE'.includes(type)) this.#lacksColumns = type === 't'
+    if (type === 'n' && !this.#lacksColumns) throw new MalformedMessage('a statement loses its columns')
+    if (this.#lacksColumns && '2DCEZ'.includes(type)) throw new MalformedMessage('a statement has no columns')
+    if ('tTn'.includes(type)) this.#lacksColumns = type === 't'
   }
 
   #checkRow(message: Buffer): void {

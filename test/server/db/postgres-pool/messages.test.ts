@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { MessageCheck } from '../../../../server/db/postgres-pool/messages.ts'
+import { randomFrom } from '../../../e2e/campaign.ts'
+import { damage } from '../../../e2e/mutating-proxy.ts'
 import { message } from '../wire.ts'
 
 const ready = message('Z', 'I')
@@ -24,6 +26,10 @@ describe('MessageCheck', () => {
   it.each([
     ['a statement', [...described, ...executed]],
     ['a statement that was prepared', executed],
+    [
+      'a statement without columns',
+      [message('1'), message('t', [0, 0]), message('n'), message('2'), complete('SET'), ready],
+    ],
     ['a statement without rows', [message('2'), complete('INSERT 0 3'), ready]],
     ['an error after rows', [message('2'), row, message('E', 'SERROR\0\0'), ready]],
     ['statements of the simple protocol', [columns, row, complete('SHOW'), complete('CREATE TABLE'), ready]],
@@ -58,6 +64,7 @@ describe('MessageCheck', () => {
     ['a value of a negative length', [message('2'), message('D', [0, 1, 255, 255, 255, 254], '7')]],
     ['fewer values than bytes', [message('2'), message('D', [0, 0, 0, 0, 0, 1], '7')]],
     ['columns that were lost', [message('1'), message('t', [0, 0]), message('N', 'S\0\0'), ...executed]],
+    ['no columns after columns', [...described, message('n'), ...executed.slice(1)]],
     ['a row that was lost', [message('2'), row, complete('SELECT 2'), ready]],
     ['a row that was repeated', [message('2'), row, row, complete('INSERT 0 1'), ready]],
     ['a tag without its end', [message('2'), row, message('C', 'SELECT 1')]],
@@ -70,4 +77,71 @@ describe('MessageCheck', () => {
   ])('rejects %s', (_name, messages) => {
     expect(() => read(...messages)).toThrow(expect.objectContaining({ code: 'CONNECTION_MALFORMED' }))
   })
+
+  it('lets no damage of a message make another row of it', () => {
+    const seed = Number(process.env['CONSENTCTL_TEST_SEED'] || 1) // others can insert bytes that are a row
+    const random = randomFrom(seed)
+    const answer = [
+      message('2'),
+      message('D', [0, 2, 0, 0, 0, 4], '{"a"', [255, 255, 255, 255]),
+      complete('SELECT 1'),
+      ready,
+    ]
+    const names = message('T', [0, 2], 'records\0', Buffer.alloc(18), 'last\0', Buffer.alloc(18))
+    const all = [message('1'), message('t', [0, 1, 0, 0, 0, 23]), names, ...answer, ...answer]
+    expect(new Set(rowsOf(all))).toEqual(new Set(['records={"a",last=null']))
+    for (let count = 0; count < 20_000; count += 1) {
+      const chosen = Math.floor(random() * all.length)
+      const { kind, bytes } = damage(all[chosen] as Buffer, random)
+      const other = rowsOf([...all.slice(0, chosen), bytes, ...all.slice(chosen + 1)]).filter(
+        row => row !== 'records={"a",last=null',
+      )
+      expect(other, `seed ${seed}: ${kind} of message ${chosen} is ${bytes.toString('latin1')}`).toEqual([])
+    }
+  })
 })
+
+/** Reads messages as the driver does. Returns the rows of the statements that were answered to their end. */
+function rowsOf(messages: readonly Buffer[]): string[] {
+  const check = new MessageCheck()
+  check.read(Buffer.concat(connected))
+  const passed: Buffer[] = []
+  try {
+    for (const each of messages) passed.push(check.read(each))
+  } catch {
+    // The connection ends here.
+  }
+  let data = Buffer.concat(passed)
+  let [names, rows, answered] = [[] as string[], [] as string[], [] as string[]]
+  for (; data.length > 0; data = data.subarray(data.readUInt32BE(1) + 1)) {
+    const type = String.fromCharCode(data[0] ?? 0)
+    if (type === 'n') names = []
+    else if (type === 'T') names = readNames(data)
+    else if (type === 'D') rows.push(readRow(data, names))
+    else if (type === 'E') rows = []
+    else if (type === 'Z') [answered, rows] = [[...answered, ...rows], []]
+  }
+  return answered
+}
+
+function readNames(data: Buffer): string[] {
+  let index = 7
+  return Array.from({ length: data.readUInt16BE(5) }, () => {
+    const end = data.indexOf(0, index)
+    const name = data.toString('utf8', index, end)
+    index = end + 19
+    return name
+  })
+}
+
+function readRow(data: Buffer, names: readonly string[]): string {
+  let index = 7
+  return names
+    .map(name => {
+      const length = data.readInt32BE(index)
+      const value = length < 0 ? null : data.toString('utf8', index + 4, index + 4 + length)
+      index += 4 + Math.max(0, length)
+      return `${name}=${value}`
+    })
+    .join()
+}
