@@ -69,15 +69,19 @@ export async function* allReceipts(store: ReceiptStore): AsyncGenerator<StoredRe
     })
 }
 
-/** @throws CliError if a receipt that may be the job's cannot be read */
+/** Returns the receipt of an erasure, not that of its purge. @throws CliError if one that may be it cannot be read */
 export async function findReceiptOfJob(store: ReceiptStore, job: string): Promise<StoredReceipt | null> {
   let unread: CliError | null = null
   for await (const found of allReceipts(store)) {
     if (found instanceof CliError) unread ??= found
-    else if (found.receipt.job === job) return found
+    else if (found.receipt.job === job && !isOfPurge(found)) return found
   }
   if (unread) throw unread
   return null
+}
+
+function isOfPurge({ receipt }: StoredReceipt): boolean {
+  return 'purge' in receipt && receipt.purge !== undefined
 }
 
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
