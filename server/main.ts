@@ -24,6 +24,7 @@ import type { MetricsServer } from './metrics/metrics.ts'
 import { openGeo } from './net/geo.ts'
 import { purgeJob } from './purge/service.ts'
 import { Quota } from './quota/quota.ts'
+import { statisticsJob } from './stats/counting.ts'
 import { startWatchdog } from './watchdog.ts'
 
 export {
@@ -96,7 +97,7 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
       run: () => deleteExpiredKeys(sql),
     }
     const canWrite = () => readOnlyReason(state) === null
-    const jobs = startJobs([sweep, checkpoints, purgeJob(sql, config)], logger, canWrite)
+    const jobs = startJobs([sweep, checkpoints, statisticsJob(sql), purgeJob(sql, config)], logger, canWrite)
     return {
       url,
       isEmpty,

@@ -10,6 +10,7 @@ import { usageRoutes } from './quota/usage.ts'
 import { requestRoutes } from './requests/routes.ts'
 import { sessionRoutes } from './session/routes.ts'
 import { siteRoutes } from './sites/routes.ts'
+import { statsRoutes } from './stats/routes.ts'
 import { subjectRoutes } from './subjects/routes.ts'
 
 type Deps<Routes extends (app: FastifyInstance, deps: never) => void> = Parameters<Routes>[1]
@@ -36,6 +37,7 @@ export function installRoutes(app: FastifyInstance, deps: RouteDeps): void {
   subjectRoutes(app, deps)
   requestRoutes(app, deps)
   usageRoutes(app, deps)
+  statsRoutes(app, deps)
   signingKeyRoutes(app, deps)
   logRoutes(app, deps)
 }

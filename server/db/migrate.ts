@@ -8,6 +8,7 @@ import lists from './migrations/0005_lists.sql'
 import keys from './migrations/0006_keys.sql'
 import keyStatements from './migrations/0008_key_statements.sql'
 import usage from './migrations/0010_usage.sql'
+import statistics from './migrations/0011_statistics.sql'
 import nearSubjectsAndRoles from './migrations/0012_near_subjects_and_roles.sql'
 import restore from './migrations/0013_restore.sql'
 import requests from './migrations/0014_requests.sql'
@@ -25,6 +26,7 @@ const migrations: readonly (readonly [name: string, statements: string, oldest?:
   ['0006_keys', keys],
   ['0008_key_statements', keyStatements],
   ['0010_usage', usage],
+  ['0011_statistics', statistics, '0010_usage'],
   ['0012_near_subjects_and_roles', nearSubjectsAndRoles],
   ['0013_restore', restore, '0010_usage'],
   ['0014_requests', requests, '0010_usage'],

@@ -86,6 +86,15 @@ const values: Readonly<Record<string, unknown>> = {
   used: 1234,
   remaining: 8766,
   resets_at: '2026-12-01T00:00:00.000Z',
+  as_of: '2026-11-20T20:50:21.164Z',
+  group: '2026-11',
+  site_name: null,
+  persons: 1210,
+  anonymous: 24,
+  refused: 410,
+  withdrawn: 17,
+  deleted: 3,
+  hidden: null,
 }
 
 type Components = Readonly<Record<string, JsonSchema>>

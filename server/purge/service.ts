@@ -7,6 +7,7 @@ import { nextLink } from '../consents/service.ts'
 import { bisect } from '../db/bisect.ts'
 import { dbErrorCode } from '../db/errors.ts'
 import { checkClock } from '../health/clock.ts'
+import { countBeforePurge } from '../stats/counting.ts'
 import type { StoredRecord } from '../verify/queries.ts'
 import { inspectRecords, maxEntriesPerPurge } from '../verify/records.ts'
 import { dayMs, Failures, noId, type Pace, pauseAfter } from './batches.ts'
@@ -47,6 +48,11 @@ async function purgeVerified(
   records: readonly VerifiedRecord[],
   order: Order,
 ): Promise<number> {
+  await countBeforePurge(
+    sql,
+    accountId,
+    records.map(({ record }) => record.id),
+  )
   const { actor } = order
   const long = records.find(({ record }) => record.version > maxEntriesPerPurge)
   if (long) return await purgeLong(sql, accountId, long, order)

@@ -13,6 +13,7 @@ import { restore } from './restore.ts'
 import { session } from './session.ts'
 import { signingKeys } from './signing-keys.ts'
 import { sites } from './sites.ts'
+import { stats } from './stats.ts'
 import { subjects } from './subjects.ts'
 import { usage } from './usage.ts'
 
@@ -37,6 +38,7 @@ export const api = {
   requests,
   caller,
   usage,
+  stats,
   signingKeys,
   log,
   health,

@@ -13,6 +13,7 @@ import { restoreDocs } from './restore.ts'
 import { sessionDocs } from './session.ts'
 import { signingKeysDocs } from './signing-keys.ts'
 import { sitesDocs } from './sites.ts'
+import { statsDocs } from './stats.ts'
 import { subjectsDocs } from './subjects.ts'
 import { usageDocs } from './usage.ts'
 
@@ -30,6 +31,7 @@ export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeo
   requests: requestsDocs,
   caller: callerDocs,
   usage: usageDocs,
+  stats: statsDocs,
   signingKeys: signingKeysDocs,
   log: logDocs,
   health: healthDocs,

@@ -1,0 +1,108 @@
+import type { Fragment, Sql } from 'postgres'
+
+/** Stands for all sites together. */
+export const everySite = '00000000-0000-0000-0000-000000000000'
+
+/** Keys of preferences that are counted: short, and none that looks like an address or a number, because no purge removes them. */
+const plainKey = '^[^0-9+@][^@]{0,63}$'
+
+/** The CTE `progress`: which entries are counted. No row before the first is. */
+export function progress(sql: Sql, accountId: string): Fragment {
+  return sql`progress as (
+    select leaves, revision from statistics_progress where account_id = ${accountId})`
+}
+
+/** Entries of the log `l` that are not counted. */
+export function isUncounted(sql: Sql): Fragment {
+  return sql`l.is_counted is null
+    and (l.leaf_index is null or l.leaf_index >= coalesce((select leaves from progress), 0))`
+}
+
+/**
+ * CTEs up to `changes`: what counting the CTE `entries` changes in the statistics, of the groups `g` that meet `wanted`. The
+ * entries of a record before those are counted.
+ *
+ * Each record that is touched counts once as it is after its last entry, and once less as it was before its first. The
+ * preferences of a purged record are unknown, and are left as they were counted: a purge is counted after everything else.
+ *
+ * A person's days in a group are a chain. Those that are new are put into it: a day counts once more with the day before it,
+ * and once less with the one that was counted before.
+ */
+export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true`): Fragment {
+  const ofRecord = sql`(values ('all', '', r.accepted), ('policy', r.policy_version::text, r.accepted),
+    ('country', coalesce(r.country, ''), r.accepted))`
+  const ofPreferences = sql`
+    select 'preference', p.key, p.value = 'true' from jsonb_each(r.preferences) as p
+    where jsonb_typeof(p.value) = 'boolean' and p.key ~ ${plainKey}`
+  const groups = (values: Fragment) => sql`
+    cross join lateral (${values}) as v (kind, value, is_true)
+    cross join lateral (values (${everySite}::uuid), (r.site_id)) as s (site_id)
+    cross join lateral (select v.kind, s.site_id, v.value, v.is_true) as g
+    where (g.kind <> 'policy' or g.site_id = r.site_id) and ${wanted}`
+  const day = sql`(c.created_at at time zone 'UTC')::date as day`
+  return sql`touched as materialized (
+      select consent_id as id, min(version) as first, max(version) as last from entries group by consent_id
+    ), states as materialized (
+      select t.id, v.sign, h.version, h.accepted, h.action in ('deleted', 'purged') as is_deleted,
+        case when last.action = 'purged' then '{}' else h.preferences end as preferences,
+        not h.accepted and exists (
+          select from consent_history e
+          where e.account_id = ${accountId} and e.consent_id = t.id and e.version < h.version and e.accepted
+        ) as is_withdrawn
+      from touched t
+      join consent_history last on last.account_id = ${accountId} and last.consent_id = t.id and last.version = t.last
+      cross join lateral (values (1, t.last), (-1, t.first - 1)) as v (sign, version)
+      join consent_history h on h.account_id = ${accountId} and h.consent_id = t.id and h.version = v.version
+    ), counts as (
+      select g.kind, g.site_id, g.value, r.day, sum(r.sign) as records, sum(r.sign) filter (where r.is_deleted) as deleted,
+        sum(r.sign) filter (where g.is_true) as accepted,
+        sum(r.sign) filter (where r.is_withdrawn and g.kind <> 'preference') as withdrawn,
+        sum(r.sign) filter (where r.is_anonymous) as anonymous
+      from (
+        select s.*, c.site_id, c.policy_version, c.country, c.subject_id is null as is_anonymous, ${day}
+        from states s join consents c on c.account_id = ${accountId} and c.id = s.id
+      ) as r ${groups(sql`select * from ${ofRecord} as o union all ${ofPreferences}`)}
+      group by g.kind, g.site_id, g.value, r.day
+    ), people as materialized (
+      select distinct c.subject_id from touched t join consents c on c.account_id = ${accountId} and c.id = t.id
+      where c.subject_id is not null and t.first = 1
+    ), visits as (
+      select r.subject_id, g.kind, g.site_id, g.value, r.day, bool_and(r.is_new) as is_new
+      from (
+        select c.subject_id, c.site_id, c.policy_version, c.country, ${day}, c.accepted,
+          c.id in (select consent_id from entries where version = 1) as is_new
+        from people p join consents c on c.account_id = ${accountId} and c.subject_id = p.subject_id
+        join log_entries l on l.account_id = ${accountId} and l.consent_id = c.id and l.version = 1
+        where not (${isUncounted(sql)}) or c.id in (select consent_id from entries where version = 1)
+      ) as r ${groups(ofRecord)}
+      group by r.subject_id, g.kind, g.site_id, g.value, r.day
+    ), chains as (
+      select kind, site_id, value, day, is_new, lag(day) over chain as previous,
+        max(day) filter (where not is_new) over (chain rows between unbounded preceding and 1 preceding) as counted
+      from visits window chain as (partition by subject_id, kind, site_id, value order by day)
+    ), links as (
+      select kind, site_id, value, day, 1 as sign, previous from chains where is_new or previous is distinct from counted
+      union all
+      select kind, site_id, value, day, -1, counted from chains where not is_new and previous is distinct from counted
+    ), returns as (
+      select kind, site_id, value, day, previous - '1970-01-01'::date as previous, sum(sign) as persons
+      from links group by kind, site_id, value, day, previous
+    ), persons as (
+      select kind, site_id, value, day, sum(persons) filter (where previous is null) as new_persons,
+        array_agg(previous order by previous) filter (where previous is not null) as previous_days,
+        array_agg(until order by previous) filter (where previous is not null) as persons_until
+      from (
+        select *, sum(persons) filter (where previous is not null) over (
+          partition by kind, site_id, value, day order by previous
+        ) as until
+        from returns
+      ) as r
+      group by kind, site_id, value, day
+    ), changes as (
+      select kind, site_id, value, day, coalesce(c.records, 0) as records, coalesce(c.deleted, 0) as deleted,
+        coalesce(c.accepted, 0) as accepted, coalesce(c.withdrawn, 0) as withdrawn,
+        coalesce(c.anonymous, 0) as anonymous, coalesce(p.new_persons, 0) as new_persons,
+        coalesce(p.previous_days, '{}') as previous_days, coalesce(p.persons_until, '{}')::bigint[] as persons_until
+      from counts c full join persons p using (kind, site_id, value, day)
+    )`
+}

@@ -1,0 +1,260 @@
+import type { Fragment, Sql } from 'postgres'
+import type { StatsQuery } from '../../src/contract/index.ts'
+import { toArrayLiteral } from '../db/fragments.ts'
+import { entriesPerCheckpoint } from '../evidence/backdating.ts'
+import { changes, everySite, isUncounted, progress } from './changes.ts'
+
+export interface Progress {
+  /** So many leaves of the log are counted, from its first. */
+  readonly leaves: number
+  readonly revision: number
+}
+
+export interface BehindRow extends Progress {
+  readonly accountId: string
+  /** Leaves of the log. */
+  readonly size: number
+}
+
+/** Returns the next account whose log has leaves that are not counted. */
+export async function findNextBehind(sql: Sql, after: string): Promise<BehindRow | undefined> {
+  const [row] = await sql<BehindRow[]>`
+    select a.account_id as "accountId", coalesce(p.leaves, 0)::float8 as leaves,
+      coalesce(p.revision, 0)::float8 as revision, last.leaf_index::float8 + 1 as size
+    from accounts a left join statistics_progress p on p.account_id = a.account_id
+    cross join lateral (
+      select l.leaf_index from log_entries l
+      where l.account_id = a.account_id and l.leaf_index >= coalesce(p.leaves, 0) order by l.leaf_index desc limit 1
+    ) last
+    where a.account_id > ${after} order by a.account_id limit 1`
+  return row
+}
+
+/** The condition that an entry of the log `l` is of the records `ids`, or of another record of the same persons. */
+function isOfPersons(sql: Sql, accountId: string, ids: readonly string[]): Fragment {
+  const own = sql`own.account_id = ${accountId} and own.id = any (${toArrayLiteral(ids)}::uuid[])`
+  return sql`l.account_id = ${accountId} and l.consent_id in (
+    select own.id from consents own where ${own}
+    union
+    select c.id from consents own join consents c on c.account_id = ${accountId} and c.subject_id = own.subject_id
+    where ${own})`
+}
+
+/** Returns the progress of an account, and the number of entries of the persons of records that are not counted. */
+export async function findProgress(
+  sql: Sql,
+  accountId: string,
+  ids: readonly string[],
+): Promise<Progress & { readonly uncounted: number }> {
+  const [row] = await sql<(Progress & { uncounted: number })[]>`
+    with ${progress(sql, accountId)}
+    select coalesce((select leaves from progress), 0)::float8 as leaves,
+      coalesce((select revision from progress), 0)::float8 as revision, count(*)::integer as uncounted
+    from log_entries l where ${isOfPersons(sql, accountId, ids)} and ${isUncounted(sql)}`
+  return row ?? { leaves: 0, revision: 0, uncounted: 0 }
+}
+
+/** Counts the leaves from `leaves` up to `to`. Returns false if something else was counted since the progress was read. */
+export async function countLeaves(
+  sql: Sql,
+  accountId: string,
+  { leaves, revision }: Progress,
+  to: number,
+): Promise<boolean> {
+  const [row] = await sql<{ is_moved: boolean }[]>`
+    with ${progress(sql, accountId)}, entries as materialized (
+      select l.consent_id, l.version from log_entries l
+      where l.account_id = ${accountId} and l.leaf_index >= ${leaves} and l.leaf_index < ${to} and l.is_counted is null
+    ), ${moved(sql, accountId, { leaves: to, revision })}, ${changes(sql, accountId)}, ${stored(sql, accountId)}
+    select exists (select from moved) as is_moved`
+  return row?.is_moved === true
+}
+
+/** Counts the entries of the persons of records ahead of the log. Returns false if something else was counted since. */
+export async function countRecords(
+  sql: Sql,
+  accountId: string,
+  known: Progress,
+  ids: readonly string[],
+): Promise<boolean> {
+  const [row] = await sql<{ is_moved: boolean }[]>`
+    with ${progress(sql, accountId)}, entries as materialized (
+      select l.consent_id, l.version from log_entries l where ${isOfPersons(sql, accountId, ids)} and ${isUncounted(sql)}
+    ), ${moved(sql, accountId, known)}, marked as (
+      update log_entries l set is_counted = true from entries e cross join moved
+      where l.account_id = ${accountId} and l.consent_id = e.consent_id and l.version = e.version
+    ), ${changes(sql, accountId)}, ${stored(sql, accountId)}
+    select exists (select from moved) as is_moved`
+  return row?.is_moved === true
+}
+
+/** The CTE `moved`: one row, or none if a statement has counted since the revision was read, whose rows this one cannot see. */
+function moved(sql: Sql, accountId: string, { leaves, revision }: Progress): Fragment {
+  return sql`moved as (
+    insert into statistics_progress as p (account_id, leaves, revision) values (${accountId}, ${leaves}, 1)
+    on conflict (account_id) do update set leaves = excluded.leaves, revision = p.revision + 1
+      where p.revision = ${revision}
+    returning account_id)`
+}
+
+/**
+ * The CTEs `merged`, the statistics with `changes`, and `stored`, which writes them if there is a row in `moved`: only then
+ * what was read is still there.
+ */
+function stored(sql: Sql, accountId: string): Fragment {
+  return sql`merged as (
+    select c.kind, c.site_id, c.value, c.day, c.records + coalesce(s.records, 0) as records,
+      c.deleted + coalesce(s.deleted, 0) as deleted, c.accepted + coalesce(s.accepted, 0) as accepted,
+      c.withdrawn + coalesce(s.withdrawn, 0) as withdrawn, c.anonymous + coalesce(s.anonymous, 0) as anonymous,
+      c.new_persons + coalesce(s.new_persons, 0) as new_persons,
+      coalesce(m.previous_days, s.previous_days, '{}') as previous_days,
+      coalesce(m.persons_until, s.persons_until, '{}') as persons_until
+    from changes c
+    left join statistics s on s.account_id = ${accountId} and s.kind = c.kind and s.site_id = c.site_id
+      and s.value = c.value and s.day = c.day
+    cross join lateral (
+      select array_agg(previous order by previous) as previous_days, array_agg(until order by previous) as persons_until
+      from (
+        select previous, sum(sum(persons)) over (order by previous)::bigint as until
+        from (
+          select previous, until - coalesce(lag(until) over (order by previous), 0) as persons
+          from unnest(c.previous_days, c.persons_until) as own (previous, until)
+          union all
+          select previous, until - coalesce(lag(until) over (order by previous), 0)
+          from unnest(s.previous_days, s.persons_until) as stored (previous, until)
+        ) as both_parts
+        where c.previous_days <> '{}'
+        group by previous
+      ) as sums
+    ) as m
+    where (c.records, c.deleted, c.accepted, c.withdrawn, c.new_persons, c.previous_days) <> (0, 0, 0, 0, 0, '{}')
+  ), stored as (
+    insert into statistics (account_id, kind, site_id, value, day, records, deleted, accepted, withdrawn, anonymous,
+      new_persons, previous_days, persons_until)
+    select ${accountId}::uuid, m.* from merged m cross join moved
+    on conflict (account_id, kind, site_id, value, day) do update set
+      records = excluded.records, deleted = excluded.deleted, accepted = excluded.accepted,
+      withdrawn = excluded.withdrawn, anonymous = excluded.anonymous, new_persons = excluded.new_persons,
+      previous_days = excluded.previous_days, persons_until = excluded.persons_until)`
+}
+
+export interface GroupRow {
+  /** True for the total, which comes first. */
+  readonly is_total: boolean
+  readonly site_id: string
+  /** The first day of a period; a policy version, a country or '', the key of a preference. */
+  readonly value: string
+  readonly records: number
+  readonly persons: number
+  readonly anonymous: number
+  /** Of preferences: true. */
+  readonly accepted: number
+  readonly withdrawn: number
+  readonly deleted: number
+}
+
+/** Entries that an answer counts by itself. If there are more, it is as of what the job has counted. */
+const maxUncounted = 1000
+
+type By = NonNullable<StatsQuery['by']>
+
+const kinds = { site: 'all', policy: 'policy', country: 'country', preference: 'preference' } as const
+
+/**
+ * Returns the total and the groups, and the number of entries that are not counted, `maxUncounted` or less if they are in
+ * the sums. One statement, because what is counted moves from one part to the other.
+ */
+export function findGroups(
+  sql: Sql,
+  accountId: string,
+  { site_id, from, to, by }: StatsQuery,
+): Promise<(GroupRow & { readonly uncounted: number })[]> {
+  const site = sql`${site_id ?? everySite}::uuid`
+  const isTotal = sql`g.kind = 'all' and g.site_id = ${site}`
+  const period = by === 'day' || by === 'week' || by === 'month' ? by : null
+  const isGroup = by === undefined || period !== null ? isTotal : isGroupOf(sql, by as keyof typeof kinds, site_id)
+  const first = from === undefined ? null : sql`${from}::text::date`
+  const inRange = sql`${first ? sql`g.day >= ${first}` : sql`true`} and
+    ${to === undefined ? sql`true` : sql`g.day <= ${to}::text::date`}`
+  const changed = sql`changes g where ${inRange}`
+  const cells = (condition: Fragment) => sql`
+      select ${cellColumns(sql)} from statistics g where g.account_id = ${accountId} and ${condition} and ${inRange}
+      union all select ${cellColumns(sql)} from ${changed} and ${condition}`
+  const groups =
+    by === undefined ? sql`` : sql`union all ${groupsOf(sql, by, period ? sql`total_cells` : sql`group_cells`, first)}`
+  return sql<(GroupRow & { uncounted: number })[]>`
+    with ${progress(sql, accountId)}, ${uncounted(sql, accountId)}, entries as materialized (
+      select consent_id, version from uncounted where (select count(*) from uncounted) <= ${maxUncounted}
+    ), ${changes(sql, accountId, sql`(${isTotal} or ${isGroup})`)},
+    total_cells as materialized (${cells(isTotal)}),
+    group_cells as materialized (${cells(isGroup)}),
+    groups as (
+      select true as is_total, ${site} as site_id, '' as value, ${sums(sql, first)} from total_cells g ${groups}
+    )
+    select *, (select count(*) from uncounted)::integer as uncounted from groups
+    where is_total or records <> 0 order by is_total desc, value, site_id`
+}
+
+/** The CTE `uncounted`: entries that are not counted, or more than `maxUncounted`. Two indexes have them, each its part. */
+function uncounted(sql: Sql, accountId: string): Fragment {
+  const unmarked = sql`account_id = ${accountId} and is_counted is null`
+  return sql`uncounted as materialized (
+      (select consent_id, version from log_entries where ${unmarked} and leaf_index is null
+        order by consent_id, version limit ${maxUncounted + 1})
+      union all
+      (select consent_id, version from log_entries
+        where ${unmarked} and leaf_index >= coalesce((select leaves from progress), 0)
+        order by leaf_index limit ${maxUncounted + 1})
+    )`
+}
+
+const cellColumns = (sql: Sql) => sql`g.kind, g.site_id, g.value, g.day, g.records, g.deleted, g.accepted, g.withdrawn,
+  g.anonymous, g.new_persons, g.previous_days, g.persons_until`
+
+function isGroupOf(sql: Sql, by: keyof typeof kinds, siteId: string | undefined): Fragment {
+  const isOfSites = by === 'site' || by === 'policy'
+  const site = siteId === undefined && isOfSites ? sql`<> ${everySite}::uuid` : sql`= ${siteId ?? everySite}::uuid`
+  return sql`(g.kind = ${kinds[by]} and g.site_id ${site})`
+}
+
+function groupsOf(sql: Sql, by: By, cells: Fragment, first: Fragment | null): Fragment {
+  if (by !== 'day' && by !== 'week' && by !== 'month')
+    return sql`select false, g.site_id, g.value, ${sums(sql, first)} from ${cells} g group by 2, 3`
+  const start = sql`date_trunc(${by}, g.day::timestamp)::date`
+  return sql`
+    select false, g.site_id, to_char(p.start, 'YYYY-MM-DD'), ${sums(sql, first ? sql`greatest(p.start, ${first})` : sql`p.start`)}
+    from ${cells} g cross join lateral (select ${start} as start) p group by 2, 3`
+}
+
+/** Persons who were there on days of the group, and not on one before from `first` on; null for ever. */
+function sums(sql: Sql, first: Fragment | null): Fragment {
+  const returned = first
+    ? sql`coalesce(g.persons_until[width_bucket(${first} - '1970-01-01'::date - 1, g.previous_days)], 0)`
+    : sql`0`
+  return sql`coalesce(sum(g.records), 0)::float8 as records,
+    coalesce(sum(g.new_persons + ${returned}), 0)::float8 as persons,
+    coalesce(sum(g.anonymous), 0)::float8 as anonymous, coalesce(sum(g.accepted), 0)::float8 as accepted,
+    coalesce(sum(g.withdrawn), 0)::float8 as withdrawn, coalesce(sum(g.deleted), 0)::float8 as deleted`
+}
+
+/** Returns true if the sums of `findGroups` have every entry. */
+export function isCurrent({ uncounted }: { readonly uncounted: number }): boolean {
+  return uncounted <= maxUncounted
+}
+
+/** Returns the time until which all entries are counted: of the last checkpoint with which a run of the job ended. */
+export async function findCountedUntil(sql: Sql, accountId: string): Promise<Date | null> {
+  const [row] = await sql<{ created_at: Date }[]>`
+    with ${progress(sql, accountId)}
+    select created_at from checkpoints
+    where account_id = ${accountId} and tree_size <= (select leaves from progress)
+      and tree_size - from_size < ${entriesPerCheckpoint}
+    order by tree_size desc limit 1`
+  return row?.created_at ?? null
+}
+
+export async function findSiteNames(sql: Sql, accountId: string, ids: readonly string[]): Promise<Map<string, string>> {
+  const rows = await sql<{ id: string; name: string }[]>`
+    select id, name from sites where account_id = ${accountId} and id = any (${toArrayLiteral(ids)}::uuid[])`
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}

@@ -1,0 +1,66 @@
+import type { Sql } from 'postgres'
+import { leastPersons, type Stats, type StatsQuery } from '../../src/contract/index.ts'
+import { findCountedUntil, findGroups, findSiteNames, type GroupRow, isCurrent } from './queries.ts'
+import { type Hidden, hideSmall, hideSmallGroups } from './small-groups.ts'
+
+/** A filter that names a site of another account counts nothing. */
+export async function getStats(sql: Sql, accountId: string, query: StatsQuery): Promise<Stats> {
+  const { by, exact = false } = query
+  const now = new Date()
+  const [total, ...groups] = await findGroups(sql, accountId, query)
+  if (!total) throw new Error('the statistics have no total')
+  const asOf = isCurrent(total) ? now : await findCountedUntil(sql, accountId)
+  const isOfSites = by === 'site' || by === 'policy'
+  const names = isOfSites ? await findSiteNames(sql, accountId, [...new Set(groups.map(group => group.site_id))]) : null
+  const hidden = exact ? [] : findHidden(total, groups, by === 'preference')
+  return {
+    as_of: asOf?.toISOString() ?? null,
+    total: numbersOf(total, exact || sizeOf(total) >= leastPersons ? null : 'small'),
+    groups: groups.map((row, index) => ({
+      group: groupName(row, by),
+      site_id: names ? row.site_id : null,
+      site_name: names?.get(row.site_id) ?? null,
+      ...(by === 'preference'
+        ? ofPreference(row, hidden[index] ?? null)
+        : { ...numbersOf(row, hidden[index] ?? null), ...noAnswers }),
+    })),
+  }
+}
+
+/** Nobody knows how many persons have records without a subject: each counts as one. */
+function sizeOf({ persons, anonymous }: GroupRow): number {
+  return persons + anonymous
+}
+
+function findHidden(total: GroupRow, groups: readonly GroupRow[], isPreference: boolean): (Hidden | null)[] {
+  if (isPreference) return hideSmall(groups.map(({ records }) => records))
+  return hideSmallGroups(groups.map(sizeOf), sizeOf(total))
+}
+
+const hiddenNumbers = {
+  records: null,
+  persons: null,
+  anonymous: null,
+  accepted: null,
+  refused: null,
+  withdrawn: null,
+  deleted: null,
+}
+const noAnswers = { true: null, false: null }
+
+function numbersOf(row: GroupRow, hidden: Hidden | null): Stats['total'] {
+  if (hidden) return { ...hiddenNumbers, hidden }
+  const { records, persons, anonymous, accepted, withdrawn, deleted } = row
+  return { records, persons, anonymous, accepted, refused: records - accepted, withdrawn, deleted, hidden }
+}
+
+function ofPreference({ records, accepted, deleted }: GroupRow, hidden: Hidden | null) {
+  if (hidden) return { ...hiddenNumbers, ...noAnswers, hidden }
+  return { ...hiddenNumbers, records, deleted, hidden, true: accepted, false: records - accepted }
+}
+
+function groupName({ value, site_id }: GroupRow, by: StatsQuery['by']): string | null {
+  if (by === 'site') return site_id
+  if (by === 'month') return value.slice(0, 7)
+  return value === '' && by === 'country' ? null : value
+}

@@ -1,0 +1,90 @@
+import * as z from 'zod'
+import { endpoint, type ResourceDocs } from './endpoint.ts'
+import { Count, Id, parseInstant, QueryBoolean, Timestamp, Uuid } from './values.ts'
+
+/** Groups of fewer persons are hidden unless the exact numbers are requested. */
+export const leastPersons = 10
+
+const Day = z
+  .string()
+  .refine(value => /^\d{4}-\d\d-\d\d$/.test(value) && parseInstant(`${value}T00:00:00Z`) !== null, {
+    error: 'must be a day such as 2026-01-31: statistics are of whole days (UTC)',
+  })
+  .meta({ format: 'date', examples: ['2026-01-31'] })
+
+export const groupings = ['day', 'week', 'month', 'site', 'policy', 'country', 'preference'] as const
+
+export const StatsQuery = z
+  .strictObject({
+    site_id: Uuid.optional(),
+    from: Day.optional().describe('The first day of created_at, UTC.'),
+    to: Day.optional().describe('The last day of created_at, UTC, inclusive.'),
+    by: z.enum(groupings, `must be one of ${groupings.join(', ')}`).optional(),
+    exact: QueryBoolean.optional().describe('Also the numbers of groups of fewer than ten persons.'),
+  })
+  .refine(({ from, to }) => !from || !to || from <= to, { error: 'must not be after to', path: ['from'] })
+export type StatsQuery = z.output<typeof StatsQuery>
+
+const Shown = Count.nullable().default(null)
+
+const Numbers = z.object({
+  records: Shown.describe('Created in the range, deleted ones included.'),
+  persons: Shown.describe('Different values of subject_id. Null by preference.'),
+  anonymous: Shown.describe('Records without a subject_id. Null by preference.'),
+  accepted: Shown.describe('As last stated. Null by preference.'),
+  refused: Shown.describe('As last stated. Null by preference.'),
+  withdrawn: Shown.describe('Accepted once, and refused as last stated. Null by preference.'),
+  deleted: Shown,
+  hidden: z
+    .string()
+    .nullable()
+    .default(null)
+    .meta({ enum: ['small', 'remainder'] })
+    .describe('Why the numbers are null: fewer than ten persons, or they would follow from the total. Null if shown.'),
+})
+
+export const StatsGroup = z.object({
+  group: z
+    .string()
+    .nullable()
+    .describe(
+      'A day, the Monday of a week, a month, a site, a policy version, a country (null: unknown), a preference.',
+    ),
+  site_id: Id.nullable().default(null).describe('By site and by policy.'),
+  site_name: z.string().nullable().default(null).describe('By site and by policy.'),
+  ...Numbers.shape,
+  true: Shown.describe('By preference: records that have it as true.'),
+  false: Shown.describe('By preference: records that have it as false.'),
+})
+export type StatsGroup = z.output<typeof StatsGroup>
+
+export const Stats = z.object({
+  as_of: Timestamp.nullable().describe('All that was written until then is counted; null: nothing is counted yet.'),
+  total: Numbers,
+  groups: z.array(StatsGroup).describe('Empty unless `by` is given. Only those with records.'),
+})
+export type Stats = z.output<typeof Stats>
+
+export const stats = {
+  get: endpoint({
+    summary: 'Count records, persons and what they stated',
+    method: 'GET',
+    path: '/api/v1/stats',
+    access: 'account',
+    scope: 'read',
+    query: StatsQuery,
+    status: 200,
+    response: Stats,
+  }),
+}
+
+export const statsDocs: ResourceDocs<typeof stats> = {
+  description: 'Statistics.',
+  endpoints: {
+    get: {
+      description:
+        'Deleted and purged records count, so that no number changes by a purge; it takes one unit of the quota. A person is a `subject_id`. One whose records were all purged cannot be recognized, and counts again with a new record.\n\nBy preference there are the top-level keys whose value is true or false, unless they have more than 64 characters or an @, or begin with a digit or a +: keys stay after a purge; the rest of these rows is about records.\n\nGroups of fewer than ten persons are hidden unless `exact` is true. A record without a `subject_id` counts as one person here, and by preference each record does. If the hidden groups would follow from the total, more are hidden, smallest first. This is for tables that are passed on: whoever may read statistics may also ask for exact ones, or subtract two answers.\n\n`as_of` is the present unless more than a thousand events are not counted yet; then a background job counts them after the next checkpoint.',
+      success: 'The total, and the groups.',
+    },
+  },
+}
