@@ -281,6 +281,10 @@ export const tree: Group = {
     summary: 'Show the audit trail of records',
     load: async () => (await import('./commands/consents/history.ts')).history,
   },
+  stats: {
+    summary: 'Count records, persons and what they stated',
+    load: async () => (await import('./commands/stats.ts')).stats,
+  },
   ...subject,
   ...register,
   receipt: {

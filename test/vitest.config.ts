@@ -38,6 +38,7 @@ const slow = [
   'test/server/http/{database-errors,lost,outage,property}.test.ts',
   'test/server/purge/canary.test.ts',
   'test/server/quota/late.test.ts',
+  'test/server/stats/counts.test.ts',
   'test/server/subjects/purge.test.ts',
   'test/server/requests/{commands,file,subject}.test.ts',
   'test/server/transfer/*.test.ts',
@@ -52,6 +53,7 @@ const embedded = [
   'test/server/purge/{canary,purge}.test.ts',
   'test/server/quota/quota.test.ts',
   'test/server/requests/requests.test.ts',
+  'test/server/stats/counts.test.ts',
   'test/server/subjects/*.test.ts',
   'test/server/verify/*.test.ts',
 ]

@@ -1,11 +1,11 @@
 import type { Sql } from 'postgres'
-import { type ConsentQuery, parseInstant } from '../../src/contract/index.ts'
+import { type ConsentQuery, type CountQuery, parseInstant } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import { type Replicas, replicaMinAgeMs } from '../db/replicas.ts'
 import { firstIdAt, lastIdAt } from '../ids.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from './cursor.ts'
 import type { Deps } from './deps.ts'
-import { findPage } from './queries.ts'
+import { countConsents, findPage } from './queries.ts'
 import type { ListFilters } from './rows.ts'
 
 const defaultLimit = 50
@@ -32,20 +32,31 @@ export async function getPage(
     filters: { ...query, include_deleted: query.include_deleted || undefined },
   }
   const filters = {
-    siteId: query.site_id,
-    subjectId: query.subject_id,
-    consentId: query.consent_id,
-    accepted: query.accepted,
-    firstId: bound(query.from, instant => firstIdAt(Math.ceil(instant))),
-    lastId: bound(query.to, instant => lastIdAt(Math.floor(instant))),
+    ...toFilters(query),
     before: cursor === undefined ? undefined : decodeCursor(scope, cursor),
-    includeDeleted: query.include_deleted ?? false,
   }
   const read = (from: Sql) => findPage(from, accountId, filters, limit)
   const [page] = await (replicas && isSettled(filters) ? replicas.read(sql, read) : read(sql))
   const next = page?.has_more && page.last ? encodeCursor(scope, page.last) : null
   const text = `{"data":[${page?.records}],"limit":${limit},"next_cursor":${JSON.stringify(next)}}`
   return { text, next }
+}
+
+function toFilters(query: CountQuery): ListFilters {
+  return {
+    siteId: query.site_id,
+    subjectId: query.subject_id,
+    consentId: query.consent_id,
+    accepted: query.accepted,
+    firstId: bound(query.from, instant => firstIdAt(Math.ceil(instant))),
+    lastId: bound(query.to, instant => lastIdAt(Math.floor(instant))),
+    includeDeleted: query.include_deleted ?? false,
+  }
+}
+
+/** Returns the number of records that a list has in all its pages. */
+export function countList(sql: Sql, accountId: string, query: CountQuery): Promise<number> {
+  return countConsents(sql, accountId, toFilters(query))
 }
 
 export async function* pagesAfter({ next }: Page, read: (cursor: string) => Promise<Page>): AsyncGenerator<string> {

@@ -242,6 +242,15 @@ function listRuns(sql: Sql, accountId: string, filters: ListFilters): Fragment {
     .reduce((runs, next) => sql`${runs} union all ${next}`)
 }
 
+export async function countConsents(sql: Sql, accountId: string, filters: ListFilters): Promise<number> {
+  const { accepted, includeDeleted } = filters
+  const answer = accepted === undefined ? empty(sql) : accepted ? andAccepted(sql) : andNotAccepted(sql)
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::float8 as count from consents
+    where account_id = ${accountId} ${conditions(sql, filters)} ${includeDeleted ? empty(sql) : andLive(sql)} ${answer}`
+  return row?.count ?? 0
+}
+
 function conditions(sql: Sql, { siteId, subjectId, consentId, firstId, lastId, before }: ListFilters): Fragment {
   let all = empty(sql)
   if (siteId !== undefined) all = sql`${all} and site_id = ${siteId}`

@@ -40,40 +40,51 @@ export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true
     cross join lateral (select v.kind, s.site_id, v.value, v.is_true) as g
     where (g.kind <> 'policy' or g.site_id = r.site_id) and ${wanted}`
   const day = sql`(c.created_at at time zone 'UTC')::date as day`
+  const isNew = sql`c.id in (select consent_id from entries where version = 1)`
   return sql`touched as materialized (
       select consent_id as id, min(version) as first, max(version) as last from entries group by consent_id
     ), states as materialized (
       select t.id, v.sign, h.version, h.accepted, h.action in ('deleted', 'purged') as is_deleted,
-        case when last.action = 'purged' then '{}' else h.preferences end as preferences,
+        case when bool_or(h.action = 'purged' and v.sign = 1) over (partition by t.id) then '{}' else h.preferences end
+          as preferences,
         not h.accepted and exists (
           select from consent_history e
           where e.account_id = ${accountId} and e.consent_id = t.id and e.version < h.version and e.accepted
         ) as is_withdrawn
-      from touched t
-      join consent_history last on last.account_id = ${accountId} and last.consent_id = t.id and last.version = t.last
-      cross join lateral (values (1, t.last), (-1, t.first - 1)) as v (sign, version)
-      join consent_history h on h.account_id = ${accountId} and h.consent_id = t.id and h.version = v.version
+      from touched t cross join lateral (values (1, t.last), (-1, t.first - 1)) as v (sign, version)
+      cross join lateral (
+        select version, action, accepted, preferences from consent_history
+        where account_id = ${accountId} and consent_id = t.id and version = v.version offset 0
+      ) as h
     ), counts as (
       select g.kind, g.site_id, g.value, r.day, sum(r.sign) as records, sum(r.sign) filter (where r.is_deleted) as deleted,
         sum(r.sign) filter (where g.is_true) as accepted,
         sum(r.sign) filter (where r.is_withdrawn and g.kind <> 'preference') as withdrawn,
-        sum(r.sign) filter (where r.is_anonymous) as anonymous
+        sum(r.sign) filter (where r.subject_id is null) as anonymous
       from (
-        select s.*, c.site_id, c.policy_version, c.country, c.subject_id is null as is_anonymous, ${day}
-        from states s join consents c on c.account_id = ${accountId} and c.id = s.id
+        select s.*, c.site_id, c.policy_version, c.country, c.subject_id, ${day}
+        from states s cross join lateral (
+          select * from consents where account_id = ${accountId} and id = s.id offset 0
+        ) as c
       ) as r ${groups(sql`select * from ${ofRecord} as o union all ${ofPreferences}`)}
       group by g.kind, g.site_id, g.value, r.day
     ), people as materialized (
-      select distinct c.subject_id from touched t join consents c on c.account_id = ${accountId} and c.id = t.id
-      where c.subject_id is not null and t.first = 1
+      select distinct c.subject_id from touched t cross join lateral (
+        select subject_id from consents
+        where account_id = ${accountId} and id = t.id and subject_id is not null and t.first = 1 offset 0
+      ) as c
     ), visits as (
       select r.subject_id, g.kind, g.site_id, g.value, r.day, bool_and(r.is_new) as is_new
       from (
-        select c.subject_id, c.site_id, c.policy_version, c.country, ${day}, c.accepted,
-          c.id in (select consent_id from entries where version = 1) as is_new
-        from people p join consents c on c.account_id = ${accountId} and c.subject_id = p.subject_id
-        join log_entries l on l.account_id = ${accountId} and l.consent_id = c.id and l.version = 1
-        where not (${isUncounted(sql)}) or c.id in (select consent_id from entries where version = 1)
+        select c.subject_id, c.site_id, c.policy_version, c.country, ${day}, c.accepted, ${isNew} as is_new
+        from people p cross join lateral (
+          select * from consents where account_id = ${accountId} and subject_id = p.subject_id offset 0
+        ) as c
+        cross join lateral (
+          select is_counted, leaf_index from log_entries
+          where account_id = ${accountId} and consent_id = c.id and version = 1 offset 0
+        ) as l
+        where not (${isUncounted(sql)}) or ${isNew}
       ) as r ${groups(ofRecord)}
       group by r.subject_id, g.kind, g.site_id, g.value, r.day
     ), chains as (

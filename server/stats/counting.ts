@@ -2,7 +2,7 @@ import type { Sql } from 'postgres'
 import type { Job } from '../background-jobs.ts'
 import { unavailable } from '../failure.ts'
 import { noId, type Pace, pauseAfter } from '../purge/batches.ts'
-import { countLeaves, countRecords, findNextBehind, findProgress } from './queries.ts'
+import { countLeaves, countRecords, findNextBehind, findUncounted } from './queries.ts'
 
 /** Of a statement. */
 const leavesPerBatch = 1000
@@ -34,8 +34,8 @@ const maxAttempts = 20
  */
 export async function countBeforePurge(sql: Sql, accountId: string, ids: readonly string[]): Promise<void> {
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
-    const progress = await findProgress(sql, accountId, ids)
-    if (progress.uncounted === 0 || (await countRecords(sql, accountId, progress, ids))) return
+    const uncounted = await findUncounted(sql, accountId, ids)
+    if (uncounted.ids.length === 0 || (await countRecords(sql, accountId, uncounted, uncounted.ids))) return
   }
   throw unavailable('The statistics are being counted by too many nodes at once.')
 }

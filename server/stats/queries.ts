@@ -1,7 +1,7 @@
 import type { Fragment, Sql } from 'postgres'
 import type { StatsQuery } from '../../src/contract/index.ts'
+import { entriesPerCheckpoint } from '../../src/evidence/proofs.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
-import { entriesPerCheckpoint } from '../evidence/backdating.ts'
 import { changes, everySite, isUncounted, progress } from './changes.ts'
 
 export interface Progress {
@@ -30,28 +30,29 @@ export async function findNextBehind(sql: Sql, after: string): Promise<BehindRow
   return row
 }
 
-/** The condition that an entry of the log `l` is of the records `ids`, or of another record of the same persons. */
-function isOfPersons(sql: Sql, accountId: string, ids: readonly string[]): Fragment {
-  const own = sql`own.account_id = ${accountId} and own.id = any (${toArrayLiteral(ids)}::uuid[])`
-  return sql`l.account_id = ${accountId} and l.consent_id in (
-    select own.id from consents own where ${own}
-    union
-    select c.id from consents own join consents c on c.account_id = ${accountId} and c.subject_id = own.subject_id
-    where ${own})`
-}
-
-/** Returns the progress of an account, and the number of entries of the persons of records that are not counted. */
-export async function findProgress(
+/** Returns the progress of an account, and which records of the persons of `ids` have entries that are not counted. */
+export async function findUncounted(
   sql: Sql,
   accountId: string,
   ids: readonly string[],
-): Promise<Progress & { readonly uncounted: number }> {
-  const [row] = await sql<(Progress & { uncounted: number })[]>`
-    with ${progress(sql, accountId)}
+): Promise<Progress & { readonly ids: readonly string[] }> {
+  const [row] = await sql<(Progress & { ids: string[] })[]>`
+    with ${progress(sql, accountId)}, own as materialized (
+      select id, subject_id from consents where account_id = ${accountId} and id = any (${toArrayLiteral(ids)}::uuid[])
+    ), records as materialized (
+      select id from own
+      union
+      select c.id from (select distinct subject_id from own where subject_id is not null) as p cross join lateral (
+        select id from consents where account_id = ${accountId} and subject_id = p.subject_id offset 0
+      ) as c
+    )
     select coalesce((select leaves from progress), 0)::float8 as leaves,
-      coalesce((select revision from progress), 0)::float8 as revision, count(*)::integer as uncounted
-    from log_entries l where ${isOfPersons(sql, accountId, ids)} and ${isUncounted(sql)}`
-  return row ?? { leaves: 0, revision: 0, uncounted: 0 }
+      coalesce((select revision from progress), 0)::float8 as revision,
+      coalesce((
+        select json_agg(id) from records r where exists (
+          select from log_entries l where l.account_id = ${accountId} and l.consent_id = r.id and ${isUncounted(sql)})
+      ), '[]') as ids`
+  return row ?? { leaves: 0, revision: 0, ids: [] }
 }
 
 /** Counts the leaves from `leaves` up to `to`. Returns false if something else was counted since the progress was read. */
@@ -70,19 +71,20 @@ export async function countLeaves(
   return row?.is_moved === true
 }
 
-/** Counts the entries of the persons of records ahead of the log. Returns false if something else was counted since. */
+/** Counts the entries of records ahead of the log. Returns false if something else was counted since. */
 export async function countRecords(
   sql: Sql,
   accountId: string,
   known: Progress,
   ids: readonly string[],
 ): Promise<boolean> {
+  const among = sql`l.account_id = ${accountId} and l.consent_id = any (${toArrayLiteral(ids)}::uuid[])`
   const [row] = await sql<{ is_moved: boolean }[]>`
     with ${progress(sql, accountId)}, entries as materialized (
-      select l.consent_id, l.version from log_entries l where ${isOfPersons(sql, accountId, ids)} and ${isUncounted(sql)}
+      select l.consent_id, l.version from log_entries l where ${among} and ${isUncounted(sql)}
     ), ${moved(sql, accountId, known)}, marked as (
       update log_entries l set is_counted = true from entries e cross join moved
-      where l.account_id = ${accountId} and l.consent_id = e.consent_id and l.version = e.version
+      where ${among} and l.consent_id = e.consent_id and l.version = e.version
     ), ${changes(sql, accountId)}, ${stored(sql, accountId)}
     select exists (select from moved) as is_moved`
   return row?.is_moved === true
@@ -110,8 +112,10 @@ function stored(sql: Sql, accountId: string): Fragment {
       coalesce(m.previous_days, s.previous_days, '{}') as previous_days,
       coalesce(m.persons_until, s.persons_until, '{}') as persons_until
     from changes c
-    left join statistics s on s.account_id = ${accountId} and s.kind = c.kind and s.site_id = c.site_id
-      and s.value = c.value and s.day = c.day
+    left join lateral (
+      select * from statistics
+      where account_id = ${accountId} and kind = c.kind and site_id = c.site_id and value = c.value and day = c.day offset 0
+    ) as s on true
     cross join lateral (
       select array_agg(previous order by previous) as previous_days, array_agg(until order by previous) as persons_until
       from (

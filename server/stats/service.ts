@@ -6,16 +6,17 @@ import { type Hidden, hideSmall, hideSmallGroups } from './small-groups.ts'
 /** A filter that names a site of another account counts nothing. */
 export async function getStats(sql: Sql, accountId: string, query: StatsQuery): Promise<Stats> {
   const { by, exact = false } = query
-  const now = new Date()
   const [total, ...groups] = await findGroups(sql, accountId, query)
   if (!total) throw new Error('the statistics have no total')
-  const asOf = isCurrent(total) ? now : await findCountedUntil(sql, accountId)
+  const complete = isCurrent(total)
+  const asOf = complete ? null : await findCountedUntil(sql, accountId)
   const isOfSites = by === 'site' || by === 'policy'
   const names = isOfSites ? await findSiteNames(sql, accountId, [...new Set(groups.map(group => group.site_id))]) : null
   const hidden = exact ? [] : findHidden(total, groups, by === 'preference')
   return {
     as_of: asOf?.toISOString() ?? null,
-    total: numbersOf(total, exact || sizeOf(total) >= leastPersons ? null : 'small'),
+    complete,
+    total: numbersOf(total, exact || total.records === 0 || sizeOf(total) >= leastPersons ? null : 'small'),
     groups: groups.map((row, index) => ({
       group: groupName(row, by),
       site_id: names ? row.site_id : null,

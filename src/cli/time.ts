@@ -44,6 +44,13 @@ export function futureInstant(text: string, now: Date): string {
   return instant
 }
 
+/** Converts a day to itself, and an age such as 7d or 4w to the day (UTC) on which it began. Statistics have no finer times. */
+export function utcDay(text: string, now: Date): string {
+  const day = /^\d{1,6}[dw]$/.test(text) ? startInstant(text, now).slice(0, 10) : text
+  if (/^\d{4}-\d\d-\d\d$/.test(day) && parseInstant(day + startOfDay) !== null) return day
+  throw usageError(`invalid day "${text}": statistics are of whole days (UTC)`, 'use 2026-01-31, 7d or 4w')
+}
+
 function toInstant(text: string, ofDay: string, relative: (length: number) => number): string {
   const [, count, unit] = /^(\d{1,6})([mhdw])$/.exec(text) ?? []
   const instant =

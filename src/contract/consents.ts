@@ -66,6 +66,15 @@ export const ConsentChange = z.strictObject({
 })
 export type ConsentChange = z.output<typeof ConsentChange>
 
+interface Range {
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+}
+
+export function isRange({ from, to }: Range): boolean {
+  return !from || !to || (parseInstant(from) ?? 0) <= (parseInstant(to) ?? 0)
+}
+
 /** Section 4.2. */
 export const ConsentQuery = z
   .strictObject({
@@ -83,10 +92,7 @@ export const ConsentQuery = z
       .describe('next_cursor of the previous page, with the same filters.'),
     limit: queryInteger(1, 100).optional().meta({ default: 50 }),
   })
-  .refine(({ from, to }) => !from || !to || (parseInstant(from) ?? 0) <= (parseInstant(to) ?? 0), {
-    error: 'must not be after to',
-    path: ['from'],
-  })
+  .refine(isRange, { error: 'must not be after to', path: ['from'] })
 export type ConsentQuery = z.output<typeof ConsentQuery>
 
 export const ConsentPage = z.object({

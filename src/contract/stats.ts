@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { ConsentQuery, isRange } from './consents.ts'
 import { endpoint, type ResourceDocs } from './endpoint.ts'
 import { Count, Id, parseInstant, QueryBoolean, Timestamp, Uuid } from './values.ts'
 
@@ -37,9 +38,9 @@ const Numbers = z.object({
   deleted: Shown,
   hidden: z
     .string()
+    .meta({ enum: ['small', 'remainder'] })
     .nullable()
     .default(null)
-    .meta({ enum: ['small', 'remainder'] })
     .describe('Why the numbers are null: fewer than ten persons, or they would follow from the total. Null if shown.'),
 })
 
@@ -59,11 +60,19 @@ export const StatsGroup = z.object({
 export type StatsGroup = z.output<typeof StatsGroup>
 
 export const Stats = z.object({
-  as_of: Timestamp.nullable().describe('All that was written until then is counted; null: nothing is counted yet.'),
+  complete: z.boolean().describe('True if everything is counted, at this moment.'),
+  as_of: Timestamp.nullable().describe(
+    'Unless it is complete, everything written until then is counted; null if nothing is yet.',
+  ),
   total: Numbers,
   groups: z.array(StatsGroup).describe('Empty unless `by` is given. Only those with records.'),
 })
 export type Stats = z.output<typeof Stats>
+
+const { cursor: _, limit: __, ...filters } = ConsentQuery.shape
+
+export const CountQuery = z.strictObject(filters).refine(isRange, { error: 'must not be after to', path: ['from'] })
+export type CountQuery = z.output<typeof CountQuery>
 
 export const stats = {
   get: endpoint({
@@ -76,6 +85,16 @@ export const stats = {
     status: 200,
     response: Stats,
   }),
+  count: endpoint({
+    summary: 'Count the records of a list',
+    method: 'GET',
+    path: '/api/v1/stats/count',
+    access: 'account',
+    scope: 'read',
+    query: CountQuery,
+    status: 200,
+    response: z.object({ count: Count.meta({ examples: [1234] }) }),
+  }),
 }
 
 export const statsDocs: ResourceDocs<typeof stats> = {
@@ -83,8 +102,9 @@ export const statsDocs: ResourceDocs<typeof stats> = {
   endpoints: {
     get: {
       description:
-        'Deleted and purged records count, so that no number changes by a purge; it takes one unit of the quota. A person is a `subject_id`. One whose records were all purged cannot be recognized, and counts again with a new record.\n\nBy preference there are the top-level keys whose value is true or false, unless they have more than 64 characters or an @, or begin with a digit or a +: keys stay after a purge; the rest of these rows is about records.\n\nGroups of fewer than ten persons are hidden unless `exact` is true. A record without a `subject_id` counts as one person here, and by preference each record does. If the hidden groups would follow from the total, more are hidden, smallest first. This is for tables that are passed on: whoever may read statistics may also ask for exact ones, or subtract two answers.\n\n`as_of` is the present unless more than a thousand events are not counted yet; then a background job counts them after the next checkpoint.',
+        'Deleted and purged records count, so that no number changes by a purge; it takes one unit of the quota. A person is a `subject_id`. One whose records were all purged cannot be recognized, and counts again with a new record.\n\nBy preference there are the top-level keys whose value is true or false, unless they have more than 64 characters or an @, or begin with a digit or a +: keys stay after a purge; the rest of these rows is about records.\n\nGroups of fewer than ten persons are hidden unless `exact` is true. A record without a `subject_id` counts as one person here, and by preference each record does. If the hidden groups would follow from the total, more are hidden, smallest first. This is for tables that are passed on: whoever may read statistics may also ask for exact ones, or subtract two answers.\n\nAn answer is complete unless the account has more than a thousand new events: a background job counts them after the next checkpoint.',
       success: 'The total, and the groups.',
     },
+    count: { description: 'With the filters of the list, at this moment. It takes one unit of the quota.' },
   },
 }

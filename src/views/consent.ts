@@ -46,6 +46,11 @@ export const consentViewWithDeleted: View<ConsentRow> = {
   ),
 }
 
+export const countView: View<{ readonly count: number }> = {
+  id: row => String(row.count),
+  columns: [field('count', { whole: true, rank: 1 })],
+}
+
 /** The preferences of an entry for people: what differs from the entry before it. */
 export type DescribeChange = (entry: AuditEntry) => string
 

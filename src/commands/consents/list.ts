@@ -10,7 +10,7 @@ import type { ConsentQuery } from '../../contract/index.ts'
 import { exit, Resumable, usageError } from '../../errors/errors.ts'
 import { limitHeapGrowth } from '../../io/memory.ts'
 import type { View } from '../../output/index.ts'
-import { type ConsentRow, consentView, consentViewWithDeleted } from '../../views/consent.ts'
+import { type ConsentRow, consentView, consentViewWithDeleted, countView } from '../../views/consent.ts'
 import { acceptedOf } from './fields.ts'
 
 const Options = z.strictObject({
@@ -26,6 +26,7 @@ const Options = z.strictObject({
   includeDeleted: z.literal(true).optional(),
   limit: Count.optional(),
   all: z.literal(true).optional(),
+  count: z.literal(true).optional(),
   maxRequests: Count.optional(),
   concurrency: Count.refine(count => count <= 64, 'must be from 1 to 64').optional(),
 })
@@ -46,6 +47,7 @@ export function list(command: Command, ctx: Context): void {
     .option('--at <time>', 'show records as they were at this time; needs --subject or --consent-id')
     .option('--limit <n>', `list at most n records (on a terminal ${screenful} unless --all)`)
     .option('--all', 'list every record, on a terminal too')
+    .option('--count', 'print only the number of records')
     .option('--cursor <cursor>', 'continue where an earlier list ended')
     .option('--max-requests <n>', 'send at most n requests')
     .option('--concurrency <n>', 'from 1 to 64; with 1 a page is requested only when the one before is printed')
@@ -58,12 +60,16 @@ A record that was purged since then is found by its id only: get ID --at TIME
 Examples:
   $ consentctl list --subject maria@example.com
   $ consentctl list --subject maria@example.com --at 2026-03-03T10:00:00Z
-  $ consentctl list --refused --from 7d -o ndjson > refused.ndjson`,
+  $ consentctl list --refused --from 7d -o ndjson > refused.ndjson
+  $ consentctl list --count --site 0198f3a2-7c11-7def-8a5b-2f6f3c1e9d40`,
     )
-    .action(action(ctx, Options, consentView, run))
+    .action(action(ctx, Options, ({ count }): View<never> => (count ? countView : consentView), run))
 }
 
-async function run(ctx: Context, options: ListOptions): Promise<Output<ConsentRow>> {
+async function run(
+  ctx: Context,
+  options: ListOptions,
+): Promise<Output<ConsentRow> | Output<{ readonly count: number }>> {
   const { all, includeDeleted, maxRequests = Number.POSITIVE_INFINITY, concurrency } = options
   if (all && options.limit !== undefined) throw usageError('--all and --limit exclude each other')
   const isTable = ['table', 'wide'].includes(chooseFormat(ctx))
@@ -82,6 +88,10 @@ async function run(ctx: Context, options: ListOptions): Promise<Output<ConsentRo
   }
   if (options.at !== undefined) requireAtOptions(options)
   if (options.site !== undefined) query.site_id = await siteIdOf(ctx, options.site)
+  if (options.count) {
+    rejectPageOptions(options)
+    return await (await import('./count.ts')).countList(ctx, query)
+  }
   const view = includeDeleted ? consentViewWithDeleted : consentView
   if (options.at === undefined) {
     const pages = ctx.api.pages(query, { limit, maxRequests, readAhead: concurrency !== 1 })
@@ -92,6 +102,11 @@ async function run(ctx: Context, options: ListOptions): Promise<Output<ConsentRo
   const bounds = { from: query.from, to: query.to, at: at.text }
   const pages = pagesAt(ctx, query, at, { limit, maxRequests })
   return printPages(ctx, view, pages, cursor => resumeCommand(ctx.host.argv, bounds, cursor))
+}
+
+function rejectPageOptions(options: ListOptions): void {
+  for (const name of ['at', 'limit', 'all', 'cursor', 'maxRequests', 'concurrency'] as const)
+    if (options[name] !== undefined) throw usageError(`--count cannot be combined with --${name.replace('R', '-r')}`)
 }
 
 function requireAtOptions({ subject, consentId, maxRequests }: ListOptions): void {

@@ -36,6 +36,8 @@ it('scopes › are required by every route that accepts an API key', () => {
     'requests.update erase',
     'caller.get read',
     'usage.get read',
+    'stats.get read',
+    'stats.count read',
     'log.checkpoint read',
     'log.inclusion read',
     'log.consistency read',

@@ -49,6 +49,8 @@ it('session cookie › covers every private route', () => {
     'requests.update',
     'caller.get',
     'usage.get',
+    'stats.get',
+    'stats.count',
     'log.checkpoint',
     'log.inclusion',
     'log.consistency',

@@ -5,7 +5,7 @@ import { createMany } from '../../../server/consents/create.ts'
 import type { Deps } from '../../../server/consents/deps.ts'
 import { Policies } from '../../../server/consents/policies.ts'
 import type { Created, Draft } from '../../../server/consents/rows.ts'
-import { deleteConsent, updateConsent } from '../../../server/consents/service.ts'
+import { deleteConsent, restoreConsent, updateConsent } from '../../../server/consents/service.ts'
 import { Batcher } from '../../../server/db/batching.ts'
 import type { StatsGroup, StatsQuery } from '../../../src/contract/index.ts'
 import { inTurns } from '../consents/records.ts'
@@ -139,6 +139,14 @@ export class Model {
     await inTurns(this.#some(count), 4, async record => {
       await deleteConsent(this.#deps, this.#world.caller, record.id)
       record.isDeleted = true
+    })
+  }
+
+  async restore(count: number): Promise<void> {
+    const deleted = this.records.filter(({ isDeleted, isPurged }) => isDeleted && !isPurged)
+    await inTurns(deleted.slice(0, count), 4, async record => {
+      await restoreConsent(this.#deps, this.#world.caller, record.id, {})
+      record.isDeleted = false
     })
   }
 

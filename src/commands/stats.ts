@@ -1,0 +1,81 @@
+import { type Command, Option } from 'commander'
+import * as z from 'zod'
+import { action, nonEmpty } from '../cli/action.ts'
+import { callOptional, formatCount, instanceLabel } from '../cli/messages.ts'
+import { many, type Output, pagesOf } from '../cli/output.ts'
+import { addSignInFlags, signIn, signInOptions } from '../cli/sign-in.ts'
+import { siteIdOf } from '../cli/sites.ts'
+import { utcDay } from '../cli/time.ts'
+import type { Context } from '../context.ts'
+import { groupings, stats as route, type Stats, type StatsGroup } from '../contract/stats.ts'
+import { type StatsRow, statsView } from '../views/stats.ts'
+
+const Options = z.strictObject({
+  ...signInOptions,
+  site: nonEmpty.optional(),
+  from: nonEmpty.optional(),
+  to: nonEmpty.optional(),
+  by: z.enum(groupings).optional(),
+  exact: z.literal(true).optional(),
+})
+
+export function stats(command: Command, ctx: Context): void {
+  command
+    .option('--site <site>', 'only records of this site')
+    .option('--from <day>', 'created on this day (UTC) or later: 2026-01-31, or 7d or 4w ago')
+    .option('--to <day>', 'created on this day (UTC) or earlier')
+    .addOption(new Option('--by <group>', 'a row for each of these').choices(groupings))
+    .option('--exact', 'show groups of fewer than ten persons too')
+  addSignInFlags(command)
+    .addHelpText(
+      'after',
+      `
+Counts the records created in these days, deleted ones included: no number changes by a purge. Accepted
+and refused are as last stated; withdrawn is accepted once and refused now. A person is a subject id.
+Groups of fewer than ten persons are shown as <10, and others as hidden where the total would tell them.
+
+Examples:
+  $ consentctl stats
+  $ consentctl stats --by month --from 2026-01-01
+  $ consentctl stats --by country --exact -o csv > countries.csv`,
+    )
+    .action(action(ctx, Options, ({ by }) => statsView(by), run))
+}
+
+async function run(ctx: Context, options: z.output<typeof Options>): Promise<Output<StatsRow>> {
+  const { site, by, exact } = options
+  const now = new Date()
+  const [from, to] = [options.from, options.to].map(text => (text === undefined ? undefined : utcDay(text, now)))
+  const api = options.email || options.passwordStdin ? await signIn(ctx, options) : ctx.api
+  const site_id = site === undefined ? undefined : await siteIdOf({ api, say: ctx.say }, site)
+  const ask = () => api.call(route.get, { query: { site_id, from, to, by, exact } })
+  const found = await callOptional(api, route.get, ask, {
+    message: `${instanceLabel(ctx)} has no statistics`,
+    hint: 'consentctl list --count counts records, with any filter',
+  })
+  const view = statsView(by)
+  const footer = () => describe(ctx, found, by !== undefined)
+  const total = { ...found.total, group: null, site_id: null, site_name: null, true: null, false: null }
+  const rows = by === undefined ? [total] : found.groups
+  return many(view, pagesOf(rows.map(withRate)), { footer })
+}
+
+function withRate(row: StatsGroup): StatsRow {
+  const [part, rest] = row.true === null ? [row.accepted, row.refused] : [row.true, row.false]
+  const all = (part ?? 0) + (rest ?? 0)
+  return { ...row, rate: part === null || all === 0 ? null : Math.round((part / all) * 10_000) / 10_000 }
+}
+
+/** The total of a grouping, and what the numbers lack. */
+async function describe(ctx: Context, { complete, as_of, total, groups }: Stats, isGrouped: boolean): Promise<void> {
+  if (isGrouped && ctx.io.out.isTerminal && total.records !== null)
+    await ctx.say(`in all ${formatCount(total.records)} of ${formatCount(total.persons ?? 0, 'person')}`)
+  const hidden = isGrouped ? groups.filter(group => group.hidden !== null).length : Number(total.hidden !== null)
+  if (hidden > 0) await ctx.say(`${formatCount(hidden, 'group')} hidden: fewer than ten persons; --exact shows all`)
+  if (!complete)
+    await ctx.warn(
+      as_of === null
+        ? 'no record is counted yet: try again in some minutes'
+        : `counted until ${as_of}; the rest follows`,
+    )
+}

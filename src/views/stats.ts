@@ -1,0 +1,52 @@
+import type { StatsGroup, StatsQuery } from '../contract/stats.ts'
+import type { Column, View } from '../output/index.ts'
+import { field } from './field.ts'
+
+export type StatsRow = StatsGroup & {
+  /** Accepted of all records, or true of a preference: from 0 to 1, with four decimals. Null if hidden or of no record. */
+  readonly rate: number | null
+}
+
+const barLength = 10
+
+/** `73.4 % ■■■■■■■□□□` */
+function bar(rate: number): string {
+  const full = Math.round(rate * barLength)
+  const percent = `${(rate * 100).toFixed(1)} %`.padStart(7)
+  return `${percent} ${'■'.repeat(full)}${'□'.repeat(barLength - full)}`
+}
+
+/** Columns that all groupings have, for scripts; tables show those of this one. */
+export function statsView(by: StatsQuery['by']): View<StatsRow> {
+  const isPreference = by === 'preference'
+  const sizeName = isPreference ? 'records' : 'persons'
+  const sizeOf = (row: StatsRow) =>
+    row.hidden === 'small' ? '<10' : row.hidden ? 'hidden' : String(row[sizeName] ?? '')
+  const number = (name: keyof StatsRow, rank: number, isShown = true): Column<StatsRow> =>
+    field(name, { whole: true, ...(isShown && { rank }), ...(name === sizeName && { text: sizeOf }) })
+  const isOfSites = by === 'site' || by === 'policy'
+  const group = field<StatsRow>('group', {
+    title: by ?? 'group',
+    ...(by !== undefined && by !== 'site' && { rank: 1 }),
+    text: row => row.group ?? 'unknown',
+  })
+  return {
+    id: row => row.group ?? '',
+    columns: [
+      group,
+      field('site_id', { whole: true, ...(isOfSites && { rank: 9 }) }),
+      field('site_name', { title: 'site', ...(isOfSites && { rank: 1 }) }),
+      number('records', 2),
+      number('persons', 3, !isPreference),
+      number('anonymous', 10, false),
+      number('accepted', 4, !isPreference),
+      number('refused', 5, !isPreference),
+      number('withdrawn', 6, !isPreference),
+      number('deleted', 8),
+      number('true', 4, isPreference),
+      number('false', 5, isPreference),
+      field('rate', { whole: true, rank: 7, text: row => (row.rate === null ? '' : bar(row.rate)) }),
+      field('hidden'),
+    ],
+  }
+}

@@ -1,0 +1,172 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { coverAccount } from '../../../server/evidence/log.ts'
+import { openSigner } from '../../../server/evidence/signer.ts'
+import { countAll } from '../../../server/stats/counting.ts'
+import { hideSmallGroups } from '../../../server/stats/small-groups.ts'
+import { useService } from '../../support/service.ts'
+import { newOwner, type Owner } from '../consents/records.ts'
+import { purgeNow } from '../purge/purge.ts'
+
+const service = useService()
+const pace = { signal: new AbortController().signal }
+
+const ask = (owner: Owner, query = '') => service.call('GET', `/api/v1/stats${query}`, { key: owner.key })
+
+/** Creates records with one request. */
+async function createMany(owner: Owner, records: readonly object[]): Promise<void> {
+  const rows = records.map(record => ({ site_id: owner.siteId, ...record }))
+  const { status, body } = await service.call('POST', '/api/v1/consents/batch', {
+    key: owner.key,
+    headers: { prefer: 'return=minimal' },
+    body: { records: rows },
+  })
+  expect([status, body.results.every((row: { status: number }) => row.status === 201)]).toEqual([200, true])
+}
+
+const persons = (count: number, fields: object = {}) =>
+  Array.from({ length: count }, (_, index) => ({ subject_id: `person ${index}`, ...fields }))
+
+async function countInBackground(owner: Owner): Promise<void> {
+  const signer = await openSigner(service.sql, null)
+  for await (const _ of coverAccount({ sql: service.sql, signer }, owner.accountId));
+  await countAll(service.sql, pace)
+}
+
+it('stats › 200 › counts what was just written, and the same once the job has counted it', async () => {
+  const owner = await newOwner(service)
+  const { id } = await owner.create({
+    subject_id: 'person 0',
+    accepted: true,
+    preferences: { ads: true, '+49 30 1': true },
+  })
+  await createMany(owner, [...persons(11, { preferences: { ads: false } }), {}])
+  await owner.update(id, { accepted: false, preferences: { ads: false } })
+  await owner.remove(id)
+  const total = {
+    records: 13,
+    persons: 11,
+    anonymous: 1,
+    accepted: 0,
+    refused: 13,
+    withdrawn: 1,
+    deleted: 1,
+    hidden: null,
+  }
+  const ads = { group: 'ads', records: 12, deleted: 1, true: 0, false: 12 }
+  for (const work of [async () => {}, () => countInBackground(owner), () => purgeNow(service.sql)]) {
+    await work()
+    const { body } = await ask(owner, '?by=preference')
+    expect(body).toMatchObject({ as_of: null, complete: true, total, groups: [ads] })
+  }
+})
+
+it('stats › 200 › a person whose records were all purged is somebody else with a new record', async () => {
+  const owner = await newOwner(service)
+  const { id } = await owner.create({ subject_id: 'a person' })
+  await owner.remove(id)
+  await purgeNow(service.sql)
+  await owner.create({ subject_id: 'a person' })
+  expect((await ask(owner, '?exact=true')).body.total).toMatchObject({ records: 2, persons: 2 })
+})
+
+it('stats › 200 › is as of the last checkpoint while more than a thousand events are not counted', async () => {
+  const owner = await newOwner(service)
+  await createMany(owner, persons(20))
+  await countInBackground(owner)
+  for (let made = 0; made < 1001; made += 500) await createMany(owner, persons(Math.min(500, 1001 - made)))
+  const { body } = await ask(owner)
+  expect(body).toMatchObject({ complete: false, total: { records: 20 } })
+  expect(Date.now() - Date.parse(body.as_of)).toBeLessThan(60_000)
+  await countInBackground(owner)
+  expect((await ask(owner)).body).toMatchObject({ complete: true, as_of: null, total: { records: 1021, persons: 500 } })
+})
+
+it('stats › 200 › hides groups of fewer than ten persons, and what would tell their numbers', async () => {
+  const owner = await newOwner(service)
+  await createMany(owner, [
+    ...persons(30, { policy_version: 1 }),
+    ...persons(12, { policy_version: 2 }),
+    ...persons(3, { policy_version: 3 }),
+  ])
+  const groupsOf = async (query: string) => {
+    const { body } = await ask(owner, query)
+    return body.groups.map((row: Record<string, unknown>) => [
+      row['group'],
+      row['records'],
+      row['persons'],
+      row['hidden'],
+    ])
+  }
+  expect(await groupsOf('?by=policy')).toEqual([
+    ['1', 30, 30, null],
+    ['2', null, null, 'remainder'],
+    ['3', null, null, 'small'],
+  ])
+  expect(await groupsOf('?by=policy&exact=true')).toEqual([
+    ['1', 30, 30, null],
+    ['2', 12, 12, null],
+    ['3', 3, 3, null],
+  ])
+  const few = await newOwner(service)
+  await createMany(few, persons(9))
+  expect((await ask(few)).body.total).toMatchObject({ records: null, persons: null, hidden: 'small' })
+})
+
+it('small groups › what is hidden is at least two groups that have ten persons, unless there are no others', () => {
+  const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 12 })
+  fc.assert(
+    fc.property(sizes, groups => {
+      const total = groups.reduce((sum, size) => sum + size, 0)
+      const hidden = hideSmallGroups(groups, total)
+      for (const [index, size] of groups.entries()) if (size < 10) expect(hidden[index]).toBe('small')
+      const isHidden = groups.filter((_, index) => hidden[index] !== null)
+      const sum = isHidden.reduce((all, size) => all + size, 0)
+      if (isHidden.length > 0 && isHidden.length < groups.length) {
+        expect(sum).toBeGreaterThanOrEqual(10)
+        expect(isHidden.length).toBeGreaterThanOrEqual(2)
+      }
+      if (groups.every(size => size >= 10)) expect(isHidden).toEqual([])
+    }),
+  )
+})
+
+describe('stats › 400', () => {
+  it.each([
+    'from=2026-02-30',
+    'from=2026-01-31T00:00:00Z',
+    'from=7d',
+    'to=',
+    'from=2026-02-01&to=2026-01-31',
+    'by=hour',
+    'by=day&by=week',
+    'exact=yes',
+    'site_id=x',
+    'limit=1',
+  ])('%s is rejected', async query => {
+    const owner = await newOwner(service)
+    expect((await ask(owner, `?${query}`)).body).toMatchObject({ error: 'invalid_request' })
+  })
+})
+
+it('count › 200 › is the length of the list, with each filter', async () => {
+  const owner = await newOwner(service)
+  const made = [
+    await owner.create({ subject_id: 'a', accepted: true }),
+    await owner.create({ consent_id: 'b' }),
+    await owner.create(),
+  ]
+  await owner.remove(made[2]?.id ?? '')
+  const count = async (query: string) =>
+    (await service.call('GET', `/api/v1/stats/count${query}`, { key: owner.key })).body.count
+  const queries = ['', '?include_deleted=true', '?accepted=true', '?accepted=false', '?subject_id=a', '?consent_id=b']
+  const ranges = [
+    `?from=${made[1]?.created_at}`,
+    `?to=${made[1]?.created_at}&include_deleted=true`,
+    `?site_id=${owner.siteId}`,
+  ]
+  for (const query of [...queries, ...ranges])
+    expect([query, await count(query)]).toEqual([query, (await owner.list(query.slice(1))).body.data.length])
+  const { status } = await service.call('GET', '/api/v1/stats/count?limit=1', { key: owner.key })
+  expect(status).toBe(400)
+})

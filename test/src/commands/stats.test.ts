@@ -1,0 +1,127 @@
+import { stripVTControlCharacters } from 'node:util'
+import { http } from 'msw'
+import { describe, expect, it } from 'vitest'
+import { answers, fails, listOf, machineError, screen, site, useCli } from '../support.ts'
+
+const cli = useCli()
+const path = '*/api/v1/stats'
+const countPath = '*/api/v1/stats/count'
+const numbers = {
+  records: 40,
+  persons: 30,
+  anonymous: 0,
+  accepted: 30,
+  refused: 10,
+  withdrawn: 2,
+  deleted: 1,
+  hidden: null,
+}
+const none = {
+  records: null,
+  persons: null,
+  anonymous: null,
+  accepted: null,
+  refused: null,
+  withdrawn: null,
+  deleted: null,
+}
+const group = { site_id: null, site_name: null, true: null, false: null }
+const found = {
+  complete: true,
+  as_of: null,
+  total: { ...numbers, records: 60, persons: 41 },
+  groups: [
+    { group: 'DE', ...group, ...numbers },
+    { group: 'FR', ...group, ...none, hidden: 'remainder' },
+    { group: null, ...group, ...none, hidden: 'small' },
+  ],
+}
+
+describe('stats', () => {
+  it('asks for whole days, and prints numbers alone for programs', async () => {
+    cli.instance.use(answers('get', path, found))
+    const flags = ['--by', 'country', '--site', site, '--from', '2026-01-01', '--to', '2026-01-31', '--exact']
+    const { code, stdout } = await cli.run(['stats', ...flags, '-o', 'json'])
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toEqual(found.groups.map(row => ({ ...row, rate: row.records === null ? null : 0.75 })))
+    expect(cli.sent()[0]?.query).toEqual({
+      site_id: site,
+      from: '2026-01-01',
+      to: '2026-01-31',
+      by: 'country',
+      exact: 'true',
+    })
+  })
+
+  it('shows a bar beside a rate, <10 for small groups, and the total on a terminal', async () => {
+    cli.instance.use(answers('get', path, found))
+    const { stdout, stderr } = await cli.run(['stats', '--by', 'country'], { ...screen, columns: 100 })
+    const lines = stripVTControlCharacters(stdout).split('\n').map(line => line.trimEnd())
+    expect(lines[0]).toBe('COUNTRY  RECORDS  PERSONS  ACCEPTED  REFUSED  WITHDRAWN  DELETED  RATE')
+    expect(lines[1]).toContain(' 75.0 % ■■■■■■■■□□')
+    expect(lines[2]).toMatch(/^FR +hidden$/)
+    expect(lines[3]).toMatch(/^unknown +<10$/)
+    expect(stderr).toContain('in all 60 records of 41 persons')
+    expect(stderr).toContain('2 groups hidden: fewer than ten persons')
+  })
+
+  it('says until when records are counted', async () => {
+    cli.instance.use(answers('get', path, { ...found, complete: false, as_of: '2026-01-31T09:30:00.000Z' }))
+    const { stdout, stderr } = await cli.run(['stats', '-o', 'csv'])
+    expect(stdout).toContain(',,,60,41,0,30,10,2,1,,,0.75,\r\n')
+    expect(stderr).toContain('counted until 2026-01-31T09:30:00.000Z')
+  })
+
+  it.each(['12h', '2026-01-31T00:00:00Z', '2026-02-30', 'yesterday'])(
+    '--from %s is rejected before any request',
+    async text => {
+      const { code, stderr } = await cli.run(['stats', '--from', text])
+      expect(code).toBe(2)
+      expect(stderr).toContain('use 2026-01-31, 7d or 4w')
+      expect(cli.instance.requests).toEqual([])
+    },
+  )
+
+  it('7d is the day of that instant', async () => {
+    cli.instance.use(answers('get', path, found))
+    const before = new Date(Date.now() - 7 * 86_400_000).toISOString().slice(0, 10)
+    await cli.run(['stats', '--from', '7d'])
+    const after = new Date(Date.now() - 7 * 86_400_000).toISOString().slice(0, 10)
+    expect([before, after]).toContain(cli.sent()[0]?.query?.['from'])
+  })
+
+  it('says not_offered (exit 2) of an instance without it', async () => {
+    cli.instance.use(http.get('*/api/v1/*', () => fails(404, 'not_found')))
+    cli.instance.use(answers('get', '*/api/v1/openapi.json', { openapi: '3.1.1', paths: {} }))
+    const { code, stderr } = await cli.run(['stats', '--json'])
+    expect(code).toBe(2)
+    expect(machineError(stderr)).toMatchObject({ code: 'not_offered', hint: expect.stringContaining('list --count') })
+  })
+})
+
+describe('list --count', () => {
+  it('is one number for one request', async () => {
+    cli.instance.use(answers('get', countPath, { count: 1234 }))
+    expect(await cli.run(['list', '--count', '--refused'])).toMatchObject({ code: 0, stdout: '1234\n', stderr: '' })
+    expect(cli.instance.requests).toHaveLength(1)
+    expect(cli.sent()[0]?.query).toEqual({ accepted: 'false' })
+  })
+
+  it('counts page by page, and says so, where the instance has only the routes of the specification', async () => {
+    cli.instance.use(
+      listOf(250),
+      http.get(countPath, () => fails(404, 'not_found')),
+      answers('get', '*/api/v1/openapi.json', { error: 'not_found', message: '' }, 404),
+    )
+    const { code, stdout, stderr } = await cli.run(['list', '--count'])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '250\n' })
+    expect(stderr).toContain('reading every page instead')
+    expect(stderr).toContain('counted in 3 pages, each a request')
+  })
+
+  it.each(['--at=7d', '--limit=5', '--all', '--cursor=x', '--max-requests=2'])('excludes %s', async flag => {
+    const { code, stderr } = await cli.run(['list', '--count', flag])
+    expect(code).toBe(2)
+    expect(stderr).toContain('--count cannot be combined with')
+  })
+})
