@@ -86,12 +86,10 @@ async function run(
     include_deleted: includeDeleted,
     cursor: options.cursor,
   }
+  if (options.count) rejectPageOptions(options)
   if (options.at !== undefined) requireAtOptions(options)
   if (options.site !== undefined) query.site_id = await siteIdOf(ctx, options.site)
-  if (options.count) {
-    rejectPageOptions(options)
-    return await (await import('./count.ts')).countList(ctx, query)
-  }
+  if (options.count) return await (await import('./count.ts')).countList(ctx, query)
   const view = includeDeleted ? consentViewWithDeleted : consentView
   if (options.at === undefined) {
     const pages = ctx.api.pages(query, { limit, maxRequests, readAhead: concurrency !== 1 })

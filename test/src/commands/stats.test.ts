@@ -56,8 +56,10 @@ describe('stats', () => {
   it('shows a bar beside a rate, <10 for small groups, and the total on a terminal', async () => {
     cli.instance.use(answers('get', path, found))
     const { stdout, stderr } = await cli.run(['stats', '--by', 'country'], { ...screen, columns: 100 })
-    const lines = stripVTControlCharacters(stdout).split('\n').map(line => line.trimEnd())
-    expect(lines[0]).toBe('COUNTRY  RECORDS  PERSONS  ACCEPTED  REFUSED  WITHDRAWN  DELETED  RATE')
+    const lines = stripVTControlCharacters(stdout)
+      .split('\n')
+      .map(line => line.trimEnd())
+    expect(lines[0]).toBe('COUNTRY  RECORDS  PERSONS  ACCEPTED  REFUSED  WITHDRAWN  RATE                DELETED')
     expect(lines[1]).toContain(' 75.0 % ■■■■■■■■□□')
     expect(lines[2]).toMatch(/^FR +hidden$/)
     expect(lines[3]).toMatch(/^unknown +<10$/)
