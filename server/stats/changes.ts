@@ -1,6 +1,6 @@
 import type { Fragment, Sql } from 'postgres'
 
-/** Stands for all sites together. */
+/** Stands for all sites together. No site has it, and a filter must not name it. */
 export const everySite = '00000000-0000-0000-0000-000000000000'
 
 /** Keys of preferences that are counted: short, and none that looks like an address or a number, because no purge removes them. */

@@ -1,12 +1,20 @@
 import type { Sql } from 'postgres'
 import { leastPersons, type Stats, type StatsQuery } from '../../src/contract/index.ts'
+import { everySite } from './changes.ts'
 import { findCountedUntil, findGroups, findSiteNames, type GroupRow, isCurrent } from './queries.ts'
 import { type Hidden, hideSmall, hideSmallGroups } from './small-groups.ts'
 
+/** No site has it. */
+const noSite = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
 /** A filter that names a site of another account counts nothing. */
 export async function getStats(sql: Sql, accountId: string, query: StatsQuery): Promise<Stats> {
-  const { by, exact = false } = query
-  const [total, ...groups] = await findGroups(sql, accountId, query)
+  const { by, site_id, exact = false } = query
+  const [total, ...groups] = await findGroups(
+    sql,
+    accountId,
+    site_id === everySite ? { ...query, site_id: noSite } : query,
+  )
   if (!total) throw new Error('the statistics have no total')
   const complete = isCurrent(total)
   const asOf = complete ? null : await findCountedUntil(sql, accountId)
