@@ -3,7 +3,7 @@ function __consentctl_at
     set -l at ''
     set -l previous ''
     for word in (commandline -opc)[2..-1]
-        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --to --at --limit --cursor --max-requests --where --confirm --checkpoint --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --email --name --origin --retention-days --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --role --older-than
+        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --to --at --limit --cursor --max-requests --where --confirm --checkpoint --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --role --older-than
             set previous ''
             continue
         end
@@ -27,6 +27,8 @@ function __consentctl_at
                 set at 'restore'
             case ' history'
                 set at 'history'
+            case ' stats'
+                set at 'stats'
             case ' subject'
                 set at 'subject'
             case ' requests'
@@ -210,6 +212,7 @@ complete -c consentctl -n '__consentctl_at \'\'' -a rm -d 'Delete records and ke
 complete -c consentctl -n '__consentctl_at \'\'' -a delete -d 'Delete records and keep their history'
 complete -c consentctl -n '__consentctl_at \'\'' -a restore -d 'Restore deleted records that are not purged yet'
 complete -c consentctl -n '__consentctl_at \'\'' -a history -d 'Show the audit trail of records'
+complete -c consentctl -n '__consentctl_at \'\'' -a stats -d 'Count records, persons and what they stated'
 complete -c consentctl -n '__consentctl_at \'\'' -a subject -d 'Find, export and erase the data of a person, with proof'
 complete -c consentctl -n '__consentctl_at \'\'' -a requests -d 'Keep the register of data subjects’ requests, with deadlines'
 complete -c consentctl -n '__consentctl_at \'\'' -a receipt -d 'Print the signed receipt of a record'
@@ -262,6 +265,7 @@ complete -c consentctl -n '__consentctl_at \'list\'' -l include-deleted -d 'incl
 complete -c consentctl -n '__consentctl_at \'list\'' -l at -x -d 'show records as they were at this time; needs --subject or --consent-id'
 complete -c consentctl -n '__consentctl_at \'list\'' -l limit -x -d 'list at most n records (on a terminal 50 unless --all)'
 complete -c consentctl -n '__consentctl_at \'list\'' -l all -d 'list every record, on a terminal too'
+complete -c consentctl -n '__consentctl_at \'list\'' -l count -d 'print only the number of records'
 complete -c consentctl -n '__consentctl_at \'list\'' -l cursor -x -d 'continue where an earlier list ended'
 complete -c consentctl -n '__consentctl_at \'list\'' -l max-requests -x -d 'send at most n requests'
 complete -c consentctl -n '__consentctl_at \'list\'' -l concurrency -x -d 'from 1 to 64; with 1 a page is requested only when the one before is printed'
@@ -308,6 +312,13 @@ complete -c consentctl -n '__consentctl_at \'restore\'' -l dry-run -d 'print the
 complete -c consentctl -n '__consentctl_at \'restore\'' -l despite-erasure -d 'restore records that an erasure request covers, too'
 complete -c consentctl -n '__consentctl_at \'history\'' -l verify -d 'verify the history of each record instead of showing it'
 complete -c consentctl -n '__consentctl_at \'history\'' -l checkpoint -r -F -d 'with --verify, prove that it is in the log under a checkpoint that was kept'
+complete -c consentctl -n '__consentctl_at \'stats\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'only records of this site'
+complete -c consentctl -n '__consentctl_at \'stats\'' -l from -x -d 'created on this day (UTC) or later: 2026-01-31, or 7d or 4w ago'
+complete -c consentctl -n '__consentctl_at \'stats\'' -l to -x -d 'created on this day (UTC) or earlier'
+complete -c consentctl -n '__consentctl_at \'stats\'' -l by -x -a 'day week month site policy country preference' -d 'a row for each of these'
+complete -c consentctl -n '__consentctl_at \'stats\'' -l exact -d 'show groups of fewer than ten persons too'
+complete -c consentctl -n '__consentctl_at \'stats\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
+complete -c consentctl -n '__consentctl_at \'stats\'' -l password-stdin -d 'read the password from standard input instead of prompting'
 complete -c consentctl -n '__consentctl_at \'subject\'' -a find -d 'List all records of a person'
 complete -c consentctl -n '__consentctl_at \'subject\'' -a export -d 'Export the records and history of a person to a file'
 complete -c consentctl -n '__consentctl_at \'subject\'' -a erase -d 'Delete all records of a person and sign a receipt'
@@ -549,4 +560,4 @@ complete -c consentctl -n '__consentctl_at \'completion\'' -a values -d 'Print w
 complete -c consentctl -n '__consentctl_at \'completion install\'' -a 'bash zsh fish powershell'
 complete -c consentctl -n '__consentctl_at \'completion install\'' -l yes -s y -d 'skip the confirmation prompt'
 complete -c consentctl -n '__consentctl_at \'completion values\'' -a 'profiles sites settings imports erasures receipts tickets'
-complete -c consentctl -n '__consentctl_at \'help\'' -a 'output exit-codes environment import erasure create list get update rm restore history subject requests receipt verify sites keys usage auth config doctor serve admin completion help options commands'
+complete -c consentctl -n '__consentctl_at \'help\'' -a 'output exit-codes environment import erasure create list get update rm restore history stats subject requests receipt verify sites keys usage auth config doctor serve admin completion help options commands'
