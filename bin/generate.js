@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import reference from '../dist/reference.cjs'
 
-const { completions, manual, schemas } = await reference.generated('')
+const { completions, man, manual, schemas } = await reference.generated('')
 for (const [name, script] of Object.entries(completions)) {
   writeFileSync(new URL(`../completions/${name}`, import.meta.url), script)
 }
@@ -13,3 +13,8 @@ const file = new URL('../src/commands/README.md', import.meta.url)
 const parts = readFileSync(file, 'utf8').split(/(?<=<!-- commands -->\n)[\s\S]*(?=<!-- \/commands -->)/)
 if (parts.length !== 2) throw new Error('the manual has no place for the commands')
 writeFileSync(file, parts.join(`${manual}\n`))
+// npm installs only the pages that are named here.
+const packageFile = new URL('../package.json', import.meta.url)
+const description = JSON.parse(readFileSync(packageFile, 'utf8'))
+description.man = Object.keys(man).map(name => `dist/man/${name}`)
+writeFileSync(packageFile, `${JSON.stringify(description, null, 2)}\n`)

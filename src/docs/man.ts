@@ -13,7 +13,7 @@ function page(command: CommandInfo, program: CommandInfo, version: string): stri
     `.TH ${quoted(name.toUpperCase())} 1 "" ${quoted(`consentctl ${version}`)} "consentctl"`,
     `.SH NAME\n${text(`${name} - ${command.summary}`)}`,
     `.SH SYNOPSIS\n.B ${text(usageOf(command))}\n[options]`,
-    section('DESCRIPTION', command.notes && `.nf\n${text(command.notes)}\n.fi`),
+    section('DESCRIPTION', paragraphs(command.notes).join('\n.PP\n')),
     section('ARGUMENTS', command.arguments.map(each => entry(each.name, each.description)).join('\n')),
     section('COMMANDS', about.map(each => entry(usageOf(each), each.summary)).join('\n')),
     section('OPTIONS', command.flags.map(flagEntry).join('\n')),
@@ -32,6 +32,14 @@ function isBelow(command: CommandInfo, group: CommandInfo): boolean {
 
 function nameOf({ path }: CommandInfo): string {
   return ['consentctl', ...path.split(' ')].filter(word => word !== '').join('-')
+}
+
+/** Lines of the source are joined: the page is filled to the reader's width. */
+function paragraphs(notes: string): string[] {
+  return notes
+    .split(/\n{2,}/)
+    .filter(paragraph => paragraph !== '')
+    .map(paragraph => text(paragraph.replace(/\n/g, ' ')))
 }
 
 function section(title: string, body: string): string {
