@@ -170,7 +170,7 @@ export async function updateConsent(
         deleted_at = ${state.deleted_at}, erased = ${state.deleted_at ? false : null}, version = ${version + 1},
         chain_head = ${link.hash}
       where account_id = ${accountId} and id = ${id} and version = ${version}
-        and erased is not distinct from ${state.wasErased}
+        and (deleted_at is null or erased is not distinct from ${state.wasErased})
       returning *
     ), ${auditAndLog(sql, accountId, entry)}
     select ${consentJson(sql)} from changed`

@@ -31,7 +31,7 @@ const withDefault = new Set([join(here, 'network.ts'), join(here, 'edges/crypto.
 /** Small limits, so that small schedules reach them. */
 const limits = [
   { file: 'src/client/pages.ts', find: 'largestPage = 100', replace: 'largestPage = 3' },
-  { file: 'src/commands/consents/import/sender.ts', find: 'minLinesToDetect = 100', replace: 'minLinesToDetect = 4' },
+  { file: 'src/commands/consents/import/creates.ts', find: 'minLinesToDetect = 100', replace: 'minLinesToDetect = 4' },
   { file: 'src/commands/consents/import/sender.ts', find: 'maxRows = 1000', replace: 'maxRows = 3' },
   { file: 'server/auth/ttl-cache.ts', find: 'maxEntries = 10_000', replace: 'maxEntries = 10' },
   { file: 'server/quota/quota.ts', find: 'maxKnownLimits = 10_000', replace: 'maxKnownLimits = 10' },
