@@ -21,6 +21,7 @@ const silent = [
 
 /** Commands whose rows are of the moment, or of the program itself: tests of their own read them. */
 const elsewhere = [
+  ...['add', 'list', 'next', 'show', 'update', 'extend', 'close', 'report'].map(name => `requests ${name}`),
   'admin checkpoint',
   'admin export',
   'admin import',
@@ -36,6 +37,7 @@ const elsewhere = [
   'completion values',
   'commands',
   'doctor',
+  'stats',
 ]
 
 const places = [
