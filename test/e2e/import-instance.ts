@@ -7,6 +7,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll } from 'vitest'
 import { binary } from '../support/cli.ts'
 
+/** An id, because the instance has no list of sites to find a name in. */
+export const siteId = '01939d2c-7b1a-7c3e-9a51-000000000abc'
+
 /** Another instance: it creates a record for every request, and counts them by label. */
 export interface ImportInstance {
   url: string

@@ -7,7 +7,7 @@ import { freePort } from '../support/postgres.ts'
 import { createAccount, startServer } from '../support/server.ts'
 import { isLongRun } from './campaign.ts'
 import { startHoldingProxy } from './holding-proxy.ts'
-import { countsOf, linesOf, start, useImportInstance } from './import-instance.ts'
+import { countsOf, linesOf, siteId, start, useImportInstance } from './import-instance.ts'
 
 const folder = useFolder()
 const records = useImportInstance()
@@ -120,7 +120,7 @@ it('create --file › when the instance has no Idempotency-Key, never creates a 
   Object.assign(records, { loss: 0.01, honours: false })
   const { file, state } = prepare('fake')
   const env = { HOME: folder.path, CONSENTCTL_API_KEY: 'sk-x', CONSENTCTL_STATE_DIR: state }
-  const { code, stderr, rows } = await killAndResume(records.url, env, ['--file', file, '--site', 's'])
+  const { code, stderr, rows } = await killAndResume(records.url, env, ['--file', file, '--site', siteId])
   const unknown = new Set(rows.filter(row => row.result === 'unknown').map(row => row.line))
   expect(rows.map(row => row.line)).toEqual(labels.map((_, index) => index + 1))
   expect(rows.filter(row => row.result === 'failed')).toEqual([])

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { useFolder } from '../support/cli.ts'
-import { countsOf, linesOf, start, startInShell, useImportInstance } from './import-instance.ts'
+import { countsOf, linesOf, siteId, start, startInShell, useImportInstance } from './import-instance.ts'
 
 const records = useImportInstance()
 const folder = useFolder()
@@ -22,7 +22,7 @@ const env = (more: Record<string, string> = {}) => ({
   ...more,
 })
 
-const create = ['create', '-q', '--site', 's']
+const create = ['create', '-q', '--site', siteId]
 
 beforeEach(() => {
   records.made.clear()
@@ -97,7 +97,7 @@ describe('create --file', () => {
   })
 
   it('ends with an error when stdout is on a full disk, and can be resumed', async () => {
-    const command = ['create', '--site', 's', '--file', file(), '-o', 'ndjson']
+    const command = ['create', '--site', siteId, '--file', file(), '-o', 'ndjson']
     const ran = await startInShell('"$@" >/dev/full', command, env()).ended
     expect(ran.code).toBe(1)
     expect(ran.stderr).toContain('ENOSPC')
