@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../../cli/action.ts'
+import { callOptional, instanceLabel } from '../../cli/messages.ts'
 import { countedList } from '../../cli/output.ts'
 import { addSignInFlags, type SignInOptions, signIn, signInOptions } from '../../cli/sign-in.ts'
 import type { Client } from '../../client/client.ts'
@@ -23,7 +24,11 @@ Examples:
     )
     .action(
       action(ctx, z.strictObject(signInOptions), siteView, async (_, options) => {
-        const { data } = await (await openClient(ctx, options)).call(sites.list, {})
+        const api = await openClient(ctx, options)
+        const { data } = await callOptional(api, sites.list, () => api.call(sites.list, {}), {
+          message: `${instanceLabel(ctx)} does not list its sites`,
+          hint: 'use the id of the site',
+        })
         rememberSites(
           ctx.settings,
           data.map(({ name }) => name),
