@@ -28,7 +28,9 @@ describe('how far it goes', () => {
     cli.instance.use(listOf(120))
     const { stdout, stderr } = await cli.run(['list', '--subject', 'x y'], { ...screen, columns: 200 })
     expect(stdout.trimEnd().split('\n')).toHaveLength(1 + 50)
-    expect(stderr.split('\n').at(-2)).toBe("50 records; there are more: consentctl list --subject 'x y' --cursor after-50")
+    expect(stderr.split('\n').at(-2)).toBe(
+      "50 records; there are more: consentctl list --subject 'x y' --cursor after-50",
+    )
     expect(cli.sent()).toHaveLength(1)
   })
 
