@@ -7,7 +7,7 @@ import { createAccount, type ServerProcess, startServer } from '../support/serve
 const folder = useFolder()
 const env = () => ({ HOME: folder.path })
 const data = () => join(folder.path, '.local', 'share', 'consentctl')
-const quickstart = () => startServer(['--quickstart', '--port', '0'], env(), /--help|terminal, try: /)
+const quickstart = () => startServer(['--quickstart', '--port', '0'], env(), /--help|terminal, try:/)
 
 describe('serve --quickstart, first start', () => {
   let server: ServerProcess
@@ -67,7 +67,7 @@ describe('serve --quickstart, first start', () => {
     expect(await server.end('SIGINT')).toBe(0)
     expect(existsSync(join(data(), '.s.PGSQL.5432'))).toBe(false)
     const port = new URL(server.url).port
-    server = await startServer(['--quickstart', '--port', port], env(), /terminal, try: /)
+    server = await startServer(['--quickstart', '--port', port], env(), /terminal, try:/)
     expect(server.output()).not.toMatch(/\b(sk|st)-/)
     const { stdout } = await runBinary(['list', '-q'], { env: env() })
     expect(stdout.trim().split('\n')).toHaveLength(1)

@@ -32,12 +32,17 @@ const edited = (what: string, { account_id: account, id }: Victim, more: Partial
   ...more,
 })
 
+/**
+ * Columns that no hash covers: that an erasure covers a record is told by its signed certificate, and that an entry is
+ * counted concerns the statistics alone.
+ */
+const uncovered = ['erased', 'is_counted']
+
 /** Any column of any row of a record gets another value. */
 export const change: Edit = async (sql, chance, one) => {
   const table = chance.one(tables)
   const columns = await columnsOf(sql, table)
-  // No hash covers `erased`: what tells that an erasure covered a record is its signed certificate.
-  const column = chance.one(columns.filter(({ name }) => name !== 'erased'))
+  const column = chance.one(columns.filter(({ name }) => !uncovered.includes(name)))
   const version = 1 + chance.below(one.version)
   const where = rowOf(sql, table, one, version)
   const [row] = await sql<
