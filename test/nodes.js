@@ -3,18 +3,18 @@
 import { fetchNode, run } from '../bin/releases.js'
 
 const majors = [20, 22, 24, 26].filter(major => major !== Number.parseInt(process.versions.node, 10))
-const files = ['demo', 'executable', 'interrupt', 'terminal']
 
 /** Tests of what Node.js itself does: sockets, files, streams, processes. The majors between the oldest and the newest run these alone. */
-const aboutNode = ['client', 'io', 'jobs', 'logging', 'settings'].map(name => `test/src/${name}`)
+const aboutNode = ['src/client', 'src/io', 'src/jobs', 'src/logging', 'src/settings', 'e2e/executable', 'e2e/interrupt']
+const all = ['src', 'e2e/demo', 'e2e/executable', 'e2e/interrupt', 'e2e/terminal']
 
 function test(node, isNewest) {
   const projects = ['client', 'smoke', 'end to end'].flatMap(name => ['--project', name])
   const runner = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts']
   // The runner itself touches a browser's global, and Node 26 warns of it; what the commands print is left alone.
   const env = { TEST_ENGINE: 'none', NODE_OPTIONS: '--disable-warning=ExperimentalWarning' }
-  const endToEnd = files.map(name => `test/e2e/${name}.test.ts`)
-  return run(node, [...runner, ...projects, ...(isNewest ? ['test/src'] : aboutNode), ...endToEnd], env)
+  const files = (isNewest ? all : aboutNode).map(name => `test/${name}`)
+  return run(node, [...runner, ...projects, ...files], env)
 }
 
 for (const major of majors) {

@@ -78,6 +78,10 @@ const longest = [
   'e2e/purge-kill',
   'e2e/verify',
   'e2e/log-reader',
+  'e2e/power-cut',
+  'e2e/erase-kill',
+  'e2e/canary',
+  'e2e/browser',
 ].map(name => `${root}test/${name}.test.ts`)
 
 class LongestFirst extends BaseSequencer {
