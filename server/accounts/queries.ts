@@ -111,13 +111,17 @@ export function selectUsers(sql: Sql, accountId: string | null): Promise<UserRow
     order by u.account_id, u.id`
 }
 
-/** Returns false, and deletes nothing, for an unknown user and for the last owner. */
+/**
+ * Returns false, and deletes nothing, for an unknown user and for the last owner. Removals of owners wait for each other at
+ * the first of them, so that two at once do not each count on the other's owner.
+ */
 export async function deleteUser(sql: Sql, { accountId, userId }: UserKey): Promise<boolean> {
   const deleted = await sql`
-    with removed as (
+    with owners as (
+      select id from users where account_id = ${accountId} and role = 'owner' order by id for update
+    ), removed as (
       delete from users where account_id = ${accountId} and id = ${userId}
-        and (role <> 'owner' or exists (
-          select from users other where other.account_id = ${accountId} and other.id <> ${userId} and other.role = 'owner'))
+        and (role <> 'owner' or exists (select from owners where id <> ${userId}))
       returning id
     ), login as (
       delete from logins where account_id = ${accountId} and user_id = ${userId} and exists (select from removed)

@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Sql } from 'postgres'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { addUser, listUsers, removeUser } from '../../../server/accounts/users.ts'
 import { newId } from '../../../server/ids.ts'
@@ -91,5 +93,18 @@ describe('removeUser', () => {
     await expect(removeUser(service.sql, email)).rejects.toThrow('is the last owner')
     await expect(removeUser(service.sql, account.email)).rejects.toThrow('no user has the e-mail')
     expect(await rows()).toEqual(before)
+  })
+
+  it('leaves one of two owners that are removed at the same time', async () => {
+    await add({ role: 'owner' })
+    let second: Promise<unknown> = Promise.resolve()
+    await service.sql.begin(async tx => {
+      await removeUser(tx as unknown as Sql, account.email)
+      second = removeUser(service.sql, email).catch((error: Error) => error.message)
+      await delay(50)
+    })
+    expect(await second).toContain('is the last owner')
+    const owners = await listUsers(service.sql, account.accountId)
+    expect(owners.map(each => each.email)).toEqual([email])
   })
 })
