@@ -63,16 +63,16 @@ export async function openJob(
   try {
     if (reader.path === null) {
       if (resumed) throw usageError('only the import of a file can be resumed, not of a stream')
-      return { operation, reader, extent: null, state: null, doneBefore: 0 }
+      return { operation, reader, extent: null, state: null, doneBefore: 0, unchangedBefore: 0 }
     }
     const extent = await validate(ctx, reader, options, failedLines, signal)
     if (resumed && !signal.aborted && resumed.sha256 !== extent.sha256) throw otherFileError(reader.path, resumed)
-    const doneBefore = resumed ? await countDone(jobs, resumed.job) : 0
-    if (options.dryRun || signal.aborted) return { operation, reader, extent, state: null, doneBefore }
-    if (!options.ignoreQuota) await requireQuota(ctx, operation.requests * (extent.lines - doneBefore))
+    const before = resumed ? await countDone(jobs, resumed.job) : { doneBefore: 0, unchangedBefore: 0 }
+    if (options.dryRun || signal.aborted) return { operation, reader, extent, state: null, ...before }
+    if (!options.ignoreQuota) await requireQuota(ctx, operation.requests * (extent.lines - before.doneBefore))
     const header = () => newHeader(ctx, operation, reader.path ?? '', extent, readerOptions)
     const job = resumed ? await jobs.resume(resumed.job) : await begin(jobs, options, header)
-    return { operation, reader, extent, state: openState(job), doneBefore }
+    return { operation, reader, extent, state: openState(job), ...before }
   } catch (error) {
     await reader.close()
     throw error
@@ -168,10 +168,13 @@ function otherFileError(path: string, { sha256 }: Header): CliError {
 }
 
 /** A line that is done is not sent again, so it has one such event. */
-async function countDone(jobs: Jobs<Header, Event>, job: string): Promise<number> {
-  let done = 0
-  for await (const [kind] of jobs.events(job)) if (kind === 'd') done += 1
-  return done
+async function countDone(jobs: Jobs<Header, Event>, job: string) {
+  let [doneBefore, unchangedBefore] = [0, 0]
+  for await (const [kind, , , how] of jobs.events(job)) {
+    if (kind === 'd') doneBefore += 1
+    if (how === 'unchanged') unchangedBefore += 1
+  }
+  return { doneBefore, unchangedBefore }
 }
 
 /**

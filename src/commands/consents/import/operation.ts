@@ -48,4 +48,6 @@ export interface ImportJob {
   readonly state: JobState | null
   /** The number of lines that earlier runs have done. */
   readonly doneBefore: number
+  /** Those of them whose record was already as wanted. */
+  readonly unchangedBefore: number
 }

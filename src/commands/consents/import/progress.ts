@@ -123,7 +123,8 @@ export async function printSummary(
   await progress.errors.finish()
   await printStop(ctx, progress)
   if (last === 0 && stop === null) await warnEmpty(ctx, job.reader)
-  const before = job.doneBefore > 0 ? `, ${job.doneBefore} of them in earlier runs` : ''
+  const earlier = job.doneBefore - job.unchangedBefore
+  const before = earlier > 0 ? `, ${earlier} of them in earlier runs` : ''
   const same = unchanged > 0 ? `${unchanged} already as wanted, ` : ''
   const others = `${same}${failed} failed${unknown > 0 ? `, ${unknown} unknown` : ''}`
   await ctx.say(`${job.operation.done} ${formatCount(done)} on ${instanceLabel(ctx)}${before}, ${others}`)

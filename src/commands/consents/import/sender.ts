@@ -135,7 +135,7 @@ function mustSend(operation: Operation, item: Item): boolean {
 
 /** Returns null for a line that has to be sent. */
 function knownOutcome({ done }: Operation, { entry, earlier, maySend }: Item): Outcome | null {
-  if (earlier?.id) return { entry, result: done, id: earlier.id, error: null }
+  if (earlier?.id) return { entry, result: earlier.isUnchanged ? 'unchanged' : done, id: earlier.id, error: null }
   if (!maySend) return { entry, result: 'unknown', id: null, error: lostError() }
   return entry.draft === null ? { entry, result: 'failed', id: null, error: entry.error } : null
 }
@@ -153,8 +153,8 @@ function toOutcome({ done, isIdempotent }: Operation, { entry, earlier }: Item, 
   const { number } = entry.line
   if ('id' in answer) {
     const { id, isUnchanged } = answer
-    // A resumed run asks again, so that what this one found is not told as done by it.
-    if (isUnchanged) return [{ entry, result: 'unchanged', id, error: null }, ['f', number, 'unchanged']]
+    // Done, so that no later run undoes what somebody else changes meanwhile.
+    if (isUnchanged) return [{ entry, result: 'unchanged', id, error: null }, ['d', number, id, 'unchanged']]
     return [{ entry, result: done, id, error: null }, ['d', number, id]]
   }
   const { error } = answer

@@ -1,10 +1,13 @@
 import { parse, v5 } from 'uuid'
 import type { HeldJob } from '../../../jobs/jobs.ts'
 
-/** Of a line: `s`, about to be sent (Unix time in ms); `d`, created (record id); `f`, failed (code); `u`, unknown. */
+/**
+ * Of a line: `s`, about to be sent (Unix time in ms); `d`, done (record id, and `unchanged` if it was already as wanted);
+ * `f`, failed (code); `u`, unknown.
+ */
 export type Event =
   | readonly ['s', line: number, at: number]
-  | readonly ['d', line: number, id: string]
+  | readonly ['d', line: number, id: string, how?: 'unchanged']
   | readonly ['f', line: number, code: string]
   | readonly ['u', line: number]
 
@@ -12,6 +15,8 @@ export interface SentLine {
   readonly line: number
   /** Of its record; null if it may or may not have been created. */
   readonly id: string | null
+  /** True if its record was already as wanted. */
+  readonly isUnchanged?: true
   /** Unix time of its first send, in milliseconds. */
   readonly sentAt: number
 }
@@ -135,8 +140,9 @@ async function readResent(events: AsyncIterable<Event>, from: number): Promise<R
   return { lines, to }
 }
 
-function applyResult(lines: Map<number, SentLine>, [kind, line, what]: Event): void {
+function applyResult(lines: Map<number, SentLine>, event: Event): void {
+  const [kind, line] = event
   const sent = lines.get(line)
   if (sent && kind === 'f') lines.delete(line)
-  else if (sent && kind === 'd') lines.set(line, { ...sent, id: what })
+  else if (sent && kind === 'd') lines.set(line, { ...sent, id: event[2], ...(event[3] && { isUnchanged: true }) })
 }

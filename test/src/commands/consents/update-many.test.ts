@@ -158,6 +158,22 @@ describe('update --file', () => {
   })
 })
 
+describe('update --resume', () => {
+  it('leaves a record alone that was as wanted before, and that somebody changed since', async () => {
+    const { held, writes } = holding(three())
+    const file = fileOf('ids', `${[1, 9].map(n => uuid(n)).join('\n')}\n`)
+    const first = await cli.run(['update', '--file', file, '--accepted'])
+    expect([first.code, rowsOf(first.stdout).map(([, result]) => result)]).toEqual([8, ['unchanged', 'failed']])
+    held.set(uuid(1), consent({ id: uuid(1), accepted: false }))
+    held.set(uuid(9), consent({ id: uuid(9), accepted: false }))
+    const job = /--resume (\S+)/.exec(first.stderr)?.[1] ?? ''
+    const resumed = await cli.run(['update', '--resume', job])
+    expect([resumed.code, rowsOf(resumed.stdout).map(([, result]) => result)]).toEqual([0, ['unchanged', 'updated']])
+    expect(resumed.stderr).toMatch(/updated 1 record on \S+, 1 already as wanted/)
+    expect(writes).toEqual([uuid(9)])
+  })
+})
+
 describe('update --where', () => {
   it('changes what the filters of list find, after their number is typed', async () => {
     const { held, writes } = holding(three())
