@@ -146,7 +146,6 @@ export const subjects = {
     summary: 'Purge the personal data of deleted records at once',
     method: 'POST',
     path: '/api/v1/subjects/purge',
-    statesTime: true,
     access: 'account',
     scope: 'erase',
     unit: 'optional',

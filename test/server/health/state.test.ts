@@ -24,6 +24,7 @@ const writes: ((node: TestNode) => Promise<ServiceResponse>)[] = [
   node => node.call('PUT', `${root}/${id}`, { key: account.key, body: { accepted: true } }),
   node => node.call('DELETE', `${root}/${id}`, { key: account.key }),
   node => node.call('POST', '/api/v1/subjects/erase', { key: account.key, body: { subject_id: 'x' } }),
+  node => node.call('POST', '/api/v1/subjects/purge', { key: account.key, body: { ids: [id] } }),
   node => node.call('POST', '/api/v1/public/consent', { headers: { 'x-site-token': account.siteToken } }),
   async node => node.call('POST', '/api/v1/keys', { headers: await signIn(node), body: { name: 'x' } }),
 ]
