@@ -70,12 +70,16 @@ function withRate(row: StatsGroup): StatsRow {
 async function describe(ctx: Context, { complete, as_of, total, groups }: Stats, isGrouped: boolean): Promise<void> {
   if (isGrouped && ctx.io.out.isTerminal && total.records !== null)
     await ctx.say(`in all ${formatCount(total.records)} of ${formatCount(total.persons ?? 0, 'person')}`)
-  const hidden = isGrouped ? groups.filter(group => group.hidden !== null).length : Number(total.hidden !== null)
-  if (hidden > 0) await ctx.say(`${formatCount(hidden, 'group')} hidden: fewer than ten persons; --exact shows all`)
+  const rows = isGrouped ? groups : [total]
+  const [small, more] = (['small', 'remainder'] as const).map(why => rows.filter(row => row.hidden === why).length)
+  if (small) {
+    const others = more ? `, and ${more} more that would tell their numbers` : ''
+    await ctx.say(`${formatCount(small, 'group')} hidden: fewer than ten persons${others}; --exact shows all`)
+  }
   if (!complete)
     await ctx.warn(
       as_of === null
-        ? 'no record is counted yet: try again in some minutes'
+        ? 'not everything is counted yet: try again in some minutes'
         : `counted until ${as_of}; the rest follows`,
     )
 }

@@ -64,7 +64,9 @@ describe('stats', () => {
     expect(lines[2]).toMatch(/^FR +hidden$/)
     expect(lines[3]).toMatch(/^unknown +<10$/)
     expect(stderr).toContain('in all 60 records of 41 persons')
-    expect(stderr).toContain('2 groups hidden: fewer than ten persons')
+    expect(stderr).toContain(
+      '1 group hidden: fewer than ten persons, and 1 more that would tell their numbers; --exact shows all',
+    )
   })
 
   it('says until when records are counted', async () => {
@@ -72,6 +74,8 @@ describe('stats', () => {
     const { stdout, stderr } = await cli.run(['stats', '-o', 'csv'])
     expect(stdout).toContain(',,,60,41,0,30,10,2,1,,,0.75,\r\n')
     expect(stderr).toContain('counted until 2026-01-31T09:30:00.000Z')
+    cli.instance.use(answers('get', path, { ...found, complete: false, as_of: null }))
+    expect((await cli.run(['stats'])).stderr).toContain('not everything is counted yet')
   })
 
   it.each(['12h', '2026-01-31T00:00:00Z', '2026-02-30', 'yesterday'])(
