@@ -78,7 +78,7 @@ export async function resetPassword(
 
 export async function* purge(
   options: DatabaseOptions,
-  { olderThan, approve, onUnverified, signal }: PurgeOrder,
+  { olderThan, approve, onUnverified, onProblem, signal }: PurgeOrder,
   host: ServerHost,
 ): AsyncGenerator<AccountPurge> {
   const { sql, config, close } = await openShared(options, host, { mayBeNew: false })
@@ -87,7 +87,8 @@ export async function* purge(
     const before = purges.purgeBefore(days)
     const found = await purges.countPurge(sql, before, signal)
     const records = found.reduce((sum, own) => sum + own.purged + (days === 0 ? 0 : own.expired), 0)
-    if (!signal.aborted && (await approve(found, records))) yield* purges.purge(sql, { before, signal, onUnverified })
+    if (!signal.aborted && (await approve(found, records)))
+      yield* purges.purge(sql, { before, signal, onUnverified, onProblem })
   } finally {
     await close()
   }

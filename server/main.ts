@@ -97,7 +97,8 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
       run: () => deleteExpiredKeys(sql),
     }
     const canWrite = () => readOnlyReason(state) === null
-    const jobs = startJobs([sweep, checkpoints, statisticsJob(sql), purgeJob(sql, config)], logger, canWrite)
+    const purging = purgeJob(sql, config, cause => logger.error({ cause }, 'purging'))
+    const jobs = startJobs([sweep, checkpoints, statisticsJob(sql), purging], logger, canWrite)
     return {
       url,
       isEmpty,

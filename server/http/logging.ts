@@ -23,6 +23,7 @@ export interface RequestSummary {
   /** Null for successes and client errors. */
   readonly serverError: ServerError | null
   readonly retries: readonly string[]
+  readonly problems: readonly string[]
 }
 
 export interface ServerError {
@@ -42,6 +43,8 @@ export interface Observer {
 interface Diagnostics {
   failure: Failure | null
   readonly retries: string[]
+  /** What was not done and did not fail the request. */
+  readonly problems: string[]
 }
 
 declare module 'fastify' {
@@ -52,7 +55,7 @@ declare module 'fastify' {
 }
 
 export function getDiagnostics(request: FastifyRequest): Diagnostics {
-  request.diagnostics ??= { failure: null, retries: [] }
+  request.diagnostics ??= { failure: null, retries: [], problems: [] }
   return request.diagnostics
 }
 
@@ -64,7 +67,7 @@ export function onRequestEnd(
 ): void {
   const start = performance.now()
   raw.once('close', () => {
-    const { failure, retries } = getDiagnostics(request)
+    const { failure, retries, problems } = getDiagnostics(request)
     callback({
       requestId: request.id,
       method: request.method,
@@ -76,6 +79,7 @@ export function onRequestEnd(
       error: failure?.code ?? null,
       serverError: failure && toServerError(failure),
       retries,
+      problems,
     })
   })
 }
@@ -112,8 +116,20 @@ function readFrames(error: unknown): string[] {
 export type Log = Pick<Logger, 'info' | 'error'>
 
 export function logRequest(logger: Log, summary: RequestSummary): void {
-  const { requestId, method, route, status, milliseconds, accountId, callerKind, error, serverError, retries } = summary
-  logger[serverError ? 'error' : 'info'](
+  const {
+    requestId,
+    method,
+    route,
+    status,
+    milliseconds,
+    accountId,
+    callerKind,
+    error,
+    serverError,
+    retries,
+    problems,
+  } = summary
+  logger[serverError || problems.length > 0 ? 'error' : 'info'](
     {
       request_id: requestId,
       method,
@@ -124,6 +140,7 @@ export function logRequest(logger: Log, summary: RequestSummary): void {
       ...(error && { error }),
       ...(serverError && { cause: serverError.cause, code: serverError.code, stack: serverError.stack }),
       ...(retries.length > 0 && { retries }),
+      ...(problems.length > 0 && { problems }),
     },
     serverError?.message ?? 'request',
   )

@@ -15,9 +15,17 @@ import type { DueRow, PurgeLink } from './queries.ts'
 import * as queries from './queries.ts'
 import { countExpired, deleteExpired } from './retention.ts'
 
+/** Told of what a purge could not do and does not end for. Without personal data. */
+type OnProblem = (problem: string) => Promise<void> | void
+
 interface Order extends Pace {
   /** Who ordered the purge, as its entries say. */
   readonly actor: Actor
+  readonly onProblem: OnProblem
+}
+
+function toProblem(subject: string, error: unknown): string {
+  return `${subject}: ${dbErrorCode(error) ?? (error as Error).message}`
 }
 
 interface Batch {
@@ -48,21 +56,34 @@ async function purgeVerified(
   records: readonly VerifiedRecord[],
   order: Order,
 ): Promise<number> {
-  await countBeforePurge(
-    sql,
-    accountId,
-    records.map(({ record }) => record.id),
-  )
+  if (records.length === 0) return 0
+  await tryToCount(sql, accountId, records, order)
   const { actor } = order
   const long = records.find(({ record }) => record.version > maxEntriesPerPurge)
   if (long) return await purgeLong(sql, accountId, long, order)
-  if (records.length === 0) return 0
   return await queries.purgeRecords(
     sql,
     accountId,
     records.map(record => purgeLink(record, actor)),
     { reach: maxEntriesPerPurge, actor },
   )
+}
+
+/** A number may be wrong, but a purge may not be late. If the database is down, the purge itself fails. */
+async function tryToCount(
+  sql: Sql,
+  accountId: string,
+  records: readonly VerifiedRecord[],
+  { signal, onProblem }: Order,
+): Promise<void> {
+  const ids = records.map(({ record }) => record.id)
+  try {
+    await countBeforePurge(sql, accountId, ids, signal)
+  } catch (error) {
+    await onProblem(
+      toProblem(`the statistics of the account ${accountId} may lack ${ids.length} purged records`, error),
+    )
+  }
 }
 
 /** Purges a record in several statements, or continues to. Returns 1 if the purge was begun here. */
@@ -125,6 +146,7 @@ export interface PurgeOptions extends Pace {
   readonly before: Date | null
   /** Called for each record that is left because its history does not verify. */
   readonly onUnverified: (finding: DatabaseFinding) => Promise<void> | void
+  readonly onProblem?: OnProblem
 }
 
 /** Databases whose statistics this process has made anew: those of before may be of a purge that was killed. */
@@ -204,7 +226,7 @@ async function purgeAccount(
   sql: Sql,
   accountId: string,
   before: Date,
-  { failures, onUnverified, ...pace }: PurgeOptions & { readonly failures: Failures },
+  { failures, onUnverified, onProblem = () => {}, ...pace }: PurgeOptions & { readonly failures: Failures },
 ): Promise<number> {
   let purged = 0
   let failed = 0
@@ -218,7 +240,8 @@ async function purgeAccount(
       const due: DueRow[] = withinReach(await queries.findDue(sql, accountId, { before, after }, recordsPerPage))
       after = due.at(-1) ?? null
       if (!after) break
-      const batches = await bisect(due, rows => purgeBatch(sql, accountId, rows, { ...pace, actor: system }), onFailure)
+      const order = { ...pace, actor: system, onProblem }
+      const batches = await bisect(due, rows => purgeBatch(sql, accountId, rows, order), onFailure)
       for (const batch of batches) {
         purged += batch.purged
         for (const finding of batch.unverified) await onUnverified(finding)
@@ -239,11 +262,8 @@ export async function purgeNamed(sql: Sql, accountId: string, ids: readonly stri
   let left = await queries.findNamed(sql, accountId, ids)
   while (left.length > 0 && !order.signal.aborted) {
     const due = withinReach(left).slice(0, recordsPerPage)
-    await bisect(
-      due,
-      rows => purgeBatch(sql, accountId, rows, order),
-      () => {},
-    )
+    const onFailure = (id: string, error: unknown) => void order.onProblem(toProblem(`the record ${id} is left`, error))
+    await bisect(due, rows => purgeBatch(sql, accountId, rows, order), onFailure)
     left = left.slice(due.length)
   }
 }
@@ -254,7 +274,11 @@ const maxNamed = 100
  * Runs every minute if `purgeAfterDays` is 0, else hourly; purges nothing if it is null. Throws an OperatorError that names
  * the records whose history does not verify.
  */
-export function purgeJob(sql: Sql, { purgeAfterDays: days }: Pick<Config, 'purgeAfterDays'>): Job {
+export function purgeJob(
+  sql: Sql,
+  { purgeAfterDays: days }: Pick<Config, 'purgeAfterDays'>,
+  onProblem: OnProblem = () => {},
+): Job {
   const run = async (signal: AbortSignal) => {
     const done = { deleted: 0, purged: 0 }
     const unverified: (string | null)[] = []
@@ -262,7 +286,7 @@ export function purgeJob(sql: Sql, { purgeAfterDays: days }: Pick<Config, 'purge
     const before = days === null ? null : purgeBefore(days)
     let failure: unknown
     try {
-      for await (const account of purge(sql, { before, signal, onUnverified, isModest: true })) {
+      for await (const account of purge(sql, { before, signal, onUnverified, onProblem, isModest: true })) {
         done.deleted += account.expired
         done.purged += account.purged
       }

@@ -1,5 +1,7 @@
 import type { Sql } from 'postgres'
+import { OperatorError } from '../../src/contract/index.ts'
 import type { Job } from '../background-jobs.ts'
+import { dbErrorCode } from '../db/errors.ts'
 import { unavailable } from '../failure.ts'
 import { noId, type Pace, pauseAfter } from '../purge/batches.ts'
 import { countLeaves, countRecords, findNextBehind, findUncounted } from './queries.ts'
@@ -9,35 +11,50 @@ const leavesPerBatch = 1000
 
 /**
  * Counts the entries that the logs of all accounts have. Can be stopped at any time and run on several nodes at once.
- * Returns the number of entries.
+ * Returns the number of entries. @throws OperatorError at the end if an account failed; the others are counted
  */
 export async function countAll(sql: Sql, pace: Pace): Promise<number> {
   let counted = 0
   let after = noId
+  const failed: string[] = []
   for (;;) {
     const start = performance.now()
     const behind = pace.signal.aborted ? undefined : await findNextBehind(sql, after)
-    if (!behind) return counted
+    if (!behind) break
     const { accountId, leaves, size } = behind
     const to = Math.min(leaves + leavesPerBatch, size)
-    if (await countLeaves(sql, accountId, behind, to)) counted += to - leaves
-    if (to === size) after = accountId
+    try {
+      if (await countLeaves(sql, accountId, behind, to)) counted += to - leaves
+      if (to === size) after = accountId
+    } catch (error) {
+      failed.push(`the account ${accountId}: ${dbErrorCode(error) ?? (error as Error).message}`)
+      after = accountId
+    }
     await pauseAfter(start, pace)
   }
+  if (failed.length > 0) throw new OperatorError(`${failed.length} accounts are not counted, first ${failed[0]}`)
+  return counted
 }
 
 const maxAttempts = 20
+const maxMs = 5000
 
 /**
  * Counts everything of the persons of records that a purge is about to empty: afterwards nobody can tell whose they were.
- * @throws Failure `unavailable` if others count all the time
+ * @throws Failure `unavailable` if others count all the time, or it is aborted
  */
-export async function countBeforePurge(sql: Sql, accountId: string, ids: readonly string[]): Promise<void> {
-  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+export async function countBeforePurge(
+  sql: Sql,
+  accountId: string,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const until = performance.now() + maxMs
+  for (let attempt = 0; attempt < maxAttempts && performance.now() < until && !signal.aborted; attempt += 1) {
     const uncounted = await findUncounted(sql, accountId, ids)
     if (uncounted.ids.length === 0 || (await countRecords(sql, accountId, uncounted, uncounted.ids))) return
   }
-  throw unavailable('The statistics are being counted by too many nodes at once.')
+  throw unavailable('There was no time to count them.')
 }
 
 export function statisticsJob(sql: Sql): Job {

@@ -56,13 +56,17 @@ export async function purgeSubject(
   deps: Pick<Deps, 'sql' | 'signer'>,
   caller: Caller,
   { ids, dry_run = false }: SubjectPurge,
-  { requestId, timeLeftMs }: { readonly requestId: string; readonly timeLeftMs: number },
+  {
+    requestId,
+    timeLeftMs,
+    onProblem,
+  }: { readonly requestId: string; readonly timeLeftMs: number; readonly onProblem: (problem: string) => void },
 ): Promise<SubjectPurged> {
   const until = performance.now() + timeLeftMs
   if (!dry_run) {
     await deps.signer.requireReady(0.2 * timeLeftMs)
     const signal = AbortSignal.timeout(Math.floor(purgeShare * timeLeftMs))
-    await purgeNamed(deps.sql, caller.accountId, ids, { signal, actor: caller })
+    await purgeNamed(deps.sql, caller.accountId, ids, { signal, actor: caller, onProblem })
   }
   const { records, certificate } = await certifyPurge(deps, caller, { ids }, { requestId, until })
   const complete = records.every(({ state }) => state !== 'deleted')

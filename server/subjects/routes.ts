@@ -35,7 +35,11 @@ export function subjectRoutes(app: FastifyInstance, deps: Deps): void {
     app,
     subjects.purge,
     ({ body }, { caller, request }) =>
-      purgeSubject(deps, caller, body, { requestId: request.id, timeLeftMs: request.timeLeftMs }),
+      purgeSubject(deps, caller, body, {
+        requestId: request.id,
+        timeLeftMs: request.timeLeftMs,
+        onProblem: problem => void getDiagnostics(request).problems.push(problem),
+      }),
     {
       isIdempotent: () => true,
       isRead: body => (body as Partial<SubjectPurge> | null | undefined)?.dry_run === true,

@@ -166,6 +166,8 @@ export interface PurgeOrder {
   readonly approve: (found: readonly AccountPurge[], records: number) => Promise<boolean>
   /** Called for each record that is left because its history does not verify. */
   readonly onUnverified: (finding: DatabaseFinding) => Promise<void>
+  /** Called with what could not be done and does not end the purge. */
+  readonly onProblem: (problem: string) => Promise<void>
   /** Stops it after the current batch. */
   readonly signal: AbortSignal
 }

@@ -104,7 +104,7 @@ async function* purged(
     unverified.records += 1
     await ctx.warn(`left the record ${consent_id} of the account ${account_id}: ${detail}`)
   }
-  const order = { olderThan, approve, onUnverified, signal: ctx.interruption }
+  const order = { olderThan, approve, onUnverified, onProblem: ctx.warn, signal: ctx.interruption }
   const done = { expired: 0, purged: 0 }
   for await (const account of purge({ databaseUrl, dataDir }, order, serverHost(ctx))) {
     done.expired += account.expired

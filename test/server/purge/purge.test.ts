@@ -194,6 +194,33 @@ describe('a purge', () => {
     expect(await brokenChains(service.sql, one.accountId)).toEqual([])
   })
 
+  it('goes on in every account when the statistics cannot be counted, and says so', async () => {
+    const { sql } = service
+    const accounts = [await newOwner(service), await newOwner(service)]
+    for (const own of accounts) await own.remove((await own.create({ subject_id: 'a person' })).id)
+    await sql.unsafe(`create function slow() returns trigger language plpgsql
+      as $$ begin raise exception using errcode = '57014'; end $$;
+      create trigger slow before insert on statistics_progress execute function slow()`)
+    const problems: string[] = []
+    try {
+      const options = { before: purgeBefore(0), signal: never, onUnverified: () => {} }
+      const onProblem = (problem: string) => void problems.push(problem)
+      for await (const { purged } of purge(sql, { ...options, onProblem })) expect(purged).toBe(1)
+    } finally {
+      await sql.unsafe('drop function slow cascade')
+    }
+    const told = accounts.map(
+      ({ accountId }) => `the statistics of the account ${accountId} may lack 1 purged records: 57014`,
+    )
+    expect(problems.sort()).toEqual(told.sort())
+    expect(
+      (await service.call('GET', '/api/v1/stats?exact=true', { key: accounts[0]?.key ?? '' })).body.total,
+    ).toMatchObject({
+      records: 1,
+      deleted: 1,
+    })
+  })
+
   it('stops after the current batch, and the next purge continues', async () => {
     const account = await service.newAccount()
     await insertChains(service.sql, account, { records: 700, entries: 2 })

@@ -70,6 +70,25 @@ it('stats › 200 › a person whose records were all purged is somebody else wi
   expect((await ask(owner, '?exact=true')).body.total).toMatchObject({ records: 2, persons: 2 })
 })
 
+it('stats › 200 › counts every other account if one cannot be counted', async () => {
+  const { sql } = service
+  const owners = [await newOwner(service), await newOwner(service)].sort((a, b) => (a.accountId < b.accountId ? -1 : 1))
+  const [bad, good] = owners as [Owner, Owner]
+  await sql.unsafe(`create function fail() returns trigger language plpgsql
+    as $$ begin raise exception using errcode = '57014'; end $$;
+    create trigger fail before insert on statistics_progress for each row
+    when (new.account_id = '${bad.accountId}') execute function fail()`)
+  for (const own of owners) await own.create()
+  await expect(countInBackground(bad)).rejects.toThrow(
+    `1 accounts are not counted, first the account ${bad.accountId}: 57014`,
+  )
+  await expect(countInBackground(good)).rejects.toThrow(bad.accountId)
+  await sql.unsafe('drop function fail cascade')
+  expect(await sql`select leaves::integer from statistics_progress where account_id = ${good.accountId}`).toEqual([
+    { leaves: 1 },
+  ])
+})
+
 it('stats › 200 › is as of the last checkpoint while more than a thousand events are not counted', async () => {
   const owner = await newOwner(service)
   await createMany(owner, persons(20))
