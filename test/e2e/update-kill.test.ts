@@ -22,7 +22,7 @@ async function seed(account: Parameters<typeof insertChains>[1]): Promise<{ ids:
   for (let left = changes; left > 0; left -= 1000) {
     const records = Math.min(left, 1000)
     const same = Math.floor(records / unchangedEvery)
-    const shape = { entries: 2, isLive: true }
+    const shape = { entries: 2, isLive: true, at: new Date(Date.now() - 60_000) }
     const as = { preferences: () => ({ marketing: false }) }
     for (const id of await insertChains(service.sql, account, { ...shape, ...as, records: same })) {
       unchanged.add(id)

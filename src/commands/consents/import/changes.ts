@@ -2,12 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
 import { isId } from '../../../cli/action.ts'
 import type { Context } from '../../../context.ts'
-import { type Consent, ConsentChange } from '../../../contract/consents.ts'
+import { type AuditEntry, type Consent, ConsentChange, consents } from '../../../contract/consents.ts'
 import { text } from '../../../contract/values.ts'
-import { dataError, exit } from '../../../errors/errors.ts'
+import { CliError, dataError, exit } from '../../../errors/errors.ts'
 import { exitOf } from '../../../errors/explain.ts'
 import type { LineKind } from './lines.ts'
 import type { Answer, Item, Operation, Sending } from './operation.ts'
+import type { SentLine } from './state.ts'
 
 const Id = text(1, 255).refine(isId, 'is not a valid id')
 const Change = z.strictObject({
@@ -43,13 +44,31 @@ export function updates(change: CommonChange): Operation {
   }
 }
 
-async function update({ api }: Context, { entry }: Item): Promise<Answer> {
+async function update(ctx: Context, { entry, earlier }: Item): Promise<Answer> {
+  const { api } = ctx
   const { id, accepted, preferences, replace_preferences: replace } = entry.draft as Change
   const before = await api.consents.get({ params: { id } })
   const whole = preferences && (replace ? preferences : { ...before.preferences, ...preferences })
   if (isWanted(before, { accepted, preferences: whole })) return { id, isUnchanged: true }
+  if (earlier && (await entriesSince(ctx, id, earlier)).length > 0) throw changedMeanwhile()
   await api.consents.update({ params: { id }, body: { accepted, preferences: whole } })
   return { id }
+}
+
+/** Returns what happened to a record since its line was first sent, by the clock of the instance. */
+async function entriesSince({ api }: Context, id: string, { sentAt }: SentLine): Promise<AuditEntry[]> {
+  let aheadMs = 0
+  const onResponse = ({ at }: { readonly at: number | null }) => {
+    aheadMs = at === null ? 0 : at - Date.now()
+  }
+  const { data } = await api.call(consents.history, { params: { id }, onResponse })
+  return data.filter(({ created_at }) => Date.parse(created_at) >= sentAt + aheadMs)
+}
+
+function changedMeanwhile(): CliError {
+  const message =
+    'it was sent before, the answer was lost, and its record was changed by others meanwhile or by this job: it was not sent again'
+  return new CliError('lost', exit.unknown, message)
 }
 
 function isWanted(record: Consent, { accepted, preferences }: ConsentChange): boolean {
@@ -72,14 +91,17 @@ export function deletions({ ignoreMissing }: { readonly ignoreMissing: boolean }
   }
 }
 
-async function remove({ api }: Context, { entry, earlier }: Item, ignoreMissing: boolean): Promise<Answer> {
+async function remove(ctx: Context, { entry, earlier }: Item, ignoreMissing: boolean): Promise<Answer> {
   const { id } = entry.draft as Change
   try {
-    await api.consents.remove({ params: { id } })
+    const actions = earlier ? (await entriesSince(ctx, id, earlier)).map(({ action }) => action) : []
+    if (actions.includes('deleted') && ['deleted', 'purged'].includes(actions.at(-1) ?? ''))
+      return { id, isUnchanged: true }
+    if (actions.some(action => !['created', 'updated', 'purged'].includes(action ?? ''))) throw changedMeanwhile()
+    await ctx.api.consents.remove({ params: { id } })
     return { id }
   } catch (error) {
-    // An earlier run was about to delete it.
-    if (exitOf(error) !== exit.notFound || (earlier === null && !ignoreMissing)) throw error
+    if (exitOf(error) !== exit.notFound || !ignoreMissing) throw error
     return { id, isUnchanged: true }
   }
 }

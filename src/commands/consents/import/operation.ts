@@ -22,9 +22,9 @@ export interface Operation {
   readonly done: 'created' | 'updated' | 'deleted'
   /** Fields of lines that do not have them; stored in the header of a job. */
   readonly defaults: Readonly<Record<string, unknown>>
-  /** Most requests that a line takes. */
+  /** Most requests that a line takes, unless an answer to it was lost. */
   readonly requests: number
-  /** True if any line may be sent again: the outcome of none is ever unknown. */
+  /** True if `send` finds out itself what an earlier run has done of a line. */
   readonly isIdempotent: boolean
   connect(ctx: Context, options: ImportOptions, job: ImportJob): Sending
 }

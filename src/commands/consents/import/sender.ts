@@ -160,7 +160,7 @@ function toOutcome({ done, isIdempotent }: Operation, { entry, earlier }: Item, 
   const { error } = answer
   const { code, exit: exitCode } = explain(error)
   const isTemporary = exitCode === exit.temporary || exitCode === exit.unknown
-  if (isIdempotent)
+  if (isIdempotent && code !== 'lost')
     return [{ entry, result: 'failed', id: null, error }, isTemporary ? ['u', number] : ['f', number, code]]
   // A line that may have been created before has not failed, even if it is rejected now.
   if (earlier || exitCode === exit.unknown) return [{ entry, result: 'unknown', id: null, error }, ['u', number]]

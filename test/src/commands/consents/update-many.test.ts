@@ -13,6 +13,9 @@ const terminal = { tty: { stdin: true, stdout: true, stderr: true } }
 function holding(records: readonly Consent[]) {
   const held = new Map(records.map(record => [record.id, record]))
   const writes: string[] = []
+  const entries: { id: string; action: string; created_at: string }[] = []
+  const happened = (id: string, action: string, at = Date.now()) =>
+    void entries.push({ id, action, created_at: new Date(at).toISOString() })
   const answer = (id: string, change: (record: Consent) => Partial<Consent>) => {
     const record = held.get(id)
     if (!record || record.deleted_at) return fails(404, 'not_found')
@@ -24,11 +27,17 @@ function holding(records: readonly Consent[]) {
     http.put(byId, async ({ params: { id }, request }) => {
       const body = (await request.json()) as Partial<Consent>
       writes.push(`${id}`)
+      if (held.has(String(id))) happened(String(id), 'updated')
       return answer(String(id), () => body)
     }),
     http.delete(byId, ({ params: { id } }) => {
       writes.push(`${id}`)
+      if (held.get(String(id))?.deleted_at === null) happened(String(id), 'deleted')
       return answer(String(id), () => ({ deleted_at: '2026-02-01T00:00:00.000Z' }))
+    }),
+    http.get('*/api/v1/consents/:id/history', ({ params: { id } }) => {
+      const data = entries.filter(entry => entry.id === id).map(entry => ({ ...entry, consent_id: id }))
+      return held.has(String(id)) ? HttpResponse.json({ data }) : fails(404, 'not_found')
     }),
     http.get(consentsPath, ({ request }) => {
       const query = new URL(request.url).searchParams
@@ -40,10 +49,25 @@ function holding(records: readonly Consent[]) {
     }),
     http.get('*/api/v1/usage', () => fails(404, 'not_found')),
   )
-  return { held, writes }
+  return { held, writes, happened }
 }
 
 const three = () => [1, 2, 3].map(n => consent({ id: uuid(n), accepted: n !== 2, preferences: { a: n, b: true } }))
+/** Does this instead of a write, and loses the answer, until the returned function is called. */
+function losing(method: 'put' | 'delete', act: (id: string) => void): () => void {
+  let isLosing = true
+  cli.instance.use(
+    http[method](byId, ({ params: { id } }) => {
+      if (!isLosing) return undefined
+      act(String(id))
+      return fails(503, 'unavailable')
+    }),
+  )
+  return () => {
+    isLosing = false
+  }
+}
+
 const rowsOf = (stdout: string) =>
   stdout
     .trimEnd()
@@ -172,6 +196,22 @@ describe('update --resume', () => {
     expect(resumed.stderr).toMatch(/updated 1 record on \S+, 1 already as wanted/)
     expect(writes).toEqual([uuid(9)])
   })
+
+  it('sends a line whose answer was lost again, unless its record was changed since', async () => {
+    const { held, writes, happened } = holding(three())
+    happened(uuid(1), 'created', Date.now() - 60_000)
+    happened(uuid(3), 'created', Date.now() - 60_000)
+    const stopLosing = losing('put', id => id === uuid(1) && happened(id, 'updated'))
+    const file = fileOf('ids', `${[1, 3].map(n => uuid(n)).join('\n')}\n`)
+    const first = await cli.run(['update', '--file', file, '--refused'])
+    const job = /--resume (\S+)/.exec(first.stderr)?.[1] ?? ''
+    expect([first.code, held.get(uuid(1))?.accepted]).toEqual([7, true])
+    stopLosing()
+    const resumed = await cli.run(['update', '--resume', job])
+    expect([resumed.code, rowsOf(resumed.stdout).map(([, result]) => result)]).toEqual([11, ['unknown', 'updated']])
+    expect(resumed.stderr).toContain('changed by others meanwhile')
+    expect(writes).toEqual([uuid(3)])
+  })
 })
 
 describe('update --where', () => {
@@ -247,5 +287,29 @@ describe('rm --file', () => {
     expect([...held.values()].map(({ deleted_at }) => deleted_at === null)).toEqual([false, true, false])
     const again = await cli.run(['rm', '--file', file, '--yes', '--ignore-missing'])
     expect([again.code, rowsOf(again.stdout).map(([, result]) => result)]).toEqual([0, Array(3).fill('unchanged')])
+  })
+
+  it('when resumed, deletes no record that was restored meanwhile, and calls no missing one unchanged', async () => {
+    const { held, writes, happened } = holding([...three(), consent({ id: uuid(4) })])
+    for (const n of [1, 2, 3, 4]) happened(uuid(n), 'created', Date.now() - 60_000)
+    const deleted: string[] = []
+    const stopLosing = losing('delete', id => {
+      if (deleted.includes(id) || ![uuid(1), uuid(2)].includes(id)) return
+      deleted.push(id)
+      happened(id, 'deleted')
+    })
+    const ids = [1, 2, 3, 8].map(n => uuid(n))
+    const file = fileOf('ids', `${ids.join('\n')}\n`)
+    const first = await cli.run(['rm', '--file', file, '--confirm', '4'])
+    expect(first.code).toBe(7)
+    happened(uuid(2), 'restored')
+    held.set(uuid(1), consent({ id: uuid(1), deleted_at: '2026-02-01T00:00:00.000Z' }))
+    stopLosing()
+    const resumed = await cli.run(['rm', '--resume', 'last'])
+    expect([resumed.code, rowsOf(resumed.stdout).map(([, result]) => result)]).toEqual([
+      8,
+      ['unchanged', 'unknown', 'deleted', 'failed'],
+    ])
+    expect(writes).toEqual([uuid(3)])
   })
 })
