@@ -6,6 +6,15 @@ export const everySite = '00000000-0000-0000-0000-000000000000'
 /** Keys of preferences that are counted: short, and none that looks like an address or a number, because no purge removes them. */
 const plainKey = '^[^0-9+@][^@]{0,63}$'
 
+/** A subject with more of them is no person, such as `guest`: to compare each of its records with all others would take too long. */
+const mostRecordsOfPerson = 1000
+
+/** True for a subject that too many records have, all of them read from the index by subject. */
+export function isShared(sql: Sql, accountId: string, subject: Fragment): Fragment {
+  return sql`exists (
+    select from consents where account_id = ${accountId} and subject_id = ${subject} offset ${mostRecordsOfPerson} limit 1)`
+}
+
 /** The CTE `progress`: which entries are counted. No row before the first is. */
 export function progress(sql: Sql, accountId: string): Fragment {
   return sql`progress as (
@@ -56,11 +65,20 @@ export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true
         select version, action, accepted, preferences from consent_history
         where account_id = ${accountId} and consent_id = t.id and version = v.version offset 0
       ) as h
+    ), subjects as materialized (
+      select subject_id, ${isShared(sql, accountId, sql`s.subject_id`)} as is_shared
+      from (
+        select distinct c.subject_id from touched t cross join lateral (
+          select subject_id from consents
+          where account_id = ${accountId} and id = t.id and subject_id is not null and t.first = 1 offset 0
+        ) as c
+      ) as s
     ), counts as (
       select g.kind, g.site_id, g.value, r.day, sum(r.sign) as records, sum(r.sign) filter (where r.is_deleted) as deleted,
         sum(r.sign) filter (where g.is_true) as accepted,
         sum(r.sign) filter (where r.is_withdrawn and g.kind <> 'preference') as withdrawn,
-        sum(r.sign) filter (where r.subject_id is null) as anonymous
+        sum(r.sign) filter (
+          where r.subject_id is null or r.subject_id in (select subject_id from subjects where is_shared)) as anonymous
       from (
         select s.*, c.site_id, c.policy_version, c.country, c.subject_id, ${day}
         from states s cross join lateral (
@@ -68,17 +86,12 @@ export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true
         ) as c
       ) as r ${groups(sql`select * from ${ofRecord} as o union all ${ofPreferences}`)}
       group by g.kind, g.site_id, g.value, r.day
-    ), people as materialized (
-      select distinct c.subject_id from touched t cross join lateral (
-        select subject_id from consents
-        where account_id = ${accountId} and id = t.id and subject_id is not null and t.first = 1 offset 0
-      ) as c
     ), visits as (
       select r.subject_id, g.kind, g.site_id, g.value, r.day, bool_and(r.is_new) as is_new
       from (
         select c.subject_id, c.site_id, c.policy_version, c.country, ${day}, c.accepted, ${isNew} as is_new
-        from people p cross join lateral (
-          select * from consents where account_id = ${accountId} and subject_id = p.subject_id offset 0
+        from subjects p cross join lateral (
+          select * from consents where account_id = ${accountId} and subject_id = p.subject_id and not p.is_shared offset 0
         ) as c
         cross join lateral (
           select is_counted, leaf_index from log_entries

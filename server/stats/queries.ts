@@ -2,7 +2,7 @@ import type { Fragment, Sql } from 'postgres'
 import type { StatsQuery } from '../../src/contract/index.ts'
 import { entriesPerCheckpoint } from '../../src/evidence/proofs.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
-import { changes, everySite, isUncounted, progress } from './changes.ts'
+import { changes, everySite, isShared, isUncounted, progress } from './changes.ts'
 
 export interface Progress {
   /** So many leaves of the log are counted, from its first. */
@@ -42,8 +42,12 @@ export async function findUncounted(
     ), records as materialized (
       select id from own
       union
-      select c.id from (select distinct subject_id from own where subject_id is not null) as p cross join lateral (
-        select id from consents where account_id = ${accountId} and subject_id = p.subject_id offset 0
+      select c.id from (
+        select subject_id, ${isShared(sql, accountId, sql`s.subject_id`)} as is_shared
+        from (select distinct subject_id from own where subject_id is not null) as s
+      ) as p cross join lateral (
+        select id from consents
+        where account_id = ${accountId} and subject_id = p.subject_id and not p.is_shared offset 0
       ) as c
     )
     select coalesce((select leaves from progress), 0)::float8 as leaves,

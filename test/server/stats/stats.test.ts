@@ -6,6 +6,7 @@ import { countAll } from '../../../server/stats/counting.ts'
 import { hideSmallGroups } from '../../../server/stats/small-groups.ts'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
+import { insertChains } from '../purge/chains.ts'
 import { purgeNow } from '../purge/purge.ts'
 
 const service = useService()
@@ -87,6 +88,18 @@ it('stats › 200 › counts every other account if one cannot be counted', asyn
   expect(await sql`select leaves::integer from statistics_progress where account_id = ${good.accountId}`).toEqual([
     { leaves: 1 },
   ])
+})
+
+it('stats › 200 › takes a subject with more than a thousand records for no person', async () => {
+  const owner = await newOwner(service)
+  const chains = await insertChains(service.sql, owner, { records: 1001, entries: 1, isLive: true })
+  await service.sql`update consents set subject_id = 'guest' where account_id = ${owner.accountId}`
+  await countInBackground(owner)
+  const before = { records: chains.length, persons: 0, anonymous: chains.length }
+  expect((await ask(owner)).body.total).toMatchObject(before)
+  await createMany(owner, [{ subject_id: 'guest' }, { subject_id: 'a person' }])
+  const total = { records: chains.length + 2, persons: 1, anonymous: chains.length + 1 }
+  expect((await ask(owner)).body.total).toMatchObject(total)
 })
 
 it('stats › 200 › is as of the last checkpoint while more than a thousand events are not counted', async () => {
