@@ -48,8 +48,7 @@ export async function eraseFile(ctx: Context, file: string, options: FileOptions
   }
   await requireAppendable(signer.store)
   requireConfirmedCount({ confirm }, total, 'record', 'erased')
-  if (!asks && confirm === undefined)
-    for (const { found } of plans) if (found.targets.length === 0) rejectOnlyNear(found.near)
+  if (total > 0 || (!asks && confirm === undefined)) rejectMistyped(plans)
   await review(ctx, plans, total, asks)
   const id = randomUUID()
   const header = {
@@ -67,6 +66,13 @@ export async function eraseFile(ctx: Context, file: string, options: FileOptions
     plans.map(({ asked, found }) => toPerson(signer, { ...asked, shows_subject: showSubject }, found, id)),
   )
   return runBatch(ctx, batch, signer)
+}
+
+/** @throws CliError near_matches (exit 5) for a person without records: the total of the others confirms nothing about it */
+function rejectMistyped(plans: readonly Planned[]): void {
+  const hint = 'name the near match in this line too, or take the line out and erase this person alone with --confirm 0'
+  for (const { asked, found } of plans)
+    if (found.targets.length === 0) rejectOnlyNear(found.near, { person: asked.ticket, hint })
 }
 
 const find = (ctx: Context, asked: SubjectRequest) => findRecords(ctx, { asked, given: null, files: null })

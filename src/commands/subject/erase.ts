@@ -98,7 +98,8 @@ from the register, which gets the receipt's digest; close the request afterwards
 
 --file requests.csv erases several people: a line each, with the columns ticket, received, reason, identifier,
 identifier_2 and so on; a line without identifiers is a request of the register. One plan is shown and confirmed by
-the number of all records, each person gets a receipt, and subject resume continues the whole file.
+the number of all records; for a person with near matches alone it stops with 5, unless that number is 0. Each person
+gets a receipt, and subject resume continues the whole file.
 
 A service that can erase subjects itself deletes the planned records in few calls, which are not refused when
 the monthly quota is used up. With any other, an erasure stops then (exit 6), and resume continues in the next

@@ -19,16 +19,18 @@ export async function tellNearMatches(
   if (matches.length > longestList) await warn(`near matches not shown: ${matches.length - longestList}`)
 }
 
-/** @throws CliError near_matches (exit 5): what was given is probably mistyped, and its receipt would stay forever */
-export function rejectOnlyNear(matches: readonly NearMatch[]): void {
+/**
+ * Of several people names the one. @throws CliError near_matches (exit 5): what was given is probably mistyped, and its
+ * receipt would stay forever
+ */
+export function rejectOnlyNear(
+  matches: readonly NearMatch[],
+  one?: { readonly person: string; readonly hint: string },
+): void {
   const [first] = matches
   if (first === undefined) return
-  throw new CliError(
-    'near_matches',
-    exit.rejected,
-    'no record has exactly this identifier, but near matches have: nothing was done',
-    {
-      hint: `use --also ${quoteForShell(first.subject_id)}, or --confirm 0 for a receipt that nothing is held under exactly this one`,
-    },
-  )
+  const id = quoteForShell(first.subject_id)
+  const hint = one?.hint ?? `use --also ${id}, or --confirm 0 for a receipt that nothing is held under exactly this one`
+  const message = 'no record has exactly this identifier, but near matches have: nothing was done'
+  throw new CliError('near_matches', exit.rejected, one ? `${one.person}: ${message}` : message, { hint })
 }

@@ -88,6 +88,19 @@ describe('subject erase', () => {
     expect(await lastReceipt(folders)).toMatchObject({ result: 'no_data_held', near_matches: 1 })
   })
 
+  it('of a file stops with 5 for a person with near matches alone, although the total is confirmed', async () => {
+    const fake = instance(0)
+    fake.records.set(uuid(2), consent({ id: uuid(2), subject_id: 'ada' }))
+    const folders = freshFolders(cli)
+    const args = ['subject', 'erase', '--file', '-', '--confirm', '1']
+    const stdin = `ticket,identifier\nDSR-1,ada\nDSR-2,${maria}\n`
+    const { code, stderr } = await cli.run(args, { env: folders.env, stdin })
+    expect([code, folders.receipts(), fake.deletions]).toEqual([5, [], []])
+    expect(stderr).toContain('DSR-2: no record has exactly this identifier')
+    const alone = { env: folders.env, stdin: `ticket,identifier\nDSR-2,${maria}\n` }
+    expect((await cli.run([...args.slice(0, -1), '0'], alone)).code).toBe(0)
+  })
+
   it('on a terminal shows near matches before it asks for a receipt that nothing is held', async () => {
     instance(0)
     const folders = freshFolders(cli)
