@@ -47,7 +47,7 @@ export async function updateMany(ctx: Context, options: ManyOptions): Promise<Ou
   const asks = !dryRun && mustPrompt(ctx, options, { action: 'change' })
   const ids = await planWhere(ctx, where, { asks, confirm: options.confirm })
   if (dryRun || ids.length === 0) {
-    await ctx.warn(`would change ${formatCount(ids.length)} on ${instanceLabel(ctx)}; nothing was sent`)
+    await ctx.warn(`would change at most ${formatCount(ids.length)} on ${instanceLabel(ctx)}; nothing was sent`)
     return many(importView, pagesOf([]))
   }
   const snapshot = await writeSnapshot(ctx, ids)

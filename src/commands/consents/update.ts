@@ -49,7 +49,7 @@ is changed. You confirm the number of records, or pass --confirm N.
 Examples:
   $ consentctl update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --refused
   $ consentctl list --subject maria@example.com -q | consentctl update - --pref marketing=false
-  $ consentctl update --where site=Shop,from=2026-01-01,refused --accepted
+  $ consentctl update --where site=Shop,from=2026-01-01 --pref newsletter=false
   $ consentctl update --file changes.csv`,
     )
     .action(action(ctx, Options, options => viewOf(options), run))

@@ -53,6 +53,10 @@ Examples:
         requireConfirmedCount(sure, rows.length, 'request', 'closed')
         if (outcome === 'done' && found.kind === 'erasure' && found.receipts.length === 0)
           await ctx.warn(`${ticket} has no receipt of an erasure`)
+        if (isOverdue(found) && reason === undefined)
+          await ctx.warn(
+            `${ticket} was due on ${found.due_on}: the report has no reason for the delay without --reason`,
+          )
         const where = instanceLabel(ctx)
         if (asks) await promptToConfirm(ctx, registerView, rows, { action: 'close', noun: 'request', where })
         const change = { outcome, ...(reason !== undefined && { outcome_reason: reason }) }
