@@ -5,9 +5,10 @@ import { allReceipts, appendReceipt, type StoredReceipt } from './receipts.ts'
 import type { Signer } from './request.ts'
 import { type ReceiptStore, sha256 } from './store.ts'
 
-/** Returns the receipt of an earlier purge of the same records; null if there is none. */
-export async function findPurgeReceipt(store: ReceiptStore, { bytes }: StoredReceipt): Promise<StoredReceipt | null> {
-  const digest = sha256(bytes)
+/** Returns the receipt of an earlier purge of the same records, which may be the given one; null if there is none. */
+export async function findPurgeReceipt(store: ReceiptStore, given: StoredReceipt): Promise<StoredReceipt | null> {
+  if ('purge' in given.receipt && given.receipt.purge) return given
+  const digest = sha256(given.bytes)
   for await (const found of allReceipts(store))
     if ('receipt' in found && 'purge' in found.receipt && found.receipt.purge?.receipt.sha256 === digest) return found
   return null

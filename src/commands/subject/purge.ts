@@ -72,7 +72,9 @@ async function run(ctx: Context, { operands: [wanted], dryRun, ...confirmation }
     await ctx.say(`would purge ${formatCount(pending.length)} on ${instanceLabel(ctx)}; nothing was purged`)
     return many(purgeView, pagesOf(rows)) as Output<unknown>
   }
-  requireConfirmedCount(confirmation, pending.length, 'record', 'purged')
+  // A run that was killed may have purged some, and its command is given again.
+  const whole = rows.filter(({ state }) => state === 'deleted' || state === 'purged')
+  if (confirmation.confirm !== whole.length) requireConfirmedCount(confirmation, pending.length, 'record', 'purged')
   if (asks && pending.length > 0)
     await promptToConfirm(ctx, purgeView, pending, {
       action: 'purge',

@@ -101,6 +101,17 @@ describe('consentctl subject purge', () => {
     expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('receipt 2: ') })
   })
 
+  it('finishes with one receipt if it is given again, after a run that was killed before its receipt', async () => {
+    const { id } = await owner.create({ subject_id: 'killed' })
+    expect(await cli('subject', 'erase', 'killed', '--ticket', 'T-3', '--yes')).toMatchObject({ code: 0 })
+    expect((await purge({ ids: [id] })).body.complete).toBe(true)
+    const finished = await cli('subject', 'purge', 'last', '--confirm', '1')
+    expect([finished.code, finished.stdout]).toEqual([0, `${id}\t${owner.siteId}\tpurged\n`])
+    const [receipt] = /receipt \d+: .*/.exec(finished.stderr) ?? ['none']
+    const again = await cli('subject', 'purge', 'last', '--confirm', '1')
+    expect([again.code, again.stderr]).toEqual([0, expect.stringContaining(receipt)])
+  })
+
   it('purges nothing if a record is live again', async () => {
     const [first, second] = [await owner.create({ subject_id: 'back' }), await owner.create({ subject_id: 'back' })]
     await cli('subject', 'erase', 'back', '--ticket', 'T-2', '--yes')
