@@ -9,10 +9,9 @@ export const SubjectErasure = z.strictObject({
   subject_id: text(1, 255).describe('Whose records are deleted: those of exactly this text.'),
   ids: z
     .array(Uuid, 'must be a list of UUIDs')
-    .min(1, 'must not be empty')
     .max(erasedRecordsLimit, `must have at most ${erasedRecordsLimit} ids`)
     .optional()
-    .describe('Only these records of the subject are deleted; without it all.'),
+    .describe('Only these records of the subject are deleted, none if it is empty; without it all.'),
   reason: text(1, 500).optional().describe('Repeated in the certificate.'),
   ticket: text(1, 100).optional().describe('Repeated in the certificate.'),
   dry_run: z.boolean('must be true or false').optional().describe('Only count and list; false unless set to true.'),

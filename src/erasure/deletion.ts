@@ -1,7 +1,9 @@
 import type { ResponseInfo } from '../client/request.ts'
+import type { Context } from '../context.ts'
 import { consents } from '../contract/consents.ts'
 import type { ErasedRecord } from '../contract/documents/erasure-receipt.ts'
 import type { Consent, SubjectErased } from '../contract/index.ts'
+import { restore } from '../contract/restore.ts'
 import { subjects as subjectEndpoints } from '../contract/subjects.ts'
 import { parseInstant } from '../contract/values.ts'
 import { CliError, exit } from '../errors/errors.ts'
@@ -23,6 +25,20 @@ export interface Deletion {
  */
 export function deleteRest(job: RunningJob, isStopped: () => boolean): AsyncGenerator<readonly Deletion[]> {
   return job.state.header.deletes_by === 'subject' ? deleteBySubject(job, isStopped) : deleteByRecord(job, isStopped)
+}
+
+/**
+ * Lets the service mark the deleted records of identifiers without live ones, so that a restore has to say that it is despite
+ * the erasure. An erasure of live ones marks the others itself. @throws CallError
+ */
+export async function markErased({ api }: Pick<Context, 'api'>, { header, targets }: ErasureState): Promise<void> {
+  if (header.deletes_by !== 'subject' || !(await api.supports(restore))) return
+  const isMarked = new Set([...targets.values()].map(({ subject }) => subject))
+  for (const [subject, subject_id] of header.subjects.entries()) {
+    if (isMarked.has(subject)) continue
+    const body = { subject_id, ids: [], ticket: header.ticket }
+    requireToldAsAsked(await api.call(subjectEndpoints.erase, { body, isIdempotent: true }), new Set())
+  }
 }
 
 function restOf({ targets, done }: ErasureState): Target[] {

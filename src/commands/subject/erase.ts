@@ -14,6 +14,7 @@ import { many, type Output, pagesOf } from '../../cli/output.ts'
 import { receivedDay } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
+import { markErased } from '../../erasure/deletion.ts'
 import { abandonExport, type ExportFiles, openExport, writeExport } from '../../erasure/export.ts'
 import { type ErasureHeader, erasureJobs, newState, recordPlan, unfinishedJobs } from '../../erasure/job.ts'
 import { makePlan, type PlanFile, readPlan, requireAsPlanned, toPlanned } from '../../erasure/plan.ts'
@@ -321,6 +322,7 @@ async function startJob(
   const state = newState(header)
   await requireAppendable(request.store)
   if (targets.length === 0 && header.request_id === null) {
+    await markErased(ctx, state)
     const verified = await verifyErased(ctx.api, header)
     const code = await tellReceipt(ctx, await makeReceipt(request, state, verified))
     return many(erasureView, pagesOf([]), { exit: () => code }) as Output<unknown>

@@ -120,6 +120,23 @@ describe('POST /api/v1/consents/{id}/restore › of a record that an erasure req
     expect((await owner.restore(other.id)).status).toBe(200)
   })
 
+  it('covers deleted records of identifiers without live ones, if subject erase names these', async () => {
+    const own = await newOwner(service)
+    const ids = []
+    for (const subject_id of ['maria', 'customer-1']) ids.push((await own.create({ subject_id })).id)
+    for (const id of ids) await own.remove(id)
+    await own.create({ subject_id: 'live' })
+    const mark = { key: own.key, body: { subject_id: 'live', ids: [] } }
+    const marked = await service.call('POST', '/api/v1/subjects/erase', mark)
+    expect(marked.body).toMatchObject({ erased: 0, remaining: 1, complete: true })
+    const env = { HOME: folder.path, CONSENTCTL_BASE_URL: service.url, CONSENTCTL_API_KEY: own.key }
+    for (const args of [['maria'], ['live', '--also', 'customer-1']]) {
+      const erased = await run(['subject', 'erase', ...args, '--ticket', 'T-1', '--yes'], { env })
+      expect(erased.code, erased.stderr).toBe(0)
+    }
+    for (const id of ids) expect((await own.restore(id)).status).toBe(409)
+  })
+
   it('is told from a later deletion, which is restored without it', async () => {
     const { id } = await owner.create({ subject_id: 'twice' })
     await erase('twice')
