@@ -149,7 +149,7 @@ export interface PurgeOptions extends Pace {
   readonly onProblem?: OnProblem
 }
 
-/** Databases whose statistics this process has made anew: those of before may be of a purge that was killed. */
+/** Databases whose statistics are without what this process purged, and without what one that was killed did. */
 const refreshed = new WeakSet<Sql>()
 
 /** Includes what a node whose clock is ahead has deleted. */
@@ -199,9 +199,14 @@ export async function* purge(sql: Sql, options: PurgeOptions): AsyncGenerator<Ac
     expired.delete(account_id)
     if (own.expired + own.purged > 0) yield own
   }
-  if (total > 0 || (before && !refreshed.has(sql))) {
-    await queries.refreshStatistics(sql).catch(error => failures.add("the planner's statistics", error))
-    refreshed.add(sql)
+  if (total > 0 || !refreshed.has(sql)) {
+    refreshed.add(sql) // first, so that a purge of named records meanwhile asks for another one
+    try {
+      await queries.refreshStatistics(sql)
+    } catch (error) {
+      refreshed.delete(sql)
+      failures.add("the planner's statistics", error)
+    }
   }
   for (const [account_id, count] of expired) yield { account_id, expired: count, purged: 0 }
   failures.throwIfAny()
@@ -256,14 +261,14 @@ async function purgeAccount(
 
 /**
  * Purges those of the named records that are deleted, without waiting, until it is aborted. Those that fail, do not verify, or
- * that another node is purging are left.
+ * that another node is purging are left. The planner's statistics follow with the next `purge` of this process.
  */
 export async function purgeNamed(sql: Sql, accountId: string, ids: readonly string[], order: Order): Promise<void> {
   let left = await queries.findNamed(sql, accountId, ids)
   while (left.length > 0 && !order.signal.aborted) {
     const due = withinReach(left).slice(0, recordsPerPage)
     const onFailure = (id: string, error: unknown) => void order.onProblem(toProblem(`the record ${id} is left`, error))
-    await bisect(due, rows => purgeBatch(sql, accountId, rows, order), onFailure)
+    await bisect(due, rows => purgeBatch(sql, accountId, rows, order), onFailure).finally(() => refreshed.delete(sql))
     left = left.slice(due.length)
   }
 }

@@ -184,7 +184,7 @@ export const subjectsDocs: ResourceDocs<typeof subjects> = {
     },
     purge: {
       description:
-        'Does to these deleted records what the scheduled purge would do later, and cannot be undone: the entry `purged` names the caller. Live records stay, and so does one whose history does not verify. It stops before it would take too long: `complete` is then false, and the next call continues. It is never rejected for quota. What certificates of a purge do not cover is said at `/api/v1/subjects/purged`; the planner’s statistics follow with the next purge or `analyze`.',
+        'Does to these deleted records what the scheduled purge would do later, and cannot be undone: the entry `purged` names the caller. Live records stay, and so does one whose history does not verify. It stops before it would take too long: `complete` is then false, and the next call continues. It is never rejected for quota. What certificates of a purge do not cover is said at `/api/v1/subjects/purged`; the planner’s statistics follow within about an hour, or with `analyze`.',
       success: 'The state of each record, and a certificate about the purged ones; in a dry run the states alone.',
       example: { complete: true, dry_run: false },
     },

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { countPurge, purge, purgeBefore, purgeJob } from '../../../server/purge/service.ts'
+import { countPurge, purge, purgeBefore, purgeJob, purgeNamed } from '../../../server/purge/service.ts'
+import { system } from '../../../src/evidence/chain.ts'
 import { newLedger, type Target, write } from '../../e2e/ledger.ts'
 import { findContradictions } from '../../e2e/ledger-check.ts'
 import { useService } from '../../support/service.ts'
@@ -28,6 +29,21 @@ it('the first purge of a process makes the statistics anew, which one that was k
   expect(await samples()).toBe(1)
   expect(await purge(new Proxy(sql, {}), options).next()).toEqual({ done: true, value: undefined })
   expect(await samples()).toBe(0)
+})
+
+it('the next run of the job makes the statistics anew after a purge of named records, although nothing is due', async () => {
+  const { sql } = service
+  const job = purgeJob(sql, { purgeAfterDays: null })
+  await job.run(never)
+  const ids: string[] = []
+  for (let count = 0; count < 3; count += 1) ids.push((await owner.create({ subject_id: 'named' })).id)
+  for (const id of ids) await owner.remove(id)
+  await sql`analyze consents`
+  const samples = () => sql`select from pg_stats where tablename = 'consents' and most_common_vals::text like '%named%'`
+  expect(await samples()).toHaveLength(1)
+  await purgeNamed(sql, owner.accountId, ids, { signal: never, actor: system, onProblem: () => expect.unreachable() })
+  await job.run(never)
+  expect(await samples()).toHaveLength(0)
 })
 
 describe('a purged record', () => {
