@@ -52,7 +52,7 @@ export async function openJob(
   failedLines: FailedLines | null,
   signal: AbortSignal,
 ): Promise<ImportJob> {
-  const jobs = importJobs(ctx)
+  const jobs = importJobs(ctx, begun.command)
   const resumed = options.resume === undefined ? null : await jobs.readHeader(await jobs.find(options.resume))
   const map = await readMap(ctx.io, options, begun.lines.fields)
   if (resumed) requireSame(ctx, begun, resumed, options, map)
@@ -86,7 +86,7 @@ async function begin(jobs: Jobs<Header, Event>, { approve }: ImportOptions, newH
   return await jobs.create(header)
 }
 
-export function importJobs({ settings, host }: Context): Jobs<Header, Event> {
+export function importJobs({ settings, host }: Context, command?: Operation['command']): Jobs<Header, Event> {
   return jobsOf<Header, Event>({
     get folder() {
       return join(settings.stateFolder, 'jobs') // throws if there is none, which a stream does not need
@@ -95,7 +95,10 @@ export function importJobs({ settings, host }: Context): Jobs<Header, Event> {
     host,
     elsewhere: header => commandForOrigin(settings, header, resumeCommand(header)),
     hints: {
-      damaged: 'consentctl list shows which records were created',
+      damaged:
+        (command ?? 'create') === 'create'
+          ? 'consentctl list shows which records were created'
+          : 'consentctl history shows what was done with a record',
       unwritable: 'set CONSENTCTL_STATE_DIR to a folder that can be written, or use --file -, which needs none',
     },
   })

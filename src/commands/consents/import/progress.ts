@@ -133,10 +133,16 @@ export async function printSummary(
   const lost = job.state ? progress.lost : unknown
   if (lost > 0)
     await ctx.warn(
-      `${formatCount(lost, 'line')} may have been created or not: check with consentctl list before you create ${lost === 1 ? 'it' : 'them'} again`,
+      `${formatCount(lost, 'line')} may have been ${job.operation.done} or not: check with consentctl ${lookUps[job.operation.command]} ${lost === 1 ? 'it' : 'them'} again`,
     )
   if (!isDone) await printResume(ctx, options, job, progress, lost)
 }
+
+const lookUps = {
+  create: 'list before you create',
+  update: 'history before you change',
+  rm: 'history before you delete',
+} as const
 
 async function printStop(ctx: Context, { broken, signalExit, stop, last }: Progress): Promise<void> {
   if (broken !== null) {
@@ -157,7 +163,7 @@ async function printResume(
   const isStopped = stop !== null || broken !== null
   if (signalExit !== null && broken === null) return // the line about the interruption has it
   if (!command || !(isStopped || failed > 0 || unknown > lost)) return
-  const retry = lost > 0 ? 'to retry the others' : 'to retry what was not created'
+  const retry = lost > 0 ? 'to retry the others' : `to retry what was not ${job.operation.done}`
   await ctx.warn(`${isStopped ? 'to resume' : retry}: ${command}`)
 }
 
@@ -178,8 +184,11 @@ export function resumeCommand(
 
 /** Leaves out the flags that chose the records, because the job has their ids. */
 function withoutPlan(words: readonly string[]): string[] {
-  return words.filter(
-    (word, index) =>
-      !/^(--(where|confirm|yes)(=|$)|-y$)/.test(word) && !['--where', '--confirm'].includes(words[index - 1] ?? ''),
-  )
+  return words
+    .filter(
+      (word, index) =>
+        !/^--(where|confirm|yes)(=|$)/.test(word) && !['--where', '--confirm'].includes(words[index - 1] ?? ''),
+    )
+    .filter(word => !/^-y+$/.test(word))
+    .map(word => word.replace(/^-[qy]+/, flags => flags.replaceAll('y', '')))
 }

@@ -210,6 +210,8 @@ describe('update --resume', () => {
     const resumed = await cli.run(['update', '--resume', job])
     expect([resumed.code, rowsOf(resumed.stdout).map(([, result]) => result)]).toEqual([11, ['unknown', 'updated']])
     expect(resumed.stderr).toContain('changed by others meanwhile')
+    expect(first.stderr).toContain('to retry what was not updated')
+    expect(resumed.stderr).toContain('1 line may have been updated or not: check with consentctl history before')
     expect(writes).toEqual([uuid(3)])
   })
 })
@@ -238,26 +240,29 @@ describe('update --where', () => {
     expect(await run('--confirm', '2')).toMatchObject({ code: 0 })
   })
 
-  it('resumes with the records that were found, not with those that would be found now', async () => {
-    const { held, writes } = holding(three())
-    cli.instance.use(http.put(byId, ({ params: { id } }) => (id === uuid(1) ? undefined : fails(403, 'forbidden'))))
-    const first = await cli.run(['update', '--where', 'accepted', '--refused', '--yes', '--concurrency', '1'])
-    expect(first.code).toBe(4)
-    const [, command = ''] = /to resume: consentctl (.*)/.exec(first.stderr) ?? []
-    expect(command).not.toMatch(/--where|--yes/)
-    held.set(uuid(7), consent({ id: uuid(7) }))
-    cli.instance.use(
-      http.put(byId, async ({ params: { id }, request }) => {
-        writes.push(String(id))
-        const record = { ...held.get(String(id)), ...((await request.json()) as object) } as Consent
-        held.set(String(id), record)
-        return HttpResponse.json(record)
-      }),
-    )
-    expect(await cli.run(command.split(' '))).toMatchObject({ code: 0 })
-    expect(new Set(writes)).toEqual(new Set([uuid(1), uuid(3)]))
-    expect(held.get(uuid(7))?.accepted).toBe(true)
-  })
+  it.each(['--yes', '-qy'])(
+    'with %s, resumes with the records that were found, not with those that would be found now',
+    async yes => {
+      const { held, writes } = holding(three())
+      cli.instance.use(http.put(byId, ({ params: { id } }) => (id === uuid(1) ? undefined : fails(403, 'forbidden'))))
+      const first = await cli.run(['update', '--where', 'accepted', '--refused', yes, '--concurrency', '1'])
+      expect(first.code).toBe(4)
+      const [, command = ''] = /to resume: consentctl (.*)/.exec(first.stderr) ?? []
+      expect(command).not.toMatch(/--where|--yes| -\w*y/)
+      held.set(uuid(7), consent({ id: uuid(7) }))
+      cli.instance.use(
+        http.put(byId, async ({ params: { id }, request }) => {
+          writes.push(String(id))
+          const record = { ...held.get(String(id)), ...((await request.json()) as object) } as Consent
+          held.set(String(id), record)
+          return HttpResponse.json(record)
+        }),
+      )
+      expect(await cli.run(command.split(' '))).toMatchObject({ code: 0 })
+      expect(new Set(writes)).toEqual(new Set([uuid(1), uuid(3)]))
+      expect(held.get(uuid(7))?.accepted).toBe(true)
+    },
+  )
 
   it.each([
     [['site=Shop,from=2026-01-01'], { site: 'Shop', from: '2026-01-01' }],
