@@ -90,8 +90,8 @@ export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true
       select r.subject_id, g.kind, g.site_id, g.value, r.day, bool_and(r.is_new) as is_new
       from (
         select c.subject_id, c.site_id, c.policy_version, c.country, ${day}, c.accepted, ${isNew} as is_new
-        from subjects p cross join lateral (
-          select * from consents where account_id = ${accountId} and subject_id = p.subject_id and not p.is_shared offset 0
+        from (select subject_id from subjects where not is_shared offset 0) as p cross join lateral (
+          select * from consents where account_id = ${accountId} and subject_id = p.subject_id offset 0
         ) as c
         cross join lateral (
           select is_counted, leaf_index from log_entries

@@ -43,11 +43,10 @@ export async function findUncounted(
       select id from own
       union
       select c.id from (
-        select subject_id, ${isShared(sql, accountId, sql`s.subject_id`)} as is_shared
-        from (select distinct subject_id from own where subject_id is not null) as s
+        select subject_id from (select distinct subject_id from own where subject_id is not null) as s
+        where not ${isShared(sql, accountId, sql`s.subject_id`)} offset 0
       ) as p cross join lateral (
-        select id from consents
-        where account_id = ${accountId} and subject_id = p.subject_id and not p.is_shared offset 0
+        select id from consents where account_id = ${accountId} and subject_id = p.subject_id offset 0
       ) as c
     )
     select coalesce((select leaves from progress), 0)::float8 as leaves,
