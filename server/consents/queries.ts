@@ -150,8 +150,8 @@ export async function findDeletedState(sql: Sql, accountId: string, id: string):
 }
 
 /**
- * Returns undefined unless the record is at the link's version, and covered by an erasure as it was. One statement, because the driver's transactions are not
- * safe (db/postgres-pool/README.md).
+ * Returns undefined unless the record is at the link's version, and covered by an erasure as it was. One statement, because
+ * the driver's transactions are not safe (db/postgres-pool/README.md).
  */
 export async function updateConsent(
   sql: Sql,
@@ -177,7 +177,10 @@ export async function updateConsent(
   return row
 }
 
-/** Returns the deleted records. `erased`: an erasure request covers them. Skips those that have changed since they were read, or that another transaction is writing. */
+/**
+ * Returns the deleted records. `erased`: an erasure request covers them. Skips those that have changed since they were read,
+ * or that another transaction is writing.
+ */
 export function deleteRecords(
   sql: Sql,
   accountId: string,

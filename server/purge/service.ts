@@ -15,11 +15,11 @@ import type { DueRow, PurgeLink } from './queries.ts'
 import * as queries from './queries.ts'
 import { countExpired, deleteExpired } from './retention.ts'
 
-/** Told of what a purge could not do and does not end for. Without personal data. */
+/** Called with problems that do not end a purge. They have no personal data. */
 type OnProblem = (problem: string) => Promise<void> | void
 
 interface Order extends Pace {
-  /** Who ordered the purge, as its entries say. */
+  /** The author of the purge's entries. */
   readonly actor: Actor
   readonly onProblem: OnProblem
 }

@@ -3,7 +3,7 @@ import type { DataSubjectRequest, RequestKind, RequestOutcome } from '../../src/
 import type { Caller } from '../auth/caller.ts'
 import { empty, staticFragment } from '../db/fragments.ts'
 
-/** What a change can change. */
+/** Fields that a change can set. */
 export interface RequestState {
   kind: RequestKind
   state: DataSubjectRequest['state']
@@ -28,7 +28,7 @@ export interface RequestRow extends RequestState {
   updated_at: Date
 }
 
-/** What is stored of a change beside the new state. Holds no identifier in clear. */
+/** Stored of a change beside the new state. Holds no identifier in clear. */
 export interface Audit {
   readonly action: 'created' | 'updated' | 'extended' | 'closed'
   readonly caller: Caller

@@ -86,8 +86,8 @@ export function findWritten(sql: Sql, accountId: string, links: readonly BatchLi
 }
 
 /**
- * What an identifier is compared by to find near matches; as in the index `consents_by_near_subject`, by which only those are
- * found that are not written so already. Case without the locale, which differs between databases; ASCII takes the short way.
+ * The form in which near matches are compared, as in the index `consents_by_near_subject`, which has only identifiers that are
+ * written otherwise. Case without the locale, which differs between databases; ASCII takes the short way.
  */
 const folded = (sql: Sql, id: Fragment): Fragment => sql`left(lower(btrim(
     case when octet_length(${id}) = length(${id}) then ${id}

@@ -69,7 +69,7 @@ export const nonEmpty = z.string().min(1, 'must not be empty')
 
 const AnyIds = z.array(nonEmpty.refine(isId, 'is not a valid id'))
 export const Ids = AnyIds.min(1)
-/** Where a flag can name the records instead. */
+/** For commands in which a flag can name the records instead. */
 export const OptionalIds = AnyIds.default([])
 
 /** `.` and `..` would lead to another path of the instance. */

@@ -79,7 +79,7 @@ export function ownHeaders({ body, idempotencyKey, prefer, as }: Input): Record<
   }
 }
 
-/** Whose repetition changes nothing, whatever the body is. */
+/** Their repetition changes nothing, with any body. */
 const idempotentPosts = new Set(['/api/v1/consents/:id/restore', '/api/v1/subjects/purge'])
 
 /** Describes a request for errors. A sign-in counts as idempotent, because a repeated one only makes one more session. */

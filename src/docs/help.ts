@@ -15,7 +15,7 @@ export interface Look {
 /** Headings are lines that end with a colon; items have a term. */
 type Part = string | { readonly term: string; readonly text: string }
 
-/** How much of a command its screen shows; the rest is named. */
+/** The part of a command that its screen shows; the rest is named. */
 interface Extent {
   readonly flags: number
   readonly commands: number

@@ -14,7 +14,7 @@ import { choose, resultSentences } from './sentences.ts'
 type Verification = ErasureReceipt['verification']
 type Site = ErasureReceipt['sites'][number]
 
-/** What the instance held once the deletion was over. */
+/** Held by the instance once the deletion was over. */
 export interface Verified {
   readonly verification: Verification
   /** Null if the instance does not say. */

@@ -88,7 +88,7 @@ export class SecureSocket extends Duplex {
     this.#stream.resume()
   }
 
-  /** What fails here is told by an event of the stream. */
+  /** An event of the stream tells of failures. */
   override _write(chunk: Buffer, _encoding: string, callback: () => void): void {
     this.#stream.write(chunk, () => callback())
   }

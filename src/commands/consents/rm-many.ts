@@ -21,7 +21,7 @@ export async function removeLines(ctx: Context, options: LineOptions): Promise<O
   const { operands, file, resume, format, ignoreMissing = false, dryRun = false, ...rest } = options
   if (operands.length > 0) throw usageError('use ids or --file, not both')
   if (file === '-') throw usageError('--file needs a file, whose lines can be counted', 'for standard input: rm -')
-  // What is left of a job was confirmed when it began.
+  // The rest of a job was confirmed when it began.
   const asks = !dryRun && resume === undefined && mustPrompt(ctx, rest, { action: 'delete' })
   const approve = async (lines: number) => {
     requireConfirmedCount(rest, lines, 'line', 'deleted')

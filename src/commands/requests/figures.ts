@@ -1,7 +1,7 @@
 import { isOverdue } from '../../cli/register.ts'
 import type { DataSubjectRequest } from '../../contract/requests.ts'
 
-/** What a report says of one request. Names no person. */
+/** A request in a report. Names no person. */
 export interface Reported
   extends Pick<
     DataSubjectRequest,

@@ -1,4 +1,4 @@
-/** What `completion values` prints, from local files alone. */
+/** Kinds of values that `completion values` prints, from local files alone. */
 export const localKinds = ['profiles', 'sites', 'settings', 'imports', 'erasures', 'receipts', 'tickets'] as const
 
 export type LocalKind = (typeof localKinds)[number]

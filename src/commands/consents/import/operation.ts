@@ -14,7 +14,7 @@ export interface Item {
 /** Of a line: the id of its record, `unchanged` if that was already as wanted; or why nothing is known to be done. */
 export type Answer = { readonly id: string; readonly isUnchanged?: boolean } | { readonly error: unknown }
 
-/** What is done once for each line of a file. */
+/** Done once for each line of a file. */
 export interface Operation {
   /** Stored in the header of a job. */
   readonly command: 'create' | 'update' | 'rm'
