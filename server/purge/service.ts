@@ -57,7 +57,7 @@ async function purgeVerified(
   order: Order,
 ): Promise<number> {
   if (records.length === 0) return 0
-  await tryToCount(sql, accountId, records, order)
+  if (!(await tryToCount(sql, accountId, records, order))) return 0
   const { actor } = order
   const long = records.find(({ record }) => record.version > maxEntriesPerPurge)
   if (long) return await purgeLong(sql, accountId, long, order)
@@ -69,21 +69,26 @@ async function purgeVerified(
   )
 }
 
-/** A number may be wrong, but a purge may not be late. If the database is down, the purge itself fails. */
+/**
+ * A number may be wrong, but a purge may not be late. If the database is down, the purge itself fails. Returns false if a
+ * purge of the service is interrupted: its next run counts the records.
+ */
 async function tryToCount(
   sql: Sql,
   accountId: string,
   records: readonly VerifiedRecord[],
-  { signal, onProblem }: Order,
-): Promise<void> {
+  { signal, onProblem, actor }: Order,
+): Promise<boolean> {
   const ids = records.map(({ record }) => record.id)
   try {
     await countBeforePurge(sql, accountId, ids, signal)
   } catch (error) {
+    if (signal.aborted && actor.kind === 'system') return false
     await onProblem(
       toProblem(`the statistics of the account ${accountId} may lack ${ids.length} purged records`, error),
     )
   }
+  return true
 }
 
 /** Purges a record in several statements, or continues to. Returns 1 if the purge was begun here. */
