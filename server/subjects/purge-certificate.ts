@@ -16,7 +16,7 @@ export async function certifyPurge(
   { sql, signer }: Pick<Deps, 'sql' | 'signer'>,
   caller: Caller,
   { ids }: PurgeQuestion,
-  { requestId, until }: { readonly requestId: string; readonly until: number },
+  { requestId, until, signs = true }: { readonly requestId: string; readonly until: number; readonly signs?: boolean },
 ): Promise<PurgeAnswer> {
   const found: PurgeAnswer['records'] = []
   const purged: PurgeCertificate['records'] = []
@@ -44,7 +44,7 @@ export async function certifyPurge(
   }
   return {
     records: found,
-    certificate: purged.length === 0 ? null : await signer.sign(certificate, signingTime(until)),
+    certificate: !signs || purged.length === 0 ? null : await signer.sign(certificate, signingTime(until)),
   }
 }
 
@@ -68,9 +68,9 @@ export async function purgeSubject(
     const signal = AbortSignal.timeout(Math.floor(purgeShare * timeLeftMs))
     await purgeNamed(deps.sql, caller.accountId, ids, { signal, actor: caller, onProblem })
   }
-  const { records, certificate } = await certifyPurge(deps, caller, { ids }, { requestId, until })
+  const { records, certificate } = await certifyPurge(deps, caller, { ids }, { requestId, until, signs: !dry_run })
   const complete = records.every(({ state }) => state !== 'deleted')
-  return { records, certificate: dry_run ? null : certificate, complete, dry_run }
+  return { records, certificate, complete, dry_run }
 }
 
 /** A long purge removes the data of the oldest entries first, and sets its time when all are done. */

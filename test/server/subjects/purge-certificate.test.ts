@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { signerOf } from '../../../server/evidence/signer.ts'
 import { PurgeCertificate } from '../../../src/contract/documents/purge-certificate.ts'
 import { newSigningKey } from '../../../src/evidence/keys.ts'
@@ -9,7 +9,8 @@ import { newOwner } from '../consents/records.ts'
 import { purgeNow } from '../purge/purge.ts'
 
 const key = newSigningKey()
-const service = useService({ signer: signerOf(key) })
+const signer = signerOf(key)
+const service = useService({ signer })
 const path = '/api/v1/subjects/purged'
 const subject_id = 'maria@example.com'
 
@@ -64,4 +65,17 @@ it.each([
   await service.sql.unsafe(`${statement} '${id}'`)
   const { body } = await service.call('POST', path, { key: own.key, body: { ids: [id] } })
   expect(body).toMatchObject({ records: [{ id, state: 'unverified' }], certificate: null })
+})
+
+it('POST /api/v1/subjects/purge › signs nothing in a dry run', async () => {
+  const own = await newOwner(service)
+  const { id } = await own.create({ subject_id })
+  await own.remove(id)
+  const purge = async (body: object) =>
+    (await service.call('POST', '/api/v1/subjects/purge', { key: own.key, body: { ids: [id], ...body } })).body
+  const sign = vi.spyOn(signer, 'sign')
+  expect((await purge({})).certificate).toContain(id)
+  expect(sign).toHaveBeenCalledTimes(1)
+  expect(await purge({ dry_run: true })).toMatchObject({ records: [{ state: 'purged' }], certificate: null })
+  expect(sign).toHaveBeenCalledTimes(1)
 })
