@@ -1,12 +1,9 @@
 import type { Client } from '../client/client.ts'
 import type { Context } from '../context.ts'
 import type { Site } from '../contract/sites.ts'
+import { isUuid } from '../contract/uuid.ts'
 import { CliError, dataError, exit } from '../errors/errors.ts'
 import { explain } from '../errors/explain.ts'
-
-export function isUuid(text: string): boolean {
-  return /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)
-}
 
 /**
  * Returns the id of the site that a flag or a setting names: a UUID as it is, without a request, else by the exact name. An

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { uuidPattern } from './uuid.ts'
 
 /** Text that PostgreSQL and JSON keep unchanged: well-formed Unicode without NUL. Length in code points. */
 export function text(min: number, max: number) {
@@ -23,10 +24,10 @@ function characters(value: string): number {
   return count
 }
 
-/** Canonical text of any version (RFC 9562 section 4), in lower case. */
+/** In lower case. */
 export const Uuid = z
   .string('must be a UUID')
-  .regex(/^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i, 'must be a UUID')
+  .regex(uuidPattern, 'must be a UUID')
   .toLowerCase()
   .meta({ format: 'uuid', pattern: '^[\\dA-Fa-f]{8}(-[\\dA-Fa-f]{4}){3}-[\\dA-Fa-f]{12}$' })
 

@@ -3,6 +3,7 @@ import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import * as z from 'zod'
 import { type AnyErasureReceipt, ErasureReceipt, ErasureReceiptV1 } from '../contract/documents/erasure-receipt.ts'
+import { isUuid } from '../contract/uuid.ts'
 import { CliError, dataError, exit, usageError } from '../errors/errors.ts'
 import { type Claimed, readSigned } from '../evidence/signed.ts'
 import { makeFolder, openDraft, partOf, syncFolder } from '../io/new-file.ts'
@@ -84,7 +85,6 @@ function isOfPurge({ receipt }: StoredReceipt): boolean {
   return 'purge' in receipt && receipt.purge !== undefined
 }
 
-const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 const receiptNumber = /^[1-9]\d{0,14}$/
 
 /** Returns the receipts of a ticket, newest first. @throws CliError if there is none, and one that may be cannot be read */
@@ -103,7 +103,7 @@ export async function findReceiptsOfTicket(store: ReceiptStore, ticket: string):
 export async function findReceipt(store: ReceiptStore, wanted: string): Promise<StoredReceipt> {
   const notFound = (message: string, hint = 'consentctl subject receipts') =>
     new CliError('not_found', exit.notFound, `${message} (profile ${store.profile})`, { hint })
-  if (uuid.test(wanted)) {
+  if (isUuid(wanted)) {
     const found = await findReceiptOfJob(store, wanted.toLowerCase())
     if (found) return found
     throw notFound(`the job ${wanted} has no receipt`, `to finish it: consentctl subject resume ${wanted}`)
@@ -122,7 +122,7 @@ export async function findReceipt(store: ReceiptStore, wanted: string): Promise<
 
 /** Finds a receipt as `findReceipt` does, or reads a file; a name that is no file is a ticket. */
 export async function findReceiptOrFile(store: ReceiptStore, wanted: string): Promise<StoredReceipt> {
-  const isStored = wanted === 'last' || /^[1-9]\d*$/.test(wanted) || uuid.test(wanted)
+  const isStored = wanted === 'last' || /^[1-9]\d*$/.test(wanted) || isUuid(wanted)
   if (isStored) return await findReceipt(store, wanted)
   return await loadReceipt(wanted).catch(async (error: unknown) => {
     const [newest] = existsSync(wanted) ? [] : await findReceiptsOfTicket(store, wanted).catch(() => [])

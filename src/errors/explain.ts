@@ -1,6 +1,7 @@
 import { ApiError, type Call, ContractError, EndlessListError, NetworkError } from '../client/errors.ts'
 import type { ErrorCode } from '../contract/errors.ts'
 import { isOperatorError, type OperatorErrorCode } from '../contract/server.ts'
+import { isUuid } from '../contract/uuid.ts'
 import { CliError, type Exit, Explained, exit, Resumable, usageError } from './errors.ts'
 
 function networkHint({ code, call, maybeDone }: NetworkError): string {
@@ -151,8 +152,6 @@ function rejectedHint({ call, code }: ApiError): string {
     : 'use the whole key, as it was printed'
 }
 
-const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
-
 export const quotaHint =
   'wait for the next calendar month (UTC), or raise the quota where its server runs: consentctl admin account quota EMAIL N'
 
@@ -163,7 +162,7 @@ function hintOf({ code, retryAfter, call }: ApiError): string | undefined {
 }
 
 function notFoundHint({ path, method, id }: Call): string | undefined {
-  if (path.startsWith('/api/v1/consents/:id') && !uuid.test(id ?? ''))
+  if (path.startsWith('/api/v1/consents/:id') && !isUuid(id ?? ''))
     return `${id} is not a UUID, as the ids of records are: consentctl list shows them`
   if (path === '/api/v1/consents/:id')
     return method === 'GET' ? 'if it was deleted: consentctl get --include-deleted, or consentctl history' : undefined

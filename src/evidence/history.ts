@@ -1,4 +1,5 @@
 import type { AuditEntry, Problem } from '../contract/index.ts'
+import { isUuid } from '../contract/uuid.ts'
 import {
   type ChainEntry,
   entryId,
@@ -255,8 +256,7 @@ function verifyFields(id: string, entry: AuditEntry): string[] {
   if (entry.consent_id !== id) found.push('it is of another record')
   if (entry.salt && !/^[\da-f]{32}$/.test(entry.salt)) found.push('its salt is not written as it should be')
   if (Number.isNaN(at.getTime()) || at.toISOString() !== entry.created_at) found.push('its time is none')
-  if (entry.actor_id && !/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(entry.actor_id))
-    found.push('its actor is not an id')
+  if (entry.actor_id && !isUuid(entry.actor_id)) found.push('its actor is not an id')
   return found
 }
 

@@ -1,3 +1,5 @@
+import { isUuid } from '../contract/uuid.ts'
+
 /** Fields that a trace shows, if their values look impersonal too; others are shown as `…`. */
 const plainFields = new Set(
   `id site_id accepted policy_version created_at updated_at deleted_at include_deleted from to limit actor_id
@@ -18,7 +20,6 @@ const hidden = '…'
 
 const maxEntries = 2
 
-const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 const word = /^[a-z]+(_[a-z]+)*$/
 const plainText = /^(true|false|\d{4}-\d\d-\d\d([T ][\d:.]+(Z|[+-]\d\d:?\d\d)?)?|\d\.\d\.\d|\d{1,4})$/
 
@@ -68,9 +69,9 @@ export function redactHeader(name: string, value: string, maskKey: (key: string)
 }
 
 function shownId(id: string): string {
-  return uuid.test(id) ? id : hidden
+  return isUuid(id) ? id : hidden
 }
 
 function isPlain(value: string): boolean {
-  return uuid.test(value) || plainText.test(value)
+  return isUuid(value) || plainText.test(value)
 }

@@ -6,9 +6,10 @@ import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../
 import { instanceLabel } from '../../cli/messages.ts'
 import { one } from '../../cli/output.ts'
 import { addSignInFlags, signIn, signInHelp, signInOptions } from '../../cli/sign-in.ts'
-import { findSite, isUuid, siteIdOf } from '../../cli/sites.ts'
+import { findSite, siteIdOf } from '../../cli/sites.ts'
 import type { Context } from '../../context.ts'
 import { sites, TokenRotation } from '../../contract/sites.ts'
+import { isUuid } from '../../contract/uuid.ts'
 import { newTokenView, siteView } from '../../views/account.ts'
 
 const Options = z.strictObject({
