@@ -1,7 +1,7 @@
 import { dataError, usageError } from '../../../errors/errors.ts'
+import type { Table } from '../../../io/csv.ts'
 import type { Line } from '../../../io/input.ts'
 import { readObject, typed } from '../fields.ts'
-import type { Table } from './csv.ts'
 import type { LineKind, LineParser, ReaderOptions } from './lines.ts'
 import { type ColumnMap, fieldNames, preferenceName } from './map.ts'
 import { commonWords, fold, namedWords, type WordReader } from './words.ts'

@@ -1,9 +1,9 @@
 import { formatCount } from '../../../cli/messages.ts'
 import type { Context } from '../../../context.ts'
 import { usageError } from '../../../errors/errors.ts'
+import { type Delimiter, openTable, readSeparator } from '../../../io/csv.ts'
 import { type Line, rawOf } from '../../../io/input.ts'
 import { type CsvParser, csvParser, fieldOf } from './columns.ts'
-import { type Delimiter, openTable, readSeparator } from './csv.ts'
 import type { LineKind, LineParser, ReaderOptions } from './lines.ts'
 import { fold } from './words.ts'
 

@@ -1,5 +1,5 @@
-import { dataError, usageError } from '../../../errors/errors.ts'
-import { decode, type Line } from '../../../io/input.ts'
+import { dataError, usageError } from '../errors/errors.ts'
+import { decode, type Line } from './input.ts'
 
 export const delimiters = [',', ';', '\t'] as const
 
