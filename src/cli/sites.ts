@@ -4,6 +4,7 @@ import type { Site } from '../contract/sites.ts'
 import { isUuid } from '../contract/uuid.ts'
 import { CliError, dataError, exit } from '../errors/errors.ts'
 import { explain } from '../errors/explain.ts'
+import { editDistance } from './edit-distance.ts'
 
 /**
  * Returns the id of the site that a flag or a setting names: a UUID as it is, without a request, else by the exact name. An
@@ -89,19 +90,4 @@ function fold(text: string): string {
 /** A part of a name, such as its first word, is as near as one typing error. */
 function distanceOf(name: string, text: string): number {
   return name.includes(text) || text.includes(name) ? Number(name !== text) : editDistance(name, text)
-}
-
-/** Levenshtein distance in code points. */
-export function editDistance(from: string, to: string): number {
-  const letters = [...to]
-  let row = Array.from({ length: letters.length + 1 }, (_, index) => index)
-  for (const [index, letter] of [...from].entries()) {
-    const next = [index + 1]
-    for (let at = 0; at < letters.length; at += 1) {
-      const changed = (row[at] ?? 0) + (letters[at] === letter ? 0 : 1)
-      next.push(Math.min(changed, (row[at + 1] ?? 0) + 1, (next[at] ?? 0) + 1))
-    }
-    row = next
-  }
-  return row.at(-1) ?? 0
 }

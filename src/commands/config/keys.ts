@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { editDistance } from '../../cli/sites.ts'
+import { editDistance } from '../../cli/edit-distance.ts'
 import { type CliError, usageError } from '../../errors/errors.ts'
 import { parseBaseUrl } from '../../settings/settings.ts'
 import type { Profile } from '../../settings/store.ts'
