@@ -7,7 +7,7 @@ import { usageError } from '../../errors/errors.ts'
 import { consentView, type LineResult } from '../../views/consent.ts'
 import { deletions } from './import/changes.ts'
 import { importConsents } from './import/import.ts'
-import { formatOf } from './import/lines.ts'
+import { formatOfIds } from './import/lines.ts'
 import { type lineFlagOptions, toLineOptions } from './import/options.ts'
 
 type LineOptions = z.output<z.ZodObject<typeof lineFlagOptions & typeof confirmOptions>> & {
@@ -28,10 +28,9 @@ export async function removeLines(ctx: Context, options: LineOptions): Promise<O
     const question = { action: 'delete', noun: 'record', where: instanceLabel(ctx), total: lines }
     if (asks && lines > 0) await promptToConfirm(ctx, consentView, [], question)
   }
-  const isTable = file !== undefined && /\.(csv|tsv|ndjson|jsonl|json)$/i.test(file)
   const lineOptions = {
     ...toLineOptions(options),
-    format: format ?? (file === undefined ? undefined : isTable ? formatOf(file) : 'ids'),
+    format: format ?? (file === undefined ? undefined : formatOfIds(file)),
     ...{ site: undefined, siteFlag: undefined, batch: false, dryRun, approve },
   } as const
   return importConsents(ctx, lineOptions, deletions({ ignoreMissing }))

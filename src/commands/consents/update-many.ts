@@ -8,7 +8,7 @@ import { importView, type LineResult } from '../../views/consent.ts'
 import { type acceptance, acceptedOf, preferencesOf } from './fields.ts'
 import { updates } from './import/changes.ts'
 import { importConsents } from './import/import.ts'
-import { formatOf, type LineFormat } from './import/lines.ts'
+import { formatOf, formatOfIds, type LineFormat } from './import/lines.ts'
 import { type ImportOptions, type lineFlagOptions, toLineOptions } from './import/options.ts'
 import { writeSnapshot } from './import/snapshot.ts'
 import { parseWhere, planWhere } from './where.ts'
@@ -63,12 +63,12 @@ function fileOf({ operands, file, where, resume, yes, confirm }: ManyOptions): s
   return isStdin ? '-' : file
 }
 
-/** With a change for all of them, lines are ids, unless the name of the file says otherwise. */
+/** With a change for all of them, lines can be ids. */
 function formatFor(
   { format, resume }: ManyOptions,
   file: string | undefined,
   hasChange: boolean,
 ): LineFormat | undefined {
   if (format || resume !== undefined || file === undefined) return format
-  return hasChange && !/\.(csv|tsv|ndjson|jsonl|json)$/i.test(file) ? 'ids' : formatOf(file)
+  return hasChange ? formatOfIds(file) : formatOf(file)
 }

@@ -12,6 +12,11 @@ export function formatOf(file: string): LineFormat {
   return lineFormats.find(format => format === extension.toLowerCase()) ?? 'ndjson'
 }
 
+/** By the name of a file, whose lines are ids unless it says otherwise. */
+export function formatOfIds(file: string): LineFormat {
+  return /\.(csv|tsv|ndjson|jsonl|json)$/i.test(file) ? formatOf(file) : 'ids'
+}
+
 /** The lines that a command takes: new records, or changes. */
 export interface LineKind<Fields> {
   /** `a new record` */
