@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { type SubjectErasure, type SubjectPurge, subjects } from '../../src/contract/index.ts'
+import { subjects } from '../../src/contract/index.ts'
 import { dbErrorCode } from '../db/errors.ts'
 import { getDiagnostics } from '../http/logging.ts'
 import { route } from '../http/route.ts'
@@ -17,10 +17,15 @@ function progressOf(request: FastifyRequest): Progress {
   return progress
 }
 
+/** The body is not validated yet. */
+function isDryRun(body: unknown): boolean {
+  return (body as { dry_run?: unknown } | null | undefined)?.dry_run === true
+}
+
 export function subjectRoutes(app: FastifyInstance, deps: Deps): void {
   route(app, subjects.erase, ({ body }, { caller, request }) => eraseSubject(deps, caller, body, progressOf(request)), {
     isIdempotent: () => true,
-    isRead: body => (body as Partial<SubjectErasure> | null | undefined)?.dry_run === true,
+    isRead: isDryRun,
   })
   route(
     app,
@@ -42,7 +47,7 @@ export function subjectRoutes(app: FastifyInstance, deps: Deps): void {
       }),
     {
       isIdempotent: () => true,
-      isRead: body => (body as Partial<SubjectPurge> | null | undefined)?.dry_run === true,
+      isRead: isDryRun,
     },
   )
   route(app, subjects.nearMatches, ({ body }, { caller }) => getNearMatches(deps, caller, body), {
