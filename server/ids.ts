@@ -1,6 +1,9 @@
 import { v7 } from 'uuid'
 import { idOf, pooledBytes } from '../src/evidence/bytes.ts'
 
+/** The id of nothing. Sorts before every other. */
+export const noId = '00000000-0000-0000-0000-000000000000'
+
 /** Unix time and counter of the last id (RFC 9562, section 6.2, method 1). */
 let msecs = 0
 let seq = 0

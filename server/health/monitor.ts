@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Sql } from 'postgres'
 import { dbErrorCode } from '../db/errors.ts'
+import { noId } from '../ids.ts'
 import { clockToleranceMs, DatabaseClock } from './clock.ts'
 import { type NodeState, readOnlyReason } from './state.ts'
 
@@ -17,8 +18,6 @@ const clockWarningMs = 2000
 
 /** Interval of warnings about the clock. */
 const warningIntervalMs = 60_000
-
-const noId = '00000000-0000-0000-0000-000000000000'
 
 /**
  * Observes every second if the database takes writes, and what time it has. While the database is down the last state

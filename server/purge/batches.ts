@@ -1,22 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { OperatorError } from '../../src/contract/index.ts'
 import { dbErrorCode, dbErrorKind } from '../db/errors.ts'
 
 export const dayMs = 24 * 60 * 60 * 1000
-
-/** Sorts before every id. */
-export const noId = '00000000-0000-0000-0000-000000000000'
-
-export interface Pace {
-  readonly signal: AbortSignal
-  /** Pauses after each batch for as long as it took, to leave the database to others. */
-  readonly isModest?: boolean
-}
-
-/** Pauses after a batch that began at `start` (`performance.now()`). */
-export async function pauseAfter(start: number, { isModest }: Pace): Promise<void> {
-  if (isModest) await delay(performance.now() - start)
-}
 
 export class Failures {
   #first: string | undefined

@@ -2,8 +2,9 @@ import type { Sql } from 'postgres'
 import { system } from '../../src/evidence/chain.ts'
 import { deleteBatch } from '../consents/service.ts'
 import { bisect } from '../db/bisect.ts'
-import { lastIdAt } from '../ids.ts'
-import { dayMs, Failures, noId, type Pace, pauseAfter } from './batches.ts'
+import { lastIdAt, noId } from '../ids.ts'
+import { type Pace, pauseAfter } from '../pace.ts'
+import { dayMs, Failures } from './batches.ts'
 import { findExpired, listLive, listRetentionSites, type RetentionSite } from './queries.ts'
 
 const sitesPerPage = 100

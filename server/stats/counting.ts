@@ -3,7 +3,8 @@ import { OperatorError } from '../../src/contract/index.ts'
 import type { Job } from '../background-jobs.ts'
 import { dbErrorCode } from '../db/errors.ts'
 import { unavailable } from '../failure.ts'
-import { noId, type Pace, pauseAfter } from '../purge/batches.ts'
+import { noId } from '../ids.ts'
+import { type Pace, pauseAfter } from '../pace.ts'
 import { countLeaves, countRecords, findNextBehind, findUncounted } from './queries.ts'
 
 /** Of a statement. */
