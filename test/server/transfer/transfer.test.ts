@@ -176,6 +176,9 @@ describe('an import', () => {
       key_statements: null,
       subject_requests: null,
       subject_request_entries: null,
+      notices: null,
+      notice_texts: null,
+      sites: ['strict_notices'],
       usage: ['monthly_quota'],
     }
     const laterTables = Object.entries(later).flatMap(([table, columns]) => (columns ? [] : table))

@@ -1,0 +1,48 @@
+import type { JSONValue, Sql } from 'postgres'
+
+export interface SiteVersion {
+  readonly siteId: string
+  readonly version: number
+}
+
+/** A published notice whose publication a checkpoint covers. */
+export interface HeldNotice {
+  /** The version of the administrators' entry of its publication. */
+  readonly entry: number
+  /** ISO 8601. */
+  readonly validFor: string | null
+}
+
+interface HeldRow {
+  readonly siteId: string
+  readonly version: number
+  readonly isStrict: boolean
+  readonly entry: number | null
+  readonly validFor: string | null
+}
+
+/** Returns a row for each version of a site that the account has. */
+export async function findHeld(
+  sql: Sql,
+  accountId: string,
+  wanted: readonly SiteVersion[],
+): Promise<(SiteVersion & { readonly notice: HeldNotice | null; readonly isStrict: boolean })[]> {
+  const pairs = wanted.map(({ siteId, version }) => [siteId, version])
+  const rows = await sql<HeldRow[]>`
+    select s.id as "siteId", w.version, s.strict_notices as "isStrict",
+      case when l.leaf_index is not null then n.published_entry end as entry, n.valid_for as "validFor"
+    from (
+      select (pair->>0)::uuid as site_id, (pair->>1)::integer as version
+      from jsonb_array_elements(${sql.json(pairs as JSONValue)}::jsonb) as pair
+    ) w
+    join sites s on s.account_id = ${accountId} and s.id = w.site_id
+    left join notices n on n.account_id = ${accountId} and n.site_id = w.site_id and n.policy_version = w.version
+    left join log_entries l on l.account_id = ${accountId} and l.consent_id = ${accountId}
+      and l.version = n.published_entry`
+  return rows.map(({ siteId, version, isStrict, entry, validFor }) => ({
+    siteId,
+    version,
+    isStrict,
+    notice: entry === null ? null : { entry, validFor },
+  }))
+}

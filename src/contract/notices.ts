@@ -1,0 +1,137 @@
+import * as z from 'zod'
+import { LanguageTag } from './languages.ts'
+import { Count, Id, Instant, Timestamp, text } from './values.ts'
+
+export const noticeMediaTypes = ['text/plain', 'text/markdown', 'text/html', 'application/pdf'] as const
+export type NoticeMediaType = (typeof noticeMediaTypes)[number]
+
+export const maxNoticeTextBytes = 1024 * 1024
+
+/** Texts of one notice. */
+export const maxNoticeTexts = 100
+
+const duration = /^P(?:(\d{1,4})W|(?=\d)(?:(\d{1,3})Y)?(?:(\d{1,4})M)?(?:(\d{1,5})D)?)$/
+
+/** Calendar months, then days. */
+export interface Validity {
+  readonly months: number
+  readonly days: number
+}
+
+/** Parses an ISO 8601 duration of whole years, months and days, or of weeks. Null for others, none, and over 100 years. */
+export function parseValidity(value: string): Validity | null {
+  const [match, weeks = 0, years = 0, ownMonths = 0, ownDays = 0] = duration.exec(value) ?? []
+  const months = Number(years) * 12 + Number(ownMonths)
+  const days = Number(weeks) * 7 + Number(ownDays)
+  const total = months * 30.4375 + days
+  return match !== undefined && total > 0 && total <= 36_525 ? { months, days } : null
+}
+
+const ValidFor = z
+  .string('must be text')
+  .refine(
+    value => parseValidity(value) !== null,
+    'must be an ISO 8601 duration of at most 100 years, such as P1Y or P90D',
+  )
+  .meta({ pattern: '^P(\\d+W|(\\d+Y)?(\\d+M)?(\\d+D)?)$', examples: ['P1Y'] })
+
+const purposeTitle = 'Marketing by e-mail'
+const purposeIri = 'https://w3id.org/dpv#DirectMarketing'
+
+/** A purpose has an entry for each language of its title. */
+export const NoticePurpose = z.object({
+  key: z
+    .string()
+    .describe('A key of the preferences of records.')
+    .meta({ examples: ['marketing'] }),
+  title: z.string().meta({ examples: [purposeTitle] }),
+  language: z
+    .string()
+    .nullable()
+    .describe('Of the title; null if it was not told.')
+    .meta({ examples: ['en'] }),
+  iri: z
+    .string()
+    .nullable()
+    .describe('A term of the W3C Data Privacy Vocabulary.')
+    .meta({ examples: [purposeIri] }),
+})
+export type NoticePurpose = z.output<typeof NoticePurpose>
+
+const PurposeDraft = z.strictObject({
+  key: text(1, 255),
+  title: text(1, 255),
+  language: LanguageTag.nullable().optional(),
+  iri: z
+    .string('must be text')
+    .max(255, 'must have at most 255 characters')
+    .refine(
+      value => /^https?:\/\/[^\s<>"{}|\\^`]+$/.test(value) && URL.canParse(value),
+      'must be an IRI of http or https',
+    )
+    .nullable()
+    .optional()
+    .meta({ examples: [purposeIri] }),
+})
+
+const maxPurposes = 200
+
+const Purposes = z
+  .array(PurposeDraft, 'must be a list')
+  .max(maxPurposes, `must have at most ${maxPurposes} entries`)
+  .refine(
+    list => new Set(list.map(({ key, language }) => JSON.stringify([key, language ?? null]))).size === list.length,
+    'must not name a purpose twice in one language',
+  )
+
+export const NoticeText = z.object({
+  language: z.string().meta({ examples: ['en'] }),
+  media_type: z.string().meta({ enum: [...noticeMediaTypes] }),
+  size: Count.meta({ minimum: 1 }).describe('In bytes.'),
+  sha256: z.string().describe('Of exactly the bytes that were uploaded.').meta({ pattern: '^[\\da-f]{64}$' }),
+})
+export type NoticeText = z.output<typeof NoticeText>
+
+const Details = {
+  purposes: z.array(NoticePurpose),
+  controller: z.string().nullable().describe('Who is responsible, and how to reach them.'),
+  valid_for: z
+    .string()
+    .nullable()
+    .describe('How long a consent to it is valid: an ISO 8601 duration; null is without end.')
+    .meta({ examples: ['P1Y'] }),
+  requires_renewal: z.boolean().describe('True if consents to earlier versions count no longer once it is in effect.'),
+  effective_from: Timestamp.nullable().describe('Null is from its publication.'),
+}
+
+/** As the entry of its publication says it. */
+export const NoticeManifest = z.object({
+  site_id: Id,
+  policy_version: Count.meta({ minimum: 1 }),
+  texts: z.array(NoticeText).describe('By language.'),
+  ...Details,
+})
+export type NoticeManifest = z.output<typeof NoticeManifest>
+
+export const Notice = NoticeManifest.extend({
+  state: z.string().meta({ enum: ['draft', 'published'] }),
+  revision: Count.meta({ minimum: 1 }).describe('One more with each change of the draft.'),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  published_at: Timestamp.nullable(),
+  published_entry: Count.meta({ minimum: 1 })
+    .nullable()
+    .describe('The version of the administrators’ entry of its publication; null of a draft.'),
+  leaf_index: Count.nullable().describe('The place of that entry in the log; null until a checkpoint covers it.'),
+})
+export type Notice = z.output<typeof Notice>
+
+export const NoticeDraft = z.strictObject({
+  purposes: Purposes.optional(),
+  controller: text(1, 1000).nullable().optional(),
+  valid_for: ValidFor.nullable().optional(),
+  // False can be corrected by a later version; true cannot be taken back.
+  requires_renewal: z.boolean('must be true or false').optional().describe('Default: false.'),
+  effective_from: Instant.nullable().optional(),
+})
+export type NoticeDraft = z.output<typeof NoticeDraft>
