@@ -45,9 +45,11 @@ export function insertConsents(
     inserted as (
       insert into consents as c (
         account_id, id, site_id, consent_id, subject_id, country, region, user_agent, ip_network, accepted,
-        preferences, policy_version, version, record_hash, chain_head, created_at, updated_at)
+        preferences, policy_version, version, record_hash, chain_head, created_at, updated_at, notice_locale,
+        notice_entry, expires_at)
       select s.account_id, d.id, d.site_id, d.label, d.subject_id, d.country, d.region, d.user_agent,
-        d.ip_network, d.accepted, d.preferences, d.policy_version, 1, d.record_hash, d.hash, d.at, d.at
+        d.ip_network, d.accepted, d.preferences, d.policy_version, 1, d.record_hash, d.hash, d.at, d.at,
+        d.notice_locale, d.notice_entry, d.expires_at
       from drafts d join sites s on ${site} ${hasKeys ? whereClaimed(sql) : empty(sql)}
       returning *
     ), audit as (
@@ -78,9 +80,11 @@ function drafts(sql: Sql, rows: readonly NewRow[]): Fragment {
         ${field('recordHash')}::bytea[], ${link('salt')}::bytea[],
         ${link('payloadHash')}::bytea[], ${link('hash')}::bytea[],
         ${column(({ claim }) => claim?.key ?? null)}::text[],
-        ${column(({ claim }) => claim?.bodyHash ?? null)}::bytea[]
+        ${column(({ claim }) => claim?.bodyHash ?? null)}::bytea[],
+        ${field('notice_locale')}::text[], ${field('notice_entry')}::integer[], ${field('expires_at')}::timestamptz[]
       ) as drafts (id, at, site_id, label, subject_id, country, region, user_agent, ip_network, accepted, preferences,
-        policy_version, is_sites_policy, record_hash, salt, payload_hash, hash, key, body_hash)
+        policy_version, is_sites_policy, record_hash, salt, payload_hash, hash, key, body_hash, notice_locale,
+        notice_entry, expires_at)
     )`
 }
 
@@ -123,7 +127,7 @@ export function findFirstAnswers(
     select key, body_hash, ${viewJson(sql, view)} from (
       select k.key, k.body_hash, c.id, c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent,
         h.accepted, h.preferences, c.policy_version, c.created_at, c.created_at as updated_at,
-        null::timestamptz as deleted_at
+        null::timestamptz as deleted_at, c.notice_locale
       from (
         select key, body_hash, consent_id, created_at from idempotency_keys
         where account_id = ${accountId} and key = any (${toArrayLiteral(keys)}::text[]) offset 0

@@ -205,6 +205,9 @@ export function buildRecord(
     accepted: draft.accepted ?? false,
     preferences: draft.preferences ?? {},
     policy_version: policyVersion,
+    notice_locale: draft.notice_locale ?? null,
+    notice_entry: null,
+    expires_at: null,
   }
   const salt = newSalt()
   const recordHash = hashRecord(record, salt)

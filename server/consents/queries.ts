@@ -22,14 +22,14 @@ const plainColumns = staticFragment(
   sql => sql`id, site_id, consent_id, subject_id, country, region, user_agent, accepted, preferences, policy_version`,
 )
 
-/** PostgreSQL serializes a record faster than the driver parses its columns. */
+/** PostgreSQL serializes a record faster than the driver parses its columns. Only a record that has a locale shows one. */
 const consentJson = staticFragment(
-  sql => sql`row_to_json((select r from (
+  sql => sql`left(row_to_json((select r from (
     select ${plainColumns(sql)},
       to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at,
       to_char(updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as updated_at,
       to_char(deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as deleted_at
-  ) r))::text as json`,
+  ) r))::text, -1) || coalesce(',"notice_locale":' || to_json(notice_locale)::text, '') || '}' as json`,
 )
 
 const idJson = staticFragment(sql => sql`'{"id":"' || id || '"}' as json`)
@@ -227,7 +227,7 @@ function listRuns(sql: Sql, accountId: string, filters: ListFilters): Fragment {
   const { siteId, subjectId, consentId, accepted, includeDeleted } = filters
   const narrowed = conditions(sql, filters)
   const run = (state: Fragment, answer: Fragment) => sql`(
-    select ${plainColumns(sql)}, created_at, updated_at, deleted_at
+    select ${plainColumns(sql)}, created_at, updated_at, deleted_at, notice_locale
     from consents where account_id = ${accountId} ${narrowed} ${state} ${answer}
     order by id desc limit 101)`
   const answers =
@@ -302,7 +302,7 @@ export async function findAddress(sql: Sql, accountId: string, id: string): Prom
 export function findEvents(sql: Sql, accountId: string, id: string, limit: number): Promise<EventRow[]> {
   return sql<EventRow[]>`
     select c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent, c.ip_network,
-      c.version as record_version, c.record_hash, c.chain_head, h.version, h.action, h.accepted, h.preferences,
+      c.notice_locale, c.notice_entry, c.version as record_version, c.record_hash, c.chain_head, h.version, h.action, h.accepted, h.preferences,
       h.policy_version, h.changed_by, h.actor_id, h.created_at, h.salt, h.payload_hash, h.hash
     from consents c
     join consent_history h on h.account_id = c.account_id and h.consent_id = c.id

@@ -39,6 +39,10 @@ export interface NewRecord extends Identity, State {
   readonly at: Date
   readonly recordHash: Buffer
   readonly link: Link
+  readonly notice_locale: string | null
+  readonly notice_entry: number | null
+  /** Null for a refusal, or if the notice does not say how long a consent is valid. */
+  readonly expires_at: Date | null
 }
 
 /** In its first state. */

@@ -13,6 +13,7 @@ import nearSubjectsAndRoles from './migrations/0012_near_subjects_and_roles.sql'
 import restore from './migrations/0013_restore.sql'
 import requests from './migrations/0014_requests.sql'
 import notices from './migrations/0016_notices.sql'
+import recordNotices from './migrations/0017_record_notices.sql'
 
 /**
  * In order. A file that was released is never edited. `oldest` names the oldest schema whose programs may start on the tables
@@ -32,6 +33,7 @@ const migrations: readonly (readonly [name: string, statements: string, oldest?:
   ['0013_restore', restore, '0010_usage'],
   ['0014_requests', requests, '0010_usage'],
   ['0016_notices', notices, '0010_usage'],
+  ['0017_record_notices', recordNotices, '0010_usage'],
 ]
 
 export const schemaVersion = migrations.at(-1)?.[0] ?? ''

@@ -55,6 +55,7 @@ const values: Readonly<Record<string, unknown>> = {
   key_id: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
   actor_name: 'backend',
   ip_network: '203.0.113.0/24',
+  notice_locale: 'de',
   signature: `${'A'.repeat(86)}==`,
   kid: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
   x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',

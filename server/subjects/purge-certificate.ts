@@ -75,8 +75,8 @@ export async function purgeSubject(
 
 /** A long purge removes the data of the oldest entries first, and sets its time when all are done. */
 function findState({ deleted_at, purged_at, ...record }: StoredRecord): 'live' | 'deleted' | 'purged' {
-  const { subject_id, consent_id, user_agent, ip_network } = record
-  const isLeft = [subject_id, consent_id, user_agent, ip_network].some(value => value !== null)
+  const { subject_id, consent_id, user_agent, ip_network, notice_locale } = record
+  const isLeft = [subject_id, consent_id, user_agent, ip_network, notice_locale].some(value => value !== null)
   if (purged_at !== null && !isLeft) return 'purged'
   return deleted_at === null ? 'live' : 'deleted'
 }

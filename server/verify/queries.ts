@@ -20,6 +20,9 @@ export interface StoredRecord extends Identity, State {
   readonly updated_at: Date
   readonly deleted_at: Date | null
   readonly purged_at: Date | null
+  readonly notice_locale: string | null
+  readonly notice_entry: number | null
+  readonly expires_at: Date | null
   /** See VersionRow. */
   readonly digits: string | null
 }
@@ -68,6 +71,7 @@ export const recordColumns = [
   ...(['id', 'site', 'site_id', 'consent_id', 'subject_id', 'country', 'region', 'user_agent', 'ip_network'] as const),
   ...(['accepted', 'preferences', 'policy_version', 'version', 'record_hash', 'chain_head'] as const),
   ...(['created_at', 'updated_at', 'deleted_at', 'purged_at', 'digits'] as const),
+  ...(['notice_locale', 'notice_entry', 'expires_at'] as const),
 ] satisfies (keyof StoredRecord)[]
 
 /** Returns the next account id in any table: records of an account that does not exist are forged. */
@@ -150,7 +154,8 @@ export function listVersions(sql: Sql, accountId: string, range: Range, end: Pos
       r.accepted as r_accepted, r.preferences as r_preferences, r.policy_version as r_policy_version,
       r.version as r_version, r.record_hash as r_record_hash, r.chain_head as r_chain_head,
       r.created_at as r_created_at, r.updated_at as r_updated_at, r.deleted_at as r_deleted_at,
-      r.purged_at as r_purged_at, r.digits as r_digits
+      r.purged_at as r_purged_at, r.digits as r_digits, r.notice_locale as r_notice_locale,
+      r.notice_entry as r_notice_entry, r.expires_at as r_expires_at
     from records r full join versions v on v.consent_id = r.id
       left join sites s on s.account_id = ${accountId} and s.id = r.site_id
     order by record_id, v.version`

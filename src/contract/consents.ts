@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { ById, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { Preferences } from './json.ts'
+import { LanguageTag } from './languages.ts'
 import {
   Count,
   Id,
@@ -40,6 +41,11 @@ export const Consent = z.object({
   deleted_at: z
     .preprocess(value => (value === '' ? null : value), optional(Timestamp)) // some instances write '' for null
     .describe('Null unless it is deleted.'),
+  notice_locale: z
+    .string()
+    .optional()
+    .meta({ onRequest: true })
+    .describe('The language of the notice that was shown, as the sender told it; only where it was told.'),
 })
 export type Consent = z.output<typeof Consent>
 
@@ -56,6 +62,9 @@ export const ConsentDraft = z.strictObject({
     .optional()
     .describe('For the country; stored truncated, and returned in that form by the history with `details` alone.'),
   user_agent: text(0, 1024).optional(),
+  notice_locale: LanguageTag.optional().describe(
+    'The language (BCP 47) of the notice that was shown, one of those that were published if any was.',
+  ),
 })
 export type ConsentDraft = z.output<typeof ConsentDraft>
 

@@ -2,19 +2,22 @@ import * as z from 'zod'
 
 const maxLength = 35
 
+/** Language, script, region and variants, which says all that a text can be in. */
+const form = /^[A-Za-z]{2,3}(-[A-Za-z]{4})?(-([A-Za-z]{2}|\d{3}))?(-([A-Za-z\d]{5,8}|\d[A-Za-z\d]{3}))*$/
+
 /** Returns the canonical form of a BCP 47 language tag of at most 35 characters (`de-DE`); null for anything else. */
 export function canonicalLanguage(tag: string): string | null {
-  if (tag.length > maxLength) return null
+  if (tag.length > maxLength || !form.test(tag)) return null
   try {
-    const [canonical = ''] = Intl.getCanonicalLocales(tag)
-    return canonical.length <= maxLength ? canonical || null : null
+    return Intl.getCanonicalLocales(tag)[0] ?? null
   } catch {
-    return null
+    return null // a variant that occurs twice
   }
 }
 
+/** Made canonical, so that two tags of one language are the same. */
 export const LanguageTag = z
   .string('must be text')
   .refine(tag => canonicalLanguage(tag) !== null, 'must be a BCP 47 language tag, such as de or pt-BR')
   .overwrite(tag => canonicalLanguage(tag) ?? tag)
-  .meta({ maxLength, pattern: '^[A-Za-z]{2,8}(-[A-Za-z\\d]{1,8})*$', examples: ['de'] })
+  .meta({ maxLength, pattern: form.source, examples: ['de'] })

@@ -17,6 +17,10 @@ export interface Identity {
   readonly region: string | null
   readonly user_agent: string | null
   readonly ip_network: string | null
+  /** BCP 47 language of the notice's text that was shown, by the word of its sender. */
+  readonly notice_locale?: string | null
+  /** Version of the account's entry that published the notice; null if it was not held when the record was written. */
+  readonly notice_entry?: number | null
 }
 
 /** `restored_despite_erasure`: an erasure request covered the record, or it was not recorded if one did. */
@@ -81,7 +85,19 @@ const none = { hash: Buffer.alloc(32), id: Buffer.alloc(16) } as const
  */
 export function hashRecord(identity: Identity, salt: Buffer): Buffer {
   const { consent_id, country, ip_network, region, site_id, subject_id, user_agent } = identity
-  const sorted = { consent_id, country, ip_network, region, site_id, subject_id, user_agent }
+  const notice_entry = identity.notice_entry ?? undefined // left out of the JSON, so that older hashes are as they were
+  const notice_locale = identity.notice_locale ?? undefined
+  const sorted = {
+    consent_id,
+    country,
+    ip_network,
+    notice_entry,
+    notice_locale,
+    region,
+    site_id,
+    subject_id,
+    user_agent,
+  }
   return sha256Of(domain.record, salt, Buffer.from(JSON.stringify(sorted))) // equals JCS for sorted names and flat values
 }
 

@@ -216,7 +216,7 @@ function hasNoPreferences({ preferences }: ChainEntry): boolean {
 
 function verifyIdentity(record: ChainRecord, identity: Identity, { salt }: ChainEntry): Finding[] {
   if (salt && record.recordHash && hashRecord(identity, salt).equals(record.recordHash)) return []
-  const detail = 'its site, labels, place, user agent or address are not what was recorded'
+  const detail = 'its site, labels, place, user agent, address or notice are not what was recorded'
   return [{ version: null, problem: 'changed', detail }]
 }
 

@@ -137,6 +137,8 @@ export const noAddresses = [
   ...[' 1.2.3.4', '1.2.3.4\n', '::1\n', '\t::1', '1.2.3.4, 5.6.7.8'],
 ]
 
+const noLanguages = ['', 'true', 'de_DE', 'de-', 'x', 'de\n', 'i-klingon', `de${'-abcdefgh'.repeat(4)}`]
+
 /** Values of the right type just out of their fields' limits: `[field, value]`. */
 export const fieldsBeyondLimits: [string, unknown][] = [
   ['site_id', 'x'],
@@ -147,6 +149,7 @@ export const fieldsBeyondLimits: [string, unknown][] = [
   ['consent_id', '\ud83d'],
   ['user_agent', '🙂'.repeat(1025)],
   ['user_agent', '\0'],
+  ...noLanguages.map((tag): [string, unknown] => ['notice_locale', tag]),
   ['policy_version', 0],
   ...largePreferences.map(([, value]) => ['preferences', value] as [string, unknown]),
 ]

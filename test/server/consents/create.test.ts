@@ -69,6 +69,20 @@ describe('POST /api/v1/consents › 201', () => {
     expect(await other.create({ policy_version: 3 })).toMatchObject({ policy_version: 3 })
   })
 
+  it('keeps the language of the notice in its canonical form, and shows it last and only where it was told', async () => {
+    const created = await owner.post({ site_id: owner.siteId, notice_locale: 'DE-at', accepted: true })
+    expect([created.status, created.body.notice_locale]).toEqual([201, 'de-AT'])
+    expect(created.text.endsWith('"deleted_at":null,"notice_locale":"de-AT"}')).toBe(true)
+    const { id } = created.body
+    const [page, one] = [await owner.list({ limit: '1' }), await owner.get(id)]
+    expect([page.body.data[0], one.text]).toEqual([created.body, created.text])
+    expect((await owner.update(id, { accepted: false })).body).toMatchObject({
+      notice_locale: 'de-AT',
+      accepted: false,
+    })
+    expect((await owner.remove(id)).body.notice_locale).toBe('de-AT')
+  })
+
   it('creates two records for two equal bodies, because consent_id is a label and not a key', async () => {
     const body = { consent_id: 'banner', subject_id: 'one' }
     expect((await owner.create(body)).id).not.toBe((await owner.create(body)).id)

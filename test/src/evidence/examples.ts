@@ -49,7 +49,8 @@ const identity: Identity = {
   user_agent: 'Firefox',
   ip_network: '203.0.113.0/24',
 }
-const anonymous = { ...identity, consent_id: null, subject_id: null, user_agent: null, ip_network: null }
+const withNotice: Identity = { ...identity, notice_locale: 'de', notice_entry: 4 }
+const gone = { consent_id: null, subject_id: null, user_agent: null, ip_network: null, notice_locale: null }
 
 interface Change {
   readonly action: Action
@@ -72,14 +73,14 @@ const changes: Change[] = [
   },
 ]
 
-/** A history as the API answers it. */
-function historyOf(list: readonly Change[]): AuditEntry[] {
+/** A history as the API answers it, of a record of this identity. */
+function historyOf(list: readonly Change[], of = withNotice): AuditEntry[] {
   let previous: Buffer | null = null
   const entries: AuditEntry[] = []
   for (const [index, { action, hashVersion, ...change }] of list.entries()) {
     const isPurge = action === 'purged'
     const salt = Buffer.alloc(16, 0xa1 + index)
-    const recordHash = isPurge ? hashRecord(anonymous, salt) : index === 0 ? hashRecord(identity, salt) : undefined
+    const recordHash = isPurge ? hashRecord({ ...of, ...gone }, salt) : index === 0 ? hashRecord(of, salt) : undefined
     const state: State = { ...change, policy_version: 3 }
     const at = new Date(start + index * 86_400_000)
     const actor = isPurge ? system : apiKey
@@ -104,11 +105,14 @@ function historyOf(list: readonly Change[]): AuditEntry[] {
 const history = historyOf(changes)
 const purge: Change = { action: 'purged', accepted: true, preferences: {} }
 const purged = historyOf([...changes, purge])
-const older = historyOf(changes.slice(0, 2).map(change => ({ ...change, hashVersion: 1 })))
-const mixed = historyOf([
-  ...changes.map((change, index): Change => ({ ...change, hashVersion: index < 2 ? 1 : 2 })),
-  purge,
-])
+const older = historyOf(
+  changes.slice(0, 2).map(change => ({ ...change, hashVersion: 1 })),
+  identity,
+)
+const mixed = historyOf(
+  [...changes.map((change, index): Change => ({ ...change, hashVersion: index < 2 ? 1 : 2 })), purge],
+  identity,
+)
 const hashes = purged.map(({ hash }) => Buffer.from(hash ?? '', 'hex'))
 const tree = new MerkleTree()
 for (const hash of hashes.slice(0, 3)) tree.append(hash)
@@ -345,7 +349,7 @@ export const examples: Readonly<Record<string, string>> = {
   'purged history': json({ data: purged }),
   'history of version 1': json({ data: older }),
   'purged history of both versions': json({ data: mixed }),
-  identity: json(identity),
+  identity: json(withNotice),
   leaves: hashes.map((hash, index) => `${index}  ${leafHash(hash).toString('hex')}\n`).join(''),
   checkpoint: checkpointOf(3, '2026-02-04T00:00:00.000Z'),
   'inclusion proof': json(inclusionProof),

@@ -200,8 +200,12 @@ describe('a verifier written from the page', () => {
     const identity = JSON.parse(block('identity'))
     const [first, last] = [history[0], purged.at(-1)]
     expect(recordHash(identity, hex(first.salt)).toString('hex')).toBe(first.record_hash)
-    const left = { ...identity, consent_id: null, subject_id: null, user_agent: null, ip_network: null }
-    expect(recordHash(left, hex(last.salt)).toString('hex')).toBe(last.record_hash)
+    const { notice_locale, ...left } = identity
+    const purgedIdentity = { ...left, consent_id: null, subject_id: null, user_agent: null, ip_network: null }
+    expect(recordHash(purgedIdentity, hex(last.salt)).toString('hex')).toBe(last.record_hash)
+    const { notice_entry, ...before } = left
+    const salt = hex(older[0].salt)
+    expect(recordHash(before, salt).toString('hex'), 'of a record without a notice').toBe(older[0].record_hash)
   })
 
   it('computes the leaves and the root of the checkpoint', () => {
