@@ -1,0 +1,15 @@
+import { parseValidity } from '../../src/contract/notices.ts'
+
+/**
+ * Returns when a consent ends that was stated at `at`: calendar months later in UTC, or on the last day of a month that is
+ * shorter, and then days. Null without a validity.
+ */
+export function endOfConsent(at: Date, validFor: string | null): Date | null {
+  const validity = validFor === null ? null : parseValidity(validFor)
+  if (!validity) return null
+  const end = new Date(at)
+  end.setUTCMonth(end.getUTCMonth() + validity.months)
+  if (end.getUTCDate() !== at.getUTCDate()) end.setUTCDate(0)
+  end.setUTCDate(end.getUTCDate() + validity.days)
+  return end
+}
