@@ -1,5 +1,7 @@
 import type { Sql } from 'postgres'
 import type { Role } from '../../src/contract/index.ts'
+import { auditEntry, hash, insertedEntry, lockedAccount, machine, target } from '../audit/entries.ts'
+import { accountState, keyState, siteState, tokensState, userState } from '../audit/states.ts'
 import type { UserKey } from '../session/queries.ts'
 
 export interface AccountRows {
@@ -22,29 +24,45 @@ export async function insertAccount(
   sql: Sql,
   { accountId, user, site, key, at, ...rows }: AccountRows,
 ): Promise<boolean> {
+  const event = { accountId, actor: machine, action: 'account_created', at } as const
   const written = await sql`
     with login as (
       insert into logins (email, account_id, user_id) values (${user.email}, ${accountId}, ${user.id})
-      on conflict (email) do nothing returning account_id
+      on conflict (email) do nothing returning *
     ), account as (
-      insert into accounts (account_id, plan, monthly_quota, created_at)
-      select account_id, ${rows.plan}, ${rows.monthlyQuota}::bigint, ${at}::timestamptz from login
-      returning account_id
+      select account_id, ${rows.plan}::text as plan, ${rows.monthlyQuota}::bigint as monthly_quota,
+        ${at}::timestamptz as created_at, 0 as entries, null::bytea as entries_head
+      from login
     ), owner as (
       insert into users (account_id, id, password_hash, created_at)
-      select account_id, ${user.id}::uuid, ${user.passwordHash}, ${at}::timestamptz from account
+      select account_id, ${user.id}::uuid, ${user.passwordHash}, created_at from account
+      returning *
     ), site as (
       insert into sites (account_id, id, name, created_at, updated_at)
-      select account_id, ${site.id}::uuid, ${site.name}, ${at}::timestamptz, ${at}::timestamptz from account
-      returning account_id, id
+      select account_id, ${site.id}::uuid, ${site.name}, created_at, created_at from account
+      returning *
     ), token as (
       insert into site_tokens (account_id, site_id, token_hash, created_at)
-      select account_id, id, ${site.tokenHash}::bytea, ${at}::timestamptz from site
+      select account_id, id, ${site.tokenHash}::bytea, created_at from site
+      returning *
     ), api_key as (
       insert into api_keys (account_id, id, name, key_hash, hint, created_at)
-      select account_id, ${key.id}::uuid, ${key.name}, ${key.keyHash}::bytea, ${key.hint}, ${at}::timestamptz from account
+      select account_id, ${key.id}::uuid, ${key.name}, ${key.keyHash}::bytea, ${key.hint}, created_at from account
+      returning *
+    ), change as (
+      select ${target(sql, 'account', sql`a.account_id`)} as target, null::jsonb as before,
+        ${accountState(sql)} || jsonb_build_object(
+          'users', (select jsonb_agg(${userState(sql)}) from owner u cross join login l),
+          'sites', (select jsonb_agg(${siteState(sql)} || (select ${tokensState(sql)} from token t)) from site s),
+          'keys', (select jsonb_agg(${keyState(sql)}) from api_key k)) as after
+      from account a
+    ), ${insertedEntry(sql, event)}, created as (
+      insert into accounts (account_id, plan, monthly_quota, created_at, entries, entries_head)
+      select a.account_id, a.plan, a.monthly_quota, a.created_at, document.version, ${hash(sql)}
+      from account a join document on document.account_id = a.account_id
+      returning account_id
     )
-    select account_id from account`
+    select account_id from created`
   return written.length === 1
 }
 
@@ -70,9 +88,20 @@ export async function selectQuotas(sql: Sql, month: string, accountId: string | 
 }
 
 /** Returns false if there is no such account. */
-export async function updateQuota(sql: Sql, accountId: string, monthlyQuota: number | null): Promise<boolean> {
+export async function updateQuota(
+  sql: Sql,
+  accountId: string,
+  { monthlyQuota, at }: { readonly monthlyQuota: number | null; readonly at: Date },
+): Promise<boolean> {
+  const quota = sql`${monthlyQuota}::bigint`
+  const event = { accountId, actor: machine, action: 'quota_changed', at } as const
   const rows = await sql`
-    update accounts set monthly_quota = ${monthlyQuota}::bigint where account_id = ${accountId} returning account_id`
+    with ${lockedAccount(sql, accountId)}, change as (
+      select ${target(sql, 'account', sql`a.account_id`)} as target, ${accountState(sql)} as before,
+        ${accountState(sql)} || jsonb_build_object('monthly_quota', ${quota}) as after
+      from account a
+    ), ${auditEntry(sql, event, sql`monthly_quota = ${quota},`)}
+    select account_id from account`
   return rows.length === 1
 }
 
@@ -87,17 +116,21 @@ export interface UserRow {
 /** Returns false, and inserts nothing, if the e-mail has a user. */
 export async function insertUser(
   sql: Sql,
-  { account_id, id, email, role, created_at, passwordHash }: UserRow & { readonly passwordHash: string },
+  { account_id, id, email, role, created_at: at, passwordHash }: UserRow & { readonly passwordHash: string },
 ): Promise<boolean> {
+  const event = { accountId: account_id, actor: machine, action: 'user_added', at } as const
   const written = await sql`
-    with login as (
-      insert into logins (email, account_id, user_id) values (${email}, ${account_id}, ${id})
-      on conflict (email) do nothing returning account_id
+    with ${lockedAccount(sql, account_id)}, login as (
+      insert into logins (email, account_id, user_id) select ${email}, account_id, ${id}::uuid from account
+      on conflict (email) do nothing returning *
     ), added as (
       insert into users (account_id, id, password_hash, role, created_at)
-      select account_id, ${id}::uuid, ${passwordHash}, ${role}, ${created_at}::timestamptz from login
-      returning id
-    )
+      select account_id, ${id}::uuid, ${passwordHash}, ${role}, ${at}::timestamptz from login
+      returning *
+    ), change as (
+      select ${target(sql, 'user', sql`u.id`)} as target, null::jsonb as before, ${userState(sql)} as after
+      from added u cross join login l
+    ), ${auditEntry(sql, event)}
     select id from added`
   return written.length === 1
 }
@@ -112,20 +145,26 @@ export function selectUsers(sql: Sql, accountId: string | null): Promise<UserRow
 }
 
 /**
- * Returns false, and deletes nothing, for an unknown user and for the last owner. Removals of owners wait for each other at
- * the first of them, so that two at once do not each count on the other's owner.
+ * Returns false, and deletes nothing, for an unknown user and for the last owner. Removals wait for each other, and a removed
+ * owner is not among those that are read with a lock, so that two at once do not each count on the other's owner.
  */
-export async function deleteUser(sql: Sql, { accountId, userId }: UserKey): Promise<boolean> {
+export async function deleteUser(sql: Sql, { accountId, userId }: UserKey, at: Date): Promise<boolean> {
+  const event = { accountId, actor: machine, action: 'user_removed', at } as const
   const deleted = await sql`
-    with owners as (
-      select id from users where account_id = ${accountId} and role = 'owner' order by id for update
+    with ${lockedAccount(sql, accountId)}, owners as materialized (
+      select u.id from account a join users u on u.account_id = a.account_id
+      where u.account_id = ${accountId} and u.role = 'owner' order by u.id for update of u
     ), removed as (
-      delete from users where account_id = ${accountId} and id = ${userId}
-        and (role <> 'owner' or exists (select from owners where id <> ${userId}))
-      returning id
+      delete from users u using account a where u.account_id = ${accountId} and u.id = ${userId}
+        and a.account_id = u.account_id and (u.role <> 'owner' or exists (select from owners where id <> ${userId}))
+      returning u.*
     ), login as (
       delete from logins where account_id = ${accountId} and user_id = ${userId} and exists (select from removed)
-    )
+      returning *
+    ), change as (
+      select ${target(sql, 'user', sql`u.id`)} as target, ${userState(sql)} as before, null::jsonb as after
+      from removed u left join login l on l.user_id = u.id
+    ), ${auditEntry(sql, event)}
     select id from removed`
   return deleted.length === 1
 }

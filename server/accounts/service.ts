@@ -9,6 +9,7 @@ import {
   type QuotaOrder,
   Uuid,
 } from '../../src/contract/index.ts'
+import { machine } from '../audit/entries.ts'
 import { hashOf, hintOf, newApiKey, newSiteToken } from '../auth/credential.ts'
 import { hashPassword, newPassword } from '../auth/password.ts'
 import { newId } from '../ids.ts'
@@ -65,7 +66,7 @@ export async function listAccounts(sql: Sql): Promise<AccountRow[]> {
  */
 export async function setQuota(sql: Sql, { account, monthlyQuota }: QuotaOrder): Promise<AccountRow> {
   const id = await findAccount(sql, account)
-  if (id === undefined || !(await updateQuota(sql, id, monthlyQuota))) throw noAccount(account)
+  if (id === undefined || !(await updateQuota(sql, id, { monthlyQuota, at: new Date() }))) throw noAccount(account)
   const [row] = await selectQuotas(sql, monthOf(new Date()), id)
   return toAccountRow(row as QuotaRow)
 }
@@ -95,8 +96,9 @@ export async function resetPassword(
   const password = given ?? newPassword()
   requireLength(password)
   const user = await findLogin(sql, email.toLowerCase())
-  if (!user) throw new OperatorError(`no user has the e-mail ${email}`, { code: 'not_found' })
-  await setPassword(sql, user, await hashPassword(password))
+  const change = { passwordHash: await hashPassword(password), at: new Date() }
+  if (!user || !(await setPassword(sql, user, change, machine)))
+    throw new OperatorError(`no user has the e-mail ${email}`, { code: 'not_found' })
   return { email: email.toLowerCase(), password: given === undefined ? password : null }
 }
 

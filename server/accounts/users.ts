@@ -28,7 +28,7 @@ export async function removeUser(sql: Sql, email: string): Promise<UserInfo> {
   const user = await findLogin(sql, email.toLowerCase())
   const row = user && (await selectUsers(sql, user.accountId)).find(({ id }) => id === user.userId)
   if (!user || !row) throw new OperatorError(`no user has the e-mail ${email}`, { code: 'not_found' })
-  if (await deleteUser(sql, user)) return toInfo(row)
+  if (await deleteUser(sql, user, new Date())) return toInfo(row)
   throw new OperatorError(`${row.email} is the last owner of the account ${row.account_id}`, {
     code: 'conflict',
     hint: 'add another owner first: consentctl admin user add --role owner',

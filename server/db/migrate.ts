@@ -1,5 +1,6 @@
 import type { ISql, Sql, TransactionSql } from 'postgres'
 import { OperatorError } from '../../src/contract/index.ts'
+import adopt from './adopt.sql'
 import tables from './migrations/0001_tables.sql'
 import idempotency from './migrations/0002_idempotency.sql'
 import service from './migrations/0003_service.sql'
@@ -12,6 +13,7 @@ import statistics from './migrations/0011_statistics.sql'
 import nearSubjectsAndRoles from './migrations/0012_near_subjects_and_roles.sql'
 import restore from './migrations/0013_restore.sql'
 import requests from './migrations/0014_requests.sql'
+import administration from './migrations/0015_administration.sql'
 import notices from './migrations/0016_notices.sql'
 import recordNotices from './migrations/0017_record_notices.sql'
 
@@ -32,9 +34,16 @@ const migrations: readonly (readonly [name: string, statements: string, oldest?:
   ['0012_near_subjects_and_roles', nearSubjectsAndRoles],
   ['0013_restore', restore, '0010_usage'],
   ['0014_requests', requests, '0010_usage'],
+  ['0015_administration', `${administration}${adopt}`, '0010_usage'],
   ['0016_notices', notices, '0010_usage'],
   ['0017_record_notices', recordNotices, '0010_usage'],
 ]
+
+/** Writes the first entry of the administrators' log of each account without one. */
+export async function adoptAccounts(tx: ISql): Promise<void> {
+  // biome-ignore lint/plugin: a file holds several statements; it is never input.
+  await tx.unsafe(adopt)
+}
 
 export const schemaVersion = migrations.at(-1)?.[0] ?? ''
 

@@ -59,7 +59,8 @@ export async function coverAll(log: Log): Promise<Covered | null> {
 }
 
 /**
- * Yields the number of entries of each batch. Back-dated entries are appended like all others, because the log has to say
+ * Yields the number of entries of each batch, and ends with one that was read from the first entry on, which alone can have entries
+ * of the account itself. Back-dated entries are appended like all others, because the log has to say
  * what is there: their place in it always shows when they came.
  */
 export async function* coverAccount(log: Log, accountId: string): AsyncGenerator<number> {
@@ -79,8 +80,9 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
     remember(log.signer, accountId, tree)
     reportBackdated(log, accountId, entries, checkpoint)
     yield entries.length
-    if (entries.length < entriesPerCheckpoint) return
-    after = entries.at(-1)
+    const isLast = entries.length < entriesPerCheckpoint
+    if (isLast && !after) return
+    after = isLast ? undefined : entries.findLast(({ consent_id }) => consent_id !== accountId)
   }
 }
 

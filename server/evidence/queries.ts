@@ -195,28 +195,45 @@ export async function listSubtrees(
 }
 
 /**
- * Joins the log's entries `l` with their history as `h`, null for none. `offset 0` keeps a planner without statistics from
- * reading the account's whole history.
+ * Joins the log's entries `l` with the times of their entries as `h`, null for none. `offset 0` keeps a planner without
+ * statistics from reading the account's whole history.
  */
 export function withTime(sql: Sql, accountId: string): Fragment {
   return sql`left join lateral (
-      select created_at from consent_history
-      where account_id = ${accountId} and consent_id = l.consent_id and version = l.version offset 0
+      (select created_at from consent_history
+      where account_id = ${accountId} and consent_id = l.consent_id and version = l.version offset 0)
+      union all
+      (select created_at from account_entries
+      where l.consent_id = ${accountId} and account_id = ${accountId} and version = l.version offset 0)
     ) h on true`
 }
 
-/** Returns entries that are not in the log yet, in the order of appending. */
+/**
+ * Returns entries that are not in the log yet, in the order of appending: by record, and those of the account last, which are
+ * left out with `after`. So a record that is behind an entry of the account was never there before it.
+ */
 export function listUnloggedEntries(
   sql: Sql,
   accountId: string,
   after: LogEntry | undefined,
   limit: number,
 ): Promise<LogEntry[]> {
-  return sql<LogEntry[]>`
-    select l.consent_id, l.version, l.hash, h.created_at as at from log_entries l
-    ${withTime(sql, accountId)} where l.account_id = ${accountId} and l.leaf_index is null
+  const unlogged = sql`l.account_id = ${accountId} and l.leaf_index is null`
+  const columns = sql`l.consent_id, l.version, l.hash, h.created_at as at`
+  const ofRecords = sql`
+    select ${columns} from log_entries l ${withTime(sql, accountId)}
+    where ${unlogged} and l.consent_id <> ${accountId}
       ${after ? sql`and (l.consent_id, l.version) > (${after.consent_id}::uuid, ${after.version}::integer)` : sql``}
     order by l.consent_id, l.version limit ${limit}`
+  if (after) return sql<LogEntry[]>`${ofRecords}`
+  return sql<LogEntry[]>`
+    select * from (
+      (${ofRecords})
+      union all
+      (select ${columns} from log_entries l ${withTime(sql, accountId)}
+      where ${unlogged} and l.consent_id = ${accountId} order by l.version limit ${limit})
+    ) as entries
+    order by consent_id = ${accountId}, consent_id, version limit ${limit}`
 }
 
 /**

@@ -1,5 +1,7 @@
 import type { Sql } from 'postgres'
 import type { Scope } from '../../src/contract/index.ts'
+import { type Administrator, auditEntry, lockedAccount, target } from '../audit/entries.ts'
+import { keyState } from '../audit/states.ts'
 
 export interface ApiKeyRow {
   id: string
@@ -17,6 +19,7 @@ export function listKeys(sql: Sql, accountId: string): Promise<ApiKeyRow[]> {
     select ${columns(sql)} from api_keys where account_id = ${accountId} order by id desc`
 }
 
+/** Returns undefined for an unknown account. */
 export async function insertKey(
   sql: Sql,
   accountId: string,
@@ -29,12 +32,21 @@ export async function insertKey(
     readonly createdAt: Date
     readonly expiresAt: Date | null
   },
+  actor: Administrator,
 ): Promise<ApiKeyRow | undefined> {
+  const { createdAt: at } = key
   const [row] = await sql<ApiKeyRow[]>`
-    insert into api_keys (account_id, id, name, key_hash, hint, scopes, created_at, expires_at)
-    values (${accountId}, ${key.id}, ${key.name}, ${key.keyHash}, ${key.hint}, ${sql.json([...key.scopes])},
-      ${key.createdAt}, ${key.expiresAt})
-    returning ${columns(sql)}`
+    with ${lockedAccount(sql, accountId)}, inserted as (
+      insert into api_keys (account_id, id, name, key_hash, hint, scopes, created_at, expires_at)
+      select account_id, ${key.id}::uuid, ${key.name}, ${key.keyHash}::bytea, ${key.hint},
+        ${sql.json([...key.scopes])}::jsonb, ${at}::timestamptz, ${key.expiresAt}::timestamptz
+      from account where account_id = ${accountId}
+      returning *
+    ), change as (
+      select ${target(sql, 'api_key', sql`k.id`)} as target, null::jsonb as before, ${keyState(sql)} as after
+      from inserted k
+    ), ${auditEntry(sql, { accountId, actor, action: 'key_created', at })}
+    select ${columns(sql)} from inserted`
   return row
 }
 
@@ -42,10 +54,22 @@ export async function insertKey(
 export async function revokeKey(
   sql: Sql,
   { accountId, id, at }: { readonly accountId: string; readonly id: string; readonly at: Date },
+  actor: Administrator,
 ): Promise<ApiKeyRow | undefined> {
   const [row] = await sql<ApiKeyRow[]>`
-    update api_keys set revoked_at = ${at} where account_id = ${accountId} and id = ${id} and revoked_at is null
-    returning ${columns(sql)}`
+    with ${lockedAccount(sql, accountId)}, present as materialized (
+      select k.* from account a join api_keys k on k.account_id = a.account_id
+      where k.account_id = ${accountId} and k.id = ${id} and k.revoked_at is null for no key update of k
+    ), changed as (
+      update api_keys k set revoked_at = ${at} from present p
+      where k.account_id = ${accountId} and k.id = ${id} and p.id = k.id
+      returning k.*
+    ), change as (
+      select ${target(sql, 'api_key', sql`k.id`)} as target, (select ${keyState(sql)} from present k) as before,
+        ${keyState(sql)} as after
+      from changed k
+    ), ${auditEntry(sql, { accountId, actor, action: 'key_revoked', at })}
+    select ${columns(sql)} from changed`
   return row
 }
 

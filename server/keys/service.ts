@@ -1,5 +1,6 @@
 import type { Sql } from 'postgres'
 import { type ApiKey, type KeyDraft, type NewApiKey, parseInstant, scopes } from '../../src/contract/index.ts'
+import { administrator } from '../audit/entries.ts'
 import type { Caller } from '../auth/caller.ts'
 import { hashOf, hintOf, newApiKey } from '../auth/credential.ts'
 import type { KeyRow } from '../auth/queries.ts'
@@ -24,30 +25,36 @@ export async function getKeys({ sql }: Deps, { accountId }: Caller): Promise<{ d
 /** @throws Failure `invalid_request` if it would expire in the past or after the year 9999. */
 export async function createKey(
   { sql }: Deps,
-  { accountId }: Caller,
+  caller: Caller,
   { name, scopes: given, expires_at }: KeyDraft,
 ): Promise<NewApiKey> {
   const expiresAt = expires_at === undefined ? null : new Date(parseInstant(expires_at) ?? 0)
   if (expiresAt && (expiresAt.getTime() <= Date.now() || expiresAt.getTime() > lastInstant)) {
     throw new Failure('invalid_request', 'expires_at: must be in the future, and before the year 10000')
   }
+  const { accountId } = caller
   const [id, key] = [newId(), newApiKey(accountId)]
-  const row = await insertKey(sql, accountId, {
-    id,
-    name,
-    keyHash: hashOf(key),
-    hint: hintOf(key),
-    scopes: scopes.filter(scope => given?.includes(scope) ?? true),
-    createdAt: readInstant(id),
-    expiresAt,
-  })
+  const row = await insertKey(
+    sql,
+    accountId,
+    {
+      id,
+      name,
+      keyHash: hashOf(key),
+      hint: hintOf(key),
+      scopes: scopes.filter(scope => given?.includes(scope) ?? true),
+      createdAt: readInstant(id),
+      expiresAt,
+    },
+    administrator(caller),
+  )
   if (!row) throw new Error('the key was not written')
   return { ...toApiKey(row), key }
 }
 
 /** Takes effect on this node at once, on others within a second. @throws Failure `not_found` */
-export async function revokeKey({ sql, keys }: Deps, { accountId }: Caller, id: string): Promise<ApiKey> {
-  const row = await revoke(sql, { accountId, id, at: new Date() })
+export async function revokeKey({ sql, keys }: Deps, caller: Caller, id: string): Promise<ApiKey> {
+  const row = await revoke(sql, { accountId: caller.accountId, id, at: new Date() }, administrator(caller))
   keys.clear()
   if (!row) throw new Failure('not_found', 'There is no such API key.')
   return toApiKey(row)

@@ -1,5 +1,7 @@
 import type { Sql } from 'postgres'
 import type { Role } from '../../src/contract/index.ts'
+import { type Administrator, auditEntry, lockedAccount, target } from '../audit/entries.ts'
+import { passwordState } from '../audit/states.ts'
 
 export interface UserKey {
   readonly accountId: string
@@ -36,8 +38,27 @@ export async function endSessions(sql: Sql, { accountId, userId }: UserKey): Pro
     update users set session_version = session_version + 1 where account_id = ${accountId} and id = ${userId}`
 }
 
-export async function setPassword(sql: Sql, { accountId, userId }: UserKey, passwordHash: string): Promise<void> {
-  await sql`
-    update users set password_hash = ${passwordHash}, session_version = session_version + 1
-    where account_id = ${accountId} and id = ${userId}`
+/** Ends the user's sessions too. Returns false for an unknown user. */
+export async function setPassword(
+  sql: Sql,
+  { accountId, userId }: UserKey,
+  { passwordHash, at }: { readonly passwordHash: string; readonly at: Date },
+  actor: Administrator,
+): Promise<boolean> {
+  const changed = await sql`
+    with ${lockedAccount(sql, accountId)}, present as materialized (
+      select u.* from account a join users u on u.account_id = a.account_id
+      where u.account_id = ${accountId} and u.id = ${userId} for no key update of u
+    ), changed as (
+      update users u set password_hash = ${passwordHash}, session_version = u.session_version + 1
+      from present p where u.account_id = ${accountId} and u.id = ${userId} and p.id = u.id
+      returning u.*
+    ), change as (
+      select ${target(sql, 'user', sql`u.id`)} as target,
+        (select jsonb_build_object(${passwordState(sql)}) from present u) as before,
+        jsonb_build_object(${passwordState(sql)}) as after
+      from changed u
+    ), ${auditEntry(sql, { accountId, actor, action: 'password_changed', at })}
+    select id from changed`
+  return changed.length === 1
 }

@@ -1,4 +1,6 @@
 import type { Sql } from 'postgres'
+import { type Administrator, auditEntry, lockedAccount, target } from '../audit/entries.ts'
+import { siteState, tokensState } from '../audit/states.ts'
 
 export interface SiteRow {
   id: string
@@ -19,6 +21,7 @@ export function listSites(sql: Sql, accountId: string): Promise<SiteRow[]> {
   return sql<SiteRow[]>`select ${columns(sql)} from sites where account_id = ${accountId} order by id desc`
 }
 
+/** Returns undefined for an unknown account. */
 export async function insertSite(
   sql: Sql,
   { accountId, id }: SiteKey,
@@ -30,19 +33,27 @@ export async function insertSite(
     readonly tokenHash: Buffer
     readonly at: Date
   },
+  actor: Administrator,
 ): Promise<SiteRow | undefined> {
+  const { at } = site
   const [row] = await sql<SiteRow[]>`
-    with inserted as (
+    with ${lockedAccount(sql, accountId)}, inserted as (
       insert into sites (account_id, id, name, policy_version, allowed_origins, retention_days,
         created_at, updated_at)
-      values (${accountId}, ${id}, ${site.name}, ${site.policyVersion}, ${sql.json([...site.allowedOrigins])},
-        ${site.retentionDays}, ${site.at}, ${site.at})
+      select account_id, ${id}::uuid, ${site.name}, ${site.policyVersion}::integer,
+        ${sql.json([...site.allowedOrigins])}::jsonb, ${site.retentionDays}::integer, ${at}::timestamptz,
+        ${at}::timestamptz
+      from account where account_id = ${accountId}
       returning *
     ), token as (
       insert into site_tokens (account_id, site_id, token_hash, created_at)
-      select a.account_id, inserted.id, ${site.tokenHash}::bytea, ${site.at}::timestamptz
-      from inserted join accounts a on a.account_id = ${accountId}
-    )
+      select account_id, id, ${site.tokenHash}::bytea, ${at}::timestamptz from inserted where account_id = ${accountId}
+      returning *
+    ), change as (
+      select ${target(sql, 'site', sql`s.id`)} as target, null::jsonb as before,
+        ${siteState(sql)} || (select ${tokensState(sql)} from token t) as after
+      from inserted s
+    ), ${auditEntry(sql, { accountId, actor, action: 'site_created', at })}
     select ${columns(sql)} from inserted`
   return row
 }
@@ -59,22 +70,36 @@ export async function updateSite(
     readonly retentionDays: number | null | undefined
     readonly at: Date
   },
+  actor: Administrator,
 ): Promise<SiteRow | undefined> {
+  const { at } = change
   const origins = change.allowedOrigins && sql.json([...change.allowedOrigins])
-  const retention = change.retentionDays === undefined ? sql`retention_days` : sql`${change.retentionDays}::integer`
   const [row] = await sql<SiteRow[]>`
-    update sites set
-      name = coalesce(${change.name}, name),
-      policy_version = coalesce(${change.policyVersion}::integer, policy_version),
-      allowed_origins = coalesce(${origins}::jsonb, allowed_origins),
-      retention_days = ${retention},
-      updated_at = case
-        when (coalesce(${change.name}, name), coalesce(${change.policyVersion}::integer, policy_version),
-          coalesce(${origins}::jsonb, allowed_origins), ${retention})
-          is not distinct from (name, policy_version, allowed_origins, retention_days)
-        then updated_at else ${change.at}::timestamptz end
-    where account_id = ${accountId} and id = ${id}
-    returning ${columns(sql)}`
+    with ${lockedAccount(sql, accountId)}, present as materialized (
+      select s.* from account a join sites s on s.account_id = a.account_id
+      where s.account_id = ${accountId} and s.id = ${id} for no key update of s
+    ), wanted as (
+      select id, coalesce(${change.name}, name) as name,
+        coalesce(${change.policyVersion}::integer, policy_version) as policy_version,
+        coalesce(${origins}::jsonb, allowed_origins) as allowed_origins,
+        ${change.retentionDays === undefined ? sql`retention_days` : sql`${change.retentionDays}::integer`} as retention_days
+      from present
+    ), changed as (
+      update sites s set
+        name = w.name, policy_version = w.policy_version, allowed_origins = w.allowed_origins,
+        retention_days = w.retention_days,
+        updated_at = case
+          when (w.name, w.policy_version, w.allowed_origins, w.retention_days)
+            is not distinct from (s.name, s.policy_version, s.allowed_origins, s.retention_days)
+          then s.updated_at else ${at}::timestamptz end
+      from wanted w where s.account_id = ${accountId} and s.id = ${id} and w.id = s.id
+      returning s.*
+    ), change as (
+      select ${target(sql, 'site', sql`s.id`)} as target, (select ${siteState(sql)} from present s) as before,
+        ${siteState(sql)} as after
+      from changed s
+    ), ${auditEntry(sql, { accountId, actor, action: 'site_updated', at })}
+    select ${columns(sql)} from changed`
   return row
 }
 
@@ -86,21 +111,30 @@ export async function replaceToken(
   sql: Sql,
   { accountId, id }: SiteKey,
   { tokenHash, at, until }: { readonly tokenHash: Buffer; readonly at: Date; readonly until: Date },
+  actor: Administrator,
 ): Promise<boolean> {
+  const ofSite = sql`t.account_id = ${accountId} and t.site_id = ${id} and t.token_hash = p.token_hash`
   const written = await sql`
-    with ended as (
-      update site_tokens set expires_at = least(expires_at, ${until}::timestamptz)
-      where account_id = ${accountId} and site_id = ${id} and (expires_at is null or expires_at > ${at})
-      returning 1
+    with ${lockedAccount(sql, accountId)}, present as materialized (
+      select t.* from account a join site_tokens t on t.account_id = a.account_id
+      where t.account_id = ${accountId} and t.site_id = ${id} for no key update of t
+    ), ended as (
+      update site_tokens t set expires_at = least(t.expires_at, ${until}::timestamptz)
+      from present p where ${ofSite} and (t.expires_at is null or t.expires_at > ${at})
+      returning t.*
     ), deleted as (
-      delete from site_tokens where account_id = ${accountId} and site_id = ${id} and expires_at <= ${at}
+      delete from site_tokens t using present p where ${ofSite} and t.expires_at <= ${at}
     ), added as (
       insert into site_tokens (account_id, site_id, token_hash, created_at)
-      select account_id, id, ${tokenHash}::bytea, ${at}::timestamptz
-      from sites, (select count(*) from ended) as first
-      where account_id = ${accountId} and id = ${id}
-      returning site_id
-    )
+      select s.account_id, s.id, ${tokenHash}::bytea, ${at}::timestamptz
+      from account a join sites s on s.account_id = a.account_id cross join (select count(*) from ended) as first
+      where s.account_id = ${accountId} and s.id = ${id}
+      returning *
+    ), change as (
+      select ${target(sql, 'site', sql`added.site_id`)} as target, (select ${tokensState(sql)} from present t) as before,
+        (select ${tokensState(sql)} from (select * from ended union all select * from added) as t) as after
+      from added
+    ), ${auditEntry(sql, { accountId, actor, action: 'site_token_rotated', at })}
     select site_id from added`
   return written.length === 1
 }

@@ -1,5 +1,6 @@
 import type { Sql } from 'postgres'
 import type { NewSite, NewToken, Site, SiteChange, SiteDraft, TokenRotation } from '../../src/contract/index.ts'
+import { administrator } from '../audit/entries.ts'
 import type { Caller } from '../auth/caller.ts'
 import { hashOf, newSiteToken } from '../auth/credential.ts'
 import type { TtlCache } from '../auth/ttl-cache.ts'
@@ -19,7 +20,8 @@ export async function getSites({ sql }: Deps, { accountId }: Caller): Promise<{ 
   return { data: (await listSites(sql, accountId)).map(toSite) }
 }
 
-export async function createSite({ sql }: Deps, { accountId }: Caller, draft: SiteDraft): Promise<NewSite> {
+export async function createSite({ sql }: Deps, caller: Caller, draft: SiteDraft): Promise<NewSite> {
+  const { accountId } = caller
   const id = newId()
   const token = newSiteToken(accountId, id)
   const row = await insertSite(
@@ -33,21 +35,17 @@ export async function createSite({ sql }: Deps, { accountId }: Caller, draft: Si
       tokenHash: hashOf(token),
       at: readInstant(id),
     },
+    administrator(caller),
   )
   if (!row) throw new Error('the site was not written')
   return { ...toSite(row), token }
 }
 
 /** Takes effect on this node at once, on others within a second. @throws Failure `not_found` */
-export async function changeSite(
-  { sql, tokens }: Deps,
-  { accountId }: Caller,
-  id: string,
-  change: SiteChange,
-): Promise<Site> {
+export async function changeSite({ sql, tokens }: Deps, caller: Caller, id: string, change: SiteChange): Promise<Site> {
   const row = await updateSite(
     sql,
-    { accountId, id },
+    { accountId: caller.accountId, id },
     {
       name: change.name ?? null,
       policyVersion: change.policy_version ?? null,
@@ -55,6 +53,7 @@ export async function changeSite(
       retentionDays: change.retention_days,
       at: new Date(),
     },
+    administrator(caller),
   )
   tokens.clear()
   if (!row) throw noSite()
@@ -64,14 +63,20 @@ export async function changeSite(
 /** Earlier tokens work until the overlap ends. @throws Failure `not_found` */
 export async function rotateToken(
   { sql, tokens }: Deps,
-  { accountId }: Caller,
+  caller: Caller,
   id: string,
   { overlap_hours = defaultOverlapHours }: TokenRotation,
 ): Promise<NewToken> {
+  const { accountId } = caller
   const token = newSiteToken(accountId, id)
   const at = new Date()
   const until = new Date(at.getTime() + overlap_hours * 60 * 60 * 1000)
-  const isWritten = await replaceToken(sql, { accountId, id }, { tokenHash: hashOf(token), at, until })
+  const isWritten = await replaceToken(
+    sql,
+    { accountId, id },
+    { tokenHash: hashOf(token), at, until },
+    administrator(caller),
+  )
   tokens.clear()
   if (!isWritten) throw noSite()
   return { site_id: id, token, previous_valid_until: until.toISOString() }

@@ -14,6 +14,7 @@ export const tables = {
   key_statements: sql => sql`position`,
   logins: sql => sql`email collate "C"`,
   accounts: sql => sql`account_id`,
+  account_entries: sql => sql`account_id, version`,
   users: sql => sql`account_id, id`,
   sites: sql => sql`account_id, id`,
   notices: sql => sql`account_id, site_id, policy_version`,
@@ -98,7 +99,7 @@ function parse(line: string): unknown {
 }
 
 /** Longer than any row, and short enough for memory. */
-const maxLineBytes = 4 * 1024 * 1024
+const maxLineBytes = 16 * 1024 * 1024
 
 export interface Line {
   /** From 1. */

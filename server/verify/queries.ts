@@ -84,6 +84,8 @@ export async function findNextAccount(sql: Sql, after: string | null): Promise<s
       union all (select account_id from consent_history ${above} order by account_id limit 1)
       union all (select account_id from log_entries ${above} order by account_id limit 1)
       union all (select account_id from checkpoints ${above} order by account_id limit 1)
+      union all (select account_id from account_entries ${above} order by account_id limit 1)
+      union all (select account_id from logins ${above} order by account_id limit 1)
     ) as first order by account_id limit 1`
   return row?.account_id
 }
@@ -141,7 +143,7 @@ export function listVersions(sql: Sql, accountId: string, range: Range, end: Pos
   return sql<VersionRow[]>`
     with records as (select *, ${digits} from consents where ${recordsWithin(sql, accountId, range, end)}),
       history as (select *, ${digits} from consent_history where ${entries}),
-      log as (select consent_id, version, hash from log_entries where ${entries}),
+      log as (select consent_id, version, hash from log_entries where ${entries} and consent_id <> ${accountId}),
       versions as (
         select coalesce(h.consent_id, l.consent_id) as consent_id, coalesce(h.version, l.version) as version,
           h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id, h.created_at, h.salt,
@@ -195,13 +197,13 @@ export function listUnplaced(
   { above, below, until }: { above: EntryKey | undefined; below: EntryKey | undefined; until: Date },
   limit: number,
 ): Promise<EntryKey[]> {
+  const place = sql`(l.consent_id = ${accountId}, l.consent_id, l.version)`
   return sql<EntryKey[]>`
-    select l.consent_id, l.version from log_entries l
-    join consent_history h on h.account_id = l.account_id and h.consent_id = l.consent_id and h.version = l.version
+    select l.consent_id, l.version from log_entries l ${withTime(sql, accountId)}
     where l.account_id = ${accountId} and l.leaf_index is null and h.created_at <= ${until}
-      ${above ? sql`and (l.consent_id, l.version) > (${above.consent_id}::uuid, ${above.version}::integer)` : sql``}
-      ${below ? sql`and (l.consent_id, l.version) < (${below.consent_id}::uuid, ${below.version}::integer)` : sql``}
-    order by l.consent_id, l.version limit ${limit}`
+      ${above ? sql`and ${place} > (${above.consent_id}::uuid = ${accountId}, ${above.consent_id}::uuid, ${above.version}::integer)` : sql``}
+      ${below ? sql`and ${place} < (${below.consent_id}::uuid = ${accountId}, ${below.consent_id}::uuid, ${below.version}::integer)` : sql``}
+    order by ${place} limit ${limit}`
 }
 
 /** Returns checkpoints with `after < tree_size <= upTo`, smallest first. */

@@ -1,4 +1,5 @@
 export * from './api.ts'
+export * from './audit.ts'
 export * from './banner.ts'
 export * from './batch.ts'
 export * from './caller.ts'

@@ -2,6 +2,7 @@ import type { Sql } from 'postgres'
 import { expect, vi } from 'vitest'
 import type * as z from 'zod'
 import { insertUser } from '../../server/accounts/queries.ts'
+import { machine } from '../../server/audit/entries.ts'
 import { hashOf, hintOf, newApiKey } from '../../server/auth/credential.ts'
 import { coverAccount } from '../../server/evidence/log.ts'
 import { openSigner, type Signer } from '../../server/evidence/signer.ts'
@@ -53,15 +54,20 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
   }
   const requestPage = await service.call('GET', '/api/v1/requests?limit=1', { key })
   const [spareKeyId, spare] = [newId(), newApiKey(accountId)]
-  await insertKey(service.sql, accountId, {
-    id: spareKeyId,
-    name: 'a spare key',
-    keyHash: hashOf(spare),
-    hint: hintOf(spare),
-    scopes: ['read'],
-    createdAt: new Date(),
-    expiresAt: null,
-  })
+  await insertKey(
+    service.sql,
+    accountId,
+    {
+      id: spareKeyId,
+      name: 'a spare key',
+      keyHash: hashOf(spare),
+      hint: hintOf(spare),
+      scopes: ['read'],
+      createdAt: new Date(),
+      expiresAt: null,
+    },
+    machine,
+  )
   await coverLog(service.sql, accountId)
   await service.quota.settle()
   await vi.waitFor(async () => {

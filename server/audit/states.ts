@@ -1,0 +1,48 @@
+// Settings as the entries of the administrators' log have them: all that they cover, and of secrets digests alone. A setting
+// that is added here needs a default in server/verify/administration.ts, because earlier entries lack it.
+
+import type { Fragment, Sql } from 'postgres'
+import { staticFragment } from '../db/fragments.ts'
+
+/** Formats a time like `toISOString`, whatever the database's settings. */
+export function instant(sql: Sql, time: Fragment): Fragment {
+  return sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+}
+
+/** Of a row `a` of accounts. */
+export const accountState = staticFragment(
+  sql => sql`jsonb_build_object('plan', a.plan, 'monthly_quota', a.monthly_quota,
+    'created_at', ${instant(sql, sql`a.created_at`)})`,
+)
+
+/** Member of a row `u` of users. */
+export const passwordState = staticFragment(
+  sql => sql`'password_sha256', encode(sha256(convert_to(u.password_hash, 'UTF8')), 'hex')`,
+)
+
+/** Of a row `u` of users and a row `l` of logins. */
+export const userState = staticFragment(
+  sql => sql`jsonb_build_object('id', u.id, 'email', l.email, 'role', u.role, ${passwordState(sql)},
+    'created_at', ${instant(sql, sql`u.created_at`)})`,
+)
+
+/** Of a row `s` of sites, without its tokens. */
+export const siteState = staticFragment(
+  sql => sql`jsonb_build_object('id', s.id, 'name', s.name, 'policy_version', s.policy_version,
+    'allowed_origins', s.allowed_origins, 'retention_days', s.retention_days,
+    'created_at', ${instant(sql, sql`s.created_at`)}, 'updated_at', ${instant(sql, sql`s.updated_at`)})`,
+)
+
+/** Aggregates rows `t` of site_tokens. */
+export const tokensState = staticFragment(
+  sql => sql`jsonb_build_object('tokens', coalesce(jsonb_agg(
+    jsonb_build_object('token_sha256', encode(t.token_hash, 'hex'), 'created_at', ${instant(sql, sql`t.created_at`)},
+      'expires_at', ${instant(sql, sql`t.expires_at`)}) order by t.token_hash), '[]'))`,
+)
+
+/** Of a row `k` of api_keys. The day of its last use is not covered. */
+export const keyState = staticFragment(
+  sql => sql`jsonb_build_object('id', k.id, 'name', k.name, 'hint', k.hint, 'scopes', k.scopes,
+    'key_sha256', encode(k.key_hash, 'hex'), 'created_at', ${instant(sql, sql`k.created_at`)},
+    'expires_at', ${instant(sql, sql`k.expires_at`)}, 'revoked_at', ${instant(sql, sql`k.revoked_at`)})`,
+)
