@@ -156,8 +156,8 @@ _consentctl() {
     'verify') commands='' flags='--keys --public-key' ;;
     'sites') commands='list create update rotate-token' flags='' ;;
     'sites list') commands='' flags='--email --password-stdin' ;;
-    'sites create') commands='' flags='--dry-run --name --policy-version --origin --retention-days --email --password-stdin' ;;
-    'sites update') commands='' flags='--dry-run --name --policy-version --origin --add-origin --remove-origin --clear-origins --retention-days --clear-retention --email --password-stdin' ;;
+    'sites create') commands='' flags='--dry-run --name --policy-version --origin --retention-days --strict-notices --no-strict-notices --email --password-stdin' ;;
+    'sites update') commands='' flags='--dry-run --name --policy-version --origin --add-origin --remove-origin --clear-origins --retention-days --clear-retention --strict-notices --no-strict-notices --email --password-stdin' ;;
     'sites rotate-token') commands='' flags='--dry-run --overlap --yes -y --email --password-stdin' ;;
     'keys') commands='list create revoke' flags='' ;;
     'keys list') commands='' flags='--email --password-stdin' ;;

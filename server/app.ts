@@ -21,6 +21,7 @@ import { installParsers, rejectAmbiguousRequest } from './http/parsing.ts'
 import { isDraining, trackInFlight } from './http/server.ts'
 import { installSocketHandling, rejectSocket } from './http/sockets.ts'
 import type { Geo } from './net/geo.ts'
+import { PublishedNotices } from './notices/published.ts'
 import type { Quota } from './quota/quota.ts'
 import { installRoutes } from './routes.ts'
 
@@ -74,6 +75,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     keys: new TtlCache<KeyRow>(),
     tokens: new TtlCache<TokenSite>(),
     policies: new Policies(),
+    notices: new PublishedNotices(),
     reads: new Batcher<string, ConsentJson | undefined>(),
     creates: new Batcher<Draft, Created>(),
     admission: new Admission(admissionLimits.private),

@@ -15,7 +15,7 @@ const account: Group = {
         load: async () => (await import('./commands/sites/create.ts')).create,
       },
       update: {
-        summary: 'Change the name, policy version, origins or retention of a site',
+        summary: 'Change the name, policy version, origins or rules of a site',
         load: async () => (await import('./commands/sites/update.ts')).update,
       },
       'rotate-token': {

@@ -1,5 +1,5 @@
 import type { FastifyContextConfig, FastifyInstance, FastifyRequest } from 'fastify'
-import type { Access, Endpoint, Scope } from '../../src/contract/index.ts'
+import type { Access, Endpoint } from '../../src/contract/index.ts'
 import type { Admission } from '../admission.ts'
 import {
   type AuthDeps,
@@ -27,7 +27,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Default, also for unknown routes: `account`. */
     access?: Access
-    scope?: Scope | undefined
+    scope?: Endpoint['scope']
     unit?: Endpoint['unit'] | undefined
     statesTime?: boolean | undefined
     allowsReader?: boolean | undefined
@@ -135,12 +135,14 @@ function requireState(state: NodeState, { method, body, routeOptions: { config }
 
 function requirePermission({ scopes }: KeyCaller, { access, scope }: FastifyContextConfig): void {
   if (access === 'session') throw forbidden('This needs a dashboard session; an API key will not do.')
-  if (scope && !scopes.includes(scope)) throw forbidden(`The API key lacks the scope ${scope}.`)
+  const needed = [scope ?? []].flat()
+  if (needed.length > 0 && !needed.some(one => scopes.includes(one)))
+    throw forbidden(`The API key lacks the scope ${needed.join(' or ')}.`)
 }
 
 /** @throws Failure `forbidden` for everything that may change something, also by a route that is added later. */
 function requireRead({ method, routeOptions: { config } }: FastifyRequest): void {
-  const isRead = !unsafeMethods.has(method) || config.scope === 'read' || config.allowsReader
+  const isRead = !unsafeMethods.has(method) || [config.scope].flat().includes('read') || config.allowsReader
   if (!isRead) throw forbidden('This needs an owner of the account; a reader can change nothing.')
 }
 

@@ -1,5 +1,12 @@
 import type { Sql } from 'postgres'
-import { type ApiKey, type KeyDraft, type NewApiKey, parseInstant, scopes } from '../../src/contract/index.ts'
+import {
+  type ApiKey,
+  defaultScopes,
+  type KeyDraft,
+  type NewApiKey,
+  parseInstant,
+  scopes,
+} from '../../src/contract/index.ts'
 import { administrator } from '../audit/entries.ts'
 import type { Caller } from '../auth/caller.ts'
 import { hashOf, hintOf, newApiKey } from '../auth/credential.ts'
@@ -26,7 +33,7 @@ export async function getKeys({ sql }: Deps, { accountId }: Caller): Promise<{ d
 export async function createKey(
   { sql }: Deps,
   caller: Caller,
-  { name, scopes: given, expires_at }: KeyDraft,
+  { name, scopes: given = [...defaultScopes], expires_at }: KeyDraft,
 ): Promise<NewApiKey> {
   const expiresAt = expires_at === undefined ? null : new Date(parseInstant(expires_at) ?? 0)
   if (expiresAt && (expiresAt.getTime() <= Date.now() || expiresAt.getTime() > lastInstant)) {
@@ -42,7 +49,7 @@ export async function createKey(
       name,
       keyHash: hashOf(key),
       hint: hintOf(key),
-      scopes: scopes.filter(scope => given?.includes(scope) ?? true),
+      scopes: scopes.filter(scope => given.includes(scope)),
       createdAt: readInstant(id),
       expiresAt,
     },

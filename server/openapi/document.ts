@@ -225,14 +225,14 @@ const securitySchemes = {
   },
 } as const
 
-/** An API key is listed with the scope that it needs. */
+/** An API key is listed with the scope that it needs, once for each that is enough. */
 function describeSecurity({ access, scope }: Endpoint): Partial<Record<keyof typeof securitySchemes, string[]>>[] {
   const sessions = [{ session: [] }, { sessionOnLocalhost: [] }]
   switch (access) {
     case 'anyone':
       return []
     case 'account':
-      return [{ apiKey: scope ? [scope] : [] }, ...sessions]
+      return [...[scope ?? []].flat().map(one => ({ apiKey: [one] })), ...sessions]
     case 'session':
       return sessions
     case 'site_token':

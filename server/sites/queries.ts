@@ -10,6 +10,7 @@ export interface SiteRow {
   retention_days: number | null
   created_at: Date
   updated_at: Date
+  strict_notices: boolean
 }
 
 export interface SiteKey {
@@ -30,6 +31,7 @@ export async function insertSite(
     readonly policyVersion: number
     readonly allowedOrigins: readonly string[]
     readonly retentionDays: number | null
+    readonly strictNotices: boolean
     readonly tokenHash: Buffer
     readonly at: Date
   },
@@ -39,10 +41,10 @@ export async function insertSite(
   const [row] = await sql<SiteRow[]>`
     with ${lockedAccount(sql, accountId)}, inserted as (
       insert into sites (account_id, id, name, policy_version, allowed_origins, retention_days,
-        created_at, updated_at)
+        strict_notices, created_at, updated_at)
       select account_id, ${id}::uuid, ${site.name}, ${site.policyVersion}::integer,
-        ${sql.json([...site.allowedOrigins])}::jsonb, ${site.retentionDays}::integer, ${at}::timestamptz,
-        ${at}::timestamptz
+        ${sql.json([...site.allowedOrigins])}::jsonb, ${site.retentionDays}::integer, ${site.strictNotices}::boolean,
+        ${at}::timestamptz, ${at}::timestamptz
       from account where account_id = ${accountId}
       returning *
     ), token as (
@@ -68,6 +70,7 @@ export async function updateSite(
     readonly allowedOrigins: readonly string[] | null
     /** Undefined keeps it; null is never. */
     readonly retentionDays: number | null | undefined
+    readonly strictNotices: boolean | null
     readonly at: Date
   },
   actor: Administrator,
@@ -82,15 +85,16 @@ export async function updateSite(
       select id, coalesce(${change.name}, name) as name,
         coalesce(${change.policyVersion}::integer, policy_version) as policy_version,
         coalesce(${origins}::jsonb, allowed_origins) as allowed_origins,
-        ${change.retentionDays === undefined ? sql`retention_days` : sql`${change.retentionDays}::integer`} as retention_days
+        ${change.retentionDays === undefined ? sql`retention_days` : sql`${change.retentionDays}::integer`} as retention_days,
+        coalesce(${change.strictNotices}::boolean, strict_notices) as strict_notices
       from present
     ), changed as (
       update sites s set
         name = w.name, policy_version = w.policy_version, allowed_origins = w.allowed_origins,
-        retention_days = w.retention_days,
+        retention_days = w.retention_days, strict_notices = w.strict_notices,
         updated_at = case
-          when (w.name, w.policy_version, w.allowed_origins, w.retention_days)
-            is not distinct from (s.name, s.policy_version, s.allowed_origins, s.retention_days)
+          when (w.name, w.policy_version, w.allowed_origins, w.retention_days, w.strict_notices)
+            is not distinct from (s.name, s.policy_version, s.allowed_origins, s.retention_days, s.strict_notices)
           then s.updated_at else ${at}::timestamptz end
       from wanted w where s.account_id = ${accountId} and s.id = ${id} and w.id = s.id
       returning s.*
@@ -140,5 +144,6 @@ export async function replaceToken(
 }
 
 function columns(sql: Sql) {
-  return sql`id, name, policy_version, allowed_origins, retention_days, created_at, updated_at`
+  return sql`id, name, policy_version, allowed_origins, retention_days, created_at, updated_at,
+    strict_notices`
 }

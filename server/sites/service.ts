@@ -7,11 +7,13 @@ import type { TtlCache } from '../auth/ttl-cache.ts'
 import type { TokenSite } from '../banner/queries.ts'
 import { Failure } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
+import type { PublishedNotices } from '../notices/published.ts'
 import { insertSite, listSites, replaceToken, type SiteRow, updateSite } from './queries.ts'
 
 export interface Deps {
   readonly sql: Sql
   readonly tokens: TtlCache<TokenSite>
+  readonly notices: PublishedNotices
 }
 
 const defaultOverlapHours = 24
@@ -32,6 +34,7 @@ export async function createSite({ sql }: Deps, caller: Caller, draft: SiteDraft
       policyVersion: draft.policy_version ?? 1,
       allowedOrigins: draft.allowed_origins ?? [],
       retentionDays: draft.retention_days ?? null,
+      strictNotices: draft.strict_notices ?? false,
       tokenHash: hashOf(token),
       at: readInstant(id),
     },
@@ -42,7 +45,12 @@ export async function createSite({ sql }: Deps, caller: Caller, draft: SiteDraft
 }
 
 /** Takes effect on this node at once, on others within a second. @throws Failure `not_found` */
-export async function changeSite({ sql, tokens }: Deps, caller: Caller, id: string, change: SiteChange): Promise<Site> {
+export async function changeSite(
+  { sql, tokens, notices }: Deps,
+  caller: Caller,
+  id: string,
+  change: SiteChange,
+): Promise<Site> {
   const row = await updateSite(
     sql,
     { accountId: caller.accountId, id },
@@ -51,11 +59,13 @@ export async function changeSite({ sql, tokens }: Deps, caller: Caller, id: stri
       policyVersion: change.policy_version ?? null,
       allowedOrigins: change.allowed_origins ?? null,
       retentionDays: change.retention_days,
+      strictNotices: change.strict_notices ?? null,
       at: new Date(),
     },
     administrator(caller),
   )
   tokens.clear()
+  notices.clear()
   if (!row) throw noSite()
   return toSite(row)
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import type { Client } from '../client/client.ts'
 import type { Context } from '../context.ts'
-import { scopes } from '../contract/endpoint.ts'
+import { defaultScopes, scopes } from '../contract/endpoint.ts'
 import { session } from '../contract/session.ts'
 import { usageError } from '../errors/errors.ts'
 import { readText } from '../io/input.ts'
@@ -60,7 +60,7 @@ async function askForPassword(ctx: Context, email: string): Promise<string> {
 export function addScopeFlag(command: Command): Command {
   return command.option(
     '--scope <scopes>',
-    `scopes of the key: ${scopes.join(', ')} (all)`,
+    `scopes of the key: ${scopes.join(', ')} (${defaultScopes.join(',')})`,
     (list: string, before: readonly string[] = []) => [...before, ...list.split(',')],
   )
 }

@@ -1,8 +1,11 @@
 import * as z from 'zod'
 import type { ErrorCode } from './errors.ts'
 
-export const scopes = ['read', 'write', 'erase'] as const
+export const scopes = ['read', 'write', 'erase', 'notices'] as const
 export type Scope = (typeof scopes)[number]
+
+/** Of a key for which none are named. */
+export const defaultScopes: readonly Scope[] = ['read', 'write', 'erase']
 
 /** Anyone; an API key or a dashboard session; a session only; a browser with a site's token. */
 export type Access = 'anyone' | 'account' | 'session' | 'site_token'
@@ -18,8 +21,8 @@ export interface Endpoint<
   /** With `:name` for each parameter. */
   readonly path: `/${string}`
   readonly access: Access
-  /** For API keys. A session of an owner has every scope, one of a reader `read` and every GET. */
-  readonly scope?: Scope
+  /** For API keys; of several, one is enough. A session of an owner has every scope, one of a reader `read` and every GET. */
+  readonly scope?: Scope | readonly Scope[]
   /** True if a reader may do it although it changes something of their own. */
   readonly allowsReader?: boolean
   /**

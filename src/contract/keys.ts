@@ -69,7 +69,8 @@ export const keysDocs: ResourceDocs<typeof keys> = {
   description: 'API keys, for users who signed in.',
   endpoints: {
     create: {
-      description: 'It has every scope and never expires unless given; an expiry must be in the future.',
+      description:
+        'It has the scopes read, write and erase and never expires unless given; an expiry must be in the future.',
     },
     revoke: { description: 'It stops working within a second on every node.' },
   },

@@ -15,6 +15,10 @@ export const Site = z.object({
     .describe('Days without a change after which its records are deleted; null is never.'),
   created_at: Timestamp,
   updated_at: Timestamp,
+  strict_notices: z
+    .boolean()
+    .default(false)
+    .describe('True if a consent is rejected unless the notice of its policy version is published.'),
 })
 export type Site = z.output<typeof Site>
 
@@ -40,6 +44,7 @@ export const SiteDraft = z.strictObject({
   policy_version: PolicyVersion.optional(),
   allowed_origins: AllowedOrigins.optional(),
   retention_days: RetentionDays.nullable().optional().describe('Null, the default, is never.'),
+  strict_notices: z.boolean('must be true or false').optional().describe('Default: false.'),
 })
 export type SiteDraft = z.output<typeof SiteDraft>
 
@@ -71,7 +76,7 @@ export const sites = {
     method: 'GET',
     path,
     access: 'account',
-    scope: 'read',
+    scope: ['read', 'notices'],
     unit: 'free',
     query: NoQuery,
     status: 200,
@@ -88,7 +93,7 @@ export const sites = {
     response: NewSite,
   }),
   update: endpoint({
-    summary: 'Change the name, the policy version, the allowed origins or the retention of a site',
+    summary: 'Change the name, the policy version, the allowed origins, the retention or the strictness of a site',
     method: 'PATCH',
     path: `${path}/:id`,
     access: 'session',

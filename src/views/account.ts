@@ -44,11 +44,13 @@ const siteColumns: readonly Column<Site>[] = [
   field('retention_days', { title: 'retention', rank: 5 }),
 ]
 
-export const siteView: View<Site> = { id: row => row.id, columns: siteColumns }
+const strictColumn: Column<Site> = field('strict_notices', { title: 'strict', rank: 8 })
+
+export const siteView: View<Site> = { id: row => row.id, columns: [...siteColumns, strictColumn] }
 
 export const newSiteView: View<NewSite> = {
   id: row => row.id,
-  columns: [...siteColumns, field('token', { whole: true, once: true, rank: 0 })],
+  columns: [...siteColumns, field('token', { whole: true, once: true, rank: 0 }), strictColumn],
 }
 
 export const newTokenView: View<NewToken> = {

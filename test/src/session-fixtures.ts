@@ -91,6 +91,7 @@ export function siteOf(fields: Partial<Site> = {}): Site {
     retention_days: null,
     created_at: '2026-01-31T09:30:00.000Z',
     updated_at: '2026-01-31T09:30:00.000Z',
+    strict_notices: false,
     ...fields,
   }
 }

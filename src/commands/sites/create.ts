@@ -17,6 +17,7 @@ const Options = z.strictObject({
   policyVersion: Count.pipe(PolicyVersion).optional(),
   origin: SiteDraft.shape.allowed_origins,
   retentionDays: Count.pipe(RetentionDays).optional(),
+  strictNotices: z.boolean().optional(),
 })
 
 export function create(command: Command, ctx: Context): void {
@@ -29,7 +30,9 @@ export function create(command: Command, ctx: Context): void {
         'origin allowed to show its banner, such as https://shop.example; repeatable',
         collect,
       )
-      .option('--retention-days <n>', 'delete records unchanged for this many days (never)'),
+      .option('--retention-days <n>', 'delete records unchanged for this many days (never)')
+      .option('--strict-notices', 'reject a consent to a policy version without a published notice')
+      .option('--no-strict-notices', 'take it (the default)'),
   )
     .addHelpText(
       'after',
@@ -46,12 +49,13 @@ Examples:
 }
 
 async function run(ctx: Context, options: z.output<typeof Options>) {
-  const { name, policyVersion, origin, retentionDays, dryRun, ...who } = options
+  const { name, policyVersion, origin, retentionDays, strictNotices, dryRun, ...who } = options
   const body = {
     name,
     policy_version: policyVersion,
     allowed_origins: origin,
     retention_days: retentionDays,
+    strict_notices: strictNotices,
   }
   if (dryRun) return dryRunOutput(ctx, [{ endpoint: sites.create, body }])
   const api = await signIn(ctx, who)

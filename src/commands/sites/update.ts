@@ -32,6 +32,7 @@ const Options = z.strictObject({
   policyVersion: Count.pipe(PolicyVersion).optional(),
   retentionDays: Count.pipe(RetentionDays).optional(),
   clearRetention: z.literal(true).optional(),
+  strictNotices: z.boolean().optional(),
 })
 
 export function update(command: Command, ctx: Context): void {
@@ -45,7 +46,9 @@ export function update(command: Command, ctx: Context): void {
       .option('--remove-origin <origin>', 'remove an allowed origin; repeatable', collect)
       .option('--clear-origins', 'remove all allowed origins')
       .option('--retention-days <n>', 'delete records unchanged for this many days')
-      .option('--clear-retention', 'keep records indefinitely'),
+      .option('--clear-retention', 'keep records indefinitely')
+      .option('--strict-notices', 'reject a consent to a policy version without a published notice')
+      .option('--no-strict-notices', 'take it'),
   )
     .addHelpText(
       'after',
@@ -78,6 +81,7 @@ async function run(ctx: Context, options: z.output<typeof Options>) {
     policy_version: changes.policyVersion,
     allowed_origins: await originsOf(ctx, api, id, changes),
     retention_days: changes.clearRetention ? null : changes.retentionDays,
+    strict_notices: changes.strictNotices,
   }
   if (dryRun) return dryRunOutput(ctx, [{ endpoint: sites.update, params: { id }, body }])
   const site = await api.call(sites.update, { params: { id }, body })
@@ -88,7 +92,10 @@ async function run(ctx: Context, options: z.output<typeof Options>) {
 function checkChanges(changes: Partial<z.output<typeof Options>>): void {
   const { origin, addOrigin, removeOrigin, clearOrigins, retentionDays, clearRetention } = changes
   if (Object.values(changes).every(value => value === undefined)) {
-    throw usageError('nothing to change', 'use --name, --policy-version, an origin flag or --retention-days')
+    throw usageError(
+      'nothing to change',
+      'use --name, --policy-version, an origin flag, --retention-days or --strict-notices',
+    )
   }
   if (clearRetention && retentionDays !== undefined) {
     throw usageError('--retention-days and --clear-retention cannot be combined')

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { scopes } from '../../../src/contract/index.ts'
+import { type Endpoint, scopes } from '../../../src/contract/index.ts'
 import { useService } from '../../support/service.ts'
 import { endpoints, newHoldings, requestFor } from '../endpoints.ts'
 import { makeKey } from './keys.ts'
@@ -8,14 +8,18 @@ const service = useService()
 const scoped = endpoints.filter(({ endpoint }) => endpoint.access === 'account')
 const sessionOnly = endpoints.filter(({ endpoint }) => endpoint.access === 'session')
 
-/** Every set of scopes that a key can have. */
-const sets = [1, 2, 3, 4, 5, 6, 7].map(bits => {
+/** Every set of the default scopes, and the one beside them alone and with each other. */
+const sets = [1, 2, 3, 4, 5, 6, 7, 8, 15].map(bits => {
   const allowed = scopes.filter((_, index) => bits & (1 << index))
   return { name: allowed.join(', '), allowed }
 })
 
+function scopesOf({ scope }: Endpoint): string {
+  return [scope ?? []].flat().join(' or ')
+}
+
 it('scopes › are required by every route that accepts an API key', () => {
-  expect(scoped.map(({ route, endpoint }) => `${route} ${endpoint.scope}`)).toEqual([
+  expect(scoped.map(({ route, endpoint }) => `${route} ${scopesOf(endpoint)}`)).toEqual([
     'consents.create write',
     'consents.list read',
     'consents.get read',
@@ -25,7 +29,7 @@ it('scopes › are required by every route that accepts an API key', () => {
     'consents.receipt read',
     'consents.createBatch write',
     'consents.restore erase',
-    'sites.list read',
+    'sites.list read or notices',
     'subjects.erase erase',
     'subjects.certifyPurge read',
     'subjects.purge erase',
@@ -55,7 +59,7 @@ describe.each(sets)('scopes › key with $name', ({ allowed }) => {
     for (const of of [...scoped.filter(one => !removal.includes(one)), ...removal]) {
       const [method, path, options] = requestFor(of, own)
       const answer = await service.call(method, path, { ...options, key })
-      const isAllowed = allowed.some(scope => scope === of.endpoint.scope)
+      const isAllowed = allowed.some(scope => [of.endpoint.scope].flat().includes(scope))
       const isFree = of.endpoint.unit === 'free'
       const tellsQuota = !isFree || (isAllowed && of.route === 'usage.get')
       counted += isFree ? 0 : 1
@@ -67,7 +71,7 @@ describe.each(sets)('scopes › key with $name', ({ allowed }) => {
       if (!isAllowed) {
         expect(answer.body).toEqual({
           error: 'forbidden',
-          message: `The API key lacks the scope ${of.endpoint.scope}.`,
+          message: `The API key lacks the scope ${scopesOf(of.endpoint)}.`,
         })
       }
     }

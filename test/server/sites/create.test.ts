@@ -28,6 +28,7 @@ describe('POST /api/v1/sites › 201', () => {
       name: ' Café “Ω” 🍪 ',
       policy_version: 1,
       retention_days: null,
+      strict_notices: false,
       allowed_origins: [],
       created_at: expect.stringMatching(instant),
       updated_at: body.created_at,

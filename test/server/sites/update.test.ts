@@ -32,6 +32,7 @@ describe('PATCH /api/v1/sites/:id › 200', () => {
     ['the policy version, back', { policy_version: 1 }],
     ['the origins', { allowed_origins: origins }],
     ['the retention', { retention_days: 36_500 }],
+    ['the strictness', { strict_notices: true }],
     ['all of them', { name: 'b', policy_version: 2, allowed_origins: ['https://b.example'], retention_days: 1 }],
   ])('changes %s and nothing else', async (_name, fields) => {
     await change({ policy_version: 3 })

@@ -26,7 +26,7 @@ describe('sites list', () => {
     expect(JSON.parse(stdout)).toEqual(data)
     const tsv = await runAs(cli, ['sites', 'list', '--header'])
     expect(tsv.stdout.split('\n')[0]).toBe(
-      'id\tname\tpolicy_version\tallowed_origins\tcreated_at\tupdated_at\tretention_days',
+      'id\tname\tpolicy_version\tallowed_origins\tcreated_at\tupdated_at\tretention_days\tstrict_notices',
     )
     expect((await runAs(cli, ['sites', 'list', '-q'])).stdout).toBe(`${id}\n${uuid(2)}\n`)
   })
@@ -107,6 +107,8 @@ describe('sites update', () => {
   it.each([
     [['--name', 'New'], { name: 'New' }],
     [['--policy-version', '4'], { policy_version: 4 }],
+    [['--strict-notices'], { strict_notices: true }],
+    [['--no-strict-notices'], { strict_notices: false }],
     [
       ['--origin', 'https://a.example', '--origin', 'https://b.example'],
       { allowed_origins: ['https://a.example', 'https://b.example'] },
