@@ -6,9 +6,11 @@ import { Failure, unavailable } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
 import { networkOf } from '../net/address.ts'
 import { nowhere, type Place } from '../net/geo.ts'
+import type { HeldNotice, SiteVersion } from '../notices/published.ts'
 import { findFirstAnswers, insertConsents } from './create-queries.ts'
 import type { Deps } from './deps.ts'
 import { claimKey, keyLifetimeMs, replay } from './idempotency.ts'
+import { findExpiry, findNotices, findRejection } from './notice.ts'
 import type { View } from './queries.ts'
 import type { Created, CreateResult, Draft, FirstAnswer, NewRecord } from './rows.ts'
 
@@ -84,9 +86,11 @@ export async function createMany(deps: Deps, caller: Caller, drafts: Drafts, vie
   let isWritten = false
   try {
     for (let attempt = 0; attempt < maxAttempts && results.size < drafts.size; attempt += 1) {
-      const written = await insertRecords(batch, await buildRecords(batch))
+      const { records, rejected } = await buildRecords(batch, attempt > 0)
+      const written = await insertRecords(batch, records)
       isWritten ||= written.length > 0
       await replayKeys(batch, written)
+      for (const [index, failure] of rejected) if (!results.has(index)) results.set(index, failure)
       await rejectUnknownSites(batch)
     }
     for (const index of openDrafts(batch).keys())
@@ -102,22 +106,42 @@ function openDrafts({ drafts, results }: Batch): Drafts {
   return new Map([...drafts].filter(([index]) => !results.has(index)))
 }
 
-/** Of drafts with the same key, only the first gets a record. */
-async function buildRecords(batch: Batch): Promise<ReadonlyMap<number, NewRecord>> {
+interface Built {
+  readonly records: ReadonlyMap<number, NewRecord>
+  /** Drafts whose notice is not the site's, unless their key replays an answer. */
+  readonly rejected: ReadonlyMap<number, Failure>
+}
+
+/**
+ * Of drafts with the same key, only the first gets a record. A draft is rejected only by a current policy version: one that
+ * was cached may have been replaced by a version whose notice is published.
+ */
+async function buildRecords(batch: Batch, isCurrent: boolean): Promise<Built> {
   const { deps, caller, results } = batch
   const open = openDrafts(batch)
   const undecided = new Map([...open].filter(([, { draft }]) => draft.policy_version === undefined))
   const policies = await deps.policies.guess(deps.sql, caller.accountId, siteIds(undecided))
+  const versions = new Map<number, SiteVersion>()
+  for (const [index, { draft }] of open) {
+    const version = draft.policy_version ?? policies.get(draft.site_id)
+    if (version === undefined) results.set(index, noSite())
+    else versions.set(index, { siteId: draft.site_id, version })
+  }
+  const noticeOf = await findNotices(deps, caller.accountId, versions.values())
   const records = new Map<number, NewRecord>()
+  const rejected = new Map<number, Failure>()
   const keys = new Set<string>()
-  await forEachYielding(open, ([index, { draft, claim, place }]) => {
-    const policy = draft.policy_version ?? policies.get(draft.site_id)
-    if (policy === undefined) return results.set(index, noSite())
+  await forEachYielding(versions, ([index, siteVersion]) => {
+    const { draft, claim, place } = open.get(index) as Draft
+    const { version } = siteVersion
+    const found = noticeOf(siteVersion)
+    const rejection = findRejection(found, version, draft)
+    if (rejection) return isCurrent || draft.policy_version !== undefined ? rejected.set(index, rejection) : undefined
     if (claim && keys.has(claim.key)) return
     if (claim) keys.add(claim.key)
-    return records.set(index, buildRecord(deps, caller, draft, policy, place))
+    return records.set(index, buildRecord(deps, caller, draft, version, { place, notice: found.notice }))
   })
-  return records
+  return { records, rejected }
 }
 
 /** The answer that a written record's key replays; null if it has no key. */
@@ -188,7 +212,7 @@ export function buildRecord(
   actor: Actor,
   draft: ConsentDraft,
   policyVersion: number,
-  place: Place = draft.ip_address === undefined ? nowhere : geo.lookup(draft.ip_address),
+  { place = findPlace(geo, draft), notice = null }: { place?: Place | undefined; notice?: HeldNotice | null } = {},
 ): NewRecord {
   const id = newId()
   const at = readInstant(id)
@@ -206,13 +230,17 @@ export function buildRecord(
     preferences: draft.preferences ?? {},
     policy_version: policyVersion,
     notice_locale: draft.notice_locale ?? null,
-    notice_entry: null,
-    expires_at: null,
+    notice_entry: notice?.entry ?? null,
+    expires_at: findExpiry(at, draft.accepted ?? false, notice?.validFor ?? null),
   }
   const salt = newSalt()
   const recordHash = hashRecord(record, salt)
   const link = linkOf({ id, version: 1, action: 'created', actor, at, previous: null, state: record, recordHash }, salt)
   return Object.assign(record, { recordHash, link })
+}
+
+function findPlace(geo: Deps['geo'], { ip_address }: ConsentDraft): Place {
+  return ip_address === undefined ? nowhere : geo.lookup(ip_address)
 }
 
 async function forEachYielding<Item>(items: Iterable<Item>, work: (item: Item) => unknown): Promise<void> {

@@ -2,6 +2,7 @@ import type { Sql } from 'postgres'
 import type { Config } from '../config.ts'
 import type { Batcher } from '../db/batching.ts'
 import type { Geo } from '../net/geo.ts'
+import type { PublishedNotices } from '../notices/published.ts'
 import type { Policies } from './policies.ts'
 import type { ConsentJson, Created, Draft } from './rows.ts'
 
@@ -10,6 +11,7 @@ export interface Deps {
   readonly config: Pick<Config, 'ipStorage'>
   readonly geo: Geo
   readonly policies: Policies
+  readonly notices: PublishedNotices
   readonly reads: Batcher<string, ConsentJson | undefined>
   readonly creates: Batcher<Draft, Created>
 }

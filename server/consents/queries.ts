@@ -117,13 +117,15 @@ export function findConsentsJson(
       ${includeDeleted ? empty(sql) : andLive(sql)}`
 }
 
-export async function findConsent(
-  sql: Sql,
-  accountId: string,
-  id: string,
-): Promise<(StateRow & ConsentJson) | undefined> {
-  const [row] = await sql<(StateRow & ConsentJson)[]>`
-    select id, version, chain_head, updated_at, accepted, preferences, policy_version, ${consentJson(sql)}
+export interface LiveState extends StateRow, ConsentJson {
+  site_id: string
+  notice_entry: number | null
+}
+
+export async function findConsent(sql: Sql, accountId: string, id: string): Promise<LiveState | undefined> {
+  const [row] = await sql<LiveState[]>`
+    select id, version, chain_head, updated_at, accepted, preferences, policy_version, site_id, notice_entry,
+      ${consentJson(sql)}
     from consents where account_id = ${accountId} and id = ${id} ${andLive(sql)}`
   return row
 }
@@ -156,7 +158,12 @@ export async function findDeletedState(sql: Sql, accountId: string, id: string):
 export async function updateConsent(
   sql: Sql,
   accountId: string,
-  state: State & { readonly deleted_at: Date | null; readonly wasErased: boolean | null },
+  state: State & {
+    readonly deleted_at: Date | null
+    /** Undefined keeps it. */
+    readonly expiresAt: Date | null | undefined
+    readonly wasErased: boolean | null
+  },
   { link, ...entry }: Entry,
 ): Promise<ConsentJson | undefined> {
   const { id, version, at } = link
@@ -168,7 +175,8 @@ export async function updateConsent(
       update consents set
         accepted = ${state.accepted}, preferences = ${sql.json(state.preferences as JSONValue)}, updated_at = ${at},
         deleted_at = ${state.deleted_at}, erased = ${state.deleted_at ? false : null}, version = ${version + 1},
-        chain_head = ${link.hash}
+        chain_head = ${link.hash},
+        expires_at = ${state.expiresAt === undefined ? sql`expires_at` : sql`${state.expiresAt}`}
       where account_id = ${accountId} and id = ${id} and version = ${version}
         and (deleted_at is null or erased is not distinct from ${state.wasErased})
       returning *

@@ -6,6 +6,7 @@ import { type Actor, type Event, entryId, linkOf, newSalt } from '../../src/evid
 import type { Caller } from '../auth/caller.ts'
 import { Failure, unavailable } from '../failure.ts'
 import type { Deps } from './deps.ts'
+import { findExpiry, findValidity } from './notice.ts'
 import * as queries from './queries.ts'
 import type { BatchLink, ChainRow, ConsentJson, DeletedRow, EntryRow, StateRow } from './rows.ts'
 
@@ -34,16 +35,17 @@ export async function getConsent(
 
 /** A change to the same values writes no audit entry. */
 export function updateConsent(deps: Deps, caller: Caller, id: string, change: ConsentChange): Promise<string> {
-  return applyEvent(deps.sql, caller, findLive(deps, caller, id), row => {
+  return applyEvent(deps.sql, caller, findLive(deps, caller, id), async row => {
     const accepted = change.accepted ?? row.accepted
     const preferences = change.preferences ?? row.preferences
     if (accepted === row.accepted && sameJson(preferences, row.preferences)) return null
-    return { action: 'updated', state: { accepted, preferences, policy_version: row.policy_version } }
+    const validFor = await findValidity(deps, caller.accountId, row)
+    return { action: 'updated', state: { accepted, preferences, policy_version: row.policy_version }, validFor }
   })
 }
 
 export function deleteConsent(deps: Deps, caller: Caller, id: string): Promise<string> {
-  return applyEvent(deps.sql, caller, findLive(deps, caller, id), row => ({ action: 'deleted', state: row }))
+  return applyEvent(deps.sql, caller, findLive(deps, caller, id), async row => ({ action: 'deleted', state: row }))
 }
 
 /** Returns audit entries, also of a deleted record, oldest first. @throws Failure `not_found` */
@@ -96,7 +98,7 @@ export function restoreConsent(
   { despite_erasure = false }: Restoration,
 ): Promise<string> {
   const find = () => queries.findDeletedState(sql, caller.accountId, id)
-  return applyEvent(sql, caller, find, row => {
+  return applyEvent(sql, caller, find, async row => {
     const { deleted_at, erased, is_purged, accepted, preferences, policy_version } = row
     if (deleted_at === null) return null
     if (is_purged) throw new Failure('conflict', purged)
@@ -115,12 +117,17 @@ function findLive({ sql }: Deps, { accountId }: Caller, id: string) {
   return () => queries.findConsent(sql, accountId, id)
 }
 
+interface Change extends Pick<Event, 'action' | 'state'> {
+  /** From when it is changed on: an ISO 8601 duration, null for no end. Undefined leaves the expiry as it is. */
+  readonly validFor?: string | null
+}
+
 /** Optimistic update: starts again if the record has another version by the write. `next` returns null for no change. */
 async function applyEvent<Row extends StateRow & ConsentJson & { readonly erased?: boolean | null }>(
   sql: Sql,
   caller: Caller,
   find: () => Promise<Row | undefined>,
-  next: (row: Row) => Pick<Event, 'action' | 'state'> | null,
+  next: (row: Row) => Promise<Change | null>,
 ): Promise<string> {
   const { accountId } = caller
   const deadline = performance.now() + retryBudgetMs
@@ -128,15 +135,16 @@ async function applyEvent<Row extends StateRow & ConsentJson & { readonly erased
     const row = await find()
     if (!row) throw noConsent()
     if (performance.now() > deadline) break
-    const change = next(row)
+    const change = await next(row)
     if (!change) return row.json
-    const { action, state } = change
+    const { action, state, validFor } = change
     const link = nextLink(row, caller, change)
+    const expiresAt = validFor === undefined ? undefined : findExpiry(link.at, state.accepted, validFor)
     const deleted_at = action === 'deleted' ? link.at : null
     const written = await queries.updateConsent(
       sql,
       accountId,
-      { ...state, deleted_at, wasErased: row.erased ?? null },
+      { ...state, deleted_at, expiresAt, wasErased: row.erased ?? null },
       { action, actor: caller, link },
     )
     if (written) return written.json

@@ -11,6 +11,8 @@ export interface HeldNotice {
   readonly entry: number
   /** ISO 8601. */
   readonly validFor: string | null
+  /** Of its texts, in order. */
+  readonly languages: readonly string[]
 }
 
 interface HeldRow {
@@ -19,6 +21,7 @@ interface HeldRow {
   readonly isStrict: boolean
   readonly entry: number | null
   readonly validFor: string | null
+  readonly languages: string[]
 }
 
 /** Returns a row for each version of a site that the account has. */
@@ -30,7 +33,12 @@ export async function findHeld(
   const pairs = wanted.map(({ siteId, version }) => [siteId, version])
   const rows = await sql<HeldRow[]>`
     select s.id as "siteId", w.version, s.strict_notices as "isStrict",
-      case when l.leaf_index is not null then n.published_entry end as entry, n.valid_for as "validFor"
+      case when l.leaf_index is not null then n.published_entry end as entry, n.valid_for as "validFor",
+      to_jsonb(array(
+        select t.language from notice_texts t
+        where t.account_id = ${accountId} and t.site_id = w.site_id and t.policy_version = w.version
+        order by t.language
+      )) as languages
     from (
       select (pair->>0)::uuid as site_id, (pair->>1)::integer as version
       from jsonb_array_elements(${sql.json(pairs as JSONValue)}::jsonb) as pair
@@ -39,10 +47,10 @@ export async function findHeld(
     left join notices n on n.account_id = ${accountId} and n.site_id = w.site_id and n.policy_version = w.version
     left join log_entries l on l.account_id = ${accountId} and l.consent_id = ${accountId}
       and l.version = n.published_entry`
-  return rows.map(({ siteId, version, isStrict, entry, validFor }) => ({
+  return rows.map(({ siteId, version, isStrict, entry, validFor, languages }) => ({
     siteId,
     version,
     isStrict,
-    notice: entry === null ? null : { entry, validFor },
+    notice: entry === null ? null : { entry, validFor, languages },
   }))
 }

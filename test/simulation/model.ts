@@ -90,6 +90,10 @@ export class Model {
     })
   }
 
+  findHeld(_account: string, wanted: readonly { siteId: string; version: number }[]) {
+    return wanted.flatMap(one => (this.sites.has(one.siteId) ? [{ ...one, notice: null, isStrict: false }] : []))
+  }
+
   insertConsents(
     _account: string,
     batch: {

@@ -8,6 +8,7 @@ import { Batcher } from '../../../server/db/batching.ts'
 import { coverAll } from '../../../server/evidence/log.ts'
 import type { Signer } from '../../../server/evidence/signer.ts'
 import { nowhere } from '../../../server/net/geo.ts'
+import { PublishedNotices } from '../../../server/notices/published.ts'
 import type { Consent } from '../../../src/contract/index.ts'
 import { inTurns } from '../../server/consents/records.ts'
 import { purgeNow } from '../../server/purge/purge.ts'
@@ -29,6 +30,7 @@ export async function populate(
     config: { ipStorage: 'truncated' },
     geo: { lookup: () => nowhere } as Deps['geo'],
     policies: new Policies(),
+    notices: new PublishedNotices(),
     reads: new Batcher(),
     creates: new Batcher(),
   }

@@ -8,6 +8,7 @@ import type { Created, Draft } from '../../../server/consents/rows.ts'
 import { getConsent } from '../../../server/consents/service.ts'
 import { Batcher } from '../../../server/db/batching.ts'
 import { nowhere } from '../../../server/net/geo.ts'
+import { PublishedNotices } from '../../../server/notices/published.ts'
 import type { Consent, ConsentDraft } from '../../../src/contract/index.ts'
 import { skippedOnCitus } from '../../support/database.ts'
 import { useService } from '../../support/service.ts'
@@ -36,6 +37,7 @@ function newDeps(failing = '\0') {
     config: { ipStorage: 'truncated' },
     geo: { lookup: () => nowhere } as unknown as Deps['geo'],
     policies: new Policies(),
+    notices: new PublishedNotices(),
     reads: new Batcher(),
     creates: new Batcher(),
   }
@@ -76,6 +78,7 @@ describe('createConsent › calls in one turn of the event loop', () => {
     const caller = callerOf(owner)
     const create = (fields: object, key: string | null = null) => createConsent(deps, caller, draft(fields), key)
     await create({}, 'used before')
+    await create({ policy_version: 7 }) // so that its notice is cached, too
     const before = statements()
     const outcomes = await Promise.allSettled([
       create({ subject_id: 'a', policy_version: 7 }),
@@ -104,6 +107,7 @@ describe('createConsent › calls in one turn of the event loop', () => {
   it('run as one statement for each caller, who is named in the history', async () => {
     const { deps, statements } = newDeps()
     await deps.policies.read(deps.sql, owner.accountId, [owner.siteId])
+    await deps.notices.find(deps.sql, owner.accountId, [{ siteId: owner.siteId, version: 1 }])
     const before = statements()
     const user = { accountId: owner.accountId, kind: 'user', id: owner.userId } as const
     const [one, other] = await Promise.all([

@@ -7,6 +7,7 @@ import { Policies } from '../../../server/consents/policies.ts'
 import type { Created, Draft } from '../../../server/consents/rows.ts'
 import { deleteConsent, restoreConsent, updateConsent } from '../../../server/consents/service.ts'
 import { Batcher } from '../../../server/db/batching.ts'
+import { PublishedNotices } from '../../../server/notices/published.ts'
 import type { StatsGroup, StatsQuery } from '../../../src/contract/index.ts'
 import { inTurns } from '../consents/records.ts'
 
@@ -51,6 +52,7 @@ export class Model {
       config: { ipStorage: 'drop' },
       geo: { lookup: () => ({ country: null, region: null }) },
       policies: new Policies(),
+      notices: new PublishedNotices(),
       reads: new Batcher(),
       creates: new Batcher<Draft, Created>(),
     }

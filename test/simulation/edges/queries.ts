@@ -42,6 +42,7 @@ export async function findLimit(sql: Sql, ...args: unknown[]) {
   return (await execute(sql, 'findLimit', args))[0]?.['monthly_quota']
 }
 
+export const findHeld = all('findHeld')
 export const insertConsents = all('insertConsents')
 export const findFirstAnswers = all('findFirstAnswers')
 export const findConsentsJson = all('findConsentsJson')

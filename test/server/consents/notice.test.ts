@@ -1,0 +1,79 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { useService } from '../../support/service.ts'
+import { publishNotice } from './notices.ts'
+import { newOwner, type Owner } from './records.ts'
+
+const service = useService()
+let owner: Owner
+beforeAll(async () => {
+  owner = await newOwner(service)
+  await publishNotice(service, owner, { version: 1, languages: ['de', 'en'], validFor: 'P1M' })
+})
+
+const noticeOf = async (id: string) => {
+  const [row] = await service.sql`select notice_locale, notice_entry, expires_at from consents where id = ${id}`
+  return row
+}
+
+describe('POST /api/v1/consents › with a published notice', () => {
+  it('binds the record to the publication, and sets when an acceptance ends', async () => {
+    const { id, created_at } = await owner.create({ accepted: true, notice_locale: 'de' })
+    const end = (await noticeOf(id))?.['expires_at'] as Date
+    const days = (end.getTime() - Date.parse(created_at)) / 86_400_000
+    expect(await noticeOf(id)).toMatchObject({ notice_locale: 'de', notice_entry: expect.any(Number) })
+    expect([28, 29, 30, 31]).toContain(days)
+    const refusal = await owner.create({ accepted: false, notice_locale: 'en' })
+    expect(await noticeOf(refusal.id)).toMatchObject({ notice_locale: 'en', expires_at: null })
+  })
+
+  it('answers 400 for a language that was not published, and creates the other rows of a batch', async () => {
+    const answer = await owner.post({ site_id: owner.siteId, notice_locale: 'fr' })
+    const message = 'notice_locale: the notice of version 1 is published in de, en alone'
+    expect([answer.status, answer.body]).toEqual([400, { error: 'invalid_request', message }])
+    const records = ['fr', 'de'].map(notice_locale => ({ site_id: owner.siteId, notice_locale }))
+    const batch = await owner.send('POST', '/batch', { body: { records } })
+    expect(batch.body.results.map(({ status }: { status: number }) => status)).toEqual([400, 201])
+  })
+
+  it('keeps what was told of a version that is not published, and says that it is not held', async () => {
+    const { id } = await owner.create({ accepted: true, policy_version: 9, notice_locale: 'fr' })
+    expect(await noticeOf(id)).toEqual({ notice_locale: 'fr', notice_entry: null, expires_at: null })
+  })
+
+  it('moves the end with each update, removes it with a refusal, and keeps it through a deletion and a restore', async () => {
+    const { id } = await owner.create({ accepted: true })
+    await service.sql`update consents set expires_at = '2020-01-01' where id = ${id}`
+    await owner.update(id, { preferences: { a: true } })
+    const moved = (await noticeOf(id))?.['expires_at'] as Date
+    expect(moved.getTime()).toBeGreaterThan(Date.now())
+    await owner.remove(id)
+    await owner.restore(id)
+    expect((await noticeOf(id))?.['expires_at']).toEqual(moved)
+    await owner.update(id, { accepted: false })
+    expect((await noticeOf(id))?.['expires_at']).toBeNull()
+  })
+})
+
+describe('POST /api/v1/consents › on a site with strict notices', () => {
+  it('answers 400 for a version that is not held, and 201 once it is', async () => {
+    const strict = await newOwner(service)
+    await service.sql`update sites set strict_notices = true where id = ${strict.siteId}`
+    const refused = await strict.post({ site_id: strict.siteId, subject_id: 'x' })
+    const message = 'policy_version: the site takes no consent without a published notice, and 1 has none'
+    expect([refused.status, refused.body]).toEqual([400, { error: 'invalid_request', message }])
+    expect((await strict.list()).body.data).toEqual([])
+    await publishNotice(service, strict, { version: 2, languages: ['en'] })
+    await service.sql`update sites set policy_version = 2 where id = ${strict.siteId}`
+    expect((await strict.create()).policy_version, 'although version 1 is cached').toBe(2)
+  })
+
+  it('replays the answer of a key that was used before the site became strict', async () => {
+    const strict = await newOwner(service)
+    const once = () => strict.post({ site_id: strict.siteId }, { 'idempotency-key': 'k' })
+    const first = await once()
+    await service.sql`update sites set strict_notices = true where id = ${strict.siteId}`
+    await new Promise(resolve => setTimeout(resolve, 1050)) // as long as "none" is cached
+    const again = await once()
+    expect([again.status, again.text]).toEqual([201, first.text])
+  })
+})
