@@ -232,7 +232,7 @@ function unknownValues(place: Place, field: string, of: Route, own: Holdings): s
     const noUuids = ['no-uuid', '0', `${newId()}x`, `{${newId()}}`, 'ü', 'x'.repeat(2000)]
     return [newId(), ...noUuids, ...others.filter(id => id !== ownValue(of, field, own))]
   }
-  if (field === 'record_id') return [newId(), ...others.filter(id => id !== own.live)]
+  if (field === 'record_id') return [newId(), ...others.filter(id => ![own.live, own.accountId].includes(id))]
   if (field === 'cursor') return ['nonsense', `${own.cursor}A`, own.cursor.slice(0, -2)]
   if (field === 'site_id') {
     return [newId(), '00000000-0000-0000-0000-000000000000', ...others.filter(id => id !== own.siteId)]

@@ -36,7 +36,7 @@ const checkpoints = () => sql<{ tree_size: number; root_hash: Buffer; document: 
 it('the log has every entry once, and its checkpoint signs the root', async () => {
   const first = await owner.create()
   await owner.update(first.id, { accepted: true })
-  expect(await cover()).toEqual({ entries: 2, checkpoints: 1 })
+  expect(await cover()).toEqual({ entries: 3, checkpoints: 1 })
   expect(await cover()).toBeNull()
   await owner.create()
   await owner.remove(first.id)
@@ -48,7 +48,7 @@ it('the log has every entry once, and its checkpoint signs the root', async () =
     return tree.root
   })
   const made = await checkpoints()
-  expect(made.map(({ tree_size }) => tree_size)).toEqual([2, 4])
+  expect(made.map(({ tree_size }) => tree_size)).toEqual([3, 5])
   for (const { tree_size, root_hash, document } of made) {
     expect(root_hash).toEqual(roots[tree_size - 1])
     const { checkpoint, isSignedBy } = readCheckpoint(document)
@@ -86,8 +86,8 @@ it('the log is gapless and all its checkpoints verify when several nodes cover i
   isOver = true
   await Promise.all(covering)
   await cover()
-  expect((await leaves()).map(({ leaf }) => leaf)).toEqual(Array.from({ length: 40 }, (_, index) => index))
-  expect((await checkpoints()).at(-1)).toMatchObject({ tree_size: 40 })
+  expect((await leaves()).map(({ leaf }) => leaf)).toEqual(Array.from({ length: 41 }, (_, index) => index))
+  expect((await checkpoints()).at(-1)).toMatchObject({ tree_size: 41 })
   expect((await verified(sql, { account: owner.accountId })).findings).toEqual([])
 })
 
@@ -100,8 +100,8 @@ it('more entries than one statement appends get a checkpoint per statement, also
   const stopped = coverAccount({ sql, signer }, owner.accountId)
   expect(await stopped.next()).toEqual({ done: false, value: 2000 })
   await stopped.return(undefined)
-  expect(await cover()).toEqual({ entries: 7000, checkpoints: 4 })
-  expect((await checkpoints()).map(({ tree_size }) => tree_size)).toEqual([2000, 4000, 6000, 8000, 9000])
+  expect(await cover()).toEqual({ entries: 7001, checkpoints: 5 })
+  expect((await checkpoints()).map(({ tree_size }) => tree_size)).toEqual([2000, 4000, 6000, 8000, 9000, 9001])
 })
 
 it('when a checkpoint was changed, nothing is signed after it, and other accounts are covered', async () => {
@@ -112,9 +112,9 @@ it('when a checkpoint was changed, nothing is signed after it, and other account
   await Promise.all([owner.create(), other.create()])
   await expect(cover()).rejects.toThrow(`the log of the account ${owner.accountId}: its last checkpoint was changed`)
   const [row] = await sql`select tree_size from checkpoints where account_id = ${other.accountId}`
-  expect(row?.['tree_size']).toBe('1')
+  expect(row?.['tree_size']).toBe('2')
   await sql`delete from checkpoints where account_id = ${owner.accountId}`
-  await expect(cover()).rejects.toThrow('the checkpoint of 1 leaves, which this node has signed, is gone')
+  await expect(cover()).rejects.toThrow('the checkpoint of 2 leaves, which this node has signed, is gone')
   signer = await openSigner(sql, key) // as another node, which has signed nothing of it
   await expect(cover()).rejects.toThrow('there are leaves after its last checkpoint')
   await sql`delete from log_entries where account_id = ${owner.accountId}` // it would be told again after every test

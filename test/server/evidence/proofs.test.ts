@@ -32,7 +32,7 @@ describe('GET /api/v1/log/checkpoint', () => {
     expect([status, headers['content-type']]).toEqual([200, 'application/json; charset=utf-8'])
     const { checkpoint, isSignedBy } = readCheckpoint(text)
     expect(isSignedBy(signer.publicKey)).toBe(true)
-    expect(checkpoint).toMatchObject({ account_id: owner.accountId, tree_size: 4 })
+    expect(checkpoint).toMatchObject({ account_id: owner.accountId, tree_size: 5 })
   })
 
   it('› 404 › says that there is none yet', async () => {
@@ -43,9 +43,9 @@ describe('GET /api/v1/log/checkpoint', () => {
 
 describe('GET /api/v1/log/inclusion', () => {
   it.each<[string, () => string, object]>([
-    ['the newest entry of a record', () => `record_id=${id}`, { version: 3, tree_size: 4 }],
-    ['one of its versions', () => `record_id=${id}&version=1`, { version: 1, leaf_index: 0, tree_size: 4 }],
-    ['its newest in a smaller tree', () => `record_id=${id.toUpperCase()}&tree_size=2`, { version: 2, leaf_index: 1 }],
+    ['the newest entry of a record', () => `record_id=${id}`, { version: 3, tree_size: 5 }],
+    ['one of its versions', () => `record_id=${id}&version=1`, { version: 1, leaf_index: 0, tree_size: 5 }],
+    ['its newest in a smaller tree', () => `record_id=${id.toUpperCase()}&tree_size=3`, { version: 2, leaf_index: 1 }],
     ['a leaf', () => 'leaf_index=0', { version: 1, leaf_index: 0 }],
   ])('› 200 › proves %s under a checkpoint', async (_, query, expected) => {
     const { status, body } = await get(`inclusion?${query()}`)
@@ -69,8 +69,8 @@ describe('GET /api/v1/log/inclusion', () => {
     const other = await newOwner(service)
     const [record, later] = [await other.create(), await owner.create()]
     const missing = [record.id, later.id, crypto.randomUUID()].map(one => `record_id=${one}`)
-    missing.push(`record_id=${id}&leaf_index=3`)
-    const queries = [...missing, `record_id=${id}&version=4`, 'leaf_index=4', `record_id=${id}&tree_size=5`]
+    missing.push(`record_id=${id}&leaf_index=4`)
+    const queries = [...missing, `record_id=${id}&version=4`, 'leaf_index=5', `record_id=${id}&tree_size=6`]
     const answers = await Promise.all(queries.map(query => get(`inclusion?${query}`)))
     expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1)
     expect(answers[0]?.status).toBe(404)
@@ -86,19 +86,19 @@ describe('GET /api/v1/log/inclusion', () => {
 
 describe('GET /api/v1/log/consistency', () => {
   it('› 200 › proves that the log only grew, to the newest size by default', async () => {
-    const { status, body } = await get('consistency?first=2')
-    expect([status, body.first, body.second]).toEqual([200, 2, 4])
+    const { status, body } = await get('consistency?first=3')
+    expect([status, body.first, body.second]).toEqual([200, 3, 5])
     const [first, second] = await sql<{ size: number; root: Buffer }[]>`
       select tree_size::float8 as size, root_hash as root from checkpoints
       where account_id = ${owner.accountId} order by tree_size`
     const path = body.path.map((node: string) => Buffer.from(node, 'hex'))
     expect(first && second && isConsistent({ first, second, path })).toBe(true)
-    expect((await get('consistency?first=4&second=4')).body.path).toEqual([])
+    expect((await get('consistency?first=5&second=5')).body.path).toEqual([])
   })
 
   it('› 404, 400 › rejects sizes that the log does not have', async () => {
     for (const [query, status] of [
-      ['first=5', 404],
+      ['first=6', 404],
       ['first=3&second=2', 404],
       ['first=0', 400],
       ['', 400],
@@ -127,6 +127,7 @@ const proofs = Number(process.env['PROOFS'] ?? 100)
 describe(`a log of ${leaves} leaves with checkpoints at random sizes`, () => {
   it('has proofs of random leaves and pairs of sizes that lead to the roots of a naive tree', async () => {
     const { accountId } = await newOwner(service)
+    await sql`delete from log_entries where account_id = ${accountId}`
     const sizes: number[] = []
     let next = 0
     while (next < leaves) {

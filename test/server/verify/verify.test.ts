@@ -12,7 +12,7 @@ import { verified } from './verified.ts'
 const service = useService()
 let [sql, signer, owner] = [] as unknown as [Sql, Signer, Owner]
 
-/** One account, whose records are all covered: three of one version, one of three. */
+/** One account, whose records and creation are all covered: three of one version, one of three. */
 let id: string
 beforeEach(async () => {
   sql = service.sql
@@ -81,7 +81,7 @@ it('a history that was rewritten with its log and new checkpoints is found only 
   await rewrite()
   await sql`update log_entries set leaf_index = null`
   await sql`delete from checkpoints`
-  await expect(coverAll({ sql, signer })).rejects.toThrow('the checkpoint of 5 leaves')
+  await expect(coverAll({ sql, signer })).rejects.toThrow('the checkpoint of 6 leaves')
   await coverAll({ sql, signer: await openSigner(sql, null) }) // a node that has signed nothing of it yet
   expect(await found()).toEqual([])
   expect(await found(before)).toMatchObject([
@@ -91,9 +91,9 @@ it('a history that was rewritten with its log and new checkpoints is found only 
 
 it('an end that was cut off in all tables is found only by a kept checkpoint', async () => {
   const before = await kept()
-  await sql`delete from checkpoints where tree_size = 5`
+  await sql`delete from checkpoints where tree_size = 6`
   const cut = await sql<{ consent_id: string; version: number }[]>`
-    delete from log_entries where leaf_index >= 3 returning consent_id, version`
+    delete from log_entries where leaf_index >= 4 returning consent_id, version`
   for (const { consent_id, version } of cut) {
     await sql`delete from consent_history where consent_id = ${consent_id} and version = ${version}`
     if (version === 1) await sql`delete from consents where id = ${consent_id}`
@@ -111,7 +111,7 @@ it('an account that was removed is found only by its kept checkpoint', async () 
 })
 
 describe('a stored checkpoint', () => {
-  const where = () => sql`where account_id = ${owner.accountId} and tree_size = 3`
+  const where = () => sql`where account_id = ${owner.accountId} and tree_size = 4`
   it.each<[string, () => Promise<unknown>, RegExp]>([
     ['its root', () => sql`update checkpoints set root_hash = ${Buffer.alloc(32)} ${where()}`, /columns/],
     ['the one before it', () => sql`update checkpoints set from_size = 2 ${where()}`, /is missing/],
