@@ -10,21 +10,32 @@ import {
   rootOfInclusion,
 } from '../../src/evidence/proofs.ts'
 import { Failure } from '../failure.ts'
-import { findLastCheckpoint, findLeaf, findRoot, listSubtrees } from './queries.ts'
+import { findCheckpoint, findLastCheckpoint, findLeaf, findRoot, findTimestamp, listSubtrees } from './queries.ts'
 
 interface Deps {
   readonly sql: Sql
 }
 
-const noCheckpoint = 'There is no checkpoint of the log yet.'
+const noCheckpoint = 'There is no such checkpoint of the log, or not yet.'
 const notInTree = 'There is no such entry in a log of that size.'
 const noSize = 'The log does not have that size.'
 
-/** @throws Failure `not_found` */
-export async function getCheckpoint({ sql }: Deps, accountId: string): Promise<string> {
-  const last = await findLastCheckpoint(sql, accountId)
-  if (!last) throw new Failure('not_found', noCheckpoint)
-  return last.document
+/** Returns the newest checkpoint, of those of a size or with a timestamp. @throws Failure `not_found` */
+export async function getCheckpoint(
+  { sql }: Deps,
+  accountId: string,
+  query: { readonly tree_size?: number | undefined; readonly timestamped?: boolean | undefined } = {},
+): Promise<string> {
+  const document = await findCheckpoint(sql, accountId, query)
+  if (document === undefined) throw new Failure('not_found', noCheckpoint)
+  return document
+}
+
+/** Returns the answer of the time-stamping authority. @throws Failure `not_found` */
+export async function getTimestamp({ sql }: Deps, accountId: string, size?: number): Promise<Buffer> {
+  const token = await findTimestamp(sql, accountId, size)
+  if (!token) throw new Failure('not_found', 'There is no such timestamp, or not yet.')
+  return token
 }
 
 /** @throws Failure `not_found` for what is not in the tree; `internal_error` if the log was tampered with */

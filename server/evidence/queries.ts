@@ -121,6 +121,31 @@ export async function findLastCheckpoint(sql: Sql, accountId: string): Promise<C
   return row
 }
 
+/** Returns the document of the newest checkpoint, of those of a size or with a timestamp. */
+export async function findCheckpoint(
+  sql: Sql,
+  accountId: string,
+  { tree_size, timestamped }: { readonly tree_size?: number | undefined; readonly timestamped?: boolean | undefined },
+): Promise<string | undefined> {
+  const withTimestamp = sql`and exists (
+    select from timestamp_tokens t where t.account_id = ${accountId} and t.tree_size = c.tree_size)`
+  const [row] = await sql<{ document: string }[]>`
+    select document from checkpoints c where account_id = ${accountId} and tree_size > 0
+      ${tree_size === undefined ? sql`` : sql`and tree_size = ${tree_size}`}
+      ${timestamped ? withTimestamp : sql``}
+    order by tree_size desc limit 1`
+  return row?.document
+}
+
+/** Returns the timestamp of a checkpoint, by default of the newest that has one. */
+export async function findTimestamp(sql: Sql, accountId: string, size?: number): Promise<Buffer | undefined> {
+  const [row] = await sql<{ token: Buffer }[]>`
+    select token from timestamp_tokens where account_id = ${accountId}
+      ${size === undefined ? sql`` : sql`and tree_size = ${size}`}
+    order by tree_size desc limit 1`
+  return row?.token
+}
+
 export async function findRoot(sql: Sql, accountId: string, size: number): Promise<Buffer | undefined> {
   const [row] = await sql<{ root_hash: Buffer }[]>`
     select root_hash from checkpoints where account_id = ${accountId} and tree_size = ${size}`

@@ -3,9 +3,10 @@ import type { Sql } from 'postgres'
 import { log, signingKeys } from '../../src/contract/index.ts'
 import type { ChainKey } from '../../src/evidence/key-chain.ts'
 import { publicBytes, publicPem } from '../../src/evidence/keys.ts'
-import { RawJson, route } from '../http/route.ts'
-import { getCheckpoint, getConsistency, getInclusion } from './proofs.ts'
+import { Raw, RawJson, route } from '../http/route.ts'
+import { getCheckpoint, getConsistency, getInclusion, getTimestamp } from './proofs.ts'
 import { readKeys, type Signer } from './signer.ts'
+import { getTlogCheckpoint, getTlogProof } from './tlog.ts'
 
 export function signingKeyRoutes(
   app: FastifyInstance,
@@ -20,11 +21,31 @@ export function signingKeyRoutes(
   })
 }
 
-export function logRoutes(app: FastifyInstance, deps: { readonly sql: Sql }): void {
-  route(app, log.checkpoint, async (_, { caller }) => new RawJson(await getCheckpoint(deps, caller.accountId)))
+export function logRoutes(app: FastifyInstance, deps: { readonly sql: Sql; readonly signer: Signer }): void {
+  route(
+    app,
+    log.checkpoint,
+    async ({ query }, { caller }) => new RawJson(await getCheckpoint(deps, caller.accountId, query)),
+  )
+  route(app, log.timestamp, async ({ query }, { caller }) => {
+    const token = await getTimestamp(deps, caller.accountId, query.tree_size)
+    return new Raw(token, 'application/timestamp-reply')
+  })
+  route(app, log.tlogCheckpoint, async ({ query }, { caller, setHeader }) => {
+    const { text, verifierKey } = await getTlogCheckpoint(deps, caller.accountId, query.tree_size)
+    setHeader('verifier-key', verifierKey)
+    return new Raw(text, note)
+  })
+  route(
+    app,
+    log.tlogProof,
+    async ({ query }, { caller }) => new Raw(await getTlogProof(deps, caller.accountId, query), note),
+  )
   route(app, log.inclusion, ({ query }, { caller }) => getInclusion(deps, caller.accountId, query))
   route(app, log.consistency, ({ query }, { caller }) => getConsistency(deps, caller.accountId, query))
 }
+
+const note = 'text/plain; charset=utf-8'
 
 function toJwk({ keyId, publicKey, statement, revocation }: ChainKey) {
   return {

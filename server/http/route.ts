@@ -55,6 +55,17 @@ export class RawJson {
   }
 }
 
+/** The body of a response that is not JSON. */
+export class Raw {
+  readonly body: string | Buffer
+  readonly type: string
+
+  constructor(body: string | Buffer, type: string) {
+    this.body = body
+    this.type = type
+  }
+}
+
 /** Registers an endpoint: parses by its schemas, and runs the handler with retries and a deadline. */
 export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>(
   app: FastifyInstance,
@@ -62,7 +73,7 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
   handler: (
     input: Input<z.output<P>, z.output<Q>, z.output<B>>,
     context: RequestContext,
-  ) => Promise<z.input<R> | RawJson | Lines>,
+  ) => Promise<z.input<R> | RawJson | Raw | Lines>,
   { isIdempotent = isReadOrDelete, isRead, ...options }: RouteOptions = {},
 ): void {
   const { method, path: url, access, scope, unit, statesTime, allowsReader, status } = endpoint
@@ -82,6 +93,7 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
       const work = withRetry(() => handler(input, context), retryOptions(request, isIdempotent(request)))
       const result = await withinDeadline(request, work)
       if (result instanceof Lines) return await sendLines(request, reply, result)
+      if (result instanceof Raw) return reply.type(result.type).send(result.body)
       return result instanceof RawJson ? reply.type('application/json; charset=utf-8').send(result.text) : result
     },
   })

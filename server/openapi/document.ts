@@ -150,21 +150,32 @@ function describeParametersIn(place: 'path' | 'query', schema: z.ZodType | undef
 const json = 'application/json'
 const ndjson = 'application/x-ndjson'
 
-function describeJson(schemas: Schemas, type: z.ZodType, particulars: object = {}): { [json]: object } {
+function describeJson(schemas: Schemas, type: z.ZodType, particulars: object = {}): Record<string, object> {
   const schema = schemas.of(type)
   const example = { ...(makeExample(schema, schemas.named) as object), ...particulars }
   return { [json]: { schema, example } }
 }
 
+/** Binary data has no schema (https://spec.openapis.org/oas/v3.1.1#working-with-binary-data). */
+function describeMedia(media: readonly string[], example = ''): Record<string, object> {
+  return Object.fromEntries(
+    media.map(type => [type, type.startsWith('text/') ? { schema: { type: 'string' }, example } : {}]),
+  )
+}
+
 function describeSuccess({ endpoint, docs }: Operation, { output }: Context): object {
-  const { access, status, response, streams } = endpoint
+  const { access, status, response, media, streams } = endpoint
   const varies = streams || access === 'site_token'
   const headers = [
     ...(access === 'account' ? quotaHeaders : []),
     ...(varies ? ['Vary'] : []),
     ...Object.keys(docs.responseHeaders ?? {}),
   ]
-  const content = status === 204 ? null : describeJson(output, response, docs.example)
+  const content = media
+    ? describeMedia(media, docs.text)
+    : status === 204
+      ? null
+      : describeJson(output, response, docs.example)
   return {
     description: docs.success ?? (status === 201 ? 'Created.' : 'Done.'),
     headers: describeHeaders(headers),

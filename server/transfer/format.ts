@@ -29,6 +29,7 @@ export const tables = {
   subject_requests: sql => sql`account_id, id`,
   subject_request_entries: sql => sql`account_id, request_id, version`,
   checkpoints: sql => sql`account_id, tree_size`,
+  timestamp_tokens: sql => sql`account_id, tree_size`,
   statistics: sql => sql`account_id, kind collate "C", site_id, value collate "C", day`,
   statistics_progress: sql => sql`account_id`,
 } as const satisfies Record<string, (sql: ISql) => Fragment>

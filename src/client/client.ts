@@ -31,6 +31,8 @@ export interface Client {
   call<E extends Endpoint>(endpoint: E, input: CallInput<E>): ReturnType<Method<E>>
   /** Returns the text of a signed response unchanged, checked to be JSON and no more. */
   text<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<string>
+  /** Returns the body of an endpoint with `media`, byte for byte. */
+  bytes<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<Buffer>
   pages(query: ConsentQuery, extent: Extent): AsyncGenerator<WalkedPage>
   /** Sends one GET without retries, and returns the response whatever it is. */
   probe(path: string, timeoutMs: number): Promise<RawResponse>
@@ -66,6 +68,8 @@ export function createClient(connect: () => Promise<Connection>): Client {
     call: <E extends Endpoint>(endpoint: E, input: CallInput<E>) => send(endpoint, input) as ReturnType<Method<E>>,
     text: <E extends Endpoint>(endpoint: E, input: CallInput<E>) =>
       send(endpoint, { ...input, as: 'text' }) as Promise<string>,
+    bytes: <E extends Endpoint>(endpoint: E, input: CallInput<E>) =>
+      send(endpoint, { ...input, as: 'bytes' }) as Promise<Buffer>,
     pages: (query, extent) => walk(requestPages, query, extent),
     probe: async (path, timeoutMs) => (await open()).probe(path, timeoutMs),
     supports: async (endpoint, parameter) => (await open()).supports(endpoint, parameter),

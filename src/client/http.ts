@@ -115,8 +115,10 @@ function withProxyCode(error: Error): Error {
 export interface Received {
   readonly head: ResponseHead
   readonly headers: Headers
-  /** The whole body, or the first line of a streamed one. */
+  /** The whole body, or the first line of a streamed one; empty if it is in `bytes`. */
   readonly text: string
+  /** The body of a success, if it was asked for; an error is text. */
+  readonly bytes?: Buffer
   /** The further lines of a streamed body. Fails with a NetworkError or a ContractError. */
   readonly rest: AsyncGenerator<string> | null
 }
@@ -126,6 +128,8 @@ interface Attempt {
   readonly body: string | undefined
   /** Reads a body of type application/x-ndjson line by line. */
   readonly asLines?: boolean
+  /** Returns the bytes of a success. */
+  readonly asBytes?: boolean
 }
 
 interface Limits {
@@ -147,7 +151,7 @@ const maxBodyBytes = 64 * 1024 * 1024
 export async function attempt(
   http: HttpClient,
   call: Call,
-  { headers, body, asLines = false }: Attempt,
+  { headers, body, asLines = false, asBytes = false }: Attempt,
   limits: Limits,
 ): Promise<Received> {
   const timer = startTimer(limits)
@@ -177,8 +181,9 @@ export async function attempt(
     const incoming = { call, head, timer, data: response.body }
     isStreaming = asLines && isNdjson(response)
     if (!isStreaming) {
-      const text = decode(incoming, await timer.race(collect(incoming)))
-      return { head, headers: response.headers, text, rest: null }
+      const bytes = await timer.race(collect(incoming))
+      if (asBytes && head.status === 200) return { head, headers: response.headers, text: '', bytes, rest: null }
+      return { head, headers: response.headers, text: decode(incoming, bytes), rest: null }
     }
     const rest = readLines(incoming, fail)
     const first = await timer.race(rest.next())

@@ -41,8 +41,8 @@ export interface Input {
   readonly idempotencyKey?: string | undefined
   /** RFC 7240; an instance may ignore it. */
   readonly prefer?: 'return=minimal'
-  /** Returns the text, or a PageResponse that may be streamed, instead of a value by the endpoint's schema. */
-  readonly as?: 'text' | 'pages'
+  /** Returns the text, the bytes of what is not JSON, or a PageResponse that may be streamed, instead of a parsed value. */
+  readonly as?: 'text' | 'bytes' | 'pages'
   /** Called for every complete response. */
   readonly onResponse?: ((response: ResponseInfo) => void) | undefined
   /** Called for every failed attempt that may have been carried out. */
@@ -72,6 +72,7 @@ export function commonHeaders({ key, baseUrl, userAgent }: Connection): Record<s
 
 export function ownHeaders({ body, idempotencyKey, prefer, as }: Input): Record<string, string> {
   return {
+    ...(as === 'bytes' && { accept: '*/*' }),
     ...(as === 'pages' && { accept: 'application/x-ndjson, application/json;q=0.9' }),
     ...(body !== undefined && { 'content-type': 'application/json' }),
     ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),

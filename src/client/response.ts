@@ -11,8 +11,23 @@ import type { Input } from './request.ts'
 /** @throws ApiError; ContractError for a response that is not of the service. */
 export function readResponse(endpoint: Endpoint, call: Call, received: Received, as?: Input['as']): unknown {
   if (as === 'pages') return readPages(call, received)
+  if (as === 'bytes' && received.bytes) return readBytes(endpoint, call, { ...received, bytes: received.bytes })
   const body = readBody(call, received, as === 'text' ? null : endpoint.response)
   return as === 'text' ? received.text : body
+}
+
+/** @throws ContractError for another media type: an instance of before, or a proxy, answers with a page of its own. */
+function readBytes(
+  { media = [] }: Endpoint,
+  call: Call,
+  { head, headers, bytes }: Received & { bytes: Buffer },
+): Buffer {
+  const type =
+    header(headers, 'content-type')
+      ?.replace(/\s*;.*$/s, '')
+      .toLowerCase() ?? ''
+  if (media.includes(type)) return bytes
+  throw new ContractError(call, head, '', `the response is not ${media.join(' or ')} (${type || 'no type'})`)
 }
 
 function readPages(call: Call, received: Received): PageResponse {

@@ -114,7 +114,7 @@ function createDeliver(
     const call = callOf(connection, endpoint, input)
     const body = input.body === undefined ? undefined : JSON.stringify(input.body)
     const headers = { ...common, ...ownHeaders(input) }
-    const request = { headers, body, asLines: input.as === 'pages' }
+    const request = { headers, body, asLines: input.as === 'pages', asBytes: input.as === 'bytes' }
     const limits = {
       total: connection.timeout,
       closing: endpoint.method === 'GET' ? closing.reads : closing.changes,

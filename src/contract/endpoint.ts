@@ -37,6 +37,8 @@ export interface Endpoint<
   readonly body?: Body
   readonly status: 200 | 201 | 204
   readonly response: Response
+  /** Media types of a success that is not JSON, whose bytes are read as they are; `response` is then not used. */
+  readonly media?: readonly string[]
   /** True if `Accept: application/x-ndjson` gets this and all further pages as lines. */
   readonly streams?: boolean
   /** In addition to those of access, parameters and body. */
@@ -61,6 +63,8 @@ export interface EndpointDocs {
   readonly responseHeaders?: Readonly<Record<string, HeaderDocs>>
   /** Replaces fields of the generated example. */
   readonly example?: Readonly<Record<string, unknown>>
+  /** Example of a body that is text. */
+  readonly text?: string
 }
 
 /** Endpoints that need no prose can be left out. */

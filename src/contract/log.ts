@@ -1,8 +1,8 @@
 import * as z from 'zod'
 import { Checkpoint, CheckpointV1 } from './documents/checkpoint.ts'
 import { Sha256, signed } from './documents/fields.ts'
-import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
-import { Count, Id, queryInteger, Uuid } from './values.ts'
+import { endpoint, type ResourceDocs } from './endpoint.ts'
+import { Count, Id, QueryBoolean, queryInteger, Uuid } from './values.ts'
 
 const Index = queryInteger(0, 9_999_999_998)
 const Size = queryInteger(1, 9_999_999_999)
@@ -45,9 +45,48 @@ export const log = {
     path: '/api/v1/log/checkpoint',
     access: 'account',
     scope: 'read',
-    query: NoQuery,
+    query: z.strictObject({
+      tree_size: Size.optional().describe('Of an earlier checkpoint.'),
+      timestamped: QueryBoolean.optional().describe('Only checkpoints that have a timestamp.'),
+    }),
     status: 200,
     response: z.union([signed(Checkpoint), signed(CheckpointV1)]),
+    errors: ['not_found'],
+  }),
+  timestamp: endpoint({
+    summary: 'Get the timestamp of a checkpoint (RFC 3161)',
+    method: 'GET',
+    path: '/api/v1/log/timestamp',
+    access: 'account',
+    scope: 'read',
+    query: z.strictObject({ tree_size: Size.optional().describe('Default: of the newest checkpoint that has one.') }),
+    status: 200,
+    response: z.unknown(),
+    media: ['application/timestamp-reply'],
+    errors: ['not_found'],
+  }),
+  tlogCheckpoint: endpoint({
+    summary: 'Get a checkpoint as a note for witnesses (C2SP tlog-checkpoint)',
+    method: 'GET',
+    path: '/api/v1/log/tlog-checkpoint',
+    access: 'account',
+    scope: 'read',
+    query: z.strictObject({ tree_size: Size.optional().describe('Default: of the newest checkpoint.') }),
+    status: 200,
+    response: z.string(),
+    media: ['text/plain'],
+    errors: ['not_found'],
+  }),
+  tlogProof: endpoint({
+    summary: 'Get the proof that an audit entry is in the log, with its checkpoint (C2SP tlog-proof)',
+    method: 'GET',
+    path: '/api/v1/log/tlog-proof',
+    access: 'account',
+    scope: 'read',
+    query: InclusionQuery,
+    status: 200,
+    response: z.string(),
+    media: ['text/plain'],
     errors: ['not_found'],
   }),
   inclusion: endpoint({
@@ -77,6 +116,15 @@ export const log = {
   }),
 }
 
+const exampleOrigin = 'consentctl/kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k/01a1fab8-e7a3-70b5-8c04-6f3ad2b91e57'
+
+const exampleNote = `${exampleOrigin}
+3
+xwtZBiXLrMCWcs0zkR5aIpPwhRKr/cVKveBwU7Dbb4c=
+
+— ${exampleOrigin} …
+`
+
 export const logDocs: ResourceDocs<typeof log> = {
   description:
     'The log of an account: a Merkle tree (RFC 9162) over the hashes of all its audit entries. Entries wait for the next checkpoint.',
@@ -85,6 +133,32 @@ export const logDocs: ResourceDocs<typeof log> = {
       description:
         'Every byte counts: the last line is the signature of those above. Keep it where nobody who can write to the database can write. A request takes a unit of the quota, as those below do.',
       success: 'The checkpoint. An account without any gets 404.',
+    },
+    timestamp: {
+      description:
+        'What the time-stamping authority of `TSA_URL` answered, in DER: `openssl ts -verify -data checkpoint.json -in checkpoint.tsr -CAfile ca.pem` checks that it is about the bytes of that checkpoint. It comes after the checkpoint, as soon as the authority answers.',
+      success: 'The timestamp. A checkpoint without one is a 404.',
+    },
+    tlogCheckpoint: {
+      description:
+        'The size and root of a checkpoint as a signed note (c2sp.org/tlog-checkpoint), signed when it is asked for by the present key. The origin, which is also the name of the key, names the first key of the instance and the account.',
+      success: 'The note. A size that no checkpoint has is a 404.',
+      text: exampleNote,
+      responseHeaders: {
+        'Verifier-Key': {
+          description:
+            'The key of the note as a witness is configured with it: name, id and key (c2sp.org/signed-note).',
+          required: true,
+          schema: { type: 'string' },
+          example: `${exampleOrigin}+d5d8a1b7+AdepGAGCsXK31Uv+08lkBzoO4XLz2qYjJa8CGmjwh1Ea`,
+        },
+      },
+    },
+    tlogProof: {
+      description:
+        'The proof of `/log/inclusion` and the note of a checkpoint in one text (c2sp.org/tlog-proof). `tree_size` must be that of a checkpoint. The entry is the 32 bytes of its hash.',
+      success: 'The proof. What is not in the tree, and a size that no checkpoint has, is a 404.',
+      text: `c2sp.org/tlog-proof@v1\nindex 1\nGKA7TiO+I/5G1bpkSIzAtdlkonUMiKO3f3CJx6WogA4=\n\n${exampleNote}`,
     },
     inclusion: { success: 'The proof. What is not in a tree of that size, or not yet, is a 404.' },
     consistency: { success: 'The proof. A size that the log does not have is a 404.' },

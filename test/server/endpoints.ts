@@ -82,11 +82,14 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
 
 const signers = new WeakMap<Sql, Promise<Signer>>()
 
-/** Makes a checkpoint of the log of an account, so that its entries can be proved. */
+/** Makes a checkpoint of the log of an account, with a timestamp, so that its entries can be proved. */
 async function coverLog(sql: Sql, accountId: string): Promise<void> {
   const signer = signers.get(sql) ?? openSigner(sql, null)
   signers.set(sql, signer)
   for await (const _ of coverAccount({ sql, signer: await signer }, accountId));
+  await sql`
+    insert into timestamp_tokens (account_id, tree_size, position, token, created_at)
+    select account_id, tree_size, 1, 'a token', created_at from checkpoints where account_id = ${accountId}`
 }
 
 export function subjectOf({ accountId }: TestAccount): string {
@@ -136,6 +139,7 @@ const samples: Record<string, (own: Holdings) => unknown> = {
 /** What the query of a route must have. */
 const neededQueries: Record<string, (own: Holdings) => Record<string, string>> = {
   'log.inclusion': own => ({ record_id: own.live }),
+  'log.tlogProof': own => ({ record_id: own.live }),
   'log.consistency': () => ({ first: '1' }),
 }
 

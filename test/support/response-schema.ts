@@ -82,7 +82,9 @@ function checkBody(pointer: string, { headers, text, body }: ServiceResponse): s
   if (!content) return text === '' ? [] : ['a body']
   const type = String(headers['content-type']).replace(/;.*/, '')
   if (!(type in content)) return [`Content-Type: ${type}`]
-  return validateAt(`${pointer}/content/${escapePointer(type)}/schema`, body)
+  if (!('schema' in Object(content[type]))) return []
+  const value = /[/+]json$/.test(type) ? body : text
+  return validateAt(`${pointer}/content/${escapePointer(type)}/schema`, value)
 }
 
 /** What is at a JSON pointer into the document (RFC 6901). */

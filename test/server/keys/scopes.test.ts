@@ -43,6 +43,9 @@ it('scopes › are required by every route that accepts an API key', () => {
     'stats.get read',
     'stats.count read',
     'log.checkpoint read',
+    'log.timestamp read',
+    'log.tlogCheckpoint read',
+    'log.tlogProof read',
     'log.inclusion read',
     'log.consistency read',
   ])

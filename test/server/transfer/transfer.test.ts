@@ -179,6 +179,7 @@ describe('an import', () => {
       notices: null,
       notice_texts: null,
       sites: ['strict_notices'],
+      timestamp_tokens: null,
       usage: ['monthly_quota'],
     }
     const laterTables = Object.entries(later).flatMap(([table, columns]) => (columns ? [] : table))

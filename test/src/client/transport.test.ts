@@ -2,6 +2,7 @@ import { HttpResponse, http } from 'msw'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Client, createClient } from '../../../src/client/client.ts'
 import { ApiError, ContractError, NetworkError } from '../../../src/client/errors.ts'
+import { log } from '../../../src/contract/log.ts'
 import { freePort } from '../../support/postgres.ts'
 import { answers, apiKey, byId, consent, consentsPath, fails, useCli } from '../support.ts'
 
@@ -123,6 +124,22 @@ describe('client › response', () => {
       maybeDone: false,
     })
     await Promise.all([nobody.close(), refused.close()])
+  })
+
+  it('when it is not JSON, has the bytes if it is of the media type of the endpoint', async () => {
+    const bytes = Buffer.from([0x30, 0xff, 0x00, 0x0a])
+    const path = '*/api/v1/log/timestamp'
+    const respond = (type: string) =>
+      instance.use(http.get(path, () => new HttpResponse(bytes, { headers: { 'content-type': type } })))
+    respond('application/timestamp-reply')
+    expect(await api.bytes(log.timestamp, { query: { tree_size: 3 } })).toEqual(bytes)
+    expect(instance.requests[0]).toMatchObject({ url: '/api/v1/log/timestamp?tree_size=3', headers: { accept: '*/*' } })
+    respond('text/html; charset=utf-8')
+    await expect(api.bytes(log.timestamp, {})).rejects.toThrow(
+      'the response is not application/timestamp-reply (text/html)',
+    )
+    instance.use(http.get(path, () => fails(404, 'not_found')))
+    await expect(api.bytes(log.timestamp, {})).rejects.toMatchObject({ name: 'ApiError', code: 'not_found' })
   })
 
   it('when it has 2 MB, is read whole', async () => {

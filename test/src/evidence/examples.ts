@@ -1,4 +1,4 @@
-import { createHash, createHmac, hkdfSync } from 'node:crypto'
+import { createHash, createHmac, hkdfSync, sign } from 'node:crypto'
 import {
   type ConsentReceipt,
   consentContext,
@@ -22,10 +22,11 @@ import {
   system,
 } from '../../../src/evidence/chain.ts'
 import { findKeysRoot } from '../../../src/evidence/key-chain.ts'
-import { keyIdOf, publicBytes, publicPem, signingKeyOf } from '../../../src/evidence/keys.ts'
+import { keyIdOf, publicBytes, publicKeyOf, publicPem, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { leafHash, MerkleTree } from '../../../src/evidence/merkle.ts'
 import { consistencyRanges, inclusionRanges, type Range } from '../../../src/evidence/proofs.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
+import { noteText, signedNote, tlogProof, verifierKey } from '../../../src/evidence/tlog.ts'
 import { adoptedKey, revocationOf, statementOf } from '../../support/key-statements.ts'
 
 const serviceKey = signingKeyOf(Buffer.alloc(32, 1))
@@ -333,6 +334,10 @@ const jwk = (key: typeof serviceKey) => ({
   pem: publicPem(key),
 })
 
+const origin = `consentctl/${keyIdOf(earlierKey)}/${account}`
+const text = noteText(origin, { size: tree.size, root: tree.root })
+const note = signedNote(text, origin, publicKeyOf(publicBytes(serviceKey)), sign(null, Buffer.from(text), serviceKey))
+
 /** The code blocks of src/evidence/README.md, as the program makes them, by name. */
 export const examples: Readonly<Record<string, string>> = {
   keys: json({
@@ -354,6 +359,9 @@ export const examples: Readonly<Record<string, string>> = {
   checkpoint: checkpointOf(3, '2026-02-04T00:00:00.000Z'),
   'inclusion proof': json(inclusionProof),
   'consistency proof': json({ first: 2, second: tree.size, path: pathOf(consistencyRanges(2, tree.size)) }),
+  'tlog checkpoint': note,
+  'tlog proof': tlogProof(inclusionProof.leaf_index, inclusionProof.path, note),
+  'verifier key': `${verifierKey(origin, serviceKey)}\n`,
   'consent receipt': signed(receipt, serviceKey),
   'erasure certificate': certificateText,
   'purge certificate': signed(purgeCertificate, serviceKey),

@@ -233,6 +233,26 @@ describe('a verifier written from the page', () => {
     expect(readSigned(block('checkpoint'))).toMatchObject({ tree_size: second, root_hash: other })
   })
 
+  it('verifies the note and the proof of C2SP, as a witness would', () => {
+    const [, name = '', id = '', key = ''] = /^([^+]+)\+(\w{8})\+(\S+)\n$/.exec(block('verifier key')) ?? []
+    const bytes = Buffer.from(key, 'base64')
+    const [, text = '', signer, signature = ''] = /^(.*\n)\n— (\S+) (\S+)\n$/s.exec(block('tlog checkpoint')) ?? []
+    expect([signer, bytes[0]]).toEqual([name, 1])
+    expect(sha256(`${name}\n`, bytes).toString('hex', 0, 4)).toBe(id)
+    const signed = Buffer.from(signature, 'base64')
+    const jwk = { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url', 1) }
+    expect(signed.toString('hex', 0, 4)).toBe(id)
+    expect(verify(null, Buffer.from(text), createPublicKey({ key: jwk, format: 'jwk' }), signed.subarray(4))).toBe(true)
+    const { account_id, tree_size, root_hash } = readSigned(block('checkpoint'))
+    const first = readSigned(block('first statement')).kid
+    expect(text).toBe(`consentctl/${first}/${account_id}\n${tree_size}\n${hex(root_hash).toString('base64')}\n`)
+    const { leaf_index, path } = JSON.parse(block('inclusion proof'))
+    const hashes = path.map((hash: string) => `${hex(hash).toString('base64')}\n`).join('')
+    expect(block('tlog proof')).toBe(
+      `c2sp.org/tlog-proof@v1\nindex ${leaf_index}\n${hashes}\n${block('tlog checkpoint')}`,
+    )
+  })
+
   it('verifies each signed document, which is as its schema says, and none with another byte', () => {
     const signed = [...blocks.values()].filter(text => text.includes('\n"signature":'))
     const types = signed.map(text => readSigned(text)?.type)

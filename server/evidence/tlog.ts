@@ -1,0 +1,56 @@
+import type { Sql } from 'postgres'
+import type { InclusionQuery } from '../../src/contract/index.ts'
+import { findCheckpointProblem, findFirstKey, findKeyLogProblem } from '../../src/evidence/key-chain.ts'
+import { noteText, signedNote, tlogProof, verifierKey } from '../../src/evidence/tlog.ts'
+import { Failure } from '../failure.ts'
+import { tryReadCheckpoint } from './backdating.ts'
+import { getCheckpoint, getInclusion } from './proofs.ts'
+import { readKeys, type Signer } from './signer.ts'
+
+interface Deps {
+  readonly sql: Sql
+  readonly signer: Signer
+}
+
+interface Note {
+  readonly size: number
+  readonly root: string
+  readonly text: string
+  /** How witnesses are configured with the key that signed it. */
+  readonly verifierKey: string
+}
+
+/**
+ * Returns a checkpoint as a signed note. What the signed document says is signed, not what the columns say: a checkpoint
+ * that somebody wrote into the database must not get a signature. @throws Failure `not_found`; `internal_error` if the
+ * checkpoint was tampered with; `unavailable`
+ */
+export async function getTlogCheckpoint({ sql, signer }: Deps, accountId: string, size?: number): Promise<Note> {
+  const signed = tryReadCheckpoint(await getCheckpoint({ sql }, accountId, { tree_size: size }))
+  const { keys, documents } = await readKeys(sql, signer.keyId)
+  const isWhole =
+    signed !== null &&
+    signed.checkpoint.account_id === accountId &&
+    (size === undefined || signed.checkpoint.tree_size === size) &&
+    findCheckpointProblem(signed, keys) === null &&
+    findKeyLogProblem(documents, signed.checkpoint) === null
+  if (!isWhole) throw new Failure('internal_error', `A checkpoint of the account ${accountId} was changed.`)
+  const { tree_size, root_hash } = signed.checkpoint
+  const origin = `consentctl/${findFirstKey(documents)}/${accountId}`
+  const text = noteText(origin, { size: tree_size, root: Buffer.from(root_hash, 'hex') })
+  const signature = await signer.signBytes(Buffer.from(text))
+  return {
+    size: tree_size,
+    root: root_hash,
+    text: signedNote(text, origin, signer.publicKey, signature),
+    verifierKey: verifierKey(origin, signer.publicKey),
+  }
+}
+
+/** Returns an inclusion proof with its checkpoint. @throws Failure like `getTlogCheckpoint` */
+export async function getTlogProof(deps: Deps, accountId: string, query: InclusionQuery): Promise<string> {
+  const note = await getTlogCheckpoint(deps, accountId, query.tree_size)
+  const proof = await getInclusion(deps, accountId, { ...query, tree_size: note.size })
+  if (proof.root_hash === note.root) return tlogProof(proof.leaf_index, proof.path, note.text)
+  throw new Failure('internal_error', `The log of the account ${accountId} does not have the root of its checkpoint.`)
+}

@@ -1,0 +1,35 @@
+// Checkpoints and inclusion proofs in the formats of C2SP (signed-note, tlog-checkpoint, tlog-proof), for public witnesses.
+
+import { createHash, type KeyObject } from 'node:crypto'
+import { publicBytes } from './keys.ts'
+
+/** Ed25519, of the note's text. */
+const signatureType = Buffer.of(1)
+
+/** Returns the text of a checkpoint, which is what is signed. */
+export function noteText(origin: string, { size, root }: { readonly size: number; readonly root: Buffer }): string {
+  return `${origin}\n${size}\n${root.toString('base64')}\n`
+}
+
+/** The key's name must have neither blanks nor a plus. */
+export function signedNote(text: string, name: string, key: KeyObject, signature: Buffer): string {
+  return `${text}\n— ${name} ${Buffer.concat([noteKeyId(name, key), signature]).toString('base64')}\n`
+}
+
+/** Returns a public key as verifiers of notes are configured with it. */
+export function verifierKey(name: string, key: KeyObject): string {
+  const bytes = Buffer.concat([signatureType, publicBytes(key)])
+  return `${name}+${noteKeyId(name, key).toString('hex')}+${bytes.toString('base64')}`
+}
+
+/** Returns 4 bytes. */
+function noteKeyId(name: string, key: KeyObject): Buffer {
+  const hash = createHash('sha256').update(`${name}\n`).update(signatureType).update(publicBytes(key))
+  return hash.digest().subarray(0, 4)
+}
+
+/** `path` are the hashes of the proof in hexadecimal, `note` is the signed checkpoint that they lead to. */
+export function tlogProof(index: number, path: readonly string[], note: string): string {
+  const hashes = path.map(hash => `${Buffer.from(hash, 'hex').toString('base64')}\n`)
+  return `c2sp.org/tlog-proof@v1\nindex ${index}\n${hashes.join('')}\n${note}`
+}

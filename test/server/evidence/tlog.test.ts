@@ -1,0 +1,205 @@
+import { spawnSync } from 'node:child_process'
+import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Sql } from 'postgres'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { coverAll } from '../../../server/evidence/log.ts'
+import { openSigner, type Signer, signerOf } from '../../../server/evidence/signer.ts'
+import { newSigningKey, privatePem } from '../../../src/evidence/keys.ts'
+import { readCheckpoint } from '../../../src/evidence/signed.ts'
+import { useFolder } from '../../support/cli.ts'
+import { useService } from '../../support/service.ts'
+import { newOwner, type Owner } from '../consents/records.ts'
+
+const service = useService()
+const folder = useFolder()
+let [sql, signer, owner] = [] as unknown as [Sql, Signer, Owner]
+let id: string
+beforeAll(async () => {
+  sql = service.sql
+  signer = await openSigner(sql, null)
+  owner = await newOwner(service)
+  id = (await owner.create({ accepted: true })).id
+  await owner.update(id, { accepted: false })
+  await coverAll({ sql, signer })
+  for (let index = 0; index < 4; index += 1) await owner.create()
+  await owner.update(id, { accepted: true })
+  await coverAll({ sql, signer })
+})
+
+const get = (path: string, { key } = owner) => service.call('GET', `/api/v1/log/${path}`, { key })
+const sha256 = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest()
+
+/** Reads a signed note by c2sp.org/signed-note. */
+function openNote(note: string, vkey: string): string[] {
+  const [, name = '', keyId, key = ''] = /^([^+\s]+)\+([\da-f]{8})\+(.+)$/.exec(vkey) ?? []
+  const data = Buffer.from(key, 'base64')
+  expect([data[0], data.length]).toEqual([1, 33])
+  expect(sha256(Buffer.from(`${name}\n`), data).toString('hex', 0, 4)).toBe(keyId)
+  const [, text = '', by, signature = ''] = /^(.*\n)\n— (\S+) (\S+)\n$/s.exec(note) ?? []
+  const bytes = Buffer.from(signature, 'base64')
+  expect([by, bytes.toString('hex', 0, 4), bytes.length]).toEqual([name, keyId, 68])
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: data.subarray(1).toString('base64url') }
+  const publicKey = createPublicKey({ key: jwk, format: 'jwk' })
+  expect(verify(null, Buffer.from(text), publicKey, bytes.subarray(4))).toBe(true)
+  return text.split('\n')
+}
+
+/** Returns the root that the hashes of a proof lead to (RFC 6962 section 2.1.1). */
+function rootOf(leaf: Buffer, index: number, size: number, path: Buffer[]): Buffer {
+  const last = path.at(-1)
+  if (size === 1 || !last) return leaf
+  let half = 1
+  while (half * 2 < size) half *= 2
+  const rest = path.slice(0, -1)
+  return index < half
+    ? sha256(Buffer.of(1), rootOf(leaf, index, half, rest), last)
+    : sha256(Buffer.of(1), last, rootOf(leaf, index - half, size - half, rest))
+}
+
+const script = fileURLToPath(new URL('../../fixtures/verifier/tlog.py', import.meta.url))
+const hasTools = ['python3', 'openssl'].every(name => spawnSync(name, ['--version']).error === undefined)
+
+/** Verifies with Python and openssl; null if they are not there. */
+function check(vkey: string, text: string, entry = ''): string | null {
+  if (!hasTools) return null
+  const file = join(folder.path, 'text')
+  writeFileSync(file, text)
+  const { stdout, stderr } = spawnSync('python3', [script, vkey, file, entry], { encoding: 'utf8' })
+  return stdout + stderr
+}
+
+describe('GET /api/v1/log/tlog-checkpoint', () => {
+  it('› 200 › is a note with size and root of the checkpoint, signed by the key of the service', async () => {
+    const { status, text, headers } = await get('tlog-checkpoint')
+    const vkey = String(headers['verifier-key'])
+    expect([status, headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8'])
+    const { checkpoint } = readCheckpoint((await get('checkpoint')).text)
+    expect(openNote(text, vkey)).toEqual([
+      `consentctl/${signer.keyId}/${owner.accountId}`,
+      '7',
+      Buffer.from(checkpoint.root_hash, 'hex').toString('base64'),
+      '',
+    ])
+    expect((await get('tlog-checkpoint')).text).toBe(text)
+    const earlier = await get('tlog-checkpoint?tree_size=2')
+    expect(openNote(earlier.text, vkey)[1]).toBe('2')
+    expect(check(vkey, text) ?? 'checkpoint of 7\n').toBe('checkpoint of 7\n')
+  })
+
+  it('› 404 › is said of a size that no checkpoint has', async () => {
+    expect((await get('tlog-checkpoint?tree_size=3')).status).toBe(404)
+    expect((await get('tlog-checkpoint', await newOwner(service))).status).toBe(404)
+  })
+
+  it('keeps its origin when the key changes, also if a command signs', async () => {
+    const key = newSigningKey()
+    const file = join(folder.path, 'key.mjs')
+    writeFileSync(file, signWith(key))
+    const before = await get('tlog-checkpoint')
+    const command = `'${process.execPath}' '${file}'`
+    const introduced = await openSigner(sql, createPublicKey(key), { command })
+    expect(introduced.keyId).not.toBe(signer.keyId)
+    const node = await service.addNode({ signer: introduced })
+    const after = await node.call('GET', '/api/v1/log/tlog-checkpoint', { key: owner.key })
+    const vkey = String(after.headers['verifier-key'])
+    expect(vkey).not.toBe(before.headers['verifier-key'])
+    expect(openNote(after.text, vkey).slice(0, 3)).toEqual(before.text.split('\n').slice(0, 3))
+  })
+
+  it.each<[string, (document: string) => Promise<string>]>([
+    ['another root', async document => document.replace(/(?<="root_hash": ")\w{4}/, '0000')],
+    ['a signature by a key that is not in the chain', forge],
+  ])('› 500 › signs nothing if the checkpoint has %s', async (_, change) => {
+    const other = await newOwner(service)
+    await other.create()
+    await coverAll({ sql, signer })
+    const [row] = await sql`select document from checkpoints where account_id = ${other.accountId}`
+    await sql`
+      update checkpoints set document = ${await change(row?.['document'])} where account_id = ${other.accountId}`
+    const { status, text } = await get('tlog-checkpoint', other)
+    expect([status, text]).toEqual([500, expect.not.stringContaining('—')])
+    expect((await get('tlog-proof?leaf_index=0', other)).status).toBe(500)
+  })
+
+  it('› 500 › signs nothing if the columns have another root than the document', async () => {
+    const other = await newOwner(service)
+    await other.create()
+    await coverAll({ sql, signer })
+    await sql`
+      update log_entries set hash = ${Buffer.alloc(32)} where account_id = ${other.accountId}`
+    await sql`
+      update checkpoints set root_hash = ${sha256(Buffer.alloc(33))} where account_id = ${other.accountId}`
+    expect((await get('tlog-proof?leaf_index=0', other)).status).toBe(500)
+  })
+})
+
+/** A program that signs its standard input. */
+function signWith(key: KeyObject): string {
+  return `
+    import { sign } from 'node:crypto'
+    import { readFileSync } from 'node:fs'
+    process.stdout.write(sign(null, readFileSync(0), ${JSON.stringify(privatePem(key))}))`
+}
+
+/** A checkpoint as an attacker without the service's key would sign it. */
+async function forge(document: string): Promise<string> {
+  const { key_id: _, ...checkpoint } = readCheckpoint(document).checkpoint
+  return await signerOf(newSigningKey()).sign(checkpoint)
+}
+
+describe('GET /api/v1/log/tlog-proof', () => {
+  it.each([
+    ['the newest entry of a record', '', 3],
+    ['one of its versions', '&version=1', 1],
+    ['its newest in a smaller tree', '&tree_size=2', 2],
+  ])('› 200 › proves %s', async (_, query, version) => {
+    const { text, status, headers } = await get(`tlog-proof?record_id=${id}${query}`)
+    expect([status, headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8'])
+    const vkey = String((await get('tlog-checkpoint')).headers['verifier-key'])
+    const [, index = '', lines = '', note = ''] =
+      /^c2sp\.org\/tlog-proof@v1\nindex (\d+)\n((?:\S+\n)*)\n(.*)$/s.exec(text) ?? []
+    const [, size = '', root = ''] = openNote(note, vkey)
+    const hash = Buffer.from((await owner.history(id)).body.data[version - 1].hash, 'hex')
+    const path = lines.split('\n').flatMap(line => (line === '' ? [] : Buffer.from(line, 'base64')))
+    expect(rootOf(sha256(Buffer.of(0), hash), Number(index), Number(size), path).toString('base64')).toBe(root)
+    const valid = `entry ${index} of ${size}\n`
+    expect(check(vkey, text, hash.toString('hex')) ?? valid).toBe(valid)
+    const other = sha256(hash).toString('hex')
+    expect(check(vkey, text, other) ?? 'not valid: the proof\n').toBe('not valid: the proof\n')
+    const changed = text.replace(/\n\d+\n([^\n]+\n\n—)/, '\n1\n$1')
+    expect(check(vkey, changed, hash.toString('hex')) ?? 'the signature').toContain('the signature')
+  })
+
+  it.each([
+    ['a size that no checkpoint has', 'leaf_index=0&tree_size=3', 404],
+    ['a leaf outside of the tree', 'leaf_index=2&tree_size=2', 404],
+    ['an unknown record', `record_id=${crypto.randomUUID()}`, 404],
+    ['no entry', 'tree_size=2', 400],
+  ])('› answers %s', async (_, query, status) => {
+    expect((await get(`tlog-proof?${query}`)).status).toBe(status)
+  })
+})
+
+describe('GET /api/v1/log/checkpoint › tree_size and timestamped', () => {
+  it('name an earlier checkpoint, and one that has a timestamp', async () => {
+    expect(readCheckpoint((await get('checkpoint?tree_size=2')).text).checkpoint.tree_size).toBe(2)
+    expect((await get('checkpoint?tree_size=3')).status).toBe(404)
+    expect((await get('checkpoint?timestamped=true')).status).toBe(404)
+    expect((await get('timestamp')).status).toBe(404)
+    const token = Buffer.from([0x30, 0xff, 0x00])
+    await sql`
+      insert into timestamp_tokens (account_id, tree_size, position, token, created_at)
+      values (${owner.accountId}, 2, 1, ${token}, now())`
+    expect(readCheckpoint((await get('checkpoint?timestamped=true')).text).checkpoint.tree_size).toBe(2)
+    expect((await get('checkpoint?tree_size=7&timestamped=true')).status).toBe(404)
+    const { status, headers } = await get('timestamp?tree_size=2')
+    expect([status, headers['content-type'], headers['content-length']]).toEqual([
+      ...[200, 'application/timestamp-reply', '3'],
+    ])
+    expect((await get('timestamp?tree_size=7')).status).toBe(404)
+    expect((await get('timestamp', await newOwner(service))).status).toBe(404)
+  })
+})
