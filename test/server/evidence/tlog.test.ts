@@ -17,6 +17,8 @@ const service = useService()
 const folder = useFolder()
 let [sql, signer, owner] = [] as unknown as [Sql, Signer, Owner]
 let id: string
+/** The sizes of both checkpoints. */
+let [first, last] = [0, 0]
 beforeAll(async () => {
   sql = service.sql
   signer = await openSigner(sql, null)
@@ -27,6 +29,9 @@ beforeAll(async () => {
   for (let index = 0; index < 4; index += 1) await owner.create()
   await owner.update(id, { accepted: true })
   await coverAll({ sql, signer })
+  const sizes = await sql<{ size: number }[]>`
+    select tree_size::float8 as size from checkpoints where account_id = ${owner.accountId} order by 1`
+  ;[first = 0, last = 0] = sizes.map(({ size }) => size)
 })
 
 const get = (path: string, { key } = owner) => service.call('GET', `/api/v1/log/${path}`, { key })
@@ -79,18 +84,18 @@ describe('GET /api/v1/log/tlog-checkpoint', () => {
     const { checkpoint } = readCheckpoint((await get('checkpoint')).text)
     expect(openNote(text, vkey)).toEqual([
       `consentctl/${signer.keyId}/${owner.accountId}`,
-      '7',
+      String(last),
       Buffer.from(checkpoint.root_hash, 'hex').toString('base64'),
       '',
     ])
     expect((await get('tlog-checkpoint')).text).toBe(text)
-    const earlier = await get('tlog-checkpoint?tree_size=2')
-    expect(openNote(earlier.text, vkey)[1]).toBe('2')
-    expect(check(vkey, text) ?? 'checkpoint of 7\n').toBe('checkpoint of 7\n')
+    const earlier = await get(`tlog-checkpoint?tree_size=${first}`)
+    expect(openNote(earlier.text, vkey)[1]).toBe(String(first))
+    expect(check(vkey, text) ?? `checkpoint of ${last}\n`).toBe(`checkpoint of ${last}\n`)
   })
 
   it('› 404 › is said of a size that no checkpoint has', async () => {
-    expect((await get('tlog-checkpoint?tree_size=3')).status).toBe(404)
+    expect((await get(`tlog-checkpoint?tree_size=${first + 1}`)).status).toBe(404)
     expect((await get('tlog-checkpoint', await newOwner(service))).status).toBe(404)
   })
 
@@ -152,11 +157,11 @@ async function forge(document: string): Promise<string> {
 
 describe('GET /api/v1/log/tlog-proof', () => {
   it.each([
-    ['the newest entry of a record', '', 3],
-    ['one of its versions', '&version=1', 1],
-    ['its newest in a smaller tree', '&tree_size=2', 2],
+    ['the newest entry of a record', () => '', 3],
+    ['one of its versions', () => '&version=1', 1],
+    ['its newest in a smaller tree', () => `&tree_size=${first}`, 2],
   ])('› 200 › proves %s', async (_, query, version) => {
-    const { text, status, headers } = await get(`tlog-proof?record_id=${id}${query}`)
+    const { text, status, headers } = await get(`tlog-proof?record_id=${id}${query()}`)
     expect([status, headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8'])
     const vkey = String((await get('tlog-checkpoint')).headers['verifier-key'])
     const [, index = '', lines = '', note = ''] =
@@ -174,32 +179,32 @@ describe('GET /api/v1/log/tlog-proof', () => {
   })
 
   it.each([
-    ['a size that no checkpoint has', 'leaf_index=0&tree_size=3', 404],
-    ['a leaf outside of the tree', 'leaf_index=2&tree_size=2', 404],
-    ['an unknown record', `record_id=${crypto.randomUUID()}`, 404],
-    ['no entry', 'tree_size=2', 400],
+    ['a size that no checkpoint has', () => `leaf_index=0&tree_size=${first + 1}`, 404],
+    ['a leaf outside of the tree', () => `leaf_index=${first}&tree_size=${first}`, 404],
+    ['an unknown record', () => `record_id=${crypto.randomUUID()}`, 404],
+    ['no entry', () => `tree_size=${first}`, 400],
   ])('› answers %s', async (_, query, status) => {
-    expect((await get(`tlog-proof?${query}`)).status).toBe(status)
+    expect((await get(`tlog-proof?${query()}`)).status).toBe(status)
   })
 })
 
 describe('GET /api/v1/log/checkpoint › tree_size and timestamped', () => {
   it('name an earlier checkpoint, and one that has a timestamp', async () => {
-    expect(readCheckpoint((await get('checkpoint?tree_size=2')).text).checkpoint.tree_size).toBe(2)
-    expect((await get('checkpoint?tree_size=3')).status).toBe(404)
+    expect(readCheckpoint((await get(`checkpoint?tree_size=${first}`)).text).checkpoint.tree_size).toBe(first)
+    expect((await get(`checkpoint?tree_size=${first + 1}`)).status).toBe(404)
     expect((await get('checkpoint?timestamped=true')).status).toBe(404)
     expect((await get('timestamp')).status).toBe(404)
     const token = Buffer.from([0x30, 0xff, 0x00])
     await sql`
       insert into timestamp_tokens (account_id, tree_size, position, token, created_at)
-      values (${owner.accountId}, 2, 1, ${token}, now())`
-    expect(readCheckpoint((await get('checkpoint?timestamped=true')).text).checkpoint.tree_size).toBe(2)
-    expect((await get('checkpoint?tree_size=7&timestamped=true')).status).toBe(404)
-    const { status, headers } = await get('timestamp?tree_size=2')
+      values (${owner.accountId}, ${first}, 1, ${token}, now())`
+    expect(readCheckpoint((await get('checkpoint?timestamped=true')).text).checkpoint.tree_size).toBe(first)
+    expect((await get(`checkpoint?tree_size=${last}&timestamped=true`)).status).toBe(404)
+    const { status, headers } = await get(`timestamp?tree_size=${first}`)
     expect([status, headers['content-type'], headers['content-length']]).toEqual([
       ...[200, 'application/timestamp-reply', '3'],
     ])
-    expect((await get('timestamp?tree_size=7')).status).toBe(404)
+    expect((await get(`timestamp?tree_size=${last}`)).status).toBe(404)
     expect((await get('timestamp', await newOwner(service))).status).toBe(404)
   })
 })
