@@ -13,6 +13,7 @@ import { findInclusion } from '../evidence/proofs.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { Failure } from '../failure.ts'
 import { newId } from '../ids.ts'
+import { findPrivacyNotice } from '../notices/receipt.ts'
 import { findEvents } from './queries.ts'
 import type { EventRow } from './rows.ts'
 import { noConsent } from './service.ts'
@@ -48,7 +49,7 @@ export async function issueReceipt(
   const states = consentStates(rows)
   const receipt: Omit<ConsentReceipt, 'key_id'> = {
     type: 'consent_receipt',
-    version: 2,
+    version: 3,
     '@context': consentContext,
     schema_version: consentSchemaVersion,
     receipt_id: newId(),
@@ -56,7 +57,7 @@ export async function issueReceipt(
     record_id: id,
     pii_principal_id: last.subject_id,
     consent_id: last.consent_id,
-    privacy_notice: { site_id: last.site_id, policy_version: last.policy_version },
+    privacy_notice: await findPrivacyNotice(sql, caller.accountId, { ...last, record_id: id }),
     country: last.country,
     region: last.region,
     consent_status: states.at(-1) as ConsentState,

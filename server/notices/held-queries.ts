@@ -54,3 +54,30 @@ export async function findHeld(
     notice: entry === null ? null : { entry, validFor, languages },
   }))
 }
+
+/** An entry of the administrators' log. */
+export interface PublicationRow {
+  readonly document: string
+  readonly hash: Buffer
+  /** Null until a checkpoint covers it. */
+  readonly leaf_index: number | null
+  /** Leaf of the record's first entry, null until a checkpoint covers that. */
+  readonly first_leaf: number | null
+}
+
+export async function findPublication(
+  sql: Sql,
+  accountId: string,
+  version: number,
+  recordId: string,
+): Promise<PublicationRow | undefined> {
+  const [row] = await sql<PublicationRow[]>`
+    select e.document, l.hash, l.leaf_index::float8 as leaf_index, (
+        select r.leaf_index::float8 from log_entries r
+        where r.account_id = ${accountId} and r.consent_id = ${recordId} and r.version = 1
+      ) as first_leaf
+    from account_entries e
+    join log_entries l on l.account_id = e.account_id and l.consent_id = e.account_id and l.version = e.version
+    where e.account_id = ${accountId} and e.version = ${version}`
+  return row
+}

@@ -48,6 +48,12 @@ const values: Readonly<Record<string, unknown>> = {
   email: 'privacy@example.com',
   password: 'correct horse battery staple',
   pii_principal_id: 'maria@example.com',
+  privacy_notice: {
+    site_id: '01a1fab8-e7a4-7453-9945-22490eebdcbf',
+    policy_version: 1,
+    locale: 'de',
+    notice: 'not held',
+  },
   issued_at: '2026-11-20T20:51:02.700Z',
   event_time: '2026-11-20T20:50:21.164Z',
   subject_hmac: '334cf900ee9d905ca3913e4b1328ac6dd168063e5ae497f414d1a1d94caa9c63',

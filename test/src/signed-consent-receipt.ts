@@ -14,7 +14,7 @@ export const serviceKey = signingKeyOf(Buffer.alloc(32, 5))
 export function receiptOf(fields: object = {}): ConsentReceipt {
   return {
     type: 'consent_receipt',
-    version: 2,
+    version: 3,
     '@context': consentContext,
     schema_version: consentSchemaVersion,
     receipt_id: uuid(20),
@@ -22,7 +22,7 @@ export function receiptOf(fields: object = {}): ConsentReceipt {
     record_id: uuid(1),
     pii_principal_id: 'maria\u202e@example.com',
     consent_id: null,
-    privacy_notice: { site_id: site, policy_version: 3 },
+    privacy_notice: { site_id: site, policy_version: 3, locale: null, notice: 'not held' },
     country: 'DE',
     region: null,
     consent_status: 'dpv:ConsentGiven',

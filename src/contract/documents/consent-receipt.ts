@@ -5,7 +5,7 @@ import { contextSchema, Instant, KeyId, Sha256, signed } from './fields.ts'
  * JSON-LD context: maps names to the W3C Data Privacy Vocabulary (DPV) and Dublin Core as
  * https://w3id.org/dpv/guides/consent-27560 does. Missing names are this service's own.
  */
-export const consentContext = {
+const earlierContext = {
   dpv: 'https://w3id.org/dpv#',
   dct: 'http://purl.org/dc/terms/',
   xsd: 'http://www.w3.org/2001/XMLSchema#',
@@ -27,14 +27,30 @@ export const consentContext = {
   entity_id: 'dpv:isImplementedByEntity',
 } as const
 
+export const consentContext = {
+  ...earlierContext,
+  skos: 'http://www.w3.org/2004/02/skos/core#',
+  locale: 'dct:language',
+  texts: 'dct:hasFormat',
+  language: 'dct:language',
+  media_type: 'dct:format',
+  size: 'dct:extent',
+  purposes: 'dpv:hasPurpose',
+  title: 'dct:title',
+  iri: { '@id': 'skos:exactMatch', '@type': '@id' },
+  controller: 'dpv:hasDataController',
+  valid_for: { '@id': 'dpv:hasDuration', '@type': 'xsd:duration' },
+  effective_from: { '@id': 'dct:valid', '@type': 'xsd:dateTime' },
+} as const
+
 export const consentStates = ['dpv:ConsentGiven', 'dpv:ConsentRefused', 'dpv:ConsentWithdrawn'] as const
 export type ConsentState = (typeof consentStates)[number]
 
-export const consentSchemaVersion = 'urn:consentctl:schema:consent-receipt:2'
+export const consentSchemaVersion = 'urn:consentctl:schema:consent-receipt:3'
 
 const Preferences = z.record(z.string(), z.unknown()).meta({ examples: [{ analytics: false, marketing: true }] })
 
-/** ISO/IEC TS 27560:2023 (6.3.7), without `validity_duration`, which the service does not know. */
+/** ISO/IEC TS 27560:2023 (6.3.7), without `validity_duration`: `valid_for` of the notice has it, if the notice is held. */
 const ConsentEvent = z.strictObject({
   event_id: z.uuid().describe('The id of the entry in the history of the record.'),
   event_time: Instant,
@@ -53,13 +69,13 @@ const ConsentEvent = z.strictObject({
  * `country` and `consent_status`. Other fields are this service's own; `record_version` and `chain_head` tie the
  * receipt to the history.
  *
- * It omits what the service does not know: purposes, controllers, recipients, jurisdiction. The privacy notice has
- * those.
+ * It omits what the service does not know: recipients, jurisdiction, and unless a notice is held purposes and controllers. The
+ * privacy notice has those.
  */
 export const ConsentReceiptV1 = z.strictObject({
   type: z.literal('consent_receipt'),
   version: z.literal(1),
-  '@context': contextSchema(consentContext),
+  '@context': contextSchema(earlierContext),
   schema_version: z.literal('urn:consentctl:schema:consent-receipt:1'),
   receipt_id: z.uuid().describe('Of this receipt alone.'),
   issued_at: Instant,
@@ -86,11 +102,74 @@ const InclusionInLog = z.strictObject({
   checkpoint: z.string().describe('The text of the signed checkpoint to whose root it leads.'),
 })
 
-export const ConsentReceipt = ConsentReceiptV1.extend({
+export const ConsentReceiptV2 = ConsentReceiptV1.extend({
   version: z.literal(2),
-  schema_version: z.literal(consentSchemaVersion),
+  schema_version: z.literal('urn:consentctl:schema:consent-receipt:2'),
   inclusion: InclusionInLog.nullable().describe('Null if no checkpoint had the last entry yet.'),
 })
+
+const policy = {
+  site_id: z.uuid(),
+  policy_version: z.int().min(1),
+  locale: z
+    .string()
+    .nullable()
+    .describe('The language (BCP 47) of the text that was shown, by the word of the sender; null if it was not told.'),
+}
+
+const NoticeNotHeld = z.strictObject({
+  ...policy,
+  notice: z
+    .literal('not held')
+    .describe('The log of the account had no publication of this version when the service wrote the record.'),
+})
+
+const NoticeHeld = z.strictObject({
+  ...policy,
+  notice: z.literal('held').describe('What follows was published before the service wrote the record.'),
+  texts: z
+    .array(
+      z.strictObject({
+        language: z.string(),
+        media_type: z.string(),
+        size: z.int().min(0).describe('In bytes.'),
+        sha256: Sha256.describe('Of exactly the bytes that were uploaded.'),
+      }),
+    )
+    .describe('By language.'),
+  purposes: z.array(
+    z.strictObject({
+      key: z.string().describe('A key of the preferences.'),
+      title: z.string(),
+      language: z.string().nullable().describe('Of the title.'),
+      iri: z.string().nullable().describe('A term of the W3C Data Privacy Vocabulary.'),
+    }),
+  ),
+  controller: z.string().nullable(),
+  valid_for: z
+    .string()
+    .nullable()
+    .describe('How long a consent is valid (ISO 8601), from its last event; null is without end.'),
+  requires_renewal: z.boolean().describe('True if consents to earlier versions count no longer.'),
+  effective_from: Instant.nullable().describe('Null is from its publication.'),
+  publication: z
+    .strictObject({
+      version: z.int().min(1),
+      hash: Sha256.describe('The SHA-256 of its text.'),
+      leaf_index: z.int().min(0).describe('Its leaf in the log, before every leaf of the record.'),
+    })
+    .describe('The entry of the administrators’ log that has all of this.'),
+})
+
+export const ConsentReceipt = ConsentReceiptV2.extend({
+  version: z.literal(3),
+  '@context': contextSchema(consentContext),
+  schema_version: z.literal(consentSchemaVersion),
+  privacy_notice: z
+    .discriminatedUnion('notice', [NoticeNotHeld, NoticeHeld])
+    .describe('What was consented to: the policy of a site, by its version, and its notice.'),
+})
+export type PrivacyNotice = z.output<typeof ConsentReceipt>['privacy_notice']
 export type ConsentReceipt = z.output<typeof ConsentReceipt>
 
 export const SignedConsentReceipt = signed(ConsentReceipt)

@@ -8,6 +8,7 @@ import { rootOfInclusion } from '../../../src/evidence/proofs.ts'
 import { readCheckpoint, readSigned } from '../../../src/evidence/signed.ts'
 import { schemaProblems } from '../../support/document-schema.ts'
 import { useService } from '../../support/service.ts'
+import { publishNotice } from './notices.ts'
 import { expectSameNotFound, instant, missingIds, newOwner, type Owner, uuidV7 } from './records.ts'
 
 const service = useService()
@@ -43,13 +44,13 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
     const [row] = await service.sql`select chain_head from consents where id = ${record.id}`
     expect(receipt).toMatchObject({
       type: 'consent_receipt',
-      version: 2,
+      version: 3,
       receipt_id: expect.stringMatching(uuidV7),
       issued_at: expect.stringMatching(instant),
       record_id: record.id,
       pii_principal_id: subject,
       consent_id: 'newsletter',
-      privacy_notice: { site_id: owner.siteId, policy_version: 3 },
+      privacy_notice: { site_id: owner.siteId, policy_version: 3, locale: null, notice: 'not held' },
       country: null,
       region: null,
       consent_status: 'dpv:ConsentGiven',
@@ -114,6 +115,33 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
       expect(body.events).toHaveLength(body.record_version)
       expect(body.preferences).toEqual(body.events.at(-1).preferences)
     }
+  })
+})
+
+describe('GET /api/v1/consents/{id}/receipt › 200 › privacy_notice', () => {
+  it('tells of the publication that was held when the record was written, and never of a later one', async () => {
+    const own = await newOwner(service)
+    const receiptOf = async (id: string) => (await own.receipt(id)).body
+    const early = await own.create({ accepted: true, notice_locale: 'de' })
+    const manifest = await publishNotice(service, own, { version: 1, languages: ['de', 'en'], validFor: 'P1Y' })
+    await new Promise(resolve => setTimeout(resolve, 1050)) // as long as "none" is cached
+    const late = await own.create({ accepted: true, notice_locale: 'en' })
+    const { texts, purposes, controller, valid_for, requires_renewal, effective_from } = manifest
+    const receipt = await receiptOf(late.id)
+    expect(schemaProblems((await own.receipt(late.id)).text)).toEqual([])
+    expect(receipt.privacy_notice).toEqual({
+      ...{ site_id: own.siteId, policy_version: 1, locale: 'en', notice: 'held' },
+      ...{ texts, purposes, controller, valid_for, requires_renewal, effective_from },
+      publication: expect.objectContaining({ hash: expect.stringMatching(/^[\da-f]{64}$/) }),
+    })
+    await coverAll({ sql: service.sql, signer: await openSigner(service.sql, null) })
+    const { privacy_notice, inclusion } = await receiptOf(late.id)
+    expect(privacy_notice.publication.leaf_index).toBeLessThan(inclusion.leaf_index)
+    await own.update(early.id, { preferences: { again: true } })
+    const notHeld = { site_id: own.siteId, policy_version: 1, locale: 'de', notice: 'not held' }
+    expect((await receiptOf(early.id)).privacy_notice).toEqual(notHeld)
+    await service.sql`update account_entries set document = replace(document, 'GmbH', 'Ltd') where account_id = ${own.accountId}`
+    expect((await receiptOf(late.id)).error, 'once the entry is another').toBe('internal_error')
   })
 })
 

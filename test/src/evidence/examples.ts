@@ -114,9 +114,13 @@ const mixed = historyOf(
   [...changes.map((change, index): Change => ({ ...change, hashVersion: index < 2 ? 1 : 2 })), purge],
   identity,
 )
-const hashes = purged.map(({ hash }) => Buffer.from(hash ?? '', 'hex'))
+const publication = `{"type": "account_entry", "version": 4, "action": "notice_published"}`
+/** The leaves of the log: the publication of the notice, then the record. */
+const hashes = [publication, ...purged].map(one =>
+  typeof one === 'string' ? createHash('sha256').update(one).digest() : Buffer.from(one.hash ?? '', 'hex'),
+)
 const tree = new MerkleTree()
-for (const hash of hashes.slice(0, 3)) tree.append(hash)
+for (const hash of hashes.slice(0, 4)) tree.append(hash)
 
 /** The root of a few leaves. */
 function rootOf({ from, to }: Range): string {
@@ -126,10 +130,10 @@ function rootOf({ from, to }: Range): string {
 }
 const pathOf = (ranges: readonly Range[]) => ranges.map(rootOf)
 const inclusionProof: InclusionProof = {
-  ...{ record_id: record, version: 2, leaf_index: 1 },
-  leaf_hash: leafHash(hashes[1] as Buffer).toString('hex'),
+  ...{ record_id: record, version: 2, leaf_index: 2 },
+  leaf_hash: leafHash(hashes[2] as Buffer).toString('hex'),
   ...{ tree_size: tree.size, root_hash: tree.root.toString('hex') },
-  path: pathOf(inclusionRanges(1, tree.size)),
+  path: pathOf(inclusionRanges(2, tree.size)),
 }
 
 const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
@@ -160,9 +164,11 @@ function checkpointOf(size: number, created_at: string): string {
   return signed({ type: 'checkpoint', version: 2, ...claim }, serviceKey)
 }
 
+const noticeText = 'Wir senden Werbung per E-Mail, wenn Sie zustimmen.\n'
+
 const receipt: Omit<ConsentReceipt, 'key_id'> = {
   type: 'consent_receipt',
-  version: 2,
+  version: 3,
   '@context': consentContext,
   schema_version: consentSchemaVersion,
   receipt_id: '01939d2c-0000-7000-8000-00000000000d',
@@ -170,7 +176,21 @@ const receipt: Omit<ConsentReceipt, 'key_id'> = {
   record_id: record,
   pii_principal_id: identity.subject_id,
   consent_id: identity.consent_id,
-  privacy_notice: { site_id: site, policy_version: 3 },
+  privacy_notice: {
+    site_id: site,
+    policy_version: 3,
+    locale: withNotice.notice_locale ?? null,
+    notice: 'held',
+    texts: [{ language: 'de', media_type: 'text/plain', size: noticeText.length, sha256: sha256(noticeText) }],
+    purposes: [
+      { key: 'marketing', title: 'Werbung per E-Mail', language: 'de', iri: 'https://w3id.org/dpv#DirectMarketing' },
+    ],
+    controller: 'Example GmbH, Berlin',
+    valid_for: 'P1Y',
+    requires_renewal: false,
+    effective_from: null,
+    publication: { version: 4, hash: sha256(publication), leaf_index: 0 },
+  },
   country: identity.country,
   region: identity.region,
   consent_status: 'dpv:ConsentGiven',
@@ -187,9 +207,9 @@ const receipt: Omit<ConsentReceipt, 'key_id'> = {
   record_version: 2,
   chain_head: history[1]?.hash ?? '',
   inclusion: {
-    leaf_index: 1,
-    path: pathOf(inclusionRanges(1, 2)),
-    checkpoint: checkpointOf(2, '2026-02-01T12:00:00.000Z'),
+    leaf_index: 2,
+    path: pathOf(inclusionRanges(2, 3)),
+    checkpoint: checkpointOf(3, '2026-02-01T12:00:00.000Z'),
   },
 }
 
@@ -355,10 +375,11 @@ export const examples: Readonly<Record<string, string>> = {
   'history of version 1': json({ data: older }),
   'purged history of both versions': json({ data: mixed }),
   identity: json(withNotice),
+  publication: `${publication}\n`,
   leaves: hashes.map((hash, index) => `${index}  ${leafHash(hash).toString('hex')}\n`).join(''),
-  checkpoint: checkpointOf(3, '2026-02-04T00:00:00.000Z'),
+  checkpoint: checkpointOf(4, '2026-02-04T00:00:00.000Z'),
   'inclusion proof': json(inclusionProof),
-  'consistency proof': json({ first: 2, second: tree.size, path: pathOf(consistencyRanges(2, tree.size)) }),
+  'consistency proof': json({ first: 3, second: tree.size, path: pathOf(consistencyRanges(3, tree.size)) }),
   'tlog checkpoint': note,
   'tlog proof': tlogProof(inclusionProof.leaf_index, inclusionProof.path, note),
   'verifier key': `${verifierKey(origin, serviceKey)}\n`,

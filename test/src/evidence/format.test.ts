@@ -172,6 +172,8 @@ const purged: Json[] = JSON.parse(block('purged history')).data
 const older: Json[] = JSON.parse(block('history of version 1')).data
 const mixed: Json[] = JSON.parse(block('purged history of both versions')).data
 const id: string = history[0].consent_id
+/** The entries of the log, whose hashes are the data of the leaves. */
+const logged = [sha256(block('publication').trimEnd()), ...purged.map(({ hash }) => hex(hash))]
 
 it('every example of the page of formats is what the program writes', () => {
   expect(Object.fromEntries(blocks)).toEqual(examples)
@@ -209,7 +211,7 @@ describe('a verifier written from the page', () => {
   })
 
   it('computes the leaves and the root of the checkpoint', () => {
-    const leaves = purged.map(({ hash }) => sha256(byte(0), hex(hash)))
+    const leaves = logged.map(hash => sha256(byte(0), hash))
     expect(leaves.map((leaf, index) => `${index}  ${leaf.toString('hex')}\n`).join('')).toBe(block('leaves'))
     const { tree_size, root_hash } = readSigned(block('checkpoint'))
     expect(merkleRoot(leaves.slice(0, tree_size)).toString('hex')).toBe(root_hash)
@@ -224,7 +226,7 @@ describe('a verifier written from the page', () => {
     expect(climb(leaf_index, tree_size - 1, [leaf_hash, ...path]).b).toBe(root_hash)
     expect(climb(leaf_index, tree_size - 1, [leaf_hash, ...path.map(otherThan)]).b).not.toBe(root_hash)
     const { first, second, path: nodes } = JSON.parse(block('consistency proof'))
-    const leaves = purged.map(({ hash }) => sha256(byte(0), hex(hash)))
+    const leaves = logged.map(hash => sha256(byte(0), hash))
     const [one, other] = [first, second].map(size => merkleRoot(leaves.slice(0, size)).toString('hex'))
     let [fn, sn] = [first - 1, second - 1]
     while (fn % 2 === 1) [fn, sn] = [fn >> 1, sn >> 1]

@@ -68,13 +68,31 @@ describe.skipIf(isSkipped)('the verifier in Python', () => {
     })
   })
 
-  it('verifies documents of version 1, and none with another character', () => {
-    const names = []
+  it('verifies documents of earlier versions, and none with another character', () => {
+    const names: string[] = []
+    const { signature: __, ...receipt } = JSON.parse(examples['consent receipt'] ?? '')
+    const [v1, v2] = documents['consent_receipt']?.schemas ?? []
+    const terms = v1?.shape['@context'] as unknown as { shape: object }
+    const earlier = {
+      ...receipt,
+      '@context': Object.fromEntries(Object.entries(receipt['@context']).filter(([name]) => name in terms.shape)),
+      privacy_notice: {
+        site_id: receipt.privacy_notice.site_id,
+        policy_version: receipt.privacy_notice.policy_version,
+      },
+    }
+    const second = { ...earlier, version: 2, schema_version: 'urn:consentctl:schema:consent-receipt:2' }
+    names.push('consent receipt 2')
+    put('consent receipt 2', signDocument(v2?.parse(second) as never, serviceKey))
     for (const [name, text] of Object.entries(examples).filter(([, text]) => text.includes('\n"signature":"'))) {
       const { signature: _, ...document } = JSON.parse(text)
       const [first, newest] = documents[document.type]?.schemas ?? []
       if (!first || !newest) continue
-      const all = { ...document, version: 1, schema_version: 'urn:consentctl:schema:consent-receipt:1' }
+      const all = {
+        ...(document.type === 'consent_receipt' ? earlier : document),
+        version: 1,
+        schema_version: 'urn:consentctl:schema:consent-receipt:1',
+      }
       if (document.statement) all.statement = 'logically deleted, audit trail kept'
       if (document.type === 'erasure_receipt') all.statement = 'logically deleted, audit trail kept'
       const old = Object.fromEntries(Object.entries(all).filter(([key]) => key in first.shape))
@@ -87,7 +105,7 @@ describe.skipIf(isSkipped)('the verifier in Python', () => {
       names.push(manifest ? 'export.manifest.json' : `${name} 1`)
       put(names.at(-1) ?? '', signDocument(first.parse({ ...old, key_id: keyIdOf(key) }) as never, key))
     }
-    expect(names).toHaveLength(6)
+    expect(names).toHaveLength(7)
     const { lines } = verify(names.filter(name => !name.startsWith('next')))
     expect(lines.filter(line => !isValid(line))).toEqual([])
     const text = examples['consent receipt'] ?? ''
