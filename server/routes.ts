@@ -5,6 +5,7 @@ import { consentRoutes } from './consents/routes.ts'
 import { logRoutes, signingKeyRoutes } from './evidence/routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import { keyRoutes } from './keys/routes.ts'
+import { noticeRoutes } from './notices/routes.ts'
 import { openapiRoutes } from './openapi/document.ts'
 import { usageRoutes } from './quota/usage.ts'
 import { requestRoutes } from './requests/routes.ts'
@@ -21,6 +22,7 @@ type RouteDeps = Deps<typeof healthRoutes> &
   Deps<typeof bannerRoutes> &
   Deps<typeof keyRoutes> &
   Deps<typeof siteRoutes> &
+  Deps<typeof noticeRoutes> &
   Deps<typeof subjectRoutes> &
   Deps<typeof requestRoutes> &
   Deps<typeof usageRoutes> &
@@ -34,6 +36,7 @@ export function installRoutes(app: FastifyInstance, deps: RouteDeps): void {
   bannerRoutes(app, { ...deps, sql: deps.publicSql })
   keyRoutes(app, deps)
   siteRoutes(app, deps)
+  noticeRoutes(app, deps)
   subjectRoutes(app, deps)
   requestRoutes(app, deps)
   usageRoutes(app, deps)

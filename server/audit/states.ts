@@ -46,3 +46,18 @@ export const keyState = staticFragment(
     'key_sha256', encode(k.key_hash, 'hex'), 'created_at', ${instant(sql, sql`k.created_at`)},
     'expires_at', ${instant(sql, sql`k.expires_at`)}, 'revoked_at', ${instant(sql, sql`k.revoked_at`)})`,
 )
+
+/** Of a row `n` of notices: its manifest, with the digests of its texts. */
+export const noticeState = staticFragment(
+  sql => sql`jsonb_build_object('site_id', n.site_id, 'policy_version', n.policy_version,
+    'texts', ${noticeTexts(sql)}, 'purposes', n.purposes, 'controller', n.controller, 'valid_for', n.valid_for,
+    'requires_renewal', n.requires_renewal, 'effective_from', ${instant(sql, sql`n.effective_from`)})`,
+)
+
+/** Of a row `n` of notices: what there is to know of its texts, by language. */
+export const noticeTexts = staticFragment(
+  sql => sql`(select coalesce(jsonb_agg(jsonb_build_object('language', t.language, 'media_type', t.media_type,
+      'size', octet_length(t.content), 'sha256', encode(t.sha256, 'hex')) order by t.language collate "C"), '[]')
+    from notice_texts t
+    where t.account_id = n.account_id and t.site_id = n.site_id and t.policy_version = n.policy_version)`,
+)

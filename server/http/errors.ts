@@ -36,8 +36,9 @@ export function methodNotAllowed(allow: string): Failure {
   })
 }
 
-export function wrongMediaType(): Failure {
-  return new Failure('invalid_request', 'The body must be application/json.', { status: 415 })
+export function wrongMediaType(types: readonly string[] = []): Failure {
+  const wanted = types.length > 0 ? `one of ${types.join(', ')}` : 'application/json'
+  return new Failure('invalid_request', `The body must be ${wanted}.`, { status: 415 })
 }
 
 /** Fastify's own client errors, by the HTTP status it gives them. */
@@ -45,7 +46,7 @@ const fastifyErrors: Record<number, () => Failure> = {
   404: noRoute,
   413: () => new Failure('payload_too_large', 'The body is too large.'),
   414: () => new Failure('invalid_request', 'The URL is too long.', { status: 414 }),
-  415: wrongMediaType,
+  415: () => wrongMediaType(),
 }
 
 const databaseErrors: Record<DbErrorKind, (cause: unknown) => Failure> = {

@@ -31,6 +31,7 @@ declare module 'fastify' {
     unit?: Endpoint['unit'] | undefined
     statesTime?: boolean | undefined
     allowsReader?: boolean | undefined
+    bodyMedia?: readonly string[] | undefined
     /** Tells from a body, not validated yet, if a request of a method that writes only reads. */
     isRead?: ((body: unknown) => boolean) | undefined
     /** The methods of this path, on routes that answer 405 for all others. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { parseExactJson } from '../../src/contract/index.ts'
 import { Failure } from '../failure.ts'
 import { countHeader } from '../net/headers.ts'
@@ -35,15 +35,22 @@ function isUtf8(contentType: string): boolean {
   return contentType.split(/(?=;)/).every(part => /^(utf-?8)?$/i.test(charsetPattern.exec(part)?.[1] ?? ''))
 }
 
-/** Accepts JSON in UTF-8 only. The body of a DELETE means nothing (RFC 9110 section 9.3.5) and is ignored. */
+/** Returns a content type without its parameters, in lower case. */
+export function mediaType({ headers }: Pick<FastifyRequest, 'headers'>): string {
+  return (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
+}
+
+/** Accepts JSON in UTF-8, and bytes on routes that take them. The body of a DELETE means nothing (RFC 9110 section 9.3.5) and is ignored. */
 export function installParsers(app: FastifyInstance): void {
   app.addHttpMethod('DELETE', { overrideExisting: true })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) =>
     parseJson(body),
   )
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, async () => {
-    throw wrongMediaType()
+  app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
+    const { bodyMedia = [] } = request.routeOptions.config
+    if (!bodyMedia.includes(mediaType(request))) throw wrongMediaType(bodyMedia)
+    return body
   })
 }
 

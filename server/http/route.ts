@@ -66,6 +66,31 @@ export class Raw {
   }
 }
 
+/** Bytes sent as they are, always as a file to store: in a page of this origin they could act as the user. */
+export class Download {
+  readonly bytes: Buffer
+  readonly type: string
+  /** Of letters, digits, hyphens and dots. */
+  readonly fileName: string
+
+  constructor(bytes: Buffer, type: string, fileName: string) {
+    this.bytes = bytes
+    this.type = type
+    this.fileName = fileName
+  }
+
+  send(reply: FastifyReply): FastifyReply {
+    return reply
+      .headers({
+        'content-disposition': `attachment; filename="${this.fileName}"`,
+        'content-security-policy': "sandbox; default-src 'none'",
+        'cross-origin-resource-policy': 'same-origin',
+      })
+      .type(this.type.startsWith('text/') ? `${this.type}; charset=utf-8` : this.type)
+      .send(this.bytes)
+  }
+}
+
 /** Registers an endpoint: parses by its schemas, and runs the handler with retries and a deadline. */
 export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>(
   app: FastifyInstance,
@@ -73,15 +98,15 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
   handler: (
     input: Input<z.output<P>, z.output<Q>, z.output<B>>,
     context: RequestContext,
-  ) => Promise<z.input<R> | RawJson | Raw | Lines>,
+  ) => Promise<z.input<R> | RawJson | Raw | Download | Lines>,
   { isIdempotent = isReadOrDelete, isRead, ...options }: RouteOptions = {},
 ): void {
-  const { method, path: url, access, scope, unit, statesTime, allowsReader, status } = endpoint
+  const { method, path: url, access, scope, unit, statesTime, allowsReader, bodyMedia, status } = endpoint
   app.route({
     ...options,
     method,
     url,
-    config: { access, scope, unit, statesTime, allowsReader, isRead },
+    config: { access, scope, unit, statesTime, allowsReader, bodyMedia, isRead },
     handler: async (request, reply) => {
       const input = {
         params: endpoint.params?.parse(request.params) as z.output<P>,
@@ -92,6 +117,7 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
       const context = new RequestContext(request, reply)
       const work = withRetry(() => handler(input, context), retryOptions(request, isIdempotent(request)))
       const result = await withinDeadline(request, work)
+      if (result instanceof Download) return result.send(reply)
       if (result instanceof Lines) return await sendLines(request, reply, result)
       if (result instanceof Raw) return reply.type(result.type).send(result.body)
       return result instanceof RawJson ? reply.type('application/json; charset=utf-8').send(result.text) : result

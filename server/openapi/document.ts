@@ -107,7 +107,7 @@ interface Context {
 
 function describeOperation(operation: Operation, context: Context): object {
   const { resource, name, endpoint, docs } = operation
-  const { summary, params, query, body } = endpoint
+  const { summary, params, query } = endpoint
   const parameters = [
     ...describeParametersIn('path', params),
     ...describeParametersIn('query', query),
@@ -125,9 +125,15 @@ function describeOperation(operation: Operation, context: Context): object {
     ...(docs.description && { description: docs.description }),
     security: describeSecurity(endpoint),
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: { required: true, content: describeJson(context.input, body) } }),
+    ...describeBody(endpoint, docs, context),
     responses: { [endpoint.status]: describeSuccess(operation, context), ...describeErrors(endpoint) },
   }
+}
+
+function describeBody({ body, bodyMedia }: Endpoint, { text }: EndpointDocs, { input }: Context): object {
+  if (!body && !bodyMedia) return {}
+  const content = bodyMedia ? describeMedia(bodyMedia, text) : body && describeJson(input, body)
+  return { requestBody: { required: true, content } }
 }
 
 function describeParametersIn(place: 'path' | 'query', schema: z.ZodType | undefined): object[] {
@@ -187,7 +193,7 @@ function describeSuccess({ endpoint, docs }: Operation, { output }: Context): ob
 const withoutDatabase: readonly Endpoint[] = [api.health.live, api.description.get]
 
 function describeErrors(endpoint: Endpoint): Record<number, { $ref: string }> {
-  const { access, unit, params, body, errors = [] } = endpoint
+  const { access, unit, params, body, bodyMedia, errors = [] } = endpoint
   const isPrivate = access === 'account' || access === 'session'
   const names: ErrorResponseName[] = [
     'BadRequest',
@@ -195,7 +201,7 @@ function describeErrors(endpoint: Endpoint): Record<number, { $ref: string }> {
     ...(isPrivate ? (['Forbidden'] as const) : []),
     ...(isPrivate && unit === undefined ? (['QuotaExceeded'] as const) : []),
     ...(params ? (['NotFound', 'UriTooLong'] as const) : []),
-    ...(body ? (['PayloadTooLarge', 'UnsupportedMediaType'] as const) : []),
+    ...(body || bodyMedia ? (['PayloadTooLarge', 'UnsupportedMediaType'] as const) : []),
     ...errors.map(findErrorResponse),
     'RequestTimeout',
     'HeadersTooLarge',

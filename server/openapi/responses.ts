@@ -114,13 +114,13 @@ export const errorResponses = {
   Conflict: {
     code: 'conflict',
     description:
-      'The Idempotency-Key was used with another body, or the record that it created was erased and purged since: it is not created again. For a receipt: the record has too many events.',
+      'The Idempotency-Key was used with another body, or the record that it created was erased and purged since: it is not created again. For a receipt: the record has too many events. For a notice: it is published, or was changed at the same time.',
     message: 'The Idempotency-Key was used with another body.',
     headers: [...quotaHeaders, 'Vary'],
   },
   PayloadTooLarge: {
     code: 'payload_too_large',
-    description: 'The body is larger than 128 KiB (from a banner 16 KiB, of a batch 1 MiB).',
+    description: 'The body is larger than 128 KiB (from a banner 16 KiB, of a batch or a text of a notice 1 MiB).',
     message: 'The body is too large.',
     headers: [...quotaHeaders, 'Vary'],
   },
@@ -134,7 +134,7 @@ export const errorResponses = {
   UnsupportedMediaType: {
     code: 'invalid_request',
     status: 415,
-    description: 'The content type is not application/json.',
+    description: 'The content type is not application/json, or for a text of a notice none of its media types.',
     message: 'The body must be application/json.',
     headers: [...quotaHeaders, 'Vary'],
   },

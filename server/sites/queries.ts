@@ -1,6 +1,7 @@
 import type { Sql } from 'postgres'
 import { type Administrator, auditEntry, lockedAccount, target } from '../audit/entries.ts'
 import { siteState, tokensState } from '../audit/states.ts'
+import { empty } from '../db/fragments.ts'
 
 export interface SiteRow {
   id: string
@@ -74,13 +75,15 @@ export async function updateSite(
     readonly at: Date
   },
   actor: Administrator,
+  /** About the site `s`. */
+  condition = empty(sql),
 ): Promise<SiteRow | undefined> {
   const { at } = change
   const origins = change.allowedOrigins && sql.json([...change.allowedOrigins])
   const [row] = await sql<SiteRow[]>`
     with ${lockedAccount(sql, accountId)}, present as materialized (
       select s.* from account a join sites s on s.account_id = a.account_id
-      where s.account_id = ${accountId} and s.id = ${id} for no key update of s
+      where s.account_id = ${accountId} and s.id = ${id} ${condition} for no key update of s
     ), wanted as (
       select id, coalesce(${change.name}, name) as name,
         coalesce(${change.policyVersion}::integer, policy_version) as policy_version,

@@ -81,7 +81,11 @@ export function ownHeaders({ body, idempotencyKey, prefer, as }: Input): Record<
 }
 
 /** Their repetition changes nothing, with any body. */
-const idempotentPosts = new Set(['/api/v1/consents/:id/restore', '/api/v1/subjects/purge'])
+const idempotentPosts = new Set([
+  '/api/v1/consents/:id/restore',
+  '/api/v1/subjects/purge',
+  '/api/v1/sites/:id/notices/:version/publish',
+])
 
 /** Describes a request for errors. A sign-in counts as idempotent, because a repeated one only makes one more session. */
 export function callOf(connection: Connection, endpoint: Endpoint, { params, query }: Input): Call {

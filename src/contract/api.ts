@@ -7,6 +7,7 @@ import { endpoint } from './endpoint.ts'
 import { health } from './health.ts'
 import { keys } from './keys.ts'
 import { log } from './log.ts'
+import { notices } from './notices.ts'
 import { receipt } from './receipt.ts'
 import { requests } from './requests.ts'
 import { restore } from './restore.ts'
@@ -34,6 +35,7 @@ export const api = {
   session,
   keys,
   sites,
+  notices,
   subjects,
   requests,
   caller,

@@ -7,6 +7,7 @@ import type { ResourceDocs } from './endpoint.ts'
 import { healthDocs } from './health.ts'
 import { keysDocs } from './keys.ts'
 import { logDocs } from './log.ts'
+import { noticesDocs } from './notices.ts'
 import { receiptDocs } from './receipt.ts'
 import { requestsDocs } from './requests.ts'
 import { restoreDocs } from './restore.ts'
@@ -27,6 +28,7 @@ export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeo
   session: sessionDocs,
   keys: keysDocs,
   sites: sitesDocs,
+  notices: noticesDocs,
   subjects: subjectsDocs,
   requests: requestsDocs,
   caller: callerDocs,

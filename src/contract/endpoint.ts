@@ -35,6 +35,8 @@ export interface Endpoint<
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
+  /** Media types of a body that is bytes and not JSON. */
+  readonly bodyMedia?: readonly string[]
   readonly status: 200 | 201 | 204
   readonly response: Response
   /** Media types of a success that is not JSON, whose bytes are read as they are; `response` is then not used. */

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { LanguageTag } from './languages.ts'
 import { Count, Id, Instant, Timestamp, text } from './values.ts'
 
@@ -59,8 +60,8 @@ export const NoticePurpose = z.object({
 export type NoticePurpose = z.output<typeof NoticePurpose>
 
 const PurposeDraft = z.strictObject({
-  key: text(1, 255),
-  title: text(1, 255),
+  key: text(1, 255).meta({ examples: ['marketing'] }),
+  title: text(1, 255).meta({ examples: [purposeTitle] }),
   language: LanguageTag.nullable().optional(),
   iri: z
     .string('must be text')
@@ -135,3 +136,133 @@ export const NoticeDraft = z.strictObject({
   effective_from: Instant.nullable().optional(),
 })
 export type NoticeDraft = z.output<typeof NoticeDraft>
+
+export const NoticePublication = z.strictObject({
+  revision: z
+    .int('must be an integer')
+    .min(1, 'must be 1 or more')
+    .optional()
+    .describe('Of the draft as it was read: another one is a conflict. Default: the present one.'),
+})
+export type NoticePublication = z.output<typeof NoticePublication>
+
+const path = '/api/v1/sites/:id/notices'
+
+const uuid = z.string().meta({ format: 'uuid' })
+const version = z.string().meta({ pattern: '^[1-9]\\d*$', examples: ['1'] })
+const language = z.string().meta({ examples: ['en'] })
+
+const OfSite = z.object({ id: uuid })
+const OfVersion = z.object({ id: uuid, version })
+const OfText = z.object({ id: uuid, version, language })
+
+const reads = { access: 'account', scope: ['read', 'notices'], query: NoQuery, status: 200 } as const
+const writes = { access: 'account', scope: 'notices', query: NoQuery } as const
+
+export const notices = {
+  list: endpoint({
+    summary: 'List the notices of a site, newest version first',
+    method: 'GET',
+    path,
+    ...reads,
+    params: OfSite,
+    response: z.object({ data: z.array(Notice) }),
+  }),
+  get: endpoint({
+    summary: 'Get what a notice says of itself, and the digests of its texts',
+    method: 'GET',
+    path: `${path}/:version`,
+    ...reads,
+    params: OfVersion,
+    response: Notice,
+  }),
+  put: endpoint({
+    summary: 'Make a draft of a notice, or replace its details',
+    method: 'PUT',
+    path: `${path}/:version`,
+    ...writes,
+    params: OfVersion,
+    body: NoticeDraft,
+    status: 200,
+    response: Notice,
+    errors: ['conflict'],
+  }),
+  remove: endpoint({
+    summary: 'Remove a draft and its texts',
+    method: 'DELETE',
+    path: `${path}/:version`,
+    ...writes,
+    params: OfVersion,
+    status: 204,
+    response: z.null(),
+    errors: ['conflict'],
+  }),
+  getText: endpoint({
+    summary: 'Download a text of a notice',
+    method: 'GET',
+    path: `${path}/:version/texts/:language`,
+    ...reads,
+    params: OfText,
+    media: noticeMediaTypes,
+    response: z.unknown(),
+  }),
+  putText: endpoint({
+    summary: 'Upload a text of a draft',
+    method: 'PUT',
+    path: `${path}/:version/texts/:language`,
+    ...writes,
+    params: OfText,
+    bodyMedia: noticeMediaTypes,
+    status: 200,
+    response: Notice,
+    errors: ['conflict', 'payload_too_large'],
+  }),
+  removeText: endpoint({
+    summary: 'Remove a text of a draft',
+    method: 'DELETE',
+    path: `${path}/:version/texts/:language`,
+    ...writes,
+    params: OfText,
+    status: 204,
+    response: z.null(),
+    errors: ['conflict'],
+  }),
+  publish: endpoint({
+    summary: 'Publish a draft; from then on nothing changes it',
+    method: 'POST',
+    path: `${path}/:version/publish`,
+    ...writes,
+    params: OfVersion,
+    body: NoticePublication,
+    status: 200,
+    response: Notice,
+    errors: ['conflict'],
+  }),
+}
+
+const exampleText = 'We use your address to send you our newsletter.'
+
+export const noticesDocs: ResourceDocs<typeof notices> = {
+  description:
+    'What people were told: the texts of each policy version of a site, in each language. A draft can change; what is published cannot, by any route (409).',
+  endpoints: {
+    put: {
+      description:
+        'A field that is left out gets its default. `requires_renewal` is false unless given: consents to earlier versions then stay valid for the purposes that their own notice names.',
+    },
+    getText: {
+      description:
+        'Always a download: `Content-Disposition: attachment`, `nosniff`, and a policy in whose sandbox nothing runs.',
+      success: 'Exactly the bytes that were uploaded.',
+      text: exampleText,
+    },
+    putText: {
+      description: `The body is the text itself, at most 1 MiB, and UTF-8 unless it is a PDF. A notice has at most ${maxNoticeTexts} texts.`,
+      text: exampleText,
+    },
+    publish: {
+      description:
+        'Its entry of the administrators’ log is under a signed checkpoint when this responds. The site then has this policy version, if it is higher than the present one and `effective_from` is absent or past. Publishing again what is published changes nothing, but completes what was interrupted; after `effective_from` it sets the policy version, unless that was changed since.',
+    },
+  },
+}

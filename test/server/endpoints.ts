@@ -9,7 +9,7 @@ import { openSigner, type Signer } from '../../server/evidence/signer.ts'
 import { newId } from '../../server/ids.ts'
 import { insertKey } from '../../server/keys/queries.ts'
 import { api, type Endpoint } from '../../src/contract/index.ts'
-import type { CallOptions, Signed, TestAccount, TestService } from '../support/service.ts'
+import { type CallOptions, mediaBytes, type Signed, type TestAccount, type TestService } from '../support/service.ts'
 
 /** Where a request can name something. */
 export type Place = 'params' | 'query' | 'body'
@@ -34,6 +34,7 @@ export interface Holdings extends TestAccount {
 export async function newHoldings(service: TestService): Promise<Holdings> {
   const account = await service.newAccount()
   const { key, siteId, accountId } = account
+  await addNotices(service.sql, account)
   const labels = { subject_id: subjectOf(account), consent_id: labelOf(account) }
   const ids: string[] = []
   for (let index = 0; index < 3; index += 1) {
@@ -80,6 +81,21 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
   return { ...account, live, deleted, cursor: page.body.next_cursor, requestId, requestCursor, spareKeyId }
 }
 
+/** Drafts of versions 1 to 3, and the scope for them. */
+async function addNotices(sql: Sql, { accountId, siteId }: TestAccount): Promise<void> {
+  await sql`update api_keys set scopes = scopes || '["notices"]' where account_id = ${accountId}`
+  await sql`
+    insert into notices (account_id, site_id, policy_version, created_at, updated_at)
+    select ${accountId}, ${siteId}, version, now(), now() from generate_series(1, 3) as version`
+  await sql`
+    insert into notice_texts (account_id, site_id, policy_version, language, media_type, sha256, content)
+    select account_id, site_id, policy_version, language, 'text/plain', sha256('We use'), 'We use'
+    from notices, (values ('de'), ('en')) as used (language) where account_id = ${accountId}`
+}
+
+/** A route that ends a draft has one of its own. */
+const ownVersions: Record<string, string> = { 'notices.publish': '2', 'notices.remove': '3' }
+
 const signers = new WeakMap<Sql, Promise<Signer>>()
 
 /** Makes a checkpoint of the log of an account, with a timestamp, so that its entries can be proved. */
@@ -101,11 +117,16 @@ export function labelOf({ accountId }: TestAccount): string {
 }
 
 /** The caller's own value for each field that names something, by the resource of the route where it is called `id`. */
-export function ownValue({ resource }: { resource: string }, field: string, own: Holdings): string {
+export function ownValue(
+  { resource, route }: Pick<(typeof endpoints)[number], 'resource' | 'route'>,
+  field: string,
+  own: Holdings,
+): string {
   const ids: Record<string, string> = {
     consents: own.live,
     keys: own.spareKeyId,
     sites: own.siteId,
+    notices: own.siteId,
     requests: own.requestId,
   }
   const values: Record<string, string | undefined> = {
@@ -115,6 +136,8 @@ export function ownValue({ resource }: { resource: string }, field: string, own:
     subject_id: subjectOf(own),
     consent_id: labelOf(own),
     record_id: own.live,
+    version: ownVersions[route] ?? '1',
+    language: route === 'notices.removeText' ? 'de' : 'en',
   }
   const value = values[field]
   if (value === undefined) throw new Error(`no value is known for ${field} of ${resource}`)
@@ -156,6 +179,7 @@ export function requestFor(
   )
   const fields = given?.place === 'query' ? { [given.field]: given.value } : neededQueries[of.route]?.(own)
   const query = fields ? `?${new URLSearchParams(fields)}` : ''
+  if (endpoint.bodyMedia) return [endpoint.method, path + query, { body: mediaBytes('We do not', 'text/plain') }]
   if (!endpoint.body) return [endpoint.method, path + query, {}]
   const body: Record<string, unknown> = {}
   for (const [field, schema] of Object.entries(shapeOf(endpoint.body))) {

@@ -38,8 +38,14 @@ export interface ServiceResponse {
 export interface CallOptions {
   readonly key?: string | undefined
   readonly headers?: Record<string, string>
-  /** Sent as JSON; a string or bytes are sent as they are. */
+  /** Sent as JSON; a string or bytes are sent as they are, `MediaBytes` with their own type. */
   readonly body?: unknown
+}
+
+export type MediaBytes = Uint8Array & { readonly mediaType: string }
+
+export function mediaBytes(content: string | Uint8Array, mediaType: string): MediaBytes {
+  return Object.assign(Buffer.from(content), { mediaType })
 }
 
 export interface AccountOptions {
@@ -172,7 +178,7 @@ async function call(url: string, method: string, path: string, options: CallOpti
     method: method as 'GET',
     headers: {
       ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(body === undefined ? {} : { 'content-type': (body as Partial<MediaBytes>).mediaType ?? 'application/json' }),
       ...options.headers,
     },
     ...(body === undefined ? {} : { body: isRaw ? body : JSON.stringify(body) }),

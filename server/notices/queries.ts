@@ -1,0 +1,194 @@
+import type { JSONValue, Sql } from 'postgres'
+import type { NoticePurpose, NoticeText } from '../../src/contract/index.ts'
+import { type Administrator, auditEntry, lockedAccount } from '../audit/entries.ts'
+import { noticeState, noticeTexts } from '../audit/states.ts'
+import { staticFragment } from '../db/fragments.ts'
+
+export interface NoticeKey {
+  readonly accountId: string
+  readonly siteId: string
+  readonly version: number
+}
+
+export interface NoticeDetails {
+  readonly purposes: readonly NoticePurpose[]
+  readonly controller: string | null
+  readonly validFor: string | null
+  readonly requiresRenewal: boolean
+  readonly effectiveFrom: Date | null
+}
+
+export interface NoticeRow {
+  site_id: string
+  policy_version: number
+  texts: NoticeText[]
+  purposes: NoticePurpose[]
+  controller: string | null
+  valid_for: string | null
+  requires_renewal: boolean
+  effective_from: Date | null
+  revision: number
+  created_at: Date
+  updated_at: Date
+  published_at: Date | null
+  published_entry: number | null
+  leaf_index: number | null
+}
+
+const columns = staticFragment(
+  sql => sql`n.site_id, n.policy_version, ${noticeTexts(sql)} as texts, n.purposes, n.controller, n.valid_for,
+    n.requires_renewal, n.effective_from, n.revision, n.created_at, n.updated_at, e.created_at as published_at,
+    n.published_entry, l.leaf_index::float8 as leaf_index`,
+)
+
+const joined = staticFragment(
+  sql => sql`notices n
+    left join account_entries e on e.account_id = n.account_id and e.version = n.published_entry
+    left join log_entries l on l.account_id = n.account_id and l.consent_id = n.account_id and l.version = n.published_entry`,
+)
+
+export async function hasSite(sql: Sql, accountId: string, siteId: string): Promise<boolean> {
+  const rows = await sql`select from sites where account_id = ${accountId} and id = ${siteId}`
+  return rows.length > 0
+}
+
+/** Returns notices, newest version first. */
+export function listNotices(sql: Sql, accountId: string, siteId: string): Promise<NoticeRow[]> {
+  return sql<NoticeRow[]>`
+    select ${columns(sql)} from ${joined(sql)} where n.account_id = ${accountId} and n.site_id = ${siteId}
+    order by n.policy_version desc`
+}
+
+export async function findNotice(sql: Sql, { accountId, siteId, version }: NoticeKey): Promise<NoticeRow | undefined> {
+  const [row] = await sql<NoticeRow[]>`
+    select ${columns(sql)} from ${joined(sql)}
+    where n.account_id = ${accountId} and n.site_id = ${siteId} and n.policy_version = ${version}`
+  return row
+}
+
+/** Writes nothing for an unknown site, a published notice, or one that has these details. */
+export async function upsertDraft(
+  sql: Sql,
+  { accountId, siteId, version }: NoticeKey,
+  { purposes, controller, validFor, requiresRenewal, effectiveFrom }: NoticeDetails,
+  at: Date,
+): Promise<void> {
+  await sql`
+    insert into notices as n (account_id, site_id, policy_version, purposes, controller, valid_for, requires_renewal,
+      effective_from, created_at, updated_at)
+    select account_id, id, ${version}::integer, ${sql.json(purposes as unknown as JSONValue)}::jsonb, ${controller},
+      ${validFor}, ${requiresRenewal}::boolean, ${effectiveFrom}::timestamptz, ${at}::timestamptz, ${at}::timestamptz
+    from sites where account_id = ${accountId} and id = ${siteId}
+    on conflict (account_id, site_id, policy_version) do update set
+      revision = n.revision + 1, purposes = excluded.purposes, controller = excluded.controller,
+      valid_for = excluded.valid_for, requires_renewal = excluded.requires_renewal,
+      effective_from = excluded.effective_from, updated_at = excluded.updated_at
+    where n.published_entry is null
+      and (n.purposes, n.controller, n.valid_for, n.requires_renewal, n.effective_from) is distinct from
+        (excluded.purposes, excluded.controller, excluded.valid_for, excluded.requires_renewal, excluded.effective_from)`
+}
+
+/** Returns false for a published notice. */
+export async function deleteDraft(sql: Sql, { accountId, siteId, version }: NoticeKey): Promise<boolean> {
+  const rows = await sql`
+    delete from notices
+    where account_id = ${accountId} and site_id = ${siteId} and policy_version = ${version} and published_entry is null
+    returning 1`
+  return rows.length > 0
+}
+
+export interface StoredText {
+  readonly language: string
+  readonly mediaType: string
+  readonly sha256: Buffer
+  readonly content: Buffer
+}
+
+/** Writes nothing unless there is a draft without this text that has room for it. */
+export async function upsertText(
+  sql: Sql,
+  { accountId, siteId, version }: NoticeKey,
+  { language, mediaType, sha256, content }: StoredText,
+  { at, maxTexts }: { readonly at: Date; readonly maxTexts: number },
+): Promise<void> {
+  await sql`
+    with others as (
+      select language from notice_texts
+      where account_id = ${accountId} and site_id = ${siteId} and policy_version = ${version}
+        and (language <> ${language} or (sha256 = ${sha256}::bytea and media_type = ${mediaType}))
+    ), draft as (
+      update notices set revision = revision + 1, updated_at = ${at}
+      where account_id = ${accountId} and site_id = ${siteId} and policy_version = ${version}
+        and published_entry is null and (select count(*) from others) < ${maxTexts}::integer
+        and not exists (select from others where language = ${language})
+      returning account_id, site_id, policy_version
+    )
+    insert into notice_texts (account_id, site_id, policy_version, language, media_type, sha256, content)
+    select account_id, site_id, policy_version, ${language}, ${mediaType}, ${sha256}::bytea, ${content}::bytea
+    from draft where account_id = ${accountId}
+    on conflict (account_id, site_id, policy_version, language) do update set
+      media_type = excluded.media_type, sha256 = excluded.sha256, content = excluded.content`
+}
+
+/** Returns false if no draft has the text. */
+export async function deleteText(
+  sql: Sql,
+  { accountId, siteId, version }: NoticeKey,
+  language: string,
+  at: Date,
+): Promise<boolean> {
+  const rows = await sql`
+    with draft as (
+      update notices n set revision = revision + 1, updated_at = ${at}
+      where account_id = ${accountId} and site_id = ${siteId} and policy_version = ${version}
+        and published_entry is null and exists (
+          select from notice_texts t
+          where t.account_id = ${accountId} and t.site_id = ${siteId} and t.policy_version = ${version}
+            and t.language = ${language})
+      returning account_id
+    )
+    delete from notice_texts t using draft
+    where t.account_id = ${accountId} and draft.account_id = t.account_id and t.site_id = ${siteId}
+      and t.policy_version = ${version} and t.language = ${language}
+    returning 1`
+  return rows.length > 0
+}
+
+export async function findText(
+  sql: Sql,
+  { accountId, siteId, version }: NoticeKey,
+  language: string,
+): Promise<Pick<StoredText, 'mediaType' | 'content'> | undefined> {
+  const [row] = await sql<Pick<StoredText, 'mediaType' | 'content'>[]>`
+    select media_type as "mediaType", content from notice_texts
+    where account_id = ${accountId} and site_id = ${siteId} and policy_version = ${version} and language = ${language}`
+  return row
+}
+
+/**
+ * Publishes a draft with the entry that says so. Every change of a draft or of its texts increments `revision`, so that the
+ * manifest of this revision is what the statement's snapshot has. Returns false if the draft has another one.
+ */
+export async function publishDraft(
+  sql: Sql,
+  { accountId, siteId, version }: NoticeKey,
+  revision: number,
+  { actor, at }: { readonly actor: Administrator; readonly at: Date },
+): Promise<boolean> {
+  const rows = await sql`
+    with ${lockedAccount(sql, accountId)}, draft as materialized (
+      select n.* from account a join notices n on n.account_id = a.account_id
+      where n.account_id = ${accountId} and n.site_id = ${siteId} and n.policy_version = ${version}
+        and n.published_entry is null and n.revision = ${revision}
+      for no key update of n
+    ), change as (
+      select jsonb_build_object('kind', 'notice', 'id', n.site_id, 'policy_version', n.policy_version) as target,
+        null::jsonb as before, ${noticeState(sql)} as after
+      from draft n
+    ), ${auditEntry(sql, { accountId, actor, action: 'notice_published', at })}
+    update notices n set published_entry = entry.version from entry
+    where n.account_id = ${accountId} and entry.account_id = n.account_id and n.site_id = ${siteId}
+      and n.policy_version = ${version}
+    returning 1`
+  return rows.length > 0
+}

@@ -1,0 +1,67 @@
+import type { FastifyInstance } from 'fastify'
+import { maxNoticeTextBytes, notices } from '../../src/contract/index.ts'
+import type { Caller } from '../auth/caller.ts'
+import { wrongMediaType } from '../http/errors.ts'
+import { mediaType } from '../http/parsing.ts'
+import { Download, pathId, route } from '../http/route.ts'
+import type { NoticeKey } from './queries.ts'
+import * as service from './service.ts'
+
+/** A repeated change finds its own result. */
+const options = { isIdempotent: () => true }
+
+const extensions: Readonly<Record<string, string>> = {
+  'text/plain': 'txt',
+  'text/markdown': 'md',
+  'text/html': 'html',
+  'application/pdf': 'pdf',
+}
+
+export function noticeRoutes(app: FastifyInstance, deps: service.Deps): void {
+  route(app, notices.list, ({ params }, { caller }) => service.getNotices(deps, caller, siteOf(params)))
+  route(app, notices.get, ({ params }, { caller }) => service.getNotice(deps, keyOf(params, caller)))
+  route(
+    app,
+    notices.put,
+    ({ params, body }, { caller }) => service.putDraft(deps, keyOf(params, caller), body),
+    options,
+  )
+  route(app, notices.remove, ({ params }, { caller }) => service.removeDraft(deps, keyOf(params, caller)), options)
+  route(app, notices.getText, async ({ params }, { caller }) => {
+    const key = keyOf(params, caller)
+    const { language, mediaType, content } = await service.getText(deps, key, params.language)
+    return new Download(content, mediaType, `notice-${key.version}-${language}.${extensions[mediaType] ?? 'bin'}`)
+  })
+  route(
+    app,
+    notices.putText,
+    ({ params }, { caller, request }) => {
+      const { body } = request
+      if (!Buffer.isBuffer(body)) throw wrongMediaType(notices.putText.bodyMedia) // JSON, or no body
+      const upload = { mediaType: mediaType(request), content: body }
+      return service.putText(deps, keyOf(params, caller), params.language, upload)
+    },
+    { ...options, bodyLimit: maxNoticeTextBytes },
+  )
+  route(
+    app,
+    notices.removeText,
+    ({ params }, { caller }) => service.removeText(deps, keyOf(params, caller), params.language),
+    options,
+  )
+  route(
+    app,
+    notices.publish,
+    ({ params, body }, { caller }) => service.publish(deps, caller, keyOf(params, caller), body),
+    options,
+  )
+}
+
+function siteOf(params: { readonly id: string }): string {
+  return pathId(params, 'There is no such site.')
+}
+
+function keyOf(params: { readonly id: string; readonly version: string }, { accountId }: Caller): NoticeKey {
+  const siteId = pathId(params, 'There is no such notice.')
+  return { accountId, siteId, version: service.parseVersion(params.version) }
+}

@@ -1,0 +1,253 @@
+import { isUtf8 } from 'node:buffer'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Sql } from 'postgres'
+import {
+  canonicalLanguage,
+  maxNoticeTexts,
+  type Notice,
+  type NoticeDraft,
+  type NoticePublication,
+  PolicyVersion,
+  parseInstant,
+} from '../../src/contract/index.ts'
+import { sha256 } from '../../src/evidence/bytes.ts'
+import { administrator } from '../audit/entries.ts'
+import type { Caller } from '../auth/caller.ts'
+import type { TtlCache } from '../auth/ttl-cache.ts'
+import type { TokenSite } from '../banner/queries.ts'
+import { coverAccount } from '../evidence/log.ts'
+import type { Signer } from '../evidence/signer.ts'
+import { Failure, unavailable } from '../failure.ts'
+import { updateSite } from '../sites/queries.ts'
+import type { PublishedNotices } from './published.ts'
+import type { NoticeKey, NoticeRow, StoredText } from './queries.ts'
+import * as queries from './queries.ts'
+
+export interface Deps {
+  readonly sql: Sql
+  readonly signer: Signer
+  readonly tokens: TtlCache<TokenSite>
+  readonly notices: PublishedNotices
+}
+
+/** @throws Failure `not_found` */
+export async function getNotices(
+  { sql }: Pick<Deps, 'sql'>,
+  { accountId }: Caller,
+  siteId: string,
+): Promise<{ data: Notice[] }> {
+  const rows = await queries.listNotices(sql, accountId, siteId)
+  if (rows.length === 0 && !(await queries.hasSite(sql, accountId, siteId)))
+    throw new Failure('not_found', 'There is no such site.')
+  return { data: rows.map(toNotice) }
+}
+
+/** @throws Failure `not_found` */
+export async function getNotice({ sql }: Pick<Deps, 'sql'>, key: NoticeKey): Promise<Notice> {
+  return toNotice(await requireNotice(sql, key))
+}
+
+/** Makes or replaces the details of a draft. @throws Failure `not_found`; `conflict` for a published one */
+export async function putDraft({ sql }: Pick<Deps, 'sql'>, key: NoticeKey, draft: NoticeDraft): Promise<Notice> {
+  const { purposes = [], controller = null, valid_for = null, requires_renewal = false, effective_from } = draft
+  const details = {
+    purposes: purposes.map(({ key: name, title, language = null, iri = null }) => ({
+      key: name,
+      title,
+      language,
+      iri,
+    })),
+    controller,
+    validFor: valid_for,
+    requiresRenewal: requires_renewal,
+    effectiveFrom: effective_from == null ? null : toDate(effective_from),
+  }
+  await queries.upsertDraft(sql, key, details, new Date())
+  return toNotice(await requireDraft(sql, key))
+}
+
+/** @throws Failure `not_found`; `conflict` for a published one */
+export async function removeDraft({ sql }: Pick<Deps, 'sql'>, key: NoticeKey): Promise<null> {
+  if (await queries.deleteDraft(sql, key)) return null
+  await requireDraft(sql, key)
+  throw unavailable('The notice is being changed by another caller.')
+}
+
+export interface Upload {
+  readonly mediaType: string
+  readonly content: Buffer
+}
+
+/** @throws Failure `not_found`; `conflict` for a published notice; `invalid_request` */
+export async function putText(
+  { sql }: Pick<Deps, 'sql'>,
+  key: NoticeKey,
+  tag: string,
+  { mediaType, content }: Upload,
+): Promise<Notice> {
+  const language = canonicalLanguage(tag)
+  if (language === null)
+    throw new Failure('invalid_request', 'language: must be a BCP 47 language tag, such as de or pt-BR')
+  if (content.length === 0) throw new Failure('invalid_request', 'The text is empty.')
+  if (mediaType.startsWith('text/') && !isUtf8(content)) throw new Failure('invalid_request', 'The text is not UTF-8.')
+  const text: StoredText = { language, mediaType, sha256: sha256(content), content }
+  await queries.upsertText(sql, key, text, { at: new Date(), maxTexts: maxNoticeTexts })
+  const row = await requireDraft(sql, key)
+  const digest = text.sha256.toString('hex')
+  if (row.texts.some(one => one.language === language && one.sha256 === digest && one.media_type === mediaType))
+    return toNotice(row)
+  if (row.texts.length >= maxNoticeTexts)
+    throw new Failure('invalid_request', `A notice has at most ${maxNoticeTexts} texts.`)
+  throw unavailable('The notice is being changed by another caller.')
+}
+
+/** @throws Failure `not_found`; `conflict` for a published notice */
+export async function removeText({ sql }: Pick<Deps, 'sql'>, key: NoticeKey, tag: string): Promise<null> {
+  const language = canonicalLanguage(tag)
+  if (language !== null && (await queries.deleteText(sql, key, language, new Date()))) return null
+  await requireDraft(sql, key)
+  throw noText()
+}
+
+/** @throws Failure `not_found` */
+export async function getText(
+  { sql }: Pick<Deps, 'sql'>,
+  key: NoticeKey,
+  tag: string,
+): Promise<Upload & { readonly language: string }> {
+  const language = canonicalLanguage(tag)
+  const text = language === null ? undefined : await queries.findText(sql, key, language)
+  if (!text || language === null) {
+    await requireNotice(sql, key)
+    throw noText()
+  }
+  return { ...text, language }
+}
+
+const maxAttempts = 5
+
+/**
+ * Publishes a draft: first its entry, then a checkpoint over it, then the site's policy version, so that a record never has a
+ * version whose notice is not held yet. Each step is skipped if it was done before.
+ *
+ * @throws Failure `not_found`; `conflict` if the draft has no text or another revision; `unavailable` until the log covers it
+ */
+export async function publish(
+  deps: Deps,
+  caller: Caller,
+  key: NoticeKey,
+  { revision }: NoticePublication,
+): Promise<Notice> {
+  const { sql, notices, tokens } = deps
+  let row = await requireNotice(sql, key)
+  if (row.published_entry === null) await cover(deps, key.accountId) // what is there comes before it in the log
+  for (let attempt = 0; attempt < maxAttempts && row.published_entry === null; attempt += 1) {
+    requireRevision(row, revision)
+    if (row.texts.length === 0) throw new Failure('conflict', 'The notice has no text yet.')
+    await queries.publishDraft(sql, key, row.revision, { actor: administrator(caller), at: new Date() })
+    row = await requireNotice(sql, key)
+  }
+  requireRevision(row, revision)
+  if (row.published_entry === null) throw unavailable('The notice is being changed by another caller.')
+  row = await untilHeld(deps, key, row)
+  notices.clear()
+  if (isInEffect(row)) await raisePolicyVersion(deps, caller, key, row.published_entry ?? 0)
+  tokens.clear()
+  return toNotice(row)
+}
+
+function requireRevision(row: NoticeRow, revision: number | undefined): void {
+  if (revision === undefined || row.revision === revision) return
+  const what = row.published_entry === null ? 'The draft was changed' : 'Another draft was published'
+  throw new Failure('conflict', `${what}: it has revision ${row.revision}.`)
+}
+
+async function cover({ sql, signer }: Deps, accountId: string): Promise<void> {
+  for await (const _ of coverAccount({ sql, signer }, accountId));
+}
+
+const coverIntervalMs = 50
+const maxCovers = 20
+
+/** Another node may be appending to the log at the same time. */
+async function untilHeld(deps: Deps, key: NoticeKey, row: NoticeRow): Promise<NoticeRow> {
+  let present = row
+  for (let attempt = 0; present.leaf_index === null; attempt += 1) {
+    if (attempt === maxCovers) throw unavailable('The notice is published, and not in the signed log yet.')
+    if (attempt > 0) await delay(coverIntervalMs)
+    await cover(deps, key.accountId)
+    present = await requireNotice(deps.sql, key)
+  }
+  return present
+}
+
+function isInEffect({ effective_from }: NoticeRow): boolean {
+  return effective_from === null || effective_from.getTime() <= Date.now()
+}
+
+/** Unless the version was changed since the publication, because repeating that must not undo a later decision. */
+async function raisePolicyVersion(
+  { sql }: Deps,
+  caller: Caller,
+  { accountId, siteId, version }: NoticeKey,
+  entry: number,
+): Promise<void> {
+  const change = {
+    name: null,
+    policyVersion: version,
+    allowedOrigins: null,
+    retentionDays: undefined,
+    strictNotices: null,
+    at: new Date(),
+  }
+  const isDue = sql`and s.policy_version < ${version} and not exists (
+      select from account_entries e
+      where e.account_id = ${accountId} and e.version > ${entry} and e.document::jsonb->>'action' = 'site_updated'
+        and e.document::jsonb#>>'{target,id}' = ${siteId}::text and e.document::jsonb#>'{after,policy_version}' is not null)`
+  await updateSite(sql, { accountId, id: siteId }, change, administrator(caller), isDue)
+}
+
+/** @throws Failure `not_found` for what is not a version: it gets the same response as an unknown version */
+export function parseVersion(text: string): number {
+  const parsed = PolicyVersion.safeParse(/^[1-9]\d{0,9}$/.test(text) ? Number(text) : 0)
+  if (!parsed.success) throw noNotice()
+  return parsed.data
+}
+
+async function requireNotice(sql: Sql, key: NoticeKey): Promise<NoticeRow> {
+  const row = await queries.findNotice(sql, key)
+  if (row) return row
+  throw noNotice()
+}
+
+async function requireDraft(sql: Sql, key: NoticeKey): Promise<NoticeRow> {
+  const row = await requireNotice(sql, key)
+  if (row.published_entry === null) return row
+  throw new Failure('conflict', 'The notice is published: nothing can change it. Publish another version.')
+}
+
+/** Earlier than the year 1000 there is no policy. */
+function toDate(instant: string): Date {
+  const at = new Date(parseInstant(instant) ?? 0)
+  if (at.getUTCFullYear() >= 1000 && at.getUTCFullYear() <= 9999) return at
+  throw new Failure('invalid_request', 'effective_from: must be in the years 1000 to 9999')
+}
+
+function toNotice({ effective_from, created_at, updated_at, published_at, ...row }: NoticeRow): Notice {
+  return {
+    ...row,
+    effective_from: effective_from?.toISOString() ?? null,
+    state: row.published_entry === null ? 'draft' : 'published',
+    created_at: created_at.toISOString(),
+    updated_at: updated_at.toISOString(),
+    published_at: published_at?.toISOString() ?? null,
+  }
+}
+
+function noNotice(): Failure {
+  return new Failure('not_found', 'There is no such notice.')
+}
+
+function noText(): Failure {
+  return new Failure('not_found', 'The notice has no text in this language.')
+}
