@@ -29,6 +29,7 @@ const slow = [
   'test/src/io/io.test.ts',
   'test/src/settings/store-shared.test.ts',
   'test/server/accounts/*.test.ts',
+  'test/server/audit/*.test.ts',
   'test/server/auth/password.test.ts',
   'test/server/banner/flood.test.ts',
   'test/server/consents/{batch-ledger,openssl,restore,walk}.test.ts',
@@ -49,6 +50,7 @@ const slow = [
 
 /** About a tenth of the server's tests, again on the embedded engine: statements of every kind, and what is about it alone. */
 const embedded = [
+  'test/server/audit/entries.test.ts',
   'test/server/consents/{create-many,history,idempotency,update}.test.ts',
   'test/server/db/{migrate,power,restart,schema,shared}.test.ts',
   'test/server/evidence/{backdating,log,proofs}.test.ts',

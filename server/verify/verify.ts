@@ -3,6 +3,7 @@ import { type DatabaseFinding, OperatorError, type Problem } from '../../src/con
 import { idOf } from '../../src/evidence/bytes.ts'
 import type { SignedCheckpoint } from '../../src/evidence/signed.ts'
 import { type KeysToVerify, readKeysToVerify } from '../evidence/signer.ts'
+import { verifyAdministration } from './administration.ts'
 import { verifyLog } from './log.ts'
 import { findNextAccount } from './queries.ts'
 import { reading, verifyRecords, type Work } from './records.ts'
@@ -30,6 +31,7 @@ export async function* verifyAll(
   for await (const accountId of listAccounts(work.sql, account)) {
     work.inspected.accounts += 1
     if (records) yield* verifyRecords(work, accountId)
+    if (records) yield* verifyAdministration(work, accountId)
     yield* verifyLog(work, { accountId, keys, kept: remaining.get(accountId) ?? [], withTimes: records })
     remaining.delete(accountId)
   }

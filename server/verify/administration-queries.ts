@@ -1,0 +1,128 @@
+import type { Sql } from 'postgres'
+import { accountState, instant, keyState, siteState, tokensState, userState } from '../audit/states.ts'
+
+/** Null if the table or the log lacks it. */
+export interface EntryRow {
+  readonly version: number
+  readonly document: string | null
+  /** As the service writes times. */
+  readonly created_at: string | null
+  /** Hash, in hexadecimal. */
+  readonly logged: string | null
+}
+
+const entriesPerPage = 200
+
+/** Yields the entries of an account and of its log, in order. */
+export async function* listEntries(sql: Sql, accountId: string): AsyncGenerator<EntryRow> {
+  let after = -1
+  for (;;) {
+    const rows = await sql<EntryRow[]>`
+      select v.version, e.document, ${instant(sql, sql`e.created_at`)} as created_at, encode(l.hash, 'hex') as logged
+      from (
+        (select version from account_entries where account_id = ${accountId} and version > ${after}
+          order by version limit ${entriesPerPage})
+        union
+        (select version from log_entries
+          where account_id = ${accountId} and consent_id = ${accountId} and version > ${after}
+          order by version limit ${entriesPerPage})
+        order by version limit ${entriesPerPage}
+      ) as v
+      left join account_entries e on e.account_id = ${accountId} and e.version = v.version
+      left join log_entries l on l.account_id = ${accountId} and l.consent_id = ${accountId} and l.version = v.version
+      order by v.version`
+    yield* rows
+    if (rows.length < entriesPerPage) return
+    after = rows.at(-1)?.version ?? after
+  }
+}
+
+export async function findHead(
+  sql: Sql,
+  accountId: string,
+): Promise<{ readonly entries: number; readonly hash: string | null } | undefined> {
+  const [row] = await sql<{ entries: number; hash: string | null }[]>`
+    select entries, encode(entries_head, 'hex') as hash from accounts where account_id = ${accountId}`
+  return row
+}
+
+/** A setting as it is: its name in `Replay`, and its state as text. */
+export interface SettingRow {
+  readonly name: string
+  readonly state: string
+}
+
+const rowsPerPage = 500
+const noId = '00000000-0000-0000-0000-000000000000'
+
+/** Yields all that entries are about, as it is. */
+export async function* listSettings(sql: Sql, accountId: string): AsyncGenerator<SettingRow> {
+  const [account] = await sql<{ state: string }[]>`
+    select ${accountState(sql)}::text as state from accounts a where account_id = ${accountId}`
+  if (account) yield { name: 'account', ...account }
+  yield* paged(
+    'site',
+    after => sql<StateRow[]>`
+      select s.id, (${siteState(sql)} || (
+          select ${tokensState(sql)} from site_tokens t where t.account_id = ${accountId} and t.site_id = s.id
+        ))::text as state
+      from sites s where s.account_id = ${accountId} and s.id > ${after} order by s.id limit ${rowsPerPage}`,
+  )
+  yield* paged(
+    'api_key',
+    after => sql<StateRow[]>`
+      select k.id, ${keyState(sql)}::text as state from api_keys k
+      where k.account_id = ${accountId} and k.id > ${after} order by k.id limit ${rowsPerPage}`,
+  )
+  yield* paged(
+    'user',
+    after => sql<StateRow[]>`
+      select coalesce(u.id, l.user_id) as id, ${userState(sql)}::text as state
+      from (select * from users where account_id = ${accountId} and id > ${after}) u
+      full join (select * from logins where account_id = ${accountId} and user_id > ${after}) l on l.user_id = u.id
+      order by 1 limit ${rowsPerPage}`,
+  )
+  yield* listNotices(sql, accountId)
+}
+
+interface StateRow {
+  readonly id: string
+  readonly state: string
+}
+
+async function* paged(kind: string, listPage: (after: string) => Promise<StateRow[]>): AsyncGenerator<SettingRow> {
+  for (let after = noId; ; ) {
+    const rows = await listPage(after)
+    for (const { id, state } of rows) yield { name: `${kind} ${id}`, state }
+    if (rows.length < rowsPerPage) return
+    after = rows.at(-1)?.id ?? after
+  }
+}
+
+/** Texts are up to 1 MiB each, which are hashed here. */
+const noticesPerPage = 20
+
+/** Yields the published notices. A text has no digest unless its column is that of its bytes. */
+async function* listNotices(sql: Sql, accountId: string): AsyncGenerator<SettingRow> {
+  for (let after = { site_id: noId, policy_version: 0 }; ; ) {
+    const rows = await sql<(typeof after & { state: string })[]>`
+      select n.site_id, n.policy_version, jsonb_build_object(
+        'site_id', n.site_id, 'policy_version', n.policy_version, 'purposes', n.purposes, 'controller', n.controller,
+        'valid_for', n.valid_for, 'requires_renewal', n.requires_renewal,
+        'effective_from', ${instant(sql, sql`n.effective_from`)}, 'published_entry', n.published_entry, 'texts', (
+          select coalesce(jsonb_agg(jsonb_build_object('language', t.language, 'media_type', t.media_type,
+            'size', octet_length(t.content),
+            'sha256', case when t.sha256 = sha256(t.content) then encode(t.sha256, 'hex') end
+          ) order by t.language collate "C"), '[]')
+          from notice_texts t
+          where t.account_id = ${accountId} and t.site_id = n.site_id and t.policy_version = n.policy_version
+        ))::text as state
+      from notices n
+      where n.account_id = ${accountId} and n.published_entry is not null
+        and (n.site_id, n.policy_version) > (${after.site_id}::uuid, ${after.policy_version}::integer)
+      order by n.site_id, n.policy_version limit ${noticesPerPage}`
+    for (const { site_id, policy_version, state } of rows) yield { name: `notice ${site_id} ${policy_version}`, state }
+    if (rows.length < noticesPerPage) return
+    after = rows.at(-1) ?? after
+  }
+}

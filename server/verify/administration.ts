@@ -1,0 +1,128 @@
+// The administrators' log of an account: a chain of entries, each with its hash in the account's log. Replayed from the first,
+// they come to the settings that are there.
+
+import { createHash } from 'node:crypto'
+import type { Sql } from 'postgres'
+import type { DatabaseFinding, Problem } from '../../src/contract/index.ts'
+import { parseExactJson } from '../../src/contract/json.ts'
+import { type EntryRow, findHead, listEntries, listSettings } from './administration-queries.ts'
+import { reading, type Work } from './records.ts'
+import { Replay } from './replay.ts'
+
+const log = 'the administrators’ log'
+
+/**
+ * Verifies the entries and the settings of an account as of one moment, in memory for its settings, however many entries there
+ * are. Yields the findings.
+ */
+export async function* verifyAdministration(
+  { sql, signal }: Work,
+  accountId: string,
+): AsyncGenerator<readonly DatabaseFinding[]> {
+  const findings = await reading(() =>
+    sql.begin(async tx => {
+      await tx`set transaction isolation level repeatable read, read only`
+      return await new Verifier(tx as unknown as Sql, accountId, signal).verify()
+    }),
+  )
+  if (findings.length > 0) yield findings
+}
+
+/** An entry as it was stored. */
+interface Entry {
+  readonly type: unknown
+  readonly version: unknown
+  readonly account_id: unknown
+  readonly previous: unknown
+  readonly at: unknown
+}
+
+class Verifier {
+  readonly #sql: Sql
+  readonly #accountId: string
+  readonly #signal: AbortSignal
+  readonly #findings: DatabaseFinding[] = []
+  readonly #replay = new Replay()
+  /** Version of the last entry in the table or the log. */
+  #last = 0
+  /** Its hash, in hexadecimal; null before the first. */
+  #head: string | null = null
+
+  constructor(sql: Sql, accountId: string, signal: AbortSignal) {
+    this.#sql = sql
+    this.#accountId = accountId
+    this.#signal = signal
+  }
+
+  async verify(): Promise<DatabaseFinding[]> {
+    for await (const row of listEntries(this.#sql, this.#accountId)) {
+      this.#signal.throwIfAborted()
+      this.#verifyEntry(row)
+    }
+    if (!(await this.#verifyHead())) return this.#findings
+    for await (const { name, state } of listSettings(this.#sql, this.#accountId)) {
+      this.#signal.throwIfAborted()
+      const found = this.#replay.compare(name, tryParse(state))
+      if (found) this.#found(null, found.problem, found.detail)
+    }
+    for (const name of this.#replay.remaining()) this.#found(null, 'lost', `the ${name} is missing; ${log} has it`)
+    return this.#findings
+  }
+
+  #verifyEntry(row: EntryRow): void {
+    const { version, document, logged } = row
+    const next = this.#last + 1
+    if (version > next) {
+      const missing = next === version - 1 ? `entry ${next}` : `entries ${next} to ${version - 1}`
+      this.#found(null, 'lost', `${missing} of ${log} and of the account’s log are missing`)
+    }
+    const entry = document === null ? null : (tryParse(document) as Entry | null)
+    const hash = document === null ? null : createHash('sha256').update(document).digest('hex')
+    const found = this.#findProblem(row, { entry, hash, isNext: version === next })
+    if (found) this.#found(version, found[0], `entry ${version} of ${log} ${found[1]}`)
+    const contradiction = entry && this.#replay.apply(entry, version)
+    if (contradiction) this.#found(version, 'changed', `entry ${version} of ${log} ${contradiction}`)
+    this.#last = version
+    this.#head = logged ?? hash
+  }
+
+  #findProblem(
+    { version, created_at, logged }: EntryRow,
+    { entry, hash, isNext }: { readonly entry: Entry | null; readonly hash: string | null; readonly isNext: boolean },
+  ): readonly [Problem, string] | null {
+    if (hash === null) return ['lost', 'is missing; the account’s log has its hash']
+    if (logged === null) return ['forged', 'is not in the account’s log']
+    if (logged !== hash) return ['changed', 'does not have the hash that the account’s log has']
+    if (entry?.type !== 'account_entry') return ['changed', 'is none']
+    if (entry.version !== version || entry.account_id !== this.#accountId) return ['reordered', 'is another one']
+    if (isNext && entry.previous !== this.#head) return ['reordered', 'does not follow the entry before it']
+    return entry.at === created_at ? null : ['changed', 'has another time in its column']
+  }
+
+  /** Returns false if there is nothing to compare settings with. */
+  async #verifyHead(): Promise<boolean> {
+    const head = await findHead(this.#sql, this.#accountId)
+    const [entries, last] = [head?.entries ?? 0, this.#last]
+    if (!head && last > 0) this.#found(null, 'lost', `the account is missing; ${log} has entries of it`)
+    else if (head && last === 0) this.#found(null, 'forged', `${log} does not have the account`)
+    else if (entries > last)
+      this.#found(null, 'shortened', `${log} has ${last} entries, and the account says ${entries}`)
+    else if (head && (entries < last || head.hash !== this.#head))
+      this.#found(null, 'changed', `the account does not say the number and the hash of the last entry of ${log}`)
+    return head !== undefined && last > 0
+  }
+
+  #found(version: number | null, problem: Problem, detail: string): void {
+    this.#findings.push({ account_id: this.#accountId, consent_id: null, version, problem, detail })
+  }
+}
+
+/** Returns null for what is not the JSON of an object that the service writes. */
+function tryParse(text: string): object | null {
+  try {
+    const value = parseExactJson(text)
+    return typeof value === 'object' ? value : null
+  } catch {
+    return null
+  }
+}

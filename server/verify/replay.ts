@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto'
+import type { Problem } from '../../src/contract/index.ts'
+
+type Values = Readonly<Record<string, unknown>>
+
+/** What later versions have added to settings, as it is where an earlier entry lacks it. */
+const defaults: Readonly<Record<string, Values>> = { site: { strict_notices: false } }
+
+/** Names in an account's first entry, and the kinds of what is listed there. */
+const lists = { users: 'user', sites: 'site', keys: 'api_key' } as const
+
+/** The settings of an account as its entries say, by kind and id: of each member its JSON, or the SHA-256 of a longer one. */
+export class Replay {
+  readonly #states = new Map<string, Map<string, string>>()
+
+  /** Applies a parsed entry, whatever it is. Returns what contradicts the entries before it. */
+  apply(entry: object, version: number): string | null {
+    const { action, target, before, after } = entry as Values
+    if (action === 'records_purged' || action === 'imported') return null
+    if (action === 'adopted' || action === 'account_created') {
+      this.#begin(asValues(after))
+      return null
+    }
+    const name = nameOf(asValues(target))
+    const problem = this.#findProblem(name, before)
+    if (after === null) this.#states.delete(name)
+    else this.#set(name, { ...asValues(after), ...(action === 'notice_published' ? { published_entry: version } : {}) })
+    return problem
+  }
+
+  #findProblem(name: string, before: unknown): string | null {
+    const state = this.#states.get(name)
+    if (before === null) return state ? `creates the ${name}, which was there` : null
+    if (!state) return `changes the ${name}, which was not there`
+    const wrong = differences(state, toState(asValues(before)), false)
+    return wrong.length > 0 ? `says that the ${wrong.join(', ')} of the ${name} were not as they were` : null
+  }
+
+  #begin(after: Values): void {
+    const account: Record<string, unknown> = {}
+    for (const [member, value] of Object.entries(after)) {
+      const kind = Object.hasOwn(lists, member) ? lists[member as keyof typeof lists] : null
+      if (!kind) account[member] = value
+      else
+        for (const one of Array.isArray(value) ? value : []) this.#set(`${kind} ${asValues(one)['id']}`, asValues(one))
+    }
+    this.#set('account', account)
+  }
+
+  #set(name: string, values: Values): void {
+    const state = this.#states.get(name)
+    const next = toState(state ? values : { ...defaults[name.split(' ', 1)[0] ?? ''], ...values })
+    if (!state) this.#states.set(name, next)
+    else for (const [member, value] of next) state.set(member, value)
+  }
+
+  /** Compares a setting, null for one that is unreadable, which then is no longer among the remaining. */
+  compare(name: string, values: object | null): { readonly problem: Problem; readonly detail: string } | null {
+    const state = this.#states.get(name)
+    this.#states.delete(name)
+    if (!state) return { problem: 'forged', detail: `the administrators’ log does not have the ${name}` }
+    if (!values) return { problem: 'changed', detail: `the ${name} has values that the service never writes` }
+    const wrong = differences(state, toState(values as Values), true)
+    if (wrong.length === 0) return null
+    return {
+      problem: 'changed',
+      detail: `the ${wrong.join(', ')} of the ${name} are not what the administrators’ log has`,
+    }
+  }
+
+  remaining(): Iterable<string> {
+    return this.#states.keys()
+  }
+}
+
+function nameOf({ kind, id, policy_version }: Values): string {
+  if (kind === 'account') return 'account'
+  return policy_version === undefined ? `${kind} ${id}` : `${kind} ${id} ${policy_version}`
+}
+
+function asValues(value: unknown): Values {
+  return typeof value === 'object' && value !== null ? (value as Values) : {}
+}
+
+/** Longest JSON that is kept. */
+const maxText = 100
+
+function toState(values: Values): Map<string, string> {
+  return new Map(
+    Object.entries(values).map(([member, value]) => {
+      const text = JSON.stringify(value)
+      return [member, text.length > maxText ? createHash('sha256').update(text).digest('hex') : text]
+    }),
+  )
+}
+
+/** Returns the members of `other`, with `isWhole` of both, that are not the same. */
+function differences(one: Map<string, string>, other: Map<string, string>, isWhole: boolean): string[] {
+  const names = isWhole ? new Set([...one.keys(), ...other.keys()]) : other.keys()
+  return [...names].filter(name => one.get(name) !== other.get(name))
+}
