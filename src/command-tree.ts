@@ -291,8 +291,12 @@ export const tree: Group = {
     summary: 'Print the signed receipt of a record',
     load: async () => (await import('./commands/consents/receipt.ts')).receipt,
   },
+  evidence: {
+    summary: 'Write a folder that proves a record without the instance',
+    load: async () => (await import('./commands/evidence/evidence.ts')).evidence,
+  },
   verify: {
-    summary: 'Verify receipts and other signed documents, also offline',
+    summary: 'Verify receipts, other signed documents and evidence, also offline',
     load: async () => (await import('./commands/verify/verify.ts')).verify,
   },
   ...account,

@@ -69,7 +69,7 @@ async function publishedKeys(ctx: Context): Promise<Keys> {
 }
 
 /** Returns keys without a chain, which prove documents of any time. */
-function trusted(keys: readonly KeyObject[]): Map<string, TrustedKey> {
+export function trusted(keys: readonly KeyObject[]): Map<string, TrustedKey> {
   return trustKeys(keys.map(publicKey => ({ publicKey, statement: null, revocation: null })))
 }
 
@@ -81,7 +81,7 @@ function both(one: TrustedKey | undefined, other: TrustedKey): TrustedKey {
 const KeySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) })
 
 /** Reads the Ed25519 keys of a JWK set (RFC 7517), and ignores others (section 5). */
-function readKeySet(text: string, name: string): Map<string, TrustedKey> {
+export function readKeySet(text: string, name: string): Map<string, TrustedKey> {
   const parsed = KeySet.safeParse(parse(text, name))
   if (!parsed.success) throw dataError(`${name} is not a JWK set`, 'use a file such as consent-keys.json')
   const keys = parsed.data.keys.filter(({ kty, crv }) => kty === 'OKP' && crv === 'Ed25519')
@@ -108,7 +108,7 @@ function parse(text: string, name: string): unknown {
   }
 }
 
-function readPem(text: string, name: string): KeyObject {
+export function readPem(text: string, name: string): KeyObject {
   try {
     return readPublicKey(text)
   } catch {

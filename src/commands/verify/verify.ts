@@ -1,35 +1,24 @@
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, collect, nonEmpty } from '../../cli/action.ts'
 import { isInterrupted } from '../../cli/ids.ts'
 import { many } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
-import type { ConsentReceipt } from '../../contract/documents/consent-receipt.ts'
-import { type DocumentKind, documents } from '../../contract/documents/index.ts'
-import { type Exit, exit } from '../../errors/errors.ts'
+import { type Exit, exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
-import { findCheckpointProblem, findSignatureProblem } from '../../evidence/key-chain.ts'
-import { leafHash } from '../../evidence/merkle.ts'
-import { rootOfInclusion } from '../../evidence/proofs.ts'
-import {
-  type Claimed,
-  readCheckpoint,
-  readSigned,
-  type SignedCheckpoint,
-  splitDocuments,
-} from '../../evidence/signed.ts'
+import { splitDocuments } from '../../evidence/signed.ts'
 import { readBytes } from '../../io/input.ts'
 import { type VerdictRow, verdictView } from '../../views/verification.ts'
+import { judge } from './judge.ts'
 import { type FindKeys, instanceKeys, readKeyFiles } from './keys.ts'
+import type { PackKeys } from './pack.ts'
 
 const Options = z.strictObject({
   operands: z.array(nonEmpty),
   keys: z.array(nonEmpty).default([]),
   publicKey: z.array(nonEmpty).default([]),
+  live: z.literal(true).optional(),
 })
 
 /** Larger than any signed document. */
@@ -37,16 +26,19 @@ const maxMiB = 64
 
 export function verify(command: Command, ctx: Context): void {
   command
-    .argument('<file...>', 'signed documents; - is standard input')
+    .argument('<file...>', 'signed documents, and folders or .tar files of "consentctl evidence"; - is standard input')
     .option('--keys <file>', 'verify with the keys of this JWK set, as a service publishes it', collect)
     .option('--public-key <file>', 'verify with this public key in PEM', collect)
+    .option('--live', 'verify evidence with the keys that the instance publishes now, not with those in it')
     .addHelpText(
       'after',
       `
 Recognizes every kind of signed document. Without these options, documents of a service are verified with the keys
 that the configured instance publishes at /.well-known/consent-keys.json, and documents of a profile with the key
-of that profile. The exit code is 0 if all are valid, 5 if one is not, else that of a file that cannot be read. For the manifest of an export, the export beside it
-is verified too. A file may hold several documents, as "consentctl admin checkpoint --file" writes them: FILE#2 is
+of that profile. The exit code is 0 if all are valid, 5 if one is not, else that of a file that cannot be read. For the
+manifest of an export, the export beside it is verified too. Of the evidence of a record every file is verified,
+offline, with the keys in it: --keys or --live replace those of the service, --public-key that of whoever wrote it. A
+file may hold several documents, as "consentctl admin checkpoint --file" writes them: FILE#2 is
 the second.
 
 A valid signature proves that the holder of the key signed exactly these bytes. Keys from the same place as the
@@ -55,38 +47,92 @@ compare key ids with the operator of the service.
 
 Examples:
   $ consentctl verify receipt.json --keys consent-keys.json
-  $ consentctl receipt 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 | consentctl verify - -o json`,
+  $ consentctl receipt 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 | consentctl verify - -o json
+  $ consentctl verify case --keys consent-keys.json`,
     )
     .action(
-      action(ctx, Options, verdictView, async (_, { operands, keys, publicKey }) => {
-        const isOffline = keys.length + publicKey.length > 0
-        const findKeys = isOffline ? await readKeyFiles(ctx, { sets: keys, single: publicKey }) : instanceKeys(ctx)
-        const read = async (file: string) => readDocuments(await readBytes(ctx.io, file, maxMiB))
-        const only = operands.length === 1 ? await read(operands[0] ?? '') : null
+      action(ctx, Options, verdictView, async (_, { operands, keys, publicKey, live }) => {
+        const sources = await openKeys(ctx, { sets: keys, single: publicKey, live: live === true })
+        const only = operands.length === 1 ? await open(ctx, operands[0] ?? '', sources) : null
         let areValid = true
         let unread: Exit = exit.done
         const skip = async (error: unknown, file: string) => {
           if (isInterrupted(exitOf(error))) throw error
           await report(ctx, error, file)
           unread ||= exitOf(error)
-          return []
+          return null
         }
         async function* pages(): AsyncGenerator<readonly VerdictRow[]> {
           for (const file of operands) {
-            const texts = only ?? (await read(file).catch(error => skip(error, file)))
-            for (const [index, bytes] of texts.entries()) {
-              const row = await judge(file, bytes, findKeys)
+            const source = only ?? (await open(ctx, file, sources).catch(error => skip(error, file)))
+            for await (const row of source?.rows() ?? []) {
               areValid &&= row.result === 'valid'
-              yield [texts.length === 1 ? row : { ...row, file: `${file}#${index + 1}` }]
+              yield [row]
             }
           }
         }
         return many(verdictView, pages(), {
-          single: only?.length === 1,
+          single: only?.isSingle ?? false,
           exit: () => (areValid ? unread : exit.rejected),
         })
       }),
     )
+}
+
+interface KeySources {
+  readonly findKeys: FindKeys
+  readonly forPacks: PackKeys
+}
+
+/** A pack has keys of its own, and only those that are given replace them. */
+async function openKeys(
+  ctx: Context,
+  {
+    sets,
+    single,
+    live,
+  }: { readonly sets: readonly string[]; readonly single: readonly string[]; readonly live: boolean },
+): Promise<KeySources> {
+  const isOffline = sets.length + single.length > 0
+  if (isOffline && live) throw usageError('--live cannot be combined with --keys or --public-key')
+  const published = instanceKeys(ctx)
+  return {
+    findKeys: isOffline ? await readKeyFiles(ctx, { sets, single }) : published,
+    forPacks: {
+      service: sets.length > 0 ? await readKeyFiles(ctx, { sets, single: [] }) : live ? published : undefined,
+      profile: single.length > 0 ? await readKeyFiles(ctx, { sets: [], single }) : undefined,
+    },
+  }
+}
+
+interface Source {
+  /** True for a document, which is shown by itself. */
+  readonly isSingle: boolean
+  rows(): AsyncGenerator<VerdictRow>
+}
+
+async function open(ctx: Context, path: string, { findKeys, forPacks }: KeySources): Promise<Source> {
+  const { isPackPath, readPacks } = await import('./pack-files.ts')
+  if (await isPackPath(path)) {
+    const packs = await readPacks(path)
+    const { verifyPack } = await import('./pack.ts')
+    return {
+      isSingle: false,
+      rows: async function* () {
+        for (const [folder, files] of packs) yield* await verifyPack(folder, files, forPacks)
+      },
+    }
+  }
+  const texts = readDocuments(await readBytes(ctx.io, path, maxMiB))
+  return {
+    isSingle: texts.length === 1,
+    rows: async function* () {
+      for (const [index, bytes] of texts.entries()) {
+        const row = await judge(path, bytes, findKeys)
+        yield texts.length === 1 ? row : { ...row, file: `${path}#${index + 1}` }
+      }
+    },
+  }
 }
 
 /** The bytes of each document, if there is nothing else in the file; otherwise all, which are no document. */
@@ -94,129 +140,4 @@ function readDocuments(bytes: Buffer): Buffer[] {
   const texts = splitDocuments(bytes.toString('latin1'))
   const areDocuments = texts.length > 1 && texts.every(text => text.startsWith('{'))
   return areDocuments ? texts.map(text => Buffer.from(text, 'latin1')) : [bytes]
-}
-
-/** Verifies the form, signature, type, version and fields of a document. */
-export async function judge(file: string, bytes: Buffer, findKeys: FindKeys): Promise<VerdictRow> {
-  const unknown = { file, type: null, signed_by: null, issued_at: null }
-  let claimed: Claimed
-  try {
-    claimed = readSigned(bytes)
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
-    return { ...unknown, result: 'not_valid', detail: describeDamage(bytes) ?? `it ${error.message}` }
-  }
-  const { document } = claimed
-  try {
-    const kind = requireKind(document)
-    const source = await requireSignature(claimed, kind, findKeys)
-    requireFields(document, kind)
-    const about =
-      document.type === 'export_manifest'
-        ? await requireExport(file, String(document['sha256']))
-        : document.type === 'consent_receipt' && document.version > 1
-          ? await requireInclusion(document as unknown as ConsentReceipt, findKeys)
-          : ''
-    return {
-      file,
-      type: document.type,
-      result: 'valid',
-      signed_by: document.key_id,
-      issued_at: String(document[kind.issuedAt]),
-      detail: `the key is ${source}${about}`,
-    }
-  } catch (error) {
-    if (!(error instanceof NotValid)) throw error
-    return { ...unknown, type: document.type, result: 'not_valid', detail: `it ${error.message}` }
-  }
-}
-
-/** The message completes "it …". */
-class NotValid extends Error {}
-
-function requireKind({ type, version }: Claimed['document']): DocumentKind {
-  const kind = Object.hasOwn(documents, type) ? documents[type] : undefined
-  if (!kind) throw new NotValid(`is of the type ${type}, which this program does not know`)
-  const newest = kind.schemas.length
-  if (version > newest)
-    throw new NotValid(`is of version ${version}, and this program knows version ${newest}: a newer one can verify it`)
-  if (!kind.schemas[version - 1]) throw new NotValid(`is of version ${version}, which does not exist`)
-  return kind
-}
-
-/** Returns the source of the key, which completes "the key is …". */
-async function requireSignature(
-  { document, isSignedBy }: Claimed,
-  { signer, issuedAt }: DocumentKind,
-  findKeys: FindKeys,
-): Promise<string> {
-  const { byId, source } = await findKeys(signer)
-  const { key_id } = document
-  const problem = findSignatureProblem({ key_id, time: String(document[issuedAt]), isSignedBy }, byId)
-  if (problem) throw new NotValid(byId.has(key_id) ? problem : `${problem}: it is none of those ${source}`)
-  return source
-}
-
-function requireFields(document: Claimed['document'], { schemas }: DocumentKind): void {
-  const parsed = schemas[document.version - 1]?.safeParse(document)
-  if (!parsed || parsed.success) return
-  const [issue] = parsed.error.issues
-  throw new NotValid(`is signed, but not as its type says (${issue?.path.join('.')}: ${issue?.message})`)
-}
-
-/** Verifies the place in the log that a receipt names. Returns the result for the detail. */
-async function requireInclusion({ inclusion, chain_head }: ConsentReceipt, findKeys: FindKeys): Promise<string> {
-  if (!inclusion) return '; its record was not in the log yet'
-  let signed: SignedCheckpoint
-  try {
-    signed = readCheckpoint(inclusion.checkpoint)
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
-    throw new NotValid(`is signed, but its checkpoint ${error.message}`)
-  }
-  const { checkpoint } = signed
-  const problem = findCheckpointProblem(signed, (await findKeys('service')).byId)
-  if (problem) throw new NotValid(`is signed, but its checkpoint ${problem}`)
-  const root = rootOfInclusion({
-    leafHash: leafHash(Buffer.from(chain_head, 'hex')),
-    index: inclusion.leaf_index,
-    size: checkpoint.tree_size,
-    path: inclusion.path.map(node => Buffer.from(node, 'hex')),
-  })
-  if (root?.toString('hex') !== checkpoint.root_hash)
-    throw new NotValid('is signed, but its record is not in the log of its checkpoint')
-  return `; its record is in the log under the checkpoint of ${checkpoint.created_at}`
-}
-
-const manifestSuffix = '.manifest.json'
-
-/** Compares the export that the manifest is named after. Returns the result for the detail. */
-async function requireExport(manifest: string, sha256: string): Promise<string> {
-  const file = manifest.endsWith(manifestSuffix) ? manifest.slice(0, -manifestSuffix.length) : null
-  const actual = file && (await hashFile(file))
-  if (!actual) return `; its export is not beside it: its SHA-256 must be ${sha256}`
-  if (actual === sha256) return `; ${file} is the export that it is for`
-  throw new NotValid(`is valid, but ${file} is not the export that it is for: that was changed`)
-}
-
-/** Returns hexadecimal; null if there is no file. */
-async function hashFile(file: string): Promise<string | null> {
-  const hash = createHash('sha256')
-  try {
-    await pipeline(createReadStream(file), hash)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw error
-  }
-  return hash.digest('hex')
-}
-
-/** Recognizes the damage that editors, shells and mail do to files. */
-function describeDamage(bytes: Buffer): string | null {
-  const start = bytes.subarray(0, 3).toString('hex')
-  if (/^(fffe|feff)/.test(start)) return 'it was turned into UTF-16; the bytes must stay as they were signed'
-  if (start === 'efbbbf') return 'it begins with a byte order mark, which was not signed'
-  if (bytes.includes('\r')) return 'line ends were changed to CRLF; with those of before (tr -d "\\r") it may be valid'
-  if (bytes.length > 0 && bytes.at(-1) !== 10) return 'its end is missing: the last line must end with a line feed'
-  return null
 }

@@ -3,6 +3,7 @@ import { Checkpoint, CheckpointV1 } from './checkpoint.ts'
 import { ConsentReceipt, ConsentReceiptV1, ConsentReceiptV2 } from './consent-receipt.ts'
 import { ErasureCertificate, ErasureCertificateV1 } from './erasure-certificate.ts'
 import { ErasureReceipt, ErasureReceiptV1 } from './erasure-receipt.ts'
+import { EvidencePack } from './evidence-pack.ts'
 import { ExportManifest, ExportManifestV1 } from './export-manifest.ts'
 import { PurgeCertificate } from './purge-certificate.ts'
 import { KeyRevocation, SigningKeyStatement } from './signing-key.ts'
@@ -53,6 +54,12 @@ export const documents: Readonly<Record<string, DocumentKind>> = {
     title: 'Export manifest',
     schemas: [ExportManifestV1, ExportManifest],
     issuedAt: 'exported_at',
+    signer: 'profile',
+  },
+  evidence_pack: {
+    title: 'Evidence pack',
+    schemas: [EvidencePack],
+    issuedAt: 'created_at',
     signer: 'profile',
   },
   signing_key: {

@@ -1,0 +1,93 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import { fileAction, isId, nonEmpty } from '../../cli/action.ts'
+import { formatCount, instanceLabel } from '../../cli/messages.ts'
+import type { Context } from '../../context.ts'
+import { recordsOf, showsDeleted } from '../../erasure/records.ts'
+import { openSigner } from '../../erasure/request.ts'
+import { CliError, exit, usageError } from '../../errors/errors.ts'
+import type { PackFiles } from '../../evidence/pack.ts'
+import { verifyPack } from '../verify/pack.ts'
+import { collectPack, requireLog } from './collect.ts'
+import { sealPack } from './seal.ts'
+import { openTarget } from './target.ts'
+
+const Options = z
+  .strictObject({
+    operands: z.array(nonEmpty.refine(isId, 'is not a valid id')).max(1).default([]),
+    subject: nonEmpty.optional(),
+  })
+  .refine(
+    ({ operands, subject }) => (operands.length === 1) !== (subject !== undefined),
+    'name one record, or --subject',
+  )
+
+/** `evidence`: writes what proves a record without the instance. */
+export function evidence(command: Command, ctx: Context): void {
+  command
+    .argument('[id]', 'id of a record')
+    .option('--subject <id>', 'instead, all records of a data subject, each in a folder of its id')
+    .addHelpText(
+      'after',
+      `
+Writes a folder, or with --out FILE.tar an archive of one, that proves the record without the instance and without
+a network: the record with its history and signed receipt, the notice that was published before it with its texts
+byte for byte, the signed checkpoint of the log with proofs that it has both, the administrators' entries about
+the site and whoever changed the record, and the public keys. README.txt in it says in plain words what each file
+shows and what it does not, with the commands to check it by hand; index.html is to print.
+
+All of it is verified before it is written, and it appears complete or not at all; nothing is overwritten. A record
+that the log does not have yet is waited for, for 10 s; after that the exit code is 7: run it again after the next
+checkpoint. The files have personal data in clear, and a later purge does not reach them. Only you can read them.
+
+Examples:
+  $ consentctl evidence 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --out case
+  $ consentctl evidence --subject maria@example.com --out maria.tar
+  $ consentctl verify case`,
+    )
+    .action(
+      fileAction(ctx, Options, async (_, { operands: [id], subject }, path) => {
+        await requireLog(ctx)
+        const signer = await openSigner(ctx)
+        const target = await openTarget(path)
+        let records = 0
+        try {
+          for await (const each of id === undefined ? idsOf(ctx, subject ?? '') : [id]) {
+            const files = sealPack(signer, await collectPack(ctx, each))
+            await requireValid(ctx, each, files)
+            await target.add(id === undefined ? `${each}/` : '', files)
+            records += 1
+          }
+          if (records === 0) throw noRecord(ctx)
+          await target.commit()
+        } finally {
+          await target.abandon()
+        }
+        await ctx.say(`wrote ${path}: the evidence of ${formatCount(records)}, from ${instanceLabel(ctx)}`)
+      }),
+    )
+}
+
+async function* idsOf({ api }: Context, subject: string): AsyncGenerator<string> {
+  for await (const page of recordsOf(api, [subject], { deleted: await showsDeleted(api) }))
+    for (const { id } of page) {
+      if (!/^[\da-f-]{36}$/.test(id)) throw usageError('an id of the instance is no UUID')
+      yield id
+    }
+}
+
+/** A pack that does not verify is never written. @throws CliError not_valid (exit 5) */
+async function requireValid(ctx: Context, id: string, files: PackFiles): Promise<void> {
+  const wrong = (await verifyPack('.', files, {})).find(({ result }) => result !== 'valid')
+  if (!wrong) return
+  const message = `${instanceLabel(ctx)} does not prove the record ${id}: of ${wrong.file}, ${wrong.detail}`
+  throw new CliError('not_valid', exit.rejected, message, {
+    hint: 'tell the operator: consentctl admin verify names what was changed',
+  })
+}
+
+function noRecord(ctx: Context): CliError {
+  return new CliError('not_found', exit.notFound, `no record of this subject on ${instanceLabel(ctx)}`, {
+    hint: 'the identifier must be exactly as stored: consentctl subject find --like',
+  })
+}

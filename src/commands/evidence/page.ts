@@ -1,0 +1,88 @@
+import type { Pack } from '../../evidence/pack.ts'
+import { visible } from '../../output/index.ts'
+import type { PackOrigin } from './readme.ts'
+import { describeFiles, describeRecord, listTexts } from './words.ts'
+
+/** Allows nothing but the style below: no script, no image, no request. */
+const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+const style = `body{font:11pt/1.45 Georgia,serif;max-width:46rem;margin:2rem auto;padding:0 1rem;color:#111}
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}
+table{border-collapse:collapse;width:100%}th,td{border-bottom:1px solid #bbb;padding:.3rem .6rem .3rem 0;text-align:left;vertical-align:top;overflow-wrap:anywhere}
+th{font-weight:600}code{font:9pt/1.4 monospace;overflow-wrap:anywhere}
+@media print{body{margin:0;max-width:none}tr,li{break-inside:avoid}}`
+
+/** Returns `index.html`, a page to print. */
+export function formatPackPage(pack: Pack, { instance, created_at }: PackOrigin): string {
+  const texts = listTexts(pack).map(({ language, mediaType, file, sha256 }) => [
+    language,
+    mediaType,
+    file,
+    code(sha256),
+  ])
+  const events = pack.history.map(entry => [
+    String(entry.version),
+    entry.action ?? '',
+    entry.created_at,
+    `${entry.changed_by ?? ''} ${entry.actor_id ?? ''}`,
+    entry.accepted ? 'accepted' : 'not accepted',
+    JSON.stringify(entry.preferences),
+  ])
+  const administration = pack.administration.map(({ entry }) => [
+    String(entry.version),
+    entry.action,
+    entry.at,
+    `${entry.actor.kind} ${entry.actor.id ?? ''}`,
+  ])
+  const files = describeFiles(pack).map(({ name, shows, lacks }) => [name, shows, lacks])
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="referrer" content="no-referrer">
+<title>Evidence of a consent record</title>
+<style>${style}</style>
+</head>
+<body>
+<h1>Evidence of a consent record</h1>
+<p>As ${escapeHtml(instance)} showed it at ${escapeHtml(created_at)}. This page proves nothing by itself: it repeats what the other files of its folder say. README.txt there has the commands to check them.</p>
+<h2>What is said</h2>
+${table(null, describeRecord(pack))}
+<h2>Events</h2>
+${table(['', 'Event', 'At', 'By', 'Answer', 'Preferences'], events)}
+${pack.notice ? `<h2>Texts of the notice</h2>\n${table(['Language', 'Type', 'File', 'SHA-256'], texts)}\n` : ''}${administration.length > 0 ? `<h2>Changes of settings</h2>\n${table(['', 'Change', 'At', 'By'], administration)}\n` : ''}<h2>The files: what each shows, and what it does not</h2>
+${table(['File', 'Shows', 'Does not show'], files)}
+</body>
+</html>
+`
+}
+
+/** A cell that is markup of this file already. */
+interface Markup {
+  readonly html: string
+}
+
+function code(text: string): Markup {
+  return { html: `<code>${escapeHtml(text)}</code>` }
+}
+
+function table(head: readonly string[] | null, rows: readonly (readonly (string | Markup)[])[]): string {
+  const cells = (tag: string, row: readonly (string | Markup)[]) =>
+    `<tr>${row.map(cell => `<${tag}>${typeof cell === 'string' ? escapeHtml(cell) : cell.html}</${tag}>`).join('')}</tr>`
+  const lines = [...(head ? [cells('th', head)] : []), ...rows.map(row => cells('td', row))]
+  return `<table>\n${lines.join('\n')}\n</table>`
+}
+
+const entities: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** Escapes markup, and shows what would deceive a reader as `\u{…}`. */
+function escapeHtml(text: string): string {
+  return visible(text.replace(/\s+/g, ' ')).replace(/[&<>"']/g, each => entities[each] ?? '')
+}

@@ -1,0 +1,77 @@
+import type { InclusionProof } from '../../contract/index.ts'
+import { type Pack, textFile } from '../../evidence/pack.ts'
+import { inclusionRanges } from '../../evidence/proofs.ts'
+import { visible } from '../../output/index.ts'
+import { describeFiles, describeRecord } from './words.ts'
+
+export interface PackOrigin {
+  readonly instance: string
+  readonly created_at: string
+}
+
+/** Returns `README.txt`. Lines that begin with four blanks are commands, and no text of others can begin one. */
+export function formatReadme(pack: Pack, origin: PackOrigin): string {
+  return [
+    'EVIDENCE OF A CONSENT RECORD',
+    `This folder is about one record of consent, as ${visible(origin.instance)} showed it at ${origin.created_at}.\nIt can be checked without that service and without a network.`,
+    'WHAT IS SAID',
+    describeRecord(pack)
+      .map(([name, value]) => `  ${name}: ${visible(value)}`)
+      .join('\n'),
+    'THE FILES: WHAT EACH SHOWS, AND WHAT IT DOES NOT',
+    ...describeFiles(pack).map(({ name, shows, lacks }) =>
+      `  ${name}\n    shows: ${shows}\n    does not show: ${lacks}`.replaceAll('\n    ', '\n   '),
+    ),
+    'HOW TO CHECK IT',
+    `With the program: consentctl verify THIS-FOLDER --keys KEYS, where KEYS is a copy of consent-keys.json that you
+got from the operator of the service early, and not with this folder. Without --keys the keys of this folder are
+used, which anyone could have put here who could make all of it.`,
+    `By hand: in a shell in this folder, with sha256sum and openssl (3.0 or newer). The first command compares every
+file but SHA256SUMS with its digest; the next ones verify signatures; each of the last ones prints a line if it is
+so, and nothing if it is not.`,
+    commands(pack)
+      .map(line => `    ${line}`)
+      .join('\n'),
+    `These commands do not compute the hashes of history.json from what it says, nor the order of the leaves; the
+program does, and so does every other one that is written after the description of the format, which is part of
+the program's source (src/evidence/README.md).`,
+  ]
+    .join('\n\n')
+    .concat('\n')
+}
+
+function commands(pack: Pack): string[] {
+  const { checkpoint, receipt, newer, notice, history, first, last, administration } = pack
+  const last_hash = history.at(-1)?.hash ?? ''
+  return [
+    'sha256sum -c SHA256SUMS',
+    't=$(mktemp -d)',
+    `signed() { sed '$d' "$1" > "$t/message"; tail -n 1 "$1" | cut -d'"' -f4 | openssl base64 -d -A > "$t/signature"; openssl pkeyutl -verify -pubin -inkey "$2" -rawin -in "$t/message" -sigfile "$t/signature"; }`,
+    'signed pack.json profile-key.pem',
+    `signed checkpoint.json keys/${checkpoint.key_id}.pem`,
+    ...(receipt ? [`signed receipt.json keys/${receipt.key_id}.pem`] : []),
+    ...(newer ? [`signed newer-checkpoint.json keys/${newer.checkpoint.key_id}.pem`] : []),
+    'rm -r "$t"',
+    `bin() { for byte in $(printf %s "$1" | fold -w 2); do printf "\\\\$(printf %03o "0x$byte")"; done; }`,
+    `hash() { for part; do bin "$part"; done | sha256sum | cut -d ' ' -f 1; }`,
+    `file() { sha256sum < "$1" | cut -d ' ' -f 1; }`,
+    `root() { h=$(hash 00 "$1"); shift; for step; do case $step in -*) h=$(hash 01 "\${step#-}" "$h");; *) h=$(hash 01 "$h" "$step");; esac; done; echo "$h"; }`,
+    `in_log() { grep -q "\\"root_hash\\": \\"$(root "$@")\\"" checkpoint.json && echo "$name is in the log of checkpoint.json"; }`,
+    `grep -q '${last_hash}' history.json && name='the last entry of history.json' && in_log ${last_hash} ${steps(last)}`.trimEnd(),
+    `grep -q '${history[0].hash}' history.json && name='the first entry of history.json' && in_log ${history[0].hash} ${steps(first)}`.trimEnd(),
+    ...[...(notice ? [notice] : []), ...administration].map(({ file, proof }) =>
+      `name=${file} && in_log $(file ${file}) ${steps(proof)}`.trimEnd(),
+    ),
+    ...(notice?.manifest.texts ?? []).map(text => {
+      const file = textFile(text)
+      return `grep -q "$(file ${file})" notice.json && echo '${file} was published by notice.json'`
+    }),
+  ]
+}
+
+/** Hashes of a proof, each with a minus if it is on the left. */
+function steps({ leaf_index, tree_size, path }: InclusionProof): string {
+  return inclusionRanges(leaf_index, tree_size)
+    .map(({ from }, index) => `${from <= leaf_index ? '-' : ''}${path[index]}`)
+    .join(' ')
+}

@@ -1,0 +1,77 @@
+import { lstat, mkdir, readdir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { CliError, exit, usageError } from '../../errors/errors.ts'
+import type { PackFiles } from '../../evidence/pack.ts'
+import { openOutFile, partOf, syncFolder } from '../../io/new-file.ts'
+
+/** A folder or archive that gets its name when it is complete. */
+export interface Target {
+  /** `prefix` is empty, or the name of a folder with a slash. */
+  add(prefix: string, files: PackFiles): Promise<void>
+  commit(): Promise<void>
+  /** Removes what is not complete. */
+  abandon(): Promise<void>
+}
+
+/** @throws CliError: usage if the path is taken, io (exit 1) if it cannot be written */
+export async function openTarget(path: string): Promise<Target> {
+  if (path === '' || path === '-') throw usageError('--out needs the name of a folder, or of a .tar file')
+  return path.endsWith('.tar') ? await openArchive(path) : await openFolder(path.replace(/(?<=.)\/+$/, ''))
+}
+
+/** Every name of a pack fits the 100 bytes of a tar header behind this one. */
+const archiveFolder = 'case/'
+
+async function openArchive(path: string): Promise<Target> {
+  const file = await openOutFile(path)
+  const entries: { name: string; data: Uint8Array }[] = []
+  let isOpen = true
+  return {
+    add: async (prefix, files) => {
+      for (const [name, data] of files) entries.push({ name: archiveFolder + prefix + name, data })
+    },
+    commit: async () => {
+      const { createTar } = await import('nanotar')
+      await file.write(createTar(entries, { attrs: { mode: '600', uid: 0, gid: 0 } }))
+      await file.commit()
+      isOpen = false
+    },
+    abandon: async () => {
+      if (isOpen) await file.abandon(false)
+    },
+  }
+}
+
+async function openFolder(path: string): Promise<Target> {
+  await requireEmpty(path)
+  const part = partOf(path)
+  await local(path, mkdir(part, { mode: 0o700 }))
+  return {
+    add: async (prefix, files) => {
+      for (const [name, bytes] of files) {
+        const file = join(part, prefix, name)
+        await local(path, mkdir(dirname(file), { recursive: true, mode: 0o700 }))
+        await local(path, writeFile(file, bytes, { mode: 0o600, flag: 'wx', flush: true }))
+      }
+    },
+    commit: async () => {
+      await rmdir(path).catch(() => {}) // an empty folder of this name; any other stays, and stops the rename
+      await local(path, rename(part, path))
+      await syncFolder(dirname(path))
+    },
+    abandon: () => rm(part, { recursive: true, force: true }),
+  }
+}
+
+async function requireEmpty(path: string): Promise<void> {
+  const found = await lstat(path).catch(() => null)
+  if (!found) return
+  const isEmpty = found.isDirectory() && (await local(path, readdir(path))).length === 0
+  if (!isEmpty) throw usageError(`--out: ${path} exists already`, 'choose another name')
+}
+
+async function local<T>(path: string, work: Promise<T>): Promise<T> {
+  return await work.catch((cause: Error) => {
+    throw new CliError('io', exit.failure, `${path} cannot be written: ${cause.message}`, { cause })
+  })
+}

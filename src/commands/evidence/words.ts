@@ -1,0 +1,138 @@
+import { type Pack, textFile } from '../../evidence/pack.ts'
+
+/** Returns what the record says, by name. Values are of others. */
+export function describeRecord({
+  record,
+  history,
+  receipt,
+  checkpoint,
+  notice,
+}: Pack): [name: string, value: string][] {
+  const last = history.at(-1)
+  const state =
+    last?.action === 'purged' ? 'deleted, and its personal data purged' : record.deleted_at ? 'deleted' : 'live'
+  const locale = record.notice_locale
+  return [
+    ['Record', record.id],
+    ['Account', checkpoint.account_id],
+    ['Site', record.site_id ?? 'none'],
+    ['Person, as the sender named them', record.subject_id ?? 'none'],
+    ['Label', record.consent_id ?? 'none'],
+    ['Answer', record.accepted ? 'accepted' : 'not accepted'],
+    ['Preferences', JSON.stringify(record.preferences)],
+    ['State of the record', state],
+    ['Made at, by the clock of the service', record.created_at],
+    ['Changes since', String(history.length - 1)],
+    ['Version of the policy', String(record.policy_version)],
+    [
+      'Notice',
+      notice
+        ? describeNotice(notice)
+        : 'not held: the service had published none of this version when it wrote the record',
+    ],
+    ['Language that was shown, as the sender told it', locale ?? 'not told'],
+    ['Receipt', receipt ? `signed at ${receipt.issued_at}` : 'none'],
+    ['In the log since', `${checkpoint.created_at} at the latest`],
+  ]
+}
+
+function describeNotice({ entry, manifest }: NonNullable<Pack['notice']>): string {
+  const languages = manifest.texts.map(({ language }) => language).join(', ')
+  return `version ${manifest.policy_version}, published at ${entry.at}, in ${languages || 'no language'}`
+}
+
+interface FileWords {
+  readonly name: string
+  readonly shows: string
+  readonly lacks: string
+}
+
+const words: readonly (FileWords & { readonly isIn: (pack: Pack) => boolean })[] = [
+  {
+    name: 'receipt.json',
+    isIn: ({ receipt }) => receipt !== null,
+    shows: 'the service signed what the record says and how it came about.',
+    lacks: 'who answered. The service wrote what the holder of a key, or a browser, has sent.',
+  },
+  {
+    name: '(no receipt.json)',
+    isIn: ({ receipt }) => receipt === null,
+    shows:
+      'the service signed no receipt. It signs none of a deleted record, of one with very many changes, or of one\n      that is dated before a checkpoint of its log that was made without it.',
+    lacks: 'anything about the answer.',
+  },
+  {
+    name: 'record.json, history.json',
+    isIn: () => true,
+    shows:
+      'each change with its time, chained by hashes. The first hash covers the person, the site, the place, the\n      address and the notice of record.json.',
+    lacks: 'who a key or a site belongs to in the world. Times are of the clock of the service.',
+  },
+  {
+    name: 'checkpoint.json, record.inclusion.json, record-first.inclusion.json',
+    isIn: () => true,
+    shows:
+      'the service signed the state of its log at one time, and the log had the first and the last entry of the\n      history. None of them was written or changed later without breaking this.',
+    lacks: 'that the log is the only one: compare checkpoint.json with a checkpoint that somebody else has kept.',
+  },
+  {
+    name: 'newer-checkpoint.json, consistency.json',
+    isIn: ({ newer }) => newer !== null,
+    shows: 'the log of checkpoint.json only grew until the newer one.',
+    lacks: 'anything about what was added.',
+  },
+  {
+    name: 'notice.json, notice.inclusion.json, notice/',
+    isIn: ({ notice }) => notice !== null,
+    shows:
+      'this notice was published for this site and version before the record was made, by the order of the log.\n      notice/ has its texts, byte for byte, in all languages of this version.',
+    lacks: 'that a text was shown to this person, or read. Which language was shown is the word of the sender.',
+  },
+  {
+    name: '(no notice)',
+    isIn: ({ notice }) => notice === null,
+    shows: 'the record names no notice: the service held none of this version when it wrote the record.',
+    lacks: 'which text the person saw. It has to be shown by other means.',
+  },
+  {
+    name: 'administration/',
+    isIn: ({ administration }) => administration.length > 0,
+    shows:
+      'who changed settings of the site, and the keys and users that changed the record, when, from what to what;\n      each entry is in the log. Its digest is in "previous" of the next entry.',
+    lacks: 'entries of other sites, keys and users, which are not in this folder. No secrets are in it, only digests.',
+  },
+  {
+    name: 'consent-keys.json, keys/',
+    isIn: () => true,
+    shows: 'the public keys of the service, as it published them when this folder was made.',
+    lacks: 'that they are the keys of the service. Compare their ids with a copy that you got elsewhere.',
+  },
+  {
+    name: 'pack.json, profile-key.pem, SHA256SUMS',
+    isIn: () => true,
+    shows:
+      'the list of these files, signed by whoever made this folder; nothing in it was changed, added or removed\n      since.',
+    lacks: 'who that was, unless you know the key. Anyone could make another folder with a key of their own.',
+  },
+  {
+    name: 'README.txt, index.html',
+    isIn: () => true,
+    shows: 'nothing by themselves. They repeat what the other files say.',
+    lacks: 'that it is true.',
+  },
+]
+
+/** Returns sentences on the files of a pack, which are only said if the files are there. */
+export function describeFiles(pack: Pack): FileWords[] {
+  return words.filter(({ isIn }) => isIn(pack))
+}
+
+/** Returns the texts of the notice with their files. */
+export function listTexts({ notice }: Pack): { language: string; mediaType: string; file: string; sha256: string }[] {
+  return (notice?.manifest.texts ?? []).map(text => ({
+    language: text.language,
+    mediaType: text.media_type,
+    file: textFile(text),
+    sha256: text.sha256,
+  }))
+}

@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import type { ConsentReceipt } from '../../contract/documents/consent-receipt.ts'
+import { type DocumentKind, documents } from '../../contract/documents/index.ts'
+import { findCheckpointProblem, findSignatureProblem } from '../../evidence/key-chain.ts'
+import { leafHash } from '../../evidence/merkle.ts'
+import { rootOfInclusion } from '../../evidence/proofs.ts'
+import { type Claimed, readCheckpoint, readSigned, type SignedCheckpoint } from '../../evidence/signed.ts'
+import type { VerdictRow } from '../../views/verification.ts'
+import type { FindKeys } from './keys.ts'
+
+/** Verifies the form, signature, type, version and fields of a document. */
+export async function judge(file: string, bytes: Buffer, findKeys: FindKeys): Promise<VerdictRow> {
+  const unknown = { file, type: null, signed_by: null, issued_at: null }
+  let claimed: Claimed
+  try {
+    claimed = readSigned(bytes)
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    return { ...unknown, result: 'not_valid', detail: describeDamage(bytes) ?? `it ${error.message}` }
+  }
+  const { document } = claimed
+  try {
+    const kind = requireKind(document)
+    const source = await requireSignature(claimed, kind, findKeys)
+    requireFields(document, kind)
+    const about =
+      document.type === 'export_manifest'
+        ? await requireExport(file, String(document['sha256']))
+        : document.type === 'consent_receipt' && document.version > 1
+          ? await requireInclusion(document as unknown as ConsentReceipt, findKeys)
+          : ''
+    return {
+      file,
+      type: document.type,
+      result: 'valid',
+      signed_by: document.key_id,
+      issued_at: String(document[kind.issuedAt]),
+      detail: `the key is ${source}${about}`,
+    }
+  } catch (error) {
+    if (!(error instanceof NotValid)) throw error
+    return { ...unknown, type: document.type, result: 'not_valid', detail: `it ${error.message}` }
+  }
+}
+
+/** The message completes "it …". */
+class NotValid extends Error {}
+
+function requireKind({ type, version }: Claimed['document']): DocumentKind {
+  const kind = Object.hasOwn(documents, type) ? documents[type] : undefined
+  if (!kind) throw new NotValid(`is of the type ${type}, which this program does not know`)
+  const newest = kind.schemas.length
+  if (version > newest)
+    throw new NotValid(`is of version ${version}, and this program knows version ${newest}: a newer one can verify it`)
+  if (!kind.schemas[version - 1]) throw new NotValid(`is of version ${version}, which does not exist`)
+  return kind
+}
+
+/** Returns the source of the key, which completes "the key is …". */
+async function requireSignature(
+  { document, isSignedBy }: Claimed,
+  { signer, issuedAt }: DocumentKind,
+  findKeys: FindKeys,
+): Promise<string> {
+  const { byId, source } = await findKeys(signer)
+  const { key_id } = document
+  const problem = findSignatureProblem({ key_id, time: String(document[issuedAt]), isSignedBy }, byId)
+  if (problem) throw new NotValid(byId.has(key_id) ? problem : `${problem}: it is none of those ${source}`)
+  return source
+}
+
+function requireFields(document: Claimed['document'], { schemas }: DocumentKind): void {
+  const parsed = schemas[document.version - 1]?.safeParse(document)
+  if (!parsed || parsed.success) return
+  const [issue] = parsed.error.issues
+  throw new NotValid(`is signed, but not as its type says (${issue?.path.join('.')}: ${issue?.message})`)
+}
+
+/** Verifies the place in the log that a receipt names. Returns the result for the detail. */
+async function requireInclusion({ inclusion, chain_head }: ConsentReceipt, findKeys: FindKeys): Promise<string> {
+  if (!inclusion) return '; its record was not in the log yet'
+  let signed: SignedCheckpoint
+  try {
+    signed = readCheckpoint(inclusion.checkpoint)
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    throw new NotValid(`is signed, but its checkpoint ${error.message}`)
+  }
+  const { checkpoint } = signed
+  const problem = findCheckpointProblem(signed, (await findKeys('service')).byId)
+  if (problem) throw new NotValid(`is signed, but its checkpoint ${problem}`)
+  const root = rootOfInclusion({
+    leafHash: leafHash(Buffer.from(chain_head, 'hex')),
+    index: inclusion.leaf_index,
+    size: checkpoint.tree_size,
+    path: inclusion.path.map(node => Buffer.from(node, 'hex')),
+  })
+  if (root?.toString('hex') !== checkpoint.root_hash)
+    throw new NotValid('is signed, but its record is not in the log of its checkpoint')
+  return `; its record is in the log under the checkpoint of ${checkpoint.created_at}`
+}
+
+const manifestSuffix = '.manifest.json'
+
+/** Compares the export that the manifest is named after. Returns the result for the detail. */
+async function requireExport(manifest: string, sha256: string): Promise<string> {
+  const file = manifest.endsWith(manifestSuffix) ? manifest.slice(0, -manifestSuffix.length) : null
+  const actual = file && (await hashFile(file))
+  if (!actual) return `; its export is not beside it: its SHA-256 must be ${sha256}`
+  if (actual === sha256) return `; ${file} is the export that it is for`
+  throw new NotValid(`is valid, but ${file} is not the export that it is for: that was changed`)
+}
+
+/** Returns hexadecimal; null if there is no file. */
+async function hashFile(file: string): Promise<string | null> {
+  const hash = createHash('sha256')
+  try {
+    await pipeline(createReadStream(file), hash)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+  return hash.digest('hex')
+}
+
+/** Recognizes the damage that editors, shells and mail do to files. */
+function describeDamage(bytes: Buffer): string | null {
+  const start = bytes.subarray(0, 3).toString('hex')
+  if (/^(fffe|feff)/.test(start)) return 'it was turned into UTF-16; the bytes must stay as they were signed'
+  if (start === 'efbbbf') return 'it begins with a byte order mark, which was not signed'
+  if (bytes.includes('\r')) return 'line ends were changed to CRLF; with those of before (tr -d "\\r") it may be valid'
+  if (bytes.length > 0 && bytes.at(-1) !== 10) return 'its end is missing: the last line must end with a line feed'
+  return null
+}

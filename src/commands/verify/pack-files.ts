@@ -1,0 +1,65 @@
+import { lstat, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { dataError } from '../../errors/errors.ts'
+import type { PackFiles } from '../../evidence/pack.ts'
+import { unreadable } from '../../io/input.ts'
+
+/** Packs by the path that they are shown with. */
+export type Packs = ReadonlyMap<string, PackFiles>
+
+/** Returns true for a folder, and for the name of an archive. */
+export async function isPackPath(path: string): Promise<boolean> {
+  if (path === '-') return false
+  const found = await lstat(path).catch(() => null)
+  return found?.isDirectory() === true || (found !== null && path.endsWith('.tar'))
+}
+
+/** Reads a pack, or one of each folder in it. @throws CliError if it is neither */
+export async function readPacks(path: string): Promise<Packs> {
+  const isArchive = path.endsWith('.tar') && !(await lstat(path)).isDirectory()
+  const files = await (isArchive ? readArchive(path) : readFolder(path)).catch((error: unknown) => {
+    throw error instanceof Error && 'syscall' in error ? unreadable(path, error) : error
+  })
+  const base = path.replace(/(?<=.)\/+$/, '')
+  if (files.has('pack.json')) return new Map([[base, files]])
+  const packs = new Map<string, Map<string, Buffer>>()
+  for (const [name, bytes] of files) {
+    const [folder = '', ...rest] = name.split('/')
+    const inside = rest.join('/')
+    const shown = `${base}/${folder}`
+    packs.set(shown, (packs.get(shown) ?? new Map()).set(inside, bytes))
+  }
+  const other = [...packs].find(([, inside]) => !inside.has('pack.json'))
+  if (packs.size === 0 || other) throw dataError(`${other?.[0] ?? base} is not an evidence pack: it has no pack.json`)
+  return packs
+}
+
+/** @throws CliError for a link, or anything else that is neither a file nor a folder */
+async function readFolder(path: string): Promise<Map<string, Buffer>> {
+  const files = new Map<string, Buffer>()
+  const walk = async (folder: string, prefix: string) => {
+    for (const entry of await readdir(folder, { withFileTypes: true })) {
+      const inside = join(folder, entry.name)
+      if (entry.isDirectory()) await walk(inside, `${prefix}${entry.name}/`)
+      else if (entry.isFile()) files.set(prefix + entry.name, await readFile(inside))
+      else throw dataError(`${inside} is neither a file nor a folder`)
+    }
+  }
+  await walk(path, '')
+  return files
+}
+
+/** Returns the files of the only folder of an archive. */
+async function readArchive(path: string): Promise<Map<string, Buffer>> {
+  const { parseTar } = await import('nanotar')
+  const bytes = await readFile(path)
+  const files = new Map<string, Buffer>()
+  for (const { name, type, data } of parseTar(new Uint8Array(bytes))) {
+    if (type === 'directory') continue
+    const inside = name.replace(/^(\.\/)?[^/]+\//, '')
+    if (type !== 'file' || inside === name || files.has(inside))
+      throw dataError(`${path} is not an archive of an evidence pack: it has ${name}`)
+    files.set(inside, Buffer.from(data ?? new Uint8Array()))
+  }
+  return files
+}

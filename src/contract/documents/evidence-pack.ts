@@ -1,0 +1,27 @@
+import * as z from 'zod'
+import { Instant, KeyId, Sha256 } from './fields.ts'
+
+/** Names the files of an evidence pack, so that none can be changed, added or removed unnoticed. */
+export const EvidencePack = z.strictObject({
+  type: z.literal('evidence_pack'),
+  version: z.literal(1),
+  key_id: KeyId,
+  instance: z.string().describe('The base address of the service.'),
+  profile: z.string(),
+  who: z.string().describe('The user of the operating system.'),
+  host: z.string(),
+  created_at: Instant,
+  account_id: z.uuid().describe('By the checkpoint of the pack.'),
+  record_id: z.uuid(),
+  files: z
+    .array(
+      z.strictObject({
+        name: z.string().regex(/^[A-Za-z\d][\w./-]*$/),
+        bytes: z.int().min(0),
+        sha256: Sha256,
+      }),
+    )
+    .min(1)
+    .describe('All but this one and SHA256SUMS, by the bytes of their names.'),
+})
+export type EvidencePack = z.output<typeof EvidencePack>

@@ -1,0 +1,224 @@
+import type { EvidencePack } from '../contract/documents/evidence-pack.ts'
+import type { AuditEntry, InclusionProof } from '../contract/index.ts'
+import { canonical } from './canonical.ts'
+import { hashRecord, type Identity } from './chain.ts'
+import { verifyAudit } from './history.ts'
+import { leafHash } from './merkle.ts'
+import {
+  formatSums,
+  listFiles,
+  NotValid,
+  type Pack,
+  type PackFiles,
+  type ProvedEntry,
+  proofOf,
+  requireFile,
+  sumsFile,
+  textFile,
+} from './pack.ts'
+import { isConsistent, rootOfInclusion } from './proofs.ts'
+
+/** A check of a pack. `run` returns what it saw, for the end of "valid; …". @throws NotValid */
+export interface PackCheck {
+  readonly file: string
+  readonly type: string
+  run(): string
+}
+
+const known =
+  /^(README\.txt|index\.html|profile-key\.pem|consent-keys\.json|keys\/[\w-]{43}\.pem|record\.json|history\.json|receipt\.json|((newer-)?checkpoint|consistency|record(-first)?\.inclusion|notice(\.inclusion)?)\.json|notice\/[A-Za-z\d-]+\.(txt|md|html\.txt|pdf)|administration\/\d+(\.inclusion)?\.json|checkpoint\.(tsr|tlog)|tsa-chain\.pem|(record|notice)\.tlog-proof)$/
+
+/** Compares the files with the list of `pack.json`. @throws NotValid for the first that differs */
+export function requireListed(files: PackFiles, list: EvidencePack['files']): void {
+  const actual = new Map(listFiles(files).map(each => [each.name, each]))
+  for (const { name, bytes, sha256 } of list) {
+    const file = actual.get(name)
+    if (!file) throw new NotValid(name, 'is missing')
+    if (file.bytes !== bytes || file.sha256 !== sha256)
+      throw new NotValid(name, 'was changed: it is not the file that pack.json lists')
+    actual.delete(name)
+  }
+  for (const name of actual.keys()) throw new NotValid(name, 'is not listed in pack.json')
+  for (const { name } of list) if (!known.test(name)) throw new NotValid(name, 'is no file of a pack')
+  const sums = formatSums(list, requireFile(files, 'pack.json'))
+  if (requireFile(files, sumsFile).toString('latin1') !== sums)
+    throw new NotValid(sumsFile, 'does not have the digests of pack.json')
+}
+
+/** Returns the checks of all files but signatures. `listed` is the signed list. */
+export function packChecks(pack: Pack, listed: Pick<EvidencePack, 'record_id' | 'account_id'>): PackCheck[] {
+  const { notice, newer, receipt, checkpoint } = pack
+  return [
+    { file: 'history.json', type: 'history', run: () => checkHistory(pack, listed.record_id) },
+    { file: 'record.json', type: 'record', run: () => checkRecord(pack, listed.record_id) },
+    ...(receipt ? [{ file: 'receipt.json', type: 'consent_receipt', run: () => checkReceipt(pack, receipt) }] : []),
+    {
+      file: 'checkpoint.json',
+      type: 'checkpoint',
+      run: () => {
+        need('checkpoint.json', checkpoint.account_id === listed.account_id, 'is of another account')
+        return `of ${checkpoint.tree_size} entries, at ${checkpoint.created_at}`
+      },
+    },
+    { file: 'record.inclusion.json', type: 'inclusion_proof', run: () => checkRecordProof(pack, 'last') },
+    { file: 'record-first.inclusion.json', type: 'inclusion_proof', run: () => checkRecordProof(pack, 'first') },
+    ...(newer ? [{ file: 'consistency.json', type: 'consistency_proof', run: () => checkGrowth(pack, newer) }] : []),
+    ...(notice
+      ? [
+          { file: 'notice.json', type: 'account_entry', run: () => checkNotice(pack, notice) },
+          ...notice.manifest.texts.map(text => ({
+            file: textFile(text),
+            type: 'notice_text',
+            run: () => `in ${text.language}: the bytes that were published`,
+          })),
+        ]
+      : [{ file: 'history.json', type: 'notice', run: () => checkNoNotice(pack) }]),
+    ...pack.administration.map((proved, index) => ({
+      file: proved.file,
+      type: 'account_entry',
+      run: () => checkAdministration(pack, proved, pack.administration[index - 1]),
+    })),
+  ]
+}
+
+function need(file: string, holds: boolean, problem: string): void {
+  if (!holds) throw new NotValid(file, problem)
+}
+
+function checkHistory({ history }: Pack, id: string): string {
+  const { result, detail } = verifyAudit(id, history)
+  need('history.json', result === 'ok', `does not verify: ${detail}`)
+  return `${history.length} ${history.length === 1 ? 'entry' : 'entries'}, each with the hash of the one before`
+}
+
+/** The record hash covers the person, the site and the notice. */
+function checkRecord({ record, history, ipNetwork, noticeEntry }: Pack, id: string): string {
+  const file = 'record.json'
+  const last = history.at(-1) as AuditEntry
+  need(file, record.id === id, 'is of another record')
+  const stateOf = ({ accepted, preferences, policy_version }: typeof record | AuditEntry) =>
+    canonical([accepted, preferences, policy_version])
+  need(file, stateOf(record) === stateOf(last), 'has another state than the last entry of its history')
+  const isDeleted = last.action === 'deleted' || last.action === 'purged'
+  need(file, (record.deleted_at !== null) === isDeleted, `is ${isDeleted ? 'not ' : ''}deleted, unlike its history`)
+  const anchor = history.find(({ action }) => action === 'purged') ?? history[0]
+  const identity: Identity = { ...record, ip_network: ipNetwork, notice_entry: noticeEntry } as Identity
+  const hash = hashRecord(identity, Buffer.from(anchor.salt ?? '', 'hex')).toString('hex')
+  need(file, hash === anchor.record_hash, 'is not what the hash in its history covers')
+  return 'the person, the site and the notice are those of the hash in its history'
+}
+
+function checkReceipt({ record, history, files }: Pack, receipt: NonNullable<Pack['receipt']>): string {
+  const file = 'receipt.json'
+  const { pii_principal_id, consent_id, country, region, privacy_notice } = receipt
+  need(file, receipt.record_id === record.id, 'is of another record')
+  need(file, receipt.chain_head === history.at(-1)?.hash, 'is of another history')
+  const checkpoint = requireFile(files, 'checkpoint.json').toString('latin1')
+  need(file, receipt.inclusion?.checkpoint === checkpoint, 'has another checkpoint than checkpoint.json')
+  const said = [pii_principal_id, consent_id, country, region, privacy_notice.site_id, privacy_notice.policy_version]
+  const { subject_id, site_id, policy_version } = record
+  const held = [subject_id, record.consent_id, record.country, record.region, site_id, policy_version]
+  need(file, canonical(said) === canonical(held), 'says something else than record.json')
+  need(
+    file,
+    canonical(receipt.events.map(toEvent)) === canonical(eventsOf(history, receipt)),
+    'has other events than history.json',
+  )
+  return 'it is of this record, and has the events of its history'
+}
+
+function toEvent(event: NonNullable<Pack['receipt']>['events'][number]) {
+  const { event_id, event_time, entity_id, changed_by, event_state, preferences } = event
+  return [event_id, event_time, entity_id, changed_by, event_state, preferences]
+}
+
+/** README.md, "Consent receipts": what the events of a history are called. */
+function eventsOf(history: readonly AuditEntry[], { events }: NonNullable<Pack['receipt']>) {
+  let wasGiven = false
+  return history.map((entry, index) => {
+    const state = entry.accepted ? 'Given' : wasGiven ? 'Withdrawn' : 'Refused'
+    wasGiven ||= entry.accepted === true
+    const preferences = entry.salt === null ? events[index]?.preferences : entry.preferences
+    return [entry.id, entry.created_at, entry.actor_id, entry.changed_by, `dpv:Consent${state}`, preferences]
+  })
+}
+
+function checkRecordProof({ history, checkpoint, ...proofs }: Pack, which: 'first' | 'last'): string {
+  const file = which === 'first' ? 'record-first.inclusion.json' : 'record.inclusion.json'
+  const entry = history.at(which === 'first' ? 0 : -1) as AuditEntry
+  const proof = proofs[which]
+  need(file, proof.record_id === entry.consent_id && proof.version === entry.version, 'is of another entry')
+  requireIncluded(file, Buffer.from(entry.hash ?? '', 'hex'), proof, checkpoint)
+  return `entry ${proof.version} of the record is leaf ${proof.leaf_index} of checkpoint.json`
+}
+
+function requireIncluded(file: string, hash: Buffer, proof: InclusionProof, checkpoint: Pack['checkpoint']): void {
+  need(file, proof.tree_size === checkpoint.tree_size, 'is of another tree than checkpoint.json')
+  const path = proof.path.map(node => Buffer.from(node, 'hex'))
+  const root = rootOfInclusion({ leafHash: leafHash(hash), index: proof.leaf_index, size: proof.tree_size, path })
+  need(file, root?.toString('hex') === checkpoint.root_hash, 'does not lead to the root of checkpoint.json')
+  need(
+    file,
+    proof.root_hash === checkpoint.root_hash && proof.leaf_hash === leafHash(hash).toString('hex'),
+    'names another leaf or root',
+  )
+}
+
+function requireEntry({ checkpoint }: Pack, { file, hash, entry, proof }: ProvedEntry): void {
+  const { account_id, version } = entry
+  need(file, account_id === checkpoint.account_id, 'is of another account')
+  need(proofOf(file), proof.record_id === account_id && proof.version === version, 'is of another entry')
+  requireIncluded(proofOf(file), hash, proof, checkpoint)
+}
+
+function checkGrowth({ checkpoint }: Pack, { checkpoint: newer, proof }: NonNullable<Pack['newer']>): string {
+  const file = 'consistency.json'
+  need('newer-checkpoint.json', newer.account_id === checkpoint.account_id, 'is of another account')
+  const toSide = (each: typeof newer) => ({ size: each.tree_size, root: Buffer.from(each.root_hash, 'hex') })
+  const [first, second] = [toSide(checkpoint), toSide(newer)]
+  need(file, proof.first === first.size && proof.second === second.size, 'is of other checkpoints')
+  const path = proof.path.map(node => Buffer.from(node, 'hex'))
+  need(file, isConsistent({ first, second, path }), 'does not lead from one checkpoint to the other')
+  return `the log only grew from ${first.size} to ${second.size} entries`
+}
+
+function checkNotice(pack: Pack, notice: NonNullable<Pack['notice']>): string {
+  const { file, entry, proof, manifest } = notice
+  const { record, noticeEntry, first, files } = pack
+  requireEntry(pack, notice)
+  need(file, entry.version === noticeEntry, 'is not the entry that the record names')
+  const { site_id, policy_version } = record
+  const target = { kind: 'notice', id: site_id, policy_version }
+  need(file, entry.action === 'notice_published', 'publishes nothing')
+  need(file, canonical([entry.target]) === canonical([target]), 'is of another site or version than the record')
+  need(file, manifest.site_id === site_id && manifest.policy_version === policy_version, 'contradicts itself')
+  need(file, proof.leaf_index < first.leaf_index, 'is behind the record in the log: it was published after it')
+  requireTexts(files, manifest)
+  return `published at ${entry.at}; it is leaf ${proof.leaf_index}, before the record, whose first entry is leaf ${first.leaf_index}`
+}
+
+/** A text that was not published with this version would be invented evidence. */
+function requireTexts(files: PackFiles, { texts }: NonNullable<Pack['notice']>['manifest']): void {
+  const expected = new Map(texts.map(text => [textFile(text), text]))
+  for (const [name, { size, sha256 }] of expected) {
+    const actual = listFiles(new Map([[name, requireFile(files, name)]]))[0]
+    need(name, actual?.bytes === size && actual.sha256 === sha256, 'is not the text that was published')
+  }
+  const others = [...files.keys()].filter(name => name.startsWith('notice/') && !expected.has(name))
+  for (const name of others) need(name, false, 'is no text of the notice')
+}
+
+function checkNoNotice({ noticeEntry, files }: Pack): string {
+  need('notice.json', noticeEntry === null, 'is missing: the record names a notice')
+  for (const name of files.keys()) need(name, !/^notice[./]/.test(name), 'is not of the record, which names no notice')
+  return 'the service held no notice of this version when it wrote the record'
+}
+
+function checkAdministration(pack: Pack, proved: ProvedEntry, before: ProvedEntry | undefined): string {
+  const { file, entry, proof } = proved
+  requireEntry(pack, proved)
+  need(file, file === `administration/${entry.version}.json`, 'has another version than its name')
+  const isNext = before?.entry.version === entry.version - 1
+  need(file, !isNext || entry.previous === before.hash.toString('hex'), 'does not follow the entry before it')
+  return `${entry.action} at ${entry.at}; it is leaf ${proof.leaf_index} of checkpoint.json`
+}

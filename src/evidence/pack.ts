@@ -1,0 +1,196 @@
+import * as z from 'zod'
+import type { AnyCheckpoint } from '../contract/documents/checkpoint.ts'
+import type { ConsentReceipt } from '../contract/documents/consent-receipt.ts'
+import type { EvidencePack } from '../contract/documents/evidence-pack.ts'
+import { Sha256 } from '../contract/documents/fields.ts'
+import { type AuditEntry, Consent, ConsistencyProof, History, InclusionProof } from '../contract/index.ts'
+import { parseExactJson } from '../contract/json.ts'
+import { sha256 } from './bytes.ts'
+import { readCheckpoint, readSigned } from './signed.ts'
+
+/** By name, with `/` between folder and file. README.md has the format. */
+export type PackFiles = ReadonlyMap<string, Buffer>
+
+/** The message completes "it …", of a file. */
+export class NotValid extends Error {
+  readonly file: string
+
+  constructor(file: string, message: string) {
+    super(message)
+    this.file = file
+  }
+}
+
+const AccountEntry = z.looseObject({
+  type: z.literal('account_entry'),
+  version: z.int().min(1),
+  account_id: z.string(),
+  previous: Sha256.nullable(),
+  at: z.string(),
+  actor: z.looseObject({ kind: z.string(), id: z.string().nullable() }),
+  action: z.string(),
+  target: z.looseObject({ kind: z.string(), id: z.string().nullable() }).nullable(),
+})
+type AccountEntry = z.output<typeof AccountEntry>
+
+/** What was published: `after` of the entry. */
+const Manifest = z.looseObject({
+  site_id: z.string(),
+  policy_version: z.int().min(1),
+  texts: z.array(
+    z.looseObject({
+      language: z.string().regex(/^[A-Za-z\d]{1,8}(-[A-Za-z\d]{1,8})*$/),
+      media_type: z.string(),
+      size: z.int().min(0),
+      sha256: Sha256,
+    }),
+  ),
+})
+export type NoticeManifest = z.output<typeof Manifest>
+
+/** An entry of the account, with its proof. */
+export interface ProvedEntry {
+  readonly file: string
+  /** The SHA-256 of its bytes. */
+  readonly hash: Buffer
+  readonly entry: AccountEntry
+  readonly proof: InclusionProof
+}
+
+/** What the files of a pack say, not verified yet. */
+export interface Pack {
+  readonly files: PackFiles
+  readonly record: Consent
+  readonly history: readonly [AuditEntry, ...AuditEntry[]]
+  readonly ipNetwork: string | null
+  /** The version of the entry that published the notice; null if the service held none when it wrote the record. */
+  readonly noticeEntry: number | null
+  /** Null if the service signed none. */
+  readonly receipt: ConsentReceipt | null
+  readonly checkpoint: AnyCheckpoint
+  readonly first: InclusionProof
+  readonly last: InclusionProof
+  /** Null if the log did not grow while the pack was made. */
+  readonly newer: { readonly checkpoint: AnyCheckpoint; readonly proof: ConsistencyProof } | null
+  readonly notice: (ProvedEntry & { readonly manifest: NoticeManifest }) | null
+  /** Other entries of the account, oldest first. */
+  readonly administration: readonly ProvedEntry[]
+}
+
+/** @throws NotValid for a file that is missing, or is not of its kind */
+export function readPack(files: PackFiles): Pack {
+  const { data, ip_network, notice_entry } = readJson(files, 'history.json', PackHistory)
+  const [created, ...later] = data
+  if (!created) throw new NotValid('history.json', 'is empty')
+  return {
+    files,
+    record: readJson(files, 'record.json', Consent),
+    history: [created, ...later],
+    ipNetwork: ip_network ?? null,
+    noticeEntry: notice_entry ?? null,
+    receipt: files.has('receipt.json') ? readReceipt(files) : null,
+    checkpoint: readCheckpointOf(files, 'checkpoint.json'),
+    first: readJson(files, 'record-first.inclusion.json', InclusionProof),
+    last: readJson(files, 'record.inclusion.json', InclusionProof),
+    newer: files.has('newer-checkpoint.json') ? readNewer(files) : null,
+    notice: files.has('notice.json') ? readNotice(files) : null,
+    administration: [...files.keys()]
+      .filter(name => /^administration\/\d+\.json$/.test(name))
+      .map(name => readEntry(files, name))
+      .sort((one, other) => one.entry.version - other.entry.version),
+  }
+}
+
+const PackHistory = History.extend({ notice_entry: z.int().nullable().optional() })
+
+function readReceipt(files: PackFiles): ConsentReceipt {
+  return attempt(
+    'receipt.json',
+    () => readSigned(requireFile(files, 'receipt.json')).document,
+  ) as unknown as ConsentReceipt
+}
+
+function readNewer(files: PackFiles): Pack['newer'] {
+  return {
+    checkpoint: readCheckpointOf(files, 'newer-checkpoint.json'),
+    proof: readJson(files, 'consistency.json', ConsistencyProof),
+  }
+}
+
+function readNotice(files: PackFiles): Pack['notice'] {
+  const proved = readEntry(files, 'notice.json')
+  const manifest = Manifest.safeParse(proved.entry['after'])
+  if (!manifest.success) throw new NotValid('notice.json', 'has no list of texts')
+  return { ...proved, manifest: manifest.data }
+}
+
+function readEntry(files: PackFiles, file: string): ProvedEntry {
+  return {
+    file,
+    hash: sha256(requireFile(files, file)),
+    entry: readJson(files, file, AccountEntry),
+    proof: readJson(files, proofOf(file), InclusionProof),
+  }
+}
+
+/** Returns the name of the inclusion proof of an entry. */
+export function proofOf(file: string): string {
+  return file.replace(/json$/, 'inclusion.json')
+}
+
+function readCheckpointOf(files: PackFiles, file: string): AnyCheckpoint {
+  return attempt(file, () => readCheckpoint(requireFile(files, file).toString('latin1')).checkpoint)
+}
+
+function readJson<T>(files: PackFiles, file: string, schema: z.ZodType<T>): T {
+  const text = requireFile(files, file).toString()
+  const parsed = schema.safeParse(attempt(file, () => parseExactJson(text)))
+  if (parsed.success) return parsed.data
+  throw new NotValid(file, `is not of its kind (${parsed.error.issues[0]?.path.join('.') || 'whole'})`)
+}
+
+function attempt<T>(file: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new NotValid(file, error.message)
+    throw error
+  }
+}
+
+export function requireFile(files: PackFiles, file: string): Buffer {
+  const bytes = files.get(file)
+  if (!bytes) throw new NotValid(file, 'is missing')
+  return bytes
+}
+
+/** By media type. HTML gets a second one, because a browser would run what an operator once uploaded. */
+const extensions: Readonly<Record<string, string>> = {
+  'text/plain': 'txt',
+  'text/markdown': 'md',
+  'text/html': 'html.txt',
+  'application/pdf': 'pdf',
+}
+
+/** Returns the name of the file of a text. */
+export function textFile({ language, media_type }: NoticeManifest['texts'][number]): string {
+  return `notice/${language}.${extensions[media_type.replace(/;.*$/, '')] ?? 'bin'}`
+}
+
+export const listFile = 'pack.json'
+export const sumsFile = 'SHA256SUMS'
+
+/** Returns what `pack.json` says of the files, except of itself and of `SHA256SUMS`. */
+export function listFiles(files: PackFiles): EvidencePack['files'] {
+  return [...files]
+    .filter(([name]) => name !== listFile && name !== sumsFile)
+    .map(([name, bytes]) => ({ name, bytes: bytes.length, sha256: sha256(bytes).toString('hex') }))
+    .sort((one, other) => (one.name < other.name ? -1 : 1))
+}
+
+/** Returns `SHA256SUMS`. */
+export function formatSums(list: EvidencePack['files'], pack: Buffer): string {
+  return [...list, { name: listFile, sha256: sha256(pack).toString('hex') }]
+    .map(({ name, sha256 }) => `${sha256}  ${name}\n`)
+    .join('')
+}
