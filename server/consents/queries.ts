@@ -299,11 +299,15 @@ export function findActorNames(sql: Sql, accountId: string, id: string): Promise
     where h.account_id = ${accountId} and h.consent_id = ${id} and h.actor_id is not null`
 }
 
-/** Returns the address as it is stored. */
-export async function findAddress(sql: Sql, accountId: string, id: string): Promise<string | null> {
-  const [row] = await sql<{ ip_network: string | null }[]>`
-    select ip_network from consents where account_id = ${accountId} and id = ${id}`
-  return row?.ip_network ?? null
+/** Returns what its record hash covers beyond the fields of the record: the address as it is stored, and the notice. */
+export async function findUnshown(
+  sql: Sql,
+  accountId: string,
+  id: string,
+): Promise<{ ip_network: string | null; notice_entry: number | null }> {
+  const [row] = await sql<{ ip_network: string | null; notice_entry: number | null }[]>`
+    select ip_network, notice_entry from consents where account_id = ${accountId} and id = ${id}`
+  return row ?? { ip_network: null, notice_entry: null }
 }
 
 /** Returns entries, oldest first. One statement, so that no change comes in between. */

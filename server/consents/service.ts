@@ -59,12 +59,12 @@ export async function getHistory(
   if (rows.length === 0) throw noConsent()
   const data = rows.map(toAuditEntry)
   if (!withDetails) return { data }
-  const [actors, ip_network] = await Promise.all([
+  const [actors, unshown] = await Promise.all([
     queries.findActorNames(sql, accountId, id),
-    queries.findAddress(sql, accountId, id),
+    queries.findUnshown(sql, accountId, id),
   ])
   const names = new Map(actors.map(({ actor_id, name }) => [actor_id, name]))
-  return { data: data.map(entry => ({ ...entry, actor_name: names.get(entry.actor_id ?? '') ?? null })), ip_network }
+  return { data: data.map(entry => ({ ...entry, actor_name: names.get(entry.actor_id ?? '') ?? null })), ...unshown }
 }
 
 /** Service specification, section 2.2, with the link in the hash chain. */

@@ -61,6 +61,7 @@ const values: Readonly<Record<string, unknown>> = {
   key_id: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
   actor_name: 'backend',
   ip_network: '203.0.113.0/24',
+  notice_entry: 4,
   notice_locale: 'de',
   controller: 'Example Shop, privacy@example.com',
   effective_from: '2026-12-01T00:00:00.000Z',

@@ -159,6 +159,14 @@ export const History = z.object({
     .optional()
     .meta({ onRequest: true })
     .describe('With `details`: the address as it is stored, truncated unless configured otherwise; null if it is not.'),
+  notice_entry: z
+    .int()
+    .nullable()
+    .optional()
+    .meta({ onRequest: true, minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+    .describe(
+      'With `details`: the version of the entry of the account that published its notice; null if none was held when it was written.',
+    ),
 })
 export type History = z.output<typeof History>
 

@@ -79,7 +79,7 @@ export interface Pack {
 
 /** @throws NotValid for a file that is missing, or is not of its kind */
 export function readPack(files: PackFiles): Pack {
-  const { data, ip_network, notice_entry } = readJson(files, 'history.json', PackHistory)
+  const { data, ip_network, notice_entry } = readJson(files, 'history.json', History)
   const [created, ...later] = data
   if (!created) throw new NotValid('history.json', 'is empty')
   return {
@@ -100,8 +100,6 @@ export function readPack(files: PackFiles): Pack {
       .sort((one, other) => one.entry.version - other.entry.version),
   }
 }
-
-const PackHistory = History.extend({ notice_entry: z.int().nullable().optional() })
 
 function readReceipt(files: PackFiles): ConsentReceipt {
   return attempt(

@@ -60,8 +60,8 @@ async function collectNow(ctx: Context, id: string): Promise<Files | null> {
   if (checkpoint === null) return null
   const files = toFiles({ 'record.json': record, 'history.json': history, 'checkpoint.json': checkpoint })
   if (receipt !== null) files.set('receipt.json', Buffer.from(receipt))
-  const { account_id, tree_size } = readCheckpoint(checkpoint).checkpoint
-  const { data, notice_entry } = JSON.parse(history) as { data: { version: number }[]; notice_entry?: number | null }
+  const { tree_size } = readCheckpoint(checkpoint).checkpoint
+  const { data } = JSON.parse(history) as { data: unknown[] }
   const proofs = {
     'record-first.inclusion.json': { record_id: id, version: 1 },
     'record.inclusion.json': { record_id: id, version: data.length },

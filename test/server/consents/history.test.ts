@@ -20,7 +20,8 @@ describe('GET /api/v1/consents/{id}/history?details=true › 200', () => {
   const details = async (own: Owner, id: string) => {
     const { status, body } = await own.send('GET', `/${id}/history?details=true`)
     expect(status).toBe(200)
-    return { ip_network: body.ip_network, names: body.data.map((entry: { actor_name: string }) => entry.actor_name) }
+    const names = body.data.map((entry: { actor_name: string }) => entry.actor_name)
+    return { ip_network: body.ip_network, entry: body.notice_entry, names }
   }
 
   it('has the address as it is stored, until the purge, and the name of each actor', async () => {
@@ -29,7 +30,7 @@ describe('GET /api/v1/consents/{id}/history?details=true › 200', () => {
     const { id } = await own.create({ ip_address: '203.0.113.77' })
     const headers = await service.signIn(own)
     await service.call('PUT', `${root}/${id}`, { headers, body: { accepted: true } })
-    expect(await details(own, id)).toEqual({ ip_network: '203.0.113.0/24', names: [keyName, own.email] })
+    expect(await details(own, id)).toEqual({ ip_network: '203.0.113.0/24', entry: null, names: [keyName, own.email] })
     const plain = (await own.history(id)).body
     expect([Object.keys(plain), Object.keys(plain.data[0])]).toEqual([
       ['data'],
@@ -37,7 +38,11 @@ describe('GET /api/v1/consents/{id}/history?details=true › 200', () => {
     ])
     await own.remove(id)
     await purgeNow(service.sql)
-    expect(await details(own, id)).toEqual({ ip_network: null, names: [keyName, own.email, keyName, null] })
+    expect(await details(own, id)).toEqual({
+      ip_network: null,
+      entry: null,
+      names: [keyName, own.email, keyName, null],
+    })
   })
 
   it('has the name of the site, if a banner made the record', async () => {
