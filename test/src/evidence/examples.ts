@@ -6,6 +6,7 @@ import {
 } from '../../../src/contract/documents/consent-receipt.ts'
 import type { ErasureCertificate } from '../../../src/contract/documents/erasure-certificate.ts'
 import type { ErasureReceipt } from '../../../src/contract/documents/erasure-receipt.ts'
+import type { EvidencePack } from '../../../src/contract/documents/evidence-pack.ts'
 import type { ExportManifest } from '../../../src/contract/documents/export-manifest.ts'
 import { type PurgeCertificate, purgeStatement } from '../../../src/contract/documents/purge-certificate.ts'
 import type { AuditEntry, InclusionProof } from '../../../src/contract/index.ts'
@@ -24,6 +25,7 @@ import {
 import { findKeysRoot } from '../../../src/evidence/key-chain.ts'
 import { keyIdOf, publicBytes, publicKeyOf, publicPem, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { leafHash, MerkleTree } from '../../../src/evidence/merkle.ts'
+import { listFiles } from '../../../src/evidence/pack.ts'
 import { consistencyRanges, inclusionRanges, type Range } from '../../../src/evidence/proofs.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { noteText, signedNote, tlogProof, verifierKey } from '../../../src/evidence/tlog.ts'
@@ -344,6 +346,22 @@ const secondReceipt = erasureReceipt({
   near_matches: 1,
 })
 
+const pack: Omit<EvidencePack, 'key_id'> = {
+  type: 'evidence_pack',
+  version: 1,
+  ...about,
+  created_at: '2026-02-04T10:00:00.000Z',
+  account_id: account,
+  record_id: record,
+  files: listFiles(
+    new Map([
+      ['checkpoint.json', Buffer.from(checkpointOf(3, '2026-02-04T00:00:00.000Z'))],
+      ['history.json', Buffer.from(json({ data: history }))],
+      ['profile-key.pem', Buffer.from(publicPem(profileKey))],
+    ]),
+  ),
+}
+
 const jwk = (key: typeof serviceKey) => ({
   kty: 'OKP',
   crv: 'Ed25519',
@@ -390,4 +408,5 @@ export const examples: Readonly<Record<string, string>> = {
   'next erasure receipt': secondReceipt,
   export: exportText,
   'export manifest': signed(manifest, profileKey),
+  'evidence pack': signed(pack, profileKey),
 }

@@ -163,6 +163,21 @@ const rows: Row[] = [
     test: ['test/src/erasure/verify.test.ts', 'refuses a manifest whose export was changed'],
   },
   {
+    by: 'evidence pack',
+    says: 'these are all files of the pack, with these digests',
+    seen: 'what the service answered, which verified as a whole before it was written',
+    trust: profile,
+    test: ['test/server/evidence/pack.test.ts', 'is refused by the program with any one byte changed in any file'],
+  },
+  {
+    by: '`verify`, of a pack',
+    says: '`valid`, of each file: it is as it was written, and fits the others as the page above says',
+    seen: 'the files alone, and the keys that were given, or those in the pack where the detail says so',
+    trust:
+      'those who gave the keys; the service, for what it wrote before its checkpoint; who made the pack, for README.txt and index.html',
+    test: ['test/server/evidence/pack.test.ts', 'is refused if it was made anew with %s'],
+  },
+  {
     by: '`verify`',
     says: '`valid`: the holder of the key signed these bytes',
     seen: 'the signature, by a key of those that were given or that the instance publishes; type, version and fields',
