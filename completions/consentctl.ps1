@@ -15,6 +15,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     ' subject' = 'subject'
     ' requests' = 'requests'
     ' receipt' = 'receipt'
+    ' evidence' = 'evidence'
     ' verify' = 'verify'
     ' sites' = 'sites'
     ' keys' = 'keys'
@@ -88,7 +89,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'completion values' = 'completion values'
   }
   $commands = @{
-    '' = @(@('create', 'Create a consent record, or many from a file'), @('list', 'List records, newest first'), @('ls', 'List records, newest first'), @('get', 'Show records by id'), @('update', 'Change the acceptance or preferences of a record'), @('rm', 'Delete records and keep their history'), @('delete', 'Delete records and keep their history'), @('restore', 'Restore deleted records that are not purged yet'), @('history', 'Show the audit trail of records'), @('stats', 'Count records, persons and what they stated'), @('subject', 'Find, export and erase the data of a person, with proof'), @('requests', 'Keep the register of data subjects’ requests, with deadlines'), @('receipt', 'Print the signed receipt of a record'), @('verify', 'Verify receipts and other signed documents, also offline'), @('sites', 'Manage sites'), @('keys', 'Manage API keys'), @('usage', 'Show the usage of the monthly quota'), @('auth', 'Store, check and remove API keys'), @('config', 'Show and change settings'), @('doctor', 'Check settings, instance and key, and suggest fixes'), @('serve', 'Run the server'), @('admin', 'Manage the database of a server'), @('completion', 'Set up shell completion'), @('help', 'Show help on a command or a topic'), @('options', 'Show the options that every command has'), @('commands', 'List every command, with flags and examples'))
+    '' = @(@('create', 'Create a consent record, or many from a file'), @('list', 'List records, newest first'), @('ls', 'List records, newest first'), @('get', 'Show records by id'), @('update', 'Change the acceptance or preferences of a record'), @('rm', 'Delete records and keep their history'), @('delete', 'Delete records and keep their history'), @('restore', 'Restore deleted records that are not purged yet'), @('history', 'Show the audit trail of records'), @('stats', 'Count records, persons and what they stated'), @('subject', 'Find, export and erase the data of a person, with proof'), @('requests', 'Keep the register of data subjects’ requests, with deadlines'), @('receipt', 'Print the signed receipt of a record'), @('evidence', 'Write a folder that proves a record without the instance'), @('verify', 'Verify receipts, other signed documents and evidence, also offline'), @('sites', 'Manage sites'), @('keys', 'Manage API keys'), @('usage', 'Show the usage of the monthly quota'), @('auth', 'Store, check and remove API keys'), @('config', 'Show and change settings'), @('doctor', 'Check settings, instance and key, and suggest fixes'), @('serve', 'Run the server'), @('admin', 'Manage the database of a server'), @('completion', 'Set up shell completion'), @('help', 'Show help on a command or a topic'), @('options', 'Show the options that every command has'), @('commands', 'List every command, with flags and examples'))
     'create' = @()
     'list' = @()
     'get' = @()
@@ -117,6 +118,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'requests close' = @()
     'requests report' = @()
     'receipt' = @()
+    'evidence' = @()
     'verify' = @()
     'sites' = @(@('list', 'List sites, newest first'), @('create', 'Create a site and its token'), @('update', 'Change the name, policy version, origins or rules of a site'), @('rotate-token', 'Issue a new token for a site'))
     'sites list' = @()
@@ -201,7 +203,8 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'requests close' = @(@('--outcome', 'how it ended'), @('--reason', 'why it was refused, or late; names no person'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but stop unless exactly n requests match'))
     'requests report' = @(@('--from', 'first day of receipt, such as 2026-01-01 (of this year)'), @('--to', 'last day of receipt (today)'), @('--format', 'a Markdown page (md), or a line for each request (csv)'))
     'receipt' = @()
-    'verify' = @(@('--keys', 'verify with the keys of this JWK set, as a service publishes it'), @('--public-key', 'verify with this public key in PEM'))
+    'evidence' = @(, @('--subject', 'instead, all records of a data subject, each in a folder of its id'))
+    'verify' = @(@('--keys', 'verify with the keys of this JWK set, as a service publishes it'), @('--public-key', 'verify with this public key in PEM'), @('--live', 'verify evidence with the keys that the instance publishes now, not with those in it'))
     'sites' = @()
     'sites list' = @(@('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
     'sites create' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--name', 'name of the site'), @('--policy-version', 'current policy version (1)'), @('--origin', 'origin allowed to show its banner, such as https://shop.example; repeatable'), @('--retention-days', 'delete records unchanged for this many days (never)'), @('--strict-notices', 'reject a consent to a policy version without a published notice'), @('--no-strict-notices', 'take it (the default)'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
@@ -278,7 +281,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin import' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'completion install' = { @(@('bash', 'bash'), @('zsh', 'zsh'), @('fish', 'fish'), @('powershell', 'powershell')) }
     'completion values' = { @(@('profiles', 'profiles'), @('sites', 'sites'), @('settings', 'settings'), @('imports', 'imports'), @('erasures', 'erasures'), @('receipts', 'receipts'), @('tickets', 'tickets')) }
-    'help' = { @(@('output', 'output'), @('exit-codes', 'exit-codes'), @('environment', 'environment'), @('import', 'import'), @('erasure', 'erasure'), @('create', 'create'), @('list', 'list'), @('get', 'get'), @('update', 'update'), @('rm', 'rm'), @('restore', 'restore'), @('history', 'history'), @('stats', 'stats'), @('subject', 'subject'), @('requests', 'requests'), @('receipt', 'receipt'), @('verify', 'verify'), @('sites', 'sites'), @('keys', 'keys'), @('usage', 'usage'), @('auth', 'auth'), @('config', 'config'), @('doctor', 'doctor'), @('serve', 'serve'), @('admin', 'admin'), @('completion', 'completion'), @('help', 'help'), @('options', 'options'), @('commands', 'commands')) }
+    'help' = { @(@('output', 'output'), @('exit-codes', 'exit-codes'), @('environment', 'environment'), @('import', 'import'), @('erasure', 'erasure'), @('create', 'create'), @('list', 'list'), @('get', 'get'), @('update', 'update'), @('rm', 'rm'), @('restore', 'restore'), @('history', 'history'), @('stats', 'stats'), @('subject', 'subject'), @('requests', 'requests'), @('receipt', 'receipt'), @('evidence', 'evidence'), @('verify', 'verify'), @('sites', 'sites'), @('keys', 'keys'), @('usage', 'usage'), @('auth', 'auth'), @('config', 'config'), @('doctor', 'doctor'), @('serve', 'serve'), @('admin', 'admin'), @('completion', 'completion'), @('help', 'help'), @('options', 'options'), @('commands', 'commands')) }
   }
   $values = @{
     'create --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
@@ -380,6 +383,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'requests report --from' = { @(, @('', '')) }
     'requests report --to' = { @(, @('', '')) }
     'requests report --format' = { @(, @('', '')) }
+    'evidence --subject' = { @(, @('', '')) }
     'verify --keys' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'verify --public-key' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'sites list --email' = { @(, @('', '')) }

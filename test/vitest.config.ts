@@ -34,7 +34,7 @@ const slow = [
   'test/server/banner/flood.test.ts',
   'test/server/consents/{batch-ledger,openssl,restore,walk}.test.ts',
   'test/server/db/{lock,pooler,postgres-pool/tls,power,restart,routing,shared}.test.ts',
-  'test/server/evidence/{backdating,keys,tlog}.test.ts',
+  'test/server/evidence/{backdating,keys,pack,tlog}.test.ts',
   'test/server/health/monitor.test.ts',
   'test/server/http/{database-errors,lost,outage,property}.test.ts',
   'test/server/notices/notices.test.ts',

@@ -49,6 +49,7 @@ export function requireListed(files: PackFiles, list: EvidencePack['files']): vo
 export function packChecks(pack: Pack, listed: Pick<EvidencePack, 'record_id' | 'account_id'>): PackCheck[] {
   const { notice, newer, receipt, checkpoint } = pack
   return [
+    { file: 'consent-keys.json', type: 'keys', run: () => checkKeys(pack) },
     { file: 'history.json', type: 'history', run: () => checkHistory(pack, listed.record_id) },
     { file: 'record.json', type: 'record', run: () => checkRecord(pack, listed.record_id) },
     ...(receipt ? [{ file: 'receipt.json', type: 'consent_receipt', run: () => checkReceipt(pack, receipt) }] : []),
@@ -83,6 +84,18 @@ export function packChecks(pack: Pack, listed: Pick<EvidencePack, 'record_id' | 
 
 function need(file: string, holds: boolean, problem: string): void {
   if (!holds) throw new NotValid(file, problem)
+}
+
+/** The PEM files are what people verify with by hand. */
+function checkKeys({ files, keys }: Pack): string {
+  const names = new Set([...files.keys()].filter(name => name.startsWith('keys/')))
+  for (const { kid, pem } of keys) {
+    const name = `keys/${kid}.pem`
+    need(name, requireFile(files, name).toString() === pem, 'is not the key of consent-keys.json')
+    names.delete(name)
+  }
+  for (const name of names) need(name, false, 'is no key of consent-keys.json')
+  return 'keys/ has the same keys'
 }
 
 function checkHistory({ history }: Pack, id: string): string {

@@ -60,6 +60,8 @@ export interface ProvedEntry {
 /** What the files of a pack say, not verified yet. */
 export interface Pack {
   readonly files: PackFiles
+  /** Of Ed25519. */
+  readonly keys: readonly { readonly kid: string; readonly pem: string }[]
   readonly record: Consent
   readonly history: readonly [AuditEntry, ...AuditEntry[]]
   readonly ipNetwork: string | null
@@ -84,6 +86,7 @@ export function readPack(files: PackFiles): Pack {
   if (!created) throw new NotValid('history.json', 'is empty')
   return {
     files,
+    keys: readJson(files, 'consent-keys.json', KeySet).keys.flatMap(key => Key.safeParse(key).data ?? []),
     record: readJson(files, 'record.json', Consent),
     history: [created, ...later],
     ipNetwork: ip_network ?? null,
@@ -100,6 +103,9 @@ export function readPack(files: PackFiles): Pack {
       .sort((one, other) => one.entry.version - other.entry.version),
   }
 }
+
+const KeySet = z.object({ keys: z.array(z.unknown()) })
+const Key = z.object({ crv: z.literal('Ed25519'), kid: z.string(), pem: z.string() })
 
 function readReceipt(files: PackFiles): ConsentReceipt {
   return attempt(

@@ -13,7 +13,7 @@ import { readCheckpoint } from '../../evidence/signed.ts'
 type Files = Map<string, Buffer>
 
 /** How long an entry is waited for that the log does not have yet, and a record that is being changed. */
-const longestWaitMs = 10_000
+const longestWaitMs = 5000
 const pollMs = 1000
 
 /** @throws CliError `not_offered` if the instance has no log */

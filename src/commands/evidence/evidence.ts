@@ -37,7 +37,7 @@ the site and whoever changed the record, and the public keys. README.txt in it s
 shows and what it does not, with the commands to check it by hand; index.html is to print.
 
 All of it is verified before it is written, and it appears complete or not at all; nothing is overwritten. A record
-that the log does not have yet is waited for, for 10 s; after that the exit code is 7: run it again after the next
+that the log does not have yet is waited for, for 5 s; after that the exit code is 7: run it again after the next
 checkpoint. The files have personal data in clear, and a later purge does not reach them. Only you can read them.
 
 Examples:

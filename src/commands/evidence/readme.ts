@@ -19,8 +19,8 @@ export function formatReadme(pack: Pack, origin: PackOrigin): string {
       .map(([name, value]) => `  ${name}: ${visible(value)}`)
       .join('\n'),
     'THE FILES: WHAT EACH SHOWS, AND WHAT IT DOES NOT',
-    ...describeFiles(pack).map(({ name, shows, lacks }) =>
-      `  ${name}\n    shows: ${shows}\n    does not show: ${lacks}`.replaceAll('\n    ', '\n   '),
+    ...describeFiles(pack).map(
+      ({ name, shows, lacks }) => `  ${name}\n${wrap(`shows: ${shows}`)}\n${wrap(`does not show: ${lacks}`)}`,
     ),
     'HOW TO CHECK IT',
     `With the program: consentctl verify THIS-FOLDER --keys KEYS, where KEYS is a copy of consent-keys.json that you
@@ -38,6 +38,11 @@ the program's source (src/evidence/README.md).`,
   ]
     .join('\n\n')
     .concat('\n')
+}
+
+/** Breaks a sentence into lines that begin with three blanks. */
+function wrap(sentence: string): string {
+  return (sentence.match(/.{1,110}(?= |$)/g) ?? []).map(line => `   ${line.trim()}`).join('\n')
 }
 
 function commands(pack: Pack): string[] {

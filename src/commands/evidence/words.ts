@@ -58,21 +58,21 @@ const words: readonly (FileWords & { readonly isIn: (pack: Pack) => boolean })[]
     name: '(no receipt.json)',
     isIn: ({ receipt }) => receipt === null,
     shows:
-      'the service signed no receipt. It signs none of a deleted record, of one with very many changes, or of one\n      that is dated before a checkpoint of its log that was made without it.',
+      'the service signed no receipt. It signs none of a deleted record, of one with very many changes, or of one that is dated before a checkpoint of its log that was made without it.',
     lacks: 'anything about the answer.',
   },
   {
     name: 'record.json, history.json',
     isIn: () => true,
     shows:
-      'each change with its time, chained by hashes. The first hash covers the person, the site, the place, the\n      address and the notice of record.json.',
+      'each change with its time, chained by hashes. The first hash covers the person, the site, the place, the address and the notice of record.json.',
     lacks: 'who a key or a site belongs to in the world. Times are of the clock of the service.',
   },
   {
     name: 'checkpoint.json, record.inclusion.json, record-first.inclusion.json',
     isIn: () => true,
     shows:
-      'the service signed the state of its log at one time, and the log had the first and the last entry of the\n      history. None of them was written or changed later without breaking this.',
+      'the service signed the state of its log at one time, and the log had the first and the last entry of the history. None of them was written or changed later without breaking this.',
     lacks: 'that the log is the only one: compare checkpoint.json with a checkpoint that somebody else has kept.',
   },
   {
@@ -85,7 +85,7 @@ const words: readonly (FileWords & { readonly isIn: (pack: Pack) => boolean })[]
     name: 'notice.json, notice.inclusion.json, notice/',
     isIn: ({ notice }) => notice !== null,
     shows:
-      'this notice was published for this site and version before the record was made, by the order of the log.\n      notice/ has its texts, byte for byte, in all languages of this version.',
+      'this notice was published for this site and version before the record was made, by the order of the log. notice/ has its texts, byte for byte, in all languages of this version.',
     lacks: 'that a text was shown to this person, or read. Which language was shown is the word of the sender.',
   },
   {
@@ -98,7 +98,7 @@ const words: readonly (FileWords & { readonly isIn: (pack: Pack) => boolean })[]
     name: 'administration/',
     isIn: ({ administration }) => administration.length > 0,
     shows:
-      'who changed settings of the site, and the keys and users that changed the record, when, from what to what;\n      each entry is in the log. Its digest is in "previous" of the next entry.',
+      'who changed settings of the site, and the keys and users that changed the record, when, from what to what; each entry is in the log. Its digest is in "previous" of the next entry.',
     lacks: 'entries of other sites, keys and users, which are not in this folder. No secrets are in it, only digests.',
   },
   {
@@ -111,7 +111,7 @@ const words: readonly (FileWords & { readonly isIn: (pack: Pack) => boolean })[]
     name: 'pack.json, profile-key.pem, SHA256SUMS',
     isIn: () => true,
     shows:
-      'the list of these files, signed by whoever made this folder; nothing in it was changed, added or removed\n      since.',
+      'the list of these files, signed by whoever made this folder; nothing in it was changed, added or removed since.',
     lacks: 'who that was, unless you know the key. Anyone could make another folder with a key of their own.',
   },
   {

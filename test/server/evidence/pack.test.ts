@@ -1,13 +1,32 @@
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { coverAll } from '../../../server/evidence/log.ts'
 import { openSigner } from '../../../server/evidence/signer.ts'
+import { keyIdOf, newSigningKey, publicPem } from '../../../src/evidence/keys.ts'
+import { formatSums, listFiles } from '../../../src/evidence/pack.ts'
+import { signDocument } from '../../../src/evidence/signed.ts'
+import { randomFrom } from '../../e2e/campaign.ts'
 import { run, useFolder } from '../../support/cli.ts'
 import { runScript } from '../../support/documented-commands.ts'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
-import { purgeNow } from '../purge/chains.ts'
+import { purgeNow } from '../purge/purge.ts'
+
+/** Packs that the verifier in Python accepts, and changes of a byte in each of a twentieth of them (at least one). */
+const packs = Number(process.env['CONSENTCTL_TEST_PACKS'] ?? 5)
+const flips = packs >= 100 ? 200 : 20
+const seed = Number(process.env['CONSENTCTL_TEST_SEED'] ?? Date.now() % 1_000_000_000)
+
+const verifier = fileURLToPath(new URL('../../fixtures/verifier/verify.py', import.meta.url))
+const missing = ['python3', 'openssl'].filter(name => spawnSync(name, ['--help']).error !== undefined)
+const isSkipped = missing.length > 0 && !process.env['CI']
+if (isSkipped)
+  process.stderr.write(`\n*** SKIPPED: evidence packs in Python: ${missing.join(' and ')} not found. ***\n\n`)
 
 const service = useService()
 const folder = useFolder()
@@ -16,6 +35,8 @@ beforeAll(async () => {
   owner = await newOwner(service)
 })
 
+type Files = Map<string, Buffer>
+
 const cover = async () => coverAll({ sql: service.sql, signer: await openSigner(service.sql, null) })
 
 const cli = (args: string[]) =>
@@ -23,53 +44,265 @@ const cli = (args: string[]) =>
 
 /** Verifies without the service. */
 async function verify(path: string, ...options: string[]) {
-  const { code, stdout, stderr } = await run(['verify', path, '-o', 'ndjson', ...options], {
-    env: { HOME: folder.path },
-  })
+  const env = { HOME: folder.path }
+  const { code, stdout, stderr } = await run(['verify', path, '-o', 'ndjson', ...options], { env })
   const rows = stdout.split('\n').flatMap(line => (line === '' ? [] : [JSON.parse(line)]))
   return { code, stderr, rows, wrong: rows.filter(({ result }) => result !== 'valid') }
 }
 
-const read = (path: string): Map<string, Buffer> =>
-  new Map(
-    readdirSync(path, { recursive: true, encoding: 'utf8' })
-      .filter(name => statSync(join(path, name)).isFile())
-      .map(name => [name, readFileSync(join(path, name))]),
-  )
+function verifyInPython(paths: readonly string[]) {
+  const env = { ...process.env, PYTHONUTF8: '1' }
+  const { status, stdout, stderr } = spawnSync('python3', [verifier, ...paths], { env, encoding: 'utf8' })
+  return { status, lines: stdout.trimEnd().split('\n'), stderr }
+}
 
-async function write(name: string, ...args: string[]) {
+function read(path: string): Files {
+  const names = readdirSync(path, { recursive: true, encoding: 'utf8' })
+  return new Map(
+    names.filter(name => statSync(join(path, name)).isFile()).map(name => [name, readFileSync(join(path, name))]),
+  )
+}
+
+let copies = 0
+/** Writes files to a folder of their own. */
+function put(files: Files): string {
+  copies += 1
+  const path = join(folder.path, `copy-${copies}`)
+  for (const [name, bytes] of files) {
+    mkdirSync(dirname(join(path, name)), { recursive: true })
+    writeFileSync(join(path, name), bytes)
+  }
+  return path
+}
+
+async function write(name: string, ...args: string[]): Promise<string> {
   const path = join(folder.path, name)
   const { code, stderr } = await cli(['evidence', ...args, '--out', path])
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining(`wrote ${path}: the evidence of `) })
   return path
 }
 
+async function expectValid(path: string): Promise<void> {
+  const { code, stderr, wrong } = await verify(path)
+  expect({ code, stderr, wrong }).toEqual({ code: 0, stderr: '', wrong: [] })
+}
+
 const hostile = '</td><script>alert(1)</script>\n    touch pwned\u202e"\'&'
+
+/** A record with a history of its own. */
+async function newRecord(index: number): Promise<string> {
+  const { id } = await owner.create({
+    subject_id: `${hostile} ${index}`,
+    accepted: true,
+    preferences: { [hostile]: index },
+  })
+  for (let change = 0; change < index % 4; change += 1) await owner.update(id, { accepted: change % 2 === 1 })
+  if (index % 3 === 2) await owner.remove(id)
+  return id
+}
 
 describe('consentctl evidence', () => {
   it('writes a folder that verifies offline, by the program and by the commands in its README.txt', async () => {
-    const { id } = await owner.create({ subject_id: hostile, accepted: true, preferences: { [hostile]: hostile } })
-    await owner.update(id, { accepted: false })
+    const id = await newRecord(1)
     await cover()
     const path = await write('case', id)
-    const { code, stderr, wrong, rows } = await verify(path)
-    expect({ code, stderr, wrong }).toEqual({ code: 0, stderr: '', wrong: [] })
-    expect(rows.map(({ file }) => file.slice(path.length + 1))).toEqual(
-      expect.arrayContaining(['pack.json', 'history.json', 'record.json', 'receipt.json', 'checkpoint.json']),
-    )
-    expect([...read(path).keys()].filter(name => statSync(join(path, name)).mode & 0o077)).toEqual([])
+    await expectValid(path)
+    const files = read(path)
+    expect([...files.keys()].filter(name => statSync(join(path, name)).mode & 0o077)).toEqual([])
+    const again = await cli(['evidence', id, '--out', path])
+    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('exists already')])
 
-    const readme = readFileSync(join(path, 'README.txt'), 'utf8')
-    const commands = readme.split('\n').filter(line => line.startsWith('    '))
-    const ran = await runScript(path, commands.map(line => line.slice(4)).join('\n'))
-    expect(ran.code, ran.stderr).toBe(0)
-    expect(ran.stdout.split('\n').filter(line => line.includes('in the log'))).toHaveLength(2)
+    const commands = String(files.get('README.txt'))
+      .split('\n')
+      .flatMap(line => (line.startsWith('    ') ? [line.slice(4)] : []))
+    const ran = await runScript(path, `set -e\n${commands.join('\n')}`)
+    expect([ran.code, ran.stderr]).toEqual([0, ''])
+    expect(ran.stdout.match(/is in the log of checkpoint.json/g)?.length).toBeGreaterThanOrEqual(2)
     expect(ran.stdout.match(/Signature Verified Successfully/g)).toHaveLength(3)
-    expect(read(path).has('pwned')).toBe(false)
+    expect(read(path)).toEqual(files)
 
-    const page = readFileSync(join(path, 'index.html'), 'utf8')
+    const page = String(files.get('index.html'))
     expect(page).toContain("default-src 'none'")
     expect(page).not.toMatch(/<script|<\/td><s|\u202e/)
     expect(page).toContain('&lt;script&gt;')
   })
+
+  it('of a subject has a folder for each record, also for deleted and purged ones, and as an archive', async () => {
+    const subject_id = 'maria@example.com'
+    const [live, deleted, purged] = [
+      await owner.create({ subject_id }),
+      await owner.create({ subject_id }),
+      await owner.create({ subject_id, user_agent: 'Firefox' }),
+    ]
+    await owner.remove(purged.id)
+    await cover()
+    const before = await write('before', purged.id)
+    await purgeNow(service.sql)
+    await owner.remove(deleted.id)
+    await cover()
+    await expectValid(before)
+    const [path, archive] = [
+      await write('maria', '--subject', subject_id),
+      await write('maria.tar', '--subject', subject_id),
+    ]
+    expect(readdirSync(path).sort()).toEqual([live.id, deleted.id].sort())
+    for (const each of [path, archive, await write('after', purged.id)]) await expectValid(each)
+    expect(read(join(path, deleted.id)).has('receipt.json')).toBe(false)
+    expect(String(read(join(folder.path, 'after')).get('record.json'))).not.toContain('maria')
+    expect(await cli(['evidence', '--subject', 'nobody', '--out', join(folder.path, 'none')])).toMatchObject({
+      code: 3,
+    })
+    expect(readdirSync(folder.path).filter(name => /none|part/.test(name))).toEqual([])
+  })
+
+  it('proves that the log only grew, if it did while the pack was made', async () => {
+    const { id } = await owner.create()
+    await cover()
+    const server = await serveGrowing()
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const path = join(folder.path, 'grown')
+    expect(await cli(['evidence', id, '--out', path, '--base-url', url])).toMatchObject({ code: 0 })
+    server.close()
+    await expectValid(path)
+    if (!isSkipped) expect(verifyInPython([path]).lines).toEqual([`${path}: evidence pack is valid`])
+    const files = read(path)
+    files.set(
+      'consistency.json',
+      Buffer.from(String(files.get('consistency.json')).replace(/[\da-f]{64}/, '0'.repeat(64))),
+    )
+    expect((await verify(put(reseal(files)))).code).toBe(5)
+  })
+
+  it('writes nothing of a record that the log does not have in time', { timeout: 30_000 }, async () => {
+    const { id } = await owner.create()
+    const path = join(folder.path, 'early')
+    const { code, stderr } = await cli(['evidence', id, '--out', path])
+    expect([code, stderr]).toEqual([7, expect.stringContaining('does not have all of the record')])
+    expect(readdirSync(folder.path).filter(name => name.startsWith('early'))).toEqual([])
+  })
 })
+
+/** The service, whose log grows after each receipt. */
+async function serveGrowing(): Promise<Server> {
+  const server = createServer(async (request, response) => {
+    const { authorization = '' } = request.headers
+    const answer = await fetch(service.url + request.url, { headers: { authorization } })
+    const text = await answer.text()
+    if (request.url?.endsWith('/receipt')) {
+      await owner.create()
+      await cover()
+    }
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(text)
+  })
+  return await new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve(server)))
+}
+
+describe('an evidence pack', () => {
+  const made: string[] = []
+  beforeAll(async () => {
+    const ids = []
+    for (let index = 0; index < packs; index += 1) ids.push(await newRecord(index))
+    await cover()
+    for (const [index, id] of ids.entries()) made.push(await write(`pack-${index}`, id))
+  }, 600_000)
+
+  it.skipIf(isSkipped)(`is accepted by the verifier in Python (${packs})`, { timeout: 600_000 }, () => {
+    expect(verifyInPython(made)).toEqual({
+      status: 0,
+      lines: made.map(path => `${path}: evidence pack is valid`),
+      stderr: '',
+    })
+  })
+
+  it.skipIf(isSkipped)(
+    `is refused by the program with any one byte changed in any file, and in Python (${flips}, CONSENTCTL_TEST_SEED=${seed})`,
+    { timeout: 3_600_000 },
+    async () => {
+      const random = randomFrom(seed)
+      const below = (count: number) => Math.floor(random() * count)
+      for (const path of made.slice(0, Math.ceil(packs / 20))) {
+        const files = read(path)
+        const names = [...files.keys()]
+        const changed = Array.from({ length: flips }, (_, index) => {
+          const name = names[index % names.length] ?? ''
+          const bytes = Buffer.from(files.get(name) ?? '')
+          const at = below(bytes.length)
+          bytes[at] = (bytes[at] ?? 0) ^ (1 + below(255))
+          return put(new Map(files).set(name, bytes))
+        })
+        for (const each of changed) expect((await verify(each)).code, each).toBe(5)
+        const { status, lines, stderr } = verifyInPython(changed)
+        expect([status, stderr, lines.filter(line => !line.includes(': not valid: '))]).toEqual([1, '', []])
+        expect(lines).toHaveLength(flips)
+      }
+    },
+  )
+
+  const json = (files: Files, name: string) => JSON.parse(String(files.get(name)))
+  const edit = (files: Files, name: string, change: (value: ReturnType<typeof json>) => object) =>
+    files.set(name, Buffer.from(JSON.stringify({ ...json(files, name), ...change(json(files, name)) })))
+
+  it.each<[what: string, forge: (files: Files) => unknown]>([
+    ['another person', files => edit(files, 'record.json', () => ({ subject_id: 'eve' }))],
+    ['another address', files => edit(files, 'history.json', () => ({ ip_network: '198.51.100.0/24' }))],
+    ['a notice that the record does not name', files => edit(files, 'history.json', () => ({ notice_entry: 1 }))],
+    [
+      'the end of the history cut off',
+      files => edit(files, 'history.json', ({ data }) => ({ data: data.slice(0, -1) })),
+    ],
+    [
+      'a proof of another leaf',
+      files => edit(files, 'record.inclusion.json', proof => ({ leaf_index: proof.leaf_index + 1 })),
+    ],
+    [
+      'a proof of another tree',
+      files => edit(files, 'record-first.inclusion.json', proof => ({ tree_size: proof.tree_size + 1 })),
+    ],
+    ['no proof', files => files.delete('record-first.inclusion.json')],
+    [
+      'a checkpoint of a stranger',
+      files => files.set('checkpoint.json', Buffer.from(resigned(json(files, 'checkpoint.json')))),
+    ],
+    ['a receipt of a stranger', files => files.set('receipt.json', Buffer.from(resigned(json(files, 'receipt.json'))))],
+    ['a text that nobody published', files => files.set('notice/de.txt', Buffer.from('x'))],
+    ['a file that no pack has', files => files.set('more.txt', Buffer.from('x'))],
+    [
+      'another key to verify by hand',
+      files =>
+        files.set([...files.keys()].find(name => name.startsWith('keys/')) ?? '', Buffer.from(publicPem(stranger))),
+    ],
+  ])('is refused if it was made anew with %s', async (_what, forge) => {
+    const files = read(made[1] ?? '')
+    forge(files)
+    const path = put(reseal(files))
+    const { code, wrong } = await verify(path)
+    expect([code, wrong.length > 0]).toEqual([5, true])
+    if (!isSkipped) expect(verifyInPython([path]).lines).toEqual([expect.stringMatching(/: not valid: /)])
+  })
+
+  it('is accepted with keys from elsewhere, and refused with those of a stranger', async () => {
+    const path = made[1] ?? ''
+    const [keys, pem] = [join(folder.path, 'keys.json'), join(folder.path, 'stranger.pem')]
+    writeFileSync(keys, read(path).get('consent-keys.json') ?? '')
+    writeFileSync(pem, publicPem(stranger))
+    const { code, rows } = await verify(path, '--keys', keys)
+    expect([code, rows.find(({ type }) => type === 'checkpoint').detail]).toEqual([0, expect.stringContaining(keys)])
+    expect((await verify(path, '--public-key', pem)).code).toBe(5)
+    expect(await cli(['verify', path, '--live'])).toMatchObject({ code: 0 })
+  })
+})
+
+const stranger = newSigningKey()
+
+function resigned({ signature: _, ...document }: { signature: string }): string {
+  return signDocument({ ...document, key_id: keyIdOf(stranger) } as never, stranger)
+}
+
+/** What anyone can do who has the files: list them anew, with a key of their own. */
+function reseal(files: Files): Files {
+  const { signature: _, ...pack } = JSON.parse(String(files.get('pack.json')))
+  files.set('profile-key.pem', Buffer.from(publicPem(stranger)))
+  const list = listFiles(files)
+  const text = Buffer.from(signDocument({ ...pack, files: list, key_id: keyIdOf(stranger) }, stranger))
+  return files.set('pack.json', text).set('SHA256SUMS', Buffer.from(formatSums(list, text)))
+}
