@@ -1,5 +1,6 @@
+import { join } from 'node:path'
 import { inject } from 'vitest'
-import { createDatabase, dropDatabase } from '../support/databases.ts'
+import { createDatabase, dropDatabase, templateName } from '../support/databases.ts'
 
 /** True if campaigns run in their full form, for minutes: CONSENTCTL_TEST_LONG=1. */
 export const isLongRun = process.env['CONSENTCTL_TEST_LONG'] === '1'
@@ -12,10 +13,19 @@ export function tally(texts: readonly string[]): string {
 }
 
 /** An empty database on the tests' PostgreSQL server, by its URL; one that a test left there before is replaced. */
-export async function newDatabase(name: string): Promise<string> {
+export async function newDatabase(name: string, template?: string): Promise<string> {
   const server = inject('clusterUrl') ?? ''
   await dropDatabase(server, name)
-  return await createDatabase(server, name)
+  return await createDatabase(server, name, template)
+}
+
+/**
+ * The variable that names a database without accounts for `serve` and `admin`: on PostgreSQL, which starts in a fraction of
+ * the embedded engine's time, or in `folder` where there is none.
+ */
+export async function databaseFor(name: string, folder: string): Promise<Record<string, string>> {
+  if (!inject('clusterUrl')) return { CONSENTCTL_DATA_DIR: join(folder, name) }
+  return { DATABASE_URL: await newDatabase(`consentctl_test_${name}`, templateName) }
 }
 
 /** Returns random numbers from 0 to 1, the same for the same seed (mulberry32). */

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { type ServerProcess, startServer } from '../support/server.ts'
 import { hasTerminal, openTerminal } from '../support/terminal.ts'
+import { databaseFor } from './campaign.ts'
 
 const folder = useFolder()
 const at = (name: string) => join(folder.path, name)
@@ -25,7 +26,8 @@ async function run(code: number, args: readonly string[], more: Record<string, s
 const lines = (text: string) => text.trimEnd().split('\n')
 
 beforeAll(async () => {
-  server = await startServer(['--quickstart', '--port', '0'], env(), /--help/)
+  const database = await databaseFor('day', folder.path)
+  server = await startServer(['--quickstart', '--port', '0'], { ...env(), ...database }, /--help/)
   const [first] = JSON.parse(await run(0, ['sites', 'list', '--json']))
   site = first
 })

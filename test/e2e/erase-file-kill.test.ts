@@ -6,7 +6,7 @@ import type { NewAccount } from '../../src/contract/server.ts'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { freePort } from '../support/postgres.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
-import { isLongRun, randomFrom } from './campaign.ts'
+import { databaseFor, isLongRun, randomFrom } from './campaign.ts'
 import { start } from './import-instance.ts'
 
 const folder = useFolder()
@@ -19,10 +19,10 @@ let account: NewAccount
 let env: Record<string, string>
 
 beforeAll(async () => {
-  const surroundings = { HOME: folder.path, LOG_LEVEL: 'silent' }
-  const data = ['--data-dir', join(folder.path, 'data')]
-  server = await startServer([...data, '--port', String(await freePort())], surroundings)
-  account = await createAccount([...data, '--email', 'k@example.com'], surroundings)
+  const database = await databaseFor('erase_file_kill', folder.path)
+  const surroundings = { HOME: folder.path, LOG_LEVEL: 'silent', ...database }
+  server = await startServer(['--port', String(await freePort())], surroundings)
+  account = await createAccount(['--email', 'k@example.com'], surroundings)
   env = {
     HOME: folder.path,
     CONSENTCTL_BASE_URL: server.url,

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { type ServerProcess, startServer } from '../support/server.ts'
+import { databaseFor } from './campaign.ts'
 
 const fixtures = fileURLToPath(new URL('../fixtures/consents.ndjson', import.meta.url))
 const folder = useFolder()
@@ -10,7 +11,8 @@ const env = () => ({ HOME: folder.path })
 let server: ServerProcess
 
 beforeAll(async () => {
-  server = await startServer(['--quickstart', '--port', '0'], env(), /--help/)
+  const database = await databaseFor('fixtures', folder.path)
+  server = await startServer(['--quickstart', '--port', '0'], { ...env(), ...database }, /--help/)
 })
 afterAll(() => server.end('SIGTERM'))
 

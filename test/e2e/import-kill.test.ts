@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { useFolder } from '../support/cli.ts'
 import { freePort } from '../support/postgres.ts'
 import { createAccount, startServer } from '../support/server.ts'
-import { isLongRun } from './campaign.ts'
+import { databaseFor, isLongRun } from './campaign.ts'
 import { startHoldingProxy } from './holding-proxy.ts'
 import { countsOf, linesOf, siteId, start, useImportInstance } from './import-instance.ts'
 
@@ -69,15 +69,11 @@ function jobsIn(env: Env): string[] {
 
 it(`create --file › when it is killed ${kills} times and resumed, creates one record for each of ${lines} lines`, async () => {
   const { file, state } = prepare('real')
-  const server = await startServer(['--data-dir', join(folder.path, 'data'), '--port', String(await freePort())], {
-    HOME: folder.path,
-    LOG_LEVEL: 'silent',
-  })
+  const database = await databaseFor('import_kill', folder.path)
+  const surroundings = { HOME: folder.path, LOG_LEVEL: 'silent', ...database }
+  const server = await startServer(['--port', String(await freePort())], surroundings)
   try {
-    const account = await createAccount(['--data-dir', join(folder.path, 'data'), '--email', 'k@example.com'], {
-      HOME: folder.path,
-      LOG_LEVEL: 'silent',
-    })
+    const account = await createAccount(['--email', 'k@example.com'], surroundings)
     const env = {
       HOME: folder.path,
       CONSENTCTL_API_KEY: account.api_key,

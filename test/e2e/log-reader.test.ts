@@ -4,9 +4,10 @@ import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Pool } from 'undici'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { binary, useFolder } from '../support/cli.ts'
 import { freePort } from '../support/postgres.ts'
+import { databaseFor } from './campaign.ts'
 
 const folder = useFolder()
 
@@ -20,6 +21,11 @@ interface Started {
 }
 
 const running: Started[] = []
+let database: Record<string, string>
+
+beforeAll(async () => {
+  database = await databaseFor('log_reader', folder.path)
+})
 
 afterEach(async () => {
   for (const { child, api, metrics } of running.splice(0)) {
@@ -31,9 +37,9 @@ afterEach(async () => {
 /** Starts a server that writes to file descriptors. */
 async function start(stdout: number | 'ignore' | 'pipe', stderr: number | 'pipe'): Promise<Started> {
   const [port, metricsPort] = [await freePort(), await freePort()]
-  const args = [binary, 'serve', '--port', String(port), '--data-dir', join(folder.path, 'data')]
+  const args = [binary, 'serve', '--port', String(port)]
   const child = spawn(process.execPath, args, {
-    env: { PATH: process.env['PATH'], HOME: folder.path, METRICS_PORT: String(metricsPort) },
+    env: { PATH: process.env['PATH'], HOME: folder.path, METRICS_PORT: String(metricsPort), ...database },
     stdio: ['ignore', stdout, stderr],
   })
   const [api, metrics] = [port, metricsPort].map(port => new Pool(`http://127.0.0.1:${port}`, { connections: 50 }))

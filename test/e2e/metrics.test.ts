@@ -5,16 +5,18 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { freePort } from '../support/postgres.ts'
 import { type ServerProcess, startServer } from '../support/server.ts'
+import { databaseFor } from './campaign.ts'
 
 const folder = useFolder()
 
 /** Starts a server that leaves a list of the CommonJS files it has loaded. */
-async function start(data: string, more: Record<string, string> = {}) {
-  const [witness, list] = [join(folder.path, 'witness.cjs'), join(folder.path, `${data}.json`)]
+async function start(name: string, more: Record<string, string> = {}) {
+  const [witness, list] = [join(folder.path, 'witness.cjs'), join(folder.path, `${name}.json`)]
   const write = `require('fs').writeFileSync(${JSON.stringify(list)}, JSON.stringify(Object.keys(require.cache)))`
   writeFileSync(witness, `process.on('exit', () => ${write})`)
-  const env = { HOME: folder.path, NODE_OPTIONS: `--require=${witness}`, ...more }
-  const server = await startServer(['--port', '0', '--data-dir', join(folder.path, data)], env)
+  const database = await databaseFor(`metrics_${name}`, folder.path)
+  const env = { HOME: folder.path, NODE_OPTIONS: `--require=${witness}`, ...database, ...more }
+  const server = await startServer(['--port', '0'], env)
   return { server, loaded: () => readFileSync(list, 'utf8') }
 }
 
@@ -50,9 +52,9 @@ describe('metrics › with METRICS_PORT', () => {
   })
 
   it('when the port is taken, another server does not start and says why', async () => {
-    const args = ['serve', '--port', '0', '--data-dir', join(folder.path, 'other')]
-    const { code, stderr } = await runBinary(args, {
-      env: { HOME: folder.path, METRICS_PORT: String(port), LOG_LEVEL: 'silent' },
+    const database = await databaseFor('metrics_other', folder.path)
+    const { code, stderr } = await runBinary(['serve', '--port', '0'], {
+      env: { HOME: folder.path, METRICS_PORT: String(port), LOG_LEVEL: 'silent', ...database },
     })
     expect(code).toBe(2)
     expect(stderr).toContain(`error: port ${port} of 127.0.0.1 is in use\n`)

@@ -2,12 +2,14 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { startServer } from '../support/server.ts'
+import { databaseFor } from './campaign.ts'
 
 const folder = useFolder()
 
 it('serve › finds the included database of countries', async () => {
   const env = { HOME: folder.path }
-  const server = await startServer(['--quickstart', '--port', '0'], env, /--help/)
+  const database = await databaseFor('place', folder.path)
+  const server = await startServer(['--quickstart', '--port', '0'], { ...env, ...database }, /--help/)
   try {
     const created = await runBinary(['create', '--ip-address', '193.0.6.139', '-o', 'json'], { env })
     expect(JSON.parse(created.stdout)).toMatchObject({ country: 'NL', region: null })

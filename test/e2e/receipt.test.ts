@@ -4,6 +4,7 @@ import { expect, it } from 'vitest'
 import { commandLine, quote, runBinary, useFolder } from '../support/cli.ts'
 import { readCommands, runScript, someByteChanges } from '../support/documented-commands.ts'
 import { createAccount, startServer } from '../support/server.ts'
+import { databaseFor } from './campaign.ts'
 
 const folder = useFolder()
 
@@ -106,14 +107,14 @@ it('an erasure receipt says what is held, also with the quota used up', async ()
 })
 
 async function serve(name: string) {
-  const data = ['--data-dir', join(folder.path, name)]
   const home = { HOME: folder.path }
-  const server = await startServer(['--port', '0', ...data], home)
+  const surroundings = { ...home, ...(await databaseFor(`receipt_${name}`, folder.path)) }
+  const server = await startServer(['--port', '0'], surroundings)
   let accounts = 0
   /** Returns the environment of a client of a new account. */
   const newClient = async (...options: string[]) => {
     accounts += 1
-    const { api_key, site } = await createAccount(['--email', `${accounts}@example.com`, ...options, ...data], home)
+    const { api_key, site } = await createAccount(['--email', `${accounts}@example.com`, ...options], surroundings)
     return { ...home, CONSENTCTL_BASE_URL: server.url, CONSENTCTL_API_KEY: api_key, CONSENTCTL_SITE: site.id }
   }
   return { server, newClient }

@@ -2,15 +2,20 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { type ServerProcess, startServer } from '../support/server.ts'
+import { databaseFor } from './campaign.ts'
 
 const folder = useFolder()
+let database: Record<string, string>
 let server: ServerProcess
 
+beforeAll(async () => {
+  database = await databaseFor('stop', folder.path)
+})
 beforeEach(async () => {
-  server = await startServer(['--port', '0', '--data-dir', join(folder.path, 'data')], { HOME: folder.path })
+  server = await startServer(['--port', '0'], { HOME: folder.path, ...database })
 })
 afterEach(() => server.end('SIGKILL'))
 

@@ -2,13 +2,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { type ServerProcess, startServer } from '../support/server.ts'
 import { hasTerminal, openTerminal } from '../support/terminal.ts'
+import { databaseFor } from './campaign.ts'
 
 const folder = useFolder()
 const env = () => ({ HOME: folder.path })
 let server: ServerProcess
 
 beforeAll(async () => {
-  if (hasTerminal) server = await startServer(['--quickstart', '--port', '0'], env(), /--help/)
+  if (!hasTerminal) return
+  const database = await databaseFor('terminal', folder.path)
+  server = await startServer(['--quickstart', '--port', '0'], { ...env(), ...database }, /--help/)
 })
 afterAll(() => server?.end('SIGTERM'))
 

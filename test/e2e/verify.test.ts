@@ -1,27 +1,28 @@
 import type { KeyObject } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { socketName } from '../../server/db/connect.ts'
+import { connect } from '../../server/db/connect.ts'
 import type { NewAccount } from '../../src/contract/index.ts'
 import { keyIdOf, newSigningKey, privatePem } from '../../src/evidence/keys.ts'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
+import { databaseFor } from './campaign.ts'
 
 const folder = useFolder()
-const dataDir = () => join(folder.path, 'data')
 const file = () => join(folder.path, 'checkpoints.txt')
-const env = () => ({ HOME: folder.path, LOG_LEVEL: 'info' })
+let database: Record<string, string>
+const env = () => ({ HOME: folder.path, LOG_LEVEL: 'info', ...database })
 let server: ServerProcess
 let account: NewAccount
 beforeAll(async () => {
-  account = await createAccount(['--email', 'a@example.com', '--data-dir', dataDir()], env())
-  server = await startServer(['--data-dir', dataDir(), '--port', '0'], env())
+  database = await databaseFor('verify', folder.path)
+  account = await createAccount(['--email', 'a@example.com'], env())
+  server = await startServer(['--port', '0'], env())
 })
 afterAll(() => server?.end('SIGKILL'))
 
-const admin = (...args: string[]) => runBinary(['admin', ...args, '--data-dir', dataDir(), '--json'], { env: env() })
+const admin = (...args: string[]) => runBinary(['admin', ...args, '--json'], { env: env() })
 const user = (...args: string[]) =>
   runBinary(args, {
     env: {
@@ -58,7 +59,8 @@ describe('admin verify › beside a running server', () => {
     await newRecord()
     expect(await admin('checkpoint', '--file', file())).toMatchObject({ code: 0 })
     const before = readFileSync(file(), 'utf8')
-    const sql = postgres({ path: join(dataDir(), socketName), user: 'postgres', max: 1, fetch_types: false })
+    const { DATABASE_URL: url, CONSENTCTL_DATA_DIR: place = '' } = database
+    const sql = connect({ target: url === undefined ? { folder: place } : { url }, max: 1 })
     await sql`update consents set subject_id = 'somebody' where id = ${id}`
     await sql`update log_entries set hash = sha256('x') where consent_id = ${id} and version = 1`
     const { code, stdout, stderr } = await admin('verify')
@@ -87,7 +89,7 @@ describe('admin signing-key', () => {
     return path
   }
   const run = async (keyFile: string, ...args: string[]) => {
-    const all = ['admin', ...args, '--data-dir', dataDir(), '--json']
+    const all = ['admin', ...args, '--json']
     const { code, stdout, stderr } = await runBinary(all, { env: { ...env(), SIGNING_KEY_FILE: keyFile } })
     return { code, stderr, rows: stdout === '' ? [] : JSON.parse(stdout) }
   }

@@ -4,9 +4,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { request } from 'undici'
-import { describe, expect, it, type TestContext } from 'vitest'
+import { beforeAll, describe, expect, inject, it, type TestContext } from 'vitest'
 import { binary, useFolder } from '../support/cli.ts'
 import { type ServerProcess, startServer } from '../support/server.ts'
+import { databaseFor } from './campaign.ts'
 
 const folder = useFolder()
 
@@ -18,6 +19,11 @@ if (!hasNamespaces)
   process.stderr.write('\n*** SKIPPED: the watchdog of process 1. `unshare --pid` does not work. ***\n\n')
 
 let files = 0
+let database: Record<string, string>
+
+beforeAll(async () => {
+  database = await databaseFor('watchdog', folder.path)
+})
 
 /** The environment of a server whose event loop stands still from a call of `hang` on. */
 function hangable(env: Record<string, string>, nodeOptions = '') {
@@ -31,8 +37,8 @@ function hangable(env: Record<string, string>, nodeOptions = '') {
   ]
   writeFileSync(program, lines.join('\n'))
   return {
-    env: { HOME: folder.path, NODE_OPTIONS: `--require=${program} ${nodeOptions}`, ...env },
-    args: ['--port', '0', '--data-dir', join(folder.path, `data-${files}`)],
+    env: { HOME: folder.path, NODE_OPTIONS: `--require=${program} ${nodeOptions}`, ...database, ...env },
+    args: ['--port', '0', ...(inject('clusterUrl') ? [] : ['--data-dir', join(folder.path, `data-${files}`)])],
     hang: () => writeFileSync(flag, ''),
   }
 }
@@ -67,7 +73,8 @@ describe.concurrent('watchdog', () => {
 
   it.skipIf(!hasNamespaces)('when the process is process 1 of a container, ends it with exit code 1', async () => {
     const { env, args, hang } = hangable({ WATCHDOG_SECONDS: '2' })
-    const [program, ...words] = [...asProcess1, process.execPath, binary, 'serve', ...args] as const
+    const data = join(folder.path, 'embedded')
+    const [program, ...words] = [...asProcess1, process.execPath, binary, 'serve', ...args, '--data-dir', data] as const
     const child = spawn(program, words, { env: { PATH: process.env['PATH'], ...env } })
     child.stdout.once('data', hang)
     expect(await once(child, 'exit')).toEqual([1, null])

@@ -6,8 +6,7 @@ import { afterAll, beforeAll, inject } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
 import { migrate } from '../../server/db/migrate.ts'
 import { SharedPGlite, serveOnSocket } from '../../server/db/pglite.ts'
-import { createDatabase, dropDatabase } from './databases.ts'
-import { templateName } from './global-setup.ts'
+import { createDatabase, dropDatabase, templateName } from './databases.ts'
 
 /** A migrated database of this test file's own; closed and removed with it. */
 export interface TestDatabase {

@@ -1,5 +1,8 @@
 import postgres, { type Sql } from 'postgres'
 
+/** A migrated database on the tests' PostgreSQL server, to be copied. */
+export const templateName = 'consentctl_test_template'
+
 interface Node {
   readonly nodename: string
   readonly nodeport: number

@@ -6,7 +6,7 @@ import type { TestProject } from 'vitest/node'
 import { connect } from '../../server/db/connect.ts'
 import { migrate } from '../../server/db/migrate.ts'
 import { SharedPGlite, serveOnSocket } from '../../server/db/pglite.ts'
-import { createDatabase, dropDatabase, isCitus } from './databases.ts'
+import { createDatabase, dropDatabase, isCitus, templateName } from './databases.ts'
 import { findPostgres, startCluster } from './postgres.ts'
 import { useRunFolder } from './run-folder.ts'
 
@@ -20,8 +20,6 @@ declare module 'vitest' {
     isCitus: boolean
   }
 }
-
-export const templateName = 'consentctl_test_template'
 
 interface Template {
   readonly provided: Partial<ProvidedContext>
