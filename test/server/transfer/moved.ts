@@ -41,7 +41,10 @@ export async function countAll(sql: Sql): Promise<number> {
 }
 
 export async function emptyAll(sql: Sql): Promise<void> {
-  for (const table of [...tableNames].reverse()) await sql`delete from ${sql(table)}`
+  await sql.begin(async tx => {
+    await tx`set local statement_timeout = 0` // of hundreds of thousands of rows
+    for (const table of [...tableNames].reverse()) await tx`delete from ${tx(table)}`
+  })
 }
 
 /** What two exports of the same data have in common: all but when they were made. */
