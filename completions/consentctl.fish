@@ -3,7 +3,7 @@ function __consentctl_at
     set -l at ''
     set -l previous ''
     for word in (commandline -opc)[2..-1]
-        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --to --at --limit --cursor --max-requests --where --confirm --checkpoint --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --role --older-than
+        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --to --at --expiring --limit --cursor --max-requests --where --confirm --checkpoint --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --role --older-than
             set previous ''
             continue
         end
@@ -266,6 +266,8 @@ complete -c consentctl -n '__consentctl_at \'list\'' -l from -x -d 'created at t
 complete -c consentctl -n '__consentctl_at \'list\'' -l to -x -d 'created at this time or earlier; a date includes its whole day'
 complete -c consentctl -n '__consentctl_at \'list\'' -l include-deleted -d 'include deleted records'
 complete -c consentctl -n '__consentctl_at \'list\'' -l at -x -d 'show records as they were at this time; needs --subject or --consent-id'
+complete -c consentctl -n '__consentctl_at \'list\'' -l expiring -x -d 'accepted records that end within this time, such as 30d, 4w or P1M; soonest first'
+complete -c consentctl -n '__consentctl_at \'list\'' -l expired -d 'accepted records that have ended by the validity of their notice'
 complete -c consentctl -n '__consentctl_at \'list\'' -l limit -x -d 'list at most n records (on a terminal 50 unless --all)'
 complete -c consentctl -n '__consentctl_at \'list\'' -l all -d 'list every record, on a terminal too'
 complete -c consentctl -n '__consentctl_at \'list\'' -l count -d 'print only the number of records'

@@ -2,10 +2,12 @@ import type { Sql } from 'postgres'
 import { type ConsentQuery, type CountQuery, parseInstant } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import { type Replicas, replicaMinAgeMs } from '../db/replicas.ts'
+import { Failure } from '../failure.ts'
 import { firstIdAt, lastIdAt } from '../ids.ts'
-import { type CursorScope, decodeCursor, encodeCursor } from './cursor.ts'
+import { endOfConsent } from '../notices/validity.ts'
+import { type CursorScope, decodeCursor, decodeTimedCursor, encodeCursor, encodeTimedCursor } from './cursor.ts'
 import type { Deps } from './deps.ts'
-import { countConsents, findPage } from './queries.ts'
+import { countConsents, findExpiring, findPage } from './queries.ts'
 import type { ListFilters } from './rows.ts'
 
 const defaultLimit = 50
@@ -26,6 +28,7 @@ export async function getPage(
   { cursor, limit = defaultLimit, ...query }: ConsentQuery,
 ): Promise<Page> {
   const { accountId } = caller
+  if (query.expiry !== undefined) return await getExpiryPage({ sql, cursorSecret }, caller, { ...query, cursor, limit })
   const scope: CursorScope = {
     secret: cursorSecret,
     accountId,
@@ -38,8 +41,35 @@ export async function getPage(
   const read = (from: Sql) => findPage(from, accountId, filters, limit)
   const [page] = await (replicas && isSettled(filters) ? replicas.read(sql, read) : read(sql))
   const next = page?.has_more && page.last ? encodeCursor(scope, page.last) : null
-  const text = `{"data":[${page?.records}],"limit":${limit},"next_cursor":${JSON.stringify(next)}}`
-  return { text, next }
+  return { text: toText(page?.records ?? '', limit, next), next }
+}
+
+/** Soonest first: a cursor is the end and the id of the last record. @throws Failure `invalid_request` for other filters */
+async function getExpiryPage(
+  { sql, cursorSecret }: Pick<ListDeps, 'sql' | 'cursorSecret'>,
+  { accountId }: Caller,
+  { cursor, limit = defaultLimit, site_id, expiry = '', ...others }: ConsentQuery,
+): Promise<Page> {
+  const [other] = Object.entries(others).flatMap(([name, value]) => (value === undefined ? [] : [name]))
+  if (other) throw new Failure('invalid_request', `expiry: only site_id goes with it, and not ${other}`)
+  const scope: CursorScope = { secret: cursorSecret, accountId, filters: { site_id, expiry } }
+  const now = new Date()
+  const end = expiry === 'expired' ? null : endOfConsent(now, expiry)
+  if (!end && expiry !== 'expired') throw new Failure('invalid_request', 'expiry: must be at most 100 years')
+  const filters = {
+    siteId: site_id,
+    from: end && now,
+    to: end ?? now,
+    after: cursor === undefined ? undefined : decodeTimedCursor(scope, cursor),
+  }
+  const [page] = await findExpiring(sql, accountId, filters, limit)
+  const { last, last_at } = page ?? {}
+  const next = page?.has_more && last && last_at ? encodeTimedCursor(scope, { at: last_at, id: last }) : null
+  return { text: toText(page?.records ?? '', limit, next), next }
+}
+
+function toText(records: string, limit: number, next: string | null): string {
+  return `{"data":[${records}],"limit":${limit},"next_cursor":${JSON.stringify(next)}}`
 }
 
 function toFilters(query: CountQuery): ListFilters {

@@ -8,6 +8,8 @@ import type {
   Entry,
   EntryRow,
   EventRow,
+  ExpiryFilters,
+  ExpiryPageJson,
   ListFilters,
   PageJson,
   StateRow,
@@ -23,14 +25,16 @@ const plainColumns = staticFragment(
 )
 
 /** PostgreSQL serializes a record faster than the driver parses its columns. Only a record that has a locale shows one. */
-const consentJson = staticFragment(
+const consentText = staticFragment(
   sql => sql`left(row_to_json((select r from (
     select ${plainColumns(sql)},
       to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at,
       to_char(updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as updated_at,
       to_char(deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as deleted_at
-  ) r))::text, -1) || coalesce(',"notice_locale":' || to_json(notice_locale)::text, '') || '}' as json`,
+  ) r))::text, -1) || coalesce(',"notice_locale":' || to_json(notice_locale)::text, '') || '}'`,
 )
+
+const consentJson = staticFragment(sql => sql`${consentText(sql)} as json`)
 
 const idJson = staticFragment(sql => sql`'{"id":"' || id || '"}' as json`)
 
@@ -251,6 +255,35 @@ function listRuns(sql: Sql, accountId: string, filters: ListFilters): Fragment {
   return states
     .flatMap(state => answers.map(answer => run(state, answer)))
     .reduce((runs, next) => sql`${runs} union all ${next}`)
+}
+
+/**
+ * Returns one row with the first `limit` accepted live records that end after `from` and until `to`, soonest first. Each has
+ * its `expires_at`.
+ */
+export function findExpiring(
+  sql: Sql,
+  accountId: string,
+  { siteId, from, to, after }: ExpiryFilters,
+  limit: number,
+): Promise<ExpiryPageJson[]> {
+  return sql<ExpiryPageJson[]>`
+    select coalesce(string_agg(json, ',' order by n) filter (where n <= ${limit}), '') as records,
+      max(id::text) filter (where n = ${limit}) as last, max(expires_at) filter (where n = ${limit}) as last_at,
+      count(*) > ${limit} as has_more
+    from (
+      select id, expires_at, row_number() over (order by expires_at, id) as n,
+        left(${consentText(sql)}, -1) || ',"expires_at":"'
+          || to_char(expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"}' as json
+      from (
+        select ${plainColumns(sql)}, created_at, updated_at, deleted_at, notice_locale, expires_at from consents
+        where account_id = ${accountId} and expires_at is not null and deleted_at is null and accepted
+          and expires_at <= ${to} ${from ? sql`and expires_at > ${from}` : empty(sql)}
+          ${siteId === undefined ? empty(sql) : sql`and site_id = ${siteId}`}
+          ${after ? sql`and (expires_at, id) > (${after.at}::timestamptz, ${after.id}::uuid)` : empty(sql)}
+        order by expires_at, id limit 101
+      ) as c order by expires_at, id limit ${limit + 1}
+    ) as page`
 }
 
 export async function countConsents(sql: Sql, accountId: string, filters: ListFilters): Promise<number> {

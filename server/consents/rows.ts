@@ -15,6 +15,11 @@ export interface PageJson {
   has_more: boolean
 }
 
+export interface ExpiryPageJson extends PageJson {
+  /** When the last record ends; null if the page is not full. */
+  last_at: Date | null
+}
+
 export interface Created extends Readonly<ConsentJson> {
   readonly isReplayed: boolean
 }
@@ -102,6 +107,16 @@ export interface EventRow extends Identity, Omit<EntryRow, 'consent_id' | 'recor
   record_version: number
   record_hash: Buffer
   chain_head: Buffer
+}
+
+export interface ExpiryFilters {
+  readonly siteId?: string | undefined
+  /** Exclusive; null for none. */
+  readonly from: Date | null
+  /** Inclusive. */
+  readonly to: Date
+  /** The last record of the page before. */
+  readonly after?: { readonly at: Date; readonly id: string } | undefined
 }
 
 export interface ListFilters {

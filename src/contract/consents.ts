@@ -46,6 +46,9 @@ export const Consent = z.object({
     .optional()
     .meta({ onRequest: true })
     .describe('The language of the notice that was shown, as the sender told it; only where it was told.'),
+  expires_at: Timestamp.optional()
+    .meta({ onRequest: true })
+    .describe('When the consent ends by the validity of its notice; only in a list with `expiry`.'),
 })
 export type Consent = z.output<typeof Consent>
 
@@ -84,6 +87,15 @@ export function isRange({ from, to }: Range): boolean {
   return !from || !to || (parseInstant(from) ?? 0) <= (parseInstant(to) ?? 0)
 }
 
+/** Not of the schemas of notices: evaluating those would take time at the start of every command. */
+const Expiry = z
+  .string()
+  .regex(
+    /^(expired|P(\d{1,4}W|(?=\d)(\d{1,3}Y)?(\d{1,4}M)?(\d{1,5}D)?))$/,
+    'must be expired, or an ISO 8601 duration such as P30D',
+  )
+  .meta({ examples: ['P30D'] })
+
 /** Section 4.2. */
 export const ConsentQuery = z
   .strictObject({
@@ -94,6 +106,9 @@ export const ConsentQuery = z
     from: Instant.optional().describe('The earliest created_at, inclusive.'),
     to: Instant.optional().describe('The latest created_at, inclusive.'),
     include_deleted: QueryBoolean.optional().describe('Deleted records too.'),
+    expiry: Expiry.optional().describe(
+      'Accepted records that end within this time from now, or with `expired` those that have ended; soonest first. Of the other filters only `site_id` goes with it.',
+    ),
     cursor: z
       .string()
       .min(1, 'must not be empty')

@@ -46,6 +46,15 @@ export const consentViewWithDeleted: View<ConsentRow> = {
   ),
 }
 
+/** Shows when consents end. */
+export const consentViewWithExpiry: View<ConsentRow> = {
+  ...consentView,
+  columns: [
+    ...consentView.columns,
+    field('expires_at', { text: row => minute(row.expires_at), whole: true, rank: 2.5 }),
+  ],
+}
+
 export const countView: View<{ readonly count: number }> = {
   id: row => String(row.count),
   columns: [field('count', { whole: true, rank: 1 })],

@@ -5,12 +5,19 @@ import { formatCount, resumeCommand } from '../../cli/messages.ts'
 import { many, type Output } from '../../cli/output.ts'
 import { siteIdOf } from '../../cli/sites.ts'
 import { endInstant, startInstant } from '../../cli/time.ts'
+import type { Extent } from '../../client/pages.ts'
 import type { Context } from '../../context.ts'
 import type { ConsentQuery } from '../../contract/index.ts'
 import { exit, Resumable, usageError } from '../../errors/errors.ts'
 import { limitHeapGrowth } from '../../io/memory.ts'
 import type { View } from '../../output/index.ts'
-import { type ConsentRow, consentView, consentViewWithDeleted, countView } from '../../views/consent.ts'
+import {
+  type ConsentRow,
+  consentView,
+  consentViewWithDeleted,
+  consentViewWithExpiry,
+  countView,
+} from '../../views/consent.ts'
 import { acceptedOf } from './fields.ts'
 
 const Options = z.strictObject({
@@ -24,6 +31,8 @@ const Options = z.strictObject({
   at: nonEmpty.optional(),
   cursor: nonEmpty.optional(),
   includeDeleted: z.literal(true).optional(),
+  expiring: nonEmpty.optional(),
+  expired: z.literal(true).optional(),
   limit: Count.optional(),
   all: z.literal(true).optional(),
   count: z.literal(true).optional(),
@@ -45,6 +54,8 @@ export function list(command: Command, ctx: Context): void {
     .option('--to <time>', 'created at this time or earlier; a date includes its whole day')
     .option('--include-deleted', 'include deleted records')
     .option('--at <time>', 'show records as they were at this time; needs --subject or --consent-id')
+    .option('--expiring <time>', 'accepted records that end within this time, such as 30d, 4w or P1M; soonest first')
+    .option('--expired', 'accepted records that have ended by the validity of their notice')
     .option('--limit <n>', `list at most n records (on a terminal ${screenful} unless --all)`)
     .option('--all', 'list every record, on a terminal too')
     .option('--count', 'print only the number of records')
@@ -56,6 +67,9 @@ export function list(command: Command, ctx: Context): void {
       `
 With --at, --accepted and --refused are about the state at that time. It takes a request for each record.
 A record that was purged since then is found by its id only: get ID --at TIME
+
+--expiring and --expired go with --site alone, and show expires_at: notices publish --valid-for sets how long a
+consent is valid. A withdrawn, refused or deleted record is in neither.
 
 Examples:
   $ consentctl list --subject maria@example.com
@@ -72,9 +86,9 @@ async function run(
 ): Promise<Output<ConsentRow> | Output<{ readonly count: number }>> {
   const { all, includeDeleted, maxRequests = Number.POSITIVE_INFINITY, concurrency } = options
   if (all && options.limit !== undefined) throw usageError('--all and --limit exclude each other')
-  const isTable = ['table', 'wide'].includes(chooseFormat(ctx))
-  const isScreen = isTable && ctx.io.out.isTerminal && ctx.globals.out === undefined
-  const limit = options.limit ?? (isScreen && !all ? screenful : Number.POSITIVE_INFINITY)
+  const limit = findLimit(ctx, options)
+  const extent = { limit, maxRequests, readAhead: concurrency !== 1 }
+  if (options.expiring !== undefined || options.expired) return await printExpiring(ctx, options, extent)
   const now = new Date()
   const query: ConsentQuery = {
     site_id: options.site,
@@ -92,7 +106,7 @@ async function run(
   if (options.count) return await (await import('./count.ts')).countList(ctx, query)
   const view = includeDeleted ? consentViewWithDeleted : consentView
   if (options.at === undefined) {
-    const pages = ctx.api.pages(query, { limit, maxRequests, readAhead: concurrency !== 1 })
+    const pages = ctx.api.pages(query, extent)
     return printPages(ctx, view, pages, cursor => resumeCommand(ctx.host.argv, query, cursor))
   }
   const { readAt, pagesAt } = await import('./at.ts')
@@ -100,6 +114,23 @@ async function run(
   const bounds = { from: query.from, to: query.to, at: at.text }
   const pages = pagesAt(ctx, query, at, { limit, maxRequests })
   return printPages(ctx, view, pages, cursor => resumeCommand(ctx.host.argv, bounds, cursor))
+}
+
+/** A table on a terminal has a screenful. */
+function findLimit(ctx: Context, { limit, all }: ListOptions): number {
+  const isTable = ['table', 'wide'].includes(chooseFormat(ctx))
+  const isScreen = isTable && ctx.io.out.isTerminal && ctx.globals.out === undefined
+  return limit ?? (isScreen && !all ? screenful : Number.POSITIVE_INFINITY)
+}
+
+async function printExpiring(ctx: Context, options: ListOptions, extent: Extent): Promise<Output<ConsentRow>> {
+  const { readExpiry, requireExpiry } = await import('./expiry.ts')
+  const expiry = readExpiry(options)
+  const site_id = options.site && (await siteIdOf(ctx, options.site))
+  const pages = ctx.api.pages({ site_id, expiry, cursor: options.cursor }, extent)
+  return printPages(ctx, consentViewWithExpiry, requireExpiry(pages), cursor =>
+    resumeCommand(ctx.host.argv, {}, cursor),
+  )
 }
 
 function rejectPageOptions(options: ListOptions): void {

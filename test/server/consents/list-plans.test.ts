@@ -7,7 +7,7 @@ import { listLive } from '../../../server/purge/queries.ts'
 import { type Seeded, seed } from '../../bench/seed.ts'
 import { skippedOnCitus, useDatabase } from '../../support/database.ts'
 import { newAccount } from '../../support/service.ts'
-import { explained, type PlanNode, planning } from './plans.ts'
+import { explained, planning, rowsOf } from './plans.ts'
 
 const database = useDatabase()
 const records = 20_000
@@ -86,11 +86,4 @@ function combined(): [name: string, Partial<ListFilters>][] {
 /** How many rows of tables a statement looks at, those that it then leaves out among them. */
 async function rowsRead(tx: Sql, query: Promise<unknown>): Promise<number> {
   return rowsOf(await explained(tx, query))
-}
-
-function rowsOf(node: PlanNode): number {
-  const own = node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)
-  const isScan = /^(Seq|Index|Index Only|Bitmap Heap|Tid) Scan$/.test(node['Node Type'])
-  const below = (node.Plans ?? []).map(rowsOf)
-  return below.reduce((sum, rows) => sum + rows, isScan ? own * node['Actual Loops'] : 0)
 }

@@ -37,6 +37,7 @@ const refused: Readonly<Record<string, readonly string[]>> = {
   site_id: ['', 'x', `urn:uuid:${unknownId}`, `${unknownId}%20`],
   subject_id: texts,
   consent_id: texts,
+  expiry: ['', 'P', '30d', 'P1H', 'PT1H', 'P101Y', 'past', 'P30D%20'],
   cursor: ['', 'x', '%00', 'AA', '=', '%20'],
 }
 

@@ -34,3 +34,11 @@ export async function explained(tx: Sql, query: Promise<unknown>): Promise<PlanN
   if (!row) throw new Error('there is no plan')
   return row['QUERY PLAN'][0].Plan
 }
+
+/** Returns how many rows of tables the plan looked at, those that it then left out among them. */
+export function rowsOf(node: PlanNode): number {
+  const own = node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)
+  const isScan = /^(Seq|Index|Index Only|Bitmap Heap|Tid) Scan$/.test(node['Node Type'])
+  const below = (node.Plans ?? []).map(rowsOf)
+  return below.reduce((sum, rows) => sum + rows, isScan ? own * node['Actual Loops'] : 0)
+}

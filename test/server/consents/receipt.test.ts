@@ -8,7 +8,6 @@ import { rootOfInclusion } from '../../../src/evidence/proofs.ts'
 import { readCheckpoint, readSigned } from '../../../src/evidence/signed.ts'
 import { schemaProblems } from '../../support/document-schema.ts'
 import { useService } from '../../support/service.ts'
-import { publishNotice } from './notices.ts'
 import { expectSameNotFound, instant, missingIds, newOwner, type Owner, uuidV7 } from './records.ts'
 
 const service = useService()
@@ -115,33 +114,6 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
       expect(body.events).toHaveLength(body.record_version)
       expect(body.preferences).toEqual(body.events.at(-1).preferences)
     }
-  })
-})
-
-describe('GET /api/v1/consents/{id}/receipt › 200 › privacy_notice', () => {
-  it('tells of the publication that was held when the record was written, and never of a later one', async () => {
-    const own = await newOwner(service)
-    const receiptOf = async (id: string) => (await own.receipt(id)).body
-    const early = await own.create({ accepted: true, notice_locale: 'de' })
-    const manifest = await publishNotice(service, own, { version: 1, languages: ['de', 'en'], validFor: 'P1Y' })
-    await new Promise(resolve => setTimeout(resolve, 1050)) // as long as "none" is cached
-    const late = await own.create({ accepted: true, notice_locale: 'en' })
-    const { texts, purposes, controller, valid_for, requires_renewal, effective_from } = manifest
-    const receipt = await receiptOf(late.id)
-    expect(schemaProblems((await own.receipt(late.id)).text)).toEqual([])
-    expect(receipt.privacy_notice).toEqual({
-      ...{ site_id: own.siteId, policy_version: 1, locale: 'en', notice: 'held' },
-      ...{ texts, purposes, controller, valid_for, requires_renewal, effective_from },
-      publication: expect.objectContaining({ hash: expect.stringMatching(/^[\da-f]{64}$/) }),
-    })
-    await coverAll({ sql: service.sql, signer: await openSigner(service.sql, null) })
-    const { privacy_notice, inclusion } = await receiptOf(late.id)
-    expect(privacy_notice.publication.leaf_index).toBeLessThan(inclusion.leaf_index)
-    await own.update(early.id, { preferences: { again: true } })
-    const notHeld = { site_id: own.siteId, policy_version: 1, locale: 'de', notice: 'not held' }
-    expect((await receiptOf(early.id)).privacy_notice).toEqual(notHeld)
-    await service.sql`update account_entries set document = replace(document, 'GmbH', 'Ltd') where account_id = ${own.accountId}`
-    expect((await receiptOf(late.id)).error, 'once the entry is another').toBe('internal_error')
   })
 })
 

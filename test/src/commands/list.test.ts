@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { answers, apiKey, consentsPath, listOf, screen, site, useCli } from '../support.ts'
+import { answers, apiKey, consent, consentsPath, listOf, screen, site, useCli } from '../support.ts'
 
 const cli = useCli()
 const empty = answers('get', consentsPath, { data: [], next_cursor: null })
@@ -44,6 +44,37 @@ describe('the query', () => {
 
   it('--refused asks for those not accepted', async () => {
     expect(await queryOf(['--refused'])).toEqual({ accepted: 'false', limit: '100' })
+  })
+
+  it.each([
+    [['--expiring', '30d'], 'P30D'],
+    [['--expiring', '4w'], 'P4W'],
+    [['--expiring', 'P1Y6M'], 'P1Y6M'],
+    [['--expired'], 'expired'],
+  ])('%j asks for records by their end', async (flags, expiry) => {
+    expect(await queryOf([...flags, '--site', site])).toEqual({ expiry, site_id: site, limit: '100' })
+  })
+
+  it.each([
+    [['--expiring', '30d', '--expired'], '--expiring and --expired exclude each other'],
+    [['--expired', '--subject', 'x'], '--expired cannot be combined with --subject'],
+    [['--expiring', '30d', '--count'], '--expiring cannot be combined with --count'],
+    [['--expiring', '24h'], 'invalid time "24h"'],
+    [['--expiring', 'expired'], 'invalid time "expired"'],
+  ])('%j is a mistake', async (flags, message) => {
+    const { code, stderr } = await cli.run(['list', ...flags])
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)])
+    expect(cli.sent()).toEqual([])
+  })
+
+  it.each<[string, number, object]>([
+    ['ignores the filter', 200, { data: [consent()], next_cursor: null }],
+    ['rejects the filter', 400, { error: 'invalid_request', message: 'unknown field: expiry' }],
+  ])('by their end is not offered by an instance that %s', async (_what, status, body) => {
+    cli.instance.use(answers('get', consentsPath, body, status))
+    const { code, stderr, stdout } = await cli.run(['list', '--expired'])
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toContain('this instance does not know when consents end')
   })
 
   it('of a date: from its first to its last millisecond in UTC', async () => {

@@ -1,0 +1,54 @@
+import { ConsentQuery } from '../../contract/consents.ts'
+import { CliError, exit, usageError } from '../../errors/errors.ts'
+import { explain } from '../../errors/explain.ts'
+import type { ConsentRow } from '../../views/consent.ts'
+
+interface Options {
+  readonly expiring?: string | undefined
+  readonly expired?: true | undefined
+}
+
+/** Flags of `list` that do not go with its order by the end of consents. */
+const others = {
+  subject: '--subject',
+  consentId: '--consent-id',
+  accepted: '--accepted',
+  refused: '--refused',
+  from: '--from',
+  to: '--to',
+  at: '--at',
+  includeDeleted: '--include-deleted',
+  count: '--count',
+} as const
+
+/** Returns the filter of `--expiring` or `--expired`. @throws CliError usage (exit 2) */
+export function readExpiry({ expiring, expired, ...options }: Options): string {
+  const flag = expired ? '--expired' : '--expiring'
+  for (const [name, other] of Object.entries(others))
+    if ((options as Record<string, unknown>)[name] !== undefined)
+      throw usageError(`${flag} cannot be combined with ${other}`)
+  if (expiring === undefined) return 'expired'
+  if (expired) throw usageError('--expiring and --expired exclude each other')
+  const duration = /^\d{1,5}[dw]$/.test(expiring) ? `P${expiring.toUpperCase()}` : expiring
+  if (duration !== 'expired' && ConsentQuery.shape.expiry.safeParse(duration).success) return duration
+  throw usageError(`invalid time "${expiring}": use 30d, 4w, or an ISO 8601 duration such as P1M`)
+}
+
+/** Passes pages on. @throws CliError not_offered (exit 2) if the instance rejects the filter, or ignores it */
+export async function* requireExpiry<Page extends { readonly records: readonly ConsentRow[] }>(
+  pages: AsyncIterable<Page>,
+): AsyncGenerator<Page> {
+  try {
+    for await (const page of pages) {
+      if (page.records.some(({ expires_at }) => !expires_at)) throw noExpiry()
+      yield page
+    }
+  } catch (error) {
+    throw /unknown (field|parameter).*\bexpiry\b/.test(explain(error).message) ? noExpiry(error) : error
+  }
+}
+
+function noExpiry(cause?: unknown): CliError {
+  const hint = 'ask its operator for a newer version of the service'
+  return new CliError('not_offered', exit.usage, 'this instance does not know when consents end', { hint, cause })
+}
