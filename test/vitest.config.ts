@@ -73,18 +73,24 @@ const timed = ['test/e2e/{failover,faults,outage}.test.ts']
 
 /** Files that take longest. They start first, so that none of them runs alone at the end. */
 const longest = [
+  'e2e/manage',
+  'e2e/quickstart',
   'simulation/simulation',
   'server/db/power',
-  'e2e/transfer',
+  'server/http/property',
+  'src/output/hostile-strings',
+  'server/db/restart',
   'e2e/kill',
-  'e2e/receipt',
   'e2e/purge-kill',
-  'e2e/verify',
-  'e2e/log-reader',
+  'e2e/transfer',
   'e2e/power-cut',
   'e2e/erase-kill',
   'e2e/canary',
   'e2e/browser',
+  'e2e/deploy',
+  'e2e/receipt',
+  'e2e/verify',
+  'e2e/start',
 ].map(name => `${root}test/${name}.test.ts`)
 
 class LongestFirst extends BaseSequencer {
@@ -131,23 +137,25 @@ export default defineConfig({
         exclude: [...slow, ...(hasPostgres ? embeddedOnly : [])],
         ...serverTimeouts,
       }),
-      project('smoke', { include: smoke, sequence: { groupOrder: 1 }, ...endToEnd }),
+      project('smoke', { include: smoke, ...endToEnd }),
       project('slow', {
         include: slow,
         exclude: hasPostgres ? embeddedOnly : [],
+        maxWorkers: 3, // keys are derived, and clocks are waited for
         sequence: { groupOrder: 2 },
         ...serverTimeouts,
       }),
       project('embedded', {
         include: hasPostgres ? embedded : [],
         env: { TEST_ENGINE: 'embedded' },
+        maxWorkers: 3,
         sequence: { groupOrder: 2 },
         ...serverTimeouts,
       }),
       project('end to end', {
         include: ['test/e2e/**/*.test.ts'],
         exclude: [...smoke, ...timed],
-        maxWorkers: 3, // half of it waits: for processes to start, to be killed, and to end
+        maxWorkers: 4, // half of it waits: for processes to start, to be killed, and to end
         sequence: { groupOrder: 3 },
         ...endToEnd,
       }),
