@@ -9,7 +9,7 @@ _consentctl() {
     previous=${COMP_WORDS[COMP_CWORD-2]}
   fi
   for ((i = 1; i < COMP_CWORD; i++)); do
-    case " --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --to --at --expiring --limit --cursor --max-requests --where --confirm --checkpoint --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --role --older-than " in *" ${COMP_WORDS[i-1]} "*) continue ;; esac
+    case " --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --to --at --expiring --limit --cursor --max-requests --where --confirm --checkpoint --purpose --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --version --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --role --older-than " in *" ${COMP_WORDS[i-1]} "*) continue ;; esac
     case "$at ${COMP_WORDS[i]}" in
       ' create') at='create' ;;
       ' list'|' ls') at='list' ;;
@@ -18,6 +18,7 @@ _consentctl() {
       ' rm'|' delete') at='rm' ;;
       ' restore') at='restore' ;;
       ' history') at='history' ;;
+      ' check') at='check' ;;
       ' stats') at='stats' ;;
       ' subject') at='subject' ;;
       ' requests') at='requests' ;;
@@ -25,6 +26,7 @@ _consentctl() {
       ' evidence') at='evidence' ;;
       ' verify') at='verify' ;;
       ' sites') at='sites' ;;
+      ' notices') at='notices' ;;
       ' keys') at='keys' ;;
       ' usage') at='usage' ;;
       ' auth') at='auth' ;;
@@ -57,6 +59,7 @@ _consentctl() {
       'sites create') at='sites create' ;;
       'sites update') at='sites update' ;;
       'sites rotate-token') at='sites rotate-token' ;;
+      'notices who') at='notices who' ;;
       'keys list') at='keys list' ;;
       'keys create') at='keys create' ;;
       'keys revoke') at='keys revoke' ;;
@@ -97,8 +100,8 @@ _consentctl() {
     esac
   done
   case "$at $previous" in
-      'create --site'|'list --site'|'stats --site'|'auth login --site') words=$(consentctl completion values sites 2> /dev/null); [[ $words ]] || return ;;
-      'create --subject'|'create --pref'|'create --preferences'|'create --consent-id'|'create --policy-version'|'create --ip-address'|'create --user-agent'|'create --format'|'create --true'|'create --false'|'create --concurrency'|'create --max-errors'|'list --subject'|'list --consent-id'|'list --from'|'list --to'|'list --at'|'list --expiring'|'list --limit'|'list --cursor'|'list --max-requests'|'list --concurrency'|'get --at'|'update --pref'|'update --preferences'|'update --where'|'update --confirm'|'update --format'|'update --true'|'update --false'|'update --concurrency'|'update --max-errors'|'rm --confirm'|'rm --format'|'rm --true'|'rm --false'|'rm --concurrency'|'rm --max-errors'|'stats --from'|'stats --to'|'stats --email'|'subject find --also'|'subject export --also'|'subject erase --also'|'subject erase --ticket'|'subject erase --reason'|'subject erase --received'|'subject erase --confirm'|'subject purge --confirm'|'subject verify --subject'|'subject receipts --subject'|'subject receipts --ticket'|'subject receipts --format'|'requests list --assignee'|'requests list --subject'|'requests next --assignee'|'requests add --received'|'requests add --also'|'requests add --assignee'|'requests update --assignee'|'requests update --received'|'requests update --subject'|'requests extend --reason'|'requests close --reason'|'requests close --confirm'|'requests report --from'|'requests report --to'|'requests report --format'|'evidence --subject'|'sites list --email'|'sites create --name'|'sites create --policy-version'|'sites create --origin'|'sites create --retention-days'|'sites create --email'|'sites update --name'|'sites update --policy-version'|'sites update --origin'|'sites update --add-origin'|'sites update --remove-origin'|'sites update --retention-days'|'sites update --email'|'sites rotate-token --overlap'|'sites rotate-token --email'|'keys list --email'|'keys create --name'|'keys create --scope'|'keys create --expires'|'keys create --email'|'keys revoke --confirm'|'keys revoke --email'|'usage --email'|'auth login --email'|'auth login --key-name'|'auth login --scope'|'serve --host'|'serve --port'|'serve --database-url'|'admin account create --email'|'admin account create --site'|'admin account create --plan'|'admin account create --monthly-quota'|'admin account create --database-url'|'admin account list --database-url'|'admin account quota --database-url'|'admin verify --account'|'admin verify --database-url'|'admin checkpoint --account'|'admin checkpoint --database-url'|'admin signing-key revoke --reason'|'admin signing-key revoke --database-url'|'admin signing-key restart --database-url'|'admin user add --email'|'admin user add --account'|'admin user add --database-url'|'admin user list --account'|'admin user list --database-url'|'admin user remove --email'|'admin user remove --database-url'|'admin user password --email'|'admin user password --database-url'|'admin purge --older-than'|'admin purge --database-url'|'admin purge --confirm'|'admin export --database-url'|'admin import --database-url'|*' --columns'|*' --base-url'|*' --timeout'|*' --max-wait') return ;;
+      'create --site'|'list --site'|'check --site'|'stats --site'|'notices who --site'|'auth login --site') words=$(consentctl completion values sites 2> /dev/null); [[ $words ]] || return ;;
+      'create --subject'|'create --pref'|'create --preferences'|'create --consent-id'|'create --policy-version'|'create --ip-address'|'create --user-agent'|'create --format'|'create --true'|'create --false'|'create --concurrency'|'create --max-errors'|'list --subject'|'list --consent-id'|'list --from'|'list --to'|'list --at'|'list --expiring'|'list --limit'|'list --cursor'|'list --max-requests'|'list --concurrency'|'get --at'|'update --pref'|'update --preferences'|'update --where'|'update --confirm'|'update --format'|'update --true'|'update --false'|'update --concurrency'|'update --max-errors'|'rm --confirm'|'rm --format'|'rm --true'|'rm --false'|'rm --concurrency'|'rm --max-errors'|'check --purpose'|'check --at'|'stats --from'|'stats --to'|'stats --email'|'subject find --also'|'subject export --also'|'subject erase --also'|'subject erase --ticket'|'subject erase --reason'|'subject erase --received'|'subject erase --confirm'|'subject purge --confirm'|'subject verify --subject'|'subject receipts --subject'|'subject receipts --ticket'|'subject receipts --format'|'requests list --assignee'|'requests list --subject'|'requests next --assignee'|'requests add --received'|'requests add --also'|'requests add --assignee'|'requests update --assignee'|'requests update --received'|'requests update --subject'|'requests extend --reason'|'requests close --reason'|'requests close --confirm'|'requests report --from'|'requests report --to'|'requests report --format'|'evidence --subject'|'sites list --email'|'sites create --name'|'sites create --policy-version'|'sites create --origin'|'sites create --retention-days'|'sites create --email'|'sites update --name'|'sites update --policy-version'|'sites update --origin'|'sites update --add-origin'|'sites update --remove-origin'|'sites update --retention-days'|'sites update --email'|'sites rotate-token --overlap'|'sites rotate-token --email'|'notices who --version'|'notices who --cursor'|'keys list --email'|'keys create --name'|'keys create --scope'|'keys create --expires'|'keys create --email'|'keys revoke --confirm'|'keys revoke --email'|'usage --email'|'auth login --email'|'auth login --key-name'|'auth login --scope'|'serve --host'|'serve --port'|'serve --database-url'|'admin account create --email'|'admin account create --site'|'admin account create --plan'|'admin account create --monthly-quota'|'admin account create --database-url'|'admin account list --database-url'|'admin account quota --database-url'|'admin verify --account'|'admin verify --database-url'|'admin checkpoint --account'|'admin checkpoint --database-url'|'admin signing-key revoke --reason'|'admin signing-key revoke --database-url'|'admin signing-key restart --database-url'|'admin user add --email'|'admin user add --account'|'admin user add --database-url'|'admin user list --account'|'admin user list --database-url'|'admin user remove --email'|'admin user remove --database-url'|'admin user password --email'|'admin user password --database-url'|'admin purge --older-than'|'admin purge --database-url'|'admin purge --confirm'|'admin export --database-url'|'admin import --database-url'|*' --columns'|*' --base-url'|*' --timeout'|*' --max-wait') return ;;
       'create --file'|'create --map'|'create --failed-out'|'create --map-init'|'update --file'|'update --map'|'update --failed-out'|'rm --file'|'rm --map'|'rm --failed-out'|'history --checkpoint'|'subject erase --export-first'|'subject erase --plan-out'|'subject erase --apply'|'subject erase --file'|'subject verify --certificate-out'|'subject verify --public-key'|'requests update --receipt'|'verify --keys'|'verify --public-key'|'serve --data-dir'|'admin account create --data-dir'|'admin account list --data-dir'|'admin account quota --data-dir'|'admin verify --checkpoint'|'admin verify --data-dir'|'admin checkpoint --file'|'admin checkpoint --data-dir'|'admin signing-key revoke --data-dir'|'admin signing-key restart --data-dir'|'admin user add --data-dir'|'admin user list --data-dir'|'admin user remove --data-dir'|'admin user password --data-dir'|'admin purge --data-dir'|'admin export --data-dir'|'admin import --data-dir'|*' --out'|*' --ca-file') compopt -o default 2> /dev/null; return ;;
       'create --resume'|'update --resume'|'rm --resume') words=$(consentctl completion values imports 2> /dev/null); [[ $words ]] || return ;;
       'stats --by') words=$'day\nweek\nmonth\nsite\npolicy\ncountry\npreference' ;;
@@ -121,11 +124,11 @@ _consentctl() {
       'config remove') words=$(consentctl completion values profiles 2> /dev/null); [[ $words ]] || return ;;
       'completion install') words=$'bash\nzsh\nfish\npowershell' ;;
       'completion values') words=$'profiles\nsites\nsettings\nimports\nerasures\nreceipts\ntickets' ;;
-      'help') words=$'output\nexit-codes\nenvironment\nimport\nerasure\ncreate\nlist\nget\nupdate\nrm\nrestore\nhistory\nstats\nsubject\nrequests\nreceipt\nevidence\nverify\nsites\nkeys\nusage\nauth\nconfig\ndoctor\nserve\nadmin\ncompletion\nhelp\noptions\ncommands' ;;
+      'help') words=$'output\nexit-codes\nenvironment\nimport\nerasure\ncreate\nlist\nget\nupdate\nrm\nrestore\nhistory\ncheck\nstats\nsubject\nrequests\nreceipt\nevidence\nverify\nsites\nnotices\nkeys\nusage\nauth\nconfig\ndoctor\nserve\nadmin\ncompletion\nhelp\noptions\ncommands' ;;
     esac
   fi
   case $at in
-    '') commands='create list ls get update rm delete restore history stats subject requests receipt evidence verify sites keys usage auth config doctor serve admin completion help options commands' flags='' ;;
+    '') commands='create list ls get update rm delete restore history check stats subject requests receipt evidence verify sites notices keys usage auth config doctor serve admin completion help options commands' flags='' ;;
     'create') commands='' flags='--site --subject --accepted --refused --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --true --false --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --ignore-quota --map-init --no-batch --dry-run' ;;
     'list') commands='' flags='--site --subject --consent-id --accepted --refused --from --to --include-deleted --at --expiring --expired --limit --all --count --cursor --max-requests --concurrency' ;;
     'get') commands='' flags='--include-deleted --at' ;;
@@ -133,6 +136,7 @@ _consentctl() {
     'rm') commands='' flags='--yes -y --confirm --ignore-missing --file --format --map --true --false --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --ignore-quota --dry-run' ;;
     'restore') commands='' flags='--dry-run --despite-erasure' ;;
     'history') commands='' flags='--verify --checkpoint' ;;
+    'check') commands='' flags='--purpose --site --at' ;;
     'stats') commands='' flags='--site --from --to --by --exact --email --password-stdin' ;;
     'subject') commands='find export erase purge resume verify receipts keys' flags='' ;;
     'subject find') commands='' flags='--also --request --all-profiles --like' ;;
@@ -161,6 +165,8 @@ _consentctl() {
     'sites create') commands='' flags='--dry-run --name --policy-version --origin --retention-days --strict-notices --no-strict-notices --email --password-stdin' ;;
     'sites update') commands='' flags='--dry-run --name --policy-version --origin --add-origin --remove-origin --clear-origins --retention-days --clear-retention --strict-notices --no-strict-notices --email --password-stdin' ;;
     'sites rotate-token') commands='' flags='--dry-run --overlap --yes -y --email --password-stdin' ;;
+    'notices') commands='who' flags='' ;;
+    'notices who') commands='' flags='--version --site --cursor' ;;
     'keys') commands='list create revoke' flags='' ;;
     'keys list') commands='' flags='--email --password-stdin' ;;
     'keys create') commands='' flags='--name --scope --expires --dry-run --email --password-stdin' ;;

@@ -11,6 +11,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     ' delete' = 'rm'
     ' restore' = 'restore'
     ' history' = 'history'
+    ' check' = 'check'
     ' stats' = 'stats'
     ' subject' = 'subject'
     ' requests' = 'requests'
@@ -18,6 +19,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     ' evidence' = 'evidence'
     ' verify' = 'verify'
     ' sites' = 'sites'
+    ' notices' = 'notices'
     ' keys' = 'keys'
     ' usage' = 'usage'
     ' auth' = 'auth'
@@ -50,6 +52,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'sites create' = 'sites create'
     'sites update' = 'sites update'
     'sites rotate-token' = 'sites rotate-token'
+    'notices who' = 'notices who'
     'keys list' = 'keys list'
     'keys create' = 'keys create'
     'keys revoke' = 'keys revoke'
@@ -89,7 +92,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'completion values' = 'completion values'
   }
   $commands = @{
-    '' = @(@('create', 'Create a consent record, or many from a file'), @('list', 'List records, newest first'), @('ls', 'List records, newest first'), @('get', 'Show records by id'), @('update', 'Change the acceptance or preferences of a record'), @('rm', 'Delete records and keep their history'), @('delete', 'Delete records and keep their history'), @('restore', 'Restore deleted records that are not purged yet'), @('history', 'Show the audit trail of records'), @('stats', 'Count records, persons and what they stated'), @('subject', 'Find, export and erase the data of a person, with proof'), @('requests', 'Keep the register of data subjects’ requests, with deadlines'), @('receipt', 'Print the signed receipt of a record'), @('evidence', 'Write a folder that proves a record without the instance'), @('verify', 'Verify receipts, other signed documents and evidence, also offline'), @('sites', 'Manage sites'), @('keys', 'Manage API keys'), @('usage', 'Show the usage of the monthly quota'), @('auth', 'Store, check and remove API keys'), @('config', 'Show and change settings'), @('doctor', 'Check settings, instance and key, and suggest fixes'), @('serve', 'Run the server'), @('admin', 'Manage the database of a server'), @('completion', 'Set up shell completion'), @('help', 'Show help on a command or a topic'), @('options', 'Show the options that every command has'), @('commands', 'List every command, with flags and examples'))
+    '' = @(@('create', 'Create a consent record, or many from a file'), @('list', 'List records, newest first'), @('ls', 'List records, newest first'), @('get', 'Show records by id'), @('update', 'Change the acceptance or preferences of a record'), @('rm', 'Delete records and keep their history'), @('delete', 'Delete records and keep their history'), @('restore', 'Restore deleted records that are not purged yet'), @('history', 'Show the audit trail of records'), @('check', 'Check if a person consents to a purpose'), @('stats', 'Count records, persons and what they stated'), @('subject', 'Find, export and erase the data of a person, with proof'), @('requests', 'Keep the register of data subjects’ requests, with deadlines'), @('receipt', 'Print the signed receipt of a record'), @('evidence', 'Write a folder that proves a record without the instance'), @('verify', 'Verify receipts, other signed documents and evidence, also offline'), @('sites', 'Manage sites'), @('notices', 'Publish and show notices'), @('keys', 'Manage API keys'), @('usage', 'Show the usage of the monthly quota'), @('auth', 'Store, check and remove API keys'), @('config', 'Show and change settings'), @('doctor', 'Check settings, instance and key, and suggest fixes'), @('serve', 'Run the server'), @('admin', 'Manage the database of a server'), @('completion', 'Set up shell completion'), @('help', 'Show help on a command or a topic'), @('options', 'Show the options that every command has'), @('commands', 'List every command, with flags and examples'))
     'create' = @()
     'list' = @()
     'get' = @()
@@ -97,6 +100,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'rm' = @()
     'restore' = @()
     'history' = @()
+    'check' = @()
     'stats' = @()
     'subject' = @(@('find', 'List all records of a person'), @('export', 'Export the records and history of a person to a file'), @('erase', 'Delete all records of a person and sign a receipt'), @('purge', 'Purge what an erasure deleted now, and sign a receipt'), @('resume', 'Resume an interrupted erasure'), @('verify', 'Verify a receipt, its chain, and that its records are deleted'), @('receipts', 'List erasure receipts, or print one'), @('keys', 'Show the key that signs receipts'))
     'subject find' = @()
@@ -125,6 +129,8 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'sites create' = @()
     'sites update' = @()
     'sites rotate-token' = @()
+    'notices' = @(, @('who', 'List who agreed to a policy version and to nothing newer'))
+    'notices who' = @()
     'keys' = @(@('list', 'List API keys, newest first'), @('create', 'Create an API key'), @('revoke', 'Revoke API keys'))
     'keys list' = @()
     'keys create' = @()
@@ -182,6 +188,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'rm' = @(@('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but stop unless exactly n records match'), @('--ignore-missing', 'skip ids without a record'), @('--file', 'delete the records whose ids are in a file'), @('--format', 'format of the lines; default: by the name of the file, else ndjson'), @('--map', 'which column is which field: a file, or subject_id=E-Mail,accepted=Status'), @('--true', 'words that mean yes, comma-separated, besides the common ones'), @('--false', 'words that mean no'), @('--csv-unguard', 'remove the '' that guards cells beginning with = + - @ in CSV'), @('--concurrency', 'requests in flight at once, 1 to 64; default 8'), @('--max-errors', 'stop when n lines have failed'), @('--fail-fast', 'stop at the first line that fails'), @('--failed-out', 'write the lines that failed to a new file, unchanged'), @('--resume', 'resume deletions that were stopped'), @('--ignore-quota', 'start even if the monthly quota is too small'), @('--dry-run', 'print the method, URL and body of each request instead of sending it'))
     'restore' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--despite-erasure', 'restore records that an erasure request covers, too'))
     'history' = @(@('--verify', 'verify the history of each record instead of showing it'), @('--checkpoint', 'with --verify, prove that it is in the log under a checkpoint that was kept'))
+    'check' = @(@('--purpose', 'the purpose: a key of the preferences, such as marketing'), @('--site', 'only records of this site'), @('--at', 'as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago'))
     'stats' = @(@('--site', 'only records of this site'), @('--from', 'created on this day (UTC) or later: 2026-01-31, or 7d or 4w ago'), @('--to', 'created on this day (UTC) or earlier'), @('--by', 'a row for each of these'), @('--exact', 'show groups of fewer than ten persons too'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
     'subject' = @()
     'subject find' = @(@('--also', 'another identifier of the same person; repeatable'), @('--request', 'take the identifiers from this request of the register'), @('--all-profiles', 'search every stored instance, each with its own key'), @('--like', 'also find identifiers that differ only in case, blanks around them or Unicode form'))
@@ -210,6 +217,8 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'sites create' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--name', 'name of the site'), @('--policy-version', 'current policy version (1)'), @('--origin', 'origin allowed to show its banner, such as https://shop.example; repeatable'), @('--retention-days', 'delete records unchanged for this many days (never)'), @('--strict-notices', 'reject a consent to a policy version without a published notice'), @('--no-strict-notices', 'take it (the default)'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
     'sites update' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--name', 'new name'), @('--policy-version', 'policy version of new records'), @('--origin', 'replace the allowed origins; repeatable'), @('--add-origin', 'add an allowed origin; repeatable'), @('--remove-origin', 'remove an allowed origin; repeatable'), @('--clear-origins', 'remove all allowed origins'), @('--retention-days', 'delete records unchanged for this many days'), @('--clear-retention', 'keep records indefinitely'), @('--strict-notices', 'reject a consent to a policy version without a published notice'), @('--no-strict-notices', 'take it'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
     'sites rotate-token' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--overlap', 'hours until older tokens expire (24); 0 ends them at once'), @('--yes', 'with --overlap 0: skip the confirmation prompt'), @('-y', 'with --overlap 0: skip the confirmation prompt'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
+    'notices' = @()
+    'notices who' = @(@('--version', 'the policy version'), @('--site', 'id or name of the site'), @('--cursor', 'continue a list that ended early'))
     'keys' = @()
     'keys list' = @(@('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
     'keys create' = @(@('--name', 'name of the key'), @('--scope', 'scopes of the key: read, write, erase, notices (read,write,erase)'), @('--expires', 'expiry: 90d from now, 2027-01-31 (end of day, UTC) or RFC 3339 (never)'), @('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
@@ -281,7 +290,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin import' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'completion install' = { @(@('bash', 'bash'), @('zsh', 'zsh'), @('fish', 'fish'), @('powershell', 'powershell')) }
     'completion values' = { @(@('profiles', 'profiles'), @('sites', 'sites'), @('settings', 'settings'), @('imports', 'imports'), @('erasures', 'erasures'), @('receipts', 'receipts'), @('tickets', 'tickets')) }
-    'help' = { @(@('output', 'output'), @('exit-codes', 'exit-codes'), @('environment', 'environment'), @('import', 'import'), @('erasure', 'erasure'), @('create', 'create'), @('list', 'list'), @('get', 'get'), @('update', 'update'), @('rm', 'rm'), @('restore', 'restore'), @('history', 'history'), @('stats', 'stats'), @('subject', 'subject'), @('requests', 'requests'), @('receipt', 'receipt'), @('evidence', 'evidence'), @('verify', 'verify'), @('sites', 'sites'), @('keys', 'keys'), @('usage', 'usage'), @('auth', 'auth'), @('config', 'config'), @('doctor', 'doctor'), @('serve', 'serve'), @('admin', 'admin'), @('completion', 'completion'), @('help', 'help'), @('options', 'options'), @('commands', 'commands')) }
+    'help' = { @(@('output', 'output'), @('exit-codes', 'exit-codes'), @('environment', 'environment'), @('import', 'import'), @('erasure', 'erasure'), @('create', 'create'), @('list', 'list'), @('get', 'get'), @('update', 'update'), @('rm', 'rm'), @('restore', 'restore'), @('history', 'history'), @('check', 'check'), @('stats', 'stats'), @('subject', 'subject'), @('requests', 'requests'), @('receipt', 'receipt'), @('evidence', 'evidence'), @('verify', 'verify'), @('sites', 'sites'), @('notices', 'notices'), @('keys', 'keys'), @('usage', 'usage'), @('auth', 'auth'), @('config', 'config'), @('doctor', 'doctor'), @('serve', 'serve'), @('admin', 'admin'), @('completion', 'completion'), @('help', 'help'), @('options', 'options'), @('commands', 'commands')) }
   }
   $values = @{
     'create --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
@@ -338,6 +347,9 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'rm --failed-out' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'rm --resume' = { @(consentctl completion values imports 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     'history --checkpoint' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
+    'check --purpose' = { @(, @('', '')) }
+    'check --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'check --at' = { @(, @('', '')) }
     'stats --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     'stats --from' = { @(, @('', '')) }
     'stats --to' = { @(, @('', '')) }
@@ -402,6 +414,9 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'sites update --email' = { @(, @('', '')) }
     'sites rotate-token --overlap' = { @(, @('', '')) }
     'sites rotate-token --email' = { @(, @('', '')) }
+    'notices who --version' = { @(, @('', '')) }
+    'notices who --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'notices who --cursor' = { @(, @('', '')) }
     'keys list --email' = { @(, @('', '')) }
     'keys create --name' = { @(, @('', '')) }
     'keys create --scope' = { @(, @('', '')) }
@@ -475,7 +490,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     '* --max-wait' = { @(, @('', '')) }
     '* --ca-file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
   }
-  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--subject', '--pref', '--preferences', '--consent-id', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--map', '--true', '--false', '--concurrency', '--max-errors', '--failed-out', '--resume', '--map-init', '--from', '--to', '--at', '--expiring', '--limit', '--cursor', '--max-requests', '--where', '--confirm', '--checkpoint', '--by', '--email', '--also', '--request', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--certificate-out', '--public-key', '--assignee', '--kind', '--receipt', '--outcome', '--keys', '--name', '--origin', '--retention-days', '--add-origin', '--remove-origin', '--overlap', '--scope', '--expires', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--account', '--role', '--older-than')
+  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--subject', '--pref', '--preferences', '--consent-id', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--map', '--true', '--false', '--concurrency', '--max-errors', '--failed-out', '--resume', '--map-init', '--from', '--to', '--at', '--expiring', '--limit', '--cursor', '--max-requests', '--where', '--confirm', '--checkpoint', '--purpose', '--by', '--email', '--also', '--request', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--certificate-out', '--public-key', '--assignee', '--kind', '--receipt', '--outcome', '--keys', '--name', '--origin', '--retention-days', '--add-origin', '--remove-origin', '--overlap', '--version', '--scope', '--expires', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--account', '--role', '--older-than')
   $words = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
   if ($wordToComplete -ne '' -and $words.Count -gt 0) { $words = @($words | Select-Object -SkipLast 1) }
   $at = ''

@@ -6,6 +6,7 @@ import { logRoutes, signingKeyRoutes } from './evidence/routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { noticeRoutes } from './notices/routes.ts'
+import { noticeSubjectRoutes } from './notices/subject-routes.ts'
 import { openapiRoutes } from './openapi/document.ts'
 import { usageRoutes } from './quota/usage.ts'
 import { requestRoutes } from './requests/routes.ts'
@@ -23,6 +24,7 @@ type RouteDeps = Deps<typeof healthRoutes> &
   Deps<typeof keyRoutes> &
   Deps<typeof siteRoutes> &
   Deps<typeof noticeRoutes> &
+  Deps<typeof noticeSubjectRoutes> &
   Deps<typeof subjectRoutes> &
   Deps<typeof requestRoutes> &
   Deps<typeof usageRoutes> &
@@ -37,6 +39,7 @@ export function installRoutes(app: FastifyInstance, deps: RouteDeps): void {
   keyRoutes(app, deps)
   siteRoutes(app, deps)
   noticeRoutes(app, deps)
+  noticeSubjectRoutes(app, deps)
   subjectRoutes(app, deps)
   requestRoutes(app, deps)
   usageRoutes(app, deps)

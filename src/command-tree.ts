@@ -24,6 +24,15 @@ const account: Group = {
       },
     },
   },
+  notices: {
+    summary: 'Publish and show notices',
+    commands: {
+      who: {
+        summary: 'List who agreed to a policy version and to nothing newer',
+        load: async () => (await import('./commands/notices/who.ts')).who,
+      },
+    },
+  },
   keys: {
     summary: 'Manage API keys',
     commands: {
@@ -280,6 +289,10 @@ export const tree: Group = {
   history: {
     summary: 'Show the audit trail of records',
     load: async () => (await import('./commands/consents/history.ts')).history,
+  },
+  check: {
+    summary: 'Check if a person consents to a purpose',
+    load: async () => (await import('./commands/check.ts')).check,
   },
   stats: {
     summary: 'Count records, persons and what they stated',

@@ -102,6 +102,7 @@ Start here:
     )
   addRequestFlags(program)
   await addAll(program, tree, words, context)
+  if (words !== everything && program.commands.some(hasOwnVersion)) leaveVersion(program)
   rejectRepeatedFlags(program)
   return program
 }
@@ -137,6 +138,16 @@ async function define(command: Command, { load }: Leaf, context: () => Promise<C
   build(command, ctx)
   command.allowExcessArguments() // action() names the unexpected argument
   rejectRepeatedFlags(command)
+}
+
+function hasOwnVersion({ options, commands }: Command): boolean {
+  return options.some(({ long }) => long === '--version') || commands.some(hasOwnVersion)
+}
+
+/** The program would take the --version of the command, which argv names. -V stays. */
+function leaveVersion({ options }: Command): void {
+  for (const option of options)
+    if (option.long === '--version') Object.assign(option, { is: (word: string) => word === option.short })
 }
 
 /** Commander would silently take the last value. */

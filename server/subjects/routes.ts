@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { subjects } from '../../src/contract/index.ts'
+import { check, subjects } from '../../src/contract/index.ts'
 import { dbErrorCode } from '../db/errors.ts'
 import { getDiagnostics } from '../http/logging.ts'
 import { route } from '../http/route.ts'
+import { checkSubject } from './check.ts'
 import { certifyPurge, purgeSubject } from './purge-certificate.ts'
 import { type Deps, eraseSubject, getNearMatches, newProgress, type Progress } from './service.ts'
 
@@ -23,6 +24,7 @@ function isDryRun(body: unknown): boolean {
 }
 
 export function subjectRoutes(app: FastifyInstance, deps: Deps): void {
+  route(app, check, ({ query }, { caller }) => checkSubject(deps, caller, query))
   route(app, subjects.erase, ({ body }, { caller, request }) => eraseSubject(deps, caller, body, progressOf(request)), {
     isIdempotent: () => true,
     isRead: isDryRun,

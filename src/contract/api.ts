@@ -2,11 +2,13 @@ import * as z from 'zod'
 import { banner } from './banner.ts'
 import { createBatch } from './batch.ts'
 import { caller } from './caller.ts'
+import { check } from './check.ts'
 import { consents } from './consents.ts'
 import { endpoint } from './endpoint.ts'
 import { health } from './health.ts'
 import { keys } from './keys.ts'
 import { log } from './log.ts'
+import { noticeSubjects } from './notice-subjects.ts'
 import { notices } from './notices.ts'
 import { receipt } from './receipt.ts'
 import { requests } from './requests.ts'
@@ -35,8 +37,8 @@ export const api = {
   session,
   keys,
   sites,
-  notices,
-  subjects,
+  notices: { ...notices, subjects: noticeSubjects },
+  subjects: { ...subjects, check },
   requests,
   caller,
   usage,

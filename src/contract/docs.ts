@@ -2,11 +2,13 @@ import type { api } from './api.ts'
 import { bannerDocs } from './banner.ts'
 import { createBatchDocs } from './batch.ts'
 import { callerDocs } from './caller.ts'
+import { checkDocs } from './check.ts'
 import { consentsDocs } from './consents.ts'
 import type { ResourceDocs } from './endpoint.ts'
 import { healthDocs } from './health.ts'
 import { keysDocs } from './keys.ts'
 import { logDocs } from './log.ts'
+import { noticeSubjectsDocs } from './notice-subjects.ts'
 import { noticesDocs } from './notices.ts'
 import { receiptDocs } from './receipt.ts'
 import { requestsDocs } from './requests.ts'
@@ -28,8 +30,8 @@ export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeo
   session: sessionDocs,
   keys: keysDocs,
   sites: sitesDocs,
-  notices: noticesDocs,
-  subjects: subjectsDocs,
+  notices: { ...noticesDocs, endpoints: { ...noticesDocs.endpoints, subjects: noticeSubjectsDocs } },
+  subjects: { ...subjectsDocs, endpoints: { ...subjectsDocs.endpoints, check: checkDocs } },
   requests: requestsDocs,
   caller: callerDocs,
   usage: usageDocs,

@@ -15,6 +15,8 @@ export const exit = {
   declined: 9,
   /** The state changed since the command was planned. */
   changed: 10,
+  /** `check`: the consent is not there. The same number, which no error of that command has. */
+  no: 10,
   /** The response to a request that is not idempotent was lost. */
   unknown: 11,
   /** SIGINT, or Ctrl-C at a prompt. */

@@ -4,12 +4,20 @@ import type * as z from 'zod'
 import { insertUser } from '../../server/accounts/queries.ts'
 import { machine } from '../../server/audit/entries.ts'
 import { hashOf, hintOf, newApiKey } from '../../server/auth/credential.ts'
+import { encodeCursor } from '../../server/consents/cursor.ts'
 import { coverAccount } from '../../server/evidence/log.ts'
 import { openSigner, type Signer } from '../../server/evidence/signer.ts'
 import { newId } from '../../server/ids.ts'
 import { insertKey } from '../../server/keys/queries.ts'
 import { api, type Endpoint } from '../../src/contract/index.ts'
-import { type CallOptions, mediaBytes, type Signed, type TestAccount, type TestService } from '../support/service.ts'
+import {
+  type CallOptions,
+  cursorSecret,
+  mediaBytes,
+  type Signed,
+  type TestAccount,
+  type TestService,
+} from '../support/service.ts'
 
 /** Where a request can name something. */
 export type Place = 'params' | 'query' | 'body'
@@ -40,7 +48,7 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
   for (let index = 0; index < 3; index += 1) {
     const created = await service.call('POST', '/api/v1/consents', {
       key,
-      body: { site_id: siteId, ...labels },
+      body: { site_id: siteId, ...labels, accepted: index === 2 },
     })
     ids.push(created.body.id)
   }
@@ -132,7 +140,7 @@ export function ownValue(
   const values: Record<string, string | undefined> = {
     id: ids[resource],
     site_id: own.siteId,
-    cursor: resource === 'requests' ? own.requestCursor : own.cursor,
+    cursor: { requests: own.requestCursor, notices: noticeCursor(own) }[resource] ?? own.cursor,
     subject_id: subjectOf(own),
     consent_id: labelOf(own),
     record_id: own.live,
@@ -142,6 +150,12 @@ export function ownValue(
   const value = values[field]
   if (value === undefined) throw new Error(`no value is known for ${field} of ${resource}`)
   return value
+}
+
+/** A cursor before the newest record, as a page of a notice's subjects would have it. */
+function noticeCursor({ accountId, siteId }: Holdings): string {
+  const filters = { of: 'notice subjects', site_id: siteId, version: 1 }
+  return encodeCursor({ secret: cursorSecret, accountId, filters }, newId())
 }
 
 /** A value for each field that a body must have, or that has to be there for a change to change anything. */
@@ -164,6 +178,7 @@ const neededQueries: Record<string, (own: Holdings) => Record<string, string>> =
   'log.inclusion': own => ({ record_id: own.live }),
   'log.tlogProof': own => ({ record_id: own.live }),
   'log.consistency': () => ({ first: '1' }),
+  'subjects.check': own => ({ subject_id: subjectOf(own), purpose: 'marketing' }),
 }
 
 /** A request that an endpoint takes of an account, but for one field if it is given. */
@@ -177,8 +192,8 @@ export function requestFor(
   const path = endpoint.path.replace(/:(\w+)/g, (_, field: string) =>
     isGiven('params', field) ? encodeURIComponent(given?.value ?? '') : ownValue(of, field, own),
   )
-  const fields = given?.place === 'query' ? { [given.field]: given.value } : neededQueries[of.route]?.(own)
-  const query = fields ? `?${new URLSearchParams(fields)}` : ''
+  const fields = { ...neededQueries[of.route]?.(own), ...(given?.place === 'query' && { [given.field]: given.value }) }
+  const query = Object.keys(fields).length > 0 ? `?${new URLSearchParams(fields)}` : ''
   if (endpoint.bodyMedia) return [endpoint.method, path + query, { body: mediaBytes('We do not', 'text/plain') }]
   if (!endpoint.body) return [endpoint.method, path + query, {}]
   const body: Record<string, unknown> = {}

@@ -78,6 +78,9 @@ export interface TestService extends TestNode {
 /** What the nodes of a test sign sessions with. */
 export const sessionSecret = Buffer.alloc(32, 8)
 
+/** What they make cursors with. */
+export const cursorSecret = Buffer.alloc(32, 7)
+
 /** What the service is configured as unless a test says otherwise. */
 export const usualConfig: AppOptions['config'] = {
   ipStorage: 'truncated',
@@ -127,7 +130,7 @@ export async function startNode(sql: Sql, { config, ...options }: ServiceOptions
       throw failure
     }),
     signer: options.signer ?? (await openSigner(sql, null)),
-    cursorSecret: Buffer.alloc(32, 7),
+    cursorSecret,
     sessionSecret,
     subjectSecret: Buffer.alloc(32, 9),
     ...options,

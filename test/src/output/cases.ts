@@ -47,6 +47,17 @@ const records = [
   consent({ id: uuid(3), user_agent: 'a "b"\\,c', deleted_at: '2026-02-01T00:00:00.000Z' }),
 ]
 const [first = consent(), second = consent()] = records
+const people = ['maria@example.com', '=cmd()'].map((subject_id, index) => ({
+  id: uuid(index),
+  subject_id,
+  site_id: uuid(1),
+  policy_version: 1,
+  notice_held: index === 0,
+  notice_locale: index === 0 ? 'de' : null,
+  created_at: '2026-01-31T09:30:00.000Z',
+  updated_at: '2026-01-31T09:30:00.000Z',
+  expires_at: null,
+}))
 const chain = { version: 1, salt: null, record_hash: null, payload_hash: 'ab'.repeat(32), hash: null }
 const entries = [
   entry({ action: 'created', ...chain }),
@@ -279,6 +290,16 @@ export const cases: readonly Case[] = [
     rows: [rotated],
     single: true,
     id: null,
+  },
+  {
+    name: 'notices who',
+    args: ['notices', 'who', '--version', '1', '--site', uuid(1)],
+    handlers: [
+      answers('get', '*/api/v1/sites/:id/notices/1/subjects', { data: people, limit: 100, next_cursor: null }),
+    ],
+    rows: people,
+    id: 'id',
+    shown: 'subject_id',
   },
   {
     name: 'keys list',

@@ -28,6 +28,7 @@ const elsewhere = [
   ...['revoke', 'restart'].map(name => `admin signing-key ${name}`),
   'admin verify',
   'auth token',
+  'check',
   'help',
   'options',
   ...['purge', 'resume', 'verify', 'receipts', 'keys show'].map(name => `subject ${name}`),

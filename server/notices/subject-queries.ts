@@ -1,0 +1,66 @@
+import type { Fragment, Sql } from 'postgres'
+import { empty } from '../db/fragments.ts'
+
+export interface SubjectPage {
+  /** NoticeSubjects as JSON, separated by commas; null for an unknown site. */
+  records: string | null
+  has_more: boolean
+  /** The id of the last one, if there are more. */
+  last: string | null
+  /** The id of the last record that was examined, if there may be more to examine. */
+  examined: string | null
+}
+
+const instant = (sql: Sql, column: Fragment) =>
+  sql`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+
+/**
+ * Returns one row. Reads live accepted records of the site by an index, newest first, and takes those of the version that are
+ * the newest live record of their subject there, which is one look into another index for each. It stops when the page is full.
+ * The number to examine (`examinedRecordsLimit`) is a constant, because for a parameter the planner assumes a tenth of the table.
+ */
+export async function findNoticeSubjects(
+  sql: Sql,
+  accountId: string,
+  {
+    siteId,
+    version,
+    before,
+  }: { readonly siteId: string; readonly version: number; readonly before: string | undefined },
+  limit: number,
+): Promise<SubjectPage | undefined> {
+  const ofSite = sql`account_id = ${accountId} and site_id = ${siteId}`
+  const candidates = sql`
+    from consents where ${ofSite} and accepted and deleted_at is null
+      ${before === undefined ? empty(sql) : sql`and id < ${before}`}
+    order by id desc`
+  const [row] = await sql<SubjectPage[]>`
+    with found as (
+      select c.* from (
+        select id, subject_id, site_id, policy_version, notice_entry, notice_locale, created_at, updated_at, expires_at
+        ${candidates} limit 500
+      ) c
+      cross join lateral (
+        select id from consents n where ${ofSite} and n.subject_id = c.subject_id and n.deleted_at is null
+        order by id desc limit 1
+      ) newest
+      where c.policy_version = ${version} and newest.id = c.id
+      order by c.id desc limit ${limit + 1}
+    ), page as (
+      select id, row_number() over (order by id desc) as n, row_to_json((select r from (
+        select id, subject_id, site_id, policy_version, notice_entry is not null as notice_held, notice_locale,
+          ${instant(sql, sql`created_at`)} as created_at, ${instant(sql, sql`updated_at`)} as updated_at,
+          ${instant(sql, sql`expires_at`)} as expires_at
+      ) r))::text as json
+      from found
+    ), whole as (
+      select coalesce(string_agg(json, ',' order by n) filter (where n <= ${limit}), '') as records,
+        max(id::text) filter (where n = ${limit}) as last, count(*) > ${limit} as has_more
+      from page
+    )
+    select w.has_more, w.last, case when exists (select from sites where account_id = ${accountId} and id = ${siteId})
+        then w.records end as records,
+      case when not w.has_more then (select id ${candidates} offset 499 limit 1) end as examined
+    from whole w`
+  return row
+}

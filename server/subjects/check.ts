@@ -1,0 +1,103 @@
+import type { Sql } from 'postgres'
+import { type CheckAnswer, type CheckQuery, type CheckReason, parseInstant } from '../../src/contract/index.ts'
+import type { Caller } from '../auth/caller.ts'
+import { Failure } from '../failure.ts'
+import { lastIdAt } from '../ids.ts'
+import { endOfConsent } from '../notices/validity.ts'
+import { type DecidingRow, findDeciding } from './check-queries.ts'
+
+/** @throws Failure `invalid_request` for a time in the future */
+export async function checkSubject(
+  { sql }: { readonly sql: Sql },
+  { accountId }: Caller,
+  { subject_id, purpose, site_id, at }: CheckQuery,
+): Promise<CheckAnswer> {
+  const present = Date.now()
+  const then = at === undefined ? null : Math.floor(parseInstant(at) ?? 0)
+  if (then !== null && then > present) throw new Failure('invalid_request', 'at: must not be in the future')
+  const now = new Date(then ?? present)
+  const row = await findDeciding(sql, accountId, {
+    subjectId: subject_id,
+    purpose,
+    siteId: site_id,
+    at: then === null ? null : { instant: now, lastId: lastIdAt(then) },
+    now,
+  })
+  const expiresAt = row === undefined ? null : then === null ? row.expires_at : expiryOf(row)
+  const reason = row === undefined ? 'no_record' : decide(row, { purpose, now, expiresAt })
+  return {
+    allowed: allowedBy(reason),
+    reason,
+    subject_id,
+    purpose,
+    site_id: site_id ?? row?.site_id ?? null,
+    at: now.toISOString(),
+    record: row === undefined ? null : recordOf(row),
+    notice: row === undefined ? null : noticeOf(row),
+    expires_at: expiresAt?.toISOString() ?? null,
+    renewal: row === undefined ? null : renewalOf(row),
+  }
+}
+
+function allowedBy(reason: CheckReason): boolean | null {
+  if (reason === 'consented') return true
+  return reason === 'no_record' || reason === 'purpose_not_answered' ? null : false
+}
+
+/** Of a state of before: what the record has is about its present one. */
+function expiryOf({ accepted, stated_at, valid_for }: DecidingRow): Date | null {
+  return accepted ? endOfConsent(stated_at, valid_for) : null
+}
+
+/** The first reason that applies. */
+function decide(
+  row: DecidingRow,
+  { purpose, now, expiresAt }: { readonly purpose: string; readonly now: Date; readonly expiresAt: Date | null },
+): CheckReason {
+  if (!row.accepted || row.answer !== true) {
+    if (row.was_given) return 'withdrawn'
+    return row.accepted && row.answer !== false ? 'purpose_not_answered' : 'refused'
+  }
+  const named = row.purposes ?? []
+  if (named.length > 0 && !named.some(({ key }) => key === purpose)) return 'purpose_not_in_notice'
+  if (expiresAt !== null && expiresAt <= now) return 'expired'
+  return row.renewal_version === null ? 'consented' : 'renewal_required'
+}
+
+function recordOf(row: DecidingRow): CheckAnswer['record'] {
+  const { id, site_id, accepted, answer, policy_version, version } = row
+  return {
+    id,
+    site_id,
+    accepted,
+    answer: answer ?? null,
+    policy_version,
+    version,
+    created_at: row.created_at.toISOString(),
+    stated_at: row.stated_at.toISOString(),
+  }
+}
+
+function noticeOf(row: DecidingRow): CheckAnswer['notice'] {
+  if (row.published_at === null || row.notice_entry === null) return 'not held'
+  return {
+    policy_version: row.policy_version,
+    languages: row.languages ?? [],
+    locale: row.notice_locale,
+    purposes: [...new Set(row.purposes?.map(({ key }) => key))],
+    controller: row.controller,
+    valid_for: row.valid_for,
+    published_at: row.published_at.toISOString(),
+    effective_from: row.effective_from?.toISOString() ?? null,
+    entry: row.notice_entry,
+  }
+}
+
+function renewalOf(row: DecidingRow): CheckAnswer['renewal'] {
+  if (row.renewal_version === null || row.renewal_published_at === null) return null
+  return {
+    policy_version: row.renewal_version,
+    published_at: row.renewal_published_at.toISOString(),
+    effective_from: row.renewal_effective_from?.toISOString() ?? null,
+  }
+}

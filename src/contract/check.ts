@@ -1,0 +1,122 @@
+import * as z from 'zod'
+import { type EndpointDocs, endpoint } from './endpoint.ts'
+import { Count, Id, Instant, Timestamp, text, Uuid } from './values.ts'
+
+export const checkReasons = [
+  'consented',
+  'no_record',
+  'purpose_not_answered',
+  'refused',
+  'withdrawn',
+  'purpose_not_in_notice',
+  'expired',
+  'renewal_required',
+] as const
+export type CheckReason = (typeof checkReasons)[number]
+
+export const CheckQuery = z.strictObject({
+  subject_id: text(1, 255).describe('Whose consent it is: exactly this text.'),
+  purpose: text(1, 255)
+    .describe('A key of the preferences.')
+    .meta({ examples: ['marketing'] }),
+  site_id: Uuid.optional().describe('Only records of this site.'),
+  at: Instant.optional()
+    .describe('As it was at this time, which is past. Default: now.')
+    .meta({ examples: ['2026-03-03T10:00:00Z'] }),
+})
+export type CheckQuery = z.output<typeof CheckQuery>
+
+/** With an example. */
+const Moment = Timestamp.meta({ examples: ['2026-11-20T20:50:21.164Z'] })
+
+const CheckedRecord = z.object({
+  id: Id,
+  site_id: Id,
+  accepted: z.boolean(),
+  answer: z
+    .unknown()
+    .describe('What the preferences have for the purpose; null if they do not name it.')
+    .meta({ examples: [true] }),
+  policy_version: Count.meta({ minimum: 1 }),
+  version: Count.meta({ minimum: 1 }).describe('Of the audit entry that is the state.'),
+  created_at: Moment,
+  stated_at: Moment.describe('When it was created or last updated.'),
+})
+export type CheckedRecord = z.output<typeof CheckedRecord>
+
+const CheckedNotice = z.object({
+  policy_version: Count.meta({ minimum: 1 }),
+  languages: z.array(z.string()).meta({ examples: [['de', 'en']] }),
+  locale: z
+    .string()
+    .nullable()
+    .describe('Language that was shown, if the record tells it.')
+    .meta({ examples: ['de'] }),
+  purposes: z
+    .array(z.string())
+    .describe('Keys that it names; empty if it names none.')
+    .meta({ examples: [['marketing']] }),
+  controller: z
+    .string()
+    .nullable()
+    .meta({ examples: ['Example Ltd, privacy@example.com'] }),
+  valid_for: z
+    .string()
+    .nullable()
+    .meta({ examples: ['P1Y'] }),
+  published_at: Moment,
+  effective_from: Moment.nullable(),
+  entry: Count.meta({ minimum: 1 }).describe('Version of the administrators’ entry of its publication.'),
+})
+export type CheckedNotice = z.output<typeof CheckedNotice>
+
+const notHeld = 'not held'
+
+export const CheckAnswer = z.object({
+  allowed: z
+    .boolean()
+    .nullable()
+    .meta({ examples: [true] })
+    .describe('Null if nothing is known: there is no record, or it does not answer for the purpose.'),
+  reason: z.string().meta({ enum: [...checkReasons] }),
+  subject_id: z.string(),
+  purpose: z.string().meta({ examples: ['marketing'] }),
+  site_id: Id.nullable().describe('The site that was asked for, else that of the record.'),
+  at: Moment.describe('The time that the answer is about.'),
+  record: CheckedRecord.nullable().describe('The record that decides.'),
+  notice: z
+    .union([CheckedNotice, z.literal(notHeld)])
+    .nullable()
+    .describe('The notice that the service held when it wrote the record; null without a record.'),
+  expires_at: Moment.nullable().describe('When the consent ends or ended, by the notice; null without an end.'),
+  renewal: z
+    .object({
+      policy_version: Count.meta({ minimum: 1 }),
+      published_at: Moment,
+      effective_from: Moment.nullable(),
+    })
+    .nullable()
+    .describe(
+      'The newest notice in effect because of which consents to earlier ones count no longer; null if none is.',
+    ),
+})
+export type CheckAnswer = z.output<typeof CheckAnswer>
+
+/** May the data of this person be used for this purpose? */
+export const check = endpoint({
+  summary: 'Check if a data subject consents to a purpose',
+  method: 'GET',
+  path: '/api/v1/subjects/check',
+  statesTime: true,
+  access: 'account',
+  scope: 'read',
+  query: CheckQuery,
+  status: 200,
+  response: CheckAnswer,
+})
+
+export const checkDocs: EndpointDocs = {
+  description:
+    'On each site the newest live record of the subject counts; without `site_id` the newest of these whose preferences name the purpose decides. The answer is yes if that record is accepted, its preferences have `true` for the purpose, it has not expired, its notice names the purpose (if one is held, and it names any), and no newer notice of the site that is in effect requires a renewal. Everything else is no, or null if nothing is known.\n\nOf several reasons the first of these counts: `withdrawn` (an earlier state of the record consented), `refused`, `purpose_not_answered` (the preferences have neither `true` nor `false` for it), `purpose_not_in_notice`, `expired`, `renewal_required`.\n\nWith `at` the answer is that of then, from the histories: the records that were live, as they were, and the notices that were published and in effect. Records that were purged since are not found, because nothing tells whose they were. A time in the future is rejected.',
+  success: 'The answer, with the record and the notice that decide.',
+}

@@ -1,0 +1,58 @@
+import * as z from 'zod'
+import { type EndpointDocs, endpoint } from './endpoint.ts'
+import { Count, Id, queryInteger, Timestamp } from './values.ts'
+
+/** Live accepted records of the site that a page examines at most. */
+export const examinedRecordsLimit = 500
+
+export const NoticeSubject = z.object({
+  id: Id.describe('The record by which the person agreed.'),
+  subject_id: z.string(),
+  site_id: Id,
+  policy_version: Count.meta({ minimum: 1 }),
+  notice_held: z.boolean().describe('False if the service did not hold the notice when it wrote the record.'),
+  notice_locale: z
+    .string()
+    .nullable()
+    .describe('Language that was shown, if the record tells it.')
+    .meta({ examples: ['de'] }),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  expires_at: Timestamp.nullable().describe('When the consent ends; null without an end.'),
+})
+export type NoticeSubject = z.output<typeof NoticeSubject>
+
+export const NoticeSubjectQuery = z.strictObject({
+  cursor: z
+    .string()
+    .min(1, 'must not be empty')
+    .optional()
+    .describe('next_cursor of the previous page, of the same version.'),
+  limit: queryInteger(1, 100).optional().meta({ default: 50 }),
+})
+export type NoticeSubjectQuery = z.output<typeof NoticeSubjectQuery>
+
+export const NoticeSubjectPage = z.object({
+  data: z.array(NoticeSubject),
+  limit: z.int().meta({ minimum: 1, maximum: 100 }),
+  next_cursor: z.string().nullable().describe('Null on the last page. A page before it can be short, even empty.'),
+})
+export type NoticeSubjectPage = z.output<typeof NoticeSubjectPage>
+
+/** Apart from the other routes of notices, which need none of it. */
+export const noticeSubjects = endpoint({
+  summary: 'List who agreed to a policy version and to nothing newer, newest record first',
+  method: 'GET',
+  path: '/api/v1/sites/:id/notices/:version/subjects',
+  access: 'account',
+  scope: 'read',
+  params: z.object({ id: z.string().meta({ format: 'uuid' }), version: queryInteger(1, 2_147_483_647) }),
+  query: NoticeSubjectQuery,
+  status: 200,
+  response: NoticeSubjectPage,
+})
+
+export const noticeSubjectsDocs: EndpointDocs = {
+  description: `Each person whose newest live record on the site is accepted and of this version, once, by that record: whom to ask again. Who has stated anything newer on the site is not in it, a refusal included, and neither are records without a \`subject_id\`. The version needs no notice. A page examines ${examinedRecordsLimit} live accepted records of the site, so it can be short, or empty, and have a \`next_cursor\`: only where that is null the list ends.`,
+  success: 'A page.',
+}

@@ -1,0 +1,60 @@
+import type { CheckAnswer } from '../contract/check.ts'
+import { toneOf, type View } from '../output/index.ts'
+import { field, minute } from './field.ts'
+
+export const checkView: View<CheckAnswer> = {
+  id: row => row.record?.id ?? '',
+  columns: [
+    field('allowed', {
+      tone: ({ allowed }) => toneOf(allowed === true ? 'accepted' : allowed === false ? 'refused' : ''),
+    }),
+    field('reason', { whole: true }),
+    field('subject_id'),
+    field('purpose'),
+    field('site_id', { whole: true }),
+    field('at', { whole: true }),
+    field('record'),
+    field('notice'),
+    field('expires_at', { whole: true }),
+    field('renewal'),
+  ],
+}
+
+/** `no: maria@example.com withdrew marketing at 2026-11-20 18:45Z (record …; notice 2 in de of 2026-11-01 09:00Z)` */
+export function describeCheck(answer: CheckAnswer): string {
+  const { allowed } = answer
+  const word = allowed === null ? 'unknown' : allowed ? 'yes' : 'no'
+  const facts = factsOf(answer)
+  return `${word}: ${verdictOf(answer)}${facts.length > 0 ? ` (${facts.join('; ')})` : ''}`
+}
+
+function verdictOf(answer: CheckAnswer): string {
+  const { reason, subject_id: who, purpose, record, expires_at, renewal } = answer
+  const since = minute(record?.stated_at)
+  const verdicts: Readonly<Record<string, string>> = {
+    consented: `${who} consents to ${purpose} since ${since}`,
+    no_record: `there is no record of ${who}${answer.site_id === null ? '' : ' on this site'}`,
+    purpose_not_answered: `${who} has not answered for ${purpose}`,
+    refused: `${who} refused ${purpose} at ${since}`,
+    withdrawn: `${who} withdrew ${purpose} at ${since}`,
+    purpose_not_in_notice: `the notice that ${who} accepted does not name ${purpose}`,
+    expired: `the consent of ${who} to ${purpose} expired at ${minute(expires_at)}`,
+    renewal_required: `${who} consented to ${purpose} at ${since}, and notice ${renewal?.policy_version} requires a renewal`,
+  }
+  return Object.hasOwn(verdicts, reason) ? (verdicts[reason] ?? reason) : reason
+}
+
+function factsOf({ reason, record, notice, expires_at, renewal }: CheckAnswer): string[] {
+  if (record === null) return []
+  const ends = reason === 'consented' && expires_at !== null ? [`valid until ${minute(expires_at)}`] : []
+  const renews = renewal?.effective_from ?? renewal?.published_at
+  const due = reason === 'renewal_required' && renews ? [`in effect since ${minute(renews)}`] : []
+  return [`record ${record.id}`, noticeText(record.policy_version, notice), ...ends, ...due]
+}
+
+function noticeText(version: number, notice: CheckAnswer['notice']): string {
+  if (notice === null || typeof notice === 'string') return `policy version ${version}, notice not held`
+  const { locale, languages, published_at } = notice
+  const shown = locale ?? languages.join(', ')
+  return `notice ${version}${shown && ` in ${shown}`} of ${minute(published_at)}`
+}

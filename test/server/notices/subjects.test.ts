@@ -1,0 +1,108 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { useService } from '../../support/service.ts'
+import { newOwner, type Owner } from '../consents/records.ts'
+
+const service = useService()
+let owner: Owner
+beforeAll(async () => {
+  owner = await newOwner(service)
+})
+
+const path = (version: number | string, query = '') =>
+  `/api/v1/sites/${owner.siteId}/notices/${version}/subjects${query}`
+const page = (version: number | string, query = '') => service.call('GET', path(version, query), { key: owner.key })
+const agree = (subject_id: string | undefined, policy_version: number, fields: object = {}) =>
+  owner.create({ ...(subject_id !== undefined && { subject_id }), policy_version, accepted: true, ...fields })
+
+/** Follows the pages to the end, and returns the subjects and the sizes of the pages. */
+async function everybody(version: number, limit: number) {
+  const names: string[] = []
+  const sizes: number[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const { body, text } = await page(version, `?limit=${limit}${cursor && `&cursor=${cursor}`}`)
+    names.push(...(body.data ?? [text]).map((row: { subject_id: string }) => row.subject_id))
+    sizes.push(body.data.length)
+    cursor = body.next_cursor
+  }
+  return { names, sizes }
+}
+
+describe('GET /api/v1/sites/{id}/notices/{version}/subjects › 200', () => {
+  it('lists each person once whose newest live record on the site agrees to the version', async () => {
+    await agree('stayed', 1)
+    await agree('agreed-anew', 1)
+    await agree('agreed-anew', 2)
+    await agree('twice', 1)
+    const twice = await agree('twice', 1, { preferences: { a: true } })
+    await agree('refused-later', 1)
+    await agree('refused-later', 2, { accepted: false })
+    const withdrawn = await agree('withdrawn', 1)
+    await owner.update(withdrawn.id, { accepted: false })
+    const deleted = await agree('deleted', 1)
+    await owner.remove(deleted.id)
+    await agree('agreed-and-deleted', 1)
+    await owner.remove((await agree('agreed-and-deleted', 2)).id)
+    await agree(undefined, 1)
+    await agree('went-back', 2)
+    await agree('went-back', 1)
+    const headers = await service.signIn(owner)
+    const other = await service.call('POST', '/api/v1/sites', { headers, body: { name: 'another' } })
+    await agree('agreed-elsewhere', 1)
+    await agree('agreed-elsewhere', 2, { site_id: other.body.id })
+
+    const { body } = await page(1)
+    expect(body.data.map(({ subject_id }: { subject_id: string }) => subject_id)).toEqual([
+      'agreed-elsewhere',
+      'went-back',
+      'agreed-and-deleted',
+      'twice',
+      'stayed',
+    ])
+    expect(body).toMatchObject({ limit: 50, next_cursor: null })
+    expect(body.data[3]).toEqual({
+      id: twice.id,
+      subject_id: 'twice',
+      site_id: owner.siteId,
+      policy_version: 1,
+      notice_held: false,
+      notice_locale: null,
+      created_at: twice.created_at,
+      updated_at: twice.updated_at,
+      expires_at: null,
+    })
+    expect((await everybody(1, 2)).names).toEqual(body.data.map((row: { subject_id: string }) => row.subject_id))
+    expect((await everybody(2, 100)).names).toEqual(['agreed-anew'])
+    expect((await everybody(7, 100)).names).toEqual([])
+  })
+
+  it('examines 500 accepted records for a page, so that pages are short, and skips and repeats nobody', async () => {
+    const own = await newOwner(service)
+    const { id } = await own.create({ subject_id: 'x', accepted: true, policy_version: 1 })
+    await service.sql`
+      insert into consents (account_id, id, site_id, subject_id, accepted, preferences, policy_version, version,
+        record_hash, chain_head, created_at, updated_at)
+      select account_id, ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, site_id, 'p' || n, true, '{}',
+        case when n % 250 = 0 or n > 1900 then 1 else 2 end, 1, record_hash, chain_head, created_at, updated_at
+      from consents, generate_series(1, 2000) as n where id = ${id}`
+    const before = owner
+    owner = own
+    const { names, sizes } = await everybody(1, 100)
+    owner = before
+    const expected = Array.from({ length: 2000 }, (_, index) => 2000 - index).filter(n => n % 250 === 0 || n > 1900)
+    expect(names).toEqual(['x', ...expected.map(n => `p${n}`)])
+    expect(sizes).toEqual([100, 3, 2, 2, 1])
+  })
+})
+
+describe('GET /api/v1/sites/{id}/notices/{version}/subjects › 400 and 404', () => {
+  it.each(['0', '-1', '1.5', 'x', '2147483648'])('rejects the version %s', async version => {
+    expect((await page(version)).status).toBe(400)
+  })
+
+  it('rejects a cursor of another version', async () => {
+    const { body } = await page(1, '?limit=1')
+    expect(body.next_cursor).toEqual(expect.any(String))
+    expect((await page(1, `?cursor=${body.next_cursor}`)).status).toBe(200)
+    expect((await page(2, `?cursor=${body.next_cursor}`)).status).toBe(400)
+  })
+})

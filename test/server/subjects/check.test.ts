@@ -1,0 +1,189 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { newId } from '../../../server/ids.ts'
+import { useService } from '../../support/service.ts'
+import { newOwner, type Owner } from '../consents/records.ts'
+import { type Publication, publishNotice } from './notices.ts'
+
+const service = useService()
+let owner: Owner
+beforeAll(async () => {
+  owner = await newOwner(service)
+})
+
+const check = async (query: Record<string, string>) => {
+  const search = new URLSearchParams({ purpose: 'marketing', ...query })
+  return await service.call('GET', `/api/v1/subjects/check?${search}`, { key: owner.key })
+}
+const newSubject = () => `person ${newId()}`
+const yes = { accepted: true, preferences: { marketing: true } }
+const create = (subject_id: string, fields: object = {}) => owner.create({ subject_id, ...yes, ...fields })
+const reasonOf = async (subject_id: string, more: Record<string, string> = {}) => {
+  const { status, body, text } = await check({ subject_id, ...more })
+  expect(status, text).toBe(200)
+  return [body.allowed, body.reason]
+}
+const publish = (fields: Partial<Publication> & { readonly version: number }) =>
+  publishNotice(service, owner, {
+    siteId: owner.siteId,
+    languages: ['en', 'de'],
+    purposes: [],
+    validFor: null,
+    requiresRenewal: false,
+    effectiveFrom: null,
+    ...fields,
+  })
+async function newSite(): Promise<string> {
+  const headers = await service.signIn(owner)
+  return (await service.call('POST', '/api/v1/sites', { headers, body: { name: 'another' } })).body.id
+}
+
+describe('GET /api/v1/subjects/check › 200', () => {
+  it('names the record, and says that its notice is not held', async () => {
+    const subject_id = newSubject()
+    const { id, created_at } = await create(subject_id, { policy_version: 4 })
+    const { body } = await check({ subject_id })
+    expect(body).toEqual({
+      allowed: true,
+      reason: 'consented',
+      subject_id,
+      purpose: 'marketing',
+      site_id: owner.siteId,
+      at: expect.any(String),
+      record: {
+        id,
+        site_id: owner.siteId,
+        accepted: true,
+        answer: true,
+        policy_version: 4,
+        version: 1,
+        created_at,
+        stated_at: created_at,
+      },
+      notice: 'not held',
+      expires_at: null,
+      renewal: null,
+    })
+    expect(Math.abs(Date.parse(body.at) - Date.now())).toBeLessThan(60_000)
+  })
+
+  it('names the notice that was held, with what was shown of it, and when the consent ends', async () => {
+    const entry = await publish({ version: 11, purposes: ['marketing', 'analytics', 'marketing'], validFor: 'P1Y' })
+    const subject_id = newSubject()
+    const { created_at } = await create(subject_id, { policy_version: 11, notice_locale: 'de' })
+    const { body } = await check({ subject_id })
+    expect(body).toMatchObject({
+      allowed: true,
+      notice: {
+        policy_version: 11,
+        languages: ['de', 'en'],
+        locale: 'de',
+        purposes: ['marketing', 'analytics'],
+        controller: null,
+        valid_for: 'P1Y',
+        effective_from: null,
+        entry,
+      },
+      expires_at: expect.stringMatching(/Z$/),
+    })
+    const days = (Date.parse(body.expires_at) - Date.parse(created_at)) / 86_400_000
+    expect([365, 366]).toContain(days)
+    expect(await reasonOf(subject_id, { purpose: 'other' })).toEqual([null, 'purpose_not_answered'])
+    await create(subject_id, { policy_version: 11, preferences: { other: true } })
+    expect(await reasonOf(subject_id, { purpose: 'other' })).toEqual([false, 'purpose_not_in_notice'])
+  })
+
+  it.each([
+    [{ accepted: false }, [false, 'refused']],
+    [{ preferences: { marketing: false } }, [false, 'refused']],
+    [{ accepted: false, preferences: { marketing: true } }, [false, 'refused']],
+    [{ preferences: {} }, [null, 'purpose_not_answered']],
+    [{ preferences: { marketing: 'true' } }, [null, 'purpose_not_answered']],
+    [{ preferences: { marketing: 1 } }, [null, 'purpose_not_answered']],
+    [{ preferences: { marketing: null } }, [null, 'purpose_not_answered']],
+    [{ preferences: { Marketing: true } }, [null, 'purpose_not_answered']],
+  ])('takes nothing but true of an accepted record for a yes: %j', async (fields, expected) => {
+    const subject_id = newSubject()
+    await create(subject_id, fields)
+    expect(await reasonOf(subject_id)).toEqual(expected)
+  })
+
+  it('tells a withdrawal from a refusal, and a deletion from a record', async () => {
+    const subject_id = newSubject()
+    expect(await reasonOf(subject_id)).toEqual([null, 'no_record'])
+    const { id } = await create(subject_id)
+    await owner.update(id, { preferences: {} })
+    expect(await reasonOf(subject_id)).toEqual([false, 'withdrawn'])
+    await owner.update(id, yes)
+    expect(await reasonOf(subject_id)).toEqual([true, 'consented'])
+    await owner.update(id, { accepted: false })
+    expect(await reasonOf(subject_id)).toEqual([false, 'withdrawn'])
+    await owner.remove(id)
+    expect(await reasonOf(subject_id)).toEqual([null, 'no_record'])
+  })
+
+  it('lets the newest record of a site decide, and without a site the newest of these that names the purpose', async () => {
+    const subject_id = newSubject()
+    const site_id = await newSite()
+    const first = await create(subject_id)
+    const other = await create(subject_id, { site_id, preferences: { analytics: true } })
+    const decides = async (more: Record<string, string> = {}) => (await check({ subject_id, ...more })).body.record?.id
+    expect(await decides()).toBe(first.id)
+    expect(await decides({ site_id })).toBe(other.id)
+    expect(await decides({ purpose: 'neither' })).toBe(other.id)
+    const refusal = await create(subject_id, { accepted: false, preferences: {} })
+    expect(await decides({ site_id: owner.siteId })).toBe(refusal.id)
+    expect(await decides(), 'the refusal of the site counts, not what was before it').toBe(refusal.id)
+    expect(await reasonOf(subject_id, { site_id: '01890000-0000-7000-8000-000000000000' })).toEqual([null, 'no_record'])
+  })
+
+  it('counts a consent no longer when a newer notice requires a renewal, from when it is in effect', async () => {
+    const site_id = await newSite()
+    const subject_id = newSubject()
+    await create(subject_id, { site_id, policy_version: 2 })
+    const on = { siteId: site_id, requiresRenewal: true }
+    await publish({ ...on, version: 1 })
+    await publish({ ...on, version: 3, requiresRenewal: false })
+    await publish({ ...on, version: 4, effectiveFrom: new Date(Date.now() + 3_600_000) })
+    expect(await reasonOf(subject_id)).toEqual([true, 'consented'])
+    await publish({ ...on, version: 5 })
+    await service.sql`update log_entries set leaf_index = null where consent_id = account_id and account_id = ${owner.accountId}`
+    expect(await reasonOf(subject_id), 'not held yet').toEqual([true, 'consented'])
+    await service.sql`update log_entries set leaf_index = -version where consent_id = account_id and account_id = ${owner.accountId}`
+    const { body } = await check({ subject_id })
+    expect(body).toMatchObject({ allowed: false, reason: 'renewal_required', renewal: { policy_version: 5 } })
+    const before = new Date(Date.parse(body.renewal.published_at) - 1).toISOString()
+    expect(await reasonOf(subject_id, { at: before })).toEqual([true, 'consented'])
+  })
+})
+
+describe('GET /api/v1/subjects/check › 400', () => {
+  it.each([
+    { subject_id: '' },
+    { subject_id: 'x', purpose: '' },
+    { subject_id: 'x', site_id: 'y' },
+    { subject_id: 'x', at: 'yesterday' },
+    { subject_id: 'x', at: '2999-01-01T00:00:00Z' },
+    { subject_id: 'x', where: 'y' },
+    { subject_id: 'a\0b' },
+  ])('%j', async query => {
+    const { status, body } = await check(query)
+    expect([status, body.error]).toEqual([400, 'invalid_request'])
+  })
+})
+
+describe('GET /api/v1/subjects/check › many records', () => {
+  it('finds the newest of 20,000 records with one look for each site', async () => {
+    const subject_id = newSubject()
+    const { id } = await create(subject_id)
+    await service.sql`
+      insert into consents (account_id, id, site_id, subject_id, accepted, preferences, policy_version, version,
+        record_hash, chain_head, created_at, updated_at)
+      select account_id, ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, site_id, subject_id, false, '{}',
+        1, 1, record_hash, chain_head, created_at, updated_at
+      from consents, generate_series(1, 20000) as n where id = ${id}`
+    await service.sql`analyze consents`
+    const start = performance.now()
+    expect((await check({ subject_id })).body.record.id).toBe(id)
+    expect(performance.now() - start).toBeLessThan(1000)
+  })
+})

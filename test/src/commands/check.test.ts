@@ -1,0 +1,164 @@
+import { HttpResponse, http } from 'msw'
+import { describe, expect, it } from 'vitest'
+import { freePort } from '../../support/postgres.ts'
+import { answers, fails, machineError, site, useCli, uuid } from '../support.ts'
+
+const cli = useCli()
+const path = '*/api/v1/subjects/check'
+const subject = 'maria@example.com'
+const at = '2026-11-22T21:00:00.000Z'
+
+const record = {
+  id: uuid(1),
+  site_id: site,
+  accepted: true,
+  answer: true,
+  policy_version: 2,
+  version: 1,
+  created_at: '2026-01-31T09:30:00.000Z',
+  stated_at: '2026-01-31T09:30:00.000Z',
+}
+const notice = {
+  policy_version: 2,
+  languages: ['de', 'en'],
+  locale: 'de',
+  purposes: ['marketing'],
+  controller: null,
+  valid_for: 'P1Y',
+  published_at: '2026-01-01T00:00:00.000Z',
+  effective_from: null,
+  entry: 7,
+}
+const yes = {
+  allowed: true,
+  reason: 'consented',
+  subject_id: subject,
+  purpose: 'marketing',
+  site_id: site,
+  at,
+  record,
+  notice,
+  expires_at: '2027-01-31T09:30:00.000Z',
+  renewal: null,
+}
+const renewal = {
+  policy_version: 3,
+  published_at: '2026-06-01T00:00:00.000Z',
+  effective_from: '2026-07-01T00:00:00.000Z',
+}
+const no = (reason: string, fields: object = {}) => ({ ...yes, allowed: false, reason, ...fields })
+
+const check = (...more: string[]) => cli.run(['check', subject, '--purpose', 'marketing', ...more])
+
+describe('check', () => {
+  it.each([
+    [
+      0,
+      yes,
+      `yes: ${subject} consents to marketing since 2026-01-31 09:30Z (record ${uuid(1)}; notice 2 in de of 2026-01-01 00:00Z; valid until 2027-01-31 09:30Z)`,
+    ],
+    [
+      10,
+      no('refused', { notice: 'not held', expires_at: null }),
+      `no: ${subject} refused marketing at 2026-01-31 09:30Z (record ${uuid(1)}; policy version 2, notice not held)`,
+    ],
+    [10, no('withdrawn'), `no: ${subject} withdrew marketing at 2026-01-31 09:30Z (record`],
+    [10, no('expired'), `no: the consent of ${subject} to marketing expired at 2027-01-31 09:30Z (record`],
+    [10, no('purpose_not_in_notice'), `no: the notice that ${subject} accepted does not name marketing (record`],
+    [
+      10,
+      no('renewal_required', { renewal }),
+      `and notice 3 requires a renewal (record ${uuid(1)}; notice 2 in de of 2026-01-01 00:00Z; in effect since 2026-07-01 00:00Z)`,
+    ],
+    [10, no('suspended'), 'no: suspended (record'],
+    [3, no('purpose_not_answered', { allowed: null }), `unknown: ${subject} has not answered for marketing (record`],
+    [
+      3,
+      no('no_record', { allowed: null, record: null, notice: null }),
+      `unknown: there is no record of ${subject} on this site\n`,
+    ],
+  ])('ends with %i and says why in a sentence', async (code, answer, sentence) => {
+    cli.instance.use(answers('get', path, answer))
+    const ran = await check('--json')
+    expect(ran.code).toBe(code)
+    expect(JSON.parse(ran.stdout)).toEqual(answer)
+    expect(ran.stderr).toContain(sentence)
+    expect(cli.sent()[0]?.query).toEqual({ subject_id: subject, purpose: 'marketing' })
+  })
+
+  it('asks about one site, and a past time, which a day ends with', async () => {
+    cli.instance.use(answers('get', path, yes))
+    expect((await check('--site', site, '--at', '2026-03-03', '-q')).stdout).toBe(`${uuid(1)}\n`)
+    const query = { subject_id: subject, purpose: 'marketing', site_id: site, at: '2026-03-03T23:59:59.999Z' }
+    expect(cli.sent()[0]?.query).toEqual(query)
+  })
+
+  it('reads one identifier from standard input', async () => {
+    cli.instance.use(answers('get', path, yes))
+    const read = (stdin: string) => cli.run(['check', '-', '--purpose', 'marketing'], { stdin })
+    expect((await read(`${subject}\n`)).code).toBe(0)
+    expect(cli.sent()[0]?.query).toMatchObject({ subject_id: subject })
+    expect((await read(`${subject}\nother\n`)).code).toBe(2)
+    expect((await read('')).code).toBe(5)
+    expect(cli.instance.requests).toHaveLength(1)
+  })
+
+  it.each([
+    [['check', subject], 2],
+    [['check', '--purpose', 'marketing'], 2],
+    [['check', subject, '--purpose', ''], 2],
+    [['check', '', '--purpose', 'marketing'], 2],
+    [['check', subject, 'other', '--purpose', 'marketing'], 2],
+    [['check', subject, '--purpose', 'marketing', '--at', '2999-01-01'], 2],
+  ])('%j is rejected before any request', async (args, code) => {
+    expect((await cli.run(args as string[])).code).toBe(code)
+    expect(cli.instance.requests).toEqual([])
+  })
+
+  const errors: [status: number, error: string, exit: number][] = [
+    [400, 'invalid_request', 5],
+    [401, 'unauthorized', 4],
+    [403, 'forbidden', 4],
+    [404, 'not_found', 2],
+    [404, 'no_such_thing', 2],
+    [429, 'quota_exceeded', 6],
+    [500, 'internal_error', 7],
+    [503, 'read_only', 7],
+  ]
+  it.each(errors)('takes no error (%i %s) for an answer', async (status, error, exit) => {
+    const paths = { '/api/v1/subjects/check': { get: { parameters: [] } } }
+    cli.instance.use(http.get(path, () => fails(status, error)))
+    cli.instance.use(answers('get', '*/api/v1/openapi.json', { openapi: '3.1.1', paths }))
+    const { code, stdout, stderr } = await check('--json')
+    expect({ code, stdout }).toEqual({ code: exit, stdout: '' })
+    expect(machineError(stderr)).toMatchObject({ exit })
+  })
+
+  it.each([
+    ['null', 'null'],
+    ['an answer that is not one', JSON.stringify({ ...yes, allowed: 'yes' })],
+    ['a record', JSON.stringify(record)],
+    ['a page of a proxy', '<html>'],
+  ])('takes %s for no answer', async (_, text) => {
+    cli.instance.use(http.get(path, () => new HttpResponse(text, { headers: { 'content-type': 'application/json' } })))
+    const { code, stdout } = await check('--json')
+    expect([0, 3, 10]).not.toContain(code)
+    expect(stdout).toBe('')
+  })
+
+  it('takes an instance that is down for no answer (exit 7)', async () => {
+    const CONSENTCTL_BASE_URL = `http://127.0.0.1:${await freePort()}`
+    const { code, stdout } = await cli.run(['check', subject, '--purpose', 'marketing'], {
+      env: { CONSENTCTL_BASE_URL },
+    })
+    expect({ code, stdout }).toEqual({ code: 7, stdout: '' })
+  })
+
+  it('says not_offered (exit 2) of an instance with the six routes alone, and asks for nothing else', async () => {
+    cli.instance.use(http.get('*/api/v1/*', () => fails(404, 'not_found')))
+    const { code, stderr } = await check('--json')
+    expect(code).toBe(2)
+    expect(machineError(stderr)).toMatchObject({ code: 'not_offered' })
+    expect(cli.sent().map(sent => sent.path)).toEqual(['/api/v1/subjects/check', '/api/v1/openapi.json'])
+  })
+})
