@@ -1,8 +1,9 @@
 // Bundles the client into one file beside rarely used libraries, and the server without libraries: PGlite finds its
 // WebAssembly next to its own files.
 import { createHash } from 'node:crypto'
-import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { build } from 'esbuild'
 import { client, shared } from './bundle.js'
 import { emptyDatabase } from './empty-database.js'
@@ -21,16 +22,19 @@ const apart = {
   },
 }
 
-rmSync(new URL('../dist', import.meta.url), { recursive: true, force: true })
+const dist = join(client.absWorkingDir, 'dist')
+/** Of this process alone: another may be building, or running what is in dist. */
+const draft = join(client.absWorkingDir, `dist.${process.pid}`)
+process.on('exit', () => rmSync(draft, { recursive: true, force: true }))
 await build({
   ...client,
-  outdir: 'dist/client',
+  outdir: join(draft, 'client'),
   plugins: [...client.plugins, apart],
   // As Node wraps CommonJS: wrapping the text at each start would copy it.
   banner: { js: '(function (exports, require, module, __filename, __dirname) {' },
   footer: { js: '})' },
 })
-const script = new URL('../dist/client/main.cjs', import.meta.url)
+const script = join(draft, 'client', 'main.cjs')
 // The digest ties the compile cache to this script.
 appendFileSync(script, `//${createHash('sha1').update(readFileSync(script)).digest('hex')}\n`)
 await Promise.all(
@@ -44,7 +48,7 @@ await Promise.all(
         contents: `const all = require('${name}'); module.exports = all.default ?? all`,
         resolveDir: client.absWorkingDir,
       },
-      outfile: `dist/client/${name}.cjs`,
+      outfile: join(draft, 'client', `${name}.cjs`),
     }),
   ),
 )
@@ -53,12 +57,12 @@ await build({
   entryPoints: ['server/main.ts', 'server/watchdog-worker.ts', 'server/db/embedded-worker.ts'],
   format: 'esm',
   splitting: true,
-  outdir: 'dist',
+  outdir: draft,
   outbase: '.',
   chunkNames: 'chunks/[name]-[hash]',
   packages: 'external',
 })
-writeFileSync(new URL('../dist/server/db/embedded.tar.gz', import.meta.url), await emptyDatabase())
+writeFileSync(join(draft, 'server', 'db', 'embedded.tar.gz'), await emptyDatabase())
 
 // Generators for generate.js.
 await build({
@@ -71,12 +75,25 @@ await build({
       export const generated = async version => generate(await describeCommands(), version)`,
     resolveDir: client.absWorkingDir,
   },
-  outfile: 'dist/reference.cjs',
+  outfile: join(draft, 'reference.cjs'),
   minify: false,
 })
 const require = createRequire(import.meta.url)
-const { man } = await require('../dist/reference.cjs').generated(require('../package.json').version)
-mkdirSync(new URL('../dist/man', import.meta.url))
-for (const [name, page] of Object.entries(man)) {
-  writeFileSync(new URL(`../dist/man/${name}`, import.meta.url), page)
+const { man } = await require(join(draft, 'reference.cjs')).generated(require('../package.json').version)
+mkdirSync(join(draft, 'man'))
+for (const [name, page] of Object.entries(man)) writeFileSync(join(draft, 'man', name), page)
+replace()
+
+function replace() {
+  const old = `${draft}.old`
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      if (existsSync(dist)) renameSync(dist, old)
+      return renameSync(draft, dist)
+    } catch (error) {
+      if (attempt === 10) throw error // else another build was first
+    } finally {
+      rmSync(old, { recursive: true, force: true })
+    }
+  }
 }
