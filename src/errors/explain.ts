@@ -261,6 +261,14 @@ export function explain(error: unknown): Explanation {
       hint: 'raise the limit: ulimit -n 1024, or LimitNOFILE= of the systemd unit',
       exit: exit.failure,
     }
+  if (/^(ERR_)?MODULE_NOT_FOUND$/.test(String((error as NodeJS.ErrnoException | null)?.code)))
+    return {
+      code: 'incomplete',
+      message: 'a file of consentctl is missing: it is not installed whole, or was built again meanwhile',
+      why: (error as Error).message.split('\n')[0],
+      hint: 'run the same command again; if that fails too: npm run setup in a clone, else install it again',
+      exit: exit.failure,
+    }
   return { code: 'bug', message: error instanceof Error ? error.message : String(error), exit: exit.failure }
 }
 

@@ -62,3 +62,12 @@ it.each([[new TypeError('x is not a function')], ['a string'], [undefined], [nul
     expect(explain(error)).toMatchObject({ code: 'bug', exit: 1 })
   },
 )
+
+it.each(['MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND'])('a missing file of the program (%s) names the build', code => {
+  const missing = Object.assign(new Error("Cannot find module 'x.cjs'\nRequire stack:\n- y"), { code })
+  expect(explain(missing)).toMatchObject({
+    exit: 1,
+    why: "Cannot find module 'x.cjs'",
+    hint: expect.stringContaining('npm run setup'),
+  })
+})
