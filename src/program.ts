@@ -137,6 +137,7 @@ async function define(command: Command, { load }: Leaf, context: () => Promise<C
   const [build, ctx] = await Promise.all([load(), context()])
   build(command, ctx)
   command.allowExcessArguments() // action() names the unexpected argument
+  nameChoices(command)
   rejectRepeatedFlags(command)
 }
 
@@ -148,6 +149,15 @@ function hasOwnVersion({ options, commands }: Command): boolean {
 function leaveVersion({ options }: Command): void {
   for (const option of options)
     if (option.long === '--version') Object.assign(option, { is: (word: string) => word === option.short })
+}
+
+/** Commander names the choices of an option only if it is given another word. */
+function nameChoices(command: Command): void {
+  command.exitOverride(error => {
+    const missing = command.options.find(({ flags }) => error.message.includes(`option '${flags}' not specified`))
+    if (!missing?.argChoices) throw error
+    throw new CommanderError(error.exitCode, error.code, `${error.message}\n(Use ${missing.argChoices.join(', ')})`)
+  })
 }
 
 /** Commander would silently take the last value. */

@@ -57,6 +57,7 @@ describe('what is not understood ends with 2, on stderr, before any request', ()
     ['update', "missing required argument 'id'"],
     ['list --site', 'argument missing'],
     ['list -o xml', 'Allowed choices are table, tsv, json, ndjson, csv, yaml, id'],
+    ['requests close DSR-1', 'Use done, refused, withdrawn'],
     ['list --color purple', 'Allowed choices are auto, always, never'],
   ])('%s', async (line, said) => {
     const { code, stdout, stderr } = await cli.run(line.split(' '))
