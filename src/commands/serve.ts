@@ -83,10 +83,15 @@ async function welcome(ctx: Context, server: RunningServer, folder: string): Pro
   const { out } = ctx.io
   if (!server.isEmpty) {
     const profile = profileFor(folder, server.url)
-    const hint = profile
-      ? commandFor(ctx, profile, 'list')
-      : `npx consentctl auth login -p NAME --base-url ${server.url}`
-    return `In another terminal, try:\n\n  ${folderVariable(ctx)}${hint}\n\n`
+    if (profile) return `In another terminal, try:\n\n  ${folderVariable(ctx)}${commandFor(ctx, profile, 'list')}\n\n`
+    return `\
+No profile has this address. In another terminal, make a key with the e-mail and the password of the first start:
+
+  ${folderVariable(ctx)}npx consentctl auth login -p ${freeProfile(folder, 'local')} --base-url ${server.url} --email owner@localhost
+
+If the password is lost: npx consentctl admin user password --email owner@localhost
+
+`
   }
   // If this cannot be written, no account is created.
   await out.write('\nThis is the first start: creating an account. Its secrets are shown only once:\n\n')
