@@ -64,6 +64,8 @@ interface Question {
   readonly noun: string
   /** `profile@host`. */
   readonly where: string
+  /** Lines above the question. */
+  readonly notes?: readonly string[]
   /** Counts by site, shown above the question. */
   readonly counts?: ReadonlyMap<string, number>
   /** The number to type (default: the number of rows). */
@@ -75,12 +77,14 @@ export async function promptToConfirm<Row>(
   { io, interruption }: Context,
   view: View<Row>,
   rows: readonly Row[],
-  { action, noun, where, counts, total = rows.length }: Question,
+  { action, noun, where, notes = [], counts, total = rows.length }: Question,
 ): Promise<void> {
   const single = total === 1
   const { columns, color } = io.err
   const format = await formats.table(single)
   await io.err.write(`${format(view, { single, columns, color, header: false }).rows(rows)}\n`)
+  if (rows.length < total && rows.length > 0) await io.err.write(`the first ${rows.length} of ${total} are shown\n`)
+  for (const note of notes) await io.err.write(`${note}\n`)
   if (single) {
     const question = `${action[0]?.toUpperCase()}${action.slice(1)} this ${noun} on ${where}? [y/N] `
     if (!/^y(es)?$/i.test((await prompt(io, question, interruption)).trim())) throw declinedError()

@@ -9,9 +9,15 @@ import { many, type Output, pagesOf } from './output.ts'
 
 export const dryRunOption = { dryRun: z.literal(true).optional() }
 
-export function addDryRunFlag(command: Command): Command {
-  return command.option('--dry-run', 'print the method, URL and body of each request instead of sending it')
+export function addDryRunFlag(
+  command: Command,
+  description = 'print the method, URL and body of each request instead of sending it',
+): Command {
+  return command.option('--dry-run', description)
 }
+
+/** Of commands that take a file, too. */
+export const dryRunOfFiles = 'send nothing: print each request, or check every line of a file'
 
 interface Planned {
   readonly endpoint: Endpoint
@@ -23,12 +29,15 @@ export function viewUnlessDryRun<Row>(view: View<Row>): (options: { dryRun?: tru
   return ({ dryRun }) => (dryRun ? requestView : view)
 }
 
-export function dryRunOutput(ctx: Context, planned: readonly Planned[]): Output<unknown> {
-  const base = requireBaseUrl(ctx.settings)
-  const rows = planned.map(({ endpoint, params, body }) => ({
+export function requestRow({ settings }: Context, { endpoint, params, body }: Planned) {
+  return {
     method: endpoint.method,
-    url: base + pathOf(endpoint, params),
+    url: requireBaseUrl(settings) + pathOf(endpoint, params),
     body: body === undefined ? null : JSON.parse(JSON.stringify(body)), // drops undefined fields, which are not sent
-  }))
+  }
+}
+
+export function dryRunOutput(ctx: Context, planned: readonly Planned[]): Output<unknown> {
+  const rows = planned.map(each => requestRow(ctx, each))
   return many(requestView, pagesOf(rows), { single: rows.length === 1 }) as Output<unknown>
 }

@@ -8,7 +8,7 @@ import {
   promptToConfirm,
   requireConfirmedCount,
 } from '../../cli/confirm.ts'
-import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
+import { addDryRunFlag, dryRunOfFiles, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
 import { expandIds, runForEach } from '../../cli/ids.ts'
 import { formatCount, instanceLabel } from '../../cli/messages.ts'
 import { many, type Output } from '../../cli/output.ts'
@@ -41,6 +41,7 @@ export function rm(command: Command, ctx: Context): void {
       file: 'delete the records whose ids are in a file',
       resume: 'resume deletions that were stopped',
     }),
+    dryRunOfFiles,
   )
     .addHelpText(
       'after',

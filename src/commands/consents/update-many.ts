@@ -1,17 +1,20 @@
 import type * as z from 'zod'
-import { type confirmOptions, mustPrompt } from '../../cli/confirm.ts'
+import { type confirmOptions, mustPrompt, requireConfirmedCount } from '../../cli/confirm.ts'
+import { requestRow } from '../../cli/dry-run.ts'
 import { formatCount, instanceLabel } from '../../cli/messages.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
+import { consents } from '../../contract/consents.ts'
 import { usageError } from '../../errors/errors.ts'
 import { importView, type LineResult } from '../../views/consent.ts'
+import { requestView } from '../../views/program.ts'
 import { type acceptance, acceptedOf, preferencesOf } from './fields.ts'
-import { updates } from './import/changes.ts'
+import { type CommonChange, changeOf, updates } from './import/changes.ts'
 import { importConsents } from './import/import.ts'
 import { formatOf, formatOfIds, type LineFormat } from './import/lines.ts'
 import { type ImportOptions, type lineFlagOptions, toLineOptions } from './import/options.ts'
 import { writeSnapshot } from './import/snapshot.ts'
-import { parseWhere, planWhere } from './where.ts'
+import { findWhere, parseWhere, planWhere } from './where.ts'
 
 type ManyOptions = z.output<z.ZodObject<typeof acceptance & typeof lineFlagOptions & typeof confirmOptions>> & {
   readonly operands: readonly string[]
@@ -26,9 +29,13 @@ export async function updateMany(ctx: Context, options: ManyOptions): Promise<Ou
   const file = fileOf(options)
   if (file === '-' && options.preferences === '-')
     throw usageError('standard input can be read for the ids or for --preferences, not for both')
-  const change = { accepted: acceptedOf(options), preferences: await preferencesOf(ctx.io, options) }
+  const change = {
+    accepted: acceptedOf(options),
+    preferences: await preferencesOf(ctx.io, options),
+    replace_preferences: options.replacePreferences,
+  }
   const hasChange = change.accepted !== undefined || change.preferences !== undefined
-  const operation = updates({ ...change, replace_preferences: options.replacePreferences })
+  const operation = updates(change)
   const lineOptions: ImportOptions = {
     ...toLineOptions(options),
     ...{
@@ -44,14 +51,32 @@ export async function updateMany(ctx: Context, options: ManyOptions): Promise<Ou
   if (resume !== undefined) throw usageError('a job has its records: leave --where out with --resume')
   if (!hasChange) throw usageError('nothing to change', 'use --accepted, --refused, --pref or --preferences')
   parseWhere(where)
-  const asks = !dryRun && mustPrompt(ctx, options, { action: 'change' })
-  const ids = await planWhere(ctx, where, { asks, confirm: options.confirm })
-  if (dryRun || ids.length === 0) {
-    await ctx.warn(`would change at most ${formatCount(ids.length)} on ${instanceLabel(ctx)}; nothing was sent`)
+  if (dryRun) return many(requestView, requestsOf(ctx, where, change, options)) as Output<never>
+  const asks = mustPrompt(ctx, options, { action: 'change' })
+  const ids = await planWhere(ctx, where, change, { asks, confirm: options.confirm })
+  if (ids.length === 0) {
+    await ctx.warn(`no record to change on ${instanceLabel(ctx)}; nothing was sent`)
     return many(importView, pagesOf([]))
   }
   const snapshot = await writeSnapshot(ctx, ids)
   return importConsents(ctx, { ...lineOptions, file: snapshot, format: 'ids', snapshot }, operation)
+}
+
+/** Yields the requests that a change of these records would send. @throws CliError changed (exit 10), after the last */
+async function* requestsOf(ctx: Context, where: readonly string[], change: CommonChange, options: ManyOptions) {
+  let [found, unchanged] = [0, 0]
+  for await (const records of findWhere(ctx, where)) {
+    const rows = records.flatMap(record => {
+      const body = changeOf(record, change)
+      return body ? [requestRow(ctx, { endpoint: consents.update, params: { id: record.id }, body })] : []
+    })
+    found += records.length
+    unchanged += records.length - rows.length
+    yield rows
+  }
+  requireConfirmedCount(options, found, 'record', 'changed')
+  const same = unchanged > 0 ? `, ${unchanged} already as wanted` : ''
+  await ctx.warn(`would change ${formatCount(found - unchanged)} on ${instanceLabel(ctx)}${same}; nothing was sent`)
 }
 
 function fileOf({ operands, file, where, resume, yes, confirm }: ManyOptions): string | undefined {

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, collect, nonEmpty, OptionalIds } from '../../cli/action.ts'
 import { addConfirmFlags, confirmOptions } from '../../cli/confirm.ts'
-import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
+import { addDryRunFlag, dryRunOfFiles, dryRunOption, dryRunOutput } from '../../cli/dry-run.ts'
 import { instanceLabel } from '../../cli/messages.ts'
 import { type Output, one } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
@@ -11,6 +11,7 @@ import type { Consent } from '../../contract/index.ts'
 import { usageError } from '../../errors/errors.ts'
 import { safeJson, type View } from '../../output/index.ts'
 import { consentView, importView } from '../../views/consent.ts'
+import { requestView } from '../../views/program.ts'
 import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
 import { addLineFlags, lineFlagOptions, rejectLineFlags } from './import/options.ts'
 
@@ -35,6 +36,7 @@ export function update(command: Command, ctx: Context): void {
       file: 'change a record for each line of a file',
       resume: 'resume changes that were stopped',
     }),
+    dryRunOfFiles,
   )
     .addHelpText(
       'after',
@@ -60,7 +62,8 @@ function isMany({ operands, file, where, resume }: Options): boolean {
 }
 
 function viewOf(options: Options): View<never> {
-  return isMany(options) ? importView : viewUnlessDryRun(consentView)(options)
+  const isOfRecords = !isMany(options) || options.where !== undefined
+  return isOfRecords && options.dryRun ? requestView : isMany(options) ? importView : consentView
 }
 
 async function run(ctx: Context, options: Options): Promise<Output<unknown>> {

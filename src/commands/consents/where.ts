@@ -5,7 +5,10 @@ import { endInstant, startInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import type { Consent, ConsentQuery } from '../../contract/index.ts'
 import { usageError } from '../../errors/errors.ts'
-import { consentView } from '../../views/consent.ts'
+import { safeJson, type View, visible } from '../../output/index.ts'
+import { findPart } from '../../output/parts.ts'
+import { type ConsentRow, consentView } from '../../views/consent.ts'
+import { type CommonChange, changeOf } from './import/changes.ts'
 
 const names = ['site', 'subject', 'consent-id', 'accepted', 'refused', 'from', 'to'] as const
 type Name = (typeof names)[number]
@@ -53,24 +56,32 @@ async function queryOf(ctx: Context, filters: ReadonlyMap<Name, string>): Promis
 
 const unlimited = { limit: Number.POSITIVE_INFINITY, maxRequests: Number.POSITIVE_INFINITY }
 
+/** Yields pages of the records that the filters find, newest first. */
+export async function* findWhere(ctx: Context, where: readonly string[]): AsyncGenerator<readonly Consent[]> {
+  for await (const { records } of ctx.api.pages(await queryOf(ctx, parseWhere(where)), unlimited)) yield records
+}
+
 /** Of the records that are shown before the question. */
 const shownRecords = 10
 
 /**
- * Lists the records, and has the user confirm their number. Returns their ids, oldest first. @throws CliError declined (exit 9) or
- * changed (exit 10)
+ * Lists the records, and has the user confirm the change and their number. Returns their ids, oldest first. @throws CliError
+ * declined (exit 9) or changed (exit 10)
  */
 export async function planWhere(
   ctx: Context,
   where: readonly string[],
+  change: CommonChange,
   { asks, ...confirmation }: { readonly asks: boolean; readonly confirm?: number | undefined },
 ): Promise<string[]> {
   const ids: string[] = []
   const shown: Consent[] = []
   const counts = new Map<string, number>()
-  for await (const { records } of ctx.api.pages(await queryOf(ctx, parseWhere(where)), unlimited)) {
+  let unchanged = 0
+  for await (const records of findWhere(ctx, where)) {
     for (const record of records) {
       ids.push(record.id)
+      if (changeOf(record, change) === null) unchanged += 1
       if (shown.length < shownRecords) shown.push(record)
       const site = record.site_id ?? '(none)'
       counts.set(site, (counts.get(site) ?? 0) + 1)
@@ -78,12 +89,34 @@ export async function planWhere(
   }
   requireConfirmedCount(confirmation, ids.length, 'record', 'changed')
   if (asks && ids.length > 0)
-    await promptToConfirm(ctx, consentView, shown, {
+    await promptToConfirm(ctx, viewOf(change), shown, {
       action: 'change',
       noun: 'record',
       where: instanceLabel(ctx),
       counts,
       total: ids.length,
+      notes: [
+        `the change: ${describeWanted(change)}`,
+        ...(unchanged > 0 ? [`${unchanged} of ${ids.length} already as wanted, which are not written`] : []),
+      ],
     })
   return ids.reverse()
+}
+
+/** Shows the preferences that the change names, instead of all. */
+function viewOf({ preferences }: CommonChange): View<ConsentRow> {
+  const names = Object.keys(preferences ?? {})
+  const columns = names.flatMap(name => {
+    const column = findPart(consentView.columns, `pref.${name}`)
+    return column ? [{ ...column, rank: 3.5 }] : []
+  })
+  return { ...consentView, columns: [...consentView.columns.filter(({ name }) => name !== 'preferences'), ...columns] }
+}
+
+/** `accepted: no; newsletter: false` */
+function describeWanted({ accepted, preferences, replace_preferences: replace }: CommonChange): string {
+  const parts = accepted === undefined ? [] : [`accepted: ${accepted ? 'yes' : 'no'}`]
+  for (const [name, value] of Object.entries(preferences ?? {})) parts.push(`${name}: ${safeJson(value)}`)
+  if (replace) parts.push('every other preference removed')
+  return visible(parts.join('; '))
 }

@@ -24,7 +24,7 @@ const Target = z.strictObject({ id: Id })
 export interface CommonChange {
   readonly accepted: boolean | undefined
   readonly preferences: Readonly<Record<string, unknown>> | undefined
-  readonly replace_preferences?: true | undefined
+  readonly replace_preferences?: boolean | undefined
 }
 
 /** `update`: reads each record, and writes it only if it is not as wanted, so that no change is made twice. */
@@ -48,11 +48,21 @@ async function update(ctx: Context, { entry, earlier }: Item): Promise<Answer> {
   const { api } = ctx
   const { id, accepted, preferences, replace_preferences: replace } = entry.draft as Change
   const before = await api.consents.get({ params: { id } })
-  const whole = preferences && (replace ? preferences : { ...before.preferences, ...preferences })
-  if (isWanted(before, { accepted, preferences: whole })) return { id, isUnchanged: true }
+  const body = changeOf(before, { accepted, preferences, replace_preferences: replace })
+  if (body === null) return { id, isUnchanged: true }
   if (earlier && (await entriesSince(ctx, id, earlier)).length > 0) throw changedMeanwhile()
-  await api.consents.update({ params: { id }, body: { accepted, preferences: whole } })
+  await api.consents.update({ params: { id }, body })
   return { id }
+}
+
+/** Returns the body that changes a record, or null if it is already as wanted. */
+export function changeOf(record: Consent, change: Partial<CommonChange>): ConsentChange | null {
+  const { accepted, preferences, replace_preferences: replace } = change
+  const body = {
+    accepted,
+    preferences: preferences && (replace ? preferences : { ...record.preferences, ...preferences }),
+  }
+  return isWanted(record, body) ? null : body
 }
 
 /** Returns what happened to a record since its line was first sent, by the clock of the instance. */

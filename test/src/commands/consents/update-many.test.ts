@@ -222,7 +222,7 @@ describe('update --where', () => {
     const args = ['update', '--where', 'accepted', '--refused', '-o', 'tsv']
     const declined = await cli.run(args, { ...terminal, stdin: '3\n' })
     expect(declined).toMatchObject({ code: 9, stdout: '' })
-    expect(declined.stderr).toContain('Type 2 to change these records on ')
+    expect(declined.stderr).toMatch(/the change: accepted: no\n.*Type 2 to change these records on /s)
     expect(writes).toEqual([])
     expect(await cli.run(args, { ...terminal, stdin: '2\n' })).toMatchObject({ code: 0 })
     expect(writes.toSorted()).toEqual([uuid(1), uuid(3)])
@@ -230,14 +230,31 @@ describe('update --where', () => {
     expect(readdirSync(join(cli.env()['CONSENTCTL_STATE_DIR'] ?? '', 'snapshots'))).toEqual([])
   })
 
-  it('stops with 10 unless exactly --confirm N are found, and only counts with --dry-run', async () => {
+  it('stops with 10 unless exactly --confirm N are found, and prints the requests with --dry-run', async () => {
     const { writes } = holding(three())
     const run = (...more: string[]) => cli.run(['update', '--where', 'accepted', '--refused', ...more])
     expect(await run('--confirm', '3')).toMatchObject({ code: 10, stdout: '' })
-    const dry = await run('--dry-run')
-    expect([dry.code, dry.stderr]).toEqual([0, expect.stringContaining('would change at most 2 records')])
+    const dry = await run('--dry-run', '--json')
+    expect([dry.code, dry.stderr]).toEqual([0, expect.stringContaining('would change 2 records')])
+    const url = (n: number) => expect.stringMatching(`/api/v1/consents/${uuid(n)}$`)
+    const body = { accepted: false }
+    expect(JSON.parse(dry.stdout)).toEqual([1, 3].map(n => ({ method: 'PUT', url: url(n), body })))
     expect(writes).toEqual([])
     expect(await run('--confirm', '2')).toMatchObject({ code: 0 })
+  })
+
+  it('says the change, the preferences before it, and how many records are already as wanted', async () => {
+    holding(three())
+    const args = ['update', '--where', 'site=site-1', '--pref', 'a=1', '--pref', 'b=true']
+    cli.instance.use(http.get('*/api/v1/sites', () => fails(404, 'not_found')))
+    const { code, stderr } = await cli.run(args, { ...terminal, stdin: 'no\n' })
+    expect(code).toBe(9)
+    expect(stderr).toMatch(/ACCEPTED +PREF\.A/)
+    expect(stderr).toContain('the change: a: 1; b: true\n1 of 3 already as wanted')
+    const dry = await cli.run([...args, '--dry-run', '--json=body'])
+    expect(JSON.parse(dry.stdout)).toEqual([2, 3].map(() => ({ body: { preferences: { a: 1, b: true } } })))
+    expect(dry.stderr).toContain('would change 2 records')
+    expect(dry.stderr).toContain('1 already as wanted')
   })
 
   it.each(['--yes', '-qy'])(
