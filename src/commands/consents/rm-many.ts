@@ -3,12 +3,15 @@ import { type confirmOptions, mustPrompt, promptToConfirm, requireConfirmedCount
 import { instanceLabel } from '../../cli/messages.ts'
 import type { Output } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
-import { usageError } from '../../errors/errors.ts'
+import type { Consent } from '../../contract/index.ts'
+import { exit, usageError } from '../../errors/errors.ts'
+import { exitOf } from '../../errors/explain.ts'
 import { consentView, type LineResult } from '../../views/consent.ts'
 import { deletions } from './import/changes.ts'
 import { importConsents } from './import/import.ts'
 import { formatOfIds } from './import/lines.ts'
 import { type lineFlagOptions, toLineOptions } from './import/options.ts'
+import type { Reader } from './import/reader.ts'
 
 type LineOptions = z.output<z.ZodObject<typeof lineFlagOptions & typeof confirmOptions>> & {
   readonly operands: readonly string[]
@@ -23,10 +26,13 @@ export async function removeLines(ctx: Context, options: LineOptions): Promise<O
   if (file === '-') throw usageError('--file needs a file, whose lines can be counted', 'for standard input: rm -')
   // The rest of a job was confirmed when it began.
   const asks = !dryRun && resume === undefined && mustPrompt(ctx, rest, { action: 'delete' })
-  const approve = async (lines: number) => {
+  const approve = async (lines: number, reader: Reader<object>) => {
     requireConfirmedCount(rest, lines, 'line', 'deleted')
+    if (!asks || lines === 0) return
+    const { found, missing } = await findFirst(ctx, reader)
+    if (missing.length > 0) await ctx.warn(`not found: ${missing.join(', ')}`)
     const question = { action: 'delete', noun: 'record', where: instanceLabel(ctx), total: lines }
-    if (asks && lines > 0) await promptToConfirm(ctx, consentView, [], question)
+    await promptToConfirm(ctx, consentView, found, question)
   }
   const lineOptions = {
     ...toLineOptions(options),
@@ -34,4 +40,31 @@ export async function removeLines(ctx: Context, options: LineOptions): Promise<O
     ...{ site: undefined, siteFlag: undefined, batch: false, dryRun, approve },
   } as const
   return importConsents(ctx, lineOptions, deletions({ ignoreMissing }))
+}
+
+/** Of the records that are shown before the question. */
+const shownRecords = 10
+
+/** Reads the records of the first lines. */
+async function findFirst(ctx: Context, reader: Reader<object>) {
+  const found: Consent[] = []
+  const missing: string[] = []
+  for (const id of await firstIds(reader)) {
+    try {
+      found.push(await ctx.api.consents.get({ params: { id } }))
+    } catch (error) {
+      if (exitOf(error) !== exit.notFound) throw error
+      missing.push(id)
+    }
+  }
+  return { found, missing }
+}
+
+async function firstIds(reader: Reader<object>): Promise<string[]> {
+  const ids: string[] = []
+  for await (const entries of reader.entries(true)) {
+    for (const { draft } of entries) if (draft) ids.push((draft as { readonly id: string }).id)
+    if (ids.length >= shownRecords) break
+  }
+  return ids.slice(0, shownRecords)
 }

@@ -52,8 +52,8 @@ pass its ids as arguments: rm $(consentctl list --subject maria@example.com -q)
 
 With --confirm N each record is read first, and none is deleted unless exactly N exist.
 
---file reads an id a line (or a column "id" of CSV), and deletes as a job that can be resumed; you confirm the number of
-lines. Its results and exit codes are those of create --file.
+--file reads an id a line (or a column "id" of CSV, as list prints it), and deletes as a job that can be resumed; you see
+the first records and confirm the number of lines, of which no two may name one record. Its results and exit codes are those of create --file.
 
 Examples:
   $ consentctl rm 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11

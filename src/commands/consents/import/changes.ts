@@ -18,7 +18,7 @@ const Change = z.strictObject({
   replace_preferences: z.boolean('must be true or false').optional(),
 })
 type Change = z.output<typeof Change>
-const Target = z.strictObject({ id: Id })
+const Target = z.object({ id: Id })
 
 /** The change of all lines that have none of their own. */
 export interface CommonChange {
@@ -92,7 +92,7 @@ function isWanted(record: Consent, { accepted, preferences }: ConsentChange): bo
 export function deletions({ ignoreMissing }: { readonly ignoreMissing: boolean }): Operation {
   return {
     command: 'rm',
-    lines: lineKind(Target, 'a deletion', () => null),
+    lines: { ...lineKind(Target, 'a deletion', () => null), isOfIds: true },
     done: 'deleted',
     defaults: {},
     requests: 1,

@@ -14,7 +14,7 @@ interface Place {
 type Fields = Record<string, unknown>
 type Setter = (cell: string, where: string, fields: Fields, preferences: Fields) => void
 
-type CsvReading = Pick<LineKind<unknown>, 'fields' | 'noun'> & Pick<ReaderOptions, 'map' | 'unguard'>
+type CsvReading = Pick<LineKind<unknown>, 'fields' | 'noun' | 'isOfIds'> & Pick<ReaderOptions, 'map' | 'unguard'>
 
 export interface CsvParser {
   readonly parse: LineParser
@@ -89,14 +89,14 @@ export function fieldOf(column: string, fields: readonly string[]): string | und
 }
 
 /** The map comes first, then names. @throws UsageError */
-function placeColumns(header: readonly string[], { fields, noun, map }: CsvReading): Place[] {
+function placeColumns(header: readonly string[], { fields, noun, isOfIds, map }: CsvReading): Place[] {
   const places = Object.entries(map.fields ?? {}).map(([field, column]) => ({ field, index: find(header, column) }))
   const isTaken = (index: number, field: string) => places.some(place => place.index === index || place.field === field)
   const ignored = new Set(map.not_used.map(fold))
   const named: Place[] = []
   for (const [index, column] of header.entries()) {
     const field = fieldOf(column, fields)
-    if (field === undefined && map.fields === null && !ignored.has(fold(column)))
+    if (field === undefined && map.fields === null && !isOfIds && !ignored.has(fold(column)))
       throw unknownColumn(nameColumn(header, index), fields, noun)
     if (field === undefined || isTaken(index, field) || ignored.has(fold(column))) continue
     if (named.some(place => place.field === field)) throw usageError(`the header has the column "${column}" twice`)
@@ -108,7 +108,9 @@ function placeColumns(header: readonly string[], { fields, noun, map }: CsvReadi
 function unknownColumn(column: string, fields: readonly string[], noun: string) {
   return usageError(
     `the header's "${column}" is not a field of ${noun}`,
-    `say which column is which with --map (--map-init FILE writes one to edit), or use ${fieldNames(fields)}`,
+    fields.includes('id')
+      ? `name the columns that count, such as --map id=ID,accepted=Status, or use ${fieldNames(fields)}`
+      : `say which column is which with --map (--map-init FILE writes one to edit), or use ${fieldNames(fields)}`,
   )
 }
 

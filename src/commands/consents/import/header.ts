@@ -9,7 +9,7 @@ import { fold } from './words.ts'
 
 /** Takes the header from the first lines of a CSV, and tells once what its columns are not used for. */
 export function openHeader(ctx: Context, kind: LineKind<unknown>, options: ReaderOptions) {
-  const { fields, noun, silenceRefuses } = kind
+  const { fields, noun, silenceRefuses, isOfIds } = kind
   const { map, unguard, format } = options
   const mapped = new Set(Object.values(map.fields ?? {}).map(fold))
   const isKnown = (name: string) => mapped.has(fold(name)) || fieldOf(name, fields) !== undefined
@@ -18,9 +18,10 @@ export function openHeader(ctx: Context, kind: LineKind<unknown>, options: Reade
   let parser: CsvParser | null = null
   let [isHeaderTold, isTold] = [options.isResumed, options.isResumed]
   const tellHeader = async ({ unused, has }: CsvParser) => {
-    if (isHeaderTold || map.fields === null) return
+    if (isHeaderTold || (map.fields === null && !isOfIds)) return
     isHeaderTold = true
-    if (unused.length > 0) await ctx.warn(`not used, because the map does not name them: ${quoteAll(unused)}`)
+    const why = map.fields === null ? '' : ', because the map does not name them'
+    if (unused.length > 0) await ctx.warn(`not used${why}: ${quoteAll(unused)}`)
     if (silenceRefuses && !has('accepted'))
       await ctx.warn('no column is mapped to "accepted", so every line records a refusal')
   }
@@ -35,7 +36,7 @@ export function openHeader(ctx: Context, kind: LineKind<unknown>, options: Reade
       const first = lines.shift()
       if (!first) return null
       raw = rawOf(first)
-      parser = csvParser(await openTable(first, delimiter, isKnown), { fields, noun, map, unguard })
+      parser = csvParser(await openTable(first, delimiter, isKnown), { fields, noun, isOfIds, map, unguard })
       await tellHeader(parser)
       return parser.parse
     },

@@ -15,7 +15,7 @@ import { formatOf, lineFormats, type ReaderOptions } from './lines.ts'
 import { ColumnMap, ownColumns, readMap } from './map.ts'
 import type { ImportJob, Operation } from './operation.ts'
 import type { ImportOptions } from './options.ts'
-import { type Extent, openReader, validate } from './reader.ts'
+import { type Extent, openReader, type Reader, validate } from './reader.ts'
 import { type Event, openState } from './state.ts'
 
 /** No key, and nothing of the records. */
@@ -70,8 +70,9 @@ export async function openJob(
     const before = resumed ? await countDone(jobs, resumed.job) : { doneBefore: 0, unchangedBefore: 0 }
     if (options.dryRun || signal.aborted) return { operation, reader, extent, state: null, ...before }
     if (!options.ignoreQuota) await requireQuota(ctx, operation.requests * (extent.lines - before.doneBefore))
-    const header = () => newHeader(ctx, operation, reader.path ?? '', extent, readerOptions)
-    const job = resumed ? await jobs.resume(resumed.job) : await begin(jobs, options, header)
+    const job = resumed
+      ? await jobs.resume(resumed.job)
+      : await begin(jobs, options, newHeader(ctx, operation, reader.path, extent, readerOptions), reader)
     return { operation, reader, extent, state: openState(job), ...before }
   } catch (error) {
     await reader.close()
@@ -80,9 +81,8 @@ export async function openJob(
 }
 
 /** @throws CliError declined (exit 9) or changed (exit 10) */
-async function begin(jobs: Jobs<Header, Event>, { approve }: ImportOptions, newHeader: () => Header) {
-  const header = newHeader()
-  await approve?.(header.lines)
+async function begin(jobs: Jobs<Header, Event>, { approve }: ImportOptions, header: Header, reader: Reader<object>) {
+  await approve?.(header.lines, reader)
   return await jobs.create(header)
 }
 

@@ -25,6 +25,8 @@ export interface LineKind<Fields> {
   readonly fields: readonly string[]
   /** A line without `accepted` records a refusal. */
   readonly silenceRefuses: boolean
+  /** Only the `id` of a line counts: other columns are left, and a file names a record once. */
+  readonly isOfIds?: true | undefined
   /** @throws CliError invalid_data that begins with `name` */
   check(fields: object, name: string): asserts fields is Fields & object
 }

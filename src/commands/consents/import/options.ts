@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { Count, nonEmpty } from '../../../cli/action.ts'
 import { usageError } from '../../../errors/errors.ts'
 import { type LineFormat, lineFormats } from './lines.ts'
+import type { Reader } from './reader.ts'
 
 const maxConcurrency = 64
 
@@ -35,7 +36,7 @@ export type ImportOptions = Omit<NonNullable<ReturnType<typeof toImportOptions>>
   /** A file of ids that is removed when the job is done. */
   readonly snapshot?: string | undefined
   /** Asks the user about so many lines of a file before a new job is begun. @throws CliError if they decline */
-  readonly approve?: ((lines: number) => Promise<void>) | undefined
+  readonly approve?: ((lines: number, reader: Reader<object>) => Promise<void>) | undefined
 }
 
 export function addImportFlags(command: Command): Command {

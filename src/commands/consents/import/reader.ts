@@ -54,11 +54,13 @@ export async function openReader<Fields>(
     const parseLine = chooseParser(format, isValidated)
     let parse = csv ? null : parseLine
     let isUnseen = !options.isResumed
+    const isOnce = kind.isOfIds && handle !== null && isUnseen && !isValidated
+    const ids = isOnce ? new Map<string, number>() : null
     for await (const chunk of splitTogether(toUtf8(hashed(read(), hash), name), name, { quoted: isQuoted })) {
       const lines = chunk.filter(hasText)
       parse ??= (await csv?.take(lines)) ?? null
       if (!parse) continue
-      const made = lines.flatMap(toEntry(kind, parse, options.defaults, isValidated))
+      const made = lines.flatMap(toEntry(kind, parse, options.defaults, isValidated, ids))
       const [first] = made
       // Every line would fail.
       if (isUnseen && format === 'ndjson' && first?.error)
@@ -99,7 +101,13 @@ const parseValidated: LineParser = line => {
   return parseJson(line) // the file changed since it was validated
 }
 
-function toEntry<Fields>(kind: LineKind<Fields>, parse: LineParser, defaults: object, isValidated: boolean) {
+function toEntry<Fields>(
+  kind: LineKind<Fields>,
+  parse: LineParser,
+  defaults: object,
+  isValidated: boolean,
+  ids: Map<string, number> | null,
+) {
   const check: LineKind<Fields>['check'] = kind.check
   return (line: Line): Entry<Fields>[] => {
     try {
@@ -107,11 +115,19 @@ function toEntry<Fields>(kind: LineKind<Fields>, parse: LineParser, defaults: ob
       if (given === null) return []
       const fields = { ...defaults, ...given }
       if (!isValidated) check(fields, `line ${line.number}`)
+      if (ids) requireNew(ids, String((fields as { id?: unknown }).id), line)
       return [{ line, draft: fields as Fields, error: null }]
     } catch (error) {
       return [{ line, draft: null, error }]
     }
   }
+}
+
+/** Keeps the lines of ids. @throws CliError invalid_data if an earlier line has the id */
+function requireNew(ids: Map<string, number>, id: string, { number }: Line): void {
+  const earlier = ids.get(id)
+  if (earlier !== undefined) throw dataError(`line ${number} repeats the id of line ${earlier}`)
+  ids.set(id, number)
 }
 
 function hasText({ bytes }: Line): boolean {

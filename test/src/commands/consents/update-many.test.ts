@@ -302,13 +302,29 @@ describe('rm --file', () => {
     const file = fileOf('ids', `${[1, 8, 3].map(n => uuid(n)).join('\n')}\n`)
     expect(await cli.run(['rm', '--file', file])).toMatchObject({ code: 2 })
     expect(await cli.run(['rm', '--file', file, '--confirm', '2'])).toMatchObject({ code: 10 })
-    expect(await cli.run(['rm', '--file', file], { ...terminal, stdin: '2\n' })).toMatchObject({ code: 9 })
+    const declined = await cli.run(['rm', '--file', file], { ...terminal, stdin: '2\n' })
+    expect(declined.code).toBe(9)
+    expect(declined.stderr).toMatch(
+      new RegExp(`not found: ${uuid(8)}[^]*${uuid(1)}[^]*${uuid(3)}[^]*first 2 of 3 are shown[^]*Type 3 to delete`),
+    )
     expect(writes).toEqual([])
     const done = await cli.run(['rm', '--file', file, '--confirm', '3'])
     expect([done.code, rowsOf(done.stdout).map(([, result]) => result)]).toEqual([8, ['deleted', 'failed', 'deleted']])
     expect([...held.values()].map(({ deleted_at }) => deleted_at === null)).toEqual([false, true, false])
     const again = await cli.run(['rm', '--file', file, '--yes', '--ignore-missing'])
     expect([again.code, rowsOf(again.stdout).map(([, result]) => result)]).toEqual([0, Array(3).fill('unchanged')])
+  })
+
+  it('takes what list prints, and refuses a file that names a record twice', async () => {
+    const { writes } = holding(three())
+    const list = fileOf('list.csv', `id,site_id,accepted\n${uuid(1)},s,true\n${uuid(3)},s,true\n`)
+    const done = await cli.run(['rm', '--file', list, '--confirm', '2'])
+    expect([done.code, done.stderr]).toEqual([0, expect.stringContaining('not used: "site_id", "accepted"\n')])
+    expect(writes).toEqual([uuid(1), uuid(3)])
+    const twice = fileOf('ids', `${uuid(2)}\n${uuid(1)}\n${uuid(2)}\n`)
+    const refused = await cli.run(['rm', '--file', twice, '--yes'])
+    expect([refused.code, refused.stderr]).toEqual([5, expect.stringContaining('line 3 repeats the id of line 1')])
+    expect(writes).toHaveLength(2)
   })
 
   it('when resumed, deletes no record that was restored meanwhile, and calls no missing one unchanged', async () => {
