@@ -62,7 +62,7 @@ export function overallExit(done: number, failures: readonly Exit[]): Exit {
   return done === 0 ? first : exit.partial
 }
 
-/** Returns each id once. `-` stands for the lines of stdin. */
+/** Returns each id once. `-` stands for the lines of stdin, but for the header of a column of CSV. */
 export async function expandIds(ctx: Context, operands: readonly string[]): Promise<string[]> {
   const ids = new Set<string>()
   for (const operand of operands) {
@@ -72,6 +72,7 @@ export async function expandIds(ctx: Context, operands: readonly string[]): Prom
     }
     for await (const { number, bytes } of readLines(ctx.io, '-')) {
       const id = fromTsv(decode(bytes, `line ${number}`).trim())
+      if (number === 1 && id === 'id') continue
       if (!isId(id)) throw dataError(`line ${number} of standard input is not a valid id`)
       ids.add(id)
     }

@@ -6,7 +6,9 @@ import { expandIds, runForEach } from '../../cli/ids.ts'
 import { callOptional, formatCount, instanceLabel } from '../../cli/messages.ts'
 import { many } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
-import { restore as endpoint } from '../../contract/restore.ts'
+import type { Consent } from '../../contract/index.ts'
+import { restore as endpoint, type Restoration } from '../../contract/restore.ts'
+import { explain } from '../../errors/explain.ts'
 import { consentView } from '../../views/consent.ts'
 
 const Options = z.strictObject({ ...dryRunOption, operands: Ids, despiteErasure: z.literal(true).optional() })
@@ -38,16 +40,33 @@ async function run(ctx: Context, { operands, despiteErasure, dryRun }: z.output<
       ctx,
       ids.map(id => ({ endpoint, params: { id }, body })),
     )
-  const { pages, exit } = runForEach(
-    ctx,
-    ids,
-    async id => [
-      await callOptional(ctx.api, endpoint, () => ctx.api.call(endpoint, { params: { id }, body }), {
-        message: `${instanceLabel(ctx)} cannot restore records`,
-        hint: 'consentctl get ID --include-deleted shows what is left of one, if the instance shows it',
-      }),
-    ],
-    done => ctx.say(`${formatCount(done)} live on ${instanceLabel(ctx)}`),
-  )
+  const live: string[] = []
+  const restoreOne = async (id: string): Promise<Consent[]> => {
+    const found = await findLive(ctx, id)
+    if (found) live.push(id)
+    return [found ?? (await send(ctx, id, body))]
+  }
+  const { pages, exit } = runForEach(ctx, ids, restoreOne, async done => {
+    await ctx.say(`restored ${formatCount(done - live.length)} on ${instanceLabel(ctx)}`)
+    if (live.length > 0) await ctx.say(`not deleted, so nothing was restored: ${live.join(', ')}`)
+  })
   return many(consentView, pages, { mutates: true, exit, single: operands.length === 1 && operands[0] !== '-' })
+}
+
+/** Returns null for a deleted or unknown record, and if the key may not read. */
+async function findLive(ctx: Context, id: string): Promise<Consent | null> {
+  try {
+    return await ctx.api.consents.get({ params: { id } })
+  } catch (error) {
+    const { status } = explain(error)
+    if (status === 403 || status === 404) return null
+    throw error
+  }
+}
+
+async function send(ctx: Context, id: string, body: Restoration): Promise<Consent> {
+  return await callOptional(ctx.api, endpoint, () => ctx.api.call(endpoint, { params: { id }, body }), {
+    message: `${instanceLabel(ctx)} cannot restore records`,
+    hint: 'consentctl get ID --include-deleted shows what is left of one, if the instance shows it',
+  })
 }

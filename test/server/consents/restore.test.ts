@@ -230,7 +230,7 @@ describe('consentctl restore', () => {
     const { code, stdout, stderr } = await cli('restore', ...ids, missing, '-o', 'id')
     expect([code, stdout]).toEqual([8, `${ids.join('\n')}\n`])
     expect(stderr).toContain(missing)
-    expect(stderr).toContain('2 records live on ')
+    expect(stderr).toContain('restored 2 records on ')
     expect(await cli('restore', missing)).toMatchObject({ code: 3 })
   })
 })

@@ -1,5 +1,5 @@
 import { HttpResponse, http } from 'msw'
-import { describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { answers, byId, consent, fails, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()
@@ -7,6 +7,8 @@ const path = `${byId}/restore`
 const restored = consent({ id: uuid(7) })
 
 describe('restore', () => {
+  beforeEach(() => cli.instance.use(http.get(byId, () => fails(404, 'not_found'))))
+
   it('is sent again after a lost answer, as it changes nothing twice', async () => {
     let attempts = 0
     const handler = http.post(path, () => (attempts++ === 0 ? fails(503, 'unavailable') : HttpResponse.json(restored)))
@@ -31,6 +33,21 @@ describe('restore', () => {
     cli.instance.use(answers('post', path, restored))
     await cli.run(['restore', uuid(7)])
     await cli.run(['restore', uuid(7), '--despite-erasure'])
-    expect(cli.sent().map(({ body }) => body)).toEqual([{}, { despite_erasure: true }])
+    const posted = cli.sent().filter(({ method }) => method === 'POST')
+    expect(posted.map(({ body }) => body)).toEqual([{}, { despite_erasure: true }])
+  })
+
+  it('says which records were not deleted, and takes the header of a column of ids', async () => {
+    const live = http.get(byId, ({ params: { id } }) =>
+      id === uuid(8) ? HttpResponse.json(consent({ id: uuid(8) })) : fails(404, 'not_found'),
+    )
+    cli.instance.use(live, answers('post', path, restored))
+    const { code, stdout, stderr } = await cli.run(['restore', '-', '-o', 'id'], {
+      stdin: `id\r\n${uuid(7)}\r\n${uuid(8)}\r\n`,
+    })
+    expect([code, stdout]).toEqual([0, `${uuid(7)}\n${uuid(8)}\n`])
+    expect(stderr).toContain('restored 1 record on ')
+    expect(stderr).toContain(`not deleted, so nothing was restored: ${uuid(8)}`)
+    expect(cli.sent().filter(({ method }) => method === 'POST')).toHaveLength(1)
   })
 })
