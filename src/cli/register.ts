@@ -1,7 +1,7 @@
 import type { Client } from '../client/client.ts'
 import { type DataSubjectRequest, type RequestChange, type RequestQuery, requests } from '../contract/requests.ts'
 import { CliError, exit } from '../errors/errors.ts'
-import { callOptional } from './messages.ts'
+import { callOptional, quoteForShell } from './messages.ts'
 
 const without = {
   message: 'this instance has no register of requests',
@@ -46,6 +46,17 @@ export async function changeRequest(api: Client, id: string, change: RequestChan
 /** The day in UTC, by this machine's clock. */
 export function today(): string {
   return new Date().toISOString().slice(0, 10)
+}
+
+export function closeCommand(ticket: string): string {
+  return `consentctl requests close ${quoteForShell(ticket)} --outcome done`
+}
+
+/** `2026-10-15`, or `2026-10-15, 38 days ago` */
+export function describeDue(request: Pick<DataSubjectRequest, 'state' | 'due_on'>, day = today()): string {
+  if (!isOverdue(request, day)) return request.due_on
+  const days = Math.round((Date.parse(day) - Date.parse(request.due_on)) / 86_400_000)
+  return `${request.due_on}, ${days} day${days === 1 ? '' : 's'} ago`
 }
 
 export function isOverdue({ state, due_on }: Pick<DataSubjectRequest, 'state' | 'due_on'>, day = today()): boolean {

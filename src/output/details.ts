@@ -29,8 +29,11 @@ export const details: Format = <Row>(
     const text = visible(plain(column.value(row)))
     return column.whole || uncut || wide ? [text] : wrapped(text, Math.max(minWidth, room)).split('\n')
   }
+  const leftOut = new Set<string>()
   const block = (row: Row) => {
-    const shown = view.columns.filter(column => wide || chosen || !isEmpty(column.value(row)))
+    const filled = view.columns.filter(column => wide || chosen || !isEmpty(column.value(row)))
+    const shown = filled.filter(({ aside }) => wide || chosen || !aside)
+    for (const { name, aside } of filled) if (aside && !wide && !chosen) leftOut.add(name)
     const lines = shown.flatMap(column =>
       linesOf(column, row).map((line, index) => ({
         cells: [index === 0 ? column.name.toUpperCase() : '', line],
@@ -51,7 +54,7 @@ export const details: Format = <Row>(
     })
     return `${colored.join('\n')}\n`
   }
-  return rowsOnly<Row>(rows => rows.map(block).join('\n'))
+  return { ...rowsOnly<Row>(rows => rows.map(block).join('\n')), leftOut: () => [...leftOut] }
 }
 
 const borders =

@@ -11,12 +11,18 @@ export interface Column<Row> {
   text?(row: Row): string
   /** For tables: the colour of a state, beside its word. */
   tone?(row: Row): Tone | undefined
+  /** For tables without room for the column: shorter than `text`. */
+  brief?(row: Row): string
+  /** For tables: cells of the widest value, if later rows may have it. */
+  readonly minWidth?: number
   /** Never cut, because people copy it. */
   readonly whole?: boolean
   /** For CSV, instead of the value: what an import reads as this value. */
   source?(row: Row): Cell
   /** Of objects: a column for each key can be requested as PREFIX and its name. */
   readonly parts?: { readonly prefix: string; of(row: Row): Readonly<Record<string, unknown>> | null | undefined }
+  /** For tables of one row: long, and for programs, so that only `wide` or its name shows it. */
+  readonly aside?: boolean
   /** Shown only now, so that no choice of columns may leave it out. */
   readonly once?: boolean
   /** Authenticates its holder; `once` implies it. */

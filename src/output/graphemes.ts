@@ -43,3 +43,14 @@ export function prefix(text: string, width: number): [string, number] {
   }
   return [text.slice(0, end), used]
 }
+
+/** Breaks text at its spaces into lines of at most `width` cells; a longer word has a line of its own. */
+export function wordLines(text: string, width: number): string[] {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1)
+    if (last !== undefined && widthOf(last) + 1 + widthOf(word) <= width) lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(word)
+  }
+  return lines
+}

@@ -28,7 +28,7 @@ export const registerView: View<RegisterRow> = {
     field('outcome_reason'),
     field('closed_at', { title: 'closed', text: row => minute(row.closed_at), rank: 9 }),
     field('receipts', { text: row => row.receipts.map(({ sha256 }) => sha256).join(' ') }),
-    field('subject_hmacs'),
+    field('subject_hmacs', { aside: true }),
     field('id'),
     field('version'),
     field('created_at'),

@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
 import { instanceLabel } from '../../cli/messages.ts'
 import { one } from '../../cli/output.ts'
-import { callRegister, isOverdue, today } from '../../cli/register.ts'
+import { callRegister, describeDue, isOverdue, today } from '../../cli/register.ts'
 import { receivedDay } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { requestKinds, requests } from '../../contract/requests.ts'
@@ -47,8 +47,10 @@ Examples:
         const subject_ids = await readSubjects(ctx, [id], also)
         const body = { ticket, kind, subject_ids, received_on, ...(assignee !== undefined && { assignee }) }
         const made = await callRegister(ctx.api, () => ctx.api.call(requests.create, { body, isIdempotent: true }))
+        const isLate = isOverdue(made)
         await ctx.say(`${made.ticket} is due on ${made.due_on}, in the register of ${instanceLabel(ctx)}`)
-        return one(registerView, { ...made, overdue: isOverdue(made) }, { mutates: true })
+        if (isLate) await ctx.warn(`${made.ticket} is overdue: it was due on ${describeDue(made)}`)
+        return one(registerView, { ...made, overdue: isLate }, { mutates: true })
       }),
     )
 }

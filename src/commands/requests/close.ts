@@ -11,7 +11,7 @@ import {
 } from '../../cli/confirm.ts'
 import { instanceLabel } from '../../cli/messages.ts'
 import { one } from '../../cli/output.ts'
-import { changeRequest, findRequest, isOverdue } from '../../cli/register.ts'
+import { changeRequest, describeDue, findRequest, isOverdue } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
 import { requestOutcomes } from '../../contract/requests.ts'
 import { text } from '../../contract/values.ts'
@@ -55,7 +55,7 @@ Examples:
           await ctx.warn(`${ticket} has no receipt of an erasure`)
         if (isOverdue(found) && reason === undefined)
           await ctx.warn(
-            `${ticket} was due on ${found.due_on}: the report has no reason for the delay without --reason`,
+            `${ticket} was due on ${describeDue(found)}: the report has no reason for the delay without --reason`,
           )
         const where = instanceLabel(ctx)
         if (asks) await promptToConfirm(ctx, registerView, rows, { action: 'close', noun: 'request', where })

@@ -3,8 +3,9 @@ import * as z from 'zod'
 import { action } from '../../cli/action.ts'
 import { subjectCommand } from '../../cli/messages.ts'
 import { one } from '../../cli/output.ts'
+import { closeCommand } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
-import type { RequestKind } from '../../contract/requests.ts'
+import type { DataSubjectRequest, RequestKind } from '../../contract/requests.ts'
 import { text } from '../../contract/values.ts'
 import { CliError, exit } from '../../errors/errors.ts'
 import { registerView } from '../../views/register.ts'
@@ -28,10 +29,22 @@ Examples:
       action(ctx, Options, registerView, async (_, { assignee }) => {
         const [first] = await findRows(ctx, { assignee })
         if (first === undefined) throw new CliError('not_found', exit.notFound, 'no request is open')
-        const { ticket, kind } = first
-        return one(registerView, first, { footer: () => ctx.say(`to answer it: ${answerTo(ctx, kind, ticket)}`) })
+        return one(registerView, first, { footer: () => ctx.say(nextStep(ctx, first)) })
       }),
     )
+}
+
+/** What proves an answer; nothing does of the other kinds. */
+const proofs: { readonly [Kind in RequestKind]?: { readonly type: string; readonly says: string } } = {
+  erasure: { type: 'erasure_receipt', says: 'the erasure has a receipt' },
+  access: { type: 'export_manifest', says: 'the export is made' },
+}
+
+function nextStep(ctx: Context, { ticket, kind, receipts }: DataSubjectRequest): string {
+  const proof = proofs[kind]
+  if (proof && receipts.some(({ type }) => type === proof.type))
+    return `${proof.says}; once the person is told: ${closeCommand(ticket)}`
+  return `to answer it: ${answerTo(ctx, kind, ticket)}`
 }
 
 function answerTo(ctx: Context, kind: RequestKind, ticket: string): string {

@@ -7,7 +7,8 @@ import { endInstant, startInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { requestKinds } from '../../contract/requests.ts'
 import { usageError } from '../../errors/errors.ts'
-import { formats, type View } from '../../output/index.ts'
+import { wordLines } from '../../output/graphemes.ts'
+import { formats, type View, visible } from '../../output/index.ts'
 import { markdownTable, markdownText } from '../../output/markdown.ts'
 import { field } from '../../views/field.ts'
 import { type Reported, reportedOf, summarize } from './figures.ts'
@@ -15,14 +16,14 @@ import { type Reported, reportedOf, summarize } from './figures.ts'
 const Options = z.strictObject({
   from: nonEmpty.optional(),
   to: nonEmpty.optional(),
-  format: z.enum(['md', 'csv'], 'must be md or csv').default('md'),
+  format: z.enum(['md', 'csv'], 'must be md or csv').optional(),
 })
 
 export function report(command: Command, ctx: Context): void {
   command
     .option('--from <date>', 'first day of receipt, such as 2026-01-01 (of this year)')
     .option('--to <date>', 'last day of receipt (today)')
-    .option('--format <md|csv>', 'a Markdown page (md), or a line for each request (csv)')
+    .option('--format <md|csv>', 'Markdown, or a line for each request; on a terminal a page to read')
     .addHelpText(
       'after',
       `
@@ -46,7 +47,9 @@ Examples:
           reported.push(...page.map(request => reportedOf(request, day)))
         reported.sort((a, b) => (a.received_on + a.ticket < b.received_on + b.ticket ? -1 : 1))
         if (format === 'csv') return await formatCsv(ctx, reported)
-        return formatPage(reported, `${first} to ${last}`, `${instanceLabel(ctx)}, ${now.toISOString()}`)
+        const page = pageOf(reported, `${first} to ${last}`, `${instanceLabel(ctx)}, ${now.toISOString()}`)
+        const isRead = format === undefined && ctx.io.out.isTerminal && ctx.globals.out === undefined
+        return isRead ? await formatText(ctx, page) : formatMarkdown(page)
       }),
     )
 }
@@ -76,29 +79,60 @@ async function formatCsv({ globals }: Context, rows: readonly Reported[]): Promi
   return renderer.begin() + renderer.rows(rows) + renderer.end()
 }
 
-function formatPage(reported: readonly Reported[], period: string, source: string): string {
+interface Grid {
+  readonly heads: readonly string[]
+  readonly rows: readonly (readonly string[])[]
+}
+
+/** `#` and `##` begin headings. */
+type Page = readonly (string | Grid)[]
+
+function pageOf(reported: readonly Reported[], period: string, source: string): Page {
   const kinds = requestKinds.map(kind => [kind, reported.filter(each => each.kind === kind)] as const)
   const figures = [...kinds, ['all', reported] as const].map(([name, rows]) => [name, ...figureCells(rows)])
-  const late = reported.filter(({ days_late }) => days_late > 0)
-  const extended = reported.filter(({ extension_reason }) => extension_reason !== null)
+  const late = reported.filter(({ days_late }) => days_late > 0).map(lateCells)
+  const extended = reported
+    .filter(({ extension_reason }) => extension_reason !== null)
+    .map(row => [row.ticket, row.kind, row.received_on, row.due_on, row.extension_reason ?? ''])
   const heads = ['Kind', 'Received', 'Open', 'Done', 'Refused', 'Withdrawn', 'Late', 'Days: median', 'Days: longest']
-  const sections = [
+  const orNone = (grid: Grid) => (grid.rows.length === 0 ? 'None.' : grid)
+  return [
     `# Requests of data subjects, ${period}`,
-    `By the day of receipt (UTC). Days are those from the receipt to the answer, of requests that were done or refused. Source: ${markdownText(source)}`,
-    markdownTable(heads, figures),
+    `By the day of receipt (UTC). Days are those from the receipt to the answer, of requests that were done or refused. Source: ${source}`,
+    { heads, rows: figures },
     '## Late',
-    late.length === 0
-      ? 'None.'
-      : markdownTable(['Ticket', 'Kind', 'Received', 'Due', 'Closed', 'Days late', 'Why'], late.map(lateCells)),
+    orNone({ heads: ['Ticket', 'Kind', 'Received', 'Due', 'Closed', 'Days late', 'Why'], rows: late }),
     '## Extended',
-    extended.length === 0
-      ? 'None.'
-      : markdownTable(
-          ['Ticket', 'Kind', 'Received', 'Due', 'Why'],
-          extended.map(row => [row.ticket, row.kind, row.received_on, row.due_on, row.extension_reason ?? '']),
-        ),
+    orNone({ heads: ['Ticket', 'Kind', 'Received', 'Due', 'Why'], rows: extended }),
   ]
-  return `${sections.join('\n\n')}\n`
+}
+
+function formatMarkdown(page: Page): string {
+  const parts = page.map(part => {
+    if (typeof part !== 'string') return markdownTable(part.heads, part.rows)
+    const [, mark = '', text = ''] = /^(#* ?)(.*)$/s.exec(part) ?? []
+    return mark + markdownText(text)
+  })
+  return `${parts.join('\n\n')}\n`
+}
+
+/** For a terminal. */
+async function formatText({ io: { out } }: Context, page: Page): Promise<string> {
+  const format = await formats.table(false)
+  const options = { single: false, columns: out.columns, color: out.color, header: true, uncut: true }
+  const parts = page.map(part => {
+    if (typeof part === 'string') return wordLines(visible(part.replace(/^#+ /, '')), out.columns).join('\n')
+    const columns = part.heads.map((head, index) => ({
+      name: head.replace(/^Days: /, ''), // so that 80 columns hold the table
+      value: (row: readonly string[]) => row[index] ?? '',
+      whole: true,
+      rank: index,
+    }))
+    return format({ id: row => row[0] ?? '', columns }, options)
+      .rows(part.rows)
+      .trimEnd()
+  })
+  return `${parts.join('\n\n')}\n`
 }
 
 function figureCells(rows: readonly Reported[]): string[] {

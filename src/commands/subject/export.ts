@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { fileAction } from '../../cli/action.ts'
 import { formatCount, instanceLabel, quoteForShell } from '../../cli/messages.ts'
-import { changeRequest } from '../../cli/register.ts'
+import { changeRequest, closeCommand } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
 import type { DataSubjectRequest } from '../../contract/requests.ts'
 import { abandonExport, openExport, writeExport } from '../../erasure/export.ts'
@@ -61,7 +61,9 @@ async function registerManifest(
 ): Promise<void> {
   try {
     await changeRequest(ctx.api, id, { receipt: { type: 'export_manifest', sha256 } })
-    await ctx.say(`the register has the digest of the manifest: ${ticket}`)
+    await ctx.say(
+      `the register has the digest of the manifest; once the person has the export: ${closeCommand(ticket)}`,
+    )
   } catch (error) {
     await report(ctx, error)
     const command = `consentctl requests update ${quoteForShell(ticket)} --receipt ${quoteForShell(path)}`

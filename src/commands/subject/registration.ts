@@ -1,5 +1,5 @@
-import { quoteForShell, subjectCommand } from '../../cli/messages.ts'
-import { changeRequest } from '../../cli/register.ts'
+import { subjectCommand } from '../../cli/messages.ts'
+import { changeRequest, closeCommand } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
 import type { ErasureHeader } from '../../erasure/job.ts'
 import type { StoredReceipt } from '../../erasure/receipts.ts'
@@ -33,10 +33,8 @@ export async function tellRegistration(
   failed: { readonly error: unknown } | null,
 ): Promise<void> {
   if (request_id === null) return
-  if (failed === null) {
-    const command = `consentctl requests close ${quoteForShell(ticket)} --outcome done`
-    return await ctx.say(`the register has the digest of the receipt; once the person is told: ${command}`)
-  }
+  if (failed === null)
+    return await ctx.say(`the register has the digest of the receipt; once the person is told: ${closeCommand(ticket)}`)
   await report(ctx, failed.error)
   const command = subjectCommand(ctx, 'resume', job)
   await ctx.warn(`the erasure is done, but the register does not have the digest of its receipt; to add it: ${command}`)
