@@ -227,9 +227,17 @@ async function print<Row>(
   ctx.exit = exitOf?.() ?? exit.done
   if (target.closed) return async () => {}
   return async () => {
-    if (leftOut.length > 0) await ctx.say(`not shown: ${leftOut.join(', ')} (-o wide shows all)`)
+    if (leftOut.length > 0) await sayLeftOut(ctx, leftOut)
     await footer?.()
   }
+}
+
+async function sayLeftOut(ctx: Context, names: readonly string[]): Promise<void> {
+  const { err } = ctx.io
+  const text = `not shown: ${names.join(', ')} (-o wide shows all)`
+  if (!err.isTerminal) return await ctx.say(text)
+  const { wordLines } = await import('../output/graphemes.ts')
+  for (const line of wordLines(text, err.columns)) await ctx.say(line)
 }
 
 function requireSeparator({ excel }: Globals): void {

@@ -26,7 +26,7 @@ export const table: Format = <Row>(view: View<Row>, options: RenderOptions): Ren
     const floor = options.chosen || view.keepsAll ? 0 : minWidth
     const placed = arrange(candidates(view, options, rows), rows, room, floor)
     if (!options.chosen && !view.keepsAll)
-      for (const column of view.columns) if (!placed.some(each => each.column === column)) hidden.add(column)
+      for (const column of view.columns) if (!placed.some(each => each.column.name === column.name)) hidden.add(column)
     return placed
   }
   const noteHidden = (row: Row) => {
@@ -102,21 +102,25 @@ function rankOf<Row>({ rank = Number.MAX_SAFE_INTEGER }: Column<Row>): number {
   return rank
 }
 
-/** Leaves out and cuts columns, to no less than `floor`, until they fit. */
+/** Shortens, leaves out and cuts columns, to no less than `floor`, until they fit. */
 function arrange<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
   room: number,
   floor: number,
 ): readonly Placed<Row>[] {
-  const kept = columns.map(column => {
-    const titleWidth = title(column).length
+  const measure = (column: Column<Row>) => {
+    const titleWidth = Math.max(title(column).length, column.minWidth ?? 0)
     const width = rows.reduce((most, row) => Math.max(most, widthOf(textOf(column, row))), titleWidth)
     const isCut = !column.whole && room !== Number.POSITIVE_INFINITY
     return { column, width, isCut, least: isCut ? Math.min(width, Math.max(floor, titleWidth)) : width }
-  })
+  }
+  const kept = columns.map(measure)
   const total = () => kept.reduce((sum, { least }) => sum + least + gap.length, -gap.length)
-  while (kept.length > 1 && floor > 0 && total() > room) kept.pop()
+  while (kept.length > 1 && floor > 0 && total() > room) {
+    const { brief, ...column } = kept.pop()?.column ?? {}
+    if (brief) kept.push(measure({ ...(column as Column<Row>), text: brief }))
+  }
   let spare = Math.max(0, room - total())
   return kept.map(({ column, width, isCut, least }) => {
     const extra = Math.min(spare, width - least)

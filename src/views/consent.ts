@@ -1,6 +1,6 @@
 import type { AuditEntry, Consent } from '../contract/index.ts'
 import { type Column, toneOf, type View } from '../output/index.ts'
-import { field, minute, second, stateField } from './field.ts'
+import { day, field, minute, second, stateField } from './field.ts'
 
 /** Some instances return only the id of a deleted record. */
 export type ConsentRow = { readonly [Name in keyof Consent]?: Consent[Name] | null } & Pick<Consent, 'id'>
@@ -32,7 +32,12 @@ export const consentView: View<ConsentRow> = {
     acceptedField(3),
     field('preferences', { rank: 8, parts: preferenceParts }),
     field('policy_version', { title: 'policy', rank: 6 }),
-    field('created_at', { text: row => minute(row.created_at), whole: true, rank: 4 }),
+    field('created_at', {
+      text: row => minute(row.created_at),
+      brief: row => day(row.created_at),
+      whole: true,
+      rank: 4,
+    }),
     field('updated_at'),
     field('deleted_at', { tone: row => toneOf(row.deleted_at ? 'deleted' : '') }),
   ],
@@ -108,7 +113,7 @@ export const importView: View<LineResult> = {
   id: row => row.id ?? '',
   columns: [
     field('line', { rank: 1 }),
-    stateField('result', { rank: 2 }),
+    stateField('result', { minWidth: 'unchanged'.length, rank: 2 }),
     field('id', { whole: true, rank: 3 }),
     field('error_code', { rank: 4 }),
   ],

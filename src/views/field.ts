@@ -15,6 +15,11 @@ export function minute(instant: string | null | undefined): string {
   return (instant ?? '').replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z$/, '$1 $2Z')
 }
 
+/** `2026-11-20`, in UTC. */
+export function day(instant: string | null | undefined): string {
+  return minute(instant).slice(0, 'yyyy-mm-dd'.length)
+}
+
 /** `2026-11-20 18:45:07Z` */
 export function second(instant: string): string {
   return instant.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/, '$1 $2Z')

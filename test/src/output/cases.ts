@@ -15,7 +15,7 @@ import {
   sitesPath,
 } from '../session-fixtures.ts'
 import { receiptOf, serviceKey, signedReceipt } from '../signed-consent-receipt.ts'
-import { answers, byId, consent, consentsPath, entry, uuid } from '../support.ts'
+import { answers, byId, consent, consentsPath, entry, fails, uuid } from '../support.ts'
 
 type Row = Record<string, unknown>
 
@@ -219,7 +219,7 @@ export const cases: readonly Case[] = [
   {
     name: 'restore',
     args: ['restore', uuid(1)],
-    handlers: [answers('post', `${byId}/restore`, first)],
+    handlers: [http.get(byId, () => fails(404, 'not_found')), answers('post', `${byId}/restore`, first)],
     rows: [first],
     single: true,
     id: 'id',

@@ -74,7 +74,8 @@ describe('a list', () => {
 
 describe('columns that are not shown', () => {
   const narrow = { ...screen, columns: 80 }
-  const notShown = (stderr: string) => /^not shown: (.*) \(-o wide shows all\)$/m.exec(stderr)?.[1]?.split(', ') ?? []
+  const notShown = (stderr: string) =>
+    /^not shown: ((?:.|\n)*)\s\(-o\swide\sshows\sall\)$/m.exec(stderr)?.[1]?.split(/,\s/) ?? []
 
   it('are named below the table, together with how to see them, and only if they have values', async () => {
     cli.instance.use(listOf(3, index => consent({ id: uuid(index), region: null, preferences: {} })))
@@ -85,6 +86,16 @@ describe('columns that are not shown', () => {
     expect(names).toContain('user_agent')
     for (const name of ['region', 'deleted_at', 'preferences', ...titles]) expect(names).not.toContain(name)
     expect(stderr.trimEnd().split('\n').at(-1)).toBe('3 records')
+  })
+
+  it('are shortened first, so that 80 columns hold the day of a record', async () => {
+    cli.instance.use(listOf(1, () => consent({ subject_id: 'x'.repeat(60), created_at: '2026-01-31T09:30:00.000Z' })))
+    const { stdout, stderr } = await cli.run(['list', '--color', 'never'], narrow)
+    const [titles = '', row = ''] = linesOf(stdout)
+    expect([titles.split(/ +/).at(-1), row.split(/ +/).at(-1), row.length]).toEqual(['CREATED_AT', '2026-01-31', 80])
+    expect(notShown(stderr)).not.toContain('created_at')
+    const wider = await cli.run(['list', '--color', 'never'], { ...screen, columns: 90 })
+    expect(linesOf(wider.stdout)[1]).toContain('2026-01-31 09:30Z')
   })
 
   it('are noticed in later pages too', async () => {
