@@ -23,7 +23,7 @@ export async function main(host: Host, loadServer: () => Promise<ServerModule>):
       printed ??= async () => text // after help, commander also prints what addHelpText was given
     },
     help: (command, isBare) => {
-      printed = () => helpOf(command, isBare, io.out)
+      printed = () => helpOf(command, isBare, host, io.out)
     },
   }
   try {
@@ -55,10 +55,14 @@ function isHelp(error: unknown): boolean {
   return error instanceof CommanderError && (error.exitCode === 0 || error.code === 'commander.help')
 }
 
-async function helpOf(command: Command, isBare: boolean, look: Io['out']): Promise<string> {
-  const [{ describe }, { screenOf, shortForm }] = await Promise.all([
+async function helpOf(command: Command, isBare: boolean, host: Host, look: Io['out']): Promise<string> {
+  const [{ describe }, { screenOf, shortForm }, { hasProfile }] = await Promise.all([
     import('./docs/describe.ts'),
     import('./docs/help.ts'),
+    import('./settings/store.ts'),
   ])
-  return (isBare ? shortForm : screenOf)(describe(command), look)
+  const info = describe(command)
+  const isSignedIn = command.parent === null && hasProfile(host)
+  const examples = isSignedIn ? info.examples.filter(example => !/ auth login /.test(example)) : info.examples
+  return (isBare ? shortForm : screenOf)({ ...info, examples }, look)
 }

@@ -4,8 +4,8 @@ import { palette } from '../output/palette.ts'
 import { type CommandInfo, type FlagInfo, flatten, usageOf, valueSuffix } from './describe.ts'
 import { topics } from './topics.ts'
 
-/** A terminal of this size shows a screen of help whole. */
-export const screen = { lines: 24, columns: 80 } as const
+/** A terminal of 24 lines shows a screen of help whole, and the prompt below it. */
+export const screen = { lines: 23, columns: 80 } as const
 
 export interface Look {
   readonly columns: number

@@ -13,7 +13,6 @@ export const topics: Readonly<Record<string, Topic>> = {
     commands: ['list', 'get', 'history', 'options'],
     text: [
       'Output: records on stdout; messages, progress and errors on stderr.',
-      '',
       'Formats (-o):',
       ['table', 'aligned for people: the default on a terminal'],
       ['wide', 'a table with every column, uncut'],

@@ -3,6 +3,8 @@ import { platform } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import * as z from 'zod'
 import { CliError, exit, settingsError } from '../errors/errors.ts'
+import type { Host } from '../io/io.ts'
+import { configFolder } from './folders.ts'
 
 export interface Profile {
   readonly base_url?: string | undefined
@@ -68,6 +70,16 @@ export function freeProfile(folder: string, name: string): string {
   for (let number = 1; ; number += 1) {
     const candidate = number === 1 ? name : `${name}-${number}`
     if (!Object.hasOwn(taken, candidate)) return candidate
+  }
+}
+
+/** Never fails, because help needs no valid settings. */
+export function hasProfile({ env, platform }: Pick<Host, 'env' | 'platform'>): boolean {
+  try {
+    const folder = configFolder(env, platform)
+    return folder !== null && Object.keys(readConfig(folder.value).profiles).length > 0
+  } catch {
+    return false
   }
 }
 

@@ -17,6 +17,13 @@ describe('help and version', () => {
     expect(stdout).toMatch(/^ {2}list, ls\b/m)
   })
 
+  it('a stored profile needs no hint to sign in', async () => {
+    const { stdout } = await cli.run([])
+    expect(stdout).toContain('auth login')
+    await cli.run(['config', 'set', 'base_url', 'http://127.0.0.1:1', '-p', 'local'])
+    expect((await cli.run([])).stdout).toMatch(/Start here: consentctl list\n/)
+  })
+
   it.each([['auth'], ['config'], ['admin'], ['admin account']])(
     'a bare group (%s) prints its help on stdout and ends with 0',
     async group => {

@@ -46,7 +46,7 @@ function summaries(group: Group): string[] {
   return Object.values(group).flatMap(each => [each.summary, ...('commands' in each ? summaries(each.commands) : [])])
 }
 
-describe('a screen of help fits 24 lines of 80 columns', () => {
+describe('a screen of help fits 24 lines of 80 columns, with the prompt below it', () => {
   it.each([...screens])('consentctl %s', (_, render) => {
     const lines = at(screen.columns, render)
     expect(lines.length).toBeLessThanOrEqual(screen.lines)
