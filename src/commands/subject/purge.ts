@@ -41,7 +41,8 @@ export function purge(command: Command, ctx: Context): void {
       `
 Purges the personal data of exactly the records that the receipt says were deleted, without waiting for the schedule of
 the service. It cannot be undone: nothing of them can be restored. A new receipt in the chain of the profile holds what
-the service certified. If a record is live again nothing is purged (exit code 10).
+the service certified. If a record is live again nothing is purged (exit code 10). Given again, the same command
+finishes a purge that was stopped, and changes nothing after a whole one.
 
 Examples:
   $ consentctl subject purge last --dry-run

@@ -8,13 +8,15 @@ const Draft = ConsentDraft.extend({ site_id: text(1, 255) })
 
 const fields = Object.keys(ConsentDraft.shape)
 
+const siteHint = 'use --site NAME, or store it in the profile: consentctl config set site NAME'
+
 /** The lines of `create --file`. */
 export const newRecords: LineKind<ConsentDraft> = {
   noun: 'a new record',
   fields,
   silenceRefuses: true,
   check: (given: { readonly site_id?: unknown }, name: string) => {
-    if (given.site_id === undefined) throw dataError(`${name} has no site_id, and no --site is given`)
+    if (given.site_id === undefined) throw dataError(`${name} has no site_id, and no --site is given`, siteHint)
     const { error } = Draft.safeParse(given)
     const issue = error?.issues[0]
     if (issue?.code === 'unrecognized_keys')

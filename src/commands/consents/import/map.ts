@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import * as z from 'zod'
 import { usageError } from '../../../errors/errors.ts'
 import { readText } from '../../../io/input.ts'
@@ -77,7 +78,13 @@ export function preferenceName(name: string): string | undefined {
 
 function readFields(io: Io, map: string, fields: readonly string[]): Promise<ColumnMap> | ColumnMap {
   const [first = ''] = map.split('=')
-  return map.includes('=') && isField(first.trim(), fields) ? readPairs(map, fields) : readMapFile(io, map)
+  if (map.includes('=') && isField(first.trim(), fields)) return readPairs(map, fields)
+  if (map.includes('=') && !existsSync(map))
+    throw usageError(
+      `--map: "${first.trim()}" is not a field`,
+      `use FIELD=COLUMN, with the fields ${fieldNames(fields)}`,
+    )
+  return readMapFile(io, map)
 }
 
 /** Names of columns may have commas and equals signs. */

@@ -53,12 +53,12 @@ export function addImportFlags(command: Command): Command {
 export function addLineFlags(command: Command, about: { readonly file: string; readonly resume: string }): Command {
   return command
     .option('--file <path|->', about.file)
-    .option('--format <ndjson|csv|tsv>', 'format of the lines; default: by the name of the file, else ndjson')
+    .option('--format <ndjson|csv|tsv>', 'format of the lines (by the name of the file, else ndjson)')
     .option('--map <file|pairs>', 'which column is which field: a file, or subject_id=E-Mail,accepted=Status')
     .option('--true <words>', 'words that mean yes, comma-separated, besides the common ones')
     .option('--false <words>', 'words that mean no')
     .option('--csv-unguard', "remove the ' that guards cells beginning with = + - @ in CSV")
-    .option('--concurrency <n>', 'requests in flight at once, 1 to 64; default 8')
+    .option('--concurrency <n>', 'requests in flight at once, 1 to 64 (8)')
     .option('--max-errors <n>', 'stop when n lines have failed')
     .option('--fail-fast', 'stop at the first line that fails')
     .option('--failed-out <path>', 'write the lines that failed to a new file, unchanged')

@@ -213,6 +213,7 @@ describe('create --file -: invalid lines', () => {
     const { code, stderr } = await cli.run(['create', '--file', '-'], { stdin: '{"subject_id":"a"}\n' })
     expect(code).toBe(5)
     expect(stderr).toContain('line 1 has no site_id')
+    expect(stderr).toContain('config set site NAME')
     expect(cli.sent()).toEqual([])
   })
 

@@ -77,6 +77,7 @@ describe('create --file --map', () => {
   it.each([
     ['a column that is not there', 'subject_id=Mail', 'no column "Mail", which the map names'],
     ['a field that is none', '{"fields":{"subject":"E-Mail"}}', '"subject" is not a field'],
+    ['a column and its field in the wrong order', 'E-Mail=subject_id', '"E-Mail" is not a field'],
     ['no column', 'subject_id=', 'names no column'],
     ['a field twice', 'accepted=Status,accepted=Name', 'accepted is repeated'],
     ['an unknown key', '{"fields":{},"ignore":["Name"]}', 'ignore'],
