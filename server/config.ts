@@ -7,6 +7,8 @@ import ipaddr from 'ipaddr.js'
 import * as z from 'zod'
 import { type Holidays, OperatorError, type ServeOptions } from '../src/contract/index.ts'
 import { readPublicKey, readSigningKey } from '../src/evidence/keys.ts'
+import type { Tsa } from './timestamps/authority.ts'
+import { findCertificateProblem } from './timestamps/certificates.ts'
 
 const portRange = 'must be a number from 0 to 65535'
 
@@ -90,6 +92,19 @@ const Environment = z.object({
     .transform(Number)
     .pipe(z.number().max(10_080, minutesRange))
     .default(60),
+  TSA_URL: z
+    .string()
+    .refine(url => /^https?:\/\/./.test(url) && URL.canParse(url), 'must begin with http:// or https://')
+    .nullable()
+    .default(null),
+  TSA_CA: z
+    .string()
+    .transform(file => resolve(file))
+    .refine(file => findCertificateProblem(file) === null, {
+      error: ({ input }) => findCertificateProblem(String(input)) ?? '',
+    })
+    .nullable()
+    .default(null),
   METRICS_PORT: Port.nullable().default(null),
   WATCHDOG_SECONDS: z
     .string()
@@ -153,6 +168,8 @@ export interface Config {
   /** Days that extend a period which ends on them (Regulation 1182/71 Art. 3(4)), besides Saturdays and Sundays. */
   readonly holidays: Holidays
   readonly checkpointMinutes: number
+  /** Time-stamps the checkpoints; null for none. */
+  readonly tsa: Tsa | null
   /** Null to serve none. */
   readonly metricsPort: number | null
   /** 0 disables the watchdog. */
@@ -203,11 +220,22 @@ export function readConfig(options: ServeOptions, env: Env): Config {
     purgeAfterDays: settings.PURGE_AFTER_DAYS,
     holidays: settings.HOLIDAYS,
     checkpointMinutes: settings.CHECKPOINT_MINUTES,
+    tsa: readTsa(settings.TSA_URL, settings.TSA_CA),
     metricsPort: settings.METRICS_PORT,
     watchdogSeconds: settings.WATCHDOG_SECONDS,
     publicRatePerAddress: settings.PUBLIC_RATE_PER_ADDRESS,
     publicRatePerSite: settings.PUBLIC_RATE_PER_SITE,
   }
+}
+
+function readTsa(url: string | null, caFile: string | null): Tsa | null {
+  if (url !== null && caFile !== null) return { url, caFile }
+  if (url === null && caFile === null) return null
+  throw new OperatorError(
+    url === null
+      ? 'TSA_CA: TSA_URL must name the time-stamping authority'
+      : 'TSA_URL: TSA_CA must name a file with the certificate in PEM that the timestamps must chain to',
+  )
 }
 
 function describe(issue: z.core.$ZodIssue): string {

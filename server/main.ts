@@ -25,6 +25,8 @@ import { openGeo } from './net/geo.ts'
 import { purgeJob } from './purge/service.ts'
 import { Quota } from './quota/quota.ts'
 import { statisticsJob } from './stats/counting.ts'
+import { timestampJob } from './timestamps/job.ts'
+import { requireOpenssl } from './timestamps/openssl.ts'
 import { startWatchdog } from './watchdog.ts'
 
 export {
@@ -50,6 +52,7 @@ const memoryFlags = '--heap-growing-percent=60'
 export async function serve(options: ServeOptions, { env, onWait }: ServerHost): Promise<RunningServer> {
   const config = readConfig(options, env)
   restrictFileModes()
+  if (config.tsa) await requireOpenssl()
   setFlagsFromString(memoryFlags)
   const { logger, countDropped } = createLogger(config.logLevel)
   const logError = (message: string) => (error: Error) => logger.error({ cause: error.message }, message)
@@ -98,7 +101,8 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
     }
     const canWrite = () => readOnlyReason(state) === null
     const purging = purgeJob(sql, config, cause => logger.error({ cause }, 'purging'))
-    const jobs = startJobs([sweep, checkpoints, statisticsJob(sql), purging], logger, canWrite)
+    const stamping = config.tsa ? [timestampJob({ sql, tsa: config.tsa, logger, counts: metrics ?? undefined })] : []
+    const jobs = startJobs([sweep, checkpoints, statisticsJob(sql), purging, ...stamping], logger, canWrite)
     return {
       url,
       isEmpty,

@@ -44,6 +44,7 @@ const slow = [
   'test/server/stats/counts.test.ts',
   'test/server/subjects/purge.test.ts',
   'test/server/requests/{commands,file,subject}.test.ts',
+  'test/server/timestamps/*.test.ts',
   'test/server/transfer/*.test.ts',
   'test/simulation/*.test.ts',
 ]

@@ -8,8 +8,9 @@ import type { Monitor } from '../health/monitor.ts'
 import { readOnlyReason } from '../health/state.ts'
 import type { Observer, RequestSummary } from '../http/logging.ts'
 import { explainListenError } from '../http/server.ts'
+import type { TimestampCounts } from '../timestamps/job.ts'
 
-interface Metrics {
+interface Metrics extends TimestampCounts {
   readonly registry: Registry
   readonly observer: Observer
   watchLog(countDropped: () => number): void
@@ -43,6 +44,7 @@ export function createMetrics(): Metrics {
   })
   return {
     registry,
+    ...addTimestampMetrics(registry),
     countBackdated: entries => backdated.inc(entries),
     observer: {
       onRequestEnd: count,
@@ -120,6 +122,25 @@ function addMonitorMetrics(registry: Registry, read: () => Monitor | undefined):
   )
 }
 
+function addTimestampMetrics(registry: Registry): TimestampCounts {
+  const registers = [registry]
+  const timestamps = new Counter({
+    name: 'consentctl_timestamps_total',
+    help: 'Timestamps of checkpoints that this node has stored.',
+    registers,
+  })
+  const failures = new Counter({
+    name: 'consentctl_timestamp_failures_total',
+    help: 'Failed requests for a timestamp, by reason: openssl, unreachable, status or invalid.',
+    labelNames: ['reason'],
+    registers,
+  })
+  return {
+    countTimestamp: () => timestamps.inc(),
+    countTimestampFailure: reason => failures.inc({ reason }),
+  }
+}
+
 function addLoadMetrics(registry: Registry, loads: ReadonlyMap<string, () => Load>): void {
   const registers = [registry]
   const labelNames = ['flow'] as const
@@ -176,6 +197,7 @@ const host = '127.0.0.1'
  */
 export async function startMetrics(port: number): Promise<MetricsServer> {
   const metrics = createMetrics()
+  const { registry: _, ...observers } = metrics
   const server = createMetricsServer(metrics)
   try {
     await once(server.listen(port, host), 'listening')
@@ -184,10 +206,7 @@ export async function startMetrics(port: number): Promise<MetricsServer> {
   }
   return {
     url: `http://${host}:${(server.address() as AddressInfo).port}${path}`,
-    observer: metrics.observer,
-    watchLog: metrics.watchLog,
-    countBackdated: metrics.countBackdated,
-    watchMonitor: metrics.watchMonitor,
+    ...observers,
     close: async () => {
       server.close()
       server.closeAllConnections()

@@ -1,11 +1,12 @@
-import type {
-  DatabaseFinding,
-  DatabaseOptions,
-  Inspected,
-  Inspection,
-  ServerHost,
-  TakenCheckpoints,
-  Verification,
+import {
+  type DatabaseFinding,
+  type DatabaseOptions,
+  type Inspected,
+  type Inspection,
+  OperatorError,
+  type ServerHost,
+  type TakenCheckpoints,
+  type Verification,
 } from '../../src/contract/index.ts'
 import { keyIdOf } from '../../src/evidence/keys.ts'
 import { readCheckpoint } from '../../src/evidence/signed.ts'
@@ -16,21 +17,24 @@ import { coverAccount, type Log } from '../evidence/log.ts'
 import { findLastCheckpoint } from '../evidence/queries.ts'
 import { openSigner, signingSettings } from '../evidence/signer.ts'
 import { checkClock } from '../health/clock.ts'
+import { findCertificateProblem } from '../timestamps/certificates.ts'
+import { requireOpenssl } from '../timestamps/openssl.ts'
 import { listAccounts, verifyAll } from './verify.ts'
 
 /** Verifies a database while the findings are read. */
 export function verifyDatabase(
   options: DatabaseOptions,
-  { account, kept, signal }: Inspection,
+  { account, kept, tsaCa, signal }: Inspection,
   host: ServerHost,
 ): Verification {
   const inspected = newCounts()
   async function* findings(): AsyncGenerator<readonly DatabaseFinding[]> {
+    if (tsaCa !== undefined) await requireTimestampTools(tsaCa)
     const { sql, config, close } = await openShared(options, host, { mayBeNew: false })
     const stopProgress = startReports(host, inspected)
     try {
       const anchor = config.signingKey && keyIdOf(config.signingKey)
-      const scope = { account, kept: kept.map(readCheckpoint), records: true, anchor }
+      const scope = { account, kept: kept.map(readCheckpoint), records: true, anchor, tsaCa }
       for await (const found of verifyAll({ sql, signal, inspected }, scope)) {
         host.onWait?.(null) // clears the spinner before the findings are printed
         yield found
@@ -93,13 +97,20 @@ async function coverEach(log: Log & { readonly signal: AbortSignal }, only: stri
   return { checkpoints, findings }
 }
 
+async function requireTimestampTools(tsaCa: string): Promise<void> {
+  const problem = findCertificateProblem(tsaCa)
+  if (problem)
+    throw new OperatorError(problem, { hint: 'name the certificate of the authority, or of the root of its own' })
+  await requireOpenssl()
+}
+
 function uncoverable(accountId: string, { message }: Error): DatabaseFinding {
   const detail = `no checkpoint can be made: ${message}`
   return { account_id: accountId, consent_id: null, version: null, problem: 'changed', detail }
 }
 
 function newCounts(): Inspected {
-  return { accounts: 0, records: 0, entries: 0, checkpoints: 0 }
+  return { accounts: 0, records: 0, entries: 0, checkpoints: 0, timestamps: 0 }
 }
 
 function startReports(host: ServerHost, inspected: Inspected): () => void {

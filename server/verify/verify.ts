@@ -4,6 +4,7 @@ import { idOf } from '../../src/evidence/bytes.ts'
 import type { SignedCheckpoint } from '../../src/evidence/signed.ts'
 import { type KeysToVerify, readKeysToVerify } from '../evidence/signer.ts'
 import { verifyAdministration } from './administration.ts'
+import { verifyTimestamps } from '../timestamps/verify.ts'
 import { verifyLog } from './log.ts'
 import { findNextAccount } from './queries.ts'
 import { reading, verifyRecords, type Work } from './records.ts'
@@ -16,12 +17,14 @@ export interface Scope {
   readonly records: boolean
   /** Id of the key that the keys must chain to; null for that of the newest kept checkpoint, else of the database. */
   readonly anchor?: string | null
+  /** PEM file of the authority of the timestamps. Default: they are not verified. */
+  readonly tsaCa?: string | undefined
 }
 
 /** Verifies account by account, in constant memory. Yields the findings. */
 export async function* verifyAll(
   work: Work,
-  { account, kept, records, anchor = null }: Scope,
+  { account, kept, records, anchor = null, tsaCa }: Scope,
 ): AsyncGenerator<readonly DatabaseFinding[]> {
   const trusted = anchor ?? findNewest(kept)?.checkpoint.key_id ?? null
   const keys = await reading(() => readKeysToVerify(work.sql, trusted))
@@ -32,6 +35,7 @@ export async function* verifyAll(
     work.inspected.accounts += 1
     if (records) yield* verifyRecords(work, accountId)
     if (records) yield* verifyAdministration(work, accountId)
+    if (tsaCa !== undefined) yield* verifyTimestamps(work, accountId, tsaCa)
     yield* verifyLog(work, { accountId, keys, kept: remaining.get(accountId) ?? [], withTimes: records })
     remaining.delete(accountId)
   }

@@ -33,6 +33,8 @@ export interface SigningKeyRow {
 export interface Inspection {
   readonly account?: string | undefined
   readonly kept: readonly string[]
+  /** PEM file of the authority of the timestamps, to verify these too. */
+  readonly tsaCa?: string | undefined
   /** Stops the work, which then throws its reason. */
   readonly signal: AbortSignal
 }
@@ -42,6 +44,7 @@ export interface Inspected {
   records: number
   entries: number
   checkpoints: number
+  timestamps: number
 }
 
 /** Works while its findings are read, page by page. */

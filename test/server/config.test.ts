@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { defaultBannerLimits } from '../../server/banner/routes.ts'
 import { type Config, readConfig } from '../../server/config.ts'
@@ -30,6 +31,7 @@ const defaults: Config = {
   purgeAfterDays: 30,
   holidays: [],
   checkpointMinutes: 60,
+  tsa: null,
   metricsPort: null,
   watchdogSeconds: 5,
   publicRatePerAddress: defaultBannerLimits.address.max,
@@ -56,6 +58,8 @@ const environment = {
   PURGE_AFTER_DAYS: '0',
   HOLIDAYS: '12-25, 2026-12-24',
   CHECKPOINT_MINUTES: '5',
+  TSA_URL: '',
+  TSA_CA: '',
   METRICS_PORT: '9464',
   WATCHDOG_SECONDS: '10',
   PUBLIC_RATE_PER_ADDRESS: '30',
@@ -81,6 +85,7 @@ const asSet: Config = {
   purgeAfterDays: 0,
   holidays: ['12-25', '2026-12-24'],
   checkpointMinutes: 5,
+  tsa: null,
   metricsPort: 9464,
   watchdogSeconds: 10,
   publicRatePerAddress: 30,
@@ -139,6 +144,23 @@ describe('readConfig › signing keys', () => {
     expect(() => readConfig({}, { SIGNING_COMMAND: 'sign' })).toThrow('must name a file with the public key')
     for (const text of ['', 'x', privatePem(one).slice(0, -20)])
       expect(() => read(text)).toThrow('is not an Ed25519 private key in PEM')
+  })
+})
+
+describe('readConfig › timestamps', () => {
+  const TSA_CA = fileURLToPath(new URL('../fixtures/tls/ca.pem', import.meta.url))
+  const TSA_URL = 'https://tsa.example/tsr'
+
+  it('need both the authority and its certificate', () => {
+    expect(readConfig({}, { TSA_URL, TSA_CA }).tsa).toEqual({ url: TSA_URL, caFile: TSA_CA })
+    expect(() => readConfig({}, { TSA_URL })).toThrow('TSA_URL: TSA_CA must name a file with the certificate')
+    expect(() => readConfig({}, { TSA_CA })).toThrow('TSA_CA: TSA_URL must name the time-stamping authority')
+    for (const url of ['tsa.example', 'ftp://tsa.example', 'https://'])
+      expect(() => readConfig({}, { TSA_URL: url, TSA_CA })).toThrow('TSA_URL: must begin with http:// or https://')
+    for (const file of [TSA_CA.replace('ca.pem', 'server.key'), '/nowhere'])
+      expect(() => readConfig({}, { TSA_URL, TSA_CA: file })).toThrow(
+        `TSA_CA: ${file} is not a file of certificates in PEM`,
+      )
   })
 })
 

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-const documents = ['README.md', 'src/commands/README.md'].map(name =>
+const documents = ['README.md', 'src/commands/README.md', 'server/README.md'].map(name =>
   readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8'),
 )
 

@@ -14,13 +14,15 @@ const Options = z.strictObject({
   ...databaseOptions,
   account: Uuid.optional(),
   checkpoint: nonEmpty.optional(),
+  tsaCa: nonEmpty.optional(),
 })
 
 export function verify(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
       .option('--account <id>', 'only this account')
-      .option('--checkpoint <file>', 'also compare with the checkpoints in a file of admin checkpoint'),
+      .option('--checkpoint <file>', 'also compare with the checkpoints in a file of admin checkpoint')
+      .option('--tsa-ca <file>', 'also verify the timestamps, by the certificate of their authority'),
   )
     .addHelpText(
       'after',
@@ -28,17 +30,18 @@ export function verify(command: Command, ctx: Context): void {
 Works on the database itself, with or without a running server. Names records that were changed, shortened,
 reordered, lost or forged. Where a record and its log were rewritten together, only the checkpoint shows it: then
 the account and the range of entries are named, and not the record. A rewrite of the whole database is only found
-with checkpoints that were kept elsewhere. The exit code is 0 if nothing is found, else 5.
+with checkpoints that were kept elsewhere. The exit code is 0 if nothing is found, else 5. --tsa-ca needs openssl.
 
 Examples:
   $ consentctl admin verify
-  $ consentctl admin verify --checkpoint checkpoints.txt -o ndjson`,
+  $ consentctl admin verify --checkpoint checkpoints.txt -o ndjson
+  $ consentctl admin verify --tsa-ca ca.pem`,
     )
     .action(
-      action(ctx, Options, findingView, async (_, { account, checkpoint, ...options }) => {
+      action(ctx, Options, findingView, async (_, { account, checkpoint, tsaCa, ...options }) => {
         const kept = checkpoint === undefined ? [] : await readKeptFile(checkpoint)
         const { verifyDatabase } = await ctx.loadServer()
-        const scope = { account, kept, signal: ctx.interruption }
+        const scope = { account, kept, tsaCa, signal: ctx.interruption }
         const { findings, inspected } = verifyDatabase(options, scope, serverHost(ctx))
         let found = 0
         async function* pages() {
@@ -50,8 +53,12 @@ Examples:
         return many(findingView, pages(), {
           exit: () => (found > 0 ? exit.rejected : exit.done),
           footer: async () => {
-            if (found === 0) await ctx.say(`verified ${summary(inspected)}`)
-            else await reportInvalid(ctx, `${found} ${found === 1 ? 'finding' : 'findings'} in ${summary(inspected)}`)
+            if (found === 0) await ctx.say(`verified ${summary(inspected, tsaCa !== undefined)}`)
+            else
+              await reportInvalid(
+                ctx,
+                `${found} ${found === 1 ? 'finding' : 'findings'} in ${summary(inspected, tsaCa !== undefined)}`,
+              )
           },
         })
       }),
@@ -65,11 +72,12 @@ async function readKeptFile(file: string): Promise<string[]> {
   return checkpoints.map(checkpoint => checkpoint.text)
 }
 
-function summary({ accounts, records, entries, checkpoints }: Inspected): string {
+function summary({ accounts, records, entries, checkpoints, timestamps }: Inspected, isStamped: boolean): string {
   const what = [
     formatCount(records),
     `${entries} ${entries === 1 ? 'entry' : 'entries'}`,
     formatCount(checkpoints, 'checkpoint'),
+    ...(isStamped ? [formatCount(timestamps, 'timestamp')] : []),
   ]
   return `${what.join(', ')}, of ${formatCount(accounts, 'account')}`
 }

@@ -38,7 +38,7 @@ function serverOf({ findings = [], checkpoints = [] }: { findings?: DatabaseFind
       async function* pages() {
         for (const each of findings) yield [each]
       }
-      return { findings: pages(), inspected: { accounts: 1, records: 3, entries: 5, checkpoints: 2 } }
+      return { findings: pages(), inspected: { accounts: 1, records: 3, entries: 5, checkpoints: 2, timestamps: 0 } }
     },
     takeCheckpoints: async (_, { kept, account }) => {
       given.push({ kept, account })

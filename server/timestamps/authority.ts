@@ -1,0 +1,77 @@
+import { backdatingToleranceMs } from '../../src/evidence/proofs.ts'
+import { createQuery, TimestampError, verifyTimestamp } from './openssl.ts'
+
+/** A time-stamping authority. */
+export interface Tsa {
+  readonly url: string
+  /** PEM file of the certificates that its chain must end in. */
+  readonly caFile: string
+}
+
+const requestTimeoutMs = 10_000
+
+/** Many times the size of a timestamp with its certificates. */
+const maxBytes = 64 * 1024
+
+/** The clock of this node, or of the authority, is wrong by as much. */
+const maxOffsetMs = backdatingToleranceMs
+
+/**
+ * Returns the answer of the authority for a SHA-256, verified: it fits this query, by its nonce too, and a certificate that
+ * is valid at present. @throws TimestampError
+ */
+export async function requestTimestamp({ url, caFile }: Tsa, digest: Buffer, signal: AbortSignal): Promise<Buffer> {
+  const query = await createQuery(digest, signal)
+  const token = await send(url, query, signal)
+  const { problem, time } = await verifyTimestamp(token, { query }, { caFile, valid: 'now', signal })
+  const offsetMs = (time?.getTime() ?? 0) - Date.now()
+  if (problem !== null) throw new TimestampError('invalid', problem)
+  if (Math.abs(offsetMs) > maxOffsetMs)
+    throw new TimestampError('invalid', `states ${time?.toISOString()}, which is not the time of this node`)
+  return token
+}
+
+/** Follows no redirects. */
+async function send(url: string, query: Buffer, signal: AbortSignal): Promise<Buffer> {
+  const { target, authorization } = splitCredentials(url)
+  const timeout = AbortSignal.timeout(requestTimeoutMs)
+  try {
+    const response = await fetch(target, {
+      method: 'POST',
+      headers: { 'content-type': 'application/timestamp-query', ...(authorization && { authorization }) },
+      body: query,
+      redirect: 'manual',
+      signal: AbortSignal.any([signal, timeout]),
+    })
+    if (response.status === 200) return await readBody(response)
+    await response.body?.cancel()
+    throw new TimestampError('status', `was refused: the authority answered ${response.status}`)
+  } catch (error) {
+    if (error instanceof TimestampError) throw error
+    const { cause, message } = error as Error & { cause?: { code?: string } }
+    const what = timeout.aborted ? `did not answer within ${requestTimeoutMs / 1000} s` : 'cannot be reached'
+    const code = timeout.aborted ? '' : ` (${cause?.code ?? message})`
+    throw new TimestampError('unreachable', `did not come: the authority ${what}${code}`)
+  }
+}
+
+/** A URL of `fetch` has no credentials. */
+function splitCredentials(url: string): { target: string; authorization: string | null } {
+  const target = new URL(url)
+  const credentials = [target.username, target.password].map(decodeURIComponent).join(':')
+  target.username = ''
+  target.password = ''
+  const authorization = credentials === ':' ? null : `Basic ${Buffer.from(credentials).toString('base64')}`
+  return { target: target.href, authorization }
+}
+
+async function readBody({ body }: Response): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body ?? []) {
+    size += chunk.length
+    if (size > maxBytes) throw new TimestampError('status', `was refused: the answer is larger than ${maxBytes} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}

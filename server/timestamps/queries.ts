@@ -1,0 +1,48 @@
+import type { Sql } from 'postgres'
+
+export interface UnstampedCheckpoint {
+  readonly account_id: string
+  readonly tree_size: number
+  readonly document: string
+}
+
+/** Returns the newest checkpoint without a timestamp, of those made after `since`, of any account. */
+export async function findUnstamped(sql: Sql, since: Date): Promise<UnstampedCheckpoint | undefined> {
+  const [row] = await sql<UnstampedCheckpoint[]>`
+    select c.account_id, c.tree_size::float8 as tree_size, c.document from checkpoints c
+    where c.created_at > ${since} and not exists (
+      select from timestamp_tokens t where t.account_id = c.account_id and t.tree_size = c.tree_size)
+    order by c.created_at desc limit 1`
+  return row
+}
+
+/** Returns false if another node was faster. Then the checkpoint may still be without a timestamp. */
+export async function insertTimestamp(
+  sql: Sql,
+  { account_id, tree_size }: UnstampedCheckpoint,
+  token: Buffer,
+): Promise<boolean> {
+  const rows = await sql`
+    insert into timestamp_tokens (account_id, tree_size, position, token, created_at)
+    select ${account_id}::uuid, ${tree_size}::bigint, coalesce(max(position), 0) + 1, ${token}::bytea,
+      ${new Date()}::timestamptz
+    from timestamp_tokens where account_id = ${account_id}
+    on conflict do nothing returning 1`
+  return rows.length > 0
+}
+
+export interface TimestampRow {
+  readonly position: number
+  readonly tree_size: number
+  readonly token: Buffer
+  /** Of the checkpoint; null if it is missing. */
+  readonly document: string | null
+}
+
+/** Returns timestamps in the order in which they came. */
+export function listTimestamps(sql: Sql, accountId: string, after: number, limit: number): Promise<TimestampRow[]> {
+  return sql<TimestampRow[]>`
+    select t.position, t.tree_size::float8 as tree_size, t.token, c.document
+    from timestamp_tokens t left join checkpoints c on c.account_id = t.account_id and c.tree_size = t.tree_size
+    where t.account_id = ${accountId} and t.position > ${after} order by t.position limit ${limit}`
+}
