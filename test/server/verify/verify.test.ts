@@ -40,7 +40,7 @@ const found = async (keptBefore: string[] = []) => (await verified(sql, { kept: 
 it('a verification finds nothing in an untouched database, with kept checkpoints too, and counts', async () => {
   expect(await verified(sql, { kept: await kept() })).toEqual({
     findings: [],
-    inspected: { accounts: 1, records: 3, entries: 5, checkpoints: 2 },
+    inspected: { accounts: 1, records: 3, entries: 5, checkpoints: 2, timestamps: 0 },
   })
   expect((await verified(sql, { account: owner.accountId })).findings).toEqual([])
 })

@@ -31,10 +31,10 @@ const checkpointOf = (tree_size: number) =>
 
 /** A server that returns the given findings and records its arguments. */
 function serverOf({ findings = [], checkpoints = [] }: { findings?: DatabaseFinding[]; checkpoints?: string[] }) {
-  const given: { kept: readonly string[]; account?: string | undefined }[] = []
+  const given: { kept: readonly string[]; account?: string | undefined; tsaCa?: string }[] = []
   const server: Partial<ServerModule> = {
-    verifyDatabase: (_, { kept, account }) => {
-      given.push({ kept, account })
+    verifyDatabase: (_, { kept, account, tsaCa }) => {
+      given.push({ kept, account, ...(tsaCa !== undefined && { tsaCa }) })
       async function* pages() {
         for (const each of findings) yield [each]
       }
@@ -71,6 +71,16 @@ describe('admin verify', () => {
     const args = ['admin', 'verify', '--checkpoint', file, '--account', uuid(6)]
     expect(await cli.run(args, server)).toMatchObject({ code: 0 })
     expect(server.given).toEqual([{ kept: [checkpointOf(1), checkpointOf(2)], account: uuid(6) }])
+  })
+
+  it('verifies the timestamps too, and counts them, if their authority is named', async () => {
+    const server = serverOf({})
+    const { code, stderr } = await cli.run(['admin', 'verify', '--tsa-ca', 'ca.pem'], server)
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: 'verified 3 records, 5 entries, 2 checkpoints, 0 timestamps, of 1 account\n',
+    })
+    expect(server.given).toEqual([{ kept: [], account: undefined, tsaCa: 'ca.pem' }])
   })
 
   it('refuses a file that is not there, or holds anything but checkpoints, before it looks at the database', async () => {

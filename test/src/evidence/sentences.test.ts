@@ -212,6 +212,13 @@ const rows: Row[] = [
     ],
   },
   {
+    by: '`admin verify --tsa-ca`',
+    says: '`verified`, N timestamps: each is of its checkpoint, which was there at the time that it states',
+    seen: 'the answer of the authority for the bytes of the checkpoint, by a certificate that was valid then and chains to the given one; none is missing between two others',
+    trust: 'the authority, its clock and its key; who gave the certificate',
+    test: ['test/server/timestamps/timestamps.test.ts', 'are named by admin verify when a byte is changed'],
+  },
+  {
     by: '`subject verify`',
     says: '`form`, `signature`, `chain`, `subject`: as signed, in a chain without gaps, about this person',
     seen: 'the receipts of the profile, its key and the digest of the newest',
