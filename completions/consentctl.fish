@@ -3,7 +3,7 @@ function __consentctl_at
     set -l at ''
     set -l previous ''
     for word in (commandline -opc)[2..-1]
-        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --to --at --expiring --limit --cursor --max-requests --where --confirm --checkpoint --purpose --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --version --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --role --older-than
+        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --to --at --expiring --limit --cursor --max-requests --where --confirm --checkpoint --purpose --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --version --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --tsa-ca --role --older-than
             set previous ''
             continue
         end
@@ -530,6 +530,7 @@ complete -c consentctl -n '__consentctl_at \'admin account quota\'' -l database-
 complete -c consentctl -n '__consentctl_at \'admin account quota\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'
 complete -c consentctl -n '__consentctl_at \'admin verify\'' -l account -x -d 'only this account'
 complete -c consentctl -n '__consentctl_at \'admin verify\'' -l checkpoint -r -F -d 'also compare with the checkpoints in a file of admin checkpoint'
+complete -c consentctl -n '__consentctl_at \'admin verify\'' -l tsa-ca -r -F -d 'also verify the timestamps, by the certificate of their authority'
 complete -c consentctl -n '__consentctl_at \'admin verify\'' -l database-url -x -d 'a PostgreSQL server (DATABASE_URL)'
 complete -c consentctl -n '__consentctl_at \'admin verify\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'
 complete -c consentctl -n '__consentctl_at \'admin checkpoint\'' -l file -r -F -d 'file to append the checkpoints to; created if missing'
