@@ -3,7 +3,7 @@ function __consentctl_at
     set -l at ''
     set -l previous ''
     for word in (commandline -opc)[2..-1]
-        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --to --at --expiring --limit --cursor --max-requests --where --confirm --checkpoint --purpose --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --version --scope --expires --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --tsa-ca --role --older-than
+        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --to --at --expiring --limit --cursor --max-requests --where --confirm --checkpoint --purpose --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --version --scope --expires --actor --action --target --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --tsa-ca --role --older-than
             set previous ''
             continue
         end
@@ -47,6 +47,8 @@ function __consentctl_at
                 set at 'notices'
             case ' keys'
                 set at 'keys'
+            case ' audit'
+                set at 'audit'
             case ' usage'
                 set at 'usage'
             case ' auth'
@@ -117,6 +119,8 @@ function __consentctl_at
                 set at 'keys create'
             case 'keys revoke'
                 set at 'keys revoke'
+            case 'audit list'
+                set at 'audit list'
             case 'auth login'
                 set at 'auth login'
             case 'auth logout'
@@ -230,6 +234,7 @@ complete -c consentctl -n '__consentctl_at \'\'' -a verify -d 'Verify receipts, 
 complete -c consentctl -n '__consentctl_at \'\'' -a sites -d 'Manage sites'
 complete -c consentctl -n '__consentctl_at \'\'' -a notices -d 'Publish and show notices'
 complete -c consentctl -n '__consentctl_at \'\'' -a keys -d 'Manage API keys'
+complete -c consentctl -n '__consentctl_at \'\'' -a audit -d 'See who changed which setting'
 complete -c consentctl -n '__consentctl_at \'\'' -a usage -d 'Show the usage of the monthly quota'
 complete -c consentctl -n '__consentctl_at \'\'' -a auth -d 'Store, check and remove API keys'
 complete -c consentctl -n '__consentctl_at \'\'' -a config -d 'Show and change settings'
@@ -478,6 +483,13 @@ complete -c consentctl -n '__consentctl_at \'keys revoke\'' -l confirm -x -d 'sk
 complete -c consentctl -n '__consentctl_at \'keys revoke\'' -l dry-run -d 'print the method, URL and body of each request instead of sending it'
 complete -c consentctl -n '__consentctl_at \'keys revoke\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
 complete -c consentctl -n '__consentctl_at \'keys revoke\'' -l password-stdin -d 'read the password from standard input instead of prompting'
+complete -c consentctl -n '__consentctl_at \'audit\'' -a list -d 'List the changes of settings, newest first'
+complete -c consentctl -n '__consentctl_at \'audit list\'' -l actor -x -d 'only changes by this user (e-mail), API key (name), id, or kind: admin, system'
+complete -c consentctl -n '__consentctl_at \'audit list\'' -l action -x -a 'adopted account_created site_created site_updated site_token_rotated key_created key_revoked user_added user_removed password_changed quota_changed notice_published records_purged imported' -d 'only changes of a kind'
+complete -c consentctl -n '__consentctl_at \'audit list\'' -l target -x -d 'only changes of what has this id, or of a kind: site, api_key, user, notice, account'
+complete -c consentctl -n '__consentctl_at \'audit list\'' -l from -x -d 'made at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago'
+complete -c consentctl -n '__consentctl_at \'audit list\'' -l to -x -d 'made at this time or earlier; a date includes its whole day'
+complete -c consentctl -n '__consentctl_at \'audit list\'' -l limit -x -d 'list at most n entries'
 complete -c consentctl -n '__consentctl_at \'usage\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
 complete -c consentctl -n '__consentctl_at \'usage\'' -l password-stdin -d 'read the password from standard input instead of prompting'
 complete -c consentctl -n '__consentctl_at \'auth\'' -a login -d 'Store an API key in a profile, or create one'
@@ -587,4 +599,4 @@ complete -c consentctl -n '__consentctl_at \'completion\'' -a values -d 'Print w
 complete -c consentctl -n '__consentctl_at \'completion install\'' -a 'bash zsh fish powershell'
 complete -c consentctl -n '__consentctl_at \'completion install\'' -l yes -s y -d 'skip the confirmation prompt'
 complete -c consentctl -n '__consentctl_at \'completion values\'' -a 'profiles sites settings imports erasures receipts tickets'
-complete -c consentctl -n '__consentctl_at \'help\'' -a 'output exit-codes environment import erasure create list get update rm restore history check stats subject requests receipt evidence verify sites notices keys usage auth config doctor serve admin completion help options commands'
+complete -c consentctl -n '__consentctl_at \'help\'' -a 'output exit-codes environment import erasure create list get update rm restore history check stats subject requests receipt evidence verify sites notices keys audit usage auth config doctor serve admin completion help options commands'

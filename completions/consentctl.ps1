@@ -21,6 +21,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     ' sites' = 'sites'
     ' notices' = 'notices'
     ' keys' = 'keys'
+    ' audit' = 'audit'
     ' usage' = 'usage'
     ' auth' = 'auth'
     ' config' = 'config'
@@ -56,6 +57,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'keys list' = 'keys list'
     'keys create' = 'keys create'
     'keys revoke' = 'keys revoke'
+    'audit list' = 'audit list'
     'auth login' = 'auth login'
     'auth logout' = 'auth logout'
     'auth token' = 'auth token'
@@ -92,7 +94,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'completion values' = 'completion values'
   }
   $commands = @{
-    '' = @(@('create', 'Create a consent record, or many from a file'), @('list', 'List records, newest first'), @('ls', 'List records, newest first'), @('get', 'Show records by id'), @('update', 'Change the acceptance or preferences of a record'), @('rm', 'Delete records and keep their history'), @('delete', 'Delete records and keep their history'), @('restore', 'Restore deleted records that are not purged yet'), @('history', 'Show the audit trail of records'), @('check', 'Check if a person consents to a purpose'), @('stats', 'Count records, persons and what they stated'), @('subject', 'Find, export and erase the data of a person, with proof'), @('requests', 'Keep the register of data subjects’ requests, with deadlines'), @('receipt', 'Print the signed receipt of a record'), @('evidence', 'Write a folder that proves a record without the instance'), @('verify', 'Verify receipts, other signed documents and evidence, also offline'), @('sites', 'Manage sites'), @('notices', 'Publish and show notices'), @('keys', 'Manage API keys'), @('usage', 'Show the usage of the monthly quota'), @('auth', 'Store, check and remove API keys'), @('config', 'Show and change settings'), @('doctor', 'Check settings, instance and key, and suggest fixes'), @('serve', 'Run the server'), @('admin', 'Manage the database of a server'), @('completion', 'Set up shell completion'), @('help', 'Show help on a command or a topic'), @('options', 'Show the options that every command has'), @('commands', 'List every command, with flags and examples'))
+    '' = @(@('create', 'Create a consent record, or many from a file'), @('list', 'List records, newest first'), @('ls', 'List records, newest first'), @('get', 'Show records by id'), @('update', 'Change the acceptance or preferences of a record'), @('rm', 'Delete records and keep their history'), @('delete', 'Delete records and keep their history'), @('restore', 'Restore deleted records that are not purged yet'), @('history', 'Show the audit trail of records'), @('check', 'Check if a person consents to a purpose'), @('stats', 'Count records, persons and what they stated'), @('subject', 'Find, export and erase the data of a person, with proof'), @('requests', 'Keep the register of data subjects’ requests, with deadlines'), @('receipt', 'Print the signed receipt of a record'), @('evidence', 'Write a folder that proves a record without the instance'), @('verify', 'Verify receipts, other signed documents and evidence, also offline'), @('sites', 'Manage sites'), @('notices', 'Publish and show notices'), @('keys', 'Manage API keys'), @('audit', 'See who changed which setting'), @('usage', 'Show the usage of the monthly quota'), @('auth', 'Store, check and remove API keys'), @('config', 'Show and change settings'), @('doctor', 'Check settings, instance and key, and suggest fixes'), @('serve', 'Run the server'), @('admin', 'Manage the database of a server'), @('completion', 'Set up shell completion'), @('help', 'Show help on a command or a topic'), @('options', 'Show the options that every command has'), @('commands', 'List every command, with flags and examples'))
     'create' = @()
     'list' = @()
     'get' = @()
@@ -135,6 +137,8 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'keys list' = @()
     'keys create' = @()
     'keys revoke' = @()
+    'audit' = @(, @('list', 'List the changes of settings, newest first'))
+    'audit list' = @()
     'usage' = @()
     'auth' = @(@('login', 'Store an API key in a profile, or create one'), @('logout', 'Remove the stored key of a profile'), @('token', 'Print the API key in use, for scripts'), @('status', 'Show which key is used and whether it is valid'))
     'auth login' = @()
@@ -223,6 +227,8 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'keys list' = @(@('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
     'keys create' = @(@('--name', 'name of the key'), @('--scope', 'scopes of the key: read, write, erase, notices (read,write,erase)'), @('--expires', 'expiry: 90d from now, 2027-01-31 (end of day, UTC) or RFC 3339 (never)'), @('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
     'keys revoke' = @(@('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but stop unless exactly n keys match'), @('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
+    'audit' = @()
+    'audit list' = @(@('--actor', 'only changes by this user (e-mail), API key (name), id, or kind: admin, system'), @('--action', 'only changes of a kind'), @('--target', 'only changes of what has this id, or of a kind: site, api_key, user, notice, account'), @('--from', 'made at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago'), @('--to', 'made at this time or earlier; a date includes its whole day'), @('--limit', 'list at most n entries'))
     'usage' = @(@('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
     'auth' = @()
     'auth login' = @(@('--with-key', 'read the key from standard input instead of prompting'), @('--email', 'sign in and create a key instead of prompting for one'), @('--password-stdin', 'read the password from standard input instead of prompting'), @('--site', 'default site of new records, by its name or id'), @('--key-name', 'name of the new key (consentctl@HOSTNAME)'), @('--scope', 'scopes of the key: read, write, erase, notices (read,write,erase)'))
@@ -290,7 +296,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin import' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'completion install' = { @(@('bash', 'bash'), @('zsh', 'zsh'), @('fish', 'fish'), @('powershell', 'powershell')) }
     'completion values' = { @(@('profiles', 'profiles'), @('sites', 'sites'), @('settings', 'settings'), @('imports', 'imports'), @('erasures', 'erasures'), @('receipts', 'receipts'), @('tickets', 'tickets')) }
-    'help' = { @(@('output', 'output'), @('exit-codes', 'exit-codes'), @('environment', 'environment'), @('import', 'import'), @('erasure', 'erasure'), @('create', 'create'), @('list', 'list'), @('get', 'get'), @('update', 'update'), @('rm', 'rm'), @('restore', 'restore'), @('history', 'history'), @('check', 'check'), @('stats', 'stats'), @('subject', 'subject'), @('requests', 'requests'), @('receipt', 'receipt'), @('evidence', 'evidence'), @('verify', 'verify'), @('sites', 'sites'), @('notices', 'notices'), @('keys', 'keys'), @('usage', 'usage'), @('auth', 'auth'), @('config', 'config'), @('doctor', 'doctor'), @('serve', 'serve'), @('admin', 'admin'), @('completion', 'completion'), @('help', 'help'), @('options', 'options'), @('commands', 'commands')) }
+    'help' = { @(@('output', 'output'), @('exit-codes', 'exit-codes'), @('environment', 'environment'), @('import', 'import'), @('erasure', 'erasure'), @('create', 'create'), @('list', 'list'), @('get', 'get'), @('update', 'update'), @('rm', 'rm'), @('restore', 'restore'), @('history', 'history'), @('check', 'check'), @('stats', 'stats'), @('subject', 'subject'), @('requests', 'requests'), @('receipt', 'receipt'), @('evidence', 'evidence'), @('verify', 'verify'), @('sites', 'sites'), @('notices', 'notices'), @('keys', 'keys'), @('audit', 'audit'), @('usage', 'usage'), @('auth', 'auth'), @('config', 'config'), @('doctor', 'doctor'), @('serve', 'serve'), @('admin', 'admin'), @('completion', 'completion'), @('help', 'help'), @('options', 'options'), @('commands', 'commands')) }
   }
   $values = @{
     'create --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
@@ -424,6 +430,12 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'keys create --email' = { @(, @('', '')) }
     'keys revoke --confirm' = { @(, @('', '')) }
     'keys revoke --email' = { @(, @('', '')) }
+    'audit list --actor' = { @(, @('', '')) }
+    'audit list --action' = { @(@('adopted', 'adopted'), @('account_created', 'account_created'), @('site_created', 'site_created'), @('site_updated', 'site_updated'), @('site_token_rotated', 'site_token_rotated'), @('key_created', 'key_created'), @('key_revoked', 'key_revoked'), @('user_added', 'user_added'), @('user_removed', 'user_removed'), @('password_changed', 'password_changed'), @('quota_changed', 'quota_changed'), @('notice_published', 'notice_published'), @('records_purged', 'records_purged'), @('imported', 'imported')) }
+    'audit list --target' = { @(, @('', '')) }
+    'audit list --from' = { @(, @('', '')) }
+    'audit list --to' = { @(, @('', '')) }
+    'audit list --limit' = { @(, @('', '')) }
     'usage --email' = { @(, @('', '')) }
     'auth login --email' = { @(, @('', '')) }
     'auth login --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
@@ -491,7 +503,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     '* --max-wait' = { @(, @('', '')) }
     '* --ca-file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
   }
-  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--subject', '--pref', '--preferences', '--consent-id', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--map', '--true', '--false', '--concurrency', '--max-errors', '--failed-out', '--resume', '--map-init', '--from', '--to', '--at', '--expiring', '--limit', '--cursor', '--max-requests', '--where', '--confirm', '--checkpoint', '--purpose', '--by', '--email', '--also', '--request', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--certificate-out', '--public-key', '--assignee', '--kind', '--receipt', '--outcome', '--keys', '--name', '--origin', '--retention-days', '--add-origin', '--remove-origin', '--overlap', '--version', '--scope', '--expires', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--account', '--tsa-ca', '--role', '--older-than')
+  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--subject', '--pref', '--preferences', '--consent-id', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--map', '--true', '--false', '--concurrency', '--max-errors', '--failed-out', '--resume', '--map-init', '--from', '--to', '--at', '--expiring', '--limit', '--cursor', '--max-requests', '--where', '--confirm', '--checkpoint', '--purpose', '--by', '--email', '--also', '--request', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--certificate-out', '--public-key', '--assignee', '--kind', '--receipt', '--outcome', '--keys', '--name', '--origin', '--retention-days', '--add-origin', '--remove-origin', '--overlap', '--version', '--scope', '--expires', '--actor', '--action', '--target', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--account', '--tsa-ca', '--role', '--older-than')
   $words = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
   if ($wordToComplete -ne '' -and $words.Count -gt 0) { $words = @($words | Select-Object -SkipLast 1) }
   $at = ''

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Sql } from 'postgres'
+import { auditRoutes } from './audit/routes.ts'
 import { bannerRoutes } from './banner/routes.ts'
 import { consentRoutes } from './consents/routes.ts'
 import { logRoutes, signingKeyRoutes } from './evidence/routes.ts'
@@ -28,6 +29,7 @@ type RouteDeps = Deps<typeof healthRoutes> &
   Deps<typeof subjectRoutes> &
   Deps<typeof requestRoutes> &
   Deps<typeof usageRoutes> &
+  Deps<typeof auditRoutes> &
   Deps<typeof signingKeyRoutes> & { readonly publicSql: Sql }
 
 export function installRoutes(app: FastifyInstance, deps: RouteDeps): void {
@@ -42,6 +44,7 @@ export function installRoutes(app: FastifyInstance, deps: RouteDeps): void {
   noticeSubjectRoutes(app, deps)
   subjectRoutes(app, deps)
   requestRoutes(app, deps)
+  auditRoutes(app, deps)
   usageRoutes(app, deps)
   statsRoutes(app, deps)
   signingKeyRoutes(app, deps)

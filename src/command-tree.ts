@@ -50,6 +50,15 @@ const account: Group = {
       },
     },
   },
+  audit: {
+    summary: 'See who changed which setting',
+    commands: {
+      list: {
+        summary: 'List the changes of settings, newest first',
+        load: async () => (await import('./commands/audit/list.ts')).list,
+      },
+    },
+  },
   usage: {
     summary: 'Show the usage of the monthly quota',
     load: async () => (await import('./commands/usage.ts')).usage,

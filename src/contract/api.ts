@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { audit } from './audit.ts'
 import { banner } from './banner.ts'
 import { createBatch } from './batch.ts'
 import { caller } from './caller.ts'
@@ -40,6 +41,7 @@ export const api = {
   notices: { ...notices, subjects: noticeSubjects },
   subjects: { ...subjects, check },
   requests,
+  audit,
   caller,
   usage,
   stats,

@@ -1,3 +1,7 @@
+import * as z from 'zod'
+import { endpoint, type ResourceDocs } from './endpoint.ts'
+import { Count, Id, Instant, queryInteger, Timestamp, text } from './values.ts'
+
 /** Changes that the administrators' log has. */
 export const auditActions = [
   'adopted',
@@ -17,7 +21,7 @@ export const auditActions = [
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 
-/** `admin`: a command on the machine; `system`: a schedule of the service. */
+/** `admin`: a command on the machine; `system`: the service itself. */
 export const auditActors = ['user', 'api_key', 'admin', 'system'] as const
 
 export const auditTargets = ['account', 'site', 'api_key', 'user', 'notice'] as const
@@ -25,4 +29,89 @@ export const auditTargets = ['account', 'site', 'api_key', 'user', 'notice'] as 
 export interface AuditTarget {
   readonly kind: (typeof auditTargets)[number]
   readonly id: string
+}
+
+const Values = z.record(z.string(), z.unknown()).nullable()
+const values = { name: 'Shop', updated_at: '2026-11-20T18:45:07.123Z' }
+
+/** An entry of the administrators' log. */
+export const AccountEntry = z.object({
+  version: Count.meta({ minimum: 1 }).describe('From 1, without gaps, in each account.'),
+  at: Timestamp.meta({ examples: ['2026-11-20T18:45:07.123Z'] }),
+  action: z.string().meta({ enum: [...auditActions] }),
+  actor: z.object({
+    kind: z.string().meta({ enum: [...auditActors] }),
+    id: Id.nullable().describe('Of a user or an API key.'),
+    name: z.string().nullable().describe('The e-mail of a user or the name of an API key, as it is now.'),
+  }),
+  target: z
+    .record(z.string(), z.unknown())
+    .meta({ examples: [{ kind: 'site', id: '0198f3a2-7c11-7def-8a5b-2f6f3c1e9d40' }] })
+    .describe('What was changed: its kind and id, and of a notice the policy version.'),
+  before: Values.meta({ examples: [{ ...values, name: 'Store' }] }).describe(
+    'What changed, as it was; null of what is new.',
+  ),
+  after: Values.meta({ examples: [values] }).describe('As it is since; null of what was removed.'),
+  hash: z
+    .string()
+    .meta({ pattern: '^[0-9a-f]{64}$' })
+    .describe('SHA-256 of the document: the leaf of the account’s log with the id of the account and this version.'),
+  document: z
+    .string()
+    .meta({ examples: ['{"type": "account_entry", "version": 7}'] })
+    .describe('The entry as it was hashed, in JSON.'),
+})
+export type AccountEntry = z.output<typeof AccountEntry>
+
+export const AuditQuery = z.strictObject({
+  actor: text(1, 320)
+    .optional()
+    .meta({ examples: ['maria@example.com'] })
+    .describe('An id, an e-mail, the name of an API key, or a kind such as `admin`.'),
+  action: z.enum(auditActions, `must be one of ${auditActions.join(', ')}`).optional(),
+  target: text(1, 100)
+    .optional()
+    .meta({ examples: ['site'] })
+    .describe('An id, or a kind such as `site`.'),
+  from: Instant.optional(),
+  to: Instant.optional(),
+  cursor: z
+    .string()
+    .min(1, 'must not be empty')
+    .optional()
+    .describe('next_cursor of the previous page, with the same filters.'),
+  limit: queryInteger(1, 100).optional().meta({ default: 50 }),
+})
+export type AuditQuery = z.output<typeof AuditQuery>
+
+export const AuditPage = z.object({
+  data: z.array(AccountEntry),
+  limit: z.int().meta({ minimum: 1, maximum: 100 }),
+  next_cursor: z.string().nullable().describe('Null on the last page.'),
+})
+export type AuditPage = z.output<typeof AuditPage>
+
+export const audit = {
+  list: endpoint({
+    summary: 'List who changed which setting, newest first',
+    method: 'GET',
+    path: '/api/v1/audit',
+    access: 'account',
+    scope: 'read',
+    unit: 'optional',
+    query: AuditQuery,
+    status: 200,
+    response: AuditPage,
+  }),
+}
+
+export const auditDocs: ResourceDocs<typeof audit> = {
+  description:
+    'The administrators’ log: every change of sites, keys, users, passwords, quotas and notices, and every purge and import.',
+  endpoints: {
+    list: {
+      description:
+        'Entries are leaves of the log of the account, so `GET /api/v1/log/inclusion` proves them, with the id of the account as `record_id`. Of tokens, keys and passwords they have digests; the e-mails of users stay in them. A page looks at 2,000 entries at most, so with filters it may have fewer than `limit`, or none, and a cursor nevertheless. It is never rejected for quota.',
+    },
+  },
 }

@@ -1,4 +1,5 @@
 import type { api } from './api.ts'
+import { auditDocs } from './audit.ts'
 import { bannerDocs } from './banner.ts'
 import { createBatchDocs } from './batch.ts'
 import { callerDocs } from './caller.ts'
@@ -33,6 +34,7 @@ export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeo
   notices: { ...noticesDocs, endpoints: { ...noticesDocs.endpoints, subjects: noticeSubjectsDocs } },
   subjects: { ...subjectsDocs, endpoints: { ...subjectsDocs.endpoints, check: checkDocs } },
   requests: requestsDocs,
+  audit: auditDocs,
   caller: callerDocs,
   usage: usageDocs,
   stats: statsDocs,

@@ -34,6 +34,7 @@ export interface Holdings extends TestAccount {
   readonly cursor: string
   readonly requestId: string
   readonly requestCursor: string
+  readonly auditCursor: string
   /** A key that it does not use. */
   readonly spareKeyId: string
 }
@@ -86,7 +87,9 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
   })
   const [requestId = ''] = requests
   const requestCursor = requestPage.body.next_cursor
-  return { ...account, live, deleted, cursor: page.body.next_cursor, requestId, requestCursor, spareKeyId }
+  const auditPage = await service.call('GET', '/api/v1/audit?limit=1', { key })
+  const auditCursor = auditPage.body.next_cursor
+  return { ...account, live, deleted, cursor: page.body.next_cursor, requestId, requestCursor, auditCursor, spareKeyId }
 }
 
 /** Drafts of versions 1 to 3, and the scope for them. */
@@ -140,7 +143,7 @@ export function ownValue(
   const values: Record<string, string | undefined> = {
     id: ids[resource],
     site_id: own.siteId,
-    cursor: { requests: own.requestCursor, notices: noticeCursor(own) }[resource] ?? own.cursor,
+    cursor: { requests: own.requestCursor, notices: noticeCursor(own), audit: own.auditCursor }[resource] ?? own.cursor,
     subject_id: subjectOf(own),
     consent_id: labelOf(own),
     record_id: own.live,

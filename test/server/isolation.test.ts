@@ -116,6 +116,7 @@ it('tenant isolation › covers every route and every parameter that names somet
     'requests.list account query.cursor query.subject_id',
     'requests.get account params.id',
     'requests.update account params.id',
+    'audit.list account query.cursor',
     'caller.get account',
     'usage.get account',
     'stats.get account query.site_id',
@@ -168,7 +169,7 @@ describe.each(endpoints)('tenant isolation › $route', of => {
       body,
       headers: await credentialFor(service, of.endpoint, own),
     })
-    const { cursor: _cursor, requestCursor: _requestCursor, ...theirs } = owner
+    const { cursor: _cursor, requestCursor: _requestCursor, auditCursor: _auditCursor, ...theirs } = owner
     for (const value of [...Object.values(theirs), subjectOf(owner), labelOf(owner)]) {
       expect(JSON.stringify(answer)).not.toContain(value)
     }
@@ -238,7 +239,7 @@ function foreignValues(field: string): string[] {
     id: [...ids, live.toUpperCase()],
     record_id: [...ids, live.toUpperCase()],
     site_id: [...ids, siteId.toUpperCase()],
-    cursor: [owner.cursor, owner.requestCursor],
+    cursor: [owner.cursor, owner.requestCursor, owner.auditCursor],
     subject_id: [subjectOf(owner)],
     consent_id: [labelOf(owner)],
   }

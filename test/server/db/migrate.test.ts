@@ -42,16 +42,17 @@ it('migrate › keeps every row of the first version', async () => {
   await sql`create table migrations (name text primary key, applied_at timestamptz not null)`
   await sql`insert into migrations values ('0001_tables', now())`
   const accounts = Array.from({ length: 20 }, () => crypto.randomUUID())
+  const recordOf = (id: string) => id.replace(/^.{8}/, '00000000')
   for (const id of accounts) {
     await sql`insert into accounts values (${id}, 'free', 10, now())`
     await sql`insert into users values (${id}, ${id}, 'none', now())`
     await sql`insert into logins values (${`${id}@example.com`}, ${id}, ${id})`
     await sql`insert into sites values (${id}, ${id}, 'a site', '\\x01', 1, now())`
     await sql`
-      insert into consents values (${id}, ${id}, ${id}, null, 'maria', null, null, null, null, true, '{}', 1, 1, '\\x02',
+      insert into consents values (${id}, ${recordOf(id)}, ${id}, null, 'maria', null, null, null, null, true, '{}', 1, 1, '\\x02',
         '\\x03', now(), now())`
     await sql`
-      insert into consent_history values (${id}, ${id}, 1, 'created', true, '{}', 1, 'user', null, now(), null, '\\x04',
+      insert into consent_history values (${id}, ${recordOf(id)}, 1, 'created', true, '{}', 1, 'user', null, now(), null, '\\x04',
         '\\x05')`
   }
   await migrate(sql)
@@ -61,7 +62,7 @@ it('migrate › keeps every row of the first version', async () => {
       from accounts a join users u on u.account_id = a.account_id join logins l on l.account_id = a.account_id
         join sites s on s.account_id = a.account_id join site_tokens t on t.account_id = a.account_id
         join consents c on c.account_id = a.account_id join consent_history h on h.account_id = a.account_id
-        join log_entries e on e.account_id = a.account_id
+        join log_entries e on e.account_id = a.account_id and e.consent_id = c.id
       where a.account_id = ${id}`
     const [token_hash, hash] = [Buffer.from([1]), Buffer.from([5])]
     const other = { session_version: 1, retention_days: null, subject_id: 'maria', action: 'created' }

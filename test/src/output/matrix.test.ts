@@ -22,6 +22,7 @@ const silent = [
 /** Commands whose rows are of the moment, or of the program itself: tests of their own read them. */
 const elsewhere = [
   ...['add', 'list', 'next', 'show', 'update', 'extend', 'close', 'report'].map(name => `requests ${name}`),
+  'audit list',
   'admin checkpoint',
   'admin export',
   'admin import',
