@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const shared = {
@@ -21,6 +23,18 @@ const noSubprocesses = {
   },
 }
 
+/** Of package.json, all of which each start would evaluate, with its list of manual pages. */
+const versionOnly = {
+  name: 'version only',
+  setup({ onLoad }) {
+    onLoad({ filter: /package\.json$/ }, ({ path }) => {
+      if (path !== join(shared.absWorkingDir, 'package.json')) return undefined
+      const { version } = JSON.parse(readFileSync(path, 'utf8'))
+      return { contents: JSON.stringify({ version }), loader: 'json' }
+    })
+  },
+}
+
 /** A module behind `import()` still runs at its first use. */
 export const client = {
   ...shared,
@@ -29,5 +43,5 @@ export const client = {
   outExtension: { '.js': '.cjs' },
   supported: { 'dynamic-import': false },
   minify: true,
-  plugins: [noSubprocesses],
+  plugins: [noSubprocesses, versionOnly],
 }

@@ -96,7 +96,7 @@ function readOptions<S extends z.ZodType>(command: Command, schema: S): z.output
     throw usageError(`unexpected argument "${excess}": ${command.name()} takes ${taken}`)
   }
   const options = { ...ownOptions(command), ...(args.length > 0 && { operands: args }) }
-  const parsed = schema.safeParse(options)
+  const parsed = schema.safeParse(options, { jitless: true }) // compiling a parser costs more than one use of it
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]
   const name = String(issue?.path[0] ?? '')

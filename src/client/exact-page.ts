@@ -1,6 +1,6 @@
 import type { Consent, ConsentPage } from '../contract/consents.ts'
 
-type Fields<T> = readonly (readonly [name: keyof T & string, isValid: (value: unknown) => boolean])[]
+type Fields<T> = readonly (readonly [name: keyof T & string, isValid: (value: unknown) => boolean, canLack?: true])[]
 
 /**
  * Returns true if a body from JSON.parse has exactly the fields of a ConsentPage, in the order and types of this service. Such a body
@@ -10,14 +10,21 @@ export function isExactPage(body: unknown): body is ConsentPage {
   return hasFields(body, pageFields)
 }
 
+/** Like `isExactPage`, for one record. */
+export function isExactConsent(body: unknown): body is Consent {
+  return hasFields(body, consentFields)
+}
+
 function hasFields<T>(value: unknown, fields: Fields<T>): boolean {
   if (!isObject(value)) return false
   let index = 0
   for (const name in value) {
+    while (fields[index]?.[0] !== name && fields[index]?.[2]) index += 1
     const field = fields[index]
     if (field?.[0] !== name || !field[1](value[name])) return false
     index += 1
   }
+  while (fields[index]?.[2]) index += 1
   return index === fields.length
 }
 
@@ -40,6 +47,8 @@ const consentFields: Fields<Consent> = [
   ['created_at', isText],
   ['updated_at', isText],
   ['deleted_at', value => isTextOrNull(value) && value !== ''], // read as null by the schema
+  ['notice_locale', isText, true],
+  ['expires_at', isText, true],
 ]
 
 const pageFields: Fields<ConsentPage> = [

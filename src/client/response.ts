@@ -1,9 +1,9 @@
 import type * as z from 'zod'
-import { ConsentPage } from '../contract/consents.ts'
+import { Consent, ConsentPage } from '../contract/consents.ts'
 import { ErrorBody } from '../contract/errors.ts'
 import type { Endpoint } from '../contract/index.ts'
 import { ApiError, type Call, ContractError } from './errors.ts'
-import { isExactPage } from './exact-page.ts'
+import { isExactConsent, isExactPage } from './exact-page.ts'
 import { header, type Received } from './http.ts'
 import type { PageResponse } from './pages.ts'
 import type { Input } from './request.ts'
@@ -48,12 +48,17 @@ function readBody(call: Call, received: Received, schema: z.ZodType | null): unk
     throw unexpected(head.location === null ? 'the status does not answer a request' : 'redirects are not followed')
   const { body, problem } = parseBody(received)
   if (problem) throw unexpected(problem)
-  if (kind === 2 && (schema === null || (schema === ConsentPage && isExactPage(body)))) return body
+  if (kind === 2 && (schema === null || isExact(schema, body))) return body
   const parsed = (kind === 2 && schema ? schema : ErrorBody).safeParse(body)
   if (parsed.success && kind === 2) return parsed.data
   if (parsed.success) throw new ApiError(call, head, parsed.data as ErrorBody)
   const path = parsed.error.issues[0]?.path.join('.') || 'whole body'
   throw unexpected(`the response is not of this service (${path})`)
+}
+
+/** Returns true if the schema would return the body as it is. */
+function isExact(schema: z.ZodType, body: unknown): boolean {
+  return (schema === ConsentPage && isExactPage(body)) || (schema === Consent && isExactConsent(body))
 }
 
 /** Parses a JSON body, or a line of NDJSON. An empty body is null. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { isExactPage } from '../../../src/client/exact-page.ts'
+import { isExactConsent, isExactPage } from '../../../src/client/exact-page.ts'
 import { Consent, ConsentPage } from '../../../src/contract/consents.ts'
 import { consent } from '../support.ts'
 
@@ -9,6 +9,8 @@ const other = fc.constantFrom(null, '', 'text', 0, 1.5, 1e300, true, [], {}, [nu
   __proto__: null,
   a: 1,
 })
+
+const more = { notice_locale: 'de', expires_at: '2027-01-31T09:30:00.000Z' }
 
 /** A page as this service writes it, in which some things may be otherwise, as JSON. */
 const pages = fc
@@ -20,7 +22,7 @@ const pages = fc
   })
   .map(({ records, place, change, value }) => {
     const page: object = {
-      data: records.map(n => consent({ policy_version: n })),
+      data: records.map(n => consent({ policy_version: n, ...(n % 2 === 0 && more) })),
       limit: 100,
       next_cursor: null,
     }
@@ -55,9 +57,10 @@ it('what is taken for a page of this service is what the schema makes of it, to 
 })
 
 it('a page of this service is taken for one', () => {
-  expect(Object.keys(consent())).toEqual(Object.keys(Consent.shape))
-  const data = [consent(), consent({ subject_id: null, deleted_at: '2026-02-01T00:00:00.000Z' })]
+  expect(Object.keys(consent(more))).toEqual(Object.keys(Consent.shape))
+  const data = [consent(), consent(more), consent({ subject_id: null, deleted_at: '2026-02-01T00:00:00.000Z' })]
   expect(isExactPage({ data, limit: 100, next_cursor: 'more' })).toBe(true)
+  expect(data.every(isExactConsent)).toBe(true)
   expect(isExactPage({ data: [], limit: 1, next_cursor: null })).toBe(true)
 })
 
