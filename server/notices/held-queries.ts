@@ -1,4 +1,5 @@
 import type { JSONValue, Sql } from 'postgres'
+import { toArrayLiteral } from '../db/fragments.ts'
 
 export interface SiteVersion {
   readonly siteId: string
@@ -57,27 +58,25 @@ export async function findHeld(
 
 /** An entry of the administrators' log. */
 export interface PublicationRow {
+  readonly version: number
   readonly document: string
   readonly hash: Buffer
   /** Null until a checkpoint covers it. */
   readonly leaf_index: number | null
-  /** Leaf of the record's first entry, null until a checkpoint covers that. */
-  readonly first_leaf: number | null
 }
 
-export async function findPublication(
-  sql: Sql,
-  accountId: string,
-  version: number,
-  recordId: string,
-): Promise<PublicationRow | undefined> {
-  const [row] = await sql<PublicationRow[]>`
-    select e.document, l.hash, l.leaf_index::float8 as leaf_index, (
-        select r.leaf_index::float8 from log_entries r
-        where r.account_id = ${accountId} and r.consent_id = ${recordId} and r.version = 1
-      ) as first_leaf
+export function findPublications(sql: Sql, accountId: string, versions: readonly number[]): Promise<PublicationRow[]> {
+  return sql<PublicationRow[]>`
+    select e.version, e.document, l.hash, l.leaf_index::float8 as leaf_index
     from account_entries e
     join log_entries l on l.account_id = e.account_id and l.consent_id = e.account_id and l.version = e.version
-    where e.account_id = ${accountId} and e.version = ${version}`
-  return row
+    where e.account_id = ${accountId} and e.version = any (${toArrayLiteral(versions)}::integer[])`
+}
+
+/** Returns the leaf of a record's first entry; null until a checkpoint covers it. */
+export async function findFirstLeaf(sql: Sql, accountId: string, recordId: string): Promise<number | null> {
+  const [row] = await sql<{ leaf_index: number | null }[]>`
+    select leaf_index::float8 as leaf_index from log_entries
+    where account_id = ${accountId} and consent_id = ${recordId} and version = 1`
+  return row?.leaf_index ?? null
 }

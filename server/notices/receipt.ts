@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import type { PrivacyNotice } from '../../src/contract/documents/consent-receipt.ts'
 import { NoticeManifest } from '../../src/contract/notices.ts'
 import { Failure } from '../failure.ts'
-import { findPublication, type PublicationRow } from './held-queries.ts'
+import { findFirstLeaf, findPublications, type PublicationRow } from './held-queries.ts'
 
 interface BoundRecord {
   readonly record_id: string
@@ -21,8 +21,9 @@ export async function findPrivacyNotice(sql: Sql, accountId: string, record: Bou
   const { record_id, site_id, policy_version, notice_locale: locale = null, notice_entry: entry = null } = record
   const policy = { site_id, policy_version, locale }
   if (entry === null) return { ...policy, notice: 'not held' }
-  const row = await findPublication(sql, accountId, entry, record_id)
-  const manifest = row && readManifest(row, record)
+  const [row] = await findPublications(sql, accountId, [entry])
+  const first_leaf = await findFirstLeaf(sql, accountId, record_id)
+  const manifest = row && readManifest({ ...row, first_leaf }, record)
   if (!manifest) {
     const problem = 'the log does not have the publication of its notice before it'
     throw new Failure(
@@ -38,7 +39,7 @@ export async function findPrivacyNotice(sql: Sql, accountId: string, record: Bou
 
 /** Returns null for anything but the entry in the log, of a publication of this version, before the record. */
 export function readManifest(
-  { document, hash, leaf_index, first_leaf }: PublicationRow,
+  { document, hash, leaf_index, first_leaf }: PublicationRow & { readonly first_leaf: number | null },
   { site_id, policy_version }: Pick<BoundRecord, 'site_id' | 'policy_version'>,
 ): NoticeManifest | null {
   if (leaf_index === null || !createHash('sha256').update(document).digest().equals(hash)) return null

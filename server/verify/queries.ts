@@ -47,6 +47,8 @@ export interface VersionRow extends State, RecordColumns {
   readonly hash: Buffer | null
   /** Null if the log lacks it. */
   readonly logged: Buffer | null
+  /** Null until a checkpoint covers it. */
+  readonly leaf_index: number | null
 }
 
 export interface LeafRow {
@@ -142,14 +144,15 @@ export function listVersions(sql: Sql, accountId: string, range: Range, end: Pos
   return sql<VersionRow[]>`
     with records as (select *, ${digits} from consents where ${recordsWithin(sql, accountId, range, end)}),
       history as (select *, ${digits} from consent_history where ${entries}),
-      log as (select consent_id, version, hash from log_entries where ${entries} and consent_id <> ${accountId}),
+      log as (select consent_id, version, hash, leaf_index from log_entries where ${entries} and consent_id <> ${accountId}),
       versions as (
         select coalesce(h.consent_id, l.consent_id) as consent_id, coalesce(h.version, l.version) as version,
           h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id, h.created_at, h.salt,
-          h.payload_hash, h.hash, h.digits, l.hash as logged
+          h.payload_hash, h.hash, h.digits, l.hash as logged, l.leaf_index
         from history h full join log l on l.consent_id = h.consent_id and l.version = h.version)
     select coalesce(r.id, v.consent_id) as record_id, v.version, v.action, v.accepted, v.preferences, v.policy_version,
       v.changed_by, v.actor_id, v.created_at, v.salt, v.payload_hash, v.hash, v.digits, v.logged,
+      v.leaf_index::float8 as leaf_index,
       r.id as r_id, s.id as r_site, r.site_id as r_site_id, r.consent_id as r_consent_id, r.subject_id as r_subject_id,
       r.country as r_country, r.region as r_region, r.user_agent as r_user_agent, r.ip_network as r_ip_network,
       r.accepted as r_accepted, r.preferences as r_preferences, r.policy_version as r_policy_version,

@@ -6,6 +6,9 @@ import { type ChainEntry, dropVerified, isRestore } from '../../src/evidence/cha
 import { type Finding, verifyHistory } from '../../src/evidence/history.ts'
 import { withRetry } from '../db/errors.ts'
 import { firstIdAt, lastIdAt, readInstant } from '../ids.ts'
+import { findPublications, type PublicationRow } from '../notices/held-queries.ts'
+import { readManifest } from '../notices/receipt.ts'
+import { endOfConsent } from '../notices/validity.ts'
 import {
   findPageEnd,
   listVersions,
@@ -28,13 +31,15 @@ export interface Stored {
   /** Oldest first. Verified ones lose their preferences, because a history may be longer than memory. */
   readonly entries: ChainEntry[]
   readonly log: Map<number, Buffer>
+  /** Of the first entry; null until a checkpoint covers it. */
+  firstLeaf: number | null
   /** Versions whose preferences have a number that JavaScript reads as another; null for the record itself. */
   readonly inexact: (number | null)[]
 }
 
 function newStored(row: VersionRow, id: string): Stored {
   const inexact = isExact(row.r_digits) ? [] : [null]
-  return { id, record: null, isPurged: row.r_purged_at !== null, entries: [], log: new Map(), inexact }
+  return { id, record: null, isPurged: row.r_purged_at !== null, entries: [], log: new Map(), firstLeaf: null, inexact }
 }
 
 function add(stored: Stored, row: VersionRow): void {
@@ -42,6 +47,7 @@ function add(stored: Stored, row: VersionRow): void {
   if (row.version === null) return
   if (!isExact(row.digits)) stored.inexact.push(row.version)
   if (row.logged) stored.log.set(row.version, row.logged)
+  if (row.version === 1) stored.firstLeaf = row.leaf_index
   if (!row.hash) return
   const { entries } = stored
   const previous = entries.at(-1)
@@ -85,14 +91,21 @@ function toRecord(row: VersionRow): StoredRecord {
 }
 
 /** Verifies a record against its history, and the history against the log. */
-function verifyStored({ id, record, isPurged, entries, log, inexact }: Stored): Finding[] {
+function verifyStored(stored: Stored, publications: Publications): Finding[] {
+  const { id, record, isPurged, entries, log, inexact } = stored
   if (entries.length === 0 || !record) return [findAbsence({ record, entries, log })]
   const { record_hash: recordHash, ...identity } = record
   const chain = verifyHistory({ id, recordHash, identity, isPurged }, entries)
   const numbers = inexact.map((version): Finding => ({ version, problem: 'changed', detail: inexactDetail }))
   const isReported = new Set(chain.map(({ version }) => version))
   const logged = findInLog(entries, log).filter(({ version }) => !isReported.has(version))
-  return [...chain, ...numbers, ...logged, ...findInRecord(record, entries)]
+  return [
+    ...chain,
+    ...numbers,
+    ...logged,
+    ...findInRecord(record, entries),
+    ...findInNotice(record, stored, publications),
+  ]
 }
 
 const inexactDetail = 'its preferences have a number with more digits than the service writes'
@@ -162,6 +175,29 @@ function findInRecord(record: StoredRecord, entries: readonly ChainEntry[]): Fin
   }
   if (record.site === null) found('changed', 'its site is none of the account')
   return findings
+}
+
+type Publications = ReadonlyMap<number, PublicationRow>
+
+/** Verifies the notice against its publication in the log, and the end of the consent against the notice's validity. */
+function findInNotice(record: StoredRecord, { entries, firstLeaf }: Stored, publications: Publications): Finding[] {
+  const { notice_entry: entry, expires_at } = record
+  const found = (detail: string): Finding[] => [{ version: null, problem: 'changed', detail }]
+  const row = entry === null ? undefined : publications.get(entry)
+  const manifest = row && readManifest({ ...row, first_leaf: firstLeaf }, record)
+  if (entry !== null && !manifest)
+    return found('its notice is no publication of its site and version before it in the log')
+  const last = entries.findLast(({ action }) => action === 'created' || action === 'updated')
+  const end = last?.accepted && manifest ? endOfConsent(last.at, manifest.valid_for) : null
+  const isEnd = (expires_at?.getTime() ?? null) === (end?.getTime() ?? null)
+  return isEnd ? [] : found('its expires_at is not what its history and notice say')
+}
+
+async function readPublications(sql: Sql, accountId: string, records: readonly Stored[]): Promise<Publications> {
+  const entries = new Set(records.flatMap(({ record }) => record?.notice_entry ?? []))
+  if (entries.size === 0) return new Map()
+  const rows = await reading(() => findPublications(sql, accountId, [...entries]))
+  return new Map(rows.map(row => [row.version, row]))
 }
 
 /** Returns the time of the last deletion, null if a restore came after it. */
@@ -236,14 +272,16 @@ interface RecordFinding extends DatabaseFinding {
  */
 export async function* inspectRecords(sql: Sql, accountId: string, range: Range): AsyncGenerator<InspectedPage> {
   for await (const records of readRecords(sql, accountId, range)) {
-    const verified = records.filter(stored => inspect(stored).length === 0)
+    const publications = await readPublications(sql, accountId, records)
+    const verified = records.filter(stored => inspect(stored, publications).length === 0)
     const findings: RecordFinding[] = []
     if (verified.length < records.length) {
       const isVerified = new Set(verified)
       const ids = records.filter(stored => !isVerified.has(stored)).map(({ id }) => id)
       for await (const again of readRecords(sql, accountId, { ids })) {
+        const current = await readPublications(sql, accountId, again)
         for (const stored of again) {
-          for (const finding of inspect(stored))
+          for (const finding of inspect(stored, current))
             findings.push({ account_id: accountId, consent_id: stored.id, ...finding })
         }
       }
@@ -253,9 +291,9 @@ export async function* inspectRecords(sql: Sql, accountId: string, range: Range)
 }
 
 /** An error is a finding, so that the records after it are verified too. */
-function inspect(stored: Stored): Finding[] {
+function inspect(stored: Stored, publications: Publications): Finding[] {
   try {
-    return verifyStored(stored)
+    return verifyStored(stored, publications)
   } catch {
     return [{ version: null, problem: 'changed', detail: 'it has values that the service never writes' }]
   }

@@ -97,6 +97,19 @@ describe.skipIf(!browserPath)('service › in a real browser', () => {
     await Promise.all(Object.values(shops ?? {}).map(shop => shop.close()))
   })
 
+  it('a banner that shows its notice in German records that language', async () => {
+    page = await visit(shops.own.origin)
+    await page.evaluate(`
+      const banner = document.getElementById('consent-banner')
+      banner.lang = 'de'
+      banner.querySelector('p').textContent = 'Dürfen wir Ihre Besuche zählen?'`)
+    await page.getByRole('button', { name: 'Accept' }).click()
+    await page.getByRole('button', { name: 'Accept' }).waitFor({ state: 'hidden' })
+    expect((await records())[0]).toMatchObject({ accepted: true, notice_locale: 'de' })
+    await page.evaluate('localStorage.clear()')
+    await page.close()
+  })
+
   it.each([
     ['Accept', true],
     ['Refuse', false],

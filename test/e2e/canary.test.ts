@@ -109,6 +109,7 @@ function draft(consentId: string) {
     subject_id: canaries.make('subject_id'),
     user_agent: canaries.make('user_agent'),
     ip_address: address('ip_address'),
+    notice_locale: canaries.add('notice_locale', `de-${Math.random().toString(16).slice(2, 10).padEnd(8, '0')}`),
     accepted: true,
     preferences: { [canaries.make('preference')]: canaries.make('preference value') },
   }

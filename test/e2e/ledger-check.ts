@@ -211,8 +211,10 @@ function responseProblems(row: Stored, entries: StoredEntry[], consent: Consent,
   return isSame ? [] : ['is answered otherwise than it is stored']
 }
 
-function identityOf({ site_id, consent_id, subject_id, country, region, user_agent, ip_network }: Stored) {
-  return { site_id, consent_id, subject_id, country, region, user_agent, ip_network }
+function identityOf(record: Stored): Identity {
+  const { site_id, consent_id, subject_id, country, region, user_agent, ip_network, ...notice } = record
+  const { notice_locale = null, notice_entry = null } = notice
+  return { site_id, consent_id, subject_id, country, region, user_agent, ip_network, notice_locale, notice_entry }
 }
 
 function stateOf({ accepted, preferences, policy_version }: State) {

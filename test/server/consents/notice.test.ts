@@ -3,6 +3,8 @@ import { coverAll } from '../../../server/evidence/log.ts'
 import { openSigner } from '../../../server/evidence/signer.ts'
 import { schemaProblems } from '../../support/document-schema.ts'
 import { useService } from '../../support/service.ts'
+import { purgeNow } from '../purge/purge.ts'
+import { verified } from '../verify/verified.ts'
 import { publishNotice } from './notices.ts'
 import { newOwner, type Owner } from './records.ts'
 
@@ -107,3 +109,49 @@ describe('GET /api/v1/consents/{id}/receipt › 200 › privacy_notice', () => {
     expect((await receiptOf(late.id)).error, 'once the entry is another').toBe('internal_error')
   })
 })
+
+describe('admin verify › the notice of a record', () => {
+  it('finds nothing in records with and without one, changed, deleted, purged or restored', async () => {
+    const own = await newOwner(service)
+    await own.create({ accepted: true })
+    await publishNotice(service, own, { version: 2, languages: ['de'], validFor: 'P1Y' })
+    const ids: string[] = []
+    for (const accepted of [true, true, true, false])
+      ids.push((await own.create({ accepted, policy_version: 2, notice_locale: 'de', subject_id: 'x' })).id)
+    const [changed = '', restored = '', purged = '', refused = ''] = ids
+    await own.update(changed, { accepted: false })
+    await own.remove(restored)
+    await own.restore(restored)
+    await own.update(refused, { accepted: true })
+    await own.remove(purged)
+    await purgeNow(service.sql)
+    const [row] = await service.sql`select notice_locale, notice_entry from consents where id = ${purged}`
+    expect(row).toEqual({ notice_locale: null, notice_entry: expect.any(Number) })
+    expect((await verified(service.sql, { account: own.accountId })).findings.filter(isOf(ids))).toEqual([])
+  })
+
+  it.each([
+    [
+      'a publication of another version',
+      (id: string) => service.sql`update consents set notice_entry = 1 where id = ${id}`,
+    ],
+    ['no notice', (id: string) => service.sql`update consents set notice_entry = null where id = ${id}`],
+    ['another language', (id: string) => service.sql`update consents set notice_locale = 'en' where id = ${id}`],
+    [
+      'a later end',
+      (id: string) => service.sql`update consents set expires_at = expires_at + interval '1 day' where id = ${id}`,
+    ],
+    ['no end', (id: string) => service.sql`update consents set expires_at = null where id = ${id}`],
+  ])('names a record that SQL gave %s', async (_what, tamper) => {
+    const { id } = await owner.create({ accepted: true, notice_locale: 'de' })
+    expect((await verified(service.sql, { account: owner.accountId })).findings.filter(isOf([id]))).toEqual([])
+    await tamper(id)
+    const { findings } = await verified(service.sql, { account: owner.accountId })
+    expect(findings.filter(isOf([id]))).toContainEqual(expect.objectContaining({ problem: 'changed' }))
+  })
+})
+
+const isOf =
+  (ids: readonly string[]) =>
+  ({ consent_id }: { readonly consent_id: string | null }) =>
+    ids.includes(consent_id ?? '')

@@ -24,6 +24,7 @@ interface Canaries {
   readonly later: string
   readonly key: string
   readonly network: string
+  readonly locale: string
 }
 
 function newCanaries(): Canaries {
@@ -38,18 +39,20 @@ function newCanaries(): Canaries {
     later: canary(),
     key: canary(),
     network: `${one}:${two}:${three}:`,
+    locale: `de-${randomBytes(4).toString('hex')}`, // a variant of a language
   }
 }
 
 /** A record with every canary, changed once, and deleted. */
 async function eraseOne(node: TestNode, { key, siteId }: Owner, canaries: Canaries): Promise<void> {
-  const { subject, label, agent, name, value, later, network } = canaries
+  const { subject, label, agent, name, value, later, network, locale } = canaries
   const body = {
     site_id: siteId,
     subject_id: subject,
     consent_id: label,
     user_agent: agent,
     ip_address: `${network}:1`,
+    notice_locale: locale,
     preferences: { [name]: value },
   }
   const headers = { 'idempotency-key': canaries.key }
@@ -99,7 +102,8 @@ function leftInFiles(text: string, canaries: readonly Canaries[]): string[] {
   const all = new Set(canaries.flatMap(each => Object.values(each)))
   const found = (text.match(/canary[0-9a-f]{18}/g) ?? []).filter(value => all.has(value))
   const networks = new RegExp(canaries.map(({ network }) => bytePattern(network.replaceAll(':', ''))).join('|'), 'g')
-  return [...found, ...(text.match(networks) ?? [])]
+  const locales = new RegExp(canaries.map(({ locale }) => locale).join('|'), 'g')
+  return [...found, ...(text.match(networks) ?? []), ...(text.match(locales) ?? [])]
 }
 
 /** A pattern for bytes, given in hexadecimal. */
