@@ -37,7 +37,7 @@ const slow = [
   'test/server/evidence/{backdating,keys,pack,tlog}.test.ts',
   'test/server/health/monitor.test.ts',
   'test/server/http/{database-errors,lost,outage,property}.test.ts',
-  'test/server/notices/notices.test.ts',
+  'test/server/notices/{check-histories,notices}.test.ts',
   'test/server/purge/canary.test.ts',
   'test/server/quota/{late,leases}.test.ts',
   'test/server/session/create.test.ts',

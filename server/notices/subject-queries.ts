@@ -41,7 +41,8 @@ export async function findNoticeSubjects(
         ${candidates} limit 500
       ) c
       cross join lateral (
-        select id from consents n where ${ofSite} and n.subject_id = c.subject_id and n.deleted_at is null
+        select id from consents n
+        where n.account_id = ${accountId} and n.subject_id = c.subject_id and n.site_id = ${siteId} and n.deleted_at is null
         order by id desc limit 1
       ) newest
       where c.policy_version = ${version} and newest.id = c.id

@@ -38,12 +38,16 @@ export interface DecidingRow {
   renewal_effective_from: Date | null
 }
 
+const largestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
 /**
  * The newest live record of the subject on each site, and of these the newest that names the purpose, else the newest. One
- * look into an index of the subject for each site, so that it does not matter how many records there are.
+ * look into `consents_by_subject_site` for each site, so that it does not matter how many records there are. The site and the
+ * id are compared as a row, because for an equal site a plan for any subject prefers the index without the site.
  */
 function deciding(sql: Sql, accountId: string, { subjectId, purpose, siteId, at }: Question): Fragment {
-  const ofSubject = sql`c.account_id = ${accountId} and c.subject_id = ${subjectId} and c.site_id = s.id`
+  const ofSubject = sql`c.account_id = ${accountId} and c.subject_id = ${subjectId} and c.site_id >= s.id
+        and (c.site_id, c.id) <= (s.id, ${at?.lastId ?? largestId}::uuid)`
   const newest = at
     ? sql`
       select c.id, h.version, h.accepted, h.preferences, c.policy_version, c.created_at, c.notice_entry, c.notice_locale,
@@ -54,14 +58,14 @@ function deciding(sql: Sql, accountId: string, { subjectId, purpose, siteId, at 
         where h.account_id = ${accountId} and h.consent_id = c.id and h.created_at <= ${at.instant}
         order by version desc limit 1
       ) h on h.action not in ('deleted', 'purged')
-      where ${ofSubject} and c.id <= ${at.lastId} and (c.deleted_at is null or c.deleted_at > ${at.instant})`
+      where ${ofSubject} and (c.deleted_at is null or c.deleted_at > ${at.instant})`
     : sql`
       select c.id, c.version, c.accepted, c.preferences, c.policy_version, c.created_at, c.notice_entry, c.notice_locale,
         c.expires_at
       from consents c where ${ofSubject} and c.deleted_at is null`
   return sql`
     select s.id as site_id, c.* from sites s
-    cross join lateral (${newest} order by c.id desc limit 1) c
+    cross join lateral (${newest} order by c.site_id desc, c.id desc limit 1) c
     where s.account_id = ${accountId} ${siteId === undefined ? empty(sql) : sql`and s.id = ${siteId}`}
     order by c.preferences ? ${purpose}::text desc, c.id desc limit 1`
 }

@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { randomFrom } from '../../e2e/campaign.ts'
+import { mediaBytes, useService } from '../../support/service.ts'
+import { newOwner } from '../consents/records.ts'
+import { type Asked, after, expectedAnswer, type PublishedNotice, type RecordOf, type World } from './check-model.ts'
+
+const service = useService()
+
+/** CONSENTCTL_TEST_CHECKS=20000 by hand. */
+const checks = Number(process.env['CONSENTCTL_TEST_CHECKS'] ?? 300)
+const seed = Number(process.env['CONSENTCTL_TEST_SEED'] ?? Date.now() % 1_000_000)
+const random = randomFrom(seed)
+const chance = (part: number) => random() < part
+const below = (limit: number) => Math.floor(random() * limit)
+const pick = <T>(list: readonly T[]): T => list[below(list.length)] as T
+
+const day = 86_400_000
+const purposes = ['marketing', 'analytics', 'constructor']
+const subjects = ['maria', 'x']
+const validities = { P10D: { months: 0, days: 10 }, P1M: { months: 1, days: 0 }, P1Y2M3D: { months: 14, days: 3 } }
+const iso = (instant: number) => new Date(instant).toISOString()
+
+beforeAll(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.now() }))
+afterAll(() => void vi.useRealTimers())
+
+function advance(): void {
+  const length = pick([0, 1, 1000, day * random(), 12 * day * random(), 60 * day * random()])
+  vi.setSystemTime(Date.now() + Math.floor(length))
+}
+
+/** An account with its history, made by the API and kept in memory. */
+async function newHistory() {
+  const owner = await newOwner(service)
+  const session = () => service.signIn(owner)
+  const other = await service.call('POST', '/api/v1/sites', { headers: await session(), body: { name: 'other' } })
+  const sites: string[] = [owner.siteId, other.body.id]
+  const world: World = { records: [], notices: [] }
+  const instants: number[] = []
+  const last = (record: RecordOf) => record.states.at(-1)
+  const live = () => world.records.filter(record => last(record)?.isLive)
+
+  const statement = () => ({
+    accepted: chance(0.8),
+    preferences: Object.fromEntries(
+      purposes.filter(() => chance(0.6)).map(name => [name, pick<unknown>([true, true, true, false, 'true', null])]),
+    ),
+  })
+  const push = (record: RecordOf, fields: Partial<RecordOf['states'][number]>) =>
+    void record.states.push({
+      accepted: false,
+      preferences: {},
+      isLive: true,
+      ...last(record),
+      isStatement: false,
+      ...fields,
+      at: Date.now(),
+    })
+
+  async function create() {
+    const [site, subject, version, said] = [pick(sites), pick(subjects), 1 + below(4), statement()]
+    const { id } = await owner.create({ site_id: site, subject_id: subject, policy_version: version, ...said })
+    const held = world.notices.find(one => one.site === site && one.version === version) ?? null
+    const record: RecordOf = { id, site, subject, version, held, states: [] }
+    push(record, { ...said, isStatement: true })
+    world.records.push(record)
+  }
+  async function update() {
+    const record = pick(live())
+    if (!record) return
+    const said = statement()
+    expect((await owner.update(record.id, said)).status).toBe(200)
+    const { accepted, preferences } = last(record) ?? {}
+    if (JSON.stringify({ accepted, preferences }) !== JSON.stringify(said)) push(record, { ...said, isStatement: true })
+  }
+  async function remove() {
+    const record = pick(live())
+    if (!record) return
+    expect((await owner.remove(record.id)).status).toBe(200)
+    push(record, { isLive: false })
+  }
+  async function restore() {
+    const record = pick(world.records.filter(one => !last(one)?.isLive))
+    if (!record) return
+    expect((await owner.restore(record.id)).status).toBe(200)
+    push(record, { isLive: true })
+  }
+  async function publish() {
+    const [site, version] = [pick(sites), 1 + below(4)]
+    if (world.notices.some(one => one.site === site && one.version === version)) return
+    const validFor = pick([null, 'P10D', 'P1M', 'P1Y2M3D'] as const)
+    const notice: PublishedNotice = {
+      site,
+      version,
+      publishedAt: Date.now(),
+      effectiveFrom: pick([null, Date.now() - day, Date.now() + below(40 * day)]),
+      requiresRenewal: chance(0.4),
+      purposes: pick([[], purposes, ['marketing'], ['analytics', 'constructor']]),
+      validity: validFor && validities[validFor],
+    }
+    const path = `/api/v1/sites/${site}/notices/${version}`
+    const headers = await session()
+    const body = {
+      purposes: notice.purposes.map(key => ({ key, title: key })),
+      valid_for: validFor,
+      requires_renewal: notice.requiresRenewal,
+      effective_from: notice.effectiveFrom && iso(notice.effectiveFrom),
+    }
+    const answers = [
+      await service.call('PUT', path, { headers, body }),
+      await service.call('PUT', `${path}/texts/en`, { headers, body: mediaBytes('We ask.', 'text/plain') }),
+      await service.call('POST', `${path}/publish`, { headers, body: {} }),
+    ]
+    for (const { status, text } of answers) expect([200, 201], text).toContain(status)
+    world.notices.push(notice)
+  }
+
+  /** Around everything that happened, will end or comes into effect, and not in the future. */
+  function pastInstant(): number {
+    const turns = [
+      ...instants,
+      ...world.notices.flatMap(({ effectiveFrom }) => effectiveFrom ?? []),
+      ...world.records.flatMap(({ held, states }) =>
+        states.map(({ at }) => (held?.validity ? after(at, held.validity) : at)),
+      ),
+    ].filter(instant => instant < Date.now())
+    return turns.length === 0 ? Date.now() : pick(turns) + pick([-1, 0, 0, 1])
+  }
+  async function check() {
+    const at = chance(0.4) ? undefined : pastInstant()
+    const asked: Asked = {
+      subject: pick(subjects),
+      purpose: pick(purposes),
+      site: pick([undefined, ...sites]),
+      at: at ?? Date.now(),
+    }
+    const query = new URLSearchParams({
+      subject_id: asked.subject,
+      purpose: asked.purpose,
+      ...(asked.site && { site_id: asked.site }),
+      ...(at !== undefined && { at: iso(at) }),
+    })
+    const { body, text } = await service.call('GET', `/api/v1/subjects/check?${query}`, { key: owner.key })
+    const { reason, allowed, record, notice, expires_at, renewal } = body
+    const told = {
+      reason,
+      allowed,
+      id: record?.id ?? null,
+      notice: notice?.policy_version ?? notice,
+      ends: expires_at === null ? null : Date.parse(expires_at),
+      renewal: renewal?.policy_version ?? null,
+    }
+    const why = `CONSENTCTL_TEST_SEED=${seed} ${query} ${text}\n${JSON.stringify(world, null, 1)}`
+    expect(told, why).toEqual(expectedAnswer(world, asked))
+    return reason as string
+  }
+  async function step() {
+    advance()
+    await pick([create, create, create, update, update, remove, restore, publish, publish])()
+    instants.push(Date.now())
+  }
+  return { step, check }
+}
+
+it(`answers as an independent model does, about random histories (CONSENTCTL_TEST_SEED=${seed})`, {
+  timeout: 3_600_000,
+}, async () => {
+  const told = new Map<string, number>()
+  let count = 0
+  while (count < checks) {
+    const { step, check } = await newHistory()
+    for (let steps = 0; steps < 20; steps += 1) {
+      await step()
+      for (let asked = 0; asked < Math.floor(steps / 2); asked += 1, count += 1) {
+        const reason = await check()
+        told.set(reason, (told.get(reason) ?? 0) + 1)
+      }
+    }
+  }
+  if (checks > 1000) process.stderr.write(`${count} checks: ${JSON.stringify(Object.fromEntries(told))}\n`)
+  expect(told.size).toBeGreaterThan(5)
+})
