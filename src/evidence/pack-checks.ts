@@ -1,8 +1,10 @@
+import { verify } from 'node:crypto'
 import type { EvidencePack } from '../contract/documents/evidence-pack.ts'
 import type { AuditEntry, InclusionProof } from '../contract/index.ts'
 import { canonical } from './canonical.ts'
 import { hashRecord, type Identity } from './chain.ts'
 import { verifyAudit } from './history.ts'
+import type { TrustedKey } from './key-chain.ts'
 import { leafHash } from './merkle.ts'
 import {
   formatSums,
@@ -17,6 +19,7 @@ import {
   textFile,
 } from './pack.ts'
 import { isConsistent, rootOfInclusion } from './proofs.ts'
+import { noteText, signedNote, tlogProof } from './tlog.ts'
 
 /** A check of a pack. `run` returns what it saw, for the end of "valid; …". @throws NotValid */
 export interface PackCheck {
@@ -26,7 +29,7 @@ export interface PackCheck {
 }
 
 const known =
-  /^(README\.txt|index\.html|profile-key\.pem|consent-keys\.json|keys\/[\w-]{43}\.pem|record\.json|history\.json|receipt\.json|((newer-)?checkpoint|consistency|record(-first)?\.inclusion|notice(\.inclusion)?)\.json|notice\/[A-Za-z\d-]+\.(txt|md|html\.txt|pdf)|administration\/\d+(\.inclusion)?\.json|checkpoint\.(tsr|tlog)|tsa-chain\.pem|(record|notice)\.tlog-proof)$/
+  /^(README\.txt|index\.html|profile-key\.pem|consent-keys\.json|keys\/[\w-]{43}\.pem|record\.json|history\.json|receipt\.json|((newer-)?checkpoint|consistency|record(-first)?\.inclusion|notice(\.inclusion)?)\.json|notice\/[A-Za-z\d-]+\.(txt|md|html\.txt|pdf)|administration\/\d+(\.inclusion)?\.json|checkpoint\.(tsr|tlog)|(record|notice)\.tlog-proof)$/
 
 /** Compares the files with the list of `pack.json`. @throws NotValid for the first that differs */
 export function requireListed(files: PackFiles, list: EvidencePack['files']): void {
@@ -45,8 +48,12 @@ export function requireListed(files: PackFiles, list: EvidencePack['files']): vo
     throw new NotValid(sumsFile, 'does not have the digests of pack.json')
 }
 
-/** Returns the checks of all files but signatures. `listed` is the signed list. */
-export function packChecks(pack: Pack, listed: Pick<EvidencePack, 'record_id' | 'account_id'>): PackCheck[] {
+/** Returns the checks of all files but signed documents. `listed` is the signed list, `keys` are those of the service. */
+export function packChecks(
+  pack: Pack,
+  listed: Pick<EvidencePack, 'record_id' | 'account_id'>,
+  keys: Iterable<TrustedKey>,
+): PackCheck[] {
   const { notice, newer, receipt, checkpoint } = pack
   return [
     { file: 'consent-keys.json', type: 'keys', run: () => checkKeys(pack) },
@@ -58,7 +65,8 @@ export function packChecks(pack: Pack, listed: Pick<EvidencePack, 'record_id' | 
       type: 'checkpoint',
       run: () => {
         need('checkpoint.json', checkpoint.account_id === listed.account_id, 'is of another account')
-        return `of ${checkpoint.tree_size} entries, at ${checkpoint.created_at}`
+        const isStamped = pack.files.has('checkpoint.tsr')
+        return `of ${checkpoint.tree_size} entries${isStamped ? `; its time stamp is not verified here: see README.txt` : ''}`
       },
     },
     { file: 'record.inclusion.json', type: 'inclusion_proof', run: () => checkRecordProof(pack, 'last') },
@@ -74,6 +82,9 @@ export function packChecks(pack: Pack, listed: Pick<EvidencePack, 'record_id' | 
           })),
         ]
       : [{ file: 'history.json', type: 'notice', run: () => checkNoNotice(pack) }]),
+    ...(pack.files.has('checkpoint.tlog')
+      ? [{ file: 'checkpoint.tlog', type: 'tlog_checkpoint', run: () => checkNotes(pack, keys) }]
+      : []),
     ...pack.administration.map((proved, index) => ({
       file: proved.file,
       type: 'account_entry',
@@ -121,8 +132,9 @@ function checkRecord({ record, history, ipNetwork, noticeEntry }: Pack, id: stri
   return 'the person, the site and the notice are those of the hash in its history'
 }
 
-function checkReceipt({ record, history, files }: Pack, receipt: NonNullable<Pack['receipt']>): string {
+function checkReceipt(pack: Pack, receipt: NonNullable<Pack['receipt']>): string {
   const file = 'receipt.json'
+  const { record, history, files } = pack
   const { pii_principal_id, consent_id, country, region, privacy_notice } = receipt
   need(file, receipt.record_id === record.id, 'is of another record')
   need(file, receipt.chain_head === history.at(-1)?.hash, 'is of another history')
@@ -137,7 +149,20 @@ function checkReceipt({ record, history, files }: Pack, receipt: NonNullable<Pac
     canonical(receipt.events.map(toEvent)) === canonical(eventsOf(history, receipt)),
     'has other events than history.json',
   )
+  if (Number(receipt.version) >= 3) requireSameNotice(pack, privacy_notice)
   return 'it is of this record, and has the events of its history'
+}
+
+/** Receipts before version 3 did not name it. */
+function requireSameNotice({ record, notice }: Pack, said: NonNullable<Pack['receipt']>['privacy_notice']): void {
+  const file = 'receipt.json'
+  need(file, said.locale === (record.notice_locale ?? null), 'names another language than record.json')
+  need(file, (said.notice === 'held') === (notice !== null), 'contradicts the pack on what notice was held')
+  if (said.notice !== 'held' || notice === null) return
+  const { version, hash, leaf_index } = said.publication
+  const isSame = version === notice.entry.version && hash === notice.hash.toString('hex')
+  need(file, isSame && leaf_index === notice.proof.leaf_index, 'names another publication than notice.json')
+  need(file, canonical(said.texts) === canonical(notice.manifest.texts), 'has other texts than notice.json')
 }
 
 function toEvent(event: NonNullable<Pack['receipt']>['events'][number]) {
@@ -225,6 +250,24 @@ function checkNoNotice({ noticeEntry, files }: Pack): string {
   need('notice.json', noticeEntry === null, 'is missing: the record names a notice')
   for (const name of files.keys()) need(name, !/^notice[./]/.test(name), 'is not of the record, which names no notice')
   return 'the service held no notice of this version when it wrote the record'
+}
+
+/** The checkpoint and its proofs once more, in the formats of C2SP. */
+function checkNotes({ files, checkpoint, last, notice }: Pack, keys: Iterable<TrustedKey>): string {
+  const file = 'checkpoint.tlog'
+  const note = requireFile(files, file).toString()
+  const [origin = ''] = note.split('\n', 1)
+  const text = noteText(origin, { size: checkpoint.tree_size, root: Buffer.from(checkpoint.root_hash, 'hex') })
+  const signature = Buffer.from(note.trimEnd().split(' ').at(-1) ?? '', 'base64').subarray(4)
+  const isNote = [...keys].some(
+    ({ publicKey }) =>
+      verify(null, Buffer.from(text), publicKey, signature) && signedNote(text, origin, publicKey, signature) === note,
+  )
+  need(file, isNote, 'is not the note of checkpoint.json by a key of the service')
+  const proofs = { 'record.tlog-proof': last, ...(notice && { 'notice.tlog-proof': notice.proof }) }
+  for (const [name, { leaf_index, path }] of Object.entries(proofs))
+    need(name, requireFile(files, name).toString() === tlogProof(leaf_index, path, note), 'is another proof')
+  return 'signed by a key of the service; it and the .tlog-proof files are as checkpoint.json and the proofs'
 }
 
 function checkAdministration(pack: Pack, proved: ProvedEntry, before: ProvedEntry | undefined): string {

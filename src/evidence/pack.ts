@@ -122,10 +122,14 @@ function readNewer(files: PackFiles): Pack['newer'] {
 }
 
 function readNotice(files: PackFiles): Pack['notice'] {
-  const proved = readEntry(files, 'notice.json')
-  const manifest = Manifest.safeParse(proved.entry['after'])
+  return { ...readEntry(files, 'notice.json'), manifest: readManifest(files) }
+}
+
+/** Returns what `notice.json` says was published. @throws NotValid */
+export function readManifest(files: PackFiles): NoticeManifest {
+  const manifest = Manifest.safeParse(readJson(files, 'notice.json', AccountEntry)['after'])
   if (!manifest.success) throw new NotValid('notice.json', 'has no list of texts')
-  return { ...proved, manifest: manifest.data }
+  return manifest.data
 }
 
 function readEntry(files: PackFiles, file: string): ProvedEntry {

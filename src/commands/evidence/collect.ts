@@ -1,14 +1,26 @@
 import { setTimeout } from 'node:timers/promises'
 import { callOptional, instanceLabel } from '../../cli/messages.ts'
+import type { Client } from '../../client/client.ts'
 import type { Context } from '../../context.ts'
 import { consents } from '../../contract/consents.ts'
+import type { AnyCheckpoint } from '../../contract/documents/checkpoint.ts'
+import {
+  type AuditEntry,
+  audit,
+  type Consent,
+  type History,
+  type InclusionProof,
+  notices,
+} from '../../contract/index.ts'
 import { log } from '../../contract/log.ts'
 import { receipt as receiptEndpoint } from '../../contract/receipt.ts'
 import { signingKeys } from '../../contract/signing-keys.ts'
 import { showsDeleted } from '../../erasure/records.ts'
 import { CliError, exit } from '../../errors/errors.ts'
 import { explain } from '../../errors/explain.ts'
+import { proofOf, readManifest, textFile } from '../../evidence/pack.ts'
 import { readCheckpoint } from '../../evidence/signed.ts'
+import { tlogProof } from '../../evidence/tlog.ts'
 
 type Files = Map<string, Buffer>
 
@@ -60,20 +72,82 @@ async function collectNow(ctx: Context, id: string): Promise<Files | null> {
   if (checkpoint === null) return null
   const files = toFiles({ 'record.json': record, 'history.json': history, 'checkpoint.json': checkpoint })
   if (receipt !== null) files.set('receipt.json', Buffer.from(receipt))
-  const { tree_size } = readCheckpoint(checkpoint).checkpoint
-  const { data } = JSON.parse(history) as { data: unknown[] }
-  const proofs = {
-    'record-first.inclusion.json': { record_id: id, version: 1 },
-    'record.inclusion.json': { record_id: id, version: data.length },
-  }
-  for (const [file, of] of Object.entries(proofs)) {
-    const proof = await orNull(() => api.text(log.inclusion, { query: { ...of, tree_size } }), [404])
-    if (proof === null) return null
-    files.set(file, Buffer.from(proof))
-  }
+  const prove = provingIn(ctx, files, readCheckpoint(checkpoint).checkpoint)
+  const entries = readEntries(history)
+  const isProved =
+    (await prove('record-first.inclusion.json', id, 1)) && (await prove('record.inclusion.json', id, entries.length))
+  if (!isProved) return null
+  await addAdministration(ctx, files, prove)
   await addKeys(ctx, files)
-  await addNewer(ctx, files, tree_size)
+  await addRenderings(ctx, files)
+  await addNewer(ctx, files)
   return files
+}
+
+function readEntries(history: string): Pick<AuditEntry, 'changed_by' | 'actor_id'>[] {
+  return (JSON.parse(history) as { data: AuditEntry[] }).data
+}
+
+/** Adds the proof that an entry of a record or of the account is in the log. Returns false if it is not. */
+type Prove = (file: string, record_id: string, version: number) => Promise<boolean>
+
+function provingIn({ api }: Context, files: Files, { tree_size }: Pick<AnyCheckpoint, 'tree_size'>): Prove {
+  return async (file, record_id, version) => {
+    const proof = await orNull(() => api.text(log.inclusion, { query: { record_id, version, tree_size } }), [404])
+    if (proof !== null) files.set(file, Buffer.from(proof))
+    return proof !== null
+  }
+}
+
+/** Adds the notice, and what was changed of the site and of who changed the record. Newer entries than the checkpoint are left out. */
+async function addAdministration(ctx: Context, files: Files, prove: Prove): Promise<void> {
+  const { api } = ctx
+  if (!(await api.supports(audit.list))) return
+  const { site_id, policy_version } = JSON.parse(String(files.get('record.json'))) as Consent
+  const history = JSON.parse(String(files.get('history.json'))) as History
+  const { account_id } = checkpointIn(files)
+  const actors = history.data.flatMap(({ actor_id }) => actor_id ?? [])
+  for (const target of new Set([site_id ?? [], actors].flat()))
+    for await (const { version, document } of entriesOf(api, target)) {
+      const isNotice = version === history.notice_entry
+      const file = isNotice ? 'notice.json' : `administration/${version}.json`
+      if (files.has(file) || !(await prove(proofOf(file), account_id, version))) continue
+      files.set(file, Buffer.from(document))
+    }
+  if (!files.has('notice.json') || site_id === null) return
+  for (const text of readManifest(files).texts) {
+    const params = { id: site_id, version: String(policy_version), language: text.language }
+    files.set(textFile(text), await api.bytes(notices.getText, { params }))
+  }
+}
+
+async function* entriesOf(api: Client, target: string): AsyncGenerator<{ version: number; document: string }> {
+  for (let cursor: string | undefined; ; ) {
+    const page = await api.call(audit.list, { query: { target, limit: '100', ...(cursor && { cursor }) } })
+    yield* page.data
+    if (page.next_cursor === null) return
+    cursor = page.next_cursor
+  }
+}
+
+/** Adds the checkpoint and its proofs in the formats of C2SP, and its time stamp, where the instance has them. */
+async function addRenderings({ api }: Context, files: Files): Promise<void> {
+  const { tree_size } = checkpointIn(files)
+  const stamp = await orNull(() => api.bytes(log.timestamp, { query: { tree_size } }), [404])
+  if (stamp) files.set('checkpoint.tsr', stamp)
+  const note = await orNull(() => api.bytes(log.tlogCheckpoint, { query: { tree_size } }), [404])
+  if (!note) return
+  files.set('checkpoint.tlog', note)
+  for (const name of ['record', 'notice']) {
+    const proof = files.get(`${name}.inclusion.json`)
+    if (!proof) continue
+    const { leaf_index, path } = JSON.parse(String(proof)) as InclusionProof
+    files.set(`${name}.tlog-proof`, Buffer.from(tlogProof(leaf_index, path, String(note))))
+  }
+}
+
+function checkpointIn(files: Files): AnyCheckpoint {
+  return readCheckpoint(String(files.get('checkpoint.json'))).checkpoint
 }
 
 function toFiles(texts: Readonly<Record<string, string>>): Files {
@@ -100,7 +174,8 @@ async function addKeys(ctx: Context, files: Files): Promise<void> {
 }
 
 /** Adds a checkpoint that was made since, so that the log is seen to have only grown. */
-async function addNewer(ctx: Context, files: Files, first: number): Promise<void> {
+async function addNewer(ctx: Context, files: Files): Promise<void> {
+  const first = checkpointIn(files).tree_size
   const newest = await newestCheckpoint(ctx)
   const second = newest === null ? 0 : readCheckpoint(newest).checkpoint.tree_size
   if (newest === null || second <= first) return

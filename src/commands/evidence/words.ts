@@ -82,6 +82,18 @@ const words: readonly (FileWords & { readonly isIn: (pack: Pack) => boolean })[]
     lacks: 'anything about what was added.',
   },
   {
+    name: 'checkpoint.tsr',
+    isIn: ({ files }) => files.has('checkpoint.tsr'),
+    shows: 'a time-stamping authority saw checkpoint.json at the time in it: openssl ts -verify -data checkpoint.json -in checkpoint.tsr -CAfile CA.pem, with a certificate of the authority that you got elsewhere.',
+    lacks: 'anything about what came after that time.',
+  },
+  {
+    name: 'checkpoint.tlog, *.tlog-proof',
+    isIn: ({ files }) => files.has('checkpoint.tlog'),
+    shows: 'the same as checkpoint.json and the .inclusion.json files, in the formats of public witnesses (c2sp.org).',
+    lacks: 'a witness, unless one has signed it.',
+  },
+  {
     name: 'notice.json, notice.inclusion.json, notice/',
     isIn: ({ notice }) => notice !== null,
     shows:

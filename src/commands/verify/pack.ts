@@ -25,7 +25,7 @@ export async function verifyPack(folder: string, files: PackFiles, given: PackKe
     const list = readSigned(requireFile(files, listFile)).document as unknown as EvidencePack
     requireListed(files, list.files)
     rows[0] = { ...listed, detail: `${listed.detail}; all ${list.files.length} files that it lists are as they were` }
-    for (const check of packChecks(readPack(files), list)) {
+    for (const check of packChecks(readPack(files), list, (await findKeys('service')).byId.values())) {
       const signed = isSigned(check.file, check.type)
         ? await judge(at(check.file), requireFile(files, check.file), findKeys)
         : null
