@@ -84,7 +84,8 @@ const words: readonly (FileWords & { readonly isIn: (pack: Pack) => boolean })[]
   {
     name: 'checkpoint.tsr',
     isIn: ({ files }) => files.has('checkpoint.tsr'),
-    shows: 'a time-stamping authority saw checkpoint.json at the time in it: openssl ts -verify -data checkpoint.json -in checkpoint.tsr -CAfile CA.pem, with a certificate of the authority that you got elsewhere.',
+    shows:
+      'a time-stamping authority saw checkpoint.json at the time in it: openssl ts -verify -data checkpoint.json -in checkpoint.tsr -CAfile CA.pem, with a certificate of the authority that you got elsewhere.',
     lacks: 'anything about what came after that time.',
   },
   {

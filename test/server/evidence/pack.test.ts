@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,12 +9,15 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { coverAll } from '../../../server/evidence/log.ts'
 import { openSigner } from '../../../server/evidence/signer.ts'
 import { keyIdOf, newSigningKey, publicPem } from '../../../src/evidence/keys.ts'
+import { leafHash, MerkleTree } from '../../../src/evidence/merkle.ts'
 import { formatSums, listFiles } from '../../../src/evidence/pack.ts'
+import { inclusionRanges } from '../../../src/evidence/proofs.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { randomFrom } from '../../e2e/campaign.ts'
+import { keySetOf } from '../../src/signed-consent-receipt.ts'
 import { run, useFolder } from '../../support/cli.ts'
 import { runScript } from '../../support/documented-commands.ts'
-import { useService } from '../../support/service.ts'
+import { mediaBytes, useService } from '../../support/service.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
 import { purgeNow } from '../purge/purge.ts'
 
@@ -33,7 +37,24 @@ const folder = useFolder()
 let owner: Owner
 beforeAll(async () => {
   owner = await newOwner(service)
+  const headers = await service.signIn(owner)
+  const call = async (method: string, rest: string, body: unknown) => {
+    const path = `/api/v1/sites/${owner.siteId}/notices/2${rest}`
+    const { status, text } = await service.call(method, path, { headers, body })
+    expect(status, text).toBeLessThan(300)
+  }
+  await call('PUT', '', { controller: hostile, purposes: [{ key: 'marketing', title: hostile }] })
+  for (const [language, type, text] of texts) await call('PUT', `/texts/${language}`, mediaBytes(text, type))
+  await call('POST', '/publish', {})
 })
+
+const hostile = '</td><script>alert(1)</script>\n    touch pwned\u202e"\'&'
+
+const texts = [
+  ['de', 'text/markdown', 'Wir möchten Ihnen schreiben. 🍪\r\n'],
+  ['en', 'text/html', hostile],
+  ['fr', 'application/pdf', Buffer.from([0x25, 0x50, 0x44, 0x46, 0x00, 0xff])],
+] as const
 
 type Files = Map<string, Buffer>
 
@@ -87,14 +108,14 @@ async function expectValid(path: string): Promise<void> {
   expect({ code, stderr, wrong }).toEqual({ code: 0, stderr: '', wrong: [] })
 }
 
-const hostile = '</td><script>alert(1)</script>\n    touch pwned\u202e"\'&'
-
 /** A record with a history of its own. */
 async function newRecord(index: number): Promise<string> {
   const { id } = await owner.create({
     subject_id: `${hostile} ${index}`,
     accepted: true,
     preferences: { [hostile]: index },
+    policy_version: index % 4 === 3 ? 1 : 2,
+    ...(index % 2 === 1 && index % 4 !== 3 && { notice_locale: 'de' }),
   })
   for (let change = 0; change < index % 4; change += 1) await owner.update(id, { accepted: change % 2 === 1 })
   if (index % 3 === 2) await owner.remove(id)
@@ -108,6 +129,10 @@ describe('consentctl evidence', () => {
     const path = await write('case', id)
     await expectValid(path)
     const files = read(path)
+    for (const [name, [, , text]] of Object.entries({ 'de.md': texts[0], 'en.html.txt': texts[1], 'fr.pdf': texts[2] }))
+      expect(files.get(`notice/${name}`)).toEqual(Buffer.from(text))
+    expect([...files.keys()].filter(name => name.startsWith('notice/'))).toHaveLength(texts.length)
+    expect([...files.keys()].some(name => name.startsWith('administration/'))).toBe(true)
     expect([...files.keys()].filter(name => statSync(join(path, name)).mode & 0o077)).toEqual([])
     const again = await cli(['evidence', id, '--out', path])
     expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('exists already')])
@@ -187,18 +212,19 @@ async function serveGrowing(): Promise<Server> {
   const server = createServer(async (request, response) => {
     const { authorization = '' } = request.headers
     const answer = await fetch(service.url + request.url, { headers: { authorization } })
-    const text = await answer.text()
+    const body = Buffer.from(await answer.arrayBuffer())
     if (request.url?.endsWith('/receipt')) {
       await owner.create()
       await cover()
     }
-    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(text)
+    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' }).end(body)
   })
   return await new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve(server)))
 }
 
 describe('an evidence pack', () => {
   const made: string[] = []
+  const forged: string[] = []
   beforeAll(async () => {
     const ids = []
     for (let index = 0; index < packs; index += 1) ids.push(await newRecord(index))
@@ -245,7 +271,7 @@ describe('an evidence pack', () => {
   it.each<[what: string, forge: (files: Files) => unknown]>([
     ['another person', files => edit(files, 'record.json', () => ({ subject_id: 'eve' }))],
     ['another address', files => edit(files, 'history.json', () => ({ ip_network: '198.51.100.0/24' }))],
-    ['a notice that the record does not name', files => edit(files, 'history.json', () => ({ notice_entry: 1 }))],
+    ['another publication named', files => edit(files, 'history.json', () => ({ notice_entry: 1 }))],
     [
       'the end of the history cut off',
       files => edit(files, 'history.json', ({ data }) => ({ data: data.slice(0, -1) })),
@@ -264,6 +290,20 @@ describe('an evidence pack', () => {
       files => files.set('checkpoint.json', Buffer.from(resigned(json(files, 'checkpoint.json')))),
     ],
     ['a receipt of a stranger', files => files.set('receipt.json', Buffer.from(resigned(json(files, 'receipt.json'))))],
+    ['a text in another wording', files => files.set('notice/de.md', Buffer.from('x'))],
+    ['a text left out', files => files.delete('notice/en.html.txt')],
+    ['the notice left out', dropNotice],
+    [
+      'another language as the one that was shown',
+      files => edit(files, 'record.json', () => ({ notice_locale: 'en' })),
+    ],
+    ['another list of texts', files => edit(files, 'notice.json', ({ after }) => ({ after: { ...after, texts: [] } }))],
+    ['a setting changed by another one', changeSetting],
+    [
+      'a note of another checkpoint',
+      files =>
+        files.set('checkpoint.tlog', Buffer.from(String(files.get('checkpoint.tlog')).replace(/\n\d+\n/, '\n1\n'))),
+    ],
     ['a text that nobody published', files => files.set('notice/de.txt', Buffer.from('x'))],
     ['a file that no pack has', files => files.set('more.txt', Buffer.from('x'))],
     [
@@ -277,7 +317,31 @@ describe('an evidence pack', () => {
     const path = put(reseal(files))
     const { code, wrong } = await verify(path)
     expect([code, wrong.length > 0]).toEqual([5, true])
-    if (!isSkipped) expect(verifyInPython([path]).lines).toEqual([expect.stringMatching(/: not valid: /)])
+    forged.push(path)
+  })
+
+  it.skipIf(isSkipped)('is refused in Python too if it was made anew', () => {
+    const { status, lines, stderr } = verifyInPython(forged)
+    expect([status, stderr, lines.filter(line => !line.includes(': not valid: '))]).toEqual([1, '', []])
+    expect(lines).toHaveLength(forged.length)
+  })
+
+  it('is refused if the notice is in the log after the record, even if all is signed', async () => {
+    const [before, after] = [true, false].map(isFirst => put(reseal(logAnew(read(made[1] ?? ''), isFirst)))) as [
+      string,
+      string,
+    ]
+    await expectValid(before)
+    const { code, wrong } = await verify(after)
+    expect([code, wrong.map(({ detail }) => detail)]).toEqual([
+      5,
+      [expect.stringContaining('is behind the record in the log')],
+    ])
+    if (isSkipped) return
+    expect(verifyInPython([before, after]).lines).toEqual([
+      `${before}: evidence pack is valid`,
+      `${after}: not valid: its notice was published after the record was made`,
+    ])
   })
 
   it('is accepted with keys from elsewhere, and refused with those of a stranger', async () => {
@@ -305,4 +369,47 @@ function reseal(files: Files): Files {
   const list = listFiles(files)
   const text = Buffer.from(signDocument({ ...pack, files: list, key_id: keyIdOf(stranger) }, stranger))
   return files.set('pack.json', text).set('SHA256SUMS', Buffer.from(formatSums(list, text)))
+}
+
+const proofOf = (name: string) => name.replace(/json$/, 'inclusion.json')
+
+function dropNotice(files: Files): void {
+  for (const name of [...files.keys()]) if (/^notice[./]/.test(name)) files.delete(name)
+}
+
+function changeSetting(files: Files): void {
+  const name = [...files.keys()].find(each => /^administration\/\d+\.json$/.test(each)) ?? ''
+  files.set(name, Buffer.from(String(files.get(name)).replace(/"at": ?"20/, '"at": "19')))
+}
+
+/** A pack whose log a stranger made and signed: the history, and the notice before or after it. */
+function logAnew(files: Files, isNoticeFirst: boolean): Files {
+  for (const name of [...files.keys()])
+    if (/^(administration|keys)\/|tlog|^receipt|^newer|^consistency/.test(name)) files.delete(name)
+  const read = (name: string) => JSON.parse(String(files.get(name)))
+  const history = read('history.json').data.map(({ hash }: { hash: string }) => Buffer.from(hash, 'hex'))
+  const notice = createHash('sha256')
+    .update(files.get('notice.json') ?? '')
+    .digest()
+  const leaves: Buffer[] = isNoticeFirst ? [notice, ...history] : [...history, notice]
+  const rootOf = ({ from, to }: { from: number; to: number }) => {
+    const tree = new MerkleTree()
+    for (const leaf of leaves.slice(from, to)) tree.append(leaf)
+    return tree.root.toString('hex')
+  }
+  const tree_size = leaves.length
+  const root_hash = rootOf({ from: 0, to: tree_size })
+  const { signature: _, ...checkpoint } = read('checkpoint.json')
+  const log = { ...checkpoint, tree_size, root_hash, key_id: keyIdOf(stranger) }
+  files.set('checkpoint.json', Buffer.from(signDocument(log, stranger)))
+  const proved = { 'notice.json': notice, 'record.json': history.at(-1), 'record-first.json': history[0] }
+  for (const [name, hash] of Object.entries(proved)) {
+    const leaf_index = leaves.indexOf(hash)
+    const path = inclusionRanges(leaf_index, tree_size).map(rootOf)
+    const leaf_hash = leafHash(hash).toString('hex')
+    const proof = { ...read(proofOf(name)), leaf_index, leaf_hash, tree_size, root_hash, path }
+    files.set(proofOf(name), Buffer.from(JSON.stringify(proof)))
+  }
+  files.set('consent-keys.json', Buffer.from(JSON.stringify(keySetOf(stranger))))
+  return files.set(`keys/${keyIdOf(stranger)}.pem`, Buffer.from(publicPem(stranger)))
 }
