@@ -43,7 +43,8 @@ export async function collectPack(ctx: Context, id: string): Promise<Files> {
     const found = await collectNow(ctx, id)
     if (found) return found
     if (Date.now() >= deadline) throw notInLog(ctx, id)
-    await setTimeout(pollMs, undefined, { signal: ctx.interruption })
+    await setTimeout(pollMs, undefined, { signal: ctx.interruption }).catch(() => {})
+    ctx.interruption.throwIfAborted()
   }
 }
 
