@@ -46,7 +46,7 @@ describe('admin verify › beside a running server', () => {
     })
     const taken = await admin('checkpoint', '--file', file())
     expect(taken.code).toBe(0)
-    expect(JSON.parse(taken.stdout)).toMatchObject([{ account_id: account.account_id, tree_size: 2, result: 'kept' }])
+    expect(JSON.parse(taken.stdout)).toMatchObject([{ account_id: account.account_id, tree_size: 3, result: 'kept' }])
     expect(statSync(file()).mode & 0o777).toBe(0o600)
     expect(await admin('verify', '--checkpoint', file())).toMatchObject({ code: 0, stdout: '[]\n' })
     expect(await user('history', id, '--verify', '--checkpoint', file(), '-o', 'tsv')).toMatchObject({
@@ -69,7 +69,7 @@ describe('admin verify › beside a running server', () => {
     expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining({ consent_id: id, problem: 'changed' }))
     await newRecord()
     expect(await admin('checkpoint', '--file', file())).toMatchObject({ code: 5 })
-    expect(await sql`select tree_size::float8 as size from checkpoints order by 1`).toEqual([{ size: 2 }, { size: 3 }])
+    expect(await sql`select tree_size::float8 as size from checkpoints order by 1`).toEqual([{ size: 3 }, { size: 4 }])
     await sql.end()
     expect(readFileSync(file(), 'utf8')).toBe(before)
     expect(await user('history', id, '--verify')).toMatchObject({ code: 0 }) // its own state was not touched

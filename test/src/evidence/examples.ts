@@ -377,6 +377,13 @@ const text = noteText(origin, { size: tree.size, root: tree.root })
 const note = signedNote(text, origin, publicKeyOf(publicBytes(serviceKey)), sign(null, Buffer.from(text), serviceKey))
 
 /** The code blocks of src/evidence/README.md, as the program makes them, by name. */
+/** Entries as PostgreSQL writes them. */
+const quota = `{"at": "2026-01-01T09:00:00.000Z", "type": "account_entry", "actor": {"id": null, "kind": "admin"}, "after": {"monthly_quota": 1000000}, "nonce": "a3f1c07be6d84f0c9b2e51d7764c08aa", "action": "quota_changed", "before": {"monthly_quota": null}, "target": {"id": "01939d2c-0000-7000-8000-00000000000a", "kind": "account"}, "version": 7, "previous": "106c411261819e5a35192eab47324d72ae3caf362762d66613aa74cdc1c2a993", "account_id": "01939d2c-0000-7000-8000-00000000000a"}`
+const settings = [
+  quota,
+  `{"at": "2026-01-02T10:30:00.000Z", "type": "account_entry", "actor": {"id": "01939d2c-0000-7000-8000-00000000000b", "kind": "user"}, "after": {"policy_version": 2, "updated_at": "2026-01-02T10:30:00.000Z"}, "nonce": "0c9d5e2f83b1476a9e4470d15fb2c613", "action": "site_updated", "before": {"policy_version": 1, "updated_at": "2026-01-01T09:00:00.000Z"}, "target": {"id": "01939d2c-0000-7000-8000-000000000001", "kind": "site"}, "version": 8, "previous": "${sha256(quota)}", "account_id": "01939d2c-0000-7000-8000-00000000000a"}`,
+]
+
 export const examples: Readonly<Record<string, string>> = {
   keys: json({
     keys: [
@@ -394,6 +401,8 @@ export const examples: Readonly<Record<string, string>> = {
   'purged history of both versions': json({ data: mixed }),
   identity: json(withNotice),
   publication: `${publication}\n`,
+  administrators: `${settings[0]}\n${settings[1]}\n`,
+  'administrators hashes': settings.map((text, index) => `${index + 7}  ${sha256(text)}\n`).join(''),
   leaves: hashes.map((hash, index) => `${index}  ${leafHash(hash).toString('hex')}\n`).join(''),
   checkpoint: checkpointOf(4, '2026-02-04T00:00:00.000Z'),
   'inclusion proof': json(inclusionProof),

@@ -354,3 +354,10 @@ function otherThan(value: Json): Json {
   const other = value.replace(/\d/, (digit: string) => String((Number(digit) + 1) % 10))
   return other === value ? `${value}x` : other
 }
+
+it('the entries of the administrators have these hashes, and follow each other', () => {
+  const [first = '', next = ''] = block('administrators').trim().split('\n')
+  const hashes = [first, next].map(text => sha256(text).toString('hex'))
+  expect(block('administrators hashes')).toBe(`7  ${hashes[0]}\n8  ${hashes[1]}\n`)
+  expect(JSON.parse(next)).toMatchObject({ version: JSON.parse(first).version + 1, previous: hashes[0] })
+})
