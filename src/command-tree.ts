@@ -25,8 +25,24 @@ const account: Group = {
     },
   },
   notices: {
-    summary: 'Publish and show notices',
+    summary: 'Publish and read what people were told',
     commands: {
+      list: {
+        summary: 'List the notices of a site, newest version first',
+        load: async () => (await import('./commands/notices/list.ts')).list,
+      },
+      show: {
+        summary: 'Print a text of a notice, exactly as it was published',
+        load: async () => (await import('./commands/notices/show.ts')).show,
+      },
+      publish: {
+        summary: 'Publish the texts of a policy version',
+        load: async () => (await import('./commands/notices/publish.ts')).publish,
+      },
+      diff: {
+        summary: 'Compare the texts of two versions',
+        load: async () => (await import('./commands/notices/diff.ts')).diff,
+      },
       who: {
         summary: 'List who agreed to a policy version and to nothing newer',
         load: async () => (await import('./commands/notices/who.ts')).who,

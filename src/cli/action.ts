@@ -53,8 +53,8 @@ export function fileAction<S extends z.ZodType>(
   }
 }
 
-/** Like `action`, for one text that no format changes; supports `--out`. */
-export function textAction<S extends z.ZodType>(ctx: Context, schema: S, run: Run<S, string>): Action {
+/** Like `action`, for one text or file that no format changes; supports `--out`. */
+export function textAction<S extends z.ZodType>(ctx: Context, schema: S, run: Run<S, string | Uint8Array>): Action {
   return async function (this: Command): Promise<void> {
     const options = readOptions(this, schema)
     rejectOutputFlags(ctx, '--out', '--force')

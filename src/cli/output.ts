@@ -274,7 +274,8 @@ function startPages<Page>(pages: AsyncIterable<Page>): AsyncIterable<Page> {
   })()
 }
 
-export async function printText(ctx: Context, run: () => Promise<string>): Promise<void> {
+/** Bytes are printed as they are. */
+export async function printText(ctx: Context, run: () => Promise<string | Uint8Array>): Promise<void> {
   const { out, force } = ctx.globals
   if (out === undefined) {
     requireNoForce(ctx)

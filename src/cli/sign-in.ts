@@ -50,6 +50,13 @@ export async function signIn(
   return api
 }
 
+/** Uses the API key unless the user wants to sign in, or has no key. */
+export async function keyOrSignIn(ctx: Context, options: SignInOptions): Promise<Client> {
+  const { apiKey, email } = ctx.settings
+  const mustSignIn = options.email !== undefined || options.passwordStdin || (apiKey === null && email !== null)
+  return mustSignIn ? await signIn(ctx, options) : ctx.api
+}
+
 async function askForPassword(ctx: Context, email: string): Promise<string> {
   if (!canPrompt(ctx.io))
     throw usageError('cannot prompt for the password: stdin and stderr must be a terminal', 'use --password-stdin')

@@ -14,7 +14,8 @@ type Method<E> =
     ? (input: Part<'params', z.input<P>> & Part<'body', z.input<B>> & { query?: z.input<Q> }) => Promise<z.output<R>>
     : never
 
-type CallInput<E extends Endpoint> = Parameters<Method<E>>[0] & Pick<Input, 'onResponse' | 'onLost' | 'isIdempotent'>
+type CallInput<E extends Endpoint> = Parameters<Method<E>>[0] &
+  Pick<Input, 'onResponse' | 'onLost' | 'isIdempotent' | 'upload'>
 
 type Methods = { readonly [Name in keyof typeof consents]: Method<(typeof consents)[Name]> }
 

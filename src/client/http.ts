@@ -8,7 +8,7 @@ export interface HttpRequest {
   readonly method: string
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string | undefined
+  readonly body: string | Uint8Array | undefined
   readonly signal: AbortSignal
   /** Called before the first byte can leave. */
   readonly onSent: () => void
@@ -125,7 +125,7 @@ export interface Received {
 
 interface Attempt {
   readonly headers: Record<string, string>
-  readonly body: string | undefined
+  readonly body: string | Uint8Array | undefined
   /** Reads a body of type application/x-ndjson line by line. */
   readonly asLines?: boolean
   /** Returns the bytes of a success. */

@@ -38,6 +38,8 @@ export interface Input {
   readonly params?: unknown
   readonly query?: unknown
   readonly body?: unknown
+  /** A body that is not JSON. */
+  readonly upload?: { readonly bytes: Uint8Array; readonly type: string }
   readonly idempotencyKey?: string | undefined
   /** RFC 7240; an instance may ignore it. */
   readonly prefer?: 'return=minimal'
@@ -70,11 +72,12 @@ export function commonHeaders({ key, baseUrl, userAgent }: Connection): Record<s
   }
 }
 
-export function ownHeaders({ body, idempotencyKey, prefer, as }: Input): Record<string, string> {
+export function ownHeaders({ body, upload, idempotencyKey, prefer, as }: Input): Record<string, string> {
   return {
     ...(as === 'bytes' && { accept: '*/*' }),
     ...(as === 'pages' && { accept: 'application/x-ndjson, application/json;q=0.9' }),
     ...(body !== undefined && { 'content-type': 'application/json' }),
+    ...(upload && { 'content-type': upload.type }),
     ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
     ...(prefer !== undefined && { prefer }),
   }

@@ -75,7 +75,7 @@ const permanent =
 
 /** Sends a call again that may have been carried out. */
 export async function repeat(endpoint: Endpoint, input: Input, deliver: Deliver): Promise<unknown> {
-  if (endpoint.method === 'PUT') return await repeatChange(endpoint, input, deliver)
+  if (endpoint.method === 'PUT' && !input.upload) return await repeatChange(endpoint, input, deliver)
   if (endpoint.method === 'DELETE') return await repeatRemoval(endpoint, input, deliver)
   return await deliver(endpoint, input)
 }

@@ -114,13 +114,18 @@ function createDeliver(
     const call = callOf(connection, endpoint, input)
     const body = input.body === undefined ? undefined : JSON.stringify(input.body)
     const headers = { ...common, ...ownHeaders(input) }
-    const request = { headers, body, asLines: input.as === 'pages', asBytes: input.as === 'bytes' }
+    const request = {
+      headers,
+      body: input.upload?.bytes ?? body,
+      asLines: input.as === 'pages',
+      asBytes: input.as === 'bytes',
+    }
     const limits = {
       total: connection.timeout,
       closing: endpoint.method === 'GET' ? closing.reads : closing.changes,
     }
     const send = () => attempt(http, call, request, limits)
-    const received = await (connection.trace?.follow(call, request, send) ?? send())
+    const received = await (connection.trace?.follow(call, { headers, body }, send) ?? send())
     const at = Date.parse(header(received.headers, 'date') ?? '')
     const { status, requestId } = received.head
     input.onResponse?.({ status, requestId, at: Number.isNaN(at) ? null : at })

@@ -30,7 +30,7 @@ interface Sink {
   /** By its reader. */
   readonly closed: boolean
   /** Does nothing once it is closed. */
-  write(text: string): Promise<void>
+  write(content: string | Uint8Array): Promise<void>
 }
 
 export interface Io {
@@ -71,10 +71,10 @@ function openSink(stream: Stream, env: Host['env'], color: () => ColorChoice): S
     get closed() {
       return closed
     },
-    write: text =>
+    write: content =>
       new Promise((resolve, reject) => {
-        if (closed || text === '') return resolve()
-        stream.write(text, error => {
+        if (closed || content.length === 0) return resolve()
+        stream.write(content, error => {
           if (error && !isClosedPipe(error)) return reject(cannotWrite(error))
           closed ||= Boolean(error)
           resolve()

@@ -201,6 +201,37 @@ describe.skipIf(!browserPath)('service › in a real browser', () => {
     })
   })
 
+  it('a hostile text of a notice is downloaded, and runs neither as a page nor in a frame of the origin', async () => {
+    const path = `/api/v1/sites/${account.site.id}/notices/9`
+    const hostile = '<script>fetch("/api/v1/keys", { method: "POST", body: "{}" }); top.hacked = true</script>'
+    const upload = { method: 'PUT', headers: { 'content-type': 'text/html' }, body: hostile }
+    await ask('PUT', path, {})
+    expect(await tryAll(dashboard, 'send', [{ url: `${path}/texts/en`, options: upload }])).toEqual([
+      expect.stringMatching(/^200 /),
+    ])
+    const before = await state()
+    await calls()
+    page = await browser.context.newPage()
+    const download = page.waitForEvent('download')
+    await page.goto(`${server.url}${path}/texts/en`).catch(() => {}) // a download ends the navigation
+    expect((await download).suggestedFilename()).toBe('notice-9-en.html')
+    await dashboard.evaluate(`new Promise(resolve => {
+      const frame = document.createElement('iframe')
+      frame.src = '${path}/texts/en'
+      frame.onload = resolve
+      setTimeout(resolve, 500)
+      document.body.append(frame)
+    })`)
+    expect(await dashboard.evaluate('window.hacked')).toBeUndefined()
+    const seen = await calls()
+    expect(seen.filter(call => !call.includes('GET /api/v1/sites/:id/notices/:version/texts/:language 200'))).toEqual(
+      [],
+    )
+    expect(seen).toHaveLength(2)
+    expect(await state()).toEqual(before)
+    await page.close()
+  })
+
   it('the page of the dashboard itself can do what other pages cannot', async () => {
     expect(await dashboard.evaluate('document.cookie')).toBe('')
     const { data } = await ask('GET', '/api/v1/keys')

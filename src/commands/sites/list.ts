@@ -3,8 +3,7 @@ import * as z from 'zod'
 import { action } from '../../cli/action.ts'
 import { callOptional, instanceLabel } from '../../cli/messages.ts'
 import { countedList } from '../../cli/output.ts'
-import { addSignInFlags, type SignInOptions, signIn, signInOptions } from '../../cli/sign-in.ts'
-import type { Client } from '../../client/client.ts'
+import { addSignInFlags, keyOrSignIn, signInOptions } from '../../cli/sign-in.ts'
 import type { Context } from '../../context.ts'
 import { sites } from '../../contract/sites.ts'
 import { rememberSites } from '../../settings/known-sites.ts'
@@ -24,7 +23,7 @@ Examples:
     )
     .action(
       action(ctx, z.strictObject(signInOptions), siteView, async (_, options) => {
-        const api = await openClient(ctx, options)
+        const api = await keyOrSignIn(ctx, options)
         const { data } = await callOptional(api, sites.list, () => api.call(sites.list, {}), {
           message: `${instanceLabel(ctx)} does not list its sites`,
           hint: 'use the id of the site',
@@ -36,10 +35,4 @@ Examples:
         return countedList(ctx, siteView, data, 'site')
       }),
     )
-}
-
-async function openClient(ctx: Context, options: SignInOptions): Promise<Client> {
-  const { apiKey, email } = ctx.settings
-  const mustSignIn = options.email !== undefined || options.passwordStdin || (apiKey === null && email !== null)
-  return mustSignIn ? await signIn(ctx, options) : ctx.api
 }

@@ -1,0 +1,235 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import { action, Count, collect, nonEmpty } from '../../cli/action.ts'
+import { confirmOptions, mustPrompt, promptToConfirm } from '../../cli/confirm.ts'
+import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
+import { instanceLabel } from '../../cli/messages.ts'
+import { addSiteFlag, listNotices, requireSite, siteOption } from '../../cli/notices.ts'
+import { one } from '../../cli/output.ts'
+import { addSignInFlags, keyOrSignIn, signInOptions } from '../../cli/sign-in.ts'
+import { findSite } from '../../cli/sites.ts'
+import { startInstant } from '../../cli/time.ts'
+import type { Client } from '../../client/client.ts'
+import type { Context } from '../../context.ts'
+import { type Notice, NoticeDraft, notices } from '../../contract/notices.ts'
+import type { Site } from '../../contract/sites.ts'
+import { PolicyVersion } from '../../contract/values.ts'
+import { dataError, usageError } from '../../errors/errors.ts'
+import { noticeView } from '../../views/notice.ts'
+import { describeChanges, isSame, type Manifest } from './changes.ts'
+import { parsePurposes, readTexts, type TextFile } from './files.ts'
+
+const Options = z.strictObject({
+  ...signInOptions,
+  ...dryRunOption,
+  ...siteOption,
+  file: z.array(nonEmpty).min(1),
+  lang: z.array(nonEmpty).default([]),
+  purpose: z.array(nonEmpty).default([]),
+  purposeIri: z.array(nonEmpty).default([]),
+  controller: nonEmpty.optional(),
+  validFor: nonEmpty.optional(),
+  renewal: z.boolean().default(false),
+  effectiveFrom: nonEmpty.optional(),
+  policyVersion: Count.pipe(PolicyVersion).optional(),
+  draft: z.literal(true).optional(),
+  yes: confirmOptions.yes,
+})
+type Options = z.output<typeof Options>
+
+export function publish(command: Command, ctx: Context): void {
+  addSignInFlags(
+    addDryRunFlag(
+      addSiteFlag(command)
+        .requiredOption('--file <path>', 'a text: .txt, .md, .html or .pdf; repeatable', collect)
+        .option('--lang <tag>', 'its language, if its name is not such as policy.de.md; for each file', collect)
+        .option('--purpose <key=title>', 'a purpose by its key in preferences, or key@de=title; repeatable', collect)
+        .option('--purpose-iri <key=iri>', 'its term of the Data Privacy Vocabulary; repeatable', collect)
+        .option('--controller <text>', 'who is responsible, and how to reach them')
+        .option('--valid-for <duration>', 'how long a consent is valid, such as P1Y (without end)')
+        .option('--renewal', 'consents to earlier versions count no longer')
+        .option('--no-renewal', 'they still count (the default)')
+        .option('--effective-from <time>', 'when it takes effect (at once)')
+        .option('--policy-version <n>', 'the policy version (the next one)')
+        .option('--draft', 'upload everything, and do not publish')
+        .option('-y, --yes', 'skip the confirmation prompt'),
+    ),
+  )
+    .addHelpText(
+      'after',
+      `
+Publishes the texts of a policy version, for good: nothing changes it later. The same texts and details as those of
+the newest version are no new version (exit 0), so that a pipeline can publish at each push, with a key of the scope
+notices. An interrupted upload is continued by the same command. New records have the version from when it takes
+effect: for a time in the future, run the command again then.
+
+Consents to earlier versions stay valid for the purposes that their own notice names, unless --renewal is given. That
+cannot be taken back; a version without it can be followed by one with it.
+
+Examples:
+  $ consentctl notices publish --site Shop --file policy.de.md --file policy.en.md --dry-run
+  $ consentctl notices publish --site Shop --file terms.md --lang en --purpose marketing='News by e-mail' --yes`,
+    )
+    .action(action(ctx, Options, viewUnlessDryRun(noticeView), run))
+}
+
+async function run(ctx: Context, options: Options) {
+  const { email, passwordStdin, site: named, file, lang, draft: isDraft, dryRun, yes } = options
+  const asks = !dryRun && !isDraft && mustPrompt(ctx, { yes }, { action: 'publish' })
+  const texts = await readTexts(file, lang)
+  const wanted = toManifest(options, texts)
+  const siteName = requireSite(ctx, named)
+  const api = await keyOrSignIn(ctx, { email, passwordStdin })
+  const site = await findSite(api, siteName)
+  const all = await listNotices(ctx, api, site.id)
+  const newest = all.find(({ state }) => state === 'published')
+  const same = findSame(all, newest, wanted, options.policyVersion)
+  if (same) {
+    await ctx.say(`version ${same.policy_version} of ${site.name} says the same: there is nothing to publish`)
+    if (dryRun) return dryRunOutput(ctx, [])
+    return one(noticeView, isDraft ? same : await completed(api, site, same), { mutates: true })
+  }
+  const version = options.policyVersion ?? nextVersion(all, newest, site)
+  const draft = all.find(({ policy_version }) => policy_version === version)
+  await ctx.say(
+    `version ${version} of ${site.name}${newest ? `, compared with version ${newest.policy_version}` : ''}:`,
+  )
+  for (const line of describeChanges(newest ?? null, wanted)) await ctx.say(`  ${line}`)
+  const plan: Plan = { id: site.id, version, wanted, texts, draft }
+  if (dryRun) return dryRunOutput(ctx, requestsOf(plan, isDraft))
+  if (asks) {
+    const shown = { ...preview(plan), site_id: site.id, policy_version: version }
+    await promptToConfirm(ctx, noticeView, [shown], { action: 'publish', noun: 'notice', where: instanceLabel(ctx) })
+  }
+  const uploaded = await upload(ctx, api, plan)
+  if (isDraft) {
+    await ctx.say(
+      `draft of version ${version} is on ${instanceLabel(ctx)}; publish it with the same command without --draft`,
+    )
+    return one(noticeView, uploaded, { mutates: true })
+  }
+  const params = { id: site.id, version: String(version) }
+  const published = await api.call(notices.publish, { params, body: { revision: uploaded.revision } })
+  await ctx.say(`published version ${version} of ${site.name} on ${instanceLabel(ctx)}`)
+  return one(noticeView, published, { mutates: true })
+}
+
+/** @throws CliError (usage) for a value that the service would reject */
+function toManifest(options: Options, texts: readonly TextFile[]): Manifest {
+  const { purpose, purposeIri, controller = null, validFor = null, renewal, effectiveFrom } = options
+  const details = {
+    purposes: parsePurposes(purpose, purposeIri, texts),
+    controller,
+    valid_for: validFor,
+    requires_renewal: renewal,
+    effective_from:
+      effectiveFrom === undefined ? null : new Date(startInstant(effectiveFrom, new Date())).toISOString(),
+  }
+  const { error } = NoticeDraft.safeParse(details)
+  const issue = error?.issues[0]
+  if (issue) throw usageError(`--${String(issue.path[0]).replaceAll('_', '-')}: ${issue.message}`)
+  return { texts: texts.map(({ bytes: _, ...text }) => text), ...details }
+}
+
+/** @throws CliError invalid_data (exit 5) for a version that is published and says something else */
+function findSame(
+  all: readonly Notice[],
+  newest: Notice | undefined,
+  wanted: Manifest,
+  version: number | undefined,
+): Notice | undefined {
+  const published = version === undefined ? newest : all.find(each => each.policy_version === version)
+  if (published?.state !== 'published') return undefined
+  if (isSame(published, wanted)) return published
+  if (version === undefined) return undefined
+  throw dataError(
+    `version ${version} is published and says something else: nothing can change it`,
+    `see consentctl notices list; leave --policy-version out for the next one`,
+  )
+}
+
+/** Of a draft that waits, else after the newest; not below the version in use, of which there may be records. */
+function nextVersion(all: readonly Notice[], newest: Notice | undefined, site: Site): number {
+  const last = newest?.policy_version ?? 0
+  const draft = all.findLast(({ state, policy_version }) => state === 'draft' && policy_version > last)
+  return draft?.policy_version ?? Math.max(last + 1, site.policy_version)
+}
+
+/** Completes a publication that was interrupted, or has taken effect since. */
+async function completed(api: Client, site: Site, notice: Notice): Promise<Notice> {
+  const isComplete = notice.leaf_index !== null && site.policy_version >= notice.policy_version
+  if (isComplete) return notice
+  const params = { id: site.id, version: String(notice.policy_version) }
+  return await api.call(notices.publish, { params, body: { revision: notice.revision } })
+}
+
+interface Plan {
+  readonly id: string
+  readonly version: number
+  readonly wanted: Manifest
+  readonly texts: readonly TextFile[]
+  /** As the instance has it. */
+  readonly draft: Notice | undefined
+}
+
+function detailsOf({ wanted: { texts: _, ...details } }: Plan): z.input<typeof NoticeDraft> {
+  return details
+}
+
+function missingTexts({ texts, draft }: Plan): TextFile[] {
+  const present = new Map(draft?.texts.map(text => [text.language, text]))
+  return texts.filter(({ language, sha256, media_type }) => {
+    const text = present.get(language)
+    return text?.sha256 !== sha256 || text.media_type !== media_type
+  })
+}
+
+function excessLanguages({ texts, draft }: Plan): string[] {
+  const wanted = new Set(texts.map(({ language }) => language))
+  return (draft?.texts ?? []).map(({ language }) => language).filter(language => !wanted.has(language))
+}
+
+function requestsOf(plan: Plan, isDraft: true | undefined): Parameters<typeof dryRunOutput>[1] {
+  const params = { id: plan.id, version: String(plan.version) }
+  return [
+    { endpoint: notices.put, params, body: detailsOf(plan) },
+    ...missingTexts(plan).map(({ bytes: _, language, ...body }) => ({
+      endpoint: notices.putText,
+      params: { ...params, language },
+      body,
+    })),
+    ...excessLanguages(plan).map(language => ({ endpoint: notices.removeText, params: { ...params, language } })),
+    ...(isDraft ? [] : [{ endpoint: notices.publish, params, body: {} }]),
+  ]
+}
+
+/** Makes the draft what is wanted, and returns it. What it has already is not sent again. */
+async function upload(ctx: Context, api: Client, plan: Plan): Promise<Notice> {
+  const params = { id: plan.id, version: String(plan.version) }
+  let notice = await api.call(notices.put, { params, body: detailsOf(plan) })
+  const current = { ...plan, draft: notice }
+  for (const { language, media_type: type, bytes } of missingTexts(current)) {
+    notice = await api.call(notices.putText, { params: { ...params, language }, upload: { bytes, type } })
+    await ctx.say(`uploaded the text ${language}`)
+  }
+  for (const language of excessLanguages(current)) {
+    await api.call(notices.removeText, { params: { ...params, language } })
+    notice = await api.call(notices.get, { params })
+  }
+  if (isSame(notice, plan.wanted)) return notice
+  throw dataError('the draft was changed by somebody else during the upload', 'run the command again')
+}
+
+function preview({ wanted, draft }: Plan): Omit<Notice, 'site_id' | 'policy_version'> {
+  const at = new Date().toISOString()
+  return {
+    ...wanted,
+    state: 'draft',
+    revision: draft?.revision ?? 1,
+    created_at: draft?.created_at ?? at,
+    updated_at: draft?.updated_at ?? at,
+    published_at: null,
+    published_entry: null,
+    leaf_index: null,
+  }
+}

@@ -1,0 +1,94 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import { nonEmpty, textAction } from '../../cli/action.ts'
+import {
+  addSiteFlag,
+  downloadText,
+  findVersion,
+  noticesOf,
+  parseVersion,
+  requireLanguage,
+  siteOption,
+} from '../../cli/notices.ts'
+import { addSignInFlags, keyOrSignIn, signInOptions } from '../../cli/sign-in.ts'
+import { endInstant } from '../../cli/time.ts'
+import type { Context } from '../../context.ts'
+import type { Notice, NoticeText } from '../../contract/notices.ts'
+import { CliError, exit, usageError } from '../../errors/errors.ts'
+import { visible } from '../../output/index.ts'
+
+const Options = z.strictObject({
+  ...signInOptions,
+  ...siteOption,
+  operands: z.array(nonEmpty).default([]),
+  lang: nonEmpty.optional(),
+  at: nonEmpty.optional(),
+})
+
+export function show(command: Command, ctx: Context): void {
+  addSignInFlags(
+    addSiteFlag(command.argument('[version]', 'the policy version'))
+      .option('--lang <tag>', 'the language, if there are several')
+      .option('--at <time>', 'the version that was in effect then, instead of a version'),
+  )
+    .addHelpText(
+      'after',
+      `
+Into a pipe or a file of --out go exactly the bytes that were published, whose SHA-256 is checked. On a terminal
+characters that could act on it are shown as escapes; HTML is shown as its source, and a PDF not at all.
+
+Examples:
+  $ consentctl notices show 2 --site Shop --lang de
+  $ consentctl notices show --site Shop --at 2026-01-31 --lang de --out policy.de.md`,
+    )
+    .action(
+      textAction(ctx, Options, async (_, options) => {
+        const isShown = ctx.io.out.isTerminal && ctx.globals.out === undefined
+        const { api, notice, text } = await find(ctx, options)
+        if (isShown && text.media_type === 'application/pdf')
+          throw usageError('a PDF cannot be shown on a terminal', 'use --out FILE')
+        const bytes = await downloadText(api, notice, text.language)
+        return isShown ? visibleLines(bytes.toString()) : bytes
+      }),
+    )
+}
+
+async function find(ctx: Context, { operands: [version], at, lang, site, ...who }: z.output<typeof Options>) {
+  if ((version === undefined) === (at === undefined))
+    throw usageError('name a version, or a time with --at', 'consentctl notices list')
+  const number = version === undefined ? undefined : parseVersion(version)
+  const time = at === undefined ? '' : endInstant(at, new Date())
+  const language = lang === undefined ? undefined : requireLanguage(lang)
+  const api = await keyOrSignIn(ctx, who)
+  const all = await noticesOf(ctx, api, site)
+  const notice = number === undefined ? inEffect(all, time) : findVersion(all, number)
+  return { api, notice, text: chooseText(notice, language) }
+}
+
+/** Of the notices that were in effect at a time, the one of the highest version. */
+function inEffect(all: readonly Notice[], time: string): Notice {
+  const found = all.find(({ state, effective_from, published_at }) => {
+    const start = Date.parse(effective_from ?? published_at ?? '')
+    return state === 'published' && start <= Date.parse(time)
+  })
+  if (found) return found
+  throw new CliError('not_found', exit.notFound, `no notice of the site was in effect at ${time}`)
+}
+
+function chooseText({ texts, policy_version }: Notice, language: string | undefined): NoticeText {
+  const [only, another] = texts
+  const languages = texts.map(text => text.language).join(', ')
+  if (language === undefined && only && !another) return only
+  if (language === undefined) throw usageError('the notice has several texts', `use --lang with one of ${languages}`)
+  const text = texts.find(each => each.language === language)
+  if (text) return text
+  throw new CliError('not_found', exit.notFound, `version ${policy_version} has no text in ${language}`, {
+    hint: `it has ${languages || 'none'}`,
+  })
+}
+
+/** Line ends and tabs are kept, everything else that acts on a terminal is escaped. */
+function visibleLines(text: string): string {
+  const lines = text.replaceAll('\t', '    ').split(/\r?\n/)
+  return `${lines.map(visible).join('\n').replace(/\n$/, '')}\n`
+}
