@@ -31,6 +31,7 @@ const elsewhere = [
   'auth token',
   'check',
   'help',
+  ...['list', 'show', 'publish', 'diff'].map(name => `notices ${name}`),
   'options',
   ...['purge', 'resume', 'verify', 'receipts', 'keys show'].map(name => `subject ${name}`),
   'config get',
