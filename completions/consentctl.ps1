@@ -53,6 +53,10 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'sites create' = 'sites create'
     'sites update' = 'sites update'
     'sites rotate-token' = 'sites rotate-token'
+    'notices list' = 'notices list'
+    'notices show' = 'notices show'
+    'notices publish' = 'notices publish'
+    'notices diff' = 'notices diff'
     'notices who' = 'notices who'
     'keys list' = 'keys list'
     'keys create' = 'keys create'
@@ -94,7 +98,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'completion values' = 'completion values'
   }
   $commands = @{
-    '' = @(@('create', 'Create a consent record, or many from a file'), @('list', 'List records, newest first'), @('ls', 'List records, newest first'), @('get', 'Show records by id'), @('update', 'Change the acceptance or preferences of a record'), @('rm', 'Delete records and keep their history'), @('delete', 'Delete records and keep their history'), @('restore', 'Restore deleted records that are not purged yet'), @('history', 'Show the audit trail of records'), @('check', 'Check if a person consents to a purpose'), @('stats', 'Count records, persons and what they stated'), @('subject', 'Find, export and erase the data of a person, with proof'), @('requests', 'Keep the register of data subjects’ requests, with deadlines'), @('receipt', 'Print the signed receipt of a record'), @('evidence', 'Write a folder that proves a record without the instance'), @('verify', 'Verify receipts, other signed documents and evidence, also offline'), @('sites', 'Manage sites'), @('notices', 'Publish and show notices'), @('keys', 'Manage API keys'), @('audit', 'See who changed which setting'), @('usage', 'Show the usage of the monthly quota'), @('auth', 'Store, check and remove API keys'), @('config', 'Show and change settings'), @('doctor', 'Check settings, instance and key, and suggest fixes'), @('serve', 'Run the server'), @('admin', 'Manage the database of a server'), @('completion', 'Set up shell completion'), @('help', 'Show help on a command or a topic'), @('options', 'Show the options that every command has'), @('commands', 'List every command, with flags and examples'))
+    '' = @(@('create', 'Create a consent record, or many from a file'), @('list', 'List records, newest first'), @('ls', 'List records, newest first'), @('get', 'Show records by id'), @('update', 'Change the acceptance or preferences of a record'), @('rm', 'Delete records and keep their history'), @('delete', 'Delete records and keep their history'), @('restore', 'Restore deleted records that are not purged yet'), @('history', 'Show the audit trail of records'), @('check', 'Check if a person consents to a purpose'), @('stats', 'Count records, persons and what they stated'), @('subject', 'Find, export and erase the data of a person, with proof'), @('requests', 'Keep the register of data subjects’ requests, with deadlines'), @('receipt', 'Print the signed receipt of a record'), @('evidence', 'Write a folder that proves a record without the instance'), @('verify', 'Verify receipts, other signed documents and evidence, also offline'), @('sites', 'Manage sites'), @('notices', 'Publish and read what people were told'), @('keys', 'Manage API keys'), @('audit', 'See who changed which setting'), @('usage', 'Show the usage of the monthly quota'), @('auth', 'Store, check and remove API keys'), @('config', 'Show and change settings'), @('doctor', 'Check settings, instance and key, and suggest fixes'), @('serve', 'Run the server'), @('admin', 'Manage the database of a server'), @('completion', 'Set up shell completion'), @('help', 'Show help on a command or a topic'), @('options', 'Show the options that every command has'), @('commands', 'List every command, with flags and examples'))
     'create' = @()
     'list' = @()
     'get' = @()
@@ -131,7 +135,11 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'sites create' = @()
     'sites update' = @()
     'sites rotate-token' = @()
-    'notices' = @(, @('who', 'List who agreed to a policy version and to nothing newer'))
+    'notices' = @(@('list', 'List the notices of a site, newest version first'), @('show', 'Print a text of a notice, exactly as it was published'), @('publish', 'Publish the texts of a policy version'), @('diff', 'Compare the texts of two versions'), @('who', 'List who agreed to a policy version and to nothing newer'))
+    'notices list' = @()
+    'notices show' = @()
+    'notices publish' = @()
+    'notices diff' = @()
     'notices who' = @()
     'keys' = @(@('list', 'List API keys, newest first'), @('create', 'Create an API key'), @('revoke', 'Revoke API keys'))
     'keys list' = @()
@@ -222,6 +230,10 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'sites update' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--name', 'new name'), @('--policy-version', 'policy version of new records'), @('--origin', 'replace the allowed origins; repeatable'), @('--add-origin', 'add an allowed origin; repeatable'), @('--remove-origin', 'remove an allowed origin; repeatable'), @('--clear-origins', 'remove all allowed origins'), @('--retention-days', 'delete records unchanged for this many days'), @('--clear-retention', 'keep records indefinitely'), @('--strict-notices', 'reject a consent to a policy version without a published notice'), @('--no-strict-notices', 'take it'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
     'sites rotate-token' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--overlap', 'hours until older tokens expire (24); 0 ends them at once'), @('--yes', 'with --overlap 0: skip the confirmation prompt'), @('-y', 'with --overlap 0: skip the confirmation prompt'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
     'notices' = @()
+    'notices list' = @(@('--site', 'name or id of the site (the profile’s site)'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
+    'notices show' = @(@('--site', 'name or id of the site (the profile’s site)'), @('--lang', 'the language, if there are several'), @('--at', 'the version that was in effect then, instead of a version'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
+    'notices publish' = @(@('--site', 'name or id of the site (the profile’s site)'), @('--file', 'a text: .txt, .md, .html or .pdf; repeatable'), @('--lang', 'its language, if its name is not such as policy.de.md; for each file'), @('--purpose', 'a purpose by its key in preferences, or key@de=title; repeatable'), @('--purpose-iri', 'its term of the Data Privacy Vocabulary; repeatable'), @('--controller', 'who is responsible, and how to reach them'), @('--valid-for', 'how long a consent is valid, such as P1Y (without end)'), @('--renewal', 'consents to earlier versions count no longer'), @('--no-renewal', 'they still count (the default)'), @('--effective-from', 'when it takes effect (at once)'), @('--policy-version', 'the policy version (the next one)'), @('--draft', 'upload everything, and do not publish'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
+    'notices diff' = @(@('--site', 'name or id of the site (the profile’s site)'), @('--lang', 'the text in this language alone'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
     'notices who' = @(@('--version', 'the policy version'), @('--site', 'id or name of the site'), @('--cursor', 'continue a list that ended early'))
     'keys' = @()
     'keys list' = @(@('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
@@ -420,6 +432,25 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'sites update --email' = { @(, @('', '')) }
     'sites rotate-token --overlap' = { @(, @('', '')) }
     'sites rotate-token --email' = { @(, @('', '')) }
+    'notices list --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'notices list --email' = { @(, @('', '')) }
+    'notices show --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'notices show --lang' = { @(, @('', '')) }
+    'notices show --at' = { @(, @('', '')) }
+    'notices show --email' = { @(, @('', '')) }
+    'notices publish --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'notices publish --file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
+    'notices publish --lang' = { @(, @('', '')) }
+    'notices publish --purpose' = { @(, @('', '')) }
+    'notices publish --purpose-iri' = { @(, @('', '')) }
+    'notices publish --controller' = { @(, @('', '')) }
+    'notices publish --valid-for' = { @(, @('', '')) }
+    'notices publish --effective-from' = { @(, @('', '')) }
+    'notices publish --policy-version' = { @(, @('', '')) }
+    'notices publish --email' = { @(, @('', '')) }
+    'notices diff --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'notices diff --lang' = { @(, @('', '')) }
+    'notices diff --email' = { @(, @('', '')) }
     'notices who --version' = { @(, @('', '')) }
     'notices who --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     'notices who --cursor' = { @(, @('', '')) }
@@ -503,7 +534,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     '* --max-wait' = { @(, @('', '')) }
     '* --ca-file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
   }
-  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--subject', '--pref', '--preferences', '--consent-id', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--map', '--true', '--false', '--concurrency', '--max-errors', '--failed-out', '--resume', '--map-init', '--from', '--to', '--at', '--expiring', '--limit', '--cursor', '--max-requests', '--where', '--confirm', '--checkpoint', '--purpose', '--by', '--email', '--also', '--request', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--certificate-out', '--public-key', '--assignee', '--kind', '--receipt', '--outcome', '--keys', '--name', '--origin', '--retention-days', '--add-origin', '--remove-origin', '--overlap', '--version', '--scope', '--expires', '--actor', '--action', '--target', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--account', '--tsa-ca', '--role', '--older-than')
+  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--subject', '--pref', '--preferences', '--consent-id', '--policy-version', '--ip-address', '--user-agent', '--file', '--format', '--map', '--true', '--false', '--concurrency', '--max-errors', '--failed-out', '--resume', '--map-init', '--from', '--to', '--at', '--expiring', '--limit', '--cursor', '--max-requests', '--where', '--confirm', '--checkpoint', '--purpose', '--by', '--email', '--also', '--request', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--certificate-out', '--public-key', '--assignee', '--kind', '--receipt', '--outcome', '--keys', '--name', '--origin', '--retention-days', '--add-origin', '--remove-origin', '--overlap', '--lang', '--purpose-iri', '--controller', '--valid-for', '--effective-from', '--version', '--scope', '--expires', '--actor', '--action', '--target', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--account', '--tsa-ca', '--role', '--older-than')
   $words = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
   if ($wordToComplete -ne '' -and $words.Count -gt 0) { $words = @($words | Select-Object -SkipLast 1) }
   $at = ''

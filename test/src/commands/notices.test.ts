@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { HttpResponse, http } from 'msw'
+import { afterAll, describe, expect, it } from 'vitest'
+import { fails, machineError, screen, site, useCli } from '../support.ts'
+
+const cli = useCli()
+const folder = mkdtempSync(join(tmpdir(), 'notices-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const text = join(folder, 'policy.de.md')
+writeFileSync(text, 'Hallo')
+
+function notice(media_type = 'text/plain') {
+  const sha256 = createHash('sha256').update('Hallo').digest('hex')
+  return {
+    site_id: site,
+    policy_version: 1,
+    texts: [{ language: 'de', media_type, size: 5, sha256 }],
+    purposes: [],
+    controller: null,
+    valid_for: null,
+    requires_renewal: false,
+    effective_from: null,
+    state: 'published',
+    revision: 2,
+    created_at: '2026-01-31T09:30:00.000Z',
+    updated_at: '2026-01-31T09:30:00.000Z',
+    published_at: '2026-02-01T09:30:00.000Z',
+    published_entry: 7,
+    leaf_index: 9,
+  }
+}
+
+const listing = (media_type?: string) =>
+  http.get('*/api/v1/sites/:id/notices', () => HttpResponse.json({ data: [notice(media_type)] }))
+
+const downloading = (content: string, type = 'text/plain; charset=utf-8') =>
+  http.get('*/texts/:language', () => new HttpResponse(content, { headers: { 'content-type': type } }))
+
+const show = ['notices', 'show', '1', '--site', site]
+
+describe('notices', () => {
+  it.each([
+    [['list', '--site', site]],
+    [['show', '1', '--site', site]],
+    [['diff', '1', '2', '--site', site]],
+    [['publish', '--file', text, '--yes', '--site', site]],
+  ])('%j says not_offered (exit 2) of an instance with the six routes alone', async args => {
+    cli.instance.use(http.all('*/api/v1/*', () => fails(404, 'not_found')))
+    const { code, stdout, stderr } = await cli.run(['notices', ...args], { env: { CONSENTCTL_ERROR_FORMAT: 'json' } })
+    expect({ code, stdout, error: machineError(stderr)['code'] }).toEqual({ code: 2, stdout: '', error: 'not_offered' })
+  })
+
+  it('show › refuses a text whose bytes are not those of the notice (exit 5)', async () => {
+    cli.instance.use(listing(), downloading('Hello'))
+    expect(await cli.run(show)).toMatchObject({
+      code: 5,
+      stdout: '',
+      stderr: expect.stringContaining('SHA-256 differs'),
+    })
+    cli.instance.use(listing(), downloading('Hallo'))
+    expect(await cli.run(show)).toMatchObject({ code: 0, stdout: 'Hallo' })
+  })
+
+  it('show › takes the version that was in effect at a time', async () => {
+    cli.instance.use(listing(), downloading('Hallo'))
+    const at = (time: string) => cli.run(['notices', 'show', '--site', site, '--at', time])
+    expect(await at('2026-02-01T09:30:00Z')).toMatchObject({ code: 0, stdout: 'Hallo' })
+    expect(await at('2026-02-01T09:29:59Z')).toMatchObject({ code: 3, stdout: '' })
+    expect(await cli.run([...show, '--at', '7d'])).toMatchObject({ code: 2 })
+    expect(await cli.run([...show, '--lang', 'en'])).toMatchObject({ code: 3 })
+  })
+
+  it('show › shows no PDF on a terminal, and does not download it', async () => {
+    cli.instance.use(listing('application/pdf'))
+    const { code, stderr } = await cli.run(show, screen)
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('use --out FILE') })
+  })
+
+  it.each([
+    ['a name without a language', ['--file', join(folder, 'policy.md')]],
+    ['a name without a media type', ['--file', join(folder, 'policy.de'), '--lang', 'de']],
+    ['fewer languages than files', ['--file', text, '--file', text, '--lang', 'de']],
+    ['a language twice', ['--file', text, '--file', text]],
+    ['a purpose without a title', ['--file', text, '--purpose', 'marketing']],
+    ['the term of no purpose', ['--file', text, '--purpose-iri', 'marketing=https://w3id.org/dpv#Marketing']],
+    ['a validity that is no duration', ['--file', text, '--valid-for', '1 year']],
+  ])('publish › rejects %s before any request (exit 2)', async (_name, args) => {
+    expect(await cli.run(['notices', 'publish', '--site', site, '--yes', ...args])).toMatchObject({
+      code: 2,
+      stdout: '',
+    })
+    expect(cli.sent()).toEqual([])
+  })
+})
