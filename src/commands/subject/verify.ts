@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, collect, nonEmpty } from '../../cli/action.ts'
-import { formatCount } from '../../cli/messages.ts'
+import { formatCount, subjectCommand } from '../../cli/messages.ts'
 import type { Output } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import type { AnyErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
@@ -94,7 +94,10 @@ async function runChecks(
     checks.push(await tried('certificates', () => checkCertificates(ctx, found.receipt, scope)))
   if (live) checks.push(await tried('live', () => checkLive(ctx, found.receipt, scope)))
   if (purged) checks.push(await tried('purged', () => checkPurged(ctx, found.receipt, certificateOut)))
-  return toOutput(ctx, checks) as Output<unknown>
+  const output = toOutput(ctx, checks) as Output<unknown>
+  if (!live || purged || found.receipt.records.length === 0) return output
+  const command = subjectCommand(ctx, 'verify', wanted, '--purged')
+  return { ...output, footer: () => ctx.say(`to see if their personal data is purged: ${command}`) }
 }
 
 async function readKeys({ io }: Context, files: readonly string[]): Promise<KeyObject[]> {

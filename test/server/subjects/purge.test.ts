@@ -83,6 +83,8 @@ describe('consentctl subject purge', () => {
     expect(done.stderr).toContain('receipt 2: ')
     expect((await owner.history(before.id)).body.data.at(-1).action).toBe('deleted')
     expect(await verify('last', '--live', '--purged')).toMatchObject({ code: 0, checks: { purged: { result: 'ok' } } })
+    const { stderr } = await cli('subject', 'verify', 'last', '--live')
+    expect(stderr).toContain('consentctl subject verify last --purged')
     const receipt = JSON.parse((await cli('subject', 'receipts', 'last')).stdout)
     expect(receipt).toMatchObject({
       number: 2,
