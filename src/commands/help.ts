@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { nonEmpty, textAction } from '../cli/action.ts'
 import type { Context } from '../context.ts'
 import { describe } from '../docs/describe.ts'
-import { fullHelp, globalFlags, type Look, topicHelp } from '../docs/help.ts'
+import { fullHelp, globalFlags, type Look, topicHelp, topicList } from '../docs/help.ts'
 import { topicNames } from '../docs/topics.ts'
 import { usageError } from '../errors/errors.ts'
 
@@ -50,6 +50,7 @@ function lookOf({ io, globals }: Context): Look {
 function helpOn(program: Command, words: readonly string[], look: Look): string {
   const [first = ''] = words
   if (words.length === 1 && topicNames.includes(first)) return topicHelp(first, look)
+  if (words.length === 1 && first === 'topics') return topicList(look)
   let found = program
   for (const word of words) {
     const child = found.commands.find(each => each.name() === word || each.aliases().includes(word))

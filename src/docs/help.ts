@@ -93,6 +93,10 @@ export function topicHelp(name: string, look: Look): string {
   return styled(linesOf(parts, look.columns), look)
 }
 
+export function topicList(look: Look): string {
+  return styled(linesOf(['Topics:', ...topicParts(), '', 'More: consentctl help TOPIC'], look.columns), look)
+}
+
 function shortParts(info: CommandInfo, { commands }: Extent): Part[] {
   const path = ['consentctl', info.path].join(' ').trim()
   return [

@@ -126,6 +126,11 @@ describe('help', () => {
     }
   })
 
+  it('lists the topics', async () => {
+    const { stdout } = await run(['help', 'topics'], { env: {} })
+    for (const topic of topicNames) expect(stdout).toMatch(new RegExp(`^ {2}${topic} `, 'm'))
+  })
+
   it('has bold headings where there is colour, and none elsewhere', async () => {
     const tty = { stdout: true }
     const colored = await run(['list', '--help'], { env: {}, tty })
