@@ -214,7 +214,7 @@ const text = fc.string({ unit, maxLength: 4 })
 const number = fc.oneof(
   fc.double({ noNaN: true, noDefaultInfinity: true }),
   fc.integer(),
-  fc.double({ min: 0, max: 1e-5 }),
+  fc.double({ min: 0, max: 1e-5, noNaN: true }),
 )
 const { value } = fc.letrec(tie => ({
   value: fc.oneof({ maxDepth: 3 }, text, number, fc.boolean(), fc.constant(null), tie('list'), tie('object')),
