@@ -39,7 +39,7 @@ select a.account_id, 1, jsonb_build_object(
           'expires_at', to_char(k.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
           'revoked_at', to_char(k.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by k.id)
         from api_keys k where k.account_id = a.account_id), '[]')),
-    'nonce', replace(gen_random_uuid()::text, '-', ''))::text, now()
+    'nonce', replace(gen_random_uuid()::text, '-', ''))::text, date_trunc('milliseconds', now()) -- the column rounds, to_char does not
 from accounts a where a.entries = 0;
 
 insert into log_entries (account_id, consent_id, version, hash)

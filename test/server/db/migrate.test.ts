@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { migrate, schemaVersion } from '../../../server/db/migrate.ts'
+import { adoptAccounts, migrate, schemaVersion } from '../../../server/db/migrate.ts'
 import { OperatorError } from '../../../src/contract/index.ts'
 import { onCitus, useDatabase } from '../../support/database.ts'
 
@@ -67,6 +67,15 @@ it('migrate › keeps every row of the first version', async () => {
     const [token_hash, hash] = [Buffer.from([1]), Buffer.from([5])]
     const other = { session_version: 1, retention_days: null, subject_id: 'maria', action: 'created' }
     expect(row).toEqual({ email: `${id}@example.com`, token_hash, hash, ...other })
+  }
+  for (let round = 0; round < 10; round += 1) {
+    await sql`delete from account_entries`
+    await sql`delete from log_entries where consent_id = account_id and version = 1 and hash <> '\\x05'`
+    await sql`update accounts set entries = 0`
+    await adoptAccounts(sql)
+    const other = await sql`
+      select document from account_entries where (document::jsonb->>'at')::timestamptz <> created_at`
+    expect(other, 'entries of another time than their column').toEqual([])
   }
   if (!onCitus()) return
   // Of what went to other nodes nothing is left behind.
