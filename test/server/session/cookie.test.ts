@@ -57,6 +57,7 @@ it('session cookie › covers every private route', () => {
     'requests.list',
     'requests.get',
     'requests.update',
+    'audit.list',
     'caller.get',
     'usage.get',
     'stats.get',
