@@ -48,6 +48,7 @@ it('scopes › are required by every route that accepts an API key', () => {
     'requests.list erase',
     'requests.get erase',
     'requests.update erase',
+    'audit.list read',
     'caller.get read',
     'usage.get read',
     'stats.get read',
