@@ -45,6 +45,7 @@ beforeAll(async () => {
     8,
     async () => void all.push(await newChangedAccount(sql)),
   )
+  await sql`drop index site_tokens_present`
   edited = all.slice(0, count)
   others = all.slice(count)
   await coverAll({ sql, signer: await openSigner(sql, null) })
