@@ -18,6 +18,7 @@ import {
 } from '../src/contract/index.ts'
 import * as accounts from './accounts/service.ts'
 import * as users from './accounts/users.ts'
+import { machine } from './audit/entries.ts'
 import { type Config, readConfig } from './config.ts'
 import { filesName } from './db/connect.ts'
 import { openDatabase } from './db/open.ts'
@@ -88,7 +89,7 @@ export async function* purge(
     const found = await purges.countPurge(sql, before, signal)
     const records = found.reduce((sum, own) => sum + own.purged + (days === 0 ? 0 : own.expired), 0)
     if (!signal.aborted && (await approve(found, records)))
-      yield* purges.purge(sql, { before, signal, onUnverified, onProblem })
+      yield* purges.purge(sql, { by: machine, before, signal, onUnverified, onProblem })
   } finally {
     await close()
   }

@@ -8,7 +8,7 @@
 
 import type { Fragment, Sql } from 'postgres'
 import type { AuditAction, AuditTarget } from '../../src/contract/index.ts'
-import type { Caller } from '../auth/caller.ts'
+import type { Actor } from '../../src/evidence/chain.ts'
 import { empty, staticFragment } from '../db/fragments.ts'
 
 /** The author of a change. */
@@ -20,9 +20,10 @@ export type Administrator =
 export const machine: Administrator = { kind: 'admin', id: null }
 
 /** @throws Error for the caller of a banner, who administers nothing */
-export function administrator({ kind, id }: Caller): Administrator {
+export function administrator(actor: Actor): Administrator {
+  const { kind, id } = actor
   if (kind === 'site_token') throw new Error('a site token changes no settings')
-  return { kind, id }
+  return kind === 'system' ? { kind, id: null } : { kind, id }
 }
 
 export interface AuditEvent {

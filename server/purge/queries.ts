@@ -1,5 +1,6 @@
 import type { Fragment, Sql } from 'postgres'
 import type { Actor } from '../../src/evidence/chain.ts'
+import { type Administrator, auditEntry, lockedAccount, target } from '../audit/entries.ts'
 import { among, auditAndLog, linksAndLocks } from '../consents/queries.ts'
 import type { BatchLink, ChainRow, StateRow } from '../consents/rows.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
@@ -65,7 +66,12 @@ export async function purgeRecords(
   sql: Sql,
   accountId: string,
   links: readonly PurgeLink[],
-  { reach, actor }: { readonly reach: number; readonly actor: Actor },
+  {
+    reach,
+    actor,
+    by,
+    at,
+  }: { readonly reach: number; readonly actor: Actor; readonly by: Administrator; readonly at: Date },
 ): Promise<number> {
   const [ids, hashes] = [links.map(({ id }) => id), links.map(({ recordHash }) => recordHash)]
   const [row] = await sql<{ count: number }[]>`
@@ -89,7 +95,11 @@ export async function purgeRecords(
       update idempotency_keys k set body_hash = '' from changed c
       where k.account_id = ${accountId} and k.created_at = c.created_at and k.consent_id = c.id
         and k.created_at = any (${toArrayLiteral(links.map(link => link.createdAt))}::timestamptz[])
-    ), ${auditAndLog(sql, accountId, { action: 'purged', actor })}
+    ), ${auditAndLog(sql, accountId, { action: 'purged', actor })}, ${lockedAccount(sql, accountId)}, change as (
+      select ${target(sql, 'account', accountId)} as target, null::jsonb as before,
+        jsonb_build_object('records', count(*)) as after
+      from changed having count(*) > 0
+    ), ${auditEntry(sql, { accountId, actor: by, action: 'records_purged', at })}
     select count(*)::integer as count from changed`
   return row?.count ?? 0
 }

@@ -1,6 +1,7 @@
 import type { Sql } from 'postgres'
 import { type AccountPurge, type DatabaseFinding, OperatorError } from '../../src/contract/index.ts'
 import { type Actor, type ChainEntry, hashHistory, hashRecord, newSalt, system } from '../../src/evidence/chain.ts'
+import { type Administrator, administrator } from '../audit/entries.ts'
 import type { Job } from '../background-jobs.ts'
 import type { Config } from '../config.ts'
 import { nextLink } from '../consents/service.ts'
@@ -21,8 +22,10 @@ import { countExpired, deleteExpired } from './retention.ts'
 type OnProblem = (problem: string) => Promise<void> | void
 
 interface Order extends Pace {
-  /** The author of the purge's entries. */
+  /** The author of the purge's entries in the histories. */
   readonly actor: Actor
+  /** That of its entry in the administrators' log. */
+  readonly by: Administrator
   readonly onProblem: OnProblem
 }
 
@@ -60,14 +63,14 @@ async function purgeVerified(
 ): Promise<number> {
   if (records.length === 0) return 0
   if (!(await tryToCount(sql, accountId, records, order))) return 0
-  const { actor } = order
+  const { actor, by } = order
   const long = records.find(({ record }) => record.version > maxEntriesPerPurge)
   if (long) return await purgeLong(sql, accountId, long, order)
   return await queries.purgeRecords(
     sql,
     accountId,
     records.map(record => purgeLink(record, actor)),
-    { reach: maxEntriesPerPurge, actor },
+    { reach: maxEntriesPerPurge, actor, by, at: new Date() },
   )
 }
 
@@ -95,12 +98,17 @@ async function tryToCount(
 
 /** Purges a record in several statements, or continues to. Returns 1 if the purge was begun here. */
 async function purgeLong(sql: Sql, accountId: string, long: VerifiedRecord, order: Order): Promise<number> {
-  const { actor, ...pace } = order
+  const { actor, by, ...pace } = order
   const { id, version } = long.record
   const isBegun = long.entries.at(-1)?.action === 'purged'
   const purged = isBegun
     ? 0
-    : await queries.purgeRecords(sql, accountId, [purgeLink(long, actor)], { reach: maxEntriesPerPurge, actor })
+    : await queries.purgeRecords(sql, accountId, [purgeLink(long, actor)], {
+        reach: maxEntriesPerPurge,
+        actor,
+        by,
+        at: new Date(),
+      })
   if (!isBegun && purged === 0) return 0
   const purge = { id, version: isBegun ? version : version + 1 }
   for (let count = maxEntriesPerPurge; count === maxEntriesPerPurge && !pace.signal.aborted; ) {
@@ -149,6 +157,8 @@ const recordsPerPage = 200
 const maxFailures = 1000
 
 export interface PurgeOptions extends Pace {
+  /** Default: the service itself. */
+  readonly by?: Administrator
   /** Keeps records that were deleted later; null keeps all. */
   readonly before: Date | null
   /** Called for each record that is left because its history does not verify. */
@@ -238,7 +248,13 @@ async function purgeAccount(
   sql: Sql,
   accountId: string,
   before: Date,
-  { failures, onUnverified, onProblem = () => {}, ...pace }: PurgeOptions & { readonly failures: Failures },
+  {
+    by = administrator(system),
+    failures,
+    onUnverified,
+    onProblem = () => {},
+    ...pace
+  }: PurgeOptions & { readonly failures: Failures },
 ): Promise<number> {
   let purged = 0
   let failed = 0
@@ -252,7 +268,7 @@ async function purgeAccount(
       const due: DueRow[] = withinReach(await queries.findDue(sql, accountId, { before, after }, recordsPerPage))
       after = due.at(-1) ?? null
       if (!after) break
-      const order = { ...pace, actor: system, onProblem }
+      const order = { ...pace, actor: system, by, onProblem }
       const batches = await bisect(due, rows => purgeBatch(sql, accountId, rows, order), onFailure)
       for (const batch of batches) {
         purged += batch.purged
@@ -270,7 +286,13 @@ async function purgeAccount(
  * Purges those of the named records that are deleted, without waiting, until it is aborted. Those that fail, do not verify, or
  * that another node is purging are left. The planner's statistics follow with the next `purge` of this process.
  */
-export async function purgeNamed(sql: Sql, accountId: string, ids: readonly string[], order: Order): Promise<void> {
+export async function purgeNamed(
+  sql: Sql,
+  accountId: string,
+  ids: readonly string[],
+  given: Omit<Order, 'by'>,
+): Promise<void> {
+  const order = { ...given, by: administrator(given.actor) }
   let left = await queries.findNamed(sql, accountId, ids)
   while (left.length > 0 && !order.signal.aborted) {
     const due = withinReach(left).slice(0, recordsPerPage)

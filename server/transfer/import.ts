@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ISql, Sql } from 'postgres'
 import { type ImportOrder, OperatorError, type Transferred } from '../../src/contract/index.ts'
 import { dbErrorCode } from '../db/errors.ts'
-import { lockSchema, schemaVersion } from '../db/migrate.ts'
+import { adoptAccounts, lockSchema, schemaVersion } from '../db/migrate.ts'
 import {
   type End,
   formatVersion,
@@ -15,7 +15,7 @@ import {
   type TableName,
   tableNames,
 } from './format.ts'
-import { configure, countRows, findFilled, insertRows, listColumns } from './queries.ts'
+import { configure, countRows, findFilled, insertRows, listColumns, recordImport } from './queries.ts'
 
 type Entry =
   | { readonly kind: 'header'; readonly header: Header }
@@ -110,6 +110,7 @@ export async function importAll(sql: Sql, { source, name, signal }: ImportOrder,
     await lockSchema(tx) // a node that starts now waits for the end of this transaction
     await requireEmpty(tx)
     const known = await listColumns(tx)
+    let exportedAt = ''
     let columns: Columns = {}
     let batch: Row[] = []
     let length = 0
@@ -122,7 +123,10 @@ export async function importAll(sql: Sql, { source, name, signal }: ImportOrder,
       length = 0
     }
     for await (const entry of readEntries(source, name)) {
-      if (entry.kind === 'header') columns = requireSchema(entry.header, known, name)
+      if (entry.kind === 'header') {
+        exportedAt = entry.header.created_at
+        columns = requireSchema(entry.header, known, name)
+      }
       if (entry.kind === 'row') {
         if (!fits(entry, batch, length)) await flush()
         batch.push(entry)
@@ -131,6 +135,8 @@ export async function importAll(sql: Sql, { source, name, signal }: ImportOrder,
       if (entry.kind === 'end') {
         await flush()
         await requireCounts(tx, entry.end, name)
+        await adoptAccounts(tx)
+        await recordImport(tx, { exportedAt, sha256: entry.end.sha256 })
       }
     }
   })

@@ -1,4 +1,5 @@
-import type { ISql } from 'postgres'
+import type { ISql, Sql } from 'postgres'
+import { auditEntry, lockedAccount, machine, target } from '../audit/entries.ts'
 import { schemaVersion } from '../db/migrate.ts'
 import { type TableName, tableNames, tables } from './format.ts'
 
@@ -67,4 +68,21 @@ export async function findFilled(tx: ISql): Promise<TableName | undefined> {
     if (row) return table
   }
   return undefined
+}
+
+/** Writes into the log of each account which export it comes from. */
+export async function recordImport(
+  tx: ISql,
+  { exportedAt, sha256 }: { readonly exportedAt: string; readonly sha256: string },
+): Promise<void> {
+  const accounts = await tx<{ account_id: string }[]>`select account_id from accounts order by account_id`
+  const sql = tx as Sql
+  for (const { account_id: accountId } of accounts) {
+    await sql`
+      with ${lockedAccount(sql, accountId)}, change as (
+        select ${target(sql, 'account', accountId)} as target, null::jsonb as before,
+          jsonb_build_object('exported_at', ${exportedAt}::text, 'sha256', ${sha256}::text) as after
+      ), ${auditEntry(sql, { accountId, actor: machine, action: 'imported', at: new Date() })}
+      select from account`
+  }
 }

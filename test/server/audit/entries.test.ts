@@ -2,6 +2,8 @@ import { createHash, randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { resetPassword, setQuota } from '../../../server/accounts/service.ts'
 import { addUser, removeUser } from '../../../server/accounts/users.ts'
+import { machine } from '../../../server/audit/entries.ts'
+import { purge, purgeBefore, purgeJob } from '../../../server/purge/service.ts'
 import { type Signed, type TestAccount, useService } from '../../support/service.ts'
 
 const service = useService()
@@ -130,6 +132,32 @@ describe('entries of the administrators’ log', () => {
     expect(quota).toMatchObject({ before: { monthly_quota: null }, after: { monthly_quota: 7 } })
     const secrets = [account.siteToken, account.key, made.token, rotated.token, key.key]
     for (const secret of secrets) expect(JSON.stringify(entries)).not.toContain(secret)
+  })
+
+  it('tell how many records were purged, and by whom', async () => {
+    const signal = new AbortController().signal
+    const newDeleted = async () => {
+      const { body } = await service.call('POST', '/api/v1/consents', {
+        key: account.key,
+        body: { site_id: account.siteId },
+      })
+      await service.call('DELETE', `/api/v1/consents/${body.id}`, { key: account.key })
+      return body.id as string
+    }
+    const ids = [await newDeleted(), await newDeleted()]
+    await service.call('POST', '/api/v1/subjects/purge', { body: { ids }, headers: session })
+    await service.call('POST', '/api/v1/subjects/purge', { body: { ids }, headers: session })
+    await newDeleted()
+    await purgeJob(service.sql, { purgeAfterDays: 0 }).run(signal)
+    await newDeleted()
+    const options = { by: machine, before: purgeBefore(0), signal, onUnverified: () => {} }
+    for await (const _ of purge(service.sql, options));
+    const entries = (await readChain()).slice(1)
+    expect(entries.map(({ action, actor, before, after }) => [action, actor, before, after])).toEqual([
+      ['records_purged', user(), null, { records: 2 }],
+      ['records_purged', { kind: 'system', id: null }, null, { records: 1 }],
+      ['records_purged', admin, null, { records: 1 }],
+    ])
   })
 
   it('of changes at once are one chain, in which each says what the one before it has left', async () => {

@@ -47,6 +47,19 @@ export async function emptyAll(sql: Sql): Promise<void> {
   })
 }
 
+/** Takes back what an import writes into the administrators' log. */
+export async function removeImport(sql: Sql): Promise<void> {
+  const imported = sql`select account_id, version from account_entries where document like '%"action": "imported"%'`
+  await sql`
+    with entries as (${imported}), leaves as (
+      delete from log_entries l using entries e where l.consent_id = e.account_id and l.version = e.version
+    )
+    update accounts a set entries = entries - 1, entries_head = (
+      select sha256(convert_to(document, 'UTF8')) from account_entries e
+      where e.account_id = a.account_id and e.version = a.entries - 1)`
+  await sql`delete from account_entries e using (${imported}) as i where i.account_id = e.account_id and i.version = e.version`
+}
+
 /** What two exports of the same data have in common: all but when they were made. */
 export function contentOf(text: string): string {
   return text.replace(/"created_at":"[^"]+"/, '').replace(/"sha256":"\w+"/, '')

@@ -5,7 +5,7 @@ import { tableNames, tables } from '../../../server/transfer/format.ts'
 import { skippedOnCitus, useDatabase } from '../../support/database.ts'
 import { someByteChanges } from '../../support/documented-commands.ts'
 import { type TestAccount, useService } from '../../support/service.ts'
-import { contentOf, countAll, emptyAll, exportText, importBytes } from './moved.ts'
+import { contentOf, countAll, emptyAll, exportText, importBytes, removeImport } from './moved.ts'
 
 const severalMoments = skippedOnCitus('that an export is of one moment, which its shards have not in common')
 const service = useService()
@@ -112,6 +112,7 @@ describe('an export', () => {
   it('of an imported database is the same to the byte, with any values', async () => {
     const done = await importBytes(target.sql, Buffer.from(text))
     expect(done).toMatchObject({ records: 4, rows: text.split('\n').length - 3 })
+    await removeImport(target.sql)
     const again = await exportText(target.sql)
     expect(contentOf(again)).toBe(contentOf(text))
     expect(again).toContain('1.10, "b": 12345678901234567890.000000001')
@@ -173,6 +174,8 @@ describe('an import', () => {
 
   it('reads an export of version 0.1.0, which has fewer tables and columns', async () => {
     const later = {
+      accounts: ['entries', 'entries_head'],
+      account_entries: null,
       key_statements: null,
       subject_requests: null,
       subject_request_entries: null,
@@ -183,7 +186,8 @@ describe('an import', () => {
       usage: ['monthly_quota'],
     }
     const laterTables = Object.entries(later).flatMap(([table, columns]) => (columns ? [] : table))
-    const isLater = (row: string) => laterTables.some(table => row.startsWith(`{"${table}":`))
+    const isOwn = (row: string) => row.startsWith('{"log_entries":') && row.split(account.accountId).length > 2
+    const isLater = (row: string) => isOwn(row) || laterTables.some(table => row.startsWith(`{"${table}":`))
     const [first = '', ...rows] = text.split('\n').slice(0, -2)
     const header = JSON.parse(first)
     header.schema = '0006_keys'
@@ -194,14 +198,22 @@ describe('an import', () => {
     const old = rows
       .filter(row => !isLater(row))
       .map(row => (row.startsWith('{"usage":') ? row.replace(/,"monthly_quota":(null|\d+)/, '') : row))
+      .map(row => (row.startsWith('{"accounts":') ? row.replace(/,"entries.*"/, '') : row))
     const sealed = await resealed(`${[JSON.stringify(header), ...old].join('\n')}\n`)
     const counts = new RegExp(`"(${laterTables.join('|')})":0,`, 'g')
     const done = await importBytes(target.sql, Buffer.from(sealed.replace(counts, '')))
     expect(done).toMatchObject({ records: 4, rows: old.length })
+    const entries = await target.sql<{ document: string }[]>`select document from account_entries order by version`
+    expect(entries.map(({ document }) => JSON.parse(document).action)).toEqual(['adopted', 'imported'])
+    const adopted = JSON.parse(entries[0]?.document ?? '').after
+    const [created] = await service.sql<{ document: string }[]>`select document from account_entries`
+    const { sites, ...others } = JSON.parse(created?.document ?? '').after
+    expect(adopted).toEqual({ ...others, sites: [{ ...sites[0], strict_notices: undefined }] })
     const again = (await exportText(target.sql)).split('\n').slice(1, -2)
-    expect(again).toEqual(
+    const isWritten = (row: string) => /^{"(accounts|account_entries)"/.test(row) || isOwn(row)
+    expect(again.filter(row => !isWritten(row))).toEqual(
       rows
-        .filter(row => !isLater(row))
+        .filter(row => !isLater(row) && !isWritten(row))
         .map(row => (row.startsWith('{"usage":') ? row.replace(/(,"monthly_quota":)\d+/, '$1null') : row)),
     )
   })
