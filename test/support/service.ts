@@ -181,7 +181,9 @@ async function call(url: string, method: string, path: string, options: CallOpti
     method: method as 'GET',
     headers: {
       ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-      ...(body === undefined ? {} : { 'content-type': (body as Partial<MediaBytes>).mediaType ?? 'application/json' }),
+      ...(body === undefined
+        ? {}
+        : { 'content-type': (body as Partial<MediaBytes> | null)?.mediaType ?? 'application/json' }),
       ...options.headers,
     },
     ...(body === undefined ? {} : { body: isRaw ? body : JSON.stringify(body) }),

@@ -42,6 +42,7 @@ export const writeEndpoints: readonly WriteEndpoint[] = [
       policy_version: ['integer'],
       ip_address: [],
       user_agent: ['text', 'long text'],
+      notice_locale: [],
     },
     free: 'preferences',
     // The address is never shown, and the capitals of a UUID mean nothing.
@@ -65,6 +66,7 @@ export const writeEndpoints: readonly WriteEndpoint[] = [
       policy_version: ['integer'],
       ip_address: [],
       user_agent: ['text', 'long text'],
+      notice_locale: [],
     },
     free: 'preferences',
     open: async owner => ({

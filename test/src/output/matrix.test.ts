@@ -30,6 +30,7 @@ const elsewhere = [
   'admin verify',
   'auth token',
   'check',
+  'evidence',
   'help',
   ...['list', 'show', 'publish', 'diff'].map(name => `notices ${name}`),
   'options',
