@@ -19,7 +19,7 @@ export interface Identity {
   readonly ip_network: string | null
   /** BCP 47 language of the notice's text that was shown, by the word of its sender. */
   readonly notice_locale?: string | null
-  /** Version of the account's entry that published the notice; null if it was not held when the record was written. */
+  /** Version of the account's entry that published the notice; null if the record was tied to none. */
   readonly notice_entry?: number | null
 }
 

@@ -249,7 +249,7 @@ function requireTexts(files: PackFiles, { texts }: NonNullable<Pack['notice']>['
 function checkNoNotice({ noticeEntry, files }: Pack): string {
   need('notice.json', noticeEntry === null, 'is missing: the record names a notice')
   for (const name of files.keys()) need(name, !/^notice[./]/.test(name), 'is not of the record, which names no notice')
-  return 'the service held no notice of this version when it wrote the record'
+  return 'the service tied no published notice to the record when it wrote it'
 }
 
 /** The checkpoint and its proofs once more, in the formats of C2SP. */

@@ -65,7 +65,7 @@ export interface Pack {
   readonly record: Consent
   readonly history: readonly [AuditEntry, ...AuditEntry[]]
   readonly ipNetwork: string | null
-  /** The version of the entry that published the notice; null if the service held none when it wrote the record. */
+  /** The version of the entry that published the notice; null if the service tied none to the record. */
   readonly noticeEntry: number | null
   /** Null if the service signed none. */
   readonly receipt: ConsentReceipt | null

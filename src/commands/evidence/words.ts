@@ -26,9 +26,7 @@ export function describeRecord({
     ['Version of the policy', String(record.policy_version)],
     [
       'Notice',
-      notice
-        ? describeNotice(notice)
-        : 'not held: the service had published none of this version when it wrote the record',
+      notice ? describeNotice(notice) : 'not held: the service tied no published notice to the record when it wrote it',
     ],
     ['Language that was shown, as the sender told it', locale ?? 'not told'],
     ['Receipt', receipt ? `signed at ${receipt.issued_at}` : 'none'],
@@ -104,8 +102,9 @@ const words: readonly (FileWords & { readonly isIn: (pack: Pack) => boolean })[]
   {
     name: '(no notice)',
     isIn: ({ notice }) => notice === null,
-    shows: 'the record names no notice: the service held none of this version when it wrote the record.',
-    lacks: 'which text the person saw. It has to be shown by other means.',
+    shows: 'the service tied no published notice to the record when it wrote it.',
+    lacks:
+      'that there was none, or which text the person saw. One may have been published up to a second before, or not been known to a server of an earlier version.',
   },
   {
     name: 'administration/',

@@ -121,7 +121,9 @@ const NoticeNotHeld = z.strictObject({
   ...policy,
   notice: z
     .literal('not held')
-    .describe('The log of the account had no publication of this version when the service wrote the record.'),
+    .describe(
+      'The service tied no published notice to the record when it wrote it. One may have been published up to a second before, or not been known to a server of an earlier version.',
+    ),
 })
 
 const NoticeHeld = z.strictObject({

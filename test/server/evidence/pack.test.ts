@@ -155,7 +155,7 @@ describe('consentctl evidence', () => {
   it('of a subject has a folder for each record, also for deleted and purged ones, and as an archive', async () => {
     const subject_id = 'maria@example.com'
     const [live, deleted, purged] = [
-      await owner.create({ subject_id }),
+      await owner.create({ subject_id, policy_version: 1 }),
       await owner.create({ subject_id }),
       await owner.create({ subject_id, user_agent: 'Firefox' }),
     ]
@@ -173,6 +173,8 @@ describe('consentctl evidence', () => {
     expect(readdirSync(path).sort()).toEqual([live.id, deleted.id].sort())
     for (const each of [path, archive, await write('after', purged.id)]) await expectValid(each)
     expect(read(join(path, deleted.id)).has('receipt.json')).toBe(false)
+    for (const each of ['README.txt', 'index.html'])
+      expect(String(read(join(path, live.id)).get(each))).toMatch(/up\s+to\s+a\s+second\s+before/)
     expect(String(read(join(folder.path, 'after')).get('record.json'))).not.toContain('maria')
     expect(await cli(['evidence', '--subject', 'nobody', '--out', join(folder.path, 'none')])).toMatchObject({
       code: 3,
