@@ -48,7 +48,10 @@ function factsOf({ reason, record, notice, expires_at, renewal }: CheckAnswer): 
   if (record === null) return []
   const ends = reason === 'consented' && expires_at !== null ? [`valid until ${minute(expires_at)}`] : []
   const renews = renewal?.effective_from ?? renewal?.published_at
-  const due = reason === 'renewal_required' && renews ? [`in effect since ${minute(renews)}`] : []
+  const due =
+    reason === 'renewal_required' && renews
+      ? [`notice ${renewal?.policy_version} in effect since ${minute(renews)}`]
+      : []
   return [`record ${record.id}`, noticeText(record.policy_version, notice), ...ends, ...due]
 }
 

@@ -84,11 +84,7 @@ async function run(ctx: Context, options: Options) {
   const all = await listNotices(ctx, api, site.id)
   const newest = all.find(({ state }) => state === 'published')
   const same = findSame(all, newest, wanted, options.policyVersion)
-  if (same) {
-    await ctx.say(`version ${same.policy_version} of ${site.name} says the same: there is nothing to publish`)
-    if (dryRun) return dryRunOutput(ctx, [])
-    return one(noticeView, isDraft ? same : await completed(api, site, same), { mutates: true })
-  }
+  if (same) return await repeat(ctx, { api, site, isDraft, dryRun }, same)
   const version = options.policyVersion ?? nextVersion(all, newest, site)
   const draft = all.find(({ policy_version }) => policy_version === version)
   await ctx.say(
@@ -111,6 +107,7 @@ async function run(ctx: Context, options: Options) {
   const params = { id: site.id, version: String(version) }
   const published = await api.call(notices.publish, { params, body: { revision: uploaded.revision } })
   await ctx.say(`published version ${version} of ${site.name} on ${instanceLabel(ctx)}`)
+  await saySiteVersion(ctx, api, site, published)
   return one(noticeView, published, { mutates: true })
 }
 
@@ -155,12 +152,41 @@ function nextVersion(all: readonly Notice[], newest: Notice | undefined, site: S
   return draft?.policy_version ?? Math.max(last + 1, site.policy_version)
 }
 
+interface Repeat extends Pick<Options, 'dryRun'> {
+  readonly api: Client
+  readonly site: Site
+  readonly isDraft: true | undefined
+}
+
 /** Completes a publication that was interrupted, or has taken effect since. */
-async function completed(api: Client, site: Site, notice: Notice): Promise<Notice> {
-  const isComplete = notice.leaf_index !== null && site.policy_version >= notice.policy_version
-  if (isComplete) return notice
-  const params = { id: site.id, version: String(notice.policy_version) }
-  return await api.call(notices.publish, { params, body: { revision: notice.revision } })
+async function repeat(ctx: Context, { api, site, isDraft, dryRun }: Repeat, same: Notice) {
+  const { policy_version: version, revision, leaf_index } = same
+  const isComplete = isDraft || (leaf_index !== null && !canRaise(site, same))
+  const rest = isComplete ? ': there is nothing to publish' : ', and is published'
+  await ctx.say(`version ${version} of ${site.name} says the same${rest}`)
+  const publication = publicationOf(site.id, version)
+  if (dryRun) return dryRunOutput(ctx, isComplete ? [] : [publication])
+  const { endpoint, params } = publication
+  const completed = isComplete ? same : await api.call(endpoint, { params, body: { revision } })
+  await saySiteVersion(ctx, api, site, completed)
+  return one(noticeView, completed, { mutates: true })
+}
+
+/** True if publishing sets the policy version of the site, unless that was set since the notice was published. */
+function canRaise(site: Site, { policy_version, effective_from }: Notice): boolean {
+  return site.policy_version < policy_version && (effective_from === null || Date.parse(effective_from) <= Date.now())
+}
+
+/** Says which policy version new records of the site have, where that was changed or is not that of the notice. */
+async function saySiteVersion(ctx: Context, api: Client, before: Site, notice: Notice): Promise<void> {
+  const { policy_version: version, effective_from } = notice
+  if (before.policy_version >= version) return
+  const { name, policy_version: present } = await findSite(api, before.id)
+  if (present >= version) return await ctx.say(`new records of ${name} have policy version ${present} from now on`)
+  const then = canRaise(before, notice)
+    ? `consentctl sites update ${before.id} --policy-version ${version} changes it`
+    : `run the same command again at ${effective_from}, because ${notice.requires_renewal ? 'consents to that version count no longer from then on' : 'it does not change by itself'}`
+  await ctx.say(`new records of ${name} still have policy version ${present}: ${then}`)
 }
 
 interface Plan {
@@ -199,8 +225,12 @@ function requestsOf(plan: Plan, isDraft: true | undefined): Parameters<typeof dr
       body,
     })),
     ...excessLanguages(plan).map(language => ({ endpoint: notices.removeText, params: { ...params, language } })),
-    ...(isDraft ? [] : [{ endpoint: notices.publish, params, body: {} }]),
+    ...(isDraft ? [] : [publicationOf(plan.id, plan.version)]),
   ]
+}
+
+function publicationOf(id: string, version: number) {
+  return { endpoint: notices.publish, params: { id, version: String(version) }, body: {} }
 }
 
 /** Makes the draft what is wanted, and returns it. What it has already is not sent again. */

@@ -68,7 +68,7 @@ describe('check', () => {
     [
       10,
       no('renewal_required', { renewal }),
-      `and notice 3 requires a renewal (record ${uuid(1)}; notice 2 in de of 2026-01-01 00:00Z; in effect since 2026-07-01 00:00Z)`,
+      `and notice 3 requires a renewal (record ${uuid(1)}; notice 2 in de of 2026-01-01 00:00Z; notice 3 in effect since 2026-07-01 00:00Z)`,
     ],
     [10, no('suspended'), 'no: suspended (record'],
     [3, no('purpose_not_answered', { allowed: null }), `unknown: ${subject} has not answered for marketing (record`],

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { afterAll, describe, expect, it } from 'vitest'
+import { siteOf } from '../session-fixtures.ts'
 import { fails, machineError, screen, site, useCli } from '../support.ts'
 
 const cli = useCli()
@@ -95,4 +96,48 @@ describe('notices', () => {
     })
     expect(cli.sent()).toEqual([])
   })
+
+  it.each([
+    [
+      'took effect since',
+      1,
+      3,
+      '2026-02-01T00:00:00.000Z',
+      /and is published\nnew records of Shop have policy version 3 from now on\n$/,
+    ],
+    [
+      'was undone since',
+      1,
+      2,
+      '2026-02-01T00:00:00.000Z',
+      /still have policy version 2: consentctl sites update \S+ --policy-version 3/,
+    ],
+    ['is in effect', 0, 3, null, /nothing to publish\n$/],
+    [
+      'is to come',
+      0,
+      2,
+      '2999-01-01T00:00:00.000Z',
+      /nothing to publish\nnew records of Shop still have policy version 2: run the same command again at 2999-01-01/,
+    ],
+  ])(
+    'publish › says which version new records have if the same notice %s',
+    async (_name, publications, version, effective_from, sentence) => {
+      const published = { ...notice('text/markdown'), policy_version: 3, effective_from }
+      let present = publications > 0 ? 2 : version
+      let calls = 0
+      cli.instance.use(
+        http.get('*/api/v1/sites', () => HttpResponse.json({ data: [siteOf({ id: site, policy_version: present })] })),
+        http.get('*/api/v1/sites/:id/notices', () => HttpResponse.json({ data: [published] })),
+        http.post('*/notices/3/publish', () => {
+          calls += 1
+          present = version
+          return HttpResponse.json(published)
+        }),
+      )
+      const from = effective_from ? ['--effective-from', effective_from] : []
+      const { code, stderr } = await cli.run(['notices', 'publish', '--site', site, '--file', text, '--yes', ...from])
+      expect({ code, stderr, calls }).toEqual({ code: 0, stderr: expect.stringMatching(sentence), calls: publications })
+    },
+  )
 })
