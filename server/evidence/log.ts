@@ -70,6 +70,10 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
     const at = new Date() // before the entries are read, so that no older one is missing
     const last = await findLastCheckpoint(log.sql, accountId)
     const entries = await listUnloggedEntries(log.sql, accountId, after, entriesPerCheckpoint)
+    if (after && entries.length < entriesPerCheckpoint) {
+      after = undefined // a smaller checkpoint is the end of a run, behind which nothing may be left
+      continue
+    }
     if (entries.length === 0) return
     const keys = await readKeys(log.sql, log.signer.keyId)
     const tree = await openTree(log, accountId, last, keys)
@@ -80,9 +84,8 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
     remember(log.signer, accountId, tree)
     reportBackdated(log, accountId, entries, checkpoint)
     yield entries.length
-    const isLast = entries.length < entriesPerCheckpoint
-    if (isLast && !after) return
-    after = isLast ? undefined : entries.findLast(({ consent_id }) => consent_id !== accountId)
+    if (entries.length < entriesPerCheckpoint) return
+    after = entries.findLast(({ consent_id }) => consent_id !== accountId)
   }
 }
 

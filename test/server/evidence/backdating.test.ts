@@ -1,10 +1,12 @@
 import type { Sql } from 'postgres'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { machine } from '../../../server/audit/entries.ts'
 import { findSecret } from '../../../server/db/secrets.ts'
 import type { Backdated } from '../../../server/evidence/backdating.ts'
 import { backdatedMessage, coverAccount, coverAll } from '../../../server/evidence/log.ts'
 import { hasBoundCheckpoint, insertSigningKey } from '../../../server/evidence/queries.ts'
 import { openSigner, type Signer } from '../../../server/evidence/signer.ts'
+import { setPassword } from '../../../server/session/queries.ts'
 import { keyIdOf, publicBytes, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { backdatingToleranceMs, entriesPerCheckpoint } from '../../../src/evidence/proofs.ts'
 import { useService } from '../../support/service.ts'
@@ -145,6 +147,17 @@ it('entries that wait long for their checkpoint are not back-dated', async () =>
   expect(await cover()).toEqual([])
   expect(await found()).toEqual([])
   expect((await receipt(id)).status).toBe(200)
+})
+
+it.each([0, 1])('an entry of the account that waits behind many of records is not back-dated (%i more)', async more => {
+  const { accountId, userId } = owner
+  await cover()
+  await setPassword(sql, { accountId, userId }, { passwordHash: 'another', at: new Date(now) }, machine)
+  setClock(new Date(now + 2 * backdatingToleranceMs))
+  await insert({ records: entriesPerCheckpoint + more })
+  expect(await cover()).toEqual([])
+  expect(await found()).toEqual([])
+  expect(await sql`select from log_entries where leaf_index is null`).toHaveLength(0)
 })
 
 const receipt = (id: string) => service.call('GET', `/api/v1/consents/${id}/receipt`, { key: owner.key })
