@@ -120,11 +120,15 @@ function checkRecord({ record, history, ipNetwork, noticeEntry }: Pack, id: stri
   const file = 'record.json'
   const last = history.at(-1) as AuditEntry
   need(file, record.id === id, 'is of another record')
+  const isDated = record.created_at === history[0].created_at && record.updated_at === last.created_at
+  need(file, isDated, 'has other times than its history')
   const stateOf = ({ accepted, preferences, policy_version }: typeof record | AuditEntry) =>
     canonical([accepted, preferences, policy_version])
   need(file, stateOf(record) === stateOf(last), 'has another state than the last entry of its history')
   const isDeleted = last.action === 'deleted' || last.action === 'purged'
   need(file, (record.deleted_at !== null) === isDeleted, `is ${isDeleted ? 'not ' : ''}deleted, unlike its history`)
+  const deletion = isDeleted ? history.findLast(({ action }) => action === 'deleted') : null
+  need(file, record.deleted_at === (deletion?.created_at ?? null), 'was deleted at another time than in its history')
   const anchor = history.find(({ action }) => action === 'purged') ?? history[0]
   const identity: Identity = { ...record, ip_network: ipNetwork, notice_entry: noticeEntry } as Identity
   const hash = hashRecord(identity, Buffer.from(anchor.salt ?? '', 'hex')).toString('hex')

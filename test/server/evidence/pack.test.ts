@@ -271,6 +271,8 @@ describe('an evidence pack', () => {
     files.set(name, Buffer.from(JSON.stringify({ ...json(files, name), ...change(json(files, name)) })))
 
   it.each<[what: string, forge: (files: Files) => unknown]>([
+    ['another day', files => edit(files, 'record.json', () => ({ created_at: '2001-01-01T00:00:00.000Z' }))],
+    ['another last change', files => edit(files, 'record.json', () => ({ updated_at: '2001-01-01T00:00:00.000Z' }))],
     ['another person', files => edit(files, 'record.json', () => ({ subject_id: 'eve' }))],
     ['another address', files => edit(files, 'history.json', () => ({ ip_network: '198.51.100.0/24' }))],
     ['another publication named', files => edit(files, 'history.json', () => ({ notice_entry: 1 }))],
