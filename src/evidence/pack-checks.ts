@@ -31,6 +31,13 @@ export interface PackCheck {
 const known =
   /^(README\.txt|index\.html|profile-key\.pem|consent-keys\.json|keys\/[\w-]{43}\.pem|record\.json|history\.json|receipt\.json|((newer-)?checkpoint|consistency|record(-first)?\.inclusion|notice(\.inclusion)?)\.json|notice\/[A-Za-z\d-]+\.(txt|md|html\.txt|pdf)|administration\/\d+(\.inclusion)?\.json|checkpoint\.(tsr|tlog)|(record|notice)\.tlog-proof)$/
 
+/** What is only there with another file, which tells what it is of. */
+const dependent: readonly (readonly [name: RegExp, other: string])[] = [
+  [/^consistency\.json$/, 'newer-checkpoint.json'],
+  [/^(administration\/\d+)\.inclusion\.json$/, '$1.json'],
+  [/^\w+\.tlog-proof$/, 'checkpoint.tlog'],
+]
+
 /** Compares the files with the list of `pack.json`. @throws NotValid for the first that differs */
 export function requireListed(files: PackFiles, list: EvidencePack['files']): void {
   const actual = new Map(listFiles(files).map(each => [each.name, each]))
@@ -42,7 +49,11 @@ export function requireListed(files: PackFiles, list: EvidencePack['files']): vo
     actual.delete(name)
   }
   for (const name of actual.keys()) throw new NotValid(name, 'is not listed in pack.json')
-  for (const { name } of list) if (!known.test(name)) throw new NotValid(name, 'is no file of a pack')
+  for (const { name } of list) {
+    if (!known.test(name)) throw new NotValid(name, 'is no file of a pack')
+    for (const [pattern, other] of dependent)
+      need(name, !pattern.test(name) || files.has(name.replace(pattern, other)), 'is there without what it is of')
+  }
   const sums = formatSums(list, requireFile(files, 'pack.json'))
   if (requireFile(files, sumsFile).toString('latin1') !== sums)
     throw new NotValid(sumsFile, 'does not have the digests of pack.json')

@@ -309,6 +309,9 @@ describe('an evidence pack', () => {
         files.set('checkpoint.tlog', Buffer.from(String(files.get('checkpoint.tlog')).replace(/\n\d+\n/, '\n1\n'))),
     ],
     ['a text that nobody published', files => files.set('notice/de.txt', Buffer.from('x'))],
+    ['a proof of growth alone', files => files.set('consistency.json', Buffer.from('x'))],
+    ['a proof of no entry', files => files.set('administration/99.inclusion.json', Buffer.from('x'))],
+    ['a tlog-proof of no note', files => files.delete('checkpoint.tlog') && files.delete('notice.tlog-proof')],
     ['a file that no pack has', files => files.set('more.txt', Buffer.from('x'))],
     [
       'another key to verify by hand',
