@@ -128,12 +128,16 @@ async function open(ctx: Context, path: string, { findKeys, forPacks }: KeySourc
     isSingle: texts.length === 1,
     rows: async function* () {
       for (const [index, bytes] of texts.entries()) {
-        const row = await judge(path, bytes, findKeys)
+        const judged = await judge(path, bytes, findKeys)
+        const isList = judged.type === 'evidence_pack' && judged.result === 'valid'
+        const row = isList ? { ...judged, detail: `${judged.detail}; ${notCompared}` } : judged
         yield texts.length === 1 ? row : { ...row, file: `${path}#${index + 1}` }
       }
     },
   }
 }
+
+const notCompared = 'its files are not compared: verify the folder'
 
 /** The bytes of each document, if there is nothing else in the file; otherwise all, which are no document. */
 function readDocuments(bytes: Buffer): Buffer[] {
