@@ -79,9 +79,9 @@ async function collectNow(ctx: Context, id: string): Promise<Files | null> {
     (await prove('record-first.inclusion.json', id, 1)) && (await prove('record.inclusion.json', id, entries.length))
   if (!isProved) return null
   await addAdministration(ctx, files, prove)
-  await addKeys(ctx, files)
   await addRenderings(ctx, files)
   await addNewer(ctx, files)
+  await addKeys(ctx, files) // last: a key that is rotated meanwhile has signed some of the others
   return files
 }
 

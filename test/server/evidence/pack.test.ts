@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { coverAll } from '../../../server/evidence/log.ts'
 import { openSigner } from '../../../server/evidence/signer.ts'
+import { signingKeys } from '../../../src/contract/signing-keys.ts'
 import { keyIdOf, newSigningKey, publicPem } from '../../../src/evidence/keys.ts'
 import { leafHash, MerkleTree } from '../../../src/evidence/merkle.ts'
 import { formatSums, listFiles } from '../../../src/evidence/pack.ts'
@@ -185,11 +186,13 @@ describe('consentctl evidence', () => {
   it('proves that the log only grew, if it did while the pack was made', async () => {
     const { id } = await owner.create()
     await cover()
-    const server = await serveGrowing()
+    const asked: (string | undefined)[] = []
+    const server = await serveGrowing(asked)
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const path = join(folder.path, 'grown')
     expect(await cli(['evidence', id, '--out', path, '--base-url', url])).toMatchObject({ code: 0 })
     server.close()
+    expect(asked.at(-1), 'the keys come last, as one may be rotated meanwhile').toBe(signingKeys.list.path)
     await expectValid(path)
     if (!isSkipped) expect(verifyInPython([path]).lines).toEqual([`${path}: evidence pack is valid`])
     const files = read(path)
@@ -209,9 +212,10 @@ describe('consentctl evidence', () => {
   })
 })
 
-/** The service, whose log grows after each receipt. */
-async function serveGrowing(): Promise<Server> {
+/** The service, whose log grows after each receipt. Adds the path of each request. */
+async function serveGrowing(asked: (string | undefined)[]): Promise<Server> {
   const server = createServer(async (request, response) => {
+    asked.push(request.url)
     const { authorization = '' } = request.headers
     const answer = await fetch(service.url + request.url, { headers: { authorization } })
     const body = Buffer.from(await answer.arrayBuffer())
@@ -359,6 +363,8 @@ describe('an evidence pack', () => {
     const { code, rows } = await verify(path, '--keys', keys)
     expect([code, rows.find(({ type }) => type === 'checkpoint').detail]).toEqual([0, expect.stringContaining(keys)])
     expect((await verify(path, '--public-key', pem)).code).toBe(5)
+    const list = await verify(join(path, 'pack.json'), '--public-key', join(path, 'profile-key.pem'))
+    expect([list.code, list.rows[0].detail]).toEqual([0, expect.stringContaining('files are not compared')])
     expect(await cli(['verify', path, '--live'])).toMatchObject({ code: 0 })
   })
 })
