@@ -40,7 +40,9 @@ const CheckedRecord = z.object({
   policy_version: Count.meta({ minimum: 1 }),
   version: Count.meta({ minimum: 1 }).describe('Of the audit entry that is the state.'),
   created_at: Moment,
-  stated_at: Moment.describe('When it was created or last updated.'),
+  stated_at: Moment.describe(
+    'When it was created or last updated. Its history has when the answer for this purpose was given, which may be earlier.',
+  ),
 })
 export type CheckedRecord = z.output<typeof CheckedRecord>
 
@@ -88,7 +90,9 @@ export const CheckAnswer = z.object({
     .union([CheckedNotice, z.literal(notHeld)])
     .nullable()
     .describe('The notice that the service held when it wrote the record; null without a record.'),
-  expires_at: Moment.nullable().describe('When the consent ends or ended, by the notice; null without an end.'),
+  expires_at: Moment.nullable().describe(
+    'When the consent ends or ended: the validity of the notice after `stated_at`; null without an end.',
+  ),
   renewal: z
     .object({
       policy_version: Count.meta({ minimum: 1 }),

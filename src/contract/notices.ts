@@ -99,7 +99,9 @@ const Details = {
   valid_for: z
     .string()
     .nullable()
-    .describe('How long a consent to it is valid: an ISO 8601 duration; null is without end.')
+    .describe(
+      'How long a consent to it is valid after the creation or any update of its record: an ISO 8601 duration; null is without end.',
+    )
     .meta({ examples: ['P1Y'] }),
   requires_renewal: z.boolean().describe('True if consents to earlier versions count no longer once it is in effect.'),
   effective_from: Timestamp.nullable().describe('Null is from its publication.'),

@@ -20,7 +20,7 @@ export const checkView: View<CheckAnswer> = {
   ],
 }
 
-/** `no: maria@example.com withdrew marketing at 2026-11-20 18:45Z (record …; notice 2 in de of 2026-11-01 09:00Z)` */
+/** `no: maria@example.com has withdrawn marketing (record …, last answer 2026-11-20 18:45Z; notice 2 in de of 2026-11-01 09:00Z)` */
 export function describeCheck(answer: CheckAnswer): string {
   const { allowed } = answer
   const word = allowed === null ? 'unknown' : allowed ? 'yes' : 'no'
@@ -29,17 +29,16 @@ export function describeCheck(answer: CheckAnswer): string {
 }
 
 function verdictOf(answer: CheckAnswer): string {
-  const { reason, subject_id: who, purpose, record, expires_at, renewal } = answer
-  const since = minute(record?.stated_at)
+  const { reason, subject_id: who, purpose, expires_at, renewal } = answer
   const verdicts: Readonly<Record<string, string>> = {
-    consented: `${who} consents to ${purpose} since ${since}`,
+    consented: `${who} consents to ${purpose}`,
     no_record: `there is no record of ${who}${answer.site_id === null ? '' : ' on this site'}`,
     purpose_not_answered: `${who} has not answered for ${purpose}`,
-    refused: `${who} refused ${purpose} at ${since}`,
-    withdrawn: `${who} withdrew ${purpose} at ${since}`,
+    refused: `${who} has refused ${purpose}`,
+    withdrawn: `${who} has withdrawn ${purpose}`,
     purpose_not_in_notice: `the notice that ${who} accepted does not name ${purpose}`,
     expired: `the consent of ${who} to ${purpose} expired at ${minute(expires_at)}`,
-    renewal_required: `${who} consented to ${purpose} at ${since}, and notice ${renewal?.policy_version} requires a renewal`,
+    renewal_required: `${who} consented to ${purpose}, and notice ${renewal?.policy_version} requires a renewal`,
   }
   return Object.hasOwn(verdicts, reason) ? (verdicts[reason] ?? reason) : reason
 }
@@ -52,12 +51,17 @@ function factsOf({ reason, record, notice, expires_at, renewal }: CheckAnswer): 
     reason === 'renewal_required' && renews
       ? [`notice ${renewal?.policy_version} in effect since ${minute(renews)}`]
       : []
-  return [`record ${record.id}`, noticeText(record.policy_version, notice), ...ends, ...due]
+  return [
+    `record ${record.id}, last answer ${minute(record.stated_at)}`,
+    noticeText(record.policy_version, notice),
+    ...ends,
+    ...due,
+  ]
 }
 
 function noticeText(version: number, notice: CheckAnswer['notice']): string {
   if (notice === null || typeof notice === 'string') return `policy version ${version}, notice not held`
   const { locale, languages, published_at } = notice
-  const shown = locale ?? languages.join(', ')
+  const shown = locale ?? languages.join(' or ')
   return `notice ${version}${shown && ` in ${shown}`} of ${minute(published_at)}`
 }

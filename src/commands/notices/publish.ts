@@ -63,6 +63,8 @@ the newest version are no new version (exit 0), so that a pipeline can publish a
 notices. An interrupted upload is continued by the same command. New records have the version from when it takes
 effect: for a time in the future, run the command again then.
 
+--valid-for counts from the newest answer of a record, whichever of its purposes that answer changed.
+
 Consents to earlier versions stay valid for the purposes that their own notice names, unless --renewal is given. That
 cannot be taken back; a version without it can be followed by one with it.
 

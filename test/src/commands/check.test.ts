@@ -55,20 +55,24 @@ describe('check', () => {
     [
       0,
       yes,
-      `yes: ${subject} consents to marketing since 2026-01-31 09:30Z (record ${uuid(1)}; notice 2 in de of 2026-01-01 00:00Z; valid until 2027-01-31 09:30Z)`,
+      `yes: ${subject} consents to marketing (record ${uuid(1)}, last answer 2026-01-31 09:30Z; notice 2 in de of 2026-01-01 00:00Z; valid until 2027-01-31 09:30Z)`,
     ],
     [
       10,
       no('refused', { notice: 'not held', expires_at: null }),
-      `no: ${subject} refused marketing at 2026-01-31 09:30Z (record ${uuid(1)}; policy version 2, notice not held)`,
+      `no: ${subject} has refused marketing (record ${uuid(1)}, last answer 2026-01-31 09:30Z; policy version 2, notice not held)`,
     ],
-    [10, no('withdrawn'), `no: ${subject} withdrew marketing at 2026-01-31 09:30Z (record`],
+    [
+      10,
+      no('withdrawn', { notice: { ...notice, locale: null } }),
+      `no: ${subject} has withdrawn marketing (record ${uuid(1)}, last answer 2026-01-31 09:30Z; notice 2 in de or en of`,
+    ],
     [10, no('expired'), `no: the consent of ${subject} to marketing expired at 2027-01-31 09:30Z (record`],
     [10, no('purpose_not_in_notice'), `no: the notice that ${subject} accepted does not name marketing (record`],
     [
       10,
       no('renewal_required', { renewal }),
-      `and notice 3 requires a renewal (record ${uuid(1)}; notice 2 in de of 2026-01-01 00:00Z; notice 3 in effect since 2026-07-01 00:00Z)`,
+      `and notice 3 requires a renewal (record ${uuid(1)}, last answer 2026-01-31 09:30Z; notice 2 in de of 2026-01-01 00:00Z; notice 3 in effect since 2026-07-01 00:00Z)`,
     ],
     [10, no('suspended'), 'no: suspended (record'],
     [3, no('purpose_not_answered', { allowed: null }), `unknown: ${subject} has not answered for marketing (record`],
