@@ -91,7 +91,7 @@ export function isRange({ from, to }: Range): boolean {
 const Expiry = z
   .string()
   .regex(
-    /^(expired|P(\d{1,4}W|(?=\d)(\d{1,3}Y)?(\d{1,4}M)?(\d{1,5}D)?))$/,
+    /^(expired|P(\d{1,4}W|\d{1,3}Y(\d{1,4}M)?(\d{1,5}D)?|\d{1,4}M(\d{1,5}D)?|\d{1,5}D))$/,
     'must be expired, or an ISO 8601 duration such as P30D',
   )
   .meta({ examples: ['P30D'] })

@@ -7,6 +7,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vite
 import { coverAll } from '../../../server/evidence/log.ts'
 import { insertSigningKey } from '../../../server/evidence/queries.ts'
 import { openSigner, revokeKey, type Signer, signerOf } from '../../../server/evidence/signer.ts'
+import { tableNames } from '../../../server/transfer/format.ts'
 import { keyIdOf, newSigningKey, privatePem, publicBytes, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { readSigned } from '../../../src/evidence/signed.ts'
 import { useFolder } from '../../support/cli.ts'
@@ -43,9 +44,10 @@ beforeAll(async () => {
   await coverAll({ sql, signer })
   kept = await sql`select position, document from key_statements order by position`
 })
+const shared = new Set(['secrets', 'signing_keys', 'key_statements'])
 beforeEach(async () => {
   await restoreKeys()
-  for (const table of ['checkpoints', 'log_entries', 'consent_history', 'consents'])
+  for (const table of tableNames.toReversed().filter(name => !shared.has(name)))
     await sql`delete from ${sql(table)} where account_id <> ${accountId}`
 })
 
@@ -90,6 +92,7 @@ it('two nodes that start with a new key at once introduce it once, and those wit
   expect((await publishedIds(opened[0])).slice(0, 1)).toEqual([keyIdOf(next)])
   expect(await publishedIds()).toContain(keyIdOf(next)) // the node that has not been restarted yet
   const owner = await newOwner(service)
+  await coverAll({ sql, signer })
   for (const each of [signer, ...opened, await openSigner(sql, own)]) {
     await owner.create()
     expect(await coverAll({ sql, signer: each })).toEqual({ entries: 1, checkpoints: 1 })

@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import { type Consent, ConsentDraft, consents } from '../../../src/contract/index.ts'
+import { type Consent, ConsentDraft, canonicalLanguage, consents } from '../../../src/contract/index.ts'
 import type { ServiceResponse } from '../../support/service.ts'
 import { expectKept, type Owner } from '../consents/records.ts'
 
@@ -45,12 +45,10 @@ export const writeEndpoints: readonly WriteEndpoint[] = [
       notice_locale: [],
     },
     free: 'preferences',
-    // The address is never shown, and the capitals of a UUID mean nothing.
     open: async owner => ({
       required: { site_id: owner.siteId },
       send: owner.post,
-      expectStored: (answer, { ip_address: _, site_id = '', ...sent }) =>
-        expectRecord(owner, answer.body, { ...sent, site_id: String(site_id).toLowerCase() }),
+      expectStored: (answer, sent) => expectRecord(owner, answer.body, asStored(sent)),
       state: async () => null,
     }),
   },
@@ -72,8 +70,7 @@ export const writeEndpoints: readonly WriteEndpoint[] = [
     open: async owner => ({
       required: { site_id: owner.siteId },
       send: async (body, headers = {}) => ofRow(await owner.send('POST', '/batch', { body: batchOf(body), headers })),
-      expectStored: (answer, { ip_address: _, site_id = '', ...sent }) =>
-        expectRecord(owner, answer.body, { ...sent, site_id: String(site_id).toLowerCase() }),
+      expectStored: (answer, sent) => expectRecord(owner, answer.body, asStored(sent)),
       state: async () => null,
     }),
   },
@@ -93,6 +90,12 @@ export const writeEndpoints: readonly WriteEndpoint[] = [
     },
   },
 ]
+
+/** The address is never shown; the capitals of a UUID mean nothing, and a language is made canonical. */
+function asStored({ ip_address: _, site_id = '', notice_locale, ...sent }: Readonly<Record<string, unknown>>) {
+  const locale = notice_locale === undefined ? {} : { notice_locale: canonicalLanguage(String(notice_locale)) }
+  return { ...sent, ...locale, site_id: String(site_id).toLowerCase() }
+}
 
 /** A batch of one row, whose body may be no JSON. */
 function batchOf(body: unknown): Buffer {

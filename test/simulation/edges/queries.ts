@@ -62,6 +62,10 @@ function unused(): never {
 
 export const countConsents = unused
 export const findEvents = unused
+export const findExpiring = unused
+export const findFirstLeaf = unused
+export const findPublications = unused
+export const findUnshown = unused
 export const findActorNames = unused
 export const findAddress = unused
 export const findDeletedState = unused

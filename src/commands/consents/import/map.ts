@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import * as z from 'zod'
 import { usageError } from '../../../errors/errors.ts'
 import { readText } from '../../../io/input.ts'
@@ -76,15 +76,22 @@ export function preferenceName(name: string): string | undefined {
   return preference === '__proto__' ? undefined : preference
 }
 
-function readFields(io: Io, map: string, fields: readonly string[]): Promise<ColumnMap> | ColumnMap {
+async function readFields(io: Io, map: string, fields: readonly string[]): Promise<ColumnMap> {
   const [first = ''] = map.split('=')
   if (map.includes('=') && isField(first.trim(), fields)) return readPairs(map, fields)
-  if (map.includes('=') && !existsSync(map))
+  if (map.includes('=') && !(await isThere(map)))
     throw usageError(
       `--map: "${first.trim()}" is not a field`,
       `use FIELD=COLUMN, with the fields ${fieldNames(fields)}`,
     )
-  return readMapFile(io, map)
+  return await readMapFile(io, map)
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return await stat(path).then(
+    () => true,
+    () => false,
+  )
 }
 
 /** Names of columns may have commas and equals signs. */
