@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import type { JSONValue, Sql } from 'postgres'
 import type { NoticePurpose, NoticeText } from '../../src/contract/index.ts'
 import { type Administrator, auditEntry, lockedAccount } from '../audit/entries.ts'
@@ -17,6 +18,8 @@ export interface NoticeDetails {
   readonly requiresRenewal: boolean
   readonly effectiveFrom: Date | null
 }
+
+const maxFirstRevision = 1_000_000_000
 
 export interface NoticeRow {
   site_id: string
@@ -66,7 +69,10 @@ export async function findNotice(sql: Sql, { accountId, siteId, version }: Notic
   return row
 }
 
-/** Writes nothing for an unknown site, a published notice, or one that has these details. */
+/**
+ * Writes nothing for an unknown site, a published notice, or one that has these details. The first revision is random, so that
+ * a draft that was deleted and made anew has none of those that were read before.
+ */
 export async function upsertDraft(
   sql: Sql,
   { accountId, siteId, version }: NoticeKey,
@@ -75,9 +81,10 @@ export async function upsertDraft(
 ): Promise<void> {
   await sql`
     insert into notices as n (account_id, site_id, policy_version, purposes, controller, valid_for, requires_renewal,
-      effective_from, created_at, updated_at)
+      effective_from, revision, created_at, updated_at)
     select account_id, id, ${version}::integer, ${sql.json(purposes as unknown as JSONValue)}::jsonb, ${controller},
-      ${validFor}, ${requiresRenewal}::boolean, ${effectiveFrom}::timestamptz, ${at}::timestamptz, ${at}::timestamptz
+      ${validFor}, ${requiresRenewal}::boolean, ${effectiveFrom}::timestamptz, ${randomInt(1, maxFirstRevision)}::integer,
+      ${at}::timestamptz, ${at}::timestamptz
     from sites where account_id = ${accountId} and id = ${siteId}
     on conflict (account_id, site_id, policy_version) do update set
       revision = n.revision + 1, purposes = excluded.purposes, controller = excluded.controller,

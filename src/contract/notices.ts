@@ -118,7 +118,7 @@ export type NoticeManifest = z.output<typeof NoticeManifest>
 
 export const Notice = NoticeManifest.extend({
   state: z.string().meta({ enum: ['draft', 'published'] }),
-  revision: Count.meta({ minimum: 1 }).describe('One more with each change of the draft.'),
+  revision: Count.meta({ minimum: 1 }).describe('Begins at a random number; one more with each change of the draft.'),
   created_at: Timestamp,
   updated_at: Timestamp,
   published_at: Timestamp.nullable(),

@@ -57,13 +57,13 @@ describe('POST /api/v1/sites/:id/notices/:version/publish', () => {
       requires_renewal: true,
       effective_from: '2026-01-31T10:00:00+01:00',
     }
-    await put(2, details)
+    const { body: draft } = await put(2, details)
     await upload(2, 'de-de')
     await upload(2, 'en', '%PDF-1.7', 'application/pdf')
     const { body } = await publish(2)
     const { body: read } = await call('GET', '/2')
     expect(body).toEqual(read)
-    expect(body).toMatchObject({ state: 'published', revision: 3, leaf_index: expect.any(Number) })
+    expect(body).toMatchObject({ state: 'published', revision: draft.revision + 2, leaf_index: expect.any(Number) })
     const entry = (await entries()).find(({ document }) => document.includes('notice_published'))
     const { target, before, after, actor } = JSON.parse(entry?.document ?? '')
     expect(entry).toMatchObject({ version: body.published_entry, leaf: body.leaf_index })
@@ -105,11 +105,12 @@ describe('POST /api/v1/sites/:id/notices/:version/publish', () => {
 
   it('completes what was interrupted after each of its steps', async () => {
     await put(2)
-    await upload(2, 'de')
+    const { revision } = (await upload(2, 'de')).body
     const { sql } = service
     const key = { accountId: account.accountId, siteId: account.siteId, version: 2 }
     const event = { actor: { kind: 'user', id: account.userId }, at: new Date() } as const
-    expect([await publishDraft(sql, key, 1, event), await publishDraft(sql, key, 2, event)]).toEqual([false, true])
+    expect(await publishDraft(sql, key, revision - 1, event)).toBe(false)
+    expect(await publishDraft(sql, key, revision, event)).toBe(true)
     expect((await call('GET', '/2')).body).toMatchObject({ state: 'published', leaf_index: null })
     expect(await policyVersion()).toBe(1)
     expect((await publish(2)).body).toMatchObject({ leaf_index: expect.any(Number) })
@@ -130,8 +131,21 @@ describe('POST /api/v1/sites/:id/notices/:version/publish', () => {
     const { body } = await upload(1, 'de')
     await upload(1, 'en')
     const changed = await publish(1, { revision: body.revision })
-    expect([changed.status, changed.body.message]).toEqual([409, 'The draft was changed: it has revision 3.'])
+    expect([changed.status, changed.body.message]).toEqual([
+      409,
+      `The draft was changed: it has revision ${body.revision + 1}.`,
+    ])
     expect([(await publish(2)).status, (await publish(0)).status]).toEqual([404, 404])
+  })
+
+  it('rejects a draft that was deleted and made anew since it was read', async () => {
+    await put(1)
+    const { revision } = (await upload(1, 'de')).body
+    await call('DELETE', '/1')
+    await put(1)
+    await upload(1, 'de', 'neu')
+    expect((await publish(1, { revision })).status).toBe(409)
+    expect((await call('GET', '/1')).body.state).toBe('draft')
   })
 
   it('has one winner with uploads on other nodes, whose texts are then either in it or rejected', async () => {
@@ -188,9 +202,9 @@ describe('a published notice', () => {
 describe('PUT /api/v1/sites/:id/notices/:version', () => {
   it('replaces the details, and counts a revision only if they change', async () => {
     const { body: first } = await put(1, { controller: 'a', valid_for: 'P90D' })
-    expect(first).toMatchObject({ state: 'draft', revision: 1, valid_for: 'P90D', requires_renewal: false, texts: [] })
+    expect(first).toMatchObject({ state: 'draft', valid_for: 'P90D', requires_renewal: false, texts: [] })
     expect((await put(1, { controller: 'a', valid_for: 'P90D' })).body).toEqual(first)
-    expect((await put(1)).body).toMatchObject({ revision: 2, controller: null, valid_for: null })
+    expect((await put(1)).body).toMatchObject({ revision: first.revision + 1, controller: null, valid_for: null })
     expect((await call('GET', '')).body.data).toHaveLength(1)
   })
 
@@ -243,10 +257,13 @@ describe('texts of a notice', () => {
   })
 
   it('replace each other in a draft, and can be removed', async () => {
-    await put(1)
-    expect((await upload(1, 'de')).body.revision).toBe(2)
-    expect((await upload(1, 'de')).body.revision).toBe(2)
-    expect((await upload(1, 'de', 'neu')).body).toMatchObject({ revision: 3, texts: [{ language: 'de', size: 3 }] })
+    const { revision } = (await put(1)).body
+    expect((await upload(1, 'de')).body.revision).toBe(revision + 1)
+    expect((await upload(1, 'de')).body.revision).toBe(revision + 1)
+    expect((await upload(1, 'de', 'neu')).body).toMatchObject({
+      revision: revision + 2,
+      texts: [{ language: 'de', size: 3 }],
+    })
     expect((await call('DELETE', '/1/texts/de')).status).toBe(204)
     expect((await call('DELETE', '/1/texts/de')).status).toBe(404)
     await upload(1, 'en')
