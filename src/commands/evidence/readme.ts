@@ -27,8 +27,9 @@ export function formatReadme(pack: Pack, origin: PackOrigin): string {
 got from the operator of the service early, and not with this folder. Without --keys the keys of this folder are
 used, which anyone could have put here who could make all of it.`,
     `By hand: in a shell in this folder, with sha256sum and openssl (3.0 or newer). The first command compares every
-file but SHA256SUMS with its digest; the next ones verify signatures; each of the last ones prints a line if it is
-so, and nothing if it is not.`,
+file with its digest in SHA256SUMS, which nobody signed; the next ones verify signatures, and the one with awk compares
+every file with its digest in pack.json, which is signed; each of the last ones prints a line if it is so, and nothing
+if it is not.`,
     commands(pack)
       .map(line => `    ${line}`)
       .join('\n'),
@@ -53,6 +54,7 @@ function commands(pack: Pack): string[] {
     't=$(mktemp -d)',
     `signed() { sed '$d' "$1" > "$t/message"; tail -n 1 "$1" | cut -d'"' -f4 | openssl base64 -d -A > "$t/signature"; openssl pkeyutl -verify -pubin -inkey "$2" -rawin -in "$t/message" -sigfile "$t/signature"; }`,
     'signed pack.json profile-key.pem',
+    `awk -F'"' '$2 == "name" { name = $4 } $2 == "sha256" { print $4 "  " name }' pack.json | sha256sum -c`,
     `signed checkpoint.json keys/${checkpoint.key_id}.pem`,
     ...(receipt ? [`signed receipt.json keys/${receipt.key_id}.pem`] : []),
     ...(newer ? [`signed newer-checkpoint.json keys/${newer.checkpoint.key_id}.pem`] : []),

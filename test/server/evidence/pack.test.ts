@@ -141,7 +141,16 @@ describe('consentctl evidence', () => {
     const commands = String(files.get('README.txt'))
       .split('\n')
       .flatMap(line => (line.startsWith('    ') ? [line.slice(4)] : []))
-    const ran = await runScript(path, `set -e\n${commands.join('\n')}`)
+    const script = `set -e\n${commands.join('\n')}`
+    const forged = read(path)
+    forged.set('record.json', Buffer.from(String(files.get('record.json')).replace('</td>', '</th>')))
+    forged.set('SHA256SUMS', Buffer.from(formatSums(listFiles(forged), forged.get('pack.json') ?? Buffer.of())))
+    const refused = await runScript(put(forged), script)
+    expect([refused.code, refused.stdout]).toEqual([
+      1,
+      expect.stringMatching(/record.json: OK[\s\S]*record.json: FAILED/),
+    ])
+    const ran = await runScript(path, script)
     expect([ran.code, ran.stderr]).toEqual([0, ''])
     expect(ran.stdout.match(/is in the log of checkpoint.json/g)?.length).toBeGreaterThanOrEqual(2)
     expect(ran.stdout.match(/Signature Verified Successfully/g)).toHaveLength(3)
