@@ -111,7 +111,8 @@ const words: readonly (FileWords & { readonly isIn: (pack: Pack) => boolean })[]
     isIn: ({ administration }) => administration.length > 0,
     shows:
       'who changed settings of the site, and the keys and users that changed the record, when, from what to what; each entry is in the log. Its digest is in "previous" of the next entry.',
-    lacks: 'entries of other sites, keys and users, which are not in this folder. No secrets are in it, only digests.',
+    lacks:
+      'entries of other sites, keys and users, and those that are newer than checkpoint.json, which are not in this folder. Of secrets it has only digests; e-mail addresses of users are in clear.',
   },
   {
     name: 'consent-keys.json, keys/',

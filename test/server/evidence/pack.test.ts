@@ -157,6 +157,7 @@ describe('consentctl evidence', () => {
     expect(read(path)).toEqual(files)
 
     const page = String(files.get('index.html'))
+    expect(page).toContain('e-mail addresses of users are in clear')
     expect(page).toContain("default-src 'none'")
     expect(page).not.toMatch(/<script|<\/td><s|\u202e/)
     expect(page).toContain('&lt;script&gt;')
