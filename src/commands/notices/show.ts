@@ -68,8 +68,8 @@ async function find(ctx: Context, { operands: [version], at, lang, site, ...who 
 /** Of the notices that were in effect at a time, the one of the highest version. */
 function inEffect(all: readonly Notice[], time: string): Notice {
   const found = all.find(({ state, effective_from, published_at }) => {
-    const start = Date.parse(effective_from ?? published_at ?? '')
-    return state === 'published' && start <= Date.parse(time)
+    const starts = [published_at ?? '', effective_from ?? published_at ?? ''].map(each => Date.parse(each))
+    return state === 'published' && Math.max(...starts) <= Date.parse(time)
   })
   if (found) return found
   throw new CliError('not_found', exit.notFound, `no notice of the site was in effect at ${time}`)

@@ -71,6 +71,10 @@ describe('notices', () => {
     const at = (time: string) => cli.run(['notices', 'show', '--site', site, '--at', time])
     expect(await at('2026-02-01T09:30:00Z')).toMatchObject({ code: 0, stdout: 'Hallo' })
     expect(await at('2026-02-01T09:29:59Z')).toMatchObject({ code: 3, stdout: '' })
+    const earlier = { ...notice(), effective_from: '2020-01-01T00:00:00.000Z' }
+    cli.instance.use(http.get('*/api/v1/sites/:id/notices', () => HttpResponse.json({ data: [earlier] })))
+    expect(await at('2026-02-01T09:29:59Z'), 'in effect before it was published').toMatchObject({ code: 3, stdout: '' })
+    expect(await at('2026-02-01T09:30:00Z')).toMatchObject({ code: 0, stdout: 'Hallo' })
     expect(await cli.run([...show, '--at', '7d'])).toMatchObject({ code: 2 })
     expect(await cli.run([...show, '--lang', 'en'])).toMatchObject({ code: 3 })
   })
