@@ -1,4 +1,4 @@
-import { lstat, readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { dataError } from '../../errors/errors.ts'
 import type { PackFiles } from '../../evidence/pack.ts'
@@ -10,13 +10,13 @@ export type Packs = ReadonlyMap<string, PackFiles>
 /** Returns true for a folder, and for the name of an archive. */
 export async function isPackPath(path: string): Promise<boolean> {
   if (path === '-') return false
-  const found = await lstat(path).catch(() => null)
+  const found = await stat(path).catch(() => null)
   return found?.isDirectory() === true || (found !== null && path.endsWith('.tar'))
 }
 
 /** Reads a pack, or one of each folder in it. @throws CliError if it is neither */
 export async function readPacks(path: string): Promise<Packs> {
-  const isArchive = path.endsWith('.tar') && !(await lstat(path)).isDirectory()
+  const isArchive = path.endsWith('.tar') && !(await stat(path)).isDirectory()
   const files = await (isArchive ? readArchive(path) : readFolder(path)).catch((error: unknown) => {
     throw error instanceof Error && 'syscall' in error ? unreadable(path, error) : error
   })
@@ -52,9 +52,9 @@ async function readFolder(path: string): Promise<Map<string, Buffer>> {
 /** Returns the files of the only folder of an archive. */
 async function readArchive(path: string): Promise<Map<string, Buffer>> {
   const { parseTar } = await import('nanotar')
-  const bytes = await readFile(path)
+  const bytes = new Uint8Array(await readFile(path))
   const files = new Map<string, Buffer>()
-  for (const { name, type, data } of parseTar(new Uint8Array(bytes))) {
+  for (const { name, type, data } of attempt(path, () => parseTar(bytes))) {
     if (type === 'directory') continue
     const inside = name.replace(/^(\.\/)?[^/]+\//, '')
     if (type !== 'file' || inside === name || files.has(inside))
@@ -62,4 +62,14 @@ async function readArchive(path: string): Promise<Map<string, Buffer>> {
     files.set(inside, Buffer.from(data ?? new Uint8Array()))
   }
   return files
+}
+
+/** @throws CliError for a size that is larger than the rest */
+function attempt<T>(path: string, parse: () => T): T {
+  try {
+    return parse()
+  } catch (error) {
+    if (error instanceof RangeError) throw dataError(`${path} is not an archive, or was cut off`)
+    throw error
+  }
 }

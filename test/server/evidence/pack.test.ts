@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -183,6 +183,11 @@ describe('consentctl evidence', () => {
     ]
     expect(readdirSync(path).sort()).toEqual([live.id, deleted.id].sort())
     for (const each of [path, archive, await write('after', purged.id)]) await expectValid(each)
+    const [cut, link] = [join(folder.path, 'cut.tar'), join(folder.path, 'link')]
+    writeFileSync(cut, readFileSync(archive).subarray(0, 513))
+    expect(await cli(['verify', cut])).toMatchObject({ code: 5, stderr: expect.stringContaining('was cut off') })
+    symlinkSync(path, link)
+    await expectValid(link)
     expect(read(join(path, deleted.id)).has('receipt.json')).toBe(false)
     for (const each of ['README.txt', 'index.html'])
       expect(String(read(join(path, live.id)).get(each))).toMatch(/up\s+to\s+a\s+second\s+before/)
