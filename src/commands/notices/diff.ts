@@ -1,6 +1,12 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { nonEmpty, textAction } from '../../cli/action.ts'
+import { addSignInFlags, keyOrSignIn, signInOptions } from '../../cli/sign-in.ts'
+import type { Client } from '../../client/client.ts'
+import type { Context } from '../../context.ts'
+import type { Notice } from '../../contract/notices.ts'
+import { visible } from '../../output/index.ts'
+import { describeChanges } from './changes.ts'
 import {
   addSiteFlag,
   downloadText,
@@ -9,13 +15,7 @@ import {
   parseVersion,
   requireLanguage,
   siteOption,
-} from '../../cli/notices.ts'
-import { addSignInFlags, keyOrSignIn, signInOptions } from '../../cli/sign-in.ts'
-import type { Client } from '../../client/client.ts'
-import type { Context } from '../../context.ts'
-import type { Notice } from '../../contract/notices.ts'
-import { visible } from '../../output/index.ts'
-import { describeChanges } from './changes.ts'
+} from './versions.ts'
 
 const Options = z.strictObject({
   ...signInOptions,

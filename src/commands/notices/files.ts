@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { requireLanguage } from '../../cli/notices.ts'
 import { canonicalLanguage } from '../../contract/languages.ts'
 import {
   maxNoticeTextBytes,
@@ -9,8 +8,9 @@ import {
   type NoticePurpose,
   type NoticeText,
 } from '../../contract/notices.ts'
-import { sha256 } from '../../erasure/store.ts'
 import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
+import { sha256 } from '../../evidence/bytes.ts'
+import { requireLanguage } from './versions.ts'
 
 export interface TextFile extends NoticeText {
   readonly bytes: Buffer
@@ -59,7 +59,7 @@ async function readText(path: string, language: string): Promise<TextFile> {
   if (bytes.length === 0) throw dataError(`${path} is empty`)
   if (bytes.length > maxNoticeTextBytes) throw dataError(`${path} is larger than 1 MiB`)
   if (media_type !== 'application/pdf' && !isUtf8(bytes)) throw dataError(`${path} is not UTF-8`)
-  return { language, media_type, size: bytes.length, sha256: sha256(bytes), bytes }
+  return { language, media_type, size: bytes.length, sha256: sha256(bytes).toString('hex'), bytes }
 }
 
 /**

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../../cli/action.ts'
-import { addSiteFlag, noticesOf, siteOption } from '../../cli/notices.ts'
 import { countedList } from '../../cli/output.ts'
 import { addSignInFlags, keyOrSignIn, signInOptions } from '../../cli/sign-in.ts'
 import type { Context } from '../../context.ts'
 import { noticeView } from '../../views/notice.ts'
+import { addSiteFlag, noticesOf, siteOption } from './versions.ts'
 
 const Options = z.strictObject({ ...signInOptions, ...siteOption })
 

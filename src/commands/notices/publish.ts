@@ -4,7 +4,6 @@ import { action, Count, collect, nonEmpty } from '../../cli/action.ts'
 import { confirmOptions, mustPrompt, promptToConfirm } from '../../cli/confirm.ts'
 import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
 import { instanceLabel } from '../../cli/messages.ts'
-import { addSiteFlag, listNotices, requireSite, siteOption } from '../../cli/notices.ts'
 import { one } from '../../cli/output.ts'
 import { addSignInFlags, keyOrSignIn, signInOptions } from '../../cli/sign-in.ts'
 import { findSite } from '../../cli/sites.ts'
@@ -18,6 +17,7 @@ import { dataError, usageError } from '../../errors/errors.ts'
 import { noticeView } from '../../views/notice.ts'
 import { describeChanges, isSame, type Manifest } from './changes.ts'
 import { parsePurposes, readTexts, type TextFile } from './files.ts'
+import { addSiteFlag, listNotices, requireSite, siteOption } from './versions.ts'
 
 const Options = z.strictObject({
   ...signInOptions,

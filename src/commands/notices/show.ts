@@ -1,6 +1,12 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { nonEmpty, textAction } from '../../cli/action.ts'
+import { addSignInFlags, keyOrSignIn, signInOptions } from '../../cli/sign-in.ts'
+import { endInstant } from '../../cli/time.ts'
+import type { Context } from '../../context.ts'
+import type { Notice, NoticeText } from '../../contract/notices.ts'
+import { CliError, exit, usageError } from '../../errors/errors.ts'
+import { visible } from '../../output/index.ts'
 import {
   addSiteFlag,
   downloadText,
@@ -9,13 +15,7 @@ import {
   parseVersion,
   requireLanguage,
   siteOption,
-} from '../../cli/notices.ts'
-import { addSignInFlags, keyOrSignIn, signInOptions } from '../../cli/sign-in.ts'
-import { endInstant } from '../../cli/time.ts'
-import type { Context } from '../../context.ts'
-import type { Notice, NoticeText } from '../../contract/notices.ts'
-import { CliError, exit, usageError } from '../../errors/errors.ts'
-import { visible } from '../../output/index.ts'
+} from './versions.ts'
 
 const Options = z.strictObject({
   ...signInOptions,

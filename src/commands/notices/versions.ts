@@ -1,14 +1,14 @@
 import type { Command } from 'commander'
-import type { Client } from '../client/client.ts'
-import type { Context } from '../context.ts'
-import { canonicalLanguage } from '../contract/languages.ts'
-import { type Notice, notices } from '../contract/notices.ts'
-import { PolicyVersion } from '../contract/values.ts'
-import { sha256 } from '../erasure/store.ts'
-import { CliError, exit, usageError } from '../errors/errors.ts'
-import { nonEmpty } from './action.ts'
-import { callOptional, instanceLabel } from './messages.ts'
-import { siteIdOf } from './sites.ts'
+import { nonEmpty } from '../../cli/action.ts'
+import { callOptional, instanceLabel } from '../../cli/messages.ts'
+import { siteIdOf } from '../../cli/sites.ts'
+import type { Client } from '../../client/client.ts'
+import type { Context } from '../../context.ts'
+import { canonicalLanguage } from '../../contract/languages.ts'
+import { type Notice, notices } from '../../contract/notices.ts'
+import { PolicyVersion } from '../../contract/values.ts'
+import { CliError, exit, usageError } from '../../errors/errors.ts'
+import { sha256 } from '../../evidence/bytes.ts'
 
 export const siteOption = { site: nonEmpty.optional() }
 
@@ -65,7 +65,7 @@ export async function downloadText(api: Client, notice: Notice, language: string
   const { site_id: id, policy_version, texts } = notice
   const bytes = await api.bytes(notices.getText, { params: { id, version: String(policy_version), language } })
   const expected = texts.find(text => text.language === language)?.sha256
-  if (sha256(bytes) === expected) return bytes
+  if (sha256(bytes).toString('hex') === expected) return bytes
   throw new CliError('not_valid', exit.rejected, `the text ${language} is not the one of version ${policy_version}`, {
     hint: 'its SHA-256 differs: the instance, or something before it, changed the text',
   })
