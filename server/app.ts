@@ -12,6 +12,7 @@ import { Policies } from './consents/policies.ts'
 import type { ConsentJson, Created, Draft } from './consents/rows.ts'
 import { Batcher } from './db/batching.ts'
 import type { Replicas } from './db/replicas.ts'
+import type { Log as AccountLog } from './evidence/log.ts'
 import type { Signer } from './evidence/signer.ts'
 import { healthyState, type NodeState } from './health/state.ts'
 import { installWithMethodErrors, noRoute, toErrorBody, toFailure, toStatus } from './http/errors.ts'
@@ -47,6 +48,7 @@ export interface AppOptions {
   readonly subjectSecret: Uint8Array
   readonly bannerLimits?: BannerLimits
   readonly requestTimeoutMs?: number
+  readonly onBackdated?: AccountLog['onBackdated']
 }
 
 /** Time for a whole request to arrive, its headers included. */

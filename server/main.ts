@@ -77,18 +77,19 @@ export async function serve(options: ServeOptions, { env, onWait }: ServerHost):
     metrics?.watchMonitor(state)
     const quota = new Quota(sql, { now: () => state.now(), canWrite: () => state.databaseProblem() === null })
     const secrets = await explainLoss(config, () => readSecrets(sql, config))
-    const app = createApp({
-      ...{ sql, publicSql, replicas, config, geo, logger, quota, state, ...secrets },
-      observer: metrics?.observer,
-      bannerLimits: toBannerLimits(config),
-    })
-    const isEmpty = !(await explainLoss(config, () => hasAccounts(sql)))
-    const url = await listen(app, config)
-    logger.info({ url, metrics: metrics?.url, key_id: secrets.signer.keyId }, 'listening')
     const onBackdated: Log['onBackdated'] = (account_id, entries) => {
       metrics?.countBackdated(entries.length)
       logger.error({ account_id, cause: backdatedMessage(entries) }, 'back-dated entries')
     }
+    const app = createApp({
+      ...{ sql, publicSql, replicas, config, geo, logger, quota, state, ...secrets },
+      observer: metrics?.observer,
+      bannerLimits: toBannerLimits(config),
+      onBackdated,
+    })
+    const isEmpty = !(await explainLoss(config, () => hasAccounts(sql)))
+    const url = await listen(app, config)
+    logger.info({ url, metrics: metrics?.url, key_id: secrets.signer.keyId }, 'listening')
     const checkpoints: Job = {
       name: 'checkpoints',
       intervalMs: config.checkpointMinutes * minuteMs,

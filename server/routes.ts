@@ -30,7 +30,8 @@ type RouteDeps = Deps<typeof healthRoutes> &
   Deps<typeof requestRoutes> &
   Deps<typeof usageRoutes> &
   Deps<typeof auditRoutes> &
-  Deps<typeof signingKeyRoutes> & { readonly publicSql: Sql }
+  Deps<typeof signingKeyRoutes> &
+  Deps<typeof logRoutes> & { readonly publicSql: Sql }
 
 export function installRoutes(app: FastifyInstance, deps: RouteDeps): void {
   healthRoutes(app, deps)

@@ -89,6 +89,16 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
   }
 }
 
+const shortestIntervalMs = 1000
+
+/** Covers the log of an account, unless its newest checkpoint is less than a second old. */
+export async function coverNow(log: Log, accountId: string): Promise<void> {
+  const last = await findLastCheckpoint(log.sql, accountId)
+  const age = Date.now() - (last?.created_at.getTime() ?? 0)
+  if (age >= 0 && age < shortestIntervalMs) return
+  for await (const _ of coverAccount(log, accountId));
+}
+
 function reportBackdated(
   { onBackdated }: Log,
   accountId: string,

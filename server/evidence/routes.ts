@@ -4,6 +4,7 @@ import { log, signingKeys } from '../../src/contract/index.ts'
 import type { ChainKey } from '../../src/evidence/key-chain.ts'
 import { publicBytes, publicPem } from '../../src/evidence/keys.ts'
 import { Raw, RawJson, route } from '../http/route.ts'
+import { coverNow, type Log } from './log.ts'
 import { getCheckpoint, getConsistency, getInclusion, getTimestamp } from './proofs.ts'
 import { readKeys, type Signer } from './signer.ts'
 import { getTlogCheckpoint, getTlogProof } from './tlog.ts'
@@ -21,12 +22,16 @@ export function signingKeyRoutes(
   })
 }
 
-export function logRoutes(app: FastifyInstance, deps: { readonly sql: Sql; readonly signer: Signer }): void {
+export function logRoutes(app: FastifyInstance, deps: Log): void {
   route(
     app,
     log.checkpoint,
     async ({ query }, { caller }) => new RawJson(await getCheckpoint(deps, caller.accountId, query)),
   )
+  route(app, log.addCheckpoint, async (_, { caller: { accountId } }) => {
+    await coverNow(deps, accountId)
+    return new RawJson(await getCheckpoint(deps, accountId))
+  })
   route(app, log.timestamp, async ({ query }, { caller }) => {
     const token = await getTimestamp(deps, caller.accountId, query.tree_size)
     return new Raw(token, 'application/timestamp-reply')

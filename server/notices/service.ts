@@ -15,7 +15,7 @@ import { administrator } from '../audit/entries.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { TtlCache } from '../auth/ttl-cache.ts'
 import type { TokenSite } from '../banner/queries.ts'
-import { coverAccount } from '../evidence/log.ts'
+import { coverAccount, type Log } from '../evidence/log.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { Failure, unavailable } from '../failure.ts'
 import { updateSite } from '../sites/queries.ts'
@@ -28,6 +28,7 @@ export interface Deps {
   readonly signer: Signer
   readonly tokens: TtlCache<TokenSite>
   readonly notices: PublishedNotices
+  readonly onBackdated?: Log['onBackdated']
 }
 
 /** @throws Failure `not_found` */
@@ -162,8 +163,8 @@ function requireRevision(row: NoticeRow, revision: number | undefined): void {
   throw new Failure('conflict', `${what}: it has revision ${row.revision}.`)
 }
 
-async function cover({ sql, signer }: Deps, accountId: string): Promise<void> {
-  for await (const _ of coverAccount({ sql, signer }, accountId));
+async function cover(deps: Deps, accountId: string): Promise<void> {
+  for await (const _ of coverAccount(deps, accountId));
 }
 
 const coverIntervalMs = 50

@@ -53,6 +53,16 @@ export const log = {
     response: z.union([signed(Checkpoint), signed(CheckpointV1)]),
     errors: ['not_found'],
   }),
+  addCheckpoint: endpoint({
+    summary: 'Make a checkpoint of the log of the account now',
+    method: 'POST',
+    path: '/api/v1/log/checkpoint',
+    access: 'account',
+    scope: 'read',
+    status: 200,
+    response: z.union([signed(Checkpoint), signed(CheckpointV1)]),
+    errors: ['not_found'],
+  }),
   timestamp: endpoint({
     summary: 'Get the timestamp of a checkpoint (RFC 3161)',
     method: 'GET',
@@ -133,6 +143,11 @@ export const logDocs: ResourceDocs<typeof log> = {
       description:
         'Every byte counts: the last line is the signature of those above. Keep it where nobody who can write to the database can write. A request takes a unit of the quota, as those below do.',
       success: 'The checkpoint. An account without any gets 404.',
+    },
+    addCheckpoint: {
+      description:
+        'Entries then do not wait for the checkpoint that is made every `CHECKPOINT_MINUTES`. Nothing is made if there is no new entry, or if the newest checkpoint is less than a second old.',
+      success: 'The newest checkpoint, a new one or that of before.',
     },
     timestamp: {
       description:

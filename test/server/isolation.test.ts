@@ -123,6 +123,7 @@ it('tenant isolation › covers every route and every parameter that names somet
     'stats.count account query.site_id query.subject_id query.consent_id',
     'signingKeys.list anyone',
     'log.checkpoint account',
+    'log.addCheckpoint account',
     'log.timestamp account',
     'log.tlogCheckpoint account',
     'log.tlogProof account query.record_id',

@@ -39,12 +39,14 @@ export async function requireLog(ctx: Context): Promise<void> {
 /** Reads what proves a record. @throws CliError not_in_log (exit 7) if that is not in the log in time */
 export async function collectPack(ctx: Context, id: string): Promise<Files> {
   const deadline = Date.now() + longestWaitMs
-  for (;;) {
+  const canCover = await ctx.api.supports(log.addCheckpoint)
+  for (let waitMs = canCover ? 0 : pollMs; ; waitMs = pollMs) {
     const found = await collectNow(ctx, id)
     if (found) return found
     if (Date.now() >= deadline) throw notInLog(ctx, id)
-    await setTimeout(pollMs, undefined, { signal: ctx.interruption }).catch(() => {})
+    await setTimeout(waitMs, undefined, { signal: ctx.interruption }).catch(() => {})
     ctx.interruption.throwIfAborted()
+    if (canCover) await ctx.api.text(log.addCheckpoint, {})
   }
 }
 

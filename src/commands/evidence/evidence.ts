@@ -36,9 +36,10 @@ byte for byte, the signed checkpoint of the log with proofs that it has both, th
 the site and whoever changed the record, and the public keys. README.txt in it says in plain words what each file
 shows and what it does not, with the commands to check it by hand; index.html is to print.
 
-All of it is verified before it is written, and it appears complete or not at all; nothing is overwritten. A record
-that the log does not have yet is waited for, for 5 s; after that the exit code is 7: run it again after the next
-checkpoint. The files have personal data in clear, and a later purge does not reach them. Only you can read them.
+All of it is verified before it is written, and it appears complete or not at all; nothing is overwritten. For a
+record that the log does not have yet a checkpoint is made; on an instance that makes none on demand it is waited for,
+for 5 s, and then the exit code is 7: run it again after the next checkpoint (every CHECKPOINT_MINUTES). The files have
+personal data in clear, and a later purge does not reach them. Only you can read them.
 
 Examples:
   $ consentctl evidence 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --out case

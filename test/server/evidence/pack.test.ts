@@ -201,11 +201,16 @@ describe('consentctl evidence', () => {
   it('proves that the log only grew, if it did while the pack was made', async () => {
     const { id } = await owner.create()
     await cover()
-    const asked: (string | undefined)[] = []
-    const server = await serveGrowing(asked)
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const asked: string[] = []
+    const server = await serveThrough(async (body, url) => {
+      asked.push(url)
+      if (!url.endsWith('/receipt')) return body
+      await owner.create()
+      await cover()
+      return body
+    })
     const path = join(folder.path, 'grown')
-    expect(await cli(['evidence', id, '--out', path, '--base-url', url])).toMatchObject({ code: 0 })
+    expect(await cli(['evidence', id, '--out', path, '--base-url', urlOf(server)])).toMatchObject({ code: 0 })
     server.close()
     expect(asked.at(-1), 'the keys come last, as one may be rotated meanwhile').toBe(signingKeys.list.path)
     await expectValid(path)
@@ -218,29 +223,41 @@ describe('consentctl evidence', () => {
     expect((await verify(put(reseal(files)))).code).toBe(5)
   })
 
-  it('writes nothing of a record that the log does not have in time', { timeout: 30_000 }, async () => {
+  it('makes a checkpoint for a record that the log does not have yet', async () => {
+    const { id } = await owner.create()
+    await expectValid(await write('fresh', id))
+  })
+
+  it('writes nothing if an instance that makes none on demand has it not in time', { timeout: 30_000 }, async () => {
     const { id } = await owner.create()
     const path = join(folder.path, 'early')
-    const { code, stderr } = await cli(['evidence', id, '--out', path])
+    const earlier = await serveThrough((body, url) => {
+      if (!url.endsWith('/openapi.json')) return body
+      const description = JSON.parse(String(body))
+      delete description.paths['/api/v1/log/checkpoint'].post
+      return Buffer.from(JSON.stringify(description))
+    })
+    const { code, stderr } = await cli(['evidence', id, '--out', path, '--base-url', urlOf(earlier)])
+    earlier.close()
     expect([code, stderr]).toEqual([7, expect.stringContaining('does not have all of the record')])
+    expect(stderr).toContain('CHECKPOINT_MINUTES')
     expect(readdirSync(folder.path).filter(name => name.startsWith('early'))).toEqual([])
   })
 })
 
-/** The service, whose log grows after each receipt. Adds the path of each request. */
-async function serveGrowing(asked: (string | undefined)[]): Promise<Server> {
+/** The service, whose GET responses are changed. */
+async function serveThrough(change: (body: Buffer, path: string) => Buffer | Promise<Buffer>): Promise<Server> {
   const server = createServer(async (request, response) => {
-    asked.push(request.url)
     const { authorization = '' } = request.headers
     const answer = await fetch(service.url + request.url, { headers: { authorization } })
-    const body = Buffer.from(await answer.arrayBuffer())
-    if (request.url?.endsWith('/receipt')) {
-      await owner.create()
-      await cover()
-    }
+    const body = await change(Buffer.from(await answer.arrayBuffer()), request.url ?? '')
     response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' }).end(body)
   })
   return await new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve(server)))
+}
+
+function urlOf(server: Server): string {
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
 describe('an evidence pack', () => {

@@ -41,6 +41,22 @@ describe('GET /api/v1/log/checkpoint', () => {
   })
 })
 
+describe('POST /api/v1/log/checkpoint', () => {
+  it('› 200 › covers what is new, and adds none within a second of the last', async () => {
+    const another = await newOwner(service)
+    await another.create()
+    const post = async () => {
+      const { status, text } = await service.call('POST', '/api/v1/log/checkpoint', { key: another.key })
+      return status === 200 ? readCheckpoint(text).checkpoint.tree_size : status
+    }
+    const size = await post()
+    await another.create()
+    expect(await post()).toBe(size)
+    await sql`update checkpoints set created_at = created_at - interval '1 s' where account_id = ${another.accountId}`
+    expect([await post(), await post()]).toEqual([size + 1, size + 1])
+  })
+})
+
 describe('GET /api/v1/log/inclusion', () => {
   it.each<[string, () => string, object]>([
     ['the newest entry of a record', () => `record_id=${id}`, { version: 3, tree_size: 5 }],

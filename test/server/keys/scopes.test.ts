@@ -54,6 +54,7 @@ it('scopes › are required by every route that accepts an API key', () => {
     'stats.get read',
     'stats.count read',
     'log.checkpoint read',
+    'log.addCheckpoint read',
     'log.timestamp read',
     'log.tlogCheckpoint read',
     'log.tlogProof read',

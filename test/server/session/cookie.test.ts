@@ -63,6 +63,7 @@ it('session cookie › covers every private route', () => {
     'stats.get',
     'stats.count',
     'log.checkpoint',
+    'log.addCheckpoint',
     'log.timestamp',
     'log.tlogCheckpoint',
     'log.tlogProof',
