@@ -32,9 +32,11 @@ export async function getPage(
   for (let examined = 0; examined < maxExamined; examined += entriesPerRead) {
     const rows = await listEntries(sql, accountId, { from: query.from, to: query.to, before }, entriesPerRead)
     for (const entry of await toEntries(sql, accountId, rows)) {
-      if (data.length === limit) return { data, limit, next_cursor: encodeCursor(scope, writePosition(before ?? 0)) }
-      if (isWanted(entry, query)) data.push(entry)
       before = entry.version
+      if (!isWanted(entry, query)) continue
+      const last = data[limit - 1]
+      if (last) return { data, limit, next_cursor: encodeCursor(scope, writePosition(last.version)) }
+      data.push(entry)
     }
     if (rows.length < entriesPerRead) return { data, limit, next_cursor: null }
   }

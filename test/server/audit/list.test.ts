@@ -66,6 +66,7 @@ describe('GET /api/v1/audit', () => {
       cursor = page.next_cursor
     }
     expect(found).toEqual([4, 3, 2])
+    expect(await list('action=key_created&limit=1')).toMatchObject({ data: [{ version: 4 }], next_cursor: null })
     const { next_cursor } = await list('limit=2')
     const other = await service.call('GET', `/api/v1/audit?limit=2&actor=user&cursor=${next_cursor}`, {
       key: account.key,
