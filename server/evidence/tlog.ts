@@ -23,18 +23,18 @@ interface Note {
 /**
  * Returns a checkpoint as a signed note. What the signed document says is signed, not what the columns say: a checkpoint
  * that somebody wrote into the database must not get a signature. @throws Failure `not_found`; `internal_error` if the
- * checkpoint was tampered with; `unavailable`
+ * checkpoint does not verify; `unavailable`
  */
 export async function getTlogCheckpoint({ sql, signer }: Deps, accountId: string, size?: number): Promise<Note> {
   const signed = tryReadCheckpoint(await getCheckpoint({ sql }, accountId, { tree_size: size }))
   const { keys, documents } = await readKeys(sql, signer.keyId)
-  const isWhole =
-    signed !== null &&
-    signed.checkpoint.account_id === accountId &&
-    (size === undefined || signed.checkpoint.tree_size === size) &&
-    findCheckpointProblem(signed, keys) === null &&
-    findKeyLogProblem(documents, signed.checkpoint) === null
-  if (!isWhole) throw new Failure('internal_error', `A checkpoint of the account ${accountId} was changed.`)
+  const isOwn =
+    signed?.checkpoint.account_id === accountId && signed.checkpoint.tree_size === (size ?? signed.checkpoint.tree_size)
+  if (!isOwn) throw new Failure('internal_error', `A checkpoint of the account ${accountId} was changed.`)
+  const problem = findCheckpointProblem(signed, keys)
+  if (problem) throw new Failure('internal_error', `A checkpoint of the account ${accountId} ${problem}.`)
+  const keyProblem = findKeyLogProblem(documents, signed.checkpoint)
+  if (keyProblem) throw new Failure('internal_error', `A checkpoint of the account ${accountId}: ${keyProblem}.`)
   const { tree_size, root_hash } = signed.checkpoint
   const origin = `consentctl/${findFirstKey(documents)}/${accountId}`
   const text = noteText(origin, { size: tree_size, root: Buffer.from(root_hash, 'hex') })

@@ -114,10 +114,10 @@ describe('GET /api/v1/log/tlog-checkpoint', () => {
     expect(openNote(after.text, vkey).slice(0, 3)).toEqual(before.text.split('\n').slice(0, 3))
   })
 
-  it.each<[string, (document: string) => Promise<string>]>([
-    ['another root', async document => document.replace(/(?<="root_hash": ")\w{4}/, '0000')],
-    ['a signature by a key that is not in the chain', forge],
-  ])('› 500 › signs nothing if the checkpoint has %s', async (_, change) => {
+  it.each<[string, (document: string) => Promise<string>, string]>([
+    ['another root', async document => document.replace(/(?<="root_hash": ")\w{4}/, '0000'), 'is not what was signed'],
+    ['a signature by a key that is not in the chain', forge, 'which is unknown'],
+  ])('› 500 › signs nothing if the checkpoint has %s, and says so', async (_, change, problem) => {
     const other = await newOwner(service)
     await other.create()
     await coverAll({ sql, signer })
@@ -126,6 +126,7 @@ describe('GET /api/v1/log/tlog-checkpoint', () => {
       update checkpoints set document = ${await change(row?.['document'])} where account_id = ${other.accountId}`
     const { status, text } = await get('tlog-checkpoint', other)
     expect([status, text]).toEqual([500, expect.not.stringContaining('—')])
+    expect(text).toContain(problem)
     expect((await get('tlog-proof?leaf_index=0', other)).status).toBe(500)
   })
 
