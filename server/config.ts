@@ -95,6 +95,7 @@ const Environment = z.object({
   TSA_URL: z
     .string()
     .refine(url => /^https?:\/\/./.test(url) && URL.canParse(url), 'must begin with http:// or https://')
+    .refine(url => !URL.canParse(url) || hasReadableCredentials(url), 'has a % that begins no escape: write %25')
     .nullable()
     .default(null),
   TSA_CA: z
@@ -116,6 +117,15 @@ const Environment = z.object({
 })
 
 /** A network needs a prefix of at least 1: /0 would trust anyone. */
+function hasReadableCredentials(url: string): boolean {
+  const { username, password } = new URL(url)
+  try {
+    return decodeURIComponent(`${username}:${password}`) !== ''
+  } catch {
+    return false
+  }
+}
+
 function isNetwork(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/')
   if (isIP(address) === 0 || rest.length > 0) return false

@@ -157,6 +157,10 @@ describe('readConfig › timestamps', () => {
     expect(() => readConfig({}, { TSA_CA })).toThrow('TSA_CA: TSA_URL must name the time-stamping authority')
     for (const url of ['tsa.example', 'ftp://tsa.example', 'https://'])
       expect(() => readConfig({}, { TSA_URL: url, TSA_CA })).toThrow('TSA_URL: must begin with http:// or https://')
+    for (const url of ['https://user:50%off@tsa.example', 'https://user:%E9@tsa.example'])
+      expect(() => readConfig({}, { TSA_URL: url, TSA_CA })).toThrow(
+        'TSA_URL: has a % that begins no escape: write %25',
+      )
     for (const file of [TSA_CA.replace('ca.pem', 'server.key'), '/nowhere'])
       expect(() => readConfig({}, { TSA_URL, TSA_CA: file })).toThrow(
         `TSA_CA: ${file} is not a file of certificates in PEM`,
