@@ -47,7 +47,10 @@ export async function listAccounts(options: DatabaseOptions, host: ServerHost): 
 }
 
 export async function setQuota(options: DatabaseOptions, order: QuotaOrder, host: ServerHost): Promise<AccountRow> {
-  return await withDatabase(options, host, { mayBeNew: false }, sql => accounts.setQuota(sql, order))
+  return await withDatabase(options, host, { mayBeNew: false }, async sql => {
+    await checkClock(sql)
+    return await accounts.setQuota(sql, order)
+  })
 }
 
 export async function addUser(options: DatabaseOptions, draft: UserDraft, host: ServerHost): Promise<NewUser> {
@@ -66,7 +69,10 @@ export async function listUsers(
 }
 
 export async function removeUser(options: DatabaseOptions, email: string, host: ServerHost): Promise<UserInfo> {
-  return await withDatabase(options, host, { mayBeNew: false }, sql => users.removeUser(sql, email))
+  return await withDatabase(options, host, { mayBeNew: false }, async sql => {
+    await checkClock(sql)
+    return await users.removeUser(sql, email)
+  })
 }
 
 export async function resetPassword(
@@ -74,7 +80,10 @@ export async function resetPassword(
   user: { readonly email: string; readonly password?: string | undefined },
   host: ServerHost,
 ): Promise<NewPassword> {
-  return await withDatabase(options, host, { mayBeNew: false }, sql => accounts.resetPassword(sql, user))
+  return await withDatabase(options, host, { mayBeNew: false }, async sql => {
+    await checkClock(sql)
+    return await accounts.resetPassword(sql, user)
+  })
 }
 
 export async function* purge(
