@@ -4,6 +4,8 @@ import { dataError } from '../../errors/errors.ts'
 import type { PackFiles } from '../../evidence/pack.ts'
 import { unreadable } from '../../io/input.ts'
 
+const maxMiB = 64
+
 /** Packs by the path that they are shown with. */
 export type Packs = ReadonlyMap<string, PackFiles>
 
@@ -41,12 +43,31 @@ async function readFolder(path: string): Promise<Map<string, Buffer>> {
     for (const entry of await readdir(folder, { withFileTypes: true })) {
       const inside = join(folder, entry.name)
       if (entry.isDirectory()) await walk(inside, `${prefix}${entry.name}/`)
-      else if (entry.isFile()) files.set(prefix + entry.name, await readFile(inside))
+      else if (entry.isFile()) files.set(prefix + entry.name, await readBounded(inside))
       else throw dataError(`${inside} is neither a file nor a folder`)
     }
   }
+  await requirePacks(path)
   await walk(path, '')
   return files
+}
+
+/** Another folder, such as a home, is not read into memory. */
+async function requirePacks(path: string): Promise<void> {
+  const names = await readdir(path)
+  if (names.includes('pack.json')) return
+  for (const name of names) {
+    const folder = join(path, name)
+    const found = await stat(join(folder, 'pack.json')).catch(() => null)
+    if (found === null) throw dataError(`${folder} is not an evidence pack: it has no pack.json`)
+  }
+}
+
+async function readBounded(path: string): Promise<Buffer> {
+  const { size } = await stat(path)
+  if (size > maxMiB * 2 ** 20)
+    throw dataError(`${path} is larger than ${maxMiB} MiB, as no file of an evidence pack is`)
+  return await readFile(path)
 }
 
 /** Returns the files of the only folder of an archive. */

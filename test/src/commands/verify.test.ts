@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
@@ -358,6 +358,20 @@ describe('keys that cannot be used', () => {
       result: 'valid',
     })
   })
+})
+
+it('a folder that is no evidence pack is not read, nor a file that is too large for one (exit 5)', async () => {
+  const path = (name: string) => join(folder.path, name)
+  mkdirSync(path('home/documents'), { recursive: true })
+  writeFileSync(path('home/documents/large'), '')
+  truncateSync(path('home/documents/large'), 3 * 2 ** 30)
+  const run = async () => {
+    const { code, stderr } = await cli.run(['verify', path('home')])
+    return [code, stderr]
+  }
+  expect(await run()).toEqual([5, expect.stringContaining('documents is not an evidence pack: it has no pack.json')])
+  writeFileSync(path('home/pack.json'), '{}')
+  expect(await run()).toEqual([5, expect.stringContaining('large is larger than 64 MiB')])
 })
 
 it('a document that a stranger signed for himself proves nothing of the service', async () => {
