@@ -177,7 +177,12 @@ function requireSameNotice({ record, notice }: Pack, said: NonNullable<Pack['rec
   const { version, hash, leaf_index } = said.publication
   const isSame = version === notice.entry.version && hash === notice.hash.toString('hex')
   need(file, isSame && leaf_index === notice.proof.leaf_index, 'names another publication than notice.json')
-  need(file, canonical(said.texts) === canonical(notice.manifest.texts), 'has other texts than notice.json')
+  need(file, detailsOf(said) === detailsOf(notice.manifest), 'says something else of the notice than notice.json')
+}
+
+function detailsOf(notice: Readonly<Record<string, unknown>>): string {
+  const names = ['texts', 'purposes', 'controller', 'valid_for', 'requires_renewal', 'effective_from']
+  return canonical(names.map(name => notice[name] ?? null))
 }
 
 function toEvent(event: NonNullable<Pack['receipt']>['events'][number]) {

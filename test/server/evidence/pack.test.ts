@@ -330,6 +330,7 @@ describe('an evidence pack', () => {
       files => files.set('checkpoint.json', Buffer.from(resigned(json(files, 'checkpoint.json')))),
     ],
     ['a receipt of a stranger', files => files.set('receipt.json', Buffer.from(resigned(json(files, 'receipt.json'))))],
+    ['a receipt with another controller', changeController],
     ['a text in another wording', files => files.set('notice/de.md', Buffer.from('x'))],
     ['a text left out', files => files.delete('notice/en.html.txt')],
     ['the notice left out', dropNotice],
@@ -356,7 +357,7 @@ describe('an evidence pack', () => {
     ],
   ])('is refused if it was made anew with %s', async (_what, forge) => {
     const files = read(made[1] ?? '')
-    forge(files)
+    await forge(files)
     const path = put(reseal(files))
     const { code, wrong } = await verify(path)
     expect([code, wrong.length > 0]).toEqual([5, true])
@@ -420,6 +421,14 @@ const proofOf = (name: string) => name.replace(/json$/, 'inclusion.json')
 
 function dropNotice(files: Files): void {
   for (const name of [...files.keys()]) if (/^notice[./]/.test(name)) files.delete(name)
+}
+
+/** The service itself would have to sign this. */
+async function changeController(files: Files): Promise<void> {
+  const { signature: _, key_id: __, ...receipt } = JSON.parse(String(files.get('receipt.json')))
+  const privacy_notice = { ...receipt.privacy_notice, controller: 'Eve' }
+  const signer = await openSigner(service.sql, null)
+  files.set('receipt.json', Buffer.from(await signer.sign({ ...receipt, privacy_notice })))
 }
 
 function changeSetting(files: Files): void {
