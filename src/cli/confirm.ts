@@ -36,6 +36,8 @@ interface Confirmation {
   readonly action: string
   /** True if stdin is read for input and cannot answer a prompt. */
   readonly stdinInUse?: boolean
+  /** True for a command without `--confirm`. */
+  readonly isUncounted?: boolean
 }
 
 /**
@@ -45,16 +47,17 @@ interface Confirmation {
 export function mustPrompt(
   ctx: Context,
   { yes, confirm }: ConfirmOptions,
-  { action, stdinInUse = false }: Confirmation,
+  { action, stdinInUse = false, isUncounted = false }: Confirmation,
 ): boolean {
   if (confirm !== undefined) return false
   const { isProtected, profile } = ctx.settings
+  const enough = isUncounted ? 'confirm at a terminal' : 'use --confirm N'
   if (yes && isProtected)
-    throw usageError(`profile ${profile.value} is protected: --yes is not enough to ${action}`, 'use --confirm N')
+    throw usageError(`profile ${profile.value} is protected: --yes is not enough to ${action}`, enough)
   if (yes) return false
   if (!stdinInUse && canPrompt(ctx.io)) return true
   const reason = stdinInUse ? 'stdin is read for input' : 'stdin and stderr must be a terminal'
-  throw usageError(`cannot prompt: ${reason}`, isProtected ? 'use --confirm N' : 'use --yes or --confirm N')
+  throw usageError(`cannot prompt: ${reason}`, isProtected ? enough : isUncounted ? 'use --yes' : 'use --yes or --confirm N')
 }
 
 interface Question {

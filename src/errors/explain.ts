@@ -136,14 +136,21 @@ function whyRejected(call: Call): string | undefined {
   return isSignIn(call) ? undefined : 'the instance rejects the session that it created'
 }
 
-function rejectedHint({ call, code }: ApiError): string {
+/** No key has the scope `notices` unless it was asked for. */
+function scopeHint(message: string): string {
+  return /\bscope notices\b/.test(message)
+    ? 'make a key for this with consentctl keys create --name ci --scope notices, or sign in with --email'
+    : 'use a key with the scope for this: consentctl keys list shows the scopes'
+}
+
+function rejectedHint({ call, code, message }: ApiError): string {
   const { keySource } = call
   if (keySource === null) {
     return isSignIn(call)
       ? 'check the email and the instance: consentctl config list'
       : `${code === 'forbidden' ? 'sign in as an owner of the account, or ' : ''}check its address, and that no proxy removes cookies or the Origin header`
   }
-  if (code === 'forbidden') return 'use a key with the scope for this: consentctl keys list shows the scopes'
+  if (code === 'forbidden') return scopeHint(message)
   if (keySource.endsWith('key_command')) return 'check what the profile’s key_command prints'
   if (keySource.endsWith('_FILE')) return 'put a valid key into the file of CONSENTCTL_API_KEY_FILE'
   if (keySource.startsWith('CONSENTCTL_')) return `set ${keySource} to a valid key, or unset it`

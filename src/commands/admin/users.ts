@@ -114,7 +114,7 @@ Examples:
     )
     .action(
       action(ctx, RemoveOptions, userView, async (_, { email, yes, ...options }) => {
-        const asks = mustPrompt(ctx, { yes }, { action: 'remove the user' })
+        const asks = mustPrompt(ctx, { yes }, { action: 'remove the user', isUncounted: true })
         const { listUsers, removeUser } = await ctx.loadServer()
         if (asks) {
           const users = await listUsers(options, email, serverHost(ctx))

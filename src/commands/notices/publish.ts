@@ -77,7 +77,7 @@ Examples:
 
 async function run(ctx: Context, options: Options) {
   const { email, passwordStdin, site: named, file, lang, draft: isDraft, dryRun, yes } = options
-  const asks = !dryRun && !isDraft && mustPrompt(ctx, { yes }, { action: 'publish' })
+  const asks = !dryRun && !isDraft && mustPrompt(ctx, { yes }, { action: 'publish', isUncounted: true })
   const texts = await readTexts(file, lang)
   const wanted = toManifest(options, texts)
   const siteName = requireSite(ctx, named)
