@@ -57,7 +57,10 @@ export function mustPrompt(
   if (yes) return false
   if (!stdinInUse && canPrompt(ctx.io)) return true
   const reason = stdinInUse ? 'stdin is read for input' : 'stdin and stderr must be a terminal'
-  throw usageError(`cannot prompt: ${reason}`, isProtected ? enough : isUncounted ? 'use --yes' : 'use --yes or --confirm N')
+  throw usageError(
+    `cannot prompt: ${reason}`,
+    isProtected ? enough : isUncounted ? 'use --yes' : 'use --yes or --confirm N',
+  )
 }
 
 interface Question {

@@ -25,10 +25,10 @@ function targetOf({ target: { kind, id, policy_version: version } }: AccountEntr
   return [kind, id, ...(version === undefined ? [] : [version])].join(' ')
 }
 
-/** Lists are in the entry itself: a table has no room for them. */
+/** Lists are in the entry itself: a table has no room for them. Ids are those of the target. */
 function valuesOf(values: AccountEntry['after']): string {
   return Object.entries(values ?? {})
-    .filter(([name]) => name !== 'updated_at')
+    .filter(([name]) => name !== 'id' && name !== 'updated_at')
     .map(([name, value]) => `${name}=${typeof value === 'object' && value !== null ? '…' : value}`)
     .join(' ')
 }

@@ -68,7 +68,8 @@ export function list(command: Command, ctx: Context): void {
 With --at, --accepted and --refused are about the state at that time. It takes a request for each record.
 A record that was purged since then is found by its id only: get ID --at TIME
 
---expiring and --expired go with --site alone, and show expires_at: notices publish --valid-for sets how long a
+--expiring and --expired list records, also one that its person has answered anew since: check SUBJECT says
+what counts. They go with --site alone, and show expires_at: notices publish --valid-for sets how long a
 consent is valid. A withdrawn, refused or deleted record is in neither.
 
 Examples:

@@ -97,7 +97,7 @@ async function run(ctx: Context, options: Options) {
   if (dryRun) return dryRunOutput(ctx, requestsOf(plan, isDraft))
   if (asks) {
     const shown = { ...preview(plan), site_id: site.id, policy_version: version }
-    await promptToConfirm(ctx, noticeView, [shown], { action: 'publish', noun: 'notice', where: instanceLabel(ctx) })
+    await promptToConfirm(ctx, previewView, [shown], { action: 'publish', noun: 'notice', where: instanceLabel(ctx) })
   }
   const uploaded = await upload(ctx, api, plan)
   if (isDraft) {
@@ -250,6 +250,13 @@ async function upload(ctx: Context, api: Client, plan: Plan): Promise<Notice> {
   }
   if (isSame(notice, plan.wanted)) return notice
   throw dataError('the draft was changed by somebody else during the upload', 'run the command again')
+}
+
+/** The lines above it have the rest. */
+const previewed = ['policy_version', 'valid_for', 'requires_renewal', 'effective_from']
+const previewView = {
+  ...noticeView,
+  columns: noticeView.columns.filter(({ name }) => previewed.includes(name)),
 }
 
 function preview({ wanted, draft }: Plan): Omit<Notice, 'site_id' | 'policy_version'> {

@@ -55,7 +55,8 @@ async function run(ctx: Context, options: z.output<typeof Options>) {
     ...who
   } = options
   const body = { overlap_hours: overlap }
-  const asks = !dryRun && overlap === 0 && mustPrompt(ctx, { yes }, { action: 'end the token at once', isUncounted: true })
+  const asks =
+    !dryRun && overlap === 0 && mustPrompt(ctx, { yes }, { action: 'end the token at once', isUncounted: true })
   const api = dryRun && isUuid(named) ? ctx.api : await signIn(ctx, who)
   const id = await siteIdOf({ api, say: ctx.say }, named)
   if (dryRun) return dryRunOutput(ctx, [{ endpoint: sites.rotateToken, params: { id }, body }])

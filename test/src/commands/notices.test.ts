@@ -144,4 +144,21 @@ describe('notices', () => {
       expect({ code, stderr, calls }).toEqual({ code: 0, stderr: expect.stringMatching(sentence), calls: publications })
     },
   )
+
+  it('publish › hints at what it takes: no --confirm, and a key that may publish', async () => {
+    const publish = ['notices', 'publish', '--site', site, '--file', text]
+    const { stderr } = await cli.run(publish)
+    expect(stderr).toContain('use --yes')
+    expect(stderr).not.toContain('--confirm')
+    cli.instance.use(
+      http.get('*/api/v1/sites', () => HttpResponse.json({ data: [siteOf({ id: site })] })),
+      http.get('*/api/v1/sites/:id/notices', () => HttpResponse.json({ data: [] })),
+      http.put('*/notices/:version', () => fails(403, 'forbidden', 'The API key lacks the scope notices.')),
+    )
+    const rejected = await cli.run([...publish, '--yes'])
+    expect(rejected).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('keys create --name ci --scope notices'),
+    })
+  })
 })
