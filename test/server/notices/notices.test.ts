@@ -4,6 +4,7 @@ import { publishDraft } from '../../../server/notices/queries.ts'
 import type { Notice } from '../../../src/contract/index.ts'
 import { mediaBytes, type Signed, type TestAccount, useService } from '../../support/service.ts'
 import { makeKey } from '../keys/keys.ts'
+import { insertChains } from '../purge/chains.ts'
 
 const service = useService()
 
@@ -136,6 +137,28 @@ describe('POST /api/v1/sites/:id/notices/:version/publish', () => {
       `The draft was changed: it has revision ${body.revision + 1}.`,
     ])
     expect([(await publish(2)).status, (await publish(0)).status]).toEqual([404, 404])
+  })
+
+  it('reports back-dated entries that it adds to the log', async () => {
+    await published(1)
+    await put(2)
+    await upload(2, 'de')
+    const [id] = await insertChains(service.sql, account, {
+      records: 1,
+      entries: 1,
+      isLive: true,
+      at: new Date('2025-01-01'),
+    })
+    const reported: string[] = []
+    const node = await service.addNode({
+      onBackdated: (_, entries) => void reported.push(...entries.map(({ consent_id }) => consent_id)),
+    })
+    const { status } = await node.call('POST', at('/2/publish'), {
+      body: {},
+      headers: { ...session, origin: node.url },
+    })
+    expect(status).toBe(200)
+    expect(reported).toEqual([id])
   })
 
   it('rejects a draft that was deleted and made anew since it was read', async () => {
