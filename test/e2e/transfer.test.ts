@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { beforeAll, describe, expect, inject, it } from 'vitest'
 import type { NewAccount } from '../../src/contract/index.ts'
-import { contentOf } from '../server/transfer/moved.ts'
+import { contentBeforeImports, contentOf } from '../server/transfer/moved.ts'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
 import { newDatabase } from './campaign.ts'
@@ -90,7 +90,7 @@ async function expectMoved(database: string[]): Promise<string> {
   const server = await startServer([...database, '--port', '0'], env())
   try {
     const { stdout: moved } = await admin('export', '-', ...database)
-    expect(contentOf(moved)).toBe(contentOf(readFileSync(at('one.ndjson'), 'utf8')))
+    expect(contentBeforeImports(moved)).toBe(contentBeforeImports(readFileSync(at('one.ndjson'), 'utf8')))
     expect(await admin('verify', ...database)).toMatchObject({ code: 0 })
     expect((await on(server, account.api_key, 'list', '--all', '-o', 'ndjson')).stdout).toBe(listed)
     const session = await fetch(`${server.url}/api/v1/session`, { headers: { cookie } })
@@ -117,7 +117,7 @@ describe('admin export and import › a service is moved', () => {
     const grown = await expectMoved(there)
     const returned = await runBinary(['admin', 'import', '-', ...back], { env: env(), stdin: grown })
     expect(returned).toMatchObject({ code: 0 })
-    expect(contentOf((await admin('export', '-', ...back)).stdout)).toBe(contentOf(grown))
+    expect(contentBeforeImports((await admin('export', '-', ...back)).stdout)).toBe(contentBeforeImports(grown))
   })
 
   it.runIf(inject('clusterUrl'))('in memory that does not grow with the number of records', async () => {

@@ -64,3 +64,19 @@ export async function removeImport(sql: Sql): Promise<void> {
 export function contentOf(text: string): string {
   return text.replace(/"created_at":"[^"]+"/, '').replace(/"sha256":"\w+"/, '')
 }
+
+/** The content of an export without what imports write into the administrators' log, and so without its counts. */
+export function contentBeforeImports(text: string): string {
+  const lines = contentOf(text).split('\n').slice(0, -2)
+  const imports = lines.filter(
+    line => line.startsWith('{"account_entries":') && line.includes('\\"action\\": \\"imported\\"'),
+  )
+  const leaves = imports.map(line => {
+    const { account_id, version } = JSON.parse(line).account_entries
+    return `{"log_entries":{"account_id":"${account_id}","consent_id":"${account_id}","version":${version},`
+  })
+  return lines
+    .filter(line => !imports.includes(line) && !leaves.some(leaf => line.startsWith(leaf)))
+    .map(line => line.replace(/"entries":\d+,"entries_head":"[^"]+"/, ''))
+    .join('\n')
+}
