@@ -80,7 +80,9 @@ async function newChangedAccount(sql: Sql): Promise<TestAccount> {
     const sha256 = createHash('sha256').update(content).digest()
     await upsertText(sql, notice, { language, mediaType: 'text/plain', sha256, content }, { at, maxTexts: 9 })
   }
-  expect(await publishDraft(sql, notice, 3, { actor, at })).toBe(true)
+  const [{ revision = 0 } = {}] = await sql<{ revision: number }[]>`
+    select revision from notices where account_id = ${notice.accountId}`
+  expect(await publishDraft(sql, notice, revision, { actor, at })).toBe(true)
   return account
 }
 
