@@ -170,7 +170,7 @@ describe.runIf(canRun)('connections over TLS', () => {
       expect(answers.get('false')).toBeUndefined()
       expect(answers.get('right')).toBeGreaterThan(0)
       expect(answers.get('CONNECTION_MALFORMED')).toBeGreaterThan(0)
-      expect(await isEncrypted(sql)).toBe(false)
+      await expect.poll(() => isEncrypted(sql)).toBe(false) // the last message that was damaged may end its connection now
     })
   })
 })
