@@ -2,12 +2,7 @@
 // that is added here needs a default in server/verify/administration.ts, because earlier entries lack it.
 
 import type { Fragment, Sql } from 'postgres'
-import { staticFragment } from '../db/fragments.ts'
-
-/** Formats a time like `toISOString`, whatever the database's settings. */
-export function instant(sql: Sql, time: Fragment): Fragment {
-  return sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
-}
+import { instant, staticFragment } from '../db/fragments.ts'
 
 /** Of a row `a` of accounts. */
 export const accountState = staticFragment(
@@ -48,16 +43,25 @@ export const keyState = staticFragment(
 )
 
 /** Of a row `n` of notices: its manifest, with the digests of its texts. */
-export const noticeState = staticFragment(
-  sql => sql`jsonb_build_object('site_id', n.site_id, 'policy_version', n.policy_version,
-    'texts', ${noticeTexts(sql)}, 'purposes', n.purposes, 'controller', n.controller, 'valid_for', n.valid_for,
-    'requires_renewal', n.requires_renewal, 'effective_from', ${instant(sql, sql`n.effective_from`)})`,
+export const noticeState = staticFragment(sql => manifest(sql, noticeTexts(sql)))
+
+/** The same, but a text has no digest unless it is that of its bytes, which are hashed here. */
+export const verifiedNoticeState = staticFragment(sql =>
+  manifest(sql, texts(sql, sql`case when t.sha256 = sha256(t.content) then encode(t.sha256, 'hex') end`)),
 )
 
+function manifest(sql: Sql, ofTexts: Fragment): Fragment {
+  return sql`jsonb_build_object('site_id', n.site_id, 'policy_version', n.policy_version,
+    'texts', ${ofTexts}, 'purposes', n.purposes, 'controller', n.controller, 'valid_for', n.valid_for,
+    'requires_renewal', n.requires_renewal, 'effective_from', ${instant(sql, sql`n.effective_from`)})`
+}
+
 /** Of a row `n` of notices: what there is to know of its texts, by language. */
-export const noticeTexts = staticFragment(
-  sql => sql`(select coalesce(jsonb_agg(jsonb_build_object('language', t.language, 'media_type', t.media_type,
-      'size', octet_length(t.content), 'sha256', encode(t.sha256, 'hex')) order by t.language collate "C"), '[]')
+export const noticeTexts = staticFragment(sql => texts(sql, sql`encode(t.sha256, 'hex')`))
+
+function texts(sql: Sql, digest: Fragment): Fragment {
+  return sql`(select coalesce(jsonb_agg(jsonb_build_object('language', t.language, 'media_type', t.media_type,
+      'size', octet_length(t.content), 'sha256', ${digest}) order by t.language collate "C"), '[]')
     from notice_texts t
-    where t.account_id = n.account_id and t.site_id = n.site_id and t.policy_version = n.policy_version)`,
-)
+    where t.account_id = n.account_id and t.site_id = n.site_id and t.policy_version = n.policy_version)`
+}

@@ -1,6 +1,6 @@
 import type { Fragment, JSONValue, Sql } from 'postgres'
 import type { Actor, State } from '../../src/evidence/chain.ts'
-import { empty, staticFragment, toArrayLiteral } from '../db/fragments.ts'
+import { empty, instant, staticFragment, toArrayLiteral } from '../db/fragments.ts'
 import type {
   BatchLink,
   ConsentJson,
@@ -28,9 +28,9 @@ const plainColumns = staticFragment(
 const consentText = staticFragment(
   sql => sql`left(row_to_json((select r from (
     select ${plainColumns(sql)},
-      to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at,
-      to_char(updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as updated_at,
-      to_char(deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as deleted_at
+      ${instant(sql, sql`created_at`)} as created_at,
+      ${instant(sql, sql`updated_at`)} as updated_at,
+      ${instant(sql, sql`deleted_at`)} as deleted_at
   ) r))::text, -1) || coalesce(',"notice_locale":' || to_json(notice_locale)::text, '') || '}'`,
 )
 
@@ -274,7 +274,7 @@ export function findExpiring(
     from (
       select id, expires_at, row_number() over (order by expires_at, id) as n,
         left(${consentText(sql)}, -1) || ',"expires_at":"'
-          || to_char(expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"}' as json
+          || ${instant(sql, sql`expires_at`)} || '"}' as json
       from (
         select ${plainColumns(sql)}, created_at, updated_at, deleted_at, notice_locale, expires_at from consents
         where account_id = ${accountId} and expires_at is not null and deleted_at is null and accepted

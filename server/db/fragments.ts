@@ -14,6 +14,11 @@ export function staticFragment(build: (sql: Sql) => Fragment): (sql: Sql) => Fra
 
 export const empty = staticFragment(sql => sql``)
 
+/** Formats a time as `toISOString` does, whatever the database's settings. */
+export function instant(sql: Sql, time: Fragment): Fragment {
+  return sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+}
+
 type Value = string | number | boolean | Date | Buffer | null
 
 /** Formats an array literal (PostgreSQL manual, 8.15.2). The driver can only if it may query types (postgres-pool/README.md). */

@@ -1,5 +1,5 @@
-import type { Fragment, Sql } from 'postgres'
-import { empty } from '../db/fragments.ts'
+import type { Sql } from 'postgres'
+import { empty, instant } from '../db/fragments.ts'
 
 export interface SubjectPage {
   /** NoticeSubjects as JSON, separated by commas; null for an unknown site. */
@@ -10,9 +10,6 @@ export interface SubjectPage {
   /** The id of the last record that was examined, if there may be more to examine. */
   examined: string | null
 }
-
-const instant = (sql: Sql, column: Fragment) =>
-  sql`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
 /**
  * Returns one row. Reads live accepted records of the site by an index, newest first, and takes those of the version that are

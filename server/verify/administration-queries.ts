@@ -1,5 +1,7 @@
 import type { Sql } from 'postgres'
-import { accountState, instant, keyState, siteState, tokensState, userState } from '../audit/states.ts'
+import { accountState, keyState, siteState, tokensState, userState, verifiedNoticeState } from '../audit/states.ts'
+import { instant } from '../db/fragments.ts'
+import { noId } from '../ids.ts'
 
 /** Null if the table or the log lacks it. */
 export interface EntryRow {
@@ -53,7 +55,6 @@ export interface SettingRow {
 }
 
 const rowsPerPage = 500
-const noId = '00000000-0000-0000-0000-000000000000'
 
 /** Yields all that entries are about, as it is. */
 export async function* listSettings(sql: Sql, accountId: string): AsyncGenerator<SettingRow> {
@@ -102,21 +103,12 @@ async function* paged(kind: string, listPage: (after: string) => Promise<StateRo
 /** Texts are up to 1 MiB each, which are hashed here. */
 const noticesPerPage = 20
 
-/** Yields the published notices. A text has no digest unless its column is that of its bytes. */
+/** Yields the published notices. */
 async function* listNotices(sql: Sql, accountId: string): AsyncGenerator<SettingRow> {
   for (let after = { site_id: noId, policy_version: 0 }; ; ) {
     const rows = await sql<(typeof after & { state: string })[]>`
-      select n.site_id, n.policy_version, jsonb_build_object(
-        'site_id', n.site_id, 'policy_version', n.policy_version, 'purposes', n.purposes, 'controller', n.controller,
-        'valid_for', n.valid_for, 'requires_renewal', n.requires_renewal,
-        'effective_from', ${instant(sql, sql`n.effective_from`)}, 'published_entry', n.published_entry, 'texts', (
-          select coalesce(jsonb_agg(jsonb_build_object('language', t.language, 'media_type', t.media_type,
-            'size', octet_length(t.content),
-            'sha256', case when t.sha256 = sha256(t.content) then encode(t.sha256, 'hex') end
-          ) order by t.language collate "C"), '[]')
-          from notice_texts t
-          where t.account_id = ${accountId} and t.site_id = n.site_id and t.policy_version = n.policy_version
-        ))::text as state
+      select n.site_id, n.policy_version,
+        (${verifiedNoticeState(sql)} || jsonb_build_object('published_entry', n.published_entry))::text as state
       from notices n
       where n.account_id = ${accountId} and n.published_entry is not null
         and (n.site_id, n.policy_version) > (${after.site_id}::uuid, ${after.policy_version}::integer)
