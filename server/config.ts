@@ -116,7 +116,6 @@ const Environment = z.object({
   PUBLIC_RATE_PER_SITE: Rate.default(6000),
 })
 
-/** A network needs a prefix of at least 1: /0 would trust anyone. */
 function hasReadableCredentials(url: string): boolean {
   const { username, password } = new URL(url)
   try {
@@ -126,6 +125,7 @@ function hasReadableCredentials(url: string): boolean {
   }
 }
 
+/** A network needs a prefix of at least 1: /0 would trust anyone. */
 function isNetwork(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/')
   if (isIP(address) === 0 || rest.length > 0) return false

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
 import type { Sql } from 'postgres'
 import type { AccountEntry, AuditPage, AuditQuery } from '../../src/contract/index.ts'
+import { sha256 } from '../../src/evidence/bytes.ts'
 import type { Caller } from '../auth/caller.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from '../consents/cursor.ts'
 import { Failure } from '../failure.ts'
@@ -55,7 +55,7 @@ async function toEntries(sql: Sql, accountId: string, rows: readonly EntryRow[])
 
 function toEntry({ version, document }: EntryRow): AccountEntry {
   const { at, action, actor, target, before, after } = parse(version, document)
-  const hash = createHash('sha256').update(document).digest('hex')
+  const hash = sha256(document).toString('hex')
   return { version, at, action, actor: { ...actor, name: null }, target, before, after, hash, document }
 }
 

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
 import type { Sql } from 'postgres'
 import type { PrivacyNotice } from '../../src/contract/documents/consent-receipt.ts'
 import { NoticeManifest } from '../../src/contract/notices.ts'
+import { sha256 } from '../../src/evidence/bytes.ts'
 import { Failure } from '../failure.ts'
 import { findFirstLeaf, findPublications, type PublicationRow } from './held-queries.ts'
 
@@ -23,29 +23,41 @@ export async function findPrivacyNotice(sql: Sql, accountId: string, record: Bou
   if (entry === null) return { ...policy, notice: 'not held' }
   const [row] = await findPublications(sql, accountId, [entry])
   const first_leaf = await findFirstLeaf(sql, accountId, record_id)
-  const manifest = row && readManifest({ ...row, first_leaf }, record)
-  if (!manifest) {
+  const publication = row ? readPublication(row) : null
+  if (!publication || !isNoticeOf(publication, record, first_leaf)) {
     const problem = 'the log does not have the publication of its notice before it'
     throw new Failure(
       'internal_error',
       `The record ${record_id} does not verify: ${problem}. No receipt of it is signed.`,
     )
   }
+  const { hash, leaf_index, manifest } = publication
   const { texts, purposes, controller, valid_for, requires_renewal, effective_from } = manifest
   const details = { texts, purposes, controller, valid_for, requires_renewal, effective_from }
-  const publication = { version: entry, hash: row.hash.toString('hex'), leaf_index: row.leaf_index as number }
-  return { ...policy, notice: 'held', ...details, publication }
+  return { ...policy, notice: 'held', ...details, publication: { version: entry, hash, leaf_index } }
 }
 
-/** Returns null for anything but the entry in the log, of a publication of this version, before the record. */
-export function readManifest(
-  { document, hash, leaf_index, first_leaf }: PublicationRow & { readonly first_leaf: number | null },
+export interface Publication {
+  /** Of its entry, in hexadecimal. */
+  readonly hash: string
+  readonly leaf_index: number
+  readonly manifest: NoticeManifest
+}
+
+/** Returns null for anything but an entry of a publication as the log has it. */
+export function readPublication({ document, hash, leaf_index }: PublicationRow): Publication | null {
+  if (leaf_index === null || !sha256(document).equals(hash)) return null
+  const { action, after } = JSON.parse(document)
+  const manifest = action === 'notice_published' ? NoticeManifest.safeParse(after).data : undefined
+  return manifest ? { hash: hash.toString('hex'), leaf_index, manifest } : null
+}
+
+/** True if the publication is of the record's site and version, and in the log before the record, whose leaf may be to come. */
+export function isNoticeOf(
+  { leaf_index, manifest }: Publication,
   { site_id, policy_version }: Pick<BoundRecord, 'site_id' | 'policy_version'>,
-): NoticeManifest | null {
-  if (leaf_index === null || !createHash('sha256').update(document).digest().equals(hash)) return null
-  if (first_leaf !== null && first_leaf <= leaf_index) return null
-  const entry = JSON.parse(document)
-  const manifest = NoticeManifest.safeParse(entry.after).data
-  const isOfVersion = manifest?.site_id === site_id && manifest.policy_version === policy_version
-  return entry.action === 'notice_published' && manifest && isOfVersion ? manifest : null
+  firstLeaf: number | null,
+): boolean {
+  if (firstLeaf !== null && firstLeaf <= leaf_index) return false
+  return manifest.site_id === site_id && manifest.policy_version === policy_version
 }

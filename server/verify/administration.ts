@@ -1,10 +1,10 @@
 // The administrators' log of an account: a chain of entries, each with its hash in the account's log. Replayed from the first,
 // they come to the settings that are there.
 
-import { createHash } from 'node:crypto'
 import type { Sql } from 'postgres'
 import type { DatabaseFinding, Problem } from '../../src/contract/index.ts'
 import { parseExactJson } from '../../src/contract/json.ts'
+import { sha256 } from '../../src/evidence/bytes.ts'
 import { type EntryRow, findHead, listEntries, listSettings } from './administration-queries.ts'
 import { reading, type Work } from './records.ts'
 import { Replay } from './replay.ts'
@@ -77,7 +77,7 @@ class Verifier {
       this.#found(null, 'lost', `${missing} of ${log} and of the account’s log are missing`)
     }
     const entry = document === null ? null : (tryParse(document) as Entry | null)
-    const hash = document === null ? null : createHash('sha256').update(document).digest('hex')
+    const hash = document === null ? null : sha256(document).toString('hex')
     const found = this.#findProblem(row, { entry, hash, isNext: version === next })
     if (found) this.#found(version, found[0], `entry ${version} of ${log} ${found[1]}`)
     const contradiction = entry && this.#replay.apply(entry, version)

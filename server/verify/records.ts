@@ -7,7 +7,7 @@ import { type Finding, verifyHistory } from '../../src/evidence/history.ts'
 import { withRetry } from '../db/errors.ts'
 import { firstIdAt, lastIdAt, readInstant } from '../ids.ts'
 import { findPublications, type PublicationRow } from '../notices/held-queries.ts'
-import { readManifest } from '../notices/receipt.ts'
+import { isNoticeOf, type Publication, readPublication } from '../notices/receipt.ts'
 import { endOfConsent } from '../notices/validity.ts'
 import {
   findPageEnd,
@@ -177,18 +177,18 @@ function findInRecord(record: StoredRecord, entries: readonly ChainEntry[]): Fin
   return findings
 }
 
-type Publications = ReadonlyMap<number, PublicationRow>
+/** By version of the entry; null for one that is no publication. */
+type Publications = ReadonlyMap<number, Publication | null>
 
 /** Verifies the notice against its publication in the log, and the end of the consent against the notice's validity. */
 function findInNotice(record: StoredRecord, { entries, firstLeaf }: Stored, publications: Publications): Finding[] {
   const { notice_entry: entry, expires_at } = record
   const found = (detail: string): Finding[] => [{ version: null, problem: 'changed', detail }]
-  const row = entry === null ? undefined : publications.get(entry)
-  const manifest = row && readManifest({ ...row, first_leaf: firstLeaf }, record)
-  if (entry !== null && !manifest)
+  const publication = entry === null ? undefined : publications.get(entry)
+  if (entry !== null && !(publication && isNoticeOf(publication, record, firstLeaf)))
     return found('its notice is no publication of its site and version before it in the log')
   const last = entries.findLast(({ action }) => action === 'created' || action === 'updated')
-  const end = last?.accepted && manifest ? endOfConsent(last.at, manifest.valid_for) : null
+  const end = last?.accepted && publication ? endOfConsent(last.at, publication.manifest.valid_for) : null
   const isEnd = (expires_at?.getTime() ?? null) === (end?.getTime() ?? null)
   return isEnd ? [] : found('its expires_at is not what its history and notice say')
 }
@@ -197,7 +197,16 @@ async function readPublications(sql: Sql, accountId: string, records: readonly S
   const entries = new Set(records.flatMap(({ record }) => record?.notice_entry ?? []))
   if (entries.size === 0) return new Map()
   const rows = await reading(() => findPublications(sql, accountId, [...entries]))
-  return new Map(rows.map(row => [row.version, row]))
+  return new Map(rows.map(row => [row.version, tryPublication(row)]))
+}
+
+/** Of an entry that is no JSON, null: the verification of the administrators' log names it. */
+function tryPublication(row: PublicationRow): Publication | null {
+  try {
+    return readPublication(row)
+  } catch {
+    return null
+  }
 }
 
 /** Returns the time of the last deletion, null if a restore came after it. */

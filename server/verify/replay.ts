@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import type { Problem } from '../../src/contract/index.ts'
+import { sha256 } from '../../src/evidence/bytes.ts'
 
 type Values = Readonly<Record<string, unknown>>
 
@@ -89,7 +89,7 @@ function toState(values: Values): Map<string, string> {
   return new Map(
     Object.entries(values).map(([member, value]) => {
       const text = JSON.stringify(value)
-      return [member, text.length > maxText ? createHash('sha256').update(text).digest('hex') : text]
+      return [member, text.length > maxText ? sha256(text).toString('hex') : text]
     }),
   )
 }
