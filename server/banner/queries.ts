@@ -1,7 +1,6 @@
 import type { Sql } from 'postgres'
 
 export interface TokenSite {
-  policy_version: number
   allowed_origins: string[]
   /** Null for the current token. */
   expires_at: Date | null
@@ -12,7 +11,7 @@ export async function findTokenSite(
   { accountId, siteId, tokenHash }: { accountId: string; siteId: string; tokenHash: Buffer },
 ): Promise<TokenSite | undefined> {
   const [row] = await sql<TokenSite[]>`
-    select s.policy_version, s.allowed_origins, t.expires_at
+    select s.allowed_origins, t.expires_at
     from site_tokens t join sites s on s.account_id = t.account_id and s.id = t.site_id
     where t.account_id = ${accountId} and t.site_id = ${siteId} and t.token_hash = ${tokenHash}`
   return row

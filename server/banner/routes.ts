@@ -1,12 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { banner } from '../../src/contract/index.ts'
+import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
 import type { Deps } from '../consents/deps.ts'
 import { withinDeadline } from '../http/deadline.ts'
 import { type Limit, limitRequests } from '../http/rate-limits.ts'
 import { route } from '../http/route.ts'
 import { networkKey } from '../net/address.ts'
-import { type Connection, recordVisit, type TokenHolder } from './service.ts'
+import { type Connection, recordVisit } from './service.ts'
 import {
   type ConnectionConfig,
   findTokenHolder,
@@ -41,7 +42,7 @@ export interface BannerDeps extends VisitorDeps, Deps {
 }
 
 interface Visit {
-  readonly holder: TokenHolder
+  readonly caller: Caller
   readonly connection: Connection
 }
 
@@ -54,8 +55,8 @@ export function bannerRoutes(app: FastifyInstance, deps: BannerDeps): void {
     app,
     banner.create,
     ({ body }, { request }) => {
-      const { holder, connection } = visits.get(request) as Visit
-      return recordVisit(deps, holder, connection, body)
+      const { caller, connection } = visits.get(request) as Visit
+      return recordVisit(deps, caller, connection, body)
     },
     {
       bodyLimit: bodyLimitBytes,
@@ -63,9 +64,9 @@ export function bannerRoutes(app: FastifyInstance, deps: BannerDeps): void {
         reply.header('vary', 'Origin')
         const connection = readConnection(deps.config, request)
         await limitByAddress(request)
-        const holder = await withinDeadline(request, findTokenHolder(deps, request, reply))
-        visits.set(request, { holder, connection })
-        request.caller = holder.caller
+        const caller = await withinDeadline(request, findTokenHolder(deps, request, reply))
+        visits.set(request, { caller, connection })
+        request.caller = caller
         await limitBySite(request)
       },
     },

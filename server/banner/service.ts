@@ -4,11 +4,6 @@ import { createConsent } from '../consents/create.ts'
 import type { Deps } from '../consents/deps.ts'
 import type { Place } from '../net/geo.ts'
 
-export interface TokenHolder {
-  readonly caller: Caller
-  readonly policyVersion: number
-}
-
 /** Facts about a visitor from the connection, never from the page. Null if unknown. */
 export interface Connection {
   readonly address: string | null
@@ -18,7 +13,7 @@ export interface Connection {
 
 export async function recordVisit(
   deps: Deps,
-  { caller, policyVersion }: TokenHolder,
+  caller: Caller,
   { address, userAgent, place }: Connection,
   draft: BannerDraft,
 ): Promise<BannerConsent> {
@@ -28,7 +23,6 @@ export async function recordVisit(
     {
       ...draft,
       site_id: caller.id,
-      policy_version: draft.policy_version ?? policyVersion,
       ...(address !== null && { ip_address: address }),
       ...(userAgent !== null && { user_agent: userAgent }),
     },

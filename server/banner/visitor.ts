@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Sql } from 'postgres'
 import { storable } from '../../src/contract/index.ts'
 import type { Admission } from '../admission.ts'
-import { unauthorized } from '../auth/caller.ts'
+import { type Caller, unauthorized } from '../auth/caller.ts'
 import { hashOf, siteOfToken } from '../auth/credential.ts'
 import type { TtlCache } from '../auth/ttl-cache.ts'
 import type { Config } from '../config.ts'
@@ -10,7 +10,7 @@ import { Failure } from '../failure.ts'
 import { clientAddress } from '../net/address.ts'
 import type { Place } from '../net/geo.ts'
 import { findTokenSite, type TokenSite } from './queries.ts'
-import type { Connection, TokenHolder } from './service.ts'
+import type { Connection } from './service.ts'
 
 export interface VisitorDeps {
   readonly sql: Sql
@@ -27,7 +27,7 @@ export async function findTokenHolder(
   deps: VisitorDeps,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<TokenHolder> {
+): Promise<Caller> {
   const token = request.headers['x-site-token']
   const ids = typeof token === 'string' ? siteOfToken(token) : null
   if (!ids || typeof token !== 'string') throw invalidToken()
@@ -48,7 +48,7 @@ export async function findTokenHolder(
     })
   }
   const { accountId, siteId } = ids
-  return { caller: { accountId, kind: 'site_token', id: siteId }, policyVersion: site.policy_version }
+  return { accountId, kind: 'site_token', id: siteId }
 }
 
 /** A CORS preflight (Fetch standard) carries no token, so its response is the same for every site. */
