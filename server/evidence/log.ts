@@ -96,7 +96,15 @@ export async function coverNow(log: Log, accountId: string): Promise<void> {
   const last = await findLastCheckpoint(log.sql, accountId)
   const age = Date.now() - (last?.created_at.getTime() ?? 0)
   if (age >= 0 && age < shortestIntervalMs) return
-  for await (const _ of coverAccount(log, accountId));
+  await coverInRequest(log, accountId)
+}
+
+const requestMs = 4000
+
+/** Covers the log of an account, or as much of a backlog as a request has time for. */
+export async function coverInRequest(log: Log, accountId: string): Promise<void> {
+  const signal = AbortSignal.timeout(requestMs)
+  for await (const _ of coverAccount({ ...log, signal }, accountId));
 }
 
 function reportBackdated(

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import type { JSONValue, Sql } from 'postgres'
+import type { Fragment, JSONValue, Sql } from 'postgres'
 import type { NoticePurpose, NoticeText } from '../../src/contract/index.ts'
 import { type Administrator, auditEntry, lockedAccount } from '../audit/entries.ts'
 import { noticeState, noticeTexts } from '../audit/states.ts'
@@ -111,14 +111,14 @@ export interface StoredText {
   readonly content: Buffer
 }
 
-/** Writes nothing unless there is a draft without this text that has room for it. */
+/** Returns false, and writes nothing, unless there is a draft without this text that has room for it. */
 export async function upsertText(
   sql: Sql,
   { accountId, siteId, version }: NoticeKey,
   { language, mediaType, sha256, content }: StoredText,
   { at, maxTexts }: { readonly at: Date; readonly maxTexts: number },
-): Promise<void> {
-  await sql`
+): Promise<boolean> {
+  const rows = await sql`
     with others as (
       select language from notice_texts
       where account_id = ${accountId} and site_id = ${siteId} and policy_version = ${version}
@@ -134,7 +134,9 @@ export async function upsertText(
     select account_id, site_id, policy_version, ${language}, ${mediaType}, ${sha256}::bytea, ${content}::bytea
     from draft where account_id = ${accountId}
     on conflict (account_id, site_id, policy_version, language) do update set
-      media_type = excluded.media_type, sha256 = excluded.sha256, content = excluded.content`
+      media_type = excluded.media_type, sha256 = excluded.sha256, content = excluded.content
+    returning 1`
+  return rows.length > 0
 }
 
 /** Returns false if no draft has the text. */
@@ -198,4 +200,12 @@ export async function publishDraft(
       and n.policy_version = ${version}
     returning 1`
   return rows.length > 0
+}
+
+/** Condition of the update of a site `s`: its version is lower, and was not changed since the publication's entry. */
+export function policyVersionIsDue(sql: Sql, { accountId, siteId, version }: NoticeKey, entry: number): Fragment {
+  return sql`and s.policy_version < ${version} and not exists (
+      select from account_entries e
+      where e.account_id = ${accountId} and e.version > ${entry} and e.document::jsonb->>'action' = 'site_updated'
+        and e.document::jsonb#>>'{target,id}' = ${siteId}::text and e.document::jsonb#>'{after,policy_version}' is not null)`
 }

@@ -13,9 +13,7 @@ import {
 import { sha256 } from '../../src/evidence/bytes.ts'
 import { administrator } from '../audit/entries.ts'
 import type { Caller } from '../auth/caller.ts'
-import type { TtlCache } from '../auth/ttl-cache.ts'
-import type { TokenSite } from '../banner/queries.ts'
-import { coverAccount, type Log } from '../evidence/log.ts'
+import { coverInRequest, type Log } from '../evidence/log.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { Failure, unavailable } from '../failure.ts'
 import { updateSite } from '../sites/queries.ts'
@@ -26,7 +24,6 @@ import * as queries from './queries.ts'
 export interface Deps {
   readonly sql: Sql
   readonly signer: Signer
-  readonly tokens: TtlCache<TokenSite>
   readonly notices: PublishedNotices
   readonly onBackdated?: Log['onBackdated']
 }
@@ -92,8 +89,8 @@ export async function putText(
   if (content.length === 0) throw new Failure('invalid_request', 'The text is empty.')
   if (mediaType.startsWith('text/') && !isUtf8(content)) throw new Failure('invalid_request', 'The text is not UTF-8.')
   const text: StoredText = { language, mediaType, sha256: sha256(content), content }
-  await queries.upsertText(sql, key, text, { at: new Date(), maxTexts: maxNoticeTexts })
-  const row = await requireDraft(sql, key)
+  const isWritten = await queries.upsertText(sql, key, text, { at: new Date(), maxTexts: maxNoticeTexts })
+  const row = isWritten ? await requireNotice(sql, key) : await requireDraft(sql, key) // maybe published since, with it
   const digest = text.sha256.toString('hex')
   if (row.texts.some(one => one.language === language && one.sha256 === digest && one.media_type === mediaType))
     return toNotice(row)
@@ -139,9 +136,8 @@ export async function publish(
   key: NoticeKey,
   { revision }: NoticePublication,
 ): Promise<Notice> {
-  const { sql, notices, tokens } = deps
+  const { sql, notices } = deps
   let row = await requireNotice(sql, key)
-  if (row.published_entry === null) await cover(deps, key.accountId) // what is there comes before it in the log
   for (let attempt = 0; attempt < maxAttempts && row.published_entry === null; attempt += 1) {
     requireRevision(row, revision)
     if (row.texts.length === 0) throw new Failure('conflict', 'The notice has no text yet.')
@@ -153,7 +149,6 @@ export async function publish(
   row = await untilHeld(deps, key, row)
   notices.clear()
   if (isInEffect(row)) await raisePolicyVersion(deps, caller, key, row.published_entry ?? 0)
-  tokens.clear()
   return toNotice(row)
 }
 
@@ -161,10 +156,6 @@ function requireRevision(row: NoticeRow, revision: number | undefined): void {
   if (revision === undefined || row.revision === revision) return
   const what = row.published_entry === null ? 'The draft was changed' : 'Another draft was published'
   throw new Failure('conflict', `${what}: it has revision ${row.revision}.`)
-}
-
-async function cover(deps: Deps, accountId: string): Promise<void> {
-  for await (const _ of coverAccount(deps, accountId));
 }
 
 const coverIntervalMs = 50
@@ -176,7 +167,7 @@ async function untilHeld(deps: Deps, key: NoticeKey, row: NoticeRow): Promise<No
   for (let attempt = 0; present.leaf_index === null; attempt += 1) {
     if (attempt === maxCovers) throw unavailable('The notice is published, and not in the signed log yet.')
     if (attempt > 0) await delay(coverIntervalMs)
-    await cover(deps, key.accountId)
+    await coverInRequest(deps, key.accountId)
     present = await requireNotice(deps.sql, key)
   }
   return present
@@ -187,25 +178,17 @@ function isInEffect({ effective_from }: NoticeRow): boolean {
 }
 
 /** Unless the version was changed since the publication, because repeating that must not undo a later decision. */
-async function raisePolicyVersion(
-  { sql }: Deps,
-  caller: Caller,
-  { accountId, siteId, version }: NoticeKey,
-  entry: number,
-): Promise<void> {
+async function raisePolicyVersion({ sql }: Deps, caller: Caller, key: NoticeKey, entry: number): Promise<void> {
   const change = {
     name: null,
-    policyVersion: version,
+    policyVersion: key.version,
     allowedOrigins: null,
     retentionDays: undefined,
     strictNotices: null,
     at: new Date(),
   }
-  const isDue = sql`and s.policy_version < ${version} and not exists (
-      select from account_entries e
-      where e.account_id = ${accountId} and e.version > ${entry} and e.document::jsonb->>'action' = 'site_updated'
-        and e.document::jsonb#>>'{target,id}' = ${siteId}::text and e.document::jsonb#>'{after,policy_version}' is not null)`
-  await updateSite(sql, { accountId, id: siteId }, change, administrator(caller), isDue)
+  const isDue = queries.policyVersionIsDue(sql, key, entry)
+  await updateSite(sql, { accountId: key.accountId, id: key.siteId }, change, administrator(caller), isDue)
 }
 
 /** @throws Failure `not_found` for what is not a version: it gets the same response as an unknown version */
