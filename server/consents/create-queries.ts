@@ -68,7 +68,7 @@ export function insertConsents(
 function drafts(sql: Sql, rows: readonly NewRow[]): Fragment {
   const column = (value: (row: NewRow) => Parameters<typeof toArrayLiteral>[0][number]) =>
     toArrayLiteral(rows.map(value))
-  const field = (name: Exclude<keyof NewRecord, 'preferences' | 'link'>) => column(({ record }) => record[name])
+  const field = (name: Exclude<keyof NewRecord, 'preferences' | 'link'>) => column(({ record }) => record[name] ?? null)
   const link = (name: keyof NewRecord['link']) => column(({ record }) => record.link[name])
   return sql`drafts as (
       select * from unnest(

@@ -139,7 +139,9 @@ export const AuditEntry = z.object({
   id: Id,
   consent_id: Id.describe('The id of the record.'),
   action: given(
-    z.string().meta({ enum: ['created', 'updated', 'deleted', 'purged', 'restored', 'restored_despite_erasure'] }),
+    z.string().meta({
+      enum: ['created', 'imported', 'updated', 'deleted', 'purged', 'restored', 'restored_despite_erasure'],
+    }),
   ),
   accepted: given(z.boolean()),
   preferences: given(z.record(z.string(), z.unknown())),
@@ -154,6 +156,18 @@ export const AuditEntry = z.object({
   ),
   payload_hash: given(hex(32)).describe("The hash of the state's personal part (of all of it in old entries)."),
   hash: given(hex(32)).describe('The hash of the entry and of the previous hash.'),
+  given_at: Timestamp.optional()
+    .meta({ onRequest: true })
+    .describe('When the person answered, as the importer told it; only of imported entries.'),
+  file_sha256: hex(32)
+    .optional()
+    .meta({ onRequest: true })
+    .describe('The SHA-256 of the file that the entry is from; only of imported entries.'),
+  gpc: z
+    .boolean()
+    .optional()
+    .meta({ onRequest: true })
+    .describe('True if the answer came with `Sec-GPC: 1`; else it is left out.'),
 })
 export type AuditEntry = z.output<typeof AuditEntry>
 

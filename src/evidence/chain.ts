@@ -21,10 +21,41 @@ export interface Identity {
   readonly notice_locale?: string | null
   /** Version of the account's entry that published the notice; null if the record was tied to none. */
   readonly notice_entry?: number | null
+  /** Where an imported record comes from, by the word of its importer: the system, its id there, and a proof there. */
+  readonly origin_system?: string | null
+  readonly origin_id?: string | null
+  readonly origin_evidence?: string | null
+}
+
+/** What the sender of an entry told of it; its hash covers them, so that they can be verified after a purge. */
+export interface Facts {
+  /** In lower-case hexadecimal: the file that an imported entry is from. */
+  readonly file_sha256?: string
+  /** When the person answered, by the word of the importer: UTC with milliseconds. */
+  readonly given_at?: string
+  /** True if the answer came with the header `Sec-GPC: 1`. */
+  readonly gpc?: boolean
+}
+
+/** Columns of a stored entry that hold its facts. */
+export interface FactColumns {
+  readonly file_sha256: Buffer | null
+  readonly given_at: Date | null
+  readonly gpc: boolean | null
+}
+
+/** Returns what the columns hold, undefined if all are null. */
+export function readFacts({ file_sha256, given_at, gpc }: FactColumns): Facts | undefined {
+  if (file_sha256 === null && given_at === null && gpc === null) return undefined
+  return {
+    ...(file_sha256 !== null && { file_sha256: file_sha256.toString('hex') }),
+    ...(given_at !== null && { given_at: Number.isNaN(given_at.getTime()) ? 'invalid' : given_at.toISOString() }),
+    ...(gpc !== null && { gpc }),
+  }
 }
 
 /** `restored_despite_erasure`: an erasure request covered the record, or it was not recorded if one did. */
-export type Action = 'created' | 'updated' | 'deleted' | 'purged' | 'restored' | 'restored_despite_erasure'
+export type Action = 'created' | 'imported' | 'updated' | 'deleted' | 'purged' | 'restored' | 'restored_despite_erasure'
 
 /** True for a deleted record that is live again. */
 export function isRestore(action: string | null): boolean {
@@ -40,13 +71,16 @@ export const system: Actor = { kind: 'system', id: null }
 
 /**
  * Version of an entry's hashes. In version 1 the payload is the state; in version 2 it is the personal part of the state
- * alone, and the entry's hash covers the rest, which so can be verified after a purge. New entries are of version 2. Only
- * its hash tells the version of an entry: a stored version could be changed along with what it vouches for.
+ * alone, and the entry's hash covers the rest, which so can be verified after a purge. Version 3 adds the facts. New entries
+ * are of version 3 if they have facts, else of version 2. Only its hash tells the version of an entry: a stored version could
+ * be changed along with what it vouches for.
  */
-export type HashVersion = 1 | 2
+export type HashVersion = 1 | 2 | 3
 
-/** Newest first. */
-export const hashVersions: readonly HashVersion[] = [2, 1]
+/** Versions that an entry may be of, newest first: facts are in no hash of the versions before 3. */
+export function possibleVersions({ facts }: Pick<Event, 'facts'>): readonly HashVersion[] {
+  return facts ? [3] : [2, 1]
+}
 
 export interface Event {
   readonly id: string
@@ -57,6 +91,7 @@ export interface Event {
   /** Null for the first entry. */
   readonly previous: Buffer | null
   readonly state: State
+  readonly facts?: Facts | undefined
   /** Hash of the identity, in the first entry and in that of a purge, which removes most of the fields. */
   readonly recordHash?: Buffer
   /** Hash of what a purge leaves of the previous entries; only in its entry. */
@@ -71,8 +106,8 @@ export interface Link {
 
 /** Prefixes of the kinds of hashes, so that none can pass for another. */
 const domain = {
-  payload: { 1: Buffer.of(0x00), 2: Buffer.of(0x04) },
-  entry: { 1: Buffer.of(0x01), 2: Buffer.of(0x05) },
+  payload: { 1: Buffer.of(0x00), 2: Buffer.of(0x04), 3: Buffer.of(0x04) },
+  entry: { 1: Buffer.of(0x01), 2: Buffer.of(0x05), 3: Buffer.of(0x06) },
   record: Buffer.of(0x02),
   history: Buffer.of(0x03),
 } as const
@@ -87,12 +122,18 @@ export function hashRecord(identity: Identity, salt: Buffer): Buffer {
   const { consent_id, country, ip_network, region, site_id, subject_id, user_agent } = identity
   const notice_entry = identity.notice_entry ?? undefined // left out of the JSON, so that older hashes are as they were
   const notice_locale = identity.notice_locale ?? undefined
+  const origin_evidence = identity.origin_evidence ?? undefined
+  const origin_id = identity.origin_id ?? undefined
+  const origin_system = identity.origin_system ?? undefined
   const sorted = {
     consent_id,
     country,
     ip_network,
     notice_entry,
     notice_locale,
+    origin_evidence,
+    origin_id,
+    origin_system,
     region,
     site_id,
     subject_id,
@@ -111,8 +152,8 @@ export function hashHistory(entries: readonly Pick<State, 'accepted' | 'policy_v
 }
 
 /**
- * Returns `SHA-256(prefix || salt || JCS(payload))`. The payload of version 1 is the state, that of version 2 only its
- * preferences; both have the entry's other hashes, if it has them.
+ * Returns `SHA-256(prefix || salt || JCS(payload))`. The payload of version 1 is the state, that of later ones only its
+ * preferences; all have the entry's other hashes, if it has them.
  */
 export function hashPayload(
   hashVersion: HashVersion,
@@ -132,8 +173,8 @@ export function hashPayload(
 }
 
 /**
- * Returns `SHA-256(prefix || previous || id || version || action || actor || time || payload hash)`; in version 2 with
- * accepted and policy version before the payload hash. README.md has the encodings.
+ * Returns `SHA-256(prefix || previous || id || version || action || actor || time || payload hash)`; from version 2 on with
+ * accepted and policy version before the payload hash, in version 3 then `SHA-256(JCS(facts))`. README.md has the encodings.
  */
 export function hashEntry(hashVersion: HashVersion, event: Event, payloadHash: Buffer): Buffer {
   const { accepted, policy_version } = event.state
@@ -149,8 +190,13 @@ export function hashEntry(hashVersion: HashVersion, event: Event, payloadHash: B
     event.actor.id === null ? none.id : idBytes(event.actor.id),
     time,
     ...(hashVersion === 1 ? [] : [Buffer.of(accepted ? 1 : 0), uint32(policy_version)]),
+    ...(hashVersion === 3 ? [hashFacts(event.facts ?? {})] : []),
     payloadHash,
   )
+}
+
+function hashFacts({ file_sha256, given_at, gpc }: Facts): Buffer {
+  return sha256(JSON.stringify({ file_sha256, given_at, gpc })) // equals JCS for sorted names and flat values
 }
 
 function uint32(value: number): Buffer {
@@ -163,7 +209,7 @@ export function newSalt(): Buffer {
   return pooledBytes(16)
 }
 
-export function linkOf(event: Event, salt = newSalt(), hashVersion: HashVersion = 2): Link {
+export function linkOf(event: Event, salt = newSalt(), hashVersion: HashVersion = event.facts ? 3 : 2): Link {
   const payloadHash = hashPayload(hashVersion, event.state, salt, event)
   return { salt, payloadHash, hash: hashEntry(hashVersion, event, payloadHash) }
 }
@@ -190,6 +236,7 @@ export interface ChainEntry extends State {
   readonly action: string
   readonly actor: { readonly kind: string; readonly id: string | null }
   readonly at: Date
+  readonly facts?: Facts | undefined
   /** Null after a purge. */
   readonly salt: Buffer | null
   readonly payloadHash: Buffer
@@ -204,7 +251,9 @@ export interface ChainEntry extends State {
  */
 export function dropVerified(entry: ChainEntry): ChainEntry {
   if (entry.action === 'purged') return entry
-  const verifiedPayload = hashVersions.find(each => expectedPayloadHash(each, entry)?.equals(entry.payloadHash))
+  const verifiedPayload = possibleVersions(entry).find(each =>
+    expectedPayloadHash(each, entry)?.equals(entry.payloadHash),
+  )
   return verifiedPayload ? { ...entry, preferences: {}, verifiedPayload } : entry
 }
 
@@ -215,10 +264,10 @@ export function expectedHash(
   entry: ChainEntry,
   { previous, payloadHash = entry.payloadHash }: { readonly previous: Buffer | null; readonly payloadHash?: Buffer },
 ): Buffer {
-  const { version, action, actor, at, accepted, policy_version } = entry
+  const { version, action, actor, at, accepted, policy_version, facts } = entry
   const isState = hashVersion === 1 || (typeof accepted === 'boolean' && isUint32(policy_version))
   if (Number.isNaN(at.getTime()) || !isUint32(version) || !isState) return Buffer.alloc(0)
-  const event = { id, version, at, previous, action: action as Action, actor: actor as Actor, state: entry }
+  const event = { id, version, at, previous, action: action as Action, actor: actor as Actor, state: entry, facts }
   return hashEntry(hashVersion, event, payloadHash)
 }
 
@@ -255,7 +304,7 @@ export function findRecordedVersion(id: string, entry: ChainEntry, entries: read
     if (version === entry.version) continue
     const moved = { ...entry, version }
     const isHash = (previous: Buffer | null) =>
-      hashVersions.some(each => expectedHash(each, id, moved, { previous }).equals(entry.hash))
+      possibleVersions(entry).some(each => expectedHash(each, id, moved, { previous }).equals(entry.hash))
     if (hashes.some(isHash)) return version
   }
   return null

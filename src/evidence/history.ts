@@ -5,12 +5,13 @@ import {
   entryId,
   expectedHash,
   expectedPayloadHash,
+  type Facts,
   findRecordedVersion,
   type HashVersion,
   hashHistory,
   hashRecord,
-  hashVersions,
   type Identity,
+  possibleVersions,
 } from './chain.ts'
 
 export interface Finding {
@@ -32,7 +33,7 @@ interface ChainRecord {
 export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
   const purge = entries.findIndex(({ action }) => action === 'purged')
   const anchor = entries[Math.max(purge, 0)]
-  const findings = [...verifyVersions(entries), ...verifyActions(record, entries)]
+  const findings = [...verifyVersions(entries), ...verifyActions(record, entries), ...verifyFacts(entries)]
   let previous: Previous = { version: 0, hashes: [null] }
   for (const [index, entry] of entries.entries()) {
     const expected = expectPayload(record, entries, purge, index)
@@ -116,7 +117,7 @@ function verifyActions({ id }: ChainRecord, entries: readonly ChainEntry[]): Fin
 
 function verifyAction({ version, action }: ChainEntry, before: ChainEntry | undefined): Finding[] {
   const isFirst = version === 1
-  const may = isFirst ? action === 'created' : followers[before?.action ?? '']?.includes(action)
+  const may = isFirst ? firstActions.includes(action) : followers[before?.action ?? '']?.includes(action)
   const isAfterGap = before ? before.version !== version - 1 : !isFirst
   if (isAfterGap || may) return []
   return [{ version, problem: 'forged', detail: `${action} cannot follow ${before?.action ?? 'nothing'}` }]
@@ -126,8 +127,44 @@ function changed({ version }: ChainEntry, detail: string): Finding {
   return { version, problem: 'changed', detail }
 }
 
+/** Checks that facts are where they may be, and that imported entries are of one moment, in the order of their answers. */
+function verifyFacts(entries: readonly ChainEntry[]): Finding[] {
+  return entries.flatMap((entry, index) => {
+    const { action, facts = {} } = entry
+    const details = [...(action === 'imported' ? verifyImported(entry, entries[index - 1]) : verifyWitnessed(facts))]
+    if ('gpc' in facts && (facts.gpc !== true || !answers.includes(action)))
+      details.push('has a signal of the browser (GPC) that it cannot have')
+    return details.map(detail => changed(entry, detail))
+  })
+}
+
+const answers = ['created', 'updated']
+
+function* verifyImported({ at, facts = {} }: ChainEntry, before: ChainEntry | undefined): Generator<string> {
+  const { given_at = '', file_sha256 = '' } = facts
+  if (!isInstant(given_at)) yield 'is imported, and does not say when the person answered'
+  else if (Date.parse(given_at) > at.getTime()) yield 'was answered after its import'
+  if (!/^[\da-f]{64}$/.test(file_sha256)) yield 'is imported, and does not say from which file'
+  if (before?.action !== 'imported') return
+  if (given_at < (before.facts?.given_at ?? '')) yield 'was answered before the version before it'
+  if (at.getTime() !== before.at.getTime()) yield 'is of another import than the version before it'
+}
+
+function* verifyWitnessed(facts: Facts): Generator<string> {
+  if ('given_at' in facts || 'file_sha256' in facts) yield 'says when or from which file it is, and was not imported'
+}
+
+/** True for UTC with milliseconds; such texts of the years 0 to 9999 are in the order of their times. */
+function isInstant(text: string): boolean {
+  const at = new Date(text)
+  return !Number.isNaN(at.getTime()) && at.toISOString() === text && text.length === 24
+}
+
+const firstActions = ['created', 'imported']
+
 const followers: Readonly<Record<string, readonly string[]>> = {
   created: ['updated', 'deleted'],
+  imported: ['imported', 'updated', 'deleted'],
   updated: ['updated', 'deleted'],
   deleted: ['purged', 'restored', 'restored_despite_erasure'],
   restored: ['updated', 'deleted'],
@@ -162,7 +199,7 @@ const isWhole = (link: Link) => link.isLinked && link.isPayload === true
 /** Returns the entry taken for one of each version, or of the newest ones until it fits. */
 function findLinks(id: string, previous: Previous, entry: ChainEntry, { payloadHash }: ExpectedPayload): Link[] {
   const links: Link[] = []
-  for (const hashVersion of hashVersions) {
+  for (const hashVersion of possibleVersions(entry)) {
     links.push(linkTo(id, previous, entry, { hashVersion, payload: payloadHash(hashVersion) }))
     if (links.some(isWhole)) break
   }
@@ -205,7 +242,7 @@ function describeChange(entry: ChainEntry, { isStripped, links }: Checked): stri
     return `its ${isState ? 'acceptance, preferences, policy version' : 'preferences'} or salt is not what was recorded`
   }
   if (links.some(({ isPayload }) => isPayload))
-    return 'its acceptance, policy version, action, actor, time or hash is not what was recorded'
+    return 'its acceptance, policy version, action, actor, times, file, GPC signal or hash is not what was recorded'
   const isPayloadHash = links.some(({ computed }) => computed.some(hash => hash.equals(entry.hash)))
   return isPayloadHash ? 'its payload hash is not what was recorded' : 'hardly anything of it is what was recorded'
 }
@@ -216,7 +253,7 @@ function hasNoPreferences({ preferences }: ChainEntry): boolean {
 
 function verifyIdentity(record: ChainRecord, identity: Identity, { salt }: ChainEntry): Finding[] {
   if (salt && record.recordHash && hashRecord(identity, salt).equals(record.recordHash)) return []
-  const detail = 'its site, labels, place, user agent, address or notice are not what was recorded'
+  const detail = 'its site, labels, origin, place, user agent, address or notice are not what was recorded'
   return [{ version: null, problem: 'changed', detail }]
 }
 
@@ -270,9 +307,19 @@ function toChainEntry(entry: AuditEntry): ChainEntry {
     accepted: entry.accepted as boolean,
     preferences: entry.preferences as Record<string, unknown>,
     policy_version: entry.policy_version as number,
+    facts: toFacts(entry),
     payloadHash: hexBytes(entry.payload_hash) ?? Buffer.alloc(0),
     hash: hexBytes(entry.hash) ?? Buffer.alloc(0),
   }
+}
+
+function toFacts({ file_sha256, given_at, gpc }: AuditEntry): Facts | undefined {
+  const facts = {
+    ...(file_sha256 !== undefined && { file_sha256 }),
+    ...(given_at !== undefined && { given_at }),
+    ...(gpc !== undefined && { gpc }),
+  }
+  return Object.keys(facts).length > 0 ? facts : undefined
 }
 
 /** Returns null for anything but lower-case hexadecimal. */

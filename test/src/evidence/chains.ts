@@ -3,6 +3,7 @@ import {
   type Action,
   type Actor,
   entryId,
+  type Facts,
   type HashVersion,
   hashHistory,
   hashRecord,
@@ -28,20 +29,32 @@ const identity: Identity = {
   user_agent: null,
   ip_network: '203.0.113.0/24',
 }
-const anonymous: Identity = { ...identity, subject_id: null, ip_network: null }
+const origin = { origin_system: 'old-banner', origin_id: '4711', origin_evidence: 'page 3' }
+const gone = { subject_id: null, ip_network: null, origin_id: null, origin_evidence: null }
+
+/** What an importer tells of the answer at an index of a history. */
+export function importedFacts(index: number): Facts {
+  return { file_sha256: 'f1'.repeat(32), given_at: new Date(Date.UTC(2020, 4, 25 + index)).toISOString() }
+}
 
 /** The history of a record as our service answers it, by the actions that made it. */
 export function historyOf(...actions: Action[]): AuditEntry[] {
   return historyOfVersions(() => 2, actions)
 }
 
-/** The same, each entry with hashes of the version, and the preferences and actor, that are given for its index. */
+/**
+ * The same, each entry with hashes of the version, and the preferences, actor and facts, that are given for its index. An
+ * entry with facts is of version 3 whatever is given.
+ */
 export function historyOfVersions(
   hashVersion: (index: number) => HashVersion,
   actions: readonly Action[],
   preferencesOf: (index: number) => Record<string, unknown> = index => ({ index }),
   actorOf: (index: number) => Actor = () => system,
+  factsOf: (index: number) => Facts | undefined = index =>
+    actions[index] === 'imported' ? importedFacts(index) : undefined,
 ): AuditEntry[] {
+  const of = actions[0] === 'imported' ? { ...identity, ...origin } : identity
   let previous: Buffer | null = null
   const entries: AuditEntry[] = []
   for (const [index, action] of actions.entries()) {
@@ -52,21 +65,23 @@ export function historyOfVersions(
       policy_version: 3,
     }
     const isPurge = action === 'purged'
-    const recordHash = isPurge || index === 0 ? hashRecord(isPurge ? anonymous : identity, salt) : undefined
-    const at = new Date(start + index * 1000)
+    const recordHash = isPurge || index === 0 ? hashRecord(isPurge ? { ...of, ...gone } : of, salt) : undefined
+    const at = new Date(action === 'imported' ? start : start + index * 1000)
     const actor = actorOf(index)
+    const facts = factsOf(index)
     const event = {
-      ...{ id, version: index + 1, action, actor, at, previous, state },
+      ...{ id, version: index + 1, action, actor, at, previous, state, facts },
       ...(recordHash && { recordHash }),
       ...(isPurge && { historyHash: hashHistory(entries as State[]) }),
     }
-    const { hash, payloadHash } = linkOf(event, salt, hashVersion(index))
+    const { hash, payloadHash } = linkOf(event, salt, facts ? 3 : hashVersion(index))
     if (isPurge) for (const entry of entries) Object.assign(entry, { salt: null, record_hash: null, preferences: {} })
     entries.push({
       ...{ id: entryId(hash), consent_id: id, action, ...state },
       ...{ changed_by: actor.kind, actor_id: actor.id, created_at: at.toISOString(), version: index + 1 },
       ...{ salt: salt.toString('hex'), record_hash: recordHash?.toString('hex') ?? null },
       ...{ payload_hash: payloadHash.toString('hex'), hash: hash.toString('hex') },
+      ...facts,
     })
     previous = hash
   }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../../src/contract/index.ts'
+import type { Action, Facts } from '../../../src/evidence/chain.ts'
 import { verifyAudit } from '../../../src/evidence/history.ts'
-import { historyOf, historyOfVersions, id, purgedAnew, start } from './chains.ts'
+import { historyOf, historyOfVersions, id, importedFacts, purgedAnew, start } from './chains.ts'
 
 const histories = {
   'a record that never changed': () => historyOf('created'),
@@ -16,7 +17,16 @@ const histories = {
     historyOfVersions(index => (index % 2 === 0 ? 1 : 2), ['created', 'updated', 'updated', 'deleted']),
   'a purged one of both versions': () =>
     historyOfVersions(index => (index % 2 === 0 ? 2 : 1), ['created', 'updated', 'deleted', 'purged']),
+  'an imported one': () => historyOf('imported', 'imported', 'updated', 'deleted'),
+  'a purged one that was imported': () => historyOf('imported', 'imported', 'deleted', 'purged'),
+  'answers with the signal of a browser': () => withFacts(['created', 'updated'], () => ({ gpc: true })),
 }
+
+function withFacts(actions: Action[], factsOf: (index: number) => Facts | undefined): AuditEntry[] {
+  return historyOfVersions(() => 2, actions, undefined, undefined, factsOf)
+}
+
+const later = new Date(start + 1).toISOString()
 
 describe.each(Object.entries(histories))('the history of %s', (_, make) => {
   it('verifies', () => {
@@ -24,7 +34,7 @@ describe.each(Object.entries(histories))('the history of %s', (_, make) => {
   })
 
   it('does not verify with any one field of any entry changed', () => {
-    const others: { [Name in keyof AuditEntry]: (value: AuditEntry[Name]) => unknown } = {
+    const others: { [Name in keyof AuditEntry]-?: (value: AuditEntry[Name]) => unknown } = {
       id: value => value.replace(/.$/, digit => (digit === '0' ? '1' : '0')),
       consent_id: value => value.replace(/.$/, '2'),
       action: value => (value === 'updated' ? 'deleted' : 'updated'),
@@ -39,6 +49,9 @@ describe.each(Object.entries(histories))('the history of %s', (_, make) => {
       record_hash: () => '00'.repeat(32),
       payload_hash: () => '00'.repeat(32),
       hash: () => null,
+      given_at: value => (value ? new Date(Date.parse(value) + 1).toISOString() : importedFacts(0).given_at),
+      file_sha256: value => (value ? undefined : 'f1'.repeat(32)),
+      gpc: value => (value ? undefined : true),
     }
     for (const index of make().keys()) {
       for (const name of Object.keys(others) as (keyof AuditEntry)[]) {
@@ -116,6 +129,51 @@ it.each([
     result: 'not_valid',
     detail: expect.stringContaining('cannot follow'),
   })
+})
+
+it.each([
+  ['an import after the creation', ['created', 'imported'], importedFacts, 'imported cannot follow created'],
+  ['an import after a change', ['imported', 'updated', 'imported'], undefined, 'imported cannot follow updated'],
+  ['a creation after an import', ['imported', 'created'], undefined, 'created cannot follow imported'],
+  ['no time of the answer', ['imported'], () => ({ file_sha256: 'f1'.repeat(32) }), 'does not say when'],
+  ['a time that is none', ['imported'], () => ({ ...importedFacts(0), given_at: '2020-05-25' }), 'does not say when'],
+  ['no file', ['imported'], () => ({ given_at: importedFacts(0).given_at }), 'does not say from which file'],
+  ['no facts', ['imported'], () => undefined, 'does not say when'],
+  ['an answer after the import', ['imported'], () => ({ ...importedFacts(0), given_at: later }), 'after its import'],
+  [
+    'answers in another order',
+    ['imported', 'imported'],
+    index => importedFacts(-index),
+    'before the version before it',
+  ],
+  ['the time of an answer, but no import', ['created'], importedFacts, 'was not imported'],
+  ['a file, but no import', ['created', 'updated'], () => ({ file_sha256: 'f1'.repeat(32) }), 'was not imported'],
+  ['a signal in an import', ['imported'], () => ({ ...importedFacts(0), gpc: true }), 'a signal of the browser'],
+  ['a signal in a deletion', ['created', 'deleted'], () => ({ gpc: true }), 'a signal of the browser'],
+  ['a signal that is none', ['created'], () => ({ gpc: false }), 'a signal of the browser'],
+] as [string, Action[], ((index: number) => Facts | undefined) | undefined, string][])(
+  'does not verify with %s, though its hashes do',
+  (_, actions, factsOf, detail) => {
+    const entries = factsOf ? withFacts(actions, index => factsOf(index)) : historyOf(...actions)
+    const verified = verifyAudit(id, entries)
+    expect(verified).toMatchObject({ result: 'not_valid', detail: expect.stringContaining(detail) })
+    expect(verified.detail).not.toContain('recorded')
+  },
+)
+
+it('two answers of one instant verify, in the order in which they were imported', () => {
+  expect(
+    verifyAudit(
+      id,
+      withFacts(['imported', 'imported'], () => importedFacts(0)),
+    ).result,
+  ).toBe('ok')
+})
+
+it('an attacker who changes the time of an imported answer and makes the entry of the purge is found', () => {
+  const entries = historyOf('imported', 'deleted', 'purged')
+  const tampered = entries.with(0, { ...(entries[0] as AuditEntry), ...importedFacts(1) })
+  expect(verifyAudit(id, purgedAnew(tampered)).detail).toMatch(/^version 1: [^;]*is not what was recorded$/)
 })
 
 it('a purged entry without preferences does not verify with a salt that is none', () => {

@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { documents } from '../../../src/contract/documents/index.ts'
 import { type AuditEntry, History } from '../../../src/contract/index.ts'
-import { type Action, type Actor, hashVersions, system } from '../../../src/evidence/chain.ts'
+import { type Action, type Actor, type HashVersion, system } from '../../../src/evidence/chain.ts'
 import { verifyAudit } from '../../../src/evidence/history.ts'
 import { keyIdOf, publicBytes, publicPem, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { MerkleTree } from '../../../src/evidence/merkle.ts'
@@ -233,7 +233,10 @@ function newHistory(below: Below, states: readonly Record<string, unknown>[]): A
   ]
   const changes = Array.from({ length: below(6) }, () => restores[below(6)] ?? ['updated' as Action]).flat()
   const actions: Action[] = ['created', ...changes, ...(end[below(3)] ?? [])]
-  const [drawn, versions] = [actions.map(() => below(states.length)), actions.map(() => hashVersions[below(2)] ?? 2)]
+  const [drawn, versions] = [
+    actions.map(() => below(states.length)),
+    actions.map((): HashVersion => (below(2) === 0 ? 1 : 2)),
+  ]
   const kinds: Actor[] = [system, { kind: 'user', id: '01939d2c-0000-7000-8000-00000000000c' }, { kind: 'api_key', id }]
   const actors = actions.map(() => kinds[below(3)] ?? system)
   const make = (list: readonly Action[]) =>
