@@ -1,29 +1,8 @@
 import type { Client } from '../client/client.ts'
-import { caller } from '../contract/caller.ts'
 import { CliError, exit } from '../errors/errors.ts'
-import { explain } from '../errors/explain.ts'
+import type { Identity } from '../receipts/signer.ts'
 import type { ErasureState } from './job.ts'
 import { askForErasable, findStates, listHolding } from './records.ts'
-
-/** Whose records a document is about, by the word of the instance; null if it does not say. */
-export interface Identity {
-  readonly account_id: string | null
-  readonly api_key_id: string | null
-}
-
-const unknown: Identity = { account_id: null, api_key_id: null }
-
-/** Asks the instance for the account and the key, which nothing else tells: a record of another account is a 404. */
-export async function identify(api: Client): Promise<Identity> {
-  if (!(await api.supports(caller.get))) return unknown
-  try {
-    const { account_id, kind, id } = await api.call(caller.get, {})
-    return { account_id, api_key_id: kind === 'api_key' ? id : null }
-  } catch (error) {
-    if (explain(error).code === 'forbidden') return unknown // a key that may erase and not read
-    throw error
-  }
-}
 
 /**
  * Checks that a resumed job still has its account, because to another one all its records seem to be gone. If the instance

@@ -5,8 +5,8 @@ import type { ExportManifest } from '../contract/documents/export-manifest.ts'
 import type { Consent } from '../contract/index.ts'
 import { signDocument } from '../evidence/signed.ts'
 import { type OutFile, openOutFile } from '../io/new-file.ts'
-import type { Signer } from './request.ts'
-import { sha256 } from './store.ts'
+import type { Signer } from '../receipts/signer.ts'
+import { sha256 } from '../receipts/store.ts'
 
 /** The two files of an export, which get their names when complete. */
 export interface ExportFiles {

@@ -1,9 +1,9 @@
 import type { AnyErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { visible } from '../output/index.ts'
 import { markdownTable, markdownText } from '../output/markdown.ts'
+import { sha256 } from '../receipts/store.ts'
 import type { StoredReceipt } from './receipts.ts'
 import { describeOnPage, describeVerification, phrases } from './sentences.ts'
-import { sha256 } from './store.ts'
 
 /**
  * Formats a receipt in Markdown (GitHub's dialect, because of its tables). Escapes foreign text, so that it cannot make

@@ -2,9 +2,10 @@ import * as z from 'zod'
 import type { Consent } from '../contract/index.ts'
 import { text } from '../contract/values.ts'
 import { CliError, dataError, exit } from '../errors/errors.ts'
+import type { Operator } from '../receipts/signer.ts'
+import { sha256 } from '../receipts/store.ts'
 import { readOperand } from './receipts.ts'
-import type { Operator, SubjectRequest } from './request.ts'
-import { sha256 } from './store.ts'
+import type { SubjectRequest } from './request.ts'
 
 const PlannedRecord = z.strictObject({
   id: z.string(),

@@ -1,9 +1,9 @@
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { describeDeletion } from '../contract/documents/fields.ts'
 import { signDocument } from '../evidence/signed.ts'
+import type { Signer } from '../receipts/signer.ts'
+import { type ReceiptStore, sha256 } from '../receipts/store.ts'
 import { allReceipts, appendReceipt, type StoredReceipt } from './receipts.ts'
-import type { Signer } from './request.ts'
-import { type ReceiptStore, sha256 } from './store.ts'
 
 /** Returns the receipt of an earlier purge of the same records, which may be the given one; null if there is none. */
 export async function findPurgeReceipt(store: ReceiptStore, given: StoredReceipt): Promise<StoredReceipt | null> {

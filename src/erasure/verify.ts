@@ -5,9 +5,10 @@ import type { AnyErasureReceipt } from '../contract/documents/erasure-receipt.ts
 import { findSignatureProblem, type TrustedKey } from '../evidence/key-chain.ts'
 import { keyIdOf } from '../evidence/keys.ts'
 import { readSigned } from '../evidence/signed.ts'
-import type { ReceiptKey } from './keys.ts'
-import { type ChainHead, findHeadFault, listNumbers, readReceipt, receiptPath, type StoredReceipt } from './receipts.ts'
-import { type ReceiptStore, sha256 } from './store.ts'
+import { type ChainHead, findHeadFault, listNumbers, receiptPath } from '../receipts/chain.ts'
+import type { ReceiptKey } from '../receipts/keys.ts'
+import { type ReceiptStore, sha256 } from '../receipts/store.ts'
+import { readReceipt, type StoredReceipt } from './receipts.ts'
 
 /** Returns null if the receipt names none of these keys. */
 export function isSigned({ claimed, receipt }: StoredReceipt, keys: readonly KeyObject[]): boolean | null {

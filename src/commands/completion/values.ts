@@ -57,7 +57,7 @@ const known: Record<LocalKind, (ctx: Context) => readonly string[] | Promise<rea
 async function receiptsOf(ctx: Context): Promise<readonly { readonly number: number; readonly ticket: string }[]> {
   const [{ allReceipts }, { locateReceipts }] = await Promise.all([
     import('../../erasure/receipts.ts'),
-    import('../../erasure/store.ts'),
+    import('../../receipts/store.ts'),
   ])
   const all: { number: number; ticket: string }[] = []
   for await (const found of allReceipts(locateReceipts(ctx))) if (!(found instanceof CliError)) all.push(found.receipt)

@@ -1,8 +1,8 @@
 import type { EvidencePack } from '../../contract/documents/evidence-pack.ts'
-import type { Signer } from '../../erasure/request.ts'
 import { publicPem } from '../../evidence/keys.ts'
 import { formatSums, listFile, listFiles, type PackFiles, readPack, sumsFile } from '../../evidence/pack.ts'
 import { signDocument } from '../../evidence/signed.ts'
+import type { Signer } from '../../receipts/signer.ts'
 import { formatPackPage } from './page.ts'
 import { formatReadme } from './readme.ts'
 

@@ -7,9 +7,9 @@ import type { Context } from '../../context.ts'
 import type { DataSubjectRequest } from '../../contract/requests.ts'
 import { abandonExport, openExport, writeExport } from '../../erasure/export.ts'
 import { recordsOf, showsDeleted } from '../../erasure/records.ts'
-import { openSigner } from '../../erasure/request.ts'
 import { exit } from '../../errors/errors.ts'
 import { report } from '../../errors/report.ts'
+import { openSigner } from '../../receipts/signer.ts'
 import { addAlsoFlag, addRequestFlag, alsoOption, readPerson, requestOption, Subject } from './subjects.ts'
 
 const Options = z.strictObject({ ...alsoOption, ...requestOption, operands: z.array(Subject).max(1).default([]) })

@@ -2,9 +2,9 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
-import { openReceiptKey } from '../../erasure/keys.ts'
-import { locateReceipts } from '../../erasure/store.ts'
 import { publicPem } from '../../evidence/keys.ts'
+import { openReceiptKey } from '../../receipts/keys.ts'
+import { locateReceipts } from '../../receipts/store.ts'
 
 export function keysShow(command: Command, ctx: Context): void {
   command

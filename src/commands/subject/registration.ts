@@ -3,8 +3,8 @@ import { changeRequest, closeCommand } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
 import type { ErasureHeader } from '../../erasure/job.ts'
 import type { StoredReceipt } from '../../erasure/receipts.ts'
-import { sha256 } from '../../erasure/store.ts'
 import { report } from '../../errors/report.ts'
+import { sha256 } from '../../receipts/store.ts'
 
 type Registered = Pick<ErasureHeader, 'request_id' | 'ticket' | 'job'>
 

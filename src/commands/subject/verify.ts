@@ -7,20 +7,10 @@ import type { Output } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import type { AnyErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
 import { subjects } from '../../contract/subjects.ts'
-import { type Identity, identify } from '../../erasure/account.ts'
-import { findReceiptKey, ownKeys, type ReceiptKey } from '../../erasure/keys.ts'
 import { askForPurged, findPurged } from '../../erasure/purge.ts'
-import {
-  findReceiptOrFile,
-  listNumbers,
-  loadReceipt,
-  readHead,
-  receiptPath,
-  type StoredReceipt,
-} from '../../erasure/receipts.ts'
+import { findReceiptOrFile, loadReceipt, type StoredReceipt } from '../../erasure/receipts.ts'
 import { findStates, findSubjectHmac, liveRecords, type RecordState } from '../../erasure/records.ts'
 import { certificateSentences, choose, type LiveSeen, liveSentences, purgeSentences } from '../../erasure/sentences.ts'
-import { locateReceipts, type ReceiptStore } from '../../erasure/store.ts'
 import { findChainFault, isAbout, isSigned, verifyCertificates } from '../../erasure/verify.ts'
 import { dataError, exit, usageError } from '../../errors/errors.ts'
 import { explain } from '../../errors/explain.ts'
@@ -28,6 +18,10 @@ import type { TrustedKey } from '../../evidence/key-chain.ts'
 import { readPublicKey } from '../../evidence/keys.ts'
 import { readText } from '../../io/input.ts'
 import { openOutFile } from '../../io/new-file.ts'
+import { listNumbers, readHead, receiptPath } from '../../receipts/chain.ts'
+import { findReceiptKey, ownKeys, type ReceiptKey } from '../../receipts/keys.ts'
+import { type Identity, identify } from '../../receipts/signer.ts'
+import { locateReceipts, type ReceiptStore } from '../../receipts/store.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 import { checkView } from '../../views/program.ts'
 import { type Checked, fail, ok, skip, tried } from '../doctor/check.ts'

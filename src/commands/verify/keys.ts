@@ -6,12 +6,12 @@ import type { Context } from '../../context.ts'
 import type { DocumentKind } from '../../contract/documents/index.ts'
 import { parseExactJson } from '../../contract/json.ts'
 import { signingKeys } from '../../contract/signing-keys.ts'
-import { ownKeys } from '../../erasure/keys.ts'
-import { locateReceipts } from '../../erasure/store.ts'
 import { dataError, Resumable, usageError } from '../../errors/errors.ts'
 import { type TrustedKey, trustKeys } from '../../evidence/key-chain.ts'
 import { keyIdOf, publicKeyOf, publicPem, readPublicKey } from '../../evidence/keys.ts'
 import { readText } from '../../io/input.ts'
+import { ownKeys } from '../../receipts/keys.ts'
+import { locateReceipts } from '../../receipts/store.ts'
 
 export interface Keys {
   readonly byId: ReadonlyMap<string, TrustedKey>

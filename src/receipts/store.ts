@@ -13,6 +13,7 @@ export interface ReceiptStore {
   warn(line: string): Promise<void>
 }
 
+/** Returns where the receipts of erasures are. */
 export function locateReceipts({ settings, warn }: Pick<Context, 'settings' | 'warn'>): ReceiptStore {
   const profile = settings.profile.value
   const name = toFileName(profile)
@@ -22,6 +23,17 @@ export function locateReceipts({ settings, warn }: Pick<Context, 'settings' | 'w
     headFile: join(settings.folder, 'receipt-keys', `${name}.head`),
     folder: join(settings.stateFolder, 'receipts', name),
     warn,
+  }
+}
+
+/** Returns where the receipts of imports are, which have a chain of their own and the same key. */
+export function locateImportReceipts(ctx: Pick<Context, 'settings' | 'warn'>): ReceiptStore {
+  const { settings } = ctx
+  const name = toFileName(settings.profile.value)
+  return {
+    ...locateReceipts(ctx),
+    headFile: join(settings.folder, 'receipt-keys', `_imports-${name}.head`), // no name of a profile begins with _
+    folder: join(settings.stateFolder, 'import-receipts', name),
   }
 }
 

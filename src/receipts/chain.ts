@@ -1,0 +1,120 @@
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import * as z from 'zod'
+import { dataError } from '../errors/errors.ts'
+import { makeFolder, openDraft, partOf, syncFolder } from '../io/new-file.ts'
+import { createFile, explainIo, nullIfMissing, type ReceiptStore, sha256 } from './store.ts'
+
+export function receiptPath({ folder }: Pick<ReceiptStore, 'folder'>, number: number): string {
+  return join(folder, `${String(number).padStart(6, '0')}.json`)
+}
+
+/** Returns the numbers of the stored receipts, ascending. */
+export async function listNumbers({ folder }: Pick<ReceiptStore, 'folder'>): Promise<number[]> {
+  const names = await explainIo(`${folder} cannot be read`, () => readdir(folder).catch(nullIfMissing))
+  const numbers = (names ?? []).flatMap(name => (/^\d{6,15}\.json$/.test(name) ? [Number.parseInt(name, 10)] : []))
+  return numbers.sort((a, b) => a - b)
+}
+
+/** A receipt before it, by its number and the SHA-256 of its file. */
+type Previous = { number: number; sha256: string } | null
+
+interface NewReceipt<Stored> {
+  readonly job: string
+  /** Returns the signed text. */
+  make(number: number, previous: Previous): string
+  /** @throws CliError if the text is not a receipt */
+  read(name: string, bytes: Buffer): Stored
+}
+
+/**
+ * Appends a receipt to the chain. link(2) takes its name: of two processes the second makes its receipt anew behind the
+ * first one's, so the chain never forks. @throws CliError invalid_data (exit 5) if the newest receipt is missing: its
+ * number is not reused
+ */
+export async function appendToChain<Stored>(
+  store: ReceiptStore,
+  { job, make, read }: NewReceipt<Stored>,
+): Promise<Stored & { readonly path: string }> {
+  const { folder } = store
+  return await explainIo(`${folder} cannot be written`, async () => {
+    await makeFolder(folder)
+    await requireHead(store)
+    for (;;) {
+      const last = (await listNumbers(store)).at(-1) ?? 0
+      const previous: Previous =
+        last === 0 ? null : { number: last, sha256: sha256(await readFile(receiptPath(store, last))) }
+      const text = make(last + 1, previous)
+      const path = receiptPath(store, last + 1)
+      // Checked before, because the chain keeps it forever.
+      const made = read(`receipt ${last + 1}`, Buffer.from(text))
+      if (!(await createFile(path, join(folder, `${job}.draft`), text))) continue
+      await syncFolder(dirname(folder))
+      await writeHead(store, { number: last + 1, sha256: sha256(text) })
+      return { ...made, path }
+    }
+  })
+}
+
+/** Checks that a receipt can be appended, before anything needs one. @throws as `appendReceipt` */
+export async function requireAppendable(store: ReceiptStore): Promise<void> {
+  const { folder } = store
+  await explainIo(`${folder} cannot be written`, async () => {
+    await makeFolder(folder)
+    await requireHead(store)
+    const draft = await openDraft(partOf(join(folder, 'probe')))
+    await draft.file.close()
+    await draft.remove()
+  })
+}
+
+/** The newest receipt of a profile, and the SHA-256 of its file. */
+const ChainHead = z.strictObject({ number: z.int().min(1), sha256: z.string().regex(/^[\da-f]{64}$/) })
+export type ChainHead = z.output<typeof ChainHead>
+
+/** Returns null if nothing is known. Written after the receipt, so it may be behind. */
+export async function readHead(store: ReceiptStore): Promise<ChainHead | null> {
+  const { headFile } = store
+  const text = await explainIo(`${headFile} cannot be read`, () => readFile(headFile, 'utf8').catch(nullIfMissing))
+  if (text === null) return null
+  try {
+    return ChainHead.parse(JSON.parse(text))
+  } catch {
+    throw dataError(`${headFile} is damaged`, restoreHint(store))
+  }
+}
+
+/** Keeps a later head. Only warns if it fails, because the receipt exists. */
+export async function writeHead(store: ReceiptStore, head: ChainHead): Promise<void> {
+  const { headFile } = store
+  const part = partOf(headFile)
+  try {
+    if (((await readHead(store))?.number ?? 0) >= head.number) return
+    await writeFile(part, `${JSON.stringify(head)}\n`, { mode: 0o600, flush: true })
+    await rename(part, headFile)
+    await syncFolder(dirname(headFile))
+  } catch (error) {
+    await rm(part, { force: true }).catch(() => {})
+    const reason = (error as Error).message
+    await store.warn(`warning: the loss of receipt ${head.number} would not be noticed: ${reason}`)
+  }
+}
+
+/** Returns how a chain contradicts its head, or null. `digest` is that of the receipt's file, null if missing. */
+export function findHeadFault(head: ChainHead, digest: string | null): string | null {
+  if (digest === null) return `receipt ${head.number} is missing`
+  return digest === head.sha256 ? null : `receipt ${head.number} is not the one that was made`
+}
+
+/** @throws CliError invalid_data (exit 5) if the newest receipt is missing or changed */
+async function requireHead(store: ReceiptStore): Promise<void> {
+  const head = await readHead(store)
+  if (head === null) return
+  const bytes = await readFile(receiptPath(store, head.number)).catch(nullIfMissing)
+  const fault = findHeadFault(head, bytes && sha256(bytes))
+  if (fault) throw dataError(fault, restoreHint(store))
+}
+
+function restoreHint({ headFile }: ReceiptStore): string {
+  return `restore the receipts from a backup; if they are lost, move ${headFile} away`
+}

@@ -1,0 +1,61 @@
+import { hostname, userInfo } from 'node:os'
+import type { Client } from '../client/client.ts'
+import type { Context } from '../context.ts'
+import { caller } from '../contract/caller.ts'
+import { explain } from '../errors/explain.ts'
+import { requireBaseUrl } from '../settings/settings.ts'
+import { openReceiptKey, type ReceiptKey } from './keys.ts'
+import { locateReceipts, type ReceiptStore } from './store.ts'
+
+/** The user and machine, by the operating system. */
+export interface Operator {
+  readonly who: string
+  readonly host: string
+}
+
+/** Whose records a document is about, by the word of the instance; null if it does not say. */
+export interface Identity {
+  readonly account_id: string | null
+  readonly api_key_id: string | null
+}
+
+/** The operator, profile and key that sign documents about an instance, and the account that they are about. */
+export interface Signer extends Operator, Identity {
+  readonly instance: string
+  readonly profile: string
+  readonly store: ReceiptStore
+  readonly key: ReceiptKey
+}
+
+/** Reads or creates the signing key, and asks for the account. @throws CliError if it can be neither */
+export async function openSigner(ctx: Context, store: ReceiptStore = locateReceipts(ctx)): Promise<Signer> {
+  const instance = requireBaseUrl(ctx.settings)
+  const key = await openReceiptKey(store)
+  return { ...findOperator(), instance, profile: store.profile, store, key, ...(await identify(ctx.api)) }
+}
+
+const unknown: Identity = { account_id: null, api_key_id: null }
+
+/** Asks the instance for the account and the key, which nothing else tells: a record of another account is a 404. */
+export async function identify(api: Client): Promise<Identity> {
+  if (!(await api.supports(caller.get))) return unknown
+  try {
+    const { account_id, kind, id } = await api.call(caller.get, {})
+    return { account_id, api_key_id: kind === 'api_key' ? id : null }
+  } catch (error) {
+    if (explain(error).code === 'forbidden') return unknown // a key that may write and not read
+    throw error
+  }
+}
+
+export function findOperator(): Operator {
+  return { who: userName(), host: hostname() }
+}
+
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return 'unknown' // a container may have a user without a name
+  }
+}
