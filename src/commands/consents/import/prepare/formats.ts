@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto'
+import type * as z from 'zod'
+import { usageError } from '../../../../errors/errors.ts'
+import { jcs } from '../../../../evidence/canonical.ts'
+import { readText } from '../../../../io/input.ts'
+import type { Io } from '../../../../io/io.ts'
+import { readObject } from '../../fields.ts'
+import { ImportMap } from './map.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A map of each format, read when it is used. That of `csv` needs a `--map`. */
+const formats = {
+  csv: () => import('../formats/csv.json', { with: { type: 'json' } }),
+} satisfies Record<string, () => Promise<{ readonly default: object }>>
+
+export type FormatName = keyof typeof formats
+
+export const formatNames = Object.keys(formats) as FormatName[]
+
+/**
+ * Returns the map of a format, with the one of `--map`.
+ *
+ * @throws UsageError if the latter cannot be read, or if both do not make a map
+ */
+export async function loadMap(io: Io, format: FormatName, path: string | undefined): Promise<ImportMap> {
+  const base: Fields = (await formats[format]()).default
+  const own = path === undefined ? {} : readObject(await readText(io, path), path)
+  return parseMap(extend(base, own), path ?? `--from ${format}`, path === undefined)
+}
+
+/** Returns the SHA-256, in hexadecimal, of the map in canonical JSON (RFC 8785). */
+export function digestOf(map: ImportMap): string {
+  return createHash('sha256').update(jcs(map)).digest('hex')
+}
+
+function parseMap(given: Fields, name: string, isOwn: boolean): ImportMap {
+  const { data, error } = ImportMap.safeParse(given)
+  if (data) return data
+  const issue = error?.issues[0] as z.core.$ZodIssue
+  const hint = isOwn ? 'say with --map what its columns mean; --map-out FILE writes a map to edit' : undefined
+  throw usageError(`${name}: ${issue.path.join('.') || 'the map'}: ${issue.message}`, hint)
+}
+
+const tables = ['fields', 'names', 'values', 'policy_versions'] as const
+
+function extend(base: Fields, own: Fields): Fields {
+  const merged: Record<string, unknown> = { ...base, ...own }
+  for (const table of tables) {
+    if (isTable(base[table]) && isTable(own[table])) merged[table] = { ...base[table], ...own[table] }
+  }
+  for (const field of ['event', 'accepted']) {
+    const [before, after] = [base[field], own[field]]
+    if (isTable(before) && isTable(after) && isTable(before['values']) && isTable(after['values']))
+      merged[field] = { ...before, ...after, values: { ...before['values'], ...after['values'] } }
+  }
+  return merged
+}
+
+function isTable(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
