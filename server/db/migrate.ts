@@ -17,6 +17,7 @@ import administration from './migrations/0015_administration.sql'
 import notices from './migrations/0016_notices.sql'
 import recordNotices from './migrations/0017_record_notices.sql'
 import timestamps from './migrations/0018_timestamps.sql'
+import imports from './migrations/0019_imports.sql'
 
 /**
  * In order. A file that was released is never edited. `oldest` names the oldest schema whose programs may start on the tables
@@ -39,6 +40,7 @@ const migrations: readonly (readonly [name: string, statements: string, oldest?:
   ['0016_notices', notices, '0010_usage'],
   ['0017_record_notices', recordNotices, '0010_usage'],
   ['0018_timestamps', timestamps, '0010_usage'],
+  ['0019_imports', imports, '0010_usage'],
 ]
 
 /** Writes the first entry of the administrators' log of each account without one. */

@@ -23,6 +23,7 @@ export const tables = {
   api_keys: sql => sql`account_id, id`,
   usage: sql => sql`account_id, month`,
   idempotency_keys: sql => sql`account_id, key collate "C"`,
+  origins: sql => sql`account_id, origin`,
   consents: sql => sql`account_id, id`,
   consent_history: sql => sql`account_id, consent_id, version`,
   log_entries: sql => sql`account_id, consent_id, version`,

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { Consent, ConsentDraft } from './consents.ts'
 import { type EndpointDocs, endpoint, NoQuery } from './endpoint.ts'
 import { ErrorBody } from './errors.ts'
+import type { ImportRow } from './imports.ts'
 
 export const batchLimits = { rows: 1000, bytes: 1024 * 1024 } as const
 
@@ -19,7 +20,12 @@ const size = `must have from 1 to ${batchLimits.rows} rows`
 /** Rows are validated one by one, because an invalid one must not stop the others. */
 export const ConsentBatch = z.strictObject({
   records: z
-    .array(z.custom<z.input<typeof BatchRow>>().meta({ $ref: '#/components/schemas/BatchRow' }), size)
+    .array(
+      z
+        .custom<z.input<typeof BatchRow> | z.input<typeof ImportRow>>()
+        .meta({ anyOf: ['BatchRow', 'ImportRow'].map(name => ({ $ref: `#/components/schemas/${name}` })) }),
+      size,
+    )
     .min(1, size)
     .max(batchLimits.rows, size),
 })
@@ -72,7 +78,7 @@ export const createBatch = endpoint({
   method: 'POST',
   path: '/api/v1/consents/batch',
   access: 'account',
-  scope: 'write',
+  scope: ['write', 'import'],
   query: NoQuery,
   body: ConsentBatch,
   status: 200,

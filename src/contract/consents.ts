@@ -24,6 +24,13 @@ function given<T extends z.ZodType>(field: T) {
   return optional(field).meta({ nullable: false })
 }
 
+/** Where an imported record comes from, as its importer told it. */
+const Origin = z.object({
+  system: z.string(),
+  id: z.string().nullable(),
+  evidence: z.string().nullable(),
+})
+
 /** A consent record (service specification section 2.1). Required fields are those that every instance promises. */
 export const Consent = z.object({
   id: Id.describe('A UUID of version 7, whose millisecond is created_at.'),
@@ -49,6 +56,17 @@ export const Consent = z.object({
   expires_at: Timestamp.optional()
     .meta({ onRequest: true })
     .describe('When the consent ends by the validity of its notice; only in a list with `expiry`.'),
+  given_at: Timestamp.optional()
+    .meta({ onRequest: true })
+    .describe('Of an imported record: when the person last answered, as its importer told it.'),
+  origin: Origin.optional()
+    .meta({ onRequest: true })
+    .describe('Only of an imported record; its id and evidence are null after a purge.'),
+  gpc: z
+    .boolean()
+    .optional()
+    .meta({ onRequest: true })
+    .describe('True if the last answer came with `Sec-GPC: 1`, else left out.'),
 })
 export type Consent = z.output<typeof Consent>
 

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { ErrorCode } from './errors.ts'
 
-export const scopes = ['read', 'write', 'erase', 'notices'] as const
+export const scopes = ['read', 'write', 'erase', 'notices', 'import'] as const
 export type Scope = (typeof scopes)[number]
 
 /** Of a key for which none are named. */

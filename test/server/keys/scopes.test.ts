@@ -27,7 +27,7 @@ it('scopes › are required by every route that accepts an API key', () => {
     'consents.remove erase',
     'consents.history read',
     'consents.receipt read',
-    'consents.createBatch write',
+    'consents.createBatch write or import',
     'consents.restore erase',
     'sites.list read or notices',
     'notices.list read or notices',

@@ -1,0 +1,67 @@
+import * as z from 'zod'
+import { ConsentDraft } from './consents.ts'
+import { Preferences } from './json.ts'
+import { Instant, PolicyVersion, parseInstant, text } from './values.ts'
+
+const earliest = Date.UTC(1990, 0, 1)
+
+const GivenAt = Instant.refine(
+  value => (parseInstant(value) ?? earliest) >= earliest && (parseInstant(value) ?? 0) <= Date.now(),
+  'must not be before 1990 or in the future',
+)
+
+const FileDigest = z
+  .string('must be text')
+  .regex(/^[\da-f]{64}$/, 'must be a SHA-256 in 64 lower-case hexadecimal digits')
+  .meta({ pattern: '^[\\da-f]{64}$' })
+
+const boolean = z.boolean('must be true or false')
+
+/** A later answer of the same person. It has the whole state after it. */
+const ImportedChange = z.strictObject({
+  given_at: GivenAt.describe('Not before that of the answer before.'),
+  accepted: boolean,
+  preferences: Preferences,
+  policy_version: PolicyVersion.optional().describe('Default: that of the answer before.'),
+  file_sha256: FileDigest.optional().describe('Default: that of the answer before.'),
+})
+export type ImportedChange = z.output<typeof ImportedChange>
+
+/** A row of a batch that records what another system knows, for keys with the scope `import`. */
+export const ImportRow = ConsentDraft.extend({
+  policy_version: PolicyVersion.describe(
+    'That of the first answer: there is no default, because nobody may invent it.',
+  ),
+  origin: z
+    .strictObject({
+      system: text(1, 64).describe('The system that the record comes from.'),
+      id: text(1, 255).describe(
+        'Its id there. Together with the system it makes one record of the account, without end.',
+      ),
+      evidence: text(1, 1024).optional().describe("The system's reference or proof."),
+    })
+    .describe('Makes a row an import.'),
+  file_sha256: FileDigest.describe('Of the file that the row was read from.'),
+  given_at: GivenAt.describe(
+    'When the person answered, from 1990 until now. A finer fraction than milliseconds is cut off.',
+  ),
+  changes: z.array(ImportedChange, 'must be a list').optional().describe("The person's later answers, oldest first."),
+}).superRefine(({ given_at, changes = [] }, context) => {
+  let before = parseInstant(given_at) ?? 0
+  for (const [index, change] of changes.entries()) {
+    const at = parseInstant(change.given_at) ?? 0
+    if (at < before)
+      context.addIssue({
+        code: 'custom',
+        path: ['changes', index, 'given_at'],
+        message: 'must not be before the answer before',
+      })
+    before = at
+  }
+})
+export type ImportRow = z.output<typeof ImportRow>
+
+/** True for a row that is an import by its origin, whatever else it has. */
+export function isImportRow(row: unknown): boolean {
+  return Object(row).origin !== undefined
+}
