@@ -63,7 +63,7 @@ export class Quota {
    *
    * While the database is read-only, an account with a limit spends what this node holds of its lease: more could exceed
    * the limit. Units of an account without a limit are counted afterwards.
-   * @throws Failure `read_only` if the lease is used up
+   * @throws Failure `read_only` if the lease has fewer units
    */
   async spend(accountId: string, wanted = 1): Promise<Units | null> {
     const month = monthOf(this.now())
@@ -91,8 +91,7 @@ export class Quota {
   }
 
   async #spendUnleased(lease: Lease, wanted: number): Promise<number> {
-    const held = Math.min(wanted, lease.unspent)
-    if (held > 0 && lease.spendHeld(held)) return held
+    if (lease.spendHeld(wanted)) return wanted
     const { limit, period } = lease
     const isKnown = performance.now() - limit.readAt < limitTtlMs
     if (!isKnown) remember(limit, await findLimit(this.#sql, period.accountId))
@@ -148,15 +147,18 @@ export class Quota {
   }
 }
 
-/** Leases until it has enough units or none is left; returns null if nothing can be leased now. */
+/** Leases until it has enough units or none is left; returns null, and spends nothing, if the rest cannot be leased now. */
 async function spendFrom(lease: Lease, wanted: number): Promise<number | null> {
   let count = 0
   try {
     for (;;) {
       const more = await lease.spend(wanted - count)
-      count += more ?? 0
-      if (more === null && count === 0) return null
-      if (!more || count === wanted) return count
+      if (more === null) {
+        lease.giveBack(count)
+        return null
+      }
+      count += more
+      if (more === 0 || count === wanted) return count
     }
   } catch (error) {
     lease.giveBack(count)

@@ -27,6 +27,8 @@ type Execute = (...args: unknown[]) => unknown[]
 export class Database {
   readonly model: Model
   readonly trouble: Trouble
+  /** True once it said that it is read-only: accounts without a limit then spend on credit, which a node that stops may lose. */
+  wasReadOnly = false
   #process: Process
   #isDown = false
   #stalledUntil = 0
@@ -181,6 +183,7 @@ class Backend {
 
   /** Rolls a statement back, some of whose rows may have been sent. */
   #reject(code: string, { number }: Statement): void {
+    if (code === '25006') this.#database.wasReadOnly = true
     const sent = code === '26000' ? 0 : current().random.int(0, 2)
     for (let count = sent; count > 0; count -= 1) this.#output.push(row([number, encode({})]))
     this.#fail(code, code === '26000' ? { routine: 'FetchPreparedStatement' } : {})

@@ -170,7 +170,8 @@ export class World {
       current().fail('the database has more units than the quota')
     if (isUndisturbed && this.climate.isFair && this.consumed !== used)
       current().fail(`${used} units for ${this.consumed} requests`)
-    if (this.consumed > used) current().fail(`${this.consumed} requests were answered for ${used} units`)
+    const mayLoseCredit = quota === null && this.database.wasReadOnly
+    if (this.consumed > used && !mayLoseCredit) current().fail(`${this.consumed} requests were answered for ${used} units`)
   }
 
   /** Checks an answer of the service at the moment when it leaves. */

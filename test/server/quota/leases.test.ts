@@ -371,6 +371,24 @@ describe.concurrent('while the database is read-only', () => {
     expect(await ledger.usage()).toEqual({ used: 3002, held: 0 })
   })
 
+  it.each([
+    ['without a limit spends all units at once, some of them on credit', null],
+    ['with a limit spends none of more units than are held', 64 * 20],
+  ])('an account %s', async (_name, limit) => {
+    const ledger = await newLedger(limit)
+    const { quota, setWritable } = newNode()
+    for (let index = 0; index < 100; index += 1) await ledger.spend(quota)
+    const held = quota.unspent(ledger.accountId, monthOf(new Date()))
+    expect(held).toBeGreaterThan(0)
+    setWritable(false)
+    const spend = quota.spend(ledger.accountId, held + 1)
+    if (limit === null) expect(await spend).toMatchObject({ count: held + 1 })
+    else await expect(spend).rejects.toMatchObject({ code: 'read_only' })
+    setWritable(true)
+    await quota.settle()
+    expect(await ledger.usage()).toEqual({ used: limit === null ? 101 + held : 100, held: 0 })
+  })
+
   it('a node that does not know the limit reads it', async () => {
     const [unlimited, limited, none] = await Promise.all([null, 10, 0].map(newLedger))
     const quota = new Quota(database.sql, { canWrite: () => false })
