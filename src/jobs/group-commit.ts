@@ -1,4 +1,3 @@
-import type { FileHandle } from 'node:fs/promises'
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 
 const longestWaitMs = 100
@@ -12,10 +11,10 @@ export interface GroupCommit {
 }
 
 /**
- * `verify` is called after each write with the number of bytes written. After a failed append every later one fails with the
- * same error, because the end of the file is unknown.
+ * `write` resolves when the text is on the disk. After a failed append every later one fails with the same error, because the
+ * end of the file is unknown.
  */
-export function groupCommit(file: FileHandle, verify: (bytes: number) => Promise<void>): GroupCommit {
+export function groupCommit(write: (text: string) => Promise<void>): GroupCommit {
   let delayed = ''
   let timer: NodeJS.Timeout | undefined
   let pending: { text: string; done: Promise<void> } | undefined
@@ -24,10 +23,7 @@ export function groupCommit(file: FileHandle, verify: (bytes: number) => Promise
     await before
     await yieldToEventLoop() // for more texts of this turn
     pending = undefined
-    const bytes = Buffer.from(batch.text)
-    await writeAll(file, bytes)
-    await file.datasync()
-    await verify(bytes.length)
+    await write(batch.text)
   }
   const append = (text: string) => {
     if (!pending) {
@@ -46,10 +42,4 @@ export function groupCommit(file: FileHandle, verify: (bytes: number) => Promise
     timer ??= setTimeout(() => append('').catch(() => {}), longestWaitMs) // the next append fails with the same error
   }
   return { append, appendSoon }
-}
-
-/** Writes at once if the disk is not full: other processes may append to the same file. */
-export async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
-  for (let written = 0; written < bytes.length; )
-    written += (await file.write(bytes, written, bytes.length - written)).bytesWritten
 }

@@ -6,7 +6,7 @@ import type * as z from 'zod'
 import { CliError, exit, usageError } from '../errors/errors.ts'
 import type { Host } from '../io/io.ts'
 import { makeFolder, openDraft, partOf } from '../io/new-file.ts'
-import { groupCommit, writeAll } from './group-commit.ts'
+import { groupCommit } from './group-commit.ts'
 import { busy, type Claim, type Close, damaged, encode, type Log, readEntries, readOwnership } from './log.ts'
 import { identify, isRunning } from './process.ts'
 
@@ -86,15 +86,25 @@ export function jobsOf<Header extends JobHeader, Event extends readonly unknown[
     await requireIdle(logOf(job), (await readOwnership(logOf(job))).owner, kind.host)
     return header
   }
-  const hold = (file: FileHandle, claim: Claim, size: number, header: Header): HeldJob<Header, Event> => {
+  const hold = (file: FileHandle, first: Claim, size: number, header: Header): HeldJob<Header, Event> => {
     const log = logOf(header.job)
-    const { append, appendSoon } = groupCommit(file, async bytes => {
-      size = await requireOwned(log, claim, size + bytes)
-    })
+    let claim = first
+    const write = async (text: string): Promise<void> => {
+      const bytes = Buffer.from(`\n${text}`) // another process may have left the beginning of a line
+      await writeAll(file, bytes)
+      await file.datasync()
+      const owned = await requireOwned(log, claim, size + bytes.length)
+      size = owned.size
+      if (owned.unreadable === 0) return
+      claim = await makeClaim(kind.host, claim.claim, owned.unreadable - 1)
+      heldClaims.add(claim.claim)
+      await write(encode(claim) + text)
+    }
+    const { append, appendSoon } = groupCommit(write)
     return {
       header,
-      isResumed: claim.read > 1,
-      earlierEvents: () => eventsOf(log, claim.claim),
+      isResumed: first.read > 1,
+      earlierEvents: () => eventsOf(log, first.claim),
       append: (...events) => explained(append(events.map(encode).join(''))),
       appendSoon: event => appendSoon(encode(event)),
       requireHeld: () => explained(append('')),
@@ -105,6 +115,7 @@ export function jobsOf<Header extends JobHeader, Event extends readonly unknown[
           const remove = () => rm(log.path, { force: true })
           if (isDone) await requireOwned(log, claim, null).then(remove, () => {})
         } finally {
+          heldClaims.delete(first.claim)
           heldClaims.delete(claim.claim)
           await file.close()
         }
@@ -186,9 +197,10 @@ async function takeOver(log: Log, host: Pick<Host, 'pid' | 'kill'>) {
   const file = await open(log.path, constants.O_WRONLY | constants.O_APPEND).catch(rethrow)
   heldClaims.add(claim.claim)
   try {
-    await writeAll(file, Buffer.from(`\n${encode(claim)}`)) // ends a line of a killed process
+    await writeWhole(file, Buffer.from(`\n${encode(claim)}`)) // ends a line of a killed process
     await file.datasync()
-    return { file, claim, size: await requireOwned(log, claim, null) }
+    const { size } = await requireOwned(log, claim, null)
+    return { file, claim, size }
   } catch (error) {
     heldClaims.delete(claim.claim)
     await file.close()
@@ -196,12 +208,27 @@ async function takeOver(log: Log, host: Pick<Host, 'pid' | 'kill'>) {
   }
 }
 
-/** Returns the size of the file. Another size than the expected one means that another process wrote, at least a claim. */
-async function requireOwned(log: Log, claim: Claim, expectedSize: number | null): Promise<number> {
+/**
+ * Returns the size of the file, and the line that another process has made unreadable by writing at the same time: another
+ * size than the expected one means that it wrote, at least a claim.
+ */
+async function requireOwned(log: Log, claim: Claim, expectedSize: number | null) {
   const { size } = await stat(log.path).catch(rethrow)
-  if (size === expectedSize) return size
-  if ((await readOwnership(log)).owner?.claim !== claim.claim) throw busy()
-  return size
+  if (size === expectedSize) return { size, unreadable: 0 }
+  const { owner, unreadable } = await readOwnership(log)
+  if (owner?.claim !== claim.claim) throw busy()
+  return { size, unreadable }
+}
+
+/** A disk that is nearly full takes a part. */
+async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
+  for (let written = 0; written < bytes.length; )
+    written += (await file.write(bytes, written, bytes.length - written)).bytesWritten
+}
+
+/** Repeats the whole if the disk takes a part, because another process may have written behind it. */
+async function writeWhole(file: FileHandle, bytes: Buffer): Promise<void> {
+  while ((await file.write(bytes, 0, bytes.length)).bytesWritten < bytes.length);
 }
 
 function rethrow(error: NodeJS.ErrnoException): never {

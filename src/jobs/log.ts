@@ -21,7 +21,7 @@ export interface Claim extends ProcessIdentity {
   readonly claim: string
   /** The claim of the owner that it replaces. */
   readonly after: string | null
-  /** The last line before it that can be read: lines between were being written when their process was killed. */
+  /** The last line before it that can be read: lines between were being written when their process was killed, or by two at once. */
   readonly read: number
 }
 
@@ -36,25 +36,41 @@ export function encode(entry: unknown): string {
   return `${crc32(json).toString(16).padStart(8, '0')} ${json}\n`
 }
 
+/** Lines that may follow an unreadable one before the claim that accounts for it. */
+const maxHeldEntries = 20_000
+
 /**
- * Yields every entry in order. An unreadable line is skipped only at the end of the file, or at an end that a claim records.
+ * Yields every entry in order. An unreadable line is skipped only at the end of the file, or if a claim accounts for it: what
+ * is between is yielded then.
  *
  * @throws CliError io if the file is damaged anywhere else; busy if it is gone, because another process has done the job
  */
 export async function* readEntries(log: Log): AsyncGenerator<unknown> {
   let unreadable = 0
+  let held: unknown[] = []
+  const add = (number: number, json: string | null) => {
+    if (json === null) {
+      unreadable ||= number
+      return
+    }
+    const entry: unknown = JSON.parse(json)
+    if (accountsFor(entry, unreadable)) unreadable = 0
+    held.push(entry)
+    if (unreadable > 0 && held.length > maxHeldEntries) throw damaged(log, unreadable)
+  }
   for await (const lines of linesOf(log)) {
     for (const { number, json } of lines) {
-      if (json === null) {
-        unreadable ||= number
-        continue
-      }
-      const entry: unknown = JSON.parse(json)
-      if (unreadable > 0 && !(isClaim(entry) && entry.read < unreadable)) throw damaged(log, unreadable)
-      unreadable = 0
-      yield entry
+      add(number, json)
+      if (unreadable > 0) continue
+      yield* held
+      held = []
     }
   }
+  if (held.length > 0) throw damaged(log, unreadable)
+}
+
+function accountsFor(entry: unknown, unreadable: number): boolean {
+  return isClaim(entry) && entry.read < unreadable
 }
 
 interface Ownership {
@@ -62,20 +78,26 @@ interface Ownership {
   readonly owner: Claim | null
   /** The last readable line. */
   readonly read: number
+  /** The first unreadable line after the owner's claim that no claim accounts for; 0 if there is none. */
+  readonly unreadable: number
 }
 
 /** Ignores damage. */
 export async function readOwnership(log: Log): Promise<Ownership> {
   let owner: Claim | null = null
-  let read = 0
+  let [read, unreadable] = [0, 0]
   for await (const lines of linesOf(log)) {
     for (const { number, json } of lines) {
-      if (json === null) continue
-      read = number
-      if (json.startsWith('{')) owner = nextOwner(owner, JSON.parse(json))
+      if (json === null) unreadable ||= number
+      else read = number
+      if (!json?.startsWith('{')) continue
+      const entry: unknown = JSON.parse(json)
+      const next = nextOwner(owner, entry)
+      if (next !== owner || accountsFor(entry, unreadable)) unreadable = 0
+      owner = next
     }
   }
-  return { owner, read }
+  return { owner, read, unreadable }
 }
 
 function nextOwner(owner: Claim | null, entry: unknown): Claim | null {

@@ -171,7 +171,8 @@ export class World {
     if (isUndisturbed && this.climate.isFair && this.consumed !== used)
       current().fail(`${used} units for ${this.consumed} requests`)
     const mayLoseCredit = quota === null && this.database.wasReadOnly
-    if (this.consumed > used && !mayLoseCredit) current().fail(`${this.consumed} requests were answered for ${used} units`)
+    if (this.consumed > used && !mayLoseCredit)
+      current().fail(`${this.consumed} requests were answered for ${used} units`)
   }
 
   /** Checks an answer of the service at the moment when it leaves. */

@@ -26,7 +26,10 @@ beforeEach(async () => {
     await flush()
     flushed.push(content)
   })
-  commit = groupCommit(file, async () => {})
+  commit = groupCommit(async text => {
+    await file.appendFile(text)
+    await file.datasync()
+  })
 })
 
 afterEach(() => file.close())

@@ -325,6 +325,32 @@ describe('when several processes resume one job', () => {
     expect(await numbersIn((await jobs.resume(id)).earlierEvents())).toEqual([1, 2])
   })
 
+  it.each([
+    ['whole', [0]],
+    ['in two parts, with events between', [9, 0]],
+    ['in many parts', [4, 30, 31, 80, 0]],
+    ['in part, because it is killed', [40]],
+  ])('and one writes its claim %s, no event of the one that holds the job is lost', async (_name, ends) => {
+    const folder = newFolder()
+    const jobs = openJobs(folder)
+    const job = await newJob(jobs)
+    await job.append(['n', 1])
+    const claim = `\n${encode({ claim: randomUUID(), after: null, read: 1, ...(await identify(process.pid)) })}`
+    let number = 1
+    for (const [index, end] of ends.entries()) {
+      const rest = end === 0 ? claim.length : end
+      appendFileSync(pathOf(folder, job.header.job), claim.slice(ends[index - 1] ?? 0, rest))
+      await job.append(['n', ++number], ['n', ++number])
+    }
+    const wanted = Array.from({ length: number }, (_, index) => index + 1)
+    const distinct = async (events: AsyncIterable<Counted>) => [...new Set(await numbersIn(events))]
+    expect(await distinct(jobs.events(job.header.job))).toEqual(wanted)
+    await job.close(false)
+    const next = await jobs.resume(job.header.job)
+    await next.append(['n', number + 1])
+    expect(await distinct(next.earlierEvents())).toEqual(wanted)
+  })
+
   it('one that comes when it is done is refused', async () => {
     const jobs = openJobs(newFolder())
     const id = await stoppedJob(jobs, 1)
