@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { documents } from '../../../src/contract/documents/index.ts'
 import { type AuditEntry, History } from '../../../src/contract/index.ts'
-import { type Action, type Actor, type HashVersion, system } from '../../../src/evidence/chain.ts'
+import { type Action, type Actor, type Facts, type HashVersion, system } from '../../../src/evidence/chain.ts'
 import { verifyAudit } from '../../../src/evidence/history.ts'
 import { keyIdOf, publicBytes, publicPem, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { MerkleTree } from '../../../src/evidence/merkle.ts'
@@ -15,7 +15,7 @@ import { consistencyRanges } from '../../../src/evidence/proofs.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { randomFrom } from '../../e2e/campaign.ts'
 import { revocationOf, statementOf } from '../../support/key-statements.ts'
-import { historyOfVersions, id } from './chains.ts'
+import { historyOfVersions, id, importedFacts } from './chains.ts'
 import { examples } from './examples.ts'
 
 /** The verifier in Python, which was written from src/evidence/README.md, against documents of the program. */
@@ -224,7 +224,7 @@ const { value } = fc.letrec(tie => ({
 const preferences = fc.array(fc.tuple(text, value), { maxLength: 4 }).map(pairs => Object.fromEntries(pairs))
 type Below = (count: number) => number
 
-/** A history of up to 13 entries with hashes of both versions, some deleted, restored, or purged in whole or in part. */
+/** A history with hashes of all versions, some imported, deleted, restored, or purged in whole or in part. */
 function newHistory(below: Below, states: readonly Record<string, unknown>[]): AuditEntry[] {
   const end: Action[][] = [[], ['deleted'], ['deleted', 'purged']]
   const restores: Action[][] = [
@@ -232,19 +232,27 @@ function newHistory(below: Below, states: readonly Record<string, unknown>[]): A
     ['deleted', 'restored_despite_erasure'],
   ]
   const changes = Array.from({ length: below(6) }, () => restores[below(6)] ?? ['updated' as Action]).flat()
-  const actions: Action[] = ['created', ...changes, ...(end[below(3)] ?? [])]
+  const beginning =
+    below(3) === 0 ? Array.from({ length: 1 + below(3) }, (): Action => 'imported') : ['created' as Action]
+  const actions: Action[] = [...beginning, ...changes, ...(end[below(3)] ?? [])]
   const [drawn, versions] = [
     actions.map(() => below(states.length)),
     actions.map((): HashVersion => (below(2) === 0 ? 1 : 2)),
   ]
   const kinds: Actor[] = [system, { kind: 'user', id: '01939d2c-0000-7000-8000-00000000000c' }, { kind: 'api_key', id }]
   const actors = actions.map(() => kinds[below(3)] ?? system)
+  const answers: Action[] = ['created', 'updated']
+  const facts = actions.map((action, index): Facts | undefined => {
+    if (action === 'imported') return importedFacts(index)
+    return answers.includes(action) && below(4) === 0 ? { gpc: true } : undefined
+  })
   const make = (list: readonly Action[]) =>
     historyOfVersions(
       index => versions[index] ?? 2,
       list,
       index => states[drawn[index] ?? 0] ?? {},
       index => actors[index] ?? system,
+      index => facts[index],
     )
   const entries = make(actions)
   if (actions.at(-1) !== 'purged') return entries
@@ -254,6 +262,8 @@ function newHistory(below: Below, states: readonly Record<string, unknown>[]): A
   )
 }
 
+const facts = ['gpc', 'given_at', 'file_sha256'] as const
+
 /** One thing of one entry is another, or an entry is missing, doubled or in another place. */
 function damage(entries: readonly AuditEntry[], below: Below): AuditEntry[] {
   const at = below(entries.length)
@@ -262,6 +272,9 @@ function damage(entries: readonly AuditEntry[], below: Below): AuditEntry[] {
   if (way === 0 && at < entries.length - 1) return entries.toSpliced(at, 1)
   if (way === 1) return entries.toSpliced(at, 0, entry)
   if (way === 2 && at > 0) return entries.toSpliced(at - 1, 2, entry, entries[at - 1] as AuditEntry)
+  const { [facts[below(3)] ?? 'gpc']: fact, ...others } = entry
+  if (way === 3 && fact !== undefined) return entries.with(at, others)
+  if (way === 4 && fact === undefined) return entries.with(at, { ...importedFacts(at), gpc: true, ...entry })
   const names = Object.keys(entry) as (keyof AuditEntry)[]
   const name = names[below(names.length)] ?? 'hash'
   return entries.with(at, { ...entry, [name]: otherThan(entry[name], name, below) })
