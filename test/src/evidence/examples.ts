@@ -14,6 +14,7 @@ import {
   type Action,
   type Actor,
   entryId,
+  type Facts,
   type HashVersion,
   hashHistory,
   hashRecord,
@@ -30,6 +31,9 @@ import { consistencyRanges, inclusionRanges, type Range } from '../../../src/evi
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { noteText, signedNote, tlogProof, verifierKey } from '../../../src/evidence/tlog.ts'
 import { adoptedKey, revocationOf, statementOf } from '../../support/key-statements.ts'
+
+const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
+const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest('hex')
 
 const serviceKey = signingKeyOf(Buffer.alloc(32, 1))
 const earlierKey = signingKeyOf(Buffer.alloc(32, 4))
@@ -53,13 +57,24 @@ const identity: Identity = {
   ip_network: '203.0.113.0/24',
 }
 const withNotice: Identity = { ...identity, notice_locale: 'de', notice_entry: 4 }
-const gone = { consent_id: null, subject_id: null, user_agent: null, ip_network: null, notice_locale: null }
+const imported: Identity = {
+  ...{ site_id: site, consent_id: null, subject_id: identity.subject_id, country: null, region: null },
+  ...{ user_agent: null, ip_network: null },
+  ...{ origin_system: 'usercentrics', origin_id: '5f3c9a', origin_evidence: 'export of May, row 17' },
+}
+const gone = {
+  ...{ consent_id: null, subject_id: null, user_agent: null, ip_network: null, notice_locale: null },
+  ...{ origin_id: null, origin_evidence: null },
+}
 
 interface Change {
   readonly action: Action
   readonly accepted: boolean
   readonly preferences: Record<string, unknown>
   readonly hashVersion?: HashVersion
+  readonly facts?: Facts
+  /** Default: the API key, or the service for a purge. */
+  readonly actor?: Actor
 }
 
 const changes: Change[] = [
@@ -80,15 +95,15 @@ const changes: Change[] = [
 function historyOf(list: readonly Change[], of = withNotice): AuditEntry[] {
   let previous: Buffer | null = null
   const entries: AuditEntry[] = []
-  for (const [index, { action, hashVersion, ...change }] of list.entries()) {
+  for (const [index, { action, hashVersion, facts, actor: by, ...change }] of list.entries()) {
     const isPurge = action === 'purged'
     const salt = Buffer.alloc(16, 0xa1 + index)
     const recordHash = isPurge ? hashRecord({ ...of, ...gone }, salt) : index === 0 ? hashRecord(of, salt) : undefined
     const state: State = { ...change, policy_version: 3 }
-    const at = new Date(start + index * 86_400_000)
-    const actor = isPurge ? system : apiKey
+    const at = new Date(action === 'imported' ? start : start + index * 86_400_000)
+    const actor = by ?? (isPurge ? system : apiKey)
     const event = {
-      ...{ id: record, version: index + 1, action, actor, at, previous, state },
+      ...{ id: record, version: index + 1, action, actor, at, previous, state, facts },
       ...(recordHash && { recordHash }),
       ...(isPurge && { historyHash: hashHistory(entries as unknown as State[]) }),
     }
@@ -99,6 +114,7 @@ function historyOf(list: readonly Change[], of = withNotice): AuditEntry[] {
       ...{ changed_by: actor.kind, actor_id: actor.id, created_at: at.toISOString(), version: index + 1 },
       ...{ salt: salt.toString('hex'), record_hash: recordHash?.toString('hex') ?? null },
       ...{ payload_hash: payloadHash.toString('hex'), hash: hash.toString('hex') },
+      ...facts,
     })
     previous = hash
   }
@@ -116,6 +132,24 @@ const mixed = historyOf(
   [...changes.map((change, index): Change => ({ ...change, hashVersion: index < 2 ? 1 : 2 })), purge],
   identity,
 )
+const file_sha256 = sha256('Controller ID,Timestamp,Consent Given\n')
+const importedChanges: Change[] = [
+  {
+    ...{ action: 'imported', accepted: true, preferences: { marketing: true } },
+    facts: { given_at: '2021-05-03T08:15:00.000Z', file_sha256 },
+  },
+  {
+    ...{ action: 'imported', accepted: false, preferences: { marketing: false } },
+    facts: { given_at: '2022-01-10T19:40:12.500Z', file_sha256 },
+  },
+  {
+    ...{ action: 'updated', accepted: true, preferences: { analytics: true } },
+    ...{ actor: { kind: 'site_token', id: site }, facts: { gpc: true } },
+  },
+]
+const importedHistory = historyOf(importedChanges, imported)
+const deletion: Change = { action: 'deleted', accepted: true, preferences: { analytics: true } }
+const purgedImport = historyOf([...importedChanges, deletion, purge], imported)
 const publication = `{"type": "account_entry", "version": 4, "action": "notice_published"}`
 /** The leaves of the log: the publication of the notice, then the record. */
 const hashes = [publication, ...purged].map(one =>
@@ -137,9 +171,6 @@ const inclusionProof: InclusionProof = {
   ...{ tree_size: tree.size, root_hash: tree.root.toString('hex') },
   path: pathOf(inclusionRanges(2, tree.size)),
 }
-
-const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
-const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest('hex')
 
 const signed = (document: object, key: typeof serviceKey) =>
   signDocument({ ...(document as { type: string; version: number }), key_id: keyIdOf(key) }, key)
@@ -400,6 +431,9 @@ export const examples: Readonly<Record<string, string>> = {
   'history of version 1': json({ data: older }),
   'purged history of both versions': json({ data: mixed }),
   identity: json(withNotice),
+  'imported history': json({ data: importedHistory }),
+  'imported identity': json(imported),
+  'purged imported history': json({ data: purgedImport }),
   publication: `${publication}\n`,
   administrators: `${settings[0]}\n${settings[1]}\n`,
   'administrators hashes': settings.map((text, index) => `${index + 7}  ${sha256(text)}\n`).join(''),

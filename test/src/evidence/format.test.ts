@@ -51,12 +51,25 @@ function payloadHash(hashVersion: number, entry: Json, history: Json[]): Buffer 
   return sha256(byte(hashVersion === 1 ? 0 : 4), hex(entry.salt), jcs(payload))
 }
 
+const factNames = ['file_sha256', 'given_at', 'gpc']
+const factsOf = (entry: Json) => Object.fromEntries(Object.entries(entry).filter(([name]) => factNames.includes(name)))
+const isoInstant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+function areFactsInPlace(entry: Json, before: Json): boolean {
+  const { action, given_at, file_sha256, created_at } = entry
+  const gpc = !('gpc' in entry) || (entry.gpc === true && ['created', 'updated'].includes(action))
+  if (action !== 'imported') return gpc && !('given_at' in entry) && !('file_sha256' in entry)
+  const [earliest, imported] = before ? [before.given_at, before.created_at] : ['', created_at]
+  const isWritten = isoInstant.test(given_at) && /^[0-9a-f]{64}$/.test(file_sha256)
+  return gpc && isWritten && given_at <= created_at && given_at >= earliest && created_at === imported
+}
+
 function entryHash(hashVersion: number, entry: Json, previous: Buffer): Buffer {
   const time = Buffer.alloc(8)
   time.writeBigInt64BE(BigInt(Date.parse(entry.created_at)))
   const actor = entry.actor_id === null ? Buffer.alloc(16) : uuid(entry.actor_id)
   return sha256(
-    byte(hashVersion === 1 ? 1 : 5),
+    byte([0, 1, 5, 6][hashVersion] ?? 0),
     previous,
     uuid(entry.consent_id),
     uint32(entry.version),
@@ -65,6 +78,7 @@ function entryHash(hashVersion: number, entry: Json, previous: Buffer): Buffer {
     actor,
     time,
     ...(hashVersion === 1 ? [] : [byte(entry.accepted ? 1 : 0), uint32(entry.policy_version)]),
+    ...(hashVersion === 3 ? [sha256(jcs(factsOf(entry)))] : []),
     hex(entry.payload_hash),
   )
 }
@@ -83,7 +97,8 @@ function entryId(hash: Buffer): string {
 }
 
 const followers: Record<string, string[]> = {
-  '': ['created'],
+  '': ['created', 'imported'],
+  imported: ['imported', 'updated', 'deleted'],
   created: ['updated', 'deleted'],
   updated: ['updated', 'deleted'],
   deleted: ['purged', 'restored', 'restored_despite_erasure'],
@@ -100,7 +115,8 @@ function isVerified(id: string, entries: Json[]): boolean {
     const start = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
     const follows = previous
     const hash = hex(entry.hash)
-    const hashVersion = [1, 2].find(each => entryHash(each, entry, follows).equals(hash)) ?? 0
+    const possible = Object.keys(factsOf(entry)).length > 0 ? [3] : [1, 2]
+    const hashVersion = possible.find(each => entryHash(each, entry, follows).equals(hash)) ?? 0
     const isPayload =
       index < purge
         ? entry.salt === null && jcs(entry.preferences) === '{}'
@@ -109,6 +125,7 @@ function isVerified(id: string, entries: Json[]): boolean {
     return (
       entry.version === index + 1 &&
       followers[before?.action ?? '']?.includes(entry.action) &&
+      areFactsInPlace(entry, before) &&
       (entry.actor_id === null) === (entry.changed_by === 'system') &&
       Date.parse(entry.created_at) >= (before ? Date.parse(before.created_at) : start) &&
       (before !== undefined || Date.parse(entry.created_at) === start) &&
@@ -185,6 +202,8 @@ describe('a verifier written from the page', () => {
     ['purged history', purged],
     ['history of version 1', older],
     ['purged history of both versions', mixed],
+    ['imported history', JSON.parse(block('imported history')).data],
+    ['purged imported history', JSON.parse(block('purged imported history')).data],
   ])('verifies the %s, as the program does, and no history in which one value is another', (_, entries) => {
     expect([isVerified(id, entries), verifyAudit(id, entries).result]).toEqual([true, 'ok'])
     for (const [index, entry] of entries.entries()) {
@@ -208,6 +227,13 @@ describe('a verifier written from the page', () => {
     const { notice_entry, ...before } = left
     const salt = hex(older[0].salt)
     expect(recordHash(before, salt).toString('hex'), 'of a record without a notice').toBe(older[0].record_hash)
+    const { origin_id, origin_evidence, ...rest } = JSON.parse(block('imported identity'))
+    const [imported] = JSON.parse(block('imported history')).data
+    const purge = JSON.parse(block('purged imported history')).data.at(-1)
+    const whole = { ...rest, origin_id, origin_evidence }
+    expect(recordHash(whole, hex(imported.salt)).toString('hex'), 'of an imported record').toBe(imported.record_hash)
+    const kept = { ...rest, subject_id: null }
+    expect(recordHash(kept, hex(purge.salt)).toString('hex'), 'of it after a purge').toBe(purge.record_hash)
   })
 
   it('computes the leaves and the root of the checkpoint', () => {
