@@ -44,6 +44,7 @@ export interface AppOptions {
   /** Default: nothing is observed, and all is well. */
   readonly state?: NodeState
   readonly cursorSecret: Buffer
+  readonly consentTokenSecret: Buffer
   readonly sessionSecret: Uint8Array
   readonly subjectSecret: Uint8Array
   readonly bannerLimits?: BannerLimits

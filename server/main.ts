@@ -141,6 +141,7 @@ async function readSecrets(sql: Sql, config: Config) {
   return {
     signer: await openSigner(sql, config.signingKey, signingSettings(config)),
     cursorSecret: await sharedSecret(sql, 'cursor'),
+    consentTokenSecret: await sharedSecret(sql, 'consent token'),
     subjectSecret: await sharedSecret(sql, 'subject'),
     sessionSecret: sessionSecret ? Buffer.from(sessionSecret) : await sharedSecret(sql, 'session'),
   }

@@ -1,4 +1,6 @@
 import type { Sql } from 'postgres'
+import type { Actor } from '../../src/evidence/chain.ts'
+import { type LiveState, liveState } from '../consents/queries.ts'
 
 export interface TokenSite {
   allowed_origins: string[]
@@ -14,5 +16,31 @@ export async function findTokenSite(
     select s.allowed_origins, t.expires_at
     from site_tokens t join sites s on s.account_id = t.account_id and s.id = t.site_id
     where t.account_id = ${accountId} and t.site_id = ${siteId} and t.token_hash = ${tokenHash}`
+  return row
+}
+
+export interface VisitedRecord extends LiveState {
+  consent_id: string | null
+  subject_id: string | null
+  notice_locale: string | null
+  /** The site's at present. */
+  sites_policy: number
+  /** Of the last entry. */
+  changed_by: Actor['kind']
+}
+
+/** Returns a live record of the site. */
+export async function findVisitedRecord(
+  sql: Sql,
+  { accountId, siteId, id }: { accountId: string; siteId: string; id: string },
+): Promise<VisitedRecord | undefined> {
+  const [row] = await sql<VisitedRecord[]>`
+    select ${liveState(sql)}, consent_id, subject_id, notice_locale,
+      (select s.policy_version from sites s where s.account_id = ${accountId} and s.id = ${siteId}) as sites_policy,
+      (
+        select h.changed_by from consent_history h
+        where h.account_id = ${accountId} and h.consent_id = ${id} and h.version = consents.version
+      ) as changed_by
+    from consents where account_id = ${accountId} and id = ${id} and site_id = ${siteId} and deleted_at is null`
   return row
 }

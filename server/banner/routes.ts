@@ -2,12 +2,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { banner } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
-import type { Deps } from '../consents/deps.ts'
 import { withinDeadline } from '../http/deadline.ts'
 import { type Limit, limitRequests } from '../http/rate-limits.ts'
 import { route } from '../http/route.ts'
 import { networkKey } from '../net/address.ts'
-import { type Connection, recordVisit } from './service.ts'
+import { type Connection, recordVisit, type VisitDeps } from './service.ts'
 import {
   type ConnectionConfig,
   findTokenHolder,
@@ -36,9 +35,9 @@ export function toBannerLimits({
   }
 }
 
-export interface BannerDeps extends VisitorDeps, Deps {
+export interface BannerDeps extends VisitorDeps, VisitDeps {
   readonly bannerLimits: BannerLimits
-  readonly config: Deps['config'] & ConnectionConfig
+  readonly config: VisitDeps['config'] & ConnectionConfig
 }
 
 interface Visit {
@@ -60,6 +59,7 @@ export function bannerRoutes(app: FastifyInstance, deps: BannerDeps): void {
     },
     {
       bodyLimit: bodyLimitBytes,
+      isIdempotent: ({ body }) => Object(body).consent_token !== undefined,
       onRequest: async (request, reply) => {
         reply.header('vary', 'Origin')
         const connection = readConnection(deps.config, request)

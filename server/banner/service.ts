@@ -2,7 +2,10 @@ import type { BannerConsent, BannerDraft, Consent } from '../../src/contract/ind
 import type { Caller } from '../auth/caller.ts'
 import { createConsent } from '../consents/create.ts'
 import type { Deps } from '../consents/deps.ts'
+import type { NodeState } from '../health/state.ts'
 import type { Place } from '../net/geo.ts'
+import { changeByToken, invalidToken } from './change.ts'
+import { decodeConsentToken, encodeConsentToken, type TokenScope } from './consent-token.ts'
 
 /** Facts about a visitor from the connection, never from the page. Null if unknown. */
 export interface Connection {
@@ -11,12 +14,59 @@ export interface Connection {
   readonly place: Place | null
 }
 
+export interface VisitDeps extends Deps {
+  readonly consentTokenSecret: Buffer
+  readonly state: Pick<NodeState, 'now'>
+}
+
+/**
+ * Records a visitor's answer: changes the record of the `consent_token`, or creates one. @throws Failure `invalid_request`
+ * for a token that is not valid, without a statement if it never was; as `createConsent` and `changeByToken` do
+ */
 export async function recordVisit(
+  deps: VisitDeps,
+  caller: Caller,
+  connection: Connection,
+  { consent_token: token, ...draft }: BannerDraft,
+): Promise<BannerConsent> {
+  const scope = { secret: deps.consentTokenSecret, accountId: caller.accountId, siteId: caller.id }
+  const { json, version } =
+    token === undefined
+      ? await createVisit(deps, caller, connection, { draft })
+      : await continueVisit(deps, caller, connection, { draft, token, scope })
+  const { id, consent_id, accepted, preferences, policy_version, created_at } = JSON.parse(json) as Consent
+  const consent_token = encodeConsentToken(scope, { id, version }, deps.state.now())
+  return { id, consent_id, accepted, preferences, policy_version, created_at, consent_token }
+}
+
+type Answer = Omit<BannerDraft, 'consent_token'>
+
+/** A record of another notice is of the same person, who else could not withdraw by what the page remembers. */
+async function continueVisit(
+  deps: VisitDeps,
+  caller: Caller,
+  connection: Connection,
+  { draft, token, scope }: { draft: Answer; token: string; scope: TokenScope },
+) {
+  const from = decodeConsentToken(scope, token, deps.state.now())
+  if (!from) throw invalidToken()
+  const result = await changeByToken(deps, caller, from, draft)
+  if (!('predecessor' in result)) return result
+  const { consent_id, subject_id, sites_policy } = result.predecessor
+  const { policy_version = sites_policy, notice_locale = '' } = draft
+  return await createVisit(deps, caller, connection, {
+    draft: { ...(consent_id !== null && { consent_id }), ...(subject_id !== null && { subject_id }), ...draft },
+    key: `\0${token} ${policy_version} ${notice_locale}`, // no header can have it
+  })
+}
+
+/** With a key, the same answer makes one record a day. */
+async function createVisit(
   deps: Deps,
   caller: Caller,
   { address, userAgent, place }: Connection,
-  draft: BannerDraft,
-): Promise<BannerConsent> {
+  { draft, key = null }: { draft: Answer; key?: string | null },
+) {
   const { json } = await createConsent(
     deps,
     caller,
@@ -26,9 +76,8 @@ export async function recordVisit(
       ...(address !== null && { ip_address: address }),
       ...(userAgent !== null && { user_agent: userAgent }),
     },
-    null,
-    place ?? undefined,
+    key,
+    { body: draft, place: place ?? undefined },
   )
-  const { id, consent_id, accepted, preferences, policy_version, created_at } = JSON.parse(json) as Consent
-  return { id, consent_id, accepted, preferences, policy_version, created_at }
+  return { json, version: 1 }
 }

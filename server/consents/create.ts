@@ -32,6 +32,11 @@ const maxAttempts = 3
 /** Validating and hashing a whole batch at once would block other requests. */
 const itemsPerTurn = 100
 
+interface Facts extends Pick<Draft, 'place'> {
+  /** What another request with the key must repeat. Default: the draft. */
+  readonly body?: object
+}
+
 /**
  * Creates a record, batched with the caller's other creates of this turn of the event loop. A key that was used in the last
  * 24 hours replays the first answer.
@@ -44,12 +49,12 @@ export function createConsent(
   caller: Caller,
   draft: ConsentDraft,
   key: string | null,
-  place?: Place,
+  { body = draft, ...facts }: Facts = {},
 ): Promise<Created> {
-  const claim = key === null ? null : claimKey(key, draft)
+  const claim = key === null ? null : claimKey(key, body)
   // Keyed and unkeyed creates are batched separately: a keyed insert can block on another request's key.
   const batch = `${caller.accountId} ${caller.kind} ${caller.id} ${claim ? 'keyed' : 'unkeyed'}`
-  return deps.creates.run(batch, { draft, claim, place }, async items => {
+  return deps.creates.run(batch, { draft, claim, ...facts }, async items => {
     const results = await createMany(deps, caller, new Map(items.entries()))
     return items.map((_, index) => getResult(results, index))
   })

@@ -126,11 +126,14 @@ export interface LiveState extends StateRow, ConsentJson {
   notice_entry: number | null
 }
 
+export const liveState = staticFragment(
+  sql => sql`id, version, chain_head, updated_at, accepted, preferences, policy_version, site_id, notice_entry,
+    ${consentJson(sql)}`,
+)
+
 export async function findConsent(sql: Sql, accountId: string, id: string): Promise<LiveState | undefined> {
   const [row] = await sql<LiveState[]>`
-    select id, version, chain_head, updated_at, accepted, preferences, policy_version, site_id, notice_entry,
-      ${consentJson(sql)}
-    from consents where account_id = ${accountId} and id = ${id} ${andLive(sql)}`
+    select ${liveState(sql)} from consents where account_id = ${accountId} and id = ${id} ${andLive(sql)}`
   return row
 }
 
@@ -155,6 +158,13 @@ export async function findDeletedState(sql: Sql, accountId: string, id: string):
   return row
 }
 
+const andSitesPolicy = staticFragment(
+  sql => sql`and exists (
+    select from sites s
+    where s.account_id = consents.account_id and s.id = consents.site_id and s.policy_version = consents.policy_version
+  )`,
+)
+
 /**
  * Returns undefined unless the record is at the link's version, and covered by an erasure as it was. One statement, because
  * the driver's transactions are not safe (db/postgres-pool/README.md).
@@ -167,6 +177,8 @@ export async function updateConsent(
     /** Undefined keeps it. */
     readonly expiresAt: Date | null | undefined
     readonly wasErased: boolean | null
+    /** True if its policy version must still be that of its site. */
+    readonly isSitesPolicy?: boolean
   },
   { link, ...entry }: Entry,
 ): Promise<ConsentJson | undefined> {
@@ -183,6 +195,7 @@ export async function updateConsent(
         expires_at = ${state.expiresAt === undefined ? sql`expires_at` : sql`${state.expiresAt}`}
       where account_id = ${accountId} and id = ${id} and version = ${version}
         and (deleted_at is null or erased is not distinct from ${state.wasErased})
+        ${state.isSitesPolicy ? andSitesPolicy(sql) : empty(sql)}
       returning *
     ), ${auditAndLog(sql, accountId, entry)}
     select ${consentJson(sql)} from changed`

@@ -39,6 +39,7 @@ const values: Readonly<Record<string, unknown>> = {
   hint: 'x7Qp',
   key: 'sk-EXAMPLE',
   token: 'st-EXAMPLE',
+  consent_token: 'ct-AQGh-rl3bHegq8q02QmN7TgAAAABAAABqezpa2ycEYWlxen8VGEoCJd-6PVI',
   scopes: ['read', 'write'],
   expires_at: '2027-11-20T00:00:00.000Z',
   last_used_on: '2026-11-20',

@@ -1,9 +1,18 @@
-import type * as z from 'zod'
+import * as z from 'zod'
 import { Consent, ConsentDraft } from './consents.ts'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 
+/** The same for every token that changes nothing. */
+export const invalidConsentToken = 'is not valid, or no longer: record the consent without it'
+
 /** The site comes from the token, the address and the user agent from the connection. */
-export const BannerDraft = ConsentDraft.omit({ site_id: true, ip_address: true, user_agent: true })
+export const BannerDraft = ConsentDraft.omit({ site_id: true, ip_address: true, user_agent: true }).extend({
+  consent_token: z
+    .string(invalidConsentToken)
+    .regex(/^ct-[\w-]{60}$/, invalidConsentToken)
+    .optional()
+    .describe('Of the last answer to this visitor: changes that record instead of making one; what is absent stays.'),
+})
 export type BannerDraft = z.output<typeof BannerDraft>
 
 export const BannerConsent = Consent.pick({
@@ -13,6 +22,8 @@ export const BannerConsent = Consent.pick({
   preferences: true,
   policy_version: true,
   created_at: true,
+}).extend({
+  consent_token: z.string().describe('Changes the record as it is now, for 400 days; a secret of the visitor.'),
 })
 export type BannerConsent = z.output<typeof BannerConsent>
 
@@ -27,7 +38,7 @@ export const banner = {
     body: BannerDraft,
     status: 201,
     response: BannerConsent,
-    errors: ['forbidden', 'rate_limited'],
+    errors: ['forbidden', 'conflict', 'rate_limited'],
   }),
 }
 
@@ -36,8 +47,8 @@ export const bannerDocs: ResourceDocs<typeof banner> = {
   endpoints: {
     create: {
       description:
-        'Address, user agent and site are those of the connection and the token. Pages may send it from the origins that the site allows: a preflight gets the same response for every origin, and the response to the request has `Access-Control-Allow-Origin`.',
-      success: 'What was recorded.',
+        'Address, user agent and site are those of the connection and the token. Pages may send it from the origins that the site allows: a preflight gets the same response for every origin, and the response to the request has `Access-Control-Allow-Origin`. With the `consent_token` of the last answer the visitor’s record is changed instead, as by a PUT: absent fields stay as they are. A record never changes its notice: if the policy version (the named one, else that of the site) or `notice_locale` is another than the record’s, a new record is made, of the same `consent_id` and `subject_id`. Another `consent_id` or `subject_id` than the record’s is a 400. A token is of one version of its record. The same request again gets the same answer, so that it can be sent again if the answer was lost; if the record was changed otherwise, the answer is 409. A token that is malformed, forged, of another site, expired, or of a deleted record is one and the same 400. After either, record the consent without the token.',
+      success: 'What is recorded now, and the token for the next change.',
     },
   },
 }

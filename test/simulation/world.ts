@@ -256,6 +256,7 @@ export class Node {
       geo: { lookup: () => nowhere },
       signer: null as never,
       cursorSecret: secret,
+      consentTokenSecret: secret,
       sessionSecret: secret,
       subjectSecret: secret,
     })

@@ -81,6 +81,9 @@ export const sessionSecret = Buffer.alloc(32, 8)
 /** What they make cursors with. */
 export const cursorSecret = Buffer.alloc(32, 7)
 
+/** What they make the consent tokens of visitors with. */
+export const consentTokenSecret = Buffer.alloc(32, 6)
+
 /** What the service is configured as unless a test says otherwise. */
 export const usualConfig: AppOptions['config'] = {
   ipStorage: 'truncated',
@@ -131,6 +134,7 @@ export async function startNode(sql: Sql, { config, ...options }: ServiceOptions
     }),
     signer: options.signer ?? (await openSigner(sql, null)),
     cursorSecret,
+    consentTokenSecret,
     sessionSecret,
     subjectSecret: Buffer.alloc(32, 9),
     ...options,

@@ -28,6 +28,7 @@ describe('POST /api/v1/public/consent › 201', () => {
       ...sent,
       id: expect.stringMatching(uuidV7),
       created_at: expect.stringMatching(instant),
+      consent_token: expect.stringMatching(/^ct-[\w-]{60}$/),
     })
   })
 

@@ -45,6 +45,7 @@ describe.concurrent.each(outages)('database outage › database that %s', (_name
     app = createApp({
       sql,
       cursorSecret,
+      consentTokenSecret: cursorSecret,
       signer: signerOf(signingKeyOf(cursorSecret)),
       sessionSecret: cursorSecret,
       subjectSecret: cursorSecret,

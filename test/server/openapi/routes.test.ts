@@ -19,6 +19,7 @@ const app = createApp({
   logger: pino({ level: 'silent' }),
   signer: signerOf(signingKeyOf(secret)),
   cursorSecret: secret,
+  consentTokenSecret: secret,
   sessionSecret: secret,
   subjectSecret: secret,
 })

@@ -1,0 +1,93 @@
+import { type BannerDraft, invalidConsentToken } from '../../src/contract/index.ts'
+import { sameJson } from '../../src/evidence/canonical.ts'
+import type { Caller } from '../auth/caller.ts'
+import type { Deps } from '../consents/deps.ts'
+import { findExpiry, findValidity } from '../consents/notice.ts'
+import { updateConsent } from '../consents/queries.ts'
+import type { ConsentJson } from '../consents/rows.ts'
+import { nextLink } from '../consents/service.ts'
+import { Failure, unavailable } from '../failure.ts'
+import type { RecordVersion } from './consent-token.ts'
+import { findVisitedRecord, type VisitedRecord } from './queries.ts'
+
+/** A lost race is decided by the second read, unless the site's policy changed in between. */
+const maxAttempts = 3
+
+interface Changed extends ConsentJson {
+  readonly version: number
+}
+
+/** The record of a token, to which a record is added because it never changes its notice. */
+export interface Predecessor {
+  readonly predecessor: VisitedRecord
+}
+
+/**
+ * Changes the record of a token from the version that the token names to the next. The change that was made so before is
+ * answered again, because its answer may have been lost.
+ *
+ * @throws Failure `conflict` if the record was changed otherwise since; as `findRecord` and `rejectOtherPerson` do
+ */
+export async function changeByToken(
+  deps: Deps,
+  caller: Caller,
+  token: RecordVersion,
+  draft: BannerDraft,
+): Promise<Changed | Predecessor> {
+  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+    const row = await findRecord(deps, caller, token)
+    rejectOtherPerson(row, draft)
+    if (isOtherNotice(row, draft)) return { predecessor: row }
+    const state = {
+      ...row,
+      accepted: draft.accepted ?? row.accepted,
+      preferences: draft.preferences ?? row.preferences,
+    }
+    const isSame = state.accepted === row.accepted && sameJson(state.preferences, row.preferences)
+    const wasMade = row.version === token.version + 1 && row.changed_by === 'site_token'
+    if (isSame && (row.version === token.version || wasMade)) return row
+    if (row.version !== token.version) throw new Failure('conflict', 'The record was changed since its consent_token.')
+    const written = await write(deps, caller, row, { ...state, isSitesPolicy: draft.policy_version === undefined })
+    if (written) return { ...written, version: row.version + 1 }
+  }
+  throw unavailable('The site was changed at the same time.')
+}
+
+/** @throws Failure `invalid_request` for one that is deleted, as for a token that is no token */
+async function findRecord({ sql }: Deps, { accountId, id: siteId }: Caller, { id }: RecordVersion) {
+  const row = await findVisitedRecord(sql, { accountId, siteId, id })
+  if (!row) throw invalidToken()
+  return row
+}
+
+async function write(
+  deps: Deps,
+  caller: Caller,
+  row: VisitedRecord,
+  state: Pick<VisitedRecord, 'accepted' | 'preferences' | 'policy_version'> & { readonly isSitesPolicy: boolean },
+) {
+  const validFor = await findValidity(deps, caller.accountId, row)
+  const link = nextLink(row, caller, { action: 'updated', state })
+  const expiresAt = findExpiry(link.at, state.accepted, validFor)
+  const after = { ...state, deleted_at: null, wasErased: null, expiresAt }
+  return await updateConsent(deps.sql, caller.accountId, after, { action: 'updated', actor: caller, link })
+}
+
+/** @throws Failure `invalid_request` for the label or the subject of another record: a browser may be shared */
+function rejectOtherPerson(row: VisitedRecord, draft: BannerDraft): void {
+  for (const name of ['consent_id', 'subject_id'] as const) {
+    if (draft[name] === undefined || draft[name] === row[name]) continue
+    throw new Failure('invalid_request', `${name}: is not that of the record of the consent_token`)
+  }
+}
+
+function isOtherNotice(row: VisitedRecord, { policy_version, notice_locale }: BannerDraft): boolean {
+  return (
+    (policy_version ?? row.sites_policy) !== row.policy_version ||
+    (notice_locale !== undefined && notice_locale !== row.notice_locale)
+  )
+}
+
+export function invalidToken(): Failure {
+  return new Failure('invalid_request', `consent_token: ${invalidConsentToken}`)
+}

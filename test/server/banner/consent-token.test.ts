@@ -1,0 +1,296 @@
+import type { Sql } from 'postgres'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { decodeConsentToken, encodeConsentToken } from '../../../server/banner/consent-token.ts'
+import { newId } from '../../../server/ids.ts'
+import { consentTokenSecret, type ServiceResponse, useService } from '../../support/service.ts'
+import { cors, corsOf, newShop, origin, type Shop } from './shop.ts'
+
+const unlimited = { max: 1e6, seconds: 60 }
+const bannerLimits = { address: unlimited, site: unlimited }
+const service = useService({ bannerLimits })
+let shop: Shop
+
+/** Of the public flow, but for the look-up of a site's token. */
+let statements = 0
+
+beforeAll(async () => {
+  const publicSql = new Proxy(service.sql, {
+    apply: (target, self, args: Parameters<Sql>) => {
+      const text = [args[0]].flat().join('')
+      if (/^\s*(with|select|insert|update)\b/.test(text) && !text.includes('from site_tokens')) statements += 1
+      return Reflect.apply(target, self, args) as unknown
+    },
+  })
+  Object.assign(service, await service.addNode({ bannerLimits, publicSql }))
+})
+
+beforeEach(async () => {
+  shop = await newShop(service)
+})
+
+const dayMs = 24 * 60 * 60 * 1000
+const invalid =
+  '{"error":"invalid_request","message":"consent_token: is not valid, or no longer: record the consent without it"}'
+
+async function visit(body: object): Promise<ServiceResponse['body']> {
+  const answer = await shop.visit(body)
+  expect(answer.status, answer.text).toBe(201)
+  return answer.body
+}
+
+/** Acceptance and preferences of each entry. */
+async function states(id: string): Promise<[string, boolean, object][]> {
+  const { body } = await shop.history(id)
+  return body.data.map((entry: never) => [entry['action'], entry['accepted'], entry['preferences']])
+}
+
+/** Sends them and expects that each gets the same bytes as the token of nothing. */
+async function expectInvalid(...bodies: object[]): Promise<void> {
+  for (const body of bodies) {
+    const answer = await shop.visit(body)
+    expect([answer.status, answer.text]).toEqual([400, invalid])
+    expect(corsOf(answer)).toEqual(cors.readable)
+  }
+}
+
+describe('consent_token › update', () => {
+  it('changes the record of the visitor instead of making one, as the site', async () => {
+    const first = await visit({ subject_id: 'maria', accepted: true, preferences: { ads: true } })
+    const answer = await shop.visit({ consent_token: first.consent_token, accepted: false, preferences: {} })
+    expect([answer.status, corsOf(answer)]).toEqual([201, cors.readable])
+    expect(answer.body).toEqual({ ...first, accepted: false, preferences: {}, consent_token: expect.any(String) })
+    expect(answer.body.consent_token).not.toBe(first.consent_token)
+    expect((await shop.get(first.id)).body).toMatchObject({ subject_id: 'maria', accepted: false, preferences: {} })
+    const site = { changed_by: 'site_token', actor_id: shop.siteId }
+    const { body } = await shop.history(first.id)
+    expect(body.data).toMatchObject([
+      { ...site, action: 'created', accepted: true, preferences: { ads: true } },
+      { ...site, action: 'updated', accepted: false, preferences: {} },
+    ])
+    expect(await shop.count()).toBe(1)
+  })
+
+  it('can be made again and again with the token of the last answer', async () => {
+    let { id, consent_token } = await visit({ accepted: true })
+    for (const accepted of [false, true, false]) {
+      const answer = await visit({ consent_token, accepted, preferences: { all: accepted } })
+      expect(answer.id).toBe(id)
+      consent_token = answer.consent_token
+    }
+    expect((await states(id)).map(([, accepted]) => accepted)).toEqual([true, false, true, false])
+  })
+
+  it('keeps what is absent, and writes nothing for what is stored already', async () => {
+    const { id, consent_token } = await visit({ accepted: true, preferences: { ads: true } })
+    const same = await visit({ consent_token, preferences: { ads: true } })
+    expect(same).toMatchObject({ id, accepted: true, preferences: { ads: true } })
+    const refused = await visit({ consent_token: same.consent_token, accepted: false })
+    expect(refused).toMatchObject({ id, accepted: false, preferences: { ads: true } })
+    expect((await visit({ consent_token: refused.consent_token })).id).toBe(id)
+    expect(await states(id)).toHaveLength(2)
+  })
+
+  it('is not stopped by a new token of the site', async () => {
+    const { id, consent_token } = await visit({ accepted: true })
+    const headers = await service.signIn(shop)
+    const { body } = await service.call('POST', `/api/v1/sites/${shop.siteId}/token`, { headers, body: {} })
+    const answer = await shop.visit({ consent_token, accepted: false }, { 'x-site-token': body.token })
+    expect([answer.status, answer.body.id]).toEqual([201, id])
+  })
+
+  it('takes nothing of the connection into the record', async () => {
+    const { id, consent_token } = await visit({ accepted: true })
+    const before = (await shop.get(id)).body
+    await shop.visit({ consent_token, accepted: false }, { 'user-agent': 'another' })
+    expect((await shop.get(id)).body.user_agent).toBe(before.user_agent)
+  })
+
+  it('takes two statements', async () => {
+    const { consent_token } = await visit({ accepted: true })
+    statements = 0
+    await visit({ consent_token, accepted: false })
+    expect(statements).toBe(2)
+  })
+})
+
+describe('consent_token › update sent again', () => {
+  it('gets the same answer, with a token that changes the record as it is now', async () => {
+    const { consent_token } = await visit({ accepted: true })
+    const body = { consent_token, accepted: false, preferences: { ads: false } }
+    const [lost, again] = [await visit(body), await visit(body)]
+    expect(again).toEqual({ ...lost, consent_token: expect.any(String) })
+    expect(await states(lost.id)).toHaveLength(2)
+    expect((await visit({ consent_token: again.consent_token, accepted: true })).id).toBe(lost.id)
+  })
+
+  it.each([
+    ['with another answer', { accepted: true, preferences: { ads: true } }],
+    ['with other preferences', { accepted: false, preferences: { ads: 1 } }],
+    ['without preferences that it set', { accepted: true }],
+  ])('%s is a conflict and changes nothing', async (_name, other) => {
+    const { id, consent_token } = await visit({ accepted: true })
+    await visit({ consent_token, accepted: false, preferences: { ads: false } })
+    const answer = await shop.visit({ consent_token, ...other })
+    expect([answer.status, answer.body.error, corsOf(answer)]).toEqual([409, 'conflict', cors.readable])
+    expect(await states(id)).toHaveLength(2)
+  })
+
+  it('is a conflict once the record was changed again, even back', async () => {
+    const { id, consent_token } = await visit({ accepted: true })
+    const refusal = { consent_token, accepted: false }
+    const second = await visit(refusal)
+    const third = await visit({ consent_token: second.consent_token, accepted: true })
+    await visit({ consent_token: third.consent_token, accepted: false })
+    for (const token of [consent_token, second.consent_token])
+      expect((await shop.visit({ ...refusal, consent_token: token })).status).toBe(409)
+    expect(await states(id)).toHaveLength(4)
+  })
+
+  it('is a conflict once the operator changed the record, even to the same', async () => {
+    const { id, consent_token } = await visit({ accepted: true })
+    await shop.update(id, { accepted: false })
+    for (const accepted of [false, true]) expect((await shop.visit({ consent_token, accepted })).status).toBe(409)
+    expect(await states(id)).toHaveLength(2)
+  })
+})
+
+describe('consent_token › answer to another notice', () => {
+  const secondPolicy = () => service.sql`update sites set policy_version = 2 where id = ${shop.siteId}`
+
+  it.each([
+    ['the version that the request names', { policy_version: 2 }, () => {}],
+    ['the version that the site has by now', {}, () => secondPolicy()],
+  ])('makes a record of the same person under %s', async (_name, more, prepare) => {
+    const first = await visit({ subject_id: 'maria', consent_id: 'banner', accepted: true, preferences: { ads: true } })
+    await prepare()
+    const second = await visit({ consent_token: first.consent_token, accepted: false, ...more })
+    expect(second).toMatchObject({ policy_version: 2, accepted: false, preferences: {}, consent_id: 'banner' })
+    expect((await shop.get(second.id)).body.subject_id).toBe('maria')
+    expect(await states(first.id)).toEqual([['created', true, { ads: true }]])
+    expect(await shop.count()).toBe(2)
+    const third = await visit({ consent_token: second.consent_token, accepted: true, ...more })
+    expect(third.id).toBe(second.id)
+  })
+
+  it('makes a record for a text in another language, and none without a language', async () => {
+    const first = await visit({ accepted: true, notice_locale: 'de' })
+    const second = await visit({ consent_token: first.consent_token, accepted: true, notice_locale: 'fr' })
+    expect(second.id).not.toBe(first.id)
+    expect((await visit({ consent_token: second.consent_token, accepted: false })).id).toBe(second.id)
+    expect((await shop.get(second.id)).body.notice_locale).toBe('fr')
+  })
+
+  it('still changes the old record if the request names its version', async () => {
+    const { id, consent_token } = await visit({ accepted: true })
+    await secondPolicy()
+    await visit({ consent_token, accepted: true })
+    const answer = await visit({ consent_token, accepted: false, policy_version: 1 })
+    expect(answer).toMatchObject({ id, policy_version: 1 })
+  })
+
+  it('makes one record however often it is sent, from whatever address', async () => {
+    const { consent_token } = await visit({ accepted: true })
+    await secondPolicy()
+    const body = { consent_token, accepted: false }
+    const lost = await visit(body)
+    const again = await shop.visit(body, { 'user-agent': 'updated meanwhile' })
+    expect(again.body).toEqual({ ...lost, consent_token: expect.any(String) })
+    expect((await shop.visit({ ...body, accepted: true })).status).toBe(409)
+    expect(await shop.count()).toBe(2)
+  })
+})
+
+describe('consent_token › 400', () => {
+  it.each(['consent_id', 'subject_id'])('names a %s that is not that of the record', async name => {
+    const { id, consent_token } = await visit({ consent_id: 'banner', subject_id: 'maria', accepted: true })
+    const answer = await shop.visit({ consent_token, [name]: 'anna', accepted: false })
+    expect([answer.status, answer.body.message]).toEqual([
+      400,
+      `${name}: is not that of the record of the consent_token`,
+    ])
+    const own = { consent_id: 'banner', subject_id: 'maria' }
+    expect((await visit({ consent_token, ...own, accepted: false })).id).toBe(id)
+  })
+
+  it('is the same for every token that is malformed or forged, without a statement', async () => {
+    const { id, consent_token } = await visit({ accepted: true })
+    const scope = { secret: consentTokenSecret, accountId: shop.accountId, siteId: shop.siteId }
+    const record = { id, version: 1 }
+    const now = new Date()
+    const made = (other: object, at = now) => encodeConsentToken({ ...scope, ...other }, record, at)
+    const flipped = Buffer.from(consent_token.slice(3), 'base64url').map((byte, index) =>
+      index === 17 ? byte ^ 1 : byte,
+    )
+    const tokens = [
+      ...['', 'ct-', 'x', `ct-${'A'.repeat(60)}`, `${consent_token}=`, ` ${consent_token}`, consent_token.slice(3)],
+      ...[consent_token.slice(0, -1), `${consent_token}A`, consent_token.toUpperCase(), shop.siteToken, shop.key],
+      ...[null, 1, {}, [consent_token], 'ß'.repeat(60), `ct-${flipped.toString()}`],
+      `ct-${Buffer.from(flipped).toString('base64url')}`,
+      made({ secret: Buffer.alloc(32) }),
+      made({ siteId: newId() }),
+      made({ accountId: newId() }),
+      made({ siteId: shop.accountId, accountId: shop.siteId }),
+      made({}, new Date(now.getTime() - 400 * dayMs)),
+    ]
+    statements = 0
+    await expectInvalid(...tokens.map(token => ({ consent_token: token, accepted: false })))
+    expect(statements).toBe(0)
+    expect(await states(id)).toHaveLength(1)
+    expect((await visit({ consent_token: made({}, new Date(now.getTime() - 399 * dayMs)), accepted: false })).id).toBe(
+      id,
+    )
+  })
+
+  it('is the same for the token of another site of the account', async () => {
+    const headers = await service.signIn(shop)
+    const site = { name: 'another', allowed_origins: [origin] }
+    const { body } = await service.call('POST', '/api/v1/sites', { headers, body: site })
+    const other = await shop.visit({ accepted: true }, { 'x-site-token': body.token })
+    await expectInvalid({ consent_token: other.body.consent_token, accepted: false })
+    expect(await states(other.body.id)).toHaveLength(1)
+  })
+
+  it('is the same for a record that is deleted or purged, and none for one that is restored to a later version', async () => {
+    const { id, consent_token } = await visit({ accepted: true })
+    await shop.remove(id)
+    await expectInvalid(
+      { consent_token, accepted: false },
+      { consent_token, policy_version: 2 },
+      { consent_token, subject_id: 'x' },
+    )
+    await shop.restore(id)
+    expect((await shop.visit({ consent_token, accepted: false })).status).toBe(409)
+    await service.sql`delete from consent_history where consent_id = ${id}`
+    await service.sql`delete from consents where id = ${id}`
+    await expectInvalid({ consent_token, accepted: false })
+  })
+
+  it('tells before the token when another field is wrong', async () => {
+    const { consent_token } = await visit({ accepted: true })
+    const answer = await shop.visit({ consent_token, accepted: 'no' })
+    expect([answer.status, answer.body.message]).toEqual([400, 'accepted: must be true or false'])
+  })
+})
+
+describe('decodeConsentToken', () => {
+  const scope = { secret: consentTokenSecret, accountId: newId(), siteId: newId() }
+
+  it.each([1, 2, 2 ** 31 - 1])('returns the record and version %d until 400 days have passed', version => {
+    const record = { id: newId(), version }
+    const now = new Date('2026-11-23T12:00:00.000Z')
+    const token = encodeConsentToken(scope, record, now)
+    const decodeAt = (ms: number) => decodeConsentToken(scope, token, new Date(now.getTime() + ms))
+    expect([decodeAt(-dayMs), decodeAt(0), decodeAt(400 * dayMs - 1)]).toEqual([record, record, record])
+    expect([decodeAt(400 * dayMs), decodeAt(1e6 * dayMs)]).toEqual([null, null])
+  })
+
+  it('returns null if any bit is changed', () => {
+    const token = encodeConsentToken(scope, { id: newId(), version: 1 }, new Date())
+    const bytes = Buffer.from(token.slice(3), 'base64url')
+    for (let bit = 0; bit < 8 * bytes.length; bit += 1) {
+      const changed = Buffer.from(bytes)
+      changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+      expect(decodeConsentToken(scope, `ct-${changed.toString('base64url')}`, new Date())).toBeNull()
+    }
+  })
+})
