@@ -11,6 +11,14 @@ type Fields = Readonly<Record<string, unknown>>
 
 /** A map of each format, read when it is used. That of `csv` needs a `--map`. */
 const formats = {
+  usercentrics: () => import('../formats/usercentrics.json', { with: { type: 'json' } }),
+  iubenda: () => import('../formats/iubenda.json', { with: { type: 'json' } }),
+  didomi: () => import('../formats/didomi.json', { with: { type: 'json' } }),
+  'cookie-script': () => import('../formats/cookie-script.json', { with: { type: 'json' } }),
+  'commanders-act': () => import('../formats/commanders-act.json', { with: { type: 'json' } }),
+  consenti: () => import('../formats/consenti.json', { with: { type: 'json' } }),
+  c15t: () => import('../formats/c15t.json', { with: { type: 'json' } }),
+  klaro: () => import('../formats/klaro.json', { with: { type: 'json' } }),
   csv: () => import('../formats/csv.json', { with: { type: 'json' } }),
 } satisfies Record<string, () => Promise<{ readonly default: object }>>
 
@@ -51,10 +59,13 @@ function extend(base: Fields, own: Fields): Fields {
   }
   for (const field of ['event', 'accepted']) {
     const [before, after] = [base[field], own[field]]
-    if (isTable(before) && isTable(after) && isTable(before['values']) && isTable(after['values']))
-      merged[field] = { ...before, ...after, values: { ...before['values'], ...after['values'] } }
+    if (isTable(before) && isTable(after)) merged[field] = { ...before, ...after, ...mergedValues(before, after) }
   }
   return merged
+}
+
+function mergedValues({ values: before }: Fields, { values: after }: Fields): Fields {
+  return isTable(before) && isTable(after) ? { values: { ...before, ...after } } : {}
 }
 
 function isTable(value: unknown): value is Fields {

@@ -33,6 +33,8 @@ const Container = z.strictObject({
   kind: z.enum(['csv', 'ndjson', 'json']),
   /** `csv`: guessed from the header if not given. */
   delimiter: z.enum([',', ';', '\t']).optional(),
+  /** `csv`: the names of the columns of a file without a header, in order. */
+  columns: z.array(z.string().min(1)).min(1).optional(),
   /** `csv`: columns whose cells are JSON. */
   json_columns: z.array(z.string()).optional(),
   /** `json`: the keys, separated by dots, of the array that has the rows. Empty if the document is that array. */
@@ -98,16 +100,24 @@ const Purposes = z.discriminatedUnion('from', [
 ])
 export type Purposes = z.output<typeof Purposes>
 
-/** A value that says it. */
-const ExplicitAcceptance = z.strictObject({ path: Source, values: Answers })
-
 /**
- * Derived from the purposes that are kept, after their names. `except` are those that everybody gets: if they counted,
- * `any` would make every answer an acceptance. A purpose without a yes or a no makes `all` false.
+ * Of the purposes that are kept, after their names. `except` are those that everybody gets: if they counted, `any` would
+ * make every answer an acceptance. A purpose without a yes or a no makes `all` false.
  */
-const DerivedAcceptance = z.strictObject({
-  rule: z.enum(['any', 'all']),
-  except: z.array(z.string()).default([]),
+const rule = z.enum(['any', 'all'])
+const except = z.array(z.string()).default([])
+
+const DerivedAcceptance = z.strictObject({ rule, except })
+
+/** A value that says it. `derived`: this one does not, and the rule decides. */
+const ExplicitAcceptance = z.strictObject({
+  path: Source,
+  values: z.record(
+    z.string(),
+    z.enum(['yes', 'no', 'left_out', 'derived'], 'must be yes, no, derived or left_out').nullable(),
+  ),
+  rule: rule.default('any'),
+  except,
 })
 
 const Documentation = z.strictObject({ url: z.string(), read: z.iso.date() })
