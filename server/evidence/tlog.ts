@@ -16,7 +16,7 @@ interface Note {
   readonly size: number
   readonly root: string
   readonly text: string
-  /** How witnesses are configured with the key that signed it. */
+  /** The key that signed it, as witnesses are configured with it. */
   readonly verifierKey: string
 }
 

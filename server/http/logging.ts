@@ -43,7 +43,7 @@ export interface Observer {
 interface Diagnostics {
   failure: Failure | null
   readonly retries: string[]
-  /** What was not done and did not fail the request. */
+  /** Work that was not done and did not fail the request. */
   readonly problems: string[]
 }
 

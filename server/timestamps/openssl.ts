@@ -64,7 +64,7 @@ export async function createQuery(digest: Buffer, signal?: AbortSignal): Promise
   throw new TimestampError('openssl', 'cannot be asked for: openssl makes no query')
 }
 
-/** What a timestamp must fit: the query that it answers, or a SHA-256. */
+/** A timestamp must fit it: the query that it answers, or a SHA-256. */
 export type Subject = { readonly query: Buffer } | { readonly digest: Buffer }
 
 interface Verification {

@@ -3,7 +3,7 @@ import { sha256 } from '../../src/evidence/bytes.ts'
 
 type Values = Readonly<Record<string, unknown>>
 
-/** What later versions have added to settings, as it is where an earlier entry lacks it. */
+/** Fields that later versions have added to settings, as they are where an earlier entry lacks them. */
 const defaults: Readonly<Record<string, Values>> = { site: { strict_notices: false } }
 
 /** Names in an account's first entry, and the kinds of what is listed there. */

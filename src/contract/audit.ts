@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { endpoint, type ResourceDocs } from './endpoint.ts'
-import { Count, Id, Instant, queryInteger, Timestamp, text } from './values.ts'
+import { Count, Id, Instant, pageOf, pageQuery, Timestamp, text } from './values.ts'
 
 /** Changes that the administrators' log has. */
 export const auditActions = [
@@ -75,20 +75,11 @@ export const AuditQuery = z.strictObject({
     .describe('An id, or a kind such as `site`.'),
   from: Instant.optional(),
   to: Instant.optional(),
-  cursor: z
-    .string()
-    .min(1, 'must not be empty')
-    .optional()
-    .describe('next_cursor of the previous page, with the same filters.'),
-  limit: queryInteger(1, 100).optional().meta({ default: 50 }),
+  ...pageQuery,
 })
 export type AuditQuery = z.output<typeof AuditQuery>
 
-export const AuditPage = z.object({
-  data: z.array(AccountEntry),
-  limit: z.int().meta({ minimum: 1, maximum: 100 }),
-  next_cursor: z.string().nullable().describe('Null on the last page.'),
-})
+export const AuditPage = pageOf(AccountEntry)
 export type AuditPage = z.output<typeof AuditPage>
 
 export const audit = {

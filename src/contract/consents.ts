@@ -7,9 +7,9 @@ import {
   Id,
   Instant,
   PolicyVersion,
+  pageQuery,
   parseInstant,
   QueryBoolean,
-  queryInteger,
   Timestamp,
   text,
   Uuid,
@@ -127,12 +127,7 @@ export const ConsentQuery = z
     expiry: Expiry.optional().describe(
       'Accepted records that end within this time from now, or with `expired` those that have ended; soonest first. Of the other filters only `site_id` goes with it.',
     ),
-    cursor: z
-      .string()
-      .min(1, 'must not be empty')
-      .optional()
-      .describe('next_cursor of the previous page, with the same filters.'),
-    limit: queryInteger(1, 100).optional().meta({ default: 50 }),
+    ...pageQuery,
   })
   .refine(isRange, { error: 'must not be after to', path: ['from'] })
 export type ConsentQuery = z.output<typeof ConsentQuery>

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { type EndpointDocs, endpoint } from './endpoint.ts'
-import { Count, Id, queryInteger, Timestamp } from './values.ts'
+import { Count, Id, pageOf, pageQuery, queryInteger, Timestamp } from './values.ts'
 
 /** Live accepted records of the site that a page examines at most. */
 export const examinedRecordsLimit = 500
@@ -23,20 +23,14 @@ export const NoticeSubject = z.object({
 export type NoticeSubject = z.output<typeof NoticeSubject>
 
 export const NoticeSubjectQuery = z.strictObject({
-  cursor: z
-    .string()
-    .min(1, 'must not be empty')
-    .optional()
-    .describe('next_cursor of the previous page, of the same version.'),
-  limit: queryInteger(1, 100).optional().meta({ default: 50 }),
+  ...pageQuery,
 })
 export type NoticeSubjectQuery = z.output<typeof NoticeSubjectQuery>
 
-export const NoticeSubjectPage = z.object({
-  data: z.array(NoticeSubject),
-  limit: z.int().meta({ minimum: 1, maximum: 100 }),
-  next_cursor: z.string().nullable().describe('Null on the last page. A page before it can be short, even empty.'),
-})
+export const NoticeSubjectPage = pageOf(
+  NoticeSubject,
+  'Null on the last page. A page before it can be short, even empty.',
+)
 export type NoticeSubjectPage = z.output<typeof NoticeSubjectPage>
 
 /** Apart from the other routes of notices, which need none of it. */

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { ById, endpoint, type ResourceDocs } from './endpoint.ts'
-import { Count, Id, queryInteger, Timestamp, text } from './values.ts'
+import { Count, Id, pageOf, pageQuery, Timestamp, text } from './values.ts'
 
 const path = '/api/v1/requests'
 
@@ -125,20 +125,11 @@ export const RequestQuery = z.strictObject({
   subject_id: text(1, 255).optional().describe('An identifier of the person, also of closed requests.'),
   received_from: GivenDay.optional(),
   received_to: GivenDay.optional(),
-  cursor: z
-    .string()
-    .min(1, 'must not be empty')
-    .optional()
-    .describe('next_cursor of the previous page, with the same filters.'),
-  limit: queryInteger(1, 100).optional().meta({ default: 50 }),
+  ...pageQuery,
 })
 export type RequestQuery = z.output<typeof RequestQuery>
 
-export const RequestPage = z.object({
-  data: z.array(DataSubjectRequest),
-  limit: z.int().meta({ minimum: 1, maximum: 100 }),
-  next_cursor: z.string().nullable().describe('Null on the last page.'),
-})
+export const RequestPage = pageOf(DataSubjectRequest)
 export type RequestPage = z.output<typeof RequestPage>
 
 const access = { access: 'account', scope: 'erase', unit: 'optional' } as const

@@ -98,3 +98,22 @@ export function queryInteger(min: number, max: number) {
   const message = `must be an integer from ${min} to ${max}`
   return z.union([z.number(), digits], message).pipe(z.int(message).min(min, message).max(max, message))
 }
+
+/** The part of a query that all lists have. */
+export const pageQuery = {
+  cursor: z
+    .string()
+    .min(1, 'must not be empty')
+    .optional()
+    .describe('next_cursor of the previous page, with the same filters.'),
+  limit: queryInteger(1, 100).optional().meta({ default: 50 }),
+}
+
+/** A page of a list of this service; other instances may leave fields out. */
+export function pageOf<T extends z.ZodType>(item: T, nextCursor = 'Null on the last page.') {
+  return z.object({
+    data: z.array(item),
+    limit: z.int().meta({ minimum: 1, maximum: 100 }),
+    next_cursor: z.string().nullable().describe(nextCursor),
+  })
+}

@@ -27,7 +27,7 @@ export interface Identity {
   readonly origin_evidence?: string | null
 }
 
-/** What the sender of an entry told of it; its hash covers them, so that they can be verified after a purge. */
+/** Told by the sender of an entry; its hash covers them, so that they can be verified after a purge. */
 export interface Facts {
   /** In lower-case hexadecimal: the file that an imported entry is from. */
   readonly file_sha256?: string

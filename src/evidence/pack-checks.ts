@@ -31,7 +31,7 @@ export interface PackCheck {
 const known =
   /^(README\.txt|index\.html|profile-key\.pem|consent-keys\.json|keys\/[\w-]{43}\.pem|record\.json|history\.json|receipt\.json|((newer-)?checkpoint|consistency|record(-first)?\.inclusion|notice(\.inclusion)?)\.json|notice\/[A-Za-z\d-]+\.(txt|md|html\.txt|pdf)|administration\/\d+(\.inclusion)?\.json|checkpoint\.(tsr|tlog)|(record|notice)\.tlog-proof)$/
 
-/** What is only there with another file, which tells what it is of. */
+/** Files that only come with another one, which tells of what they are. */
 const dependent: readonly (readonly [name: RegExp, other: string])[] = [
   [/^consistency\.json$/, 'newer-checkpoint.json'],
   [/^(administration\/\d+)\.inclusion\.json$/, '$1.json'],

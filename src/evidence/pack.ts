@@ -33,7 +33,7 @@ const AccountEntry = z.looseObject({
 })
 type AccountEntry = z.output<typeof AccountEntry>
 
-/** What was published: `after` of the entry. */
+/** The published notice: `after` of the entry. */
 const Manifest = z.looseObject({
   site_id: z.string(),
   policy_version: z.int().min(1),
@@ -57,7 +57,7 @@ export interface ProvedEntry {
   readonly proof: InclusionProof
 }
 
-/** What the files of a pack say, not verified yet. */
+/** Content of the files of a pack, not verified yet. */
 export interface Pack {
   readonly files: PackFiles
   /** Of Ed25519. */

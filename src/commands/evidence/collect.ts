@@ -24,7 +24,7 @@ import { tlogProof } from '../../evidence/tlog.ts'
 
 type Files = Map<string, Buffer>
 
-/** How long an entry is waited for that the log does not have yet, and a record that is being changed. */
+/** Longest wait for an entry that the log does not have yet, and a record that is being changed. */
 const longestWaitMs = 5000
 const pollMs = 1000
 

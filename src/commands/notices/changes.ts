@@ -1,6 +1,6 @@
 import type { Notice, NoticeManifest, NoticePurpose, NoticeText } from '../../contract/notices.ts'
 
-/** What a publication would say. */
+/** The words of a publication to be. */
 export type Manifest = Pick<
   NoticeManifest,
   'texts' | 'purposes' | 'controller' | 'valid_for' | 'requires_renewal' | 'effective_from'

@@ -34,7 +34,7 @@ Examples:
     )
 }
 
-/** What proves an answer; nothing does of the other kinds. */
+/** Proof of an answer; there is none of the other kinds. */
 const proofs: { readonly [Kind in RequestKind]?: { readonly type: string; readonly says: string } } = {
   erasure: { type: 'erasure_receipt', says: 'the erasure has a receipt' },
   access: { type: 'export_manifest', says: 'the export is made' },
