@@ -4,8 +4,9 @@ import {
   type ConsentState,
   consentContext,
   consentSchemaVersion,
+  describeOrigin,
 } from '../../src/contract/documents/consent-receipt.ts'
-import { type ChainEntry, entryId } from '../../src/evidence/chain.ts'
+import { type ChainEntry, entryId, readFacts } from '../../src/evidence/chain.ts'
 import { verifyHistory } from '../../src/evidence/history.ts'
 import type { Caller } from '../auth/caller.ts'
 import { describeBackdating, findBackdatedEntry } from '../evidence/backdating.ts'
@@ -49,7 +50,7 @@ export async function issueReceipt(
   const states = consentStates(rows)
   const receipt: Omit<ConsentReceipt, 'key_id'> = {
     type: 'consent_receipt',
-    version: 3,
+    version: 4,
     '@context': consentContext,
     schema_version: consentSchemaVersion,
     receipt_id: newId(),
@@ -70,10 +71,13 @@ export async function issueReceipt(
       entity_id: row.actor_id,
       changed_by: row.changed_by,
       preferences: row.preferences,
+      given_at: row.given_at?.toISOString() ?? null,
+      gpc: row.gpc === true,
     })),
     record_version: last.version,
     chain_head: last.chain_head.toString('hex'),
     inclusion,
+    origin: readOrigin(last, rows),
   }
   return await signer.sign(receipt)
 }
@@ -86,6 +90,27 @@ function consentStates(rows: readonly EventRow[]): ConsentState[] {
   })
 }
 
+/** The rows of a live record that verifies: an imported one has its system and id, and its first entry a file. */
+function readOrigin(record: EventRow, rows: readonly EventRow[]): ConsentReceipt['origin'] {
+  const imported = rows.filter(({ action }) => action === 'imported')
+  const [first] = imported
+  if (!first) return null
+  const files = new Set(imported.flatMap(({ file_sha256: file }) => (file ? [file.toString('hex')] : [])))
+  const facts = {
+    system: record.origin_system ?? '',
+    imported_at: first.created_at.toISOString(),
+    files: [...files],
+  }
+  return {
+    system: facts.system,
+    id: record.origin_id ?? '',
+    evidence: record.origin_evidence ?? null,
+    imported_at: facts.imported_at,
+    files: facts.files,
+    statement: describeOrigin(facts),
+  }
+}
+
 function findProblem(id: string, last: EventRow, rows: readonly EventRow[]): string | null {
   const { record_hash: recordHash, ...identity } = last
   const [finding] = verifyHistory({ id, recordHash, identity }, rows.map(toChainEntry))
@@ -96,5 +121,5 @@ function findProblem(id: string, last: EventRow, rows: readonly EventRow[]): str
 
 function toChainEntry(row: EventRow): ChainEntry {
   const { changed_by: kind, actor_id: id, created_at: at, payload_hash: payloadHash } = row
-  return { ...row, actor: { kind, id }, at, payloadHash }
+  return { ...row, actor: { kind, id }, at, payloadHash, facts: readFacts(row) }
 }

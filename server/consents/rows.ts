@@ -1,5 +1,5 @@
 import type { ConsentDraft } from '../../src/contract/index.ts'
-import type { Action, Actor, Identity, Link, State } from '../../src/evidence/chain.ts'
+import type { Action, Actor, FactColumns, Identity, Link, State } from '../../src/evidence/chain.ts'
 import type { Place } from '../net/geo.ts'
 
 /** A serialized record (service specification, section 2.1). */
@@ -57,7 +57,7 @@ export interface FirstAnswer extends ConsentJson {
   body_hash: Buffer
 }
 
-export interface EntryRow extends State {
+export interface EntryRow extends State, FactColumns {
   consent_id: string
   version: number
   action: Action

@@ -45,6 +45,12 @@ export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[
     previous = { version: entry.version, hashes: [entry.hash, ...others] }
   }
   if (record.identity && anchor) findings.push(...verifyIdentity(record, record.identity, anchor))
+  if (record.identity && isImported(entries) !== isFromElsewhere(record.identity))
+    findings.push({
+      version: null,
+      problem: 'changed',
+      detail: 'it has an origin and was not imported, or has none and was',
+    })
   return findings
 }
 
@@ -249,6 +255,14 @@ function describeChange(entry: ChainEntry, { isStripped, links }: Checked): stri
 
 function hasNoPreferences({ preferences }: ChainEntry): boolean {
   return JSON.stringify(preferences) === '{}' // canonical JSON would throw on some values
+}
+
+function isImported([first]: readonly ChainEntry[]): boolean {
+  return first?.action === 'imported'
+}
+
+function isFromElsewhere({ origin_system }: Identity): boolean {
+  return (origin_system ?? null) !== null
 }
 
 function verifyIdentity(record: ChainRecord, identity: Identity, { salt }: ChainEntry): Finding[] {

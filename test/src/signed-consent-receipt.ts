@@ -14,7 +14,7 @@ export const serviceKey = signingKeyOf(Buffer.alloc(32, 5))
 export function receiptOf(fields: object = {}): ConsentReceipt {
   return {
     type: 'consent_receipt',
-    version: 3,
+    version: 4,
     '@context': consentContext,
     schema_version: consentSchemaVersion,
     receipt_id: uuid(20),
@@ -36,11 +36,14 @@ export function receiptOf(fields: object = {}): ConsentReceipt {
         entity_id: uuid(22),
         changed_by: 'api_key',
         preferences: { marketing: true },
+        given_at: null,
+        gpc: false,
       },
     ],
     record_version: 1,
     chain_head: '0'.repeat(64),
     inclusion: null,
+    origin: null,
     key_id: keyIdOf(serviceKey),
     ...fields,
   }

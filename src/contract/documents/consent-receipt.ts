@@ -27,7 +27,7 @@ const earlierContext = {
   entity_id: 'dpv:isImplementedByEntity',
 } as const
 
-export const consentContext = {
+const noticeContext = {
   ...earlierContext,
   skos: 'http://www.w3.org/2004/02/skos/core#',
   locale: 'dct:language',
@@ -43,10 +43,17 @@ export const consentContext = {
   effective_from: { '@id': 'dct:valid', '@type': 'xsd:dateTime' },
 } as const
 
+export const consentContext = {
+  ...noticeContext,
+  origin: 'dct:provenance',
+  imported_at: { '@id': 'dct:dateAccepted', '@type': 'xsd:dateTime' },
+  given_at: { '@id': 'dct:dateSubmitted', '@type': 'xsd:dateTime' },
+} as const
+
 export const consentStates = ['dpv:ConsentGiven', 'dpv:ConsentRefused', 'dpv:ConsentWithdrawn'] as const
 export type ConsentState = (typeof consentStates)[number]
 
-export const consentSchemaVersion = 'urn:consentctl:schema:consent-receipt:3'
+export const consentSchemaVersion = 'urn:consentctl:schema:consent-receipt:4'
 
 const Preferences = z.record(z.string(), z.unknown()).meta({ examples: [{ analytics: false, marketing: true }] })
 
@@ -163,13 +170,57 @@ const NoticeHeld = z.strictObject({
     .describe('The entry of the administrators’ log that has all of this.'),
 })
 
-export const ConsentReceipt = ConsentReceiptV2.extend({
+export const ConsentReceiptV3 = ConsentReceiptV2.extend({
   version: z.literal(3),
-  '@context': contextSchema(consentContext),
-  schema_version: z.literal(consentSchemaVersion),
+  '@context': contextSchema(noticeContext),
+  schema_version: z.literal('urn:consentctl:schema:consent-receipt:3'),
   privacy_notice: z
     .discriminatedUnion('notice', [NoticeNotHeld, NoticeHeld])
     .describe('What was consented to: the policy of a site, by its version, and its notice.'),
+})
+
+interface OriginFacts {
+  readonly system: string
+  readonly imported_at: string
+  /** Their SHA-256. */
+  readonly files: readonly string[]
+}
+
+/** Returns the sentence of a receipt on an imported record. */
+export function describeOrigin({ system, imported_at, files }: OriginFacts): string {
+  return `as told by ${system}, imported on ${imported_at}, file SHA-256 ${files.join(', ')}`
+}
+
+const Origin = z.strictObject({
+  system: z.string().describe('The system that the record comes from.'),
+  id: z.string().describe('Its id there.'),
+  evidence: z.string().nullable().describe('The reference or proof there; null if none was told.'),
+  imported_at: Instant.describe('When the service wrote it, by its own clock.'),
+  files: z.array(Sha256).min(1).describe('The SHA-256 of each file that answers were read from, in their order.'),
+  statement: z
+    .string()
+    .regex(/^as told by .+, imported on [\dT:.-]+Z, file SHA-256 [\da-f]{64}(, [\da-f]{64})*$/s)
+    .describe('What is known of them.'),
+})
+
+export const ConsentReceipt = ConsentReceiptV3.extend({
+  version: z.literal(4),
+  '@context': contextSchema(consentContext),
+  schema_version: z.literal(consentSchemaVersion),
+  events: z
+    .array(
+      ConsentEvent.extend({
+        given_at: Instant.nullable().describe(
+          'When the person answered, by the word of the importer; null if the service was told by event_time.',
+        ),
+        gpc: z.boolean().describe('True if the answer came with the header `Sec-GPC: 1`; no consent and no refusal.'),
+      }),
+    )
+    .min(1)
+    .describe('Oldest first, complete. Those with a given_at were imported, all at one event_time.'),
+  origin: Origin.nullable().describe(
+    'What the importer said of an imported record; the service has not seen it happen. Null of one that was not imported.',
+  ),
 })
 export type PrivacyNotice = z.output<typeof ConsentReceipt>['privacy_notice']
 export type ConsentReceipt = z.output<typeof ConsentReceipt>

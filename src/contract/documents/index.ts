@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import { Checkpoint, CheckpointV1 } from './checkpoint.ts'
-import { ConsentReceipt, ConsentReceiptV1, ConsentReceiptV2 } from './consent-receipt.ts'
+import { ConsentReceipt, ConsentReceiptV1, ConsentReceiptV2, ConsentReceiptV3 } from './consent-receipt.ts'
 import { ErasureCertificate, ErasureCertificateV1 } from './erasure-certificate.ts'
 import { ErasureReceipt, ErasureReceiptV1 } from './erasure-receipt.ts'
 import { EvidencePack } from './evidence-pack.ts'
@@ -28,7 +28,7 @@ export const documents: Readonly<Record<string, DocumentKind>> = {
   },
   consent_receipt: {
     title: 'Consent receipt',
-    schemas: [ConsentReceiptV1, ConsentReceiptV2, ConsentReceipt],
+    schemas: [ConsentReceiptV1, ConsentReceiptV2, ConsentReceiptV3, ConsentReceipt],
     issuedAt: 'issued_at',
     signer: 'service',
   },

@@ -43,7 +43,7 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
     const [row] = await service.sql`select chain_head from consents where id = ${record.id}`
     expect(receipt).toMatchObject({
       type: 'consent_receipt',
-      version: 3,
+      version: 4,
       receipt_id: expect.stringMatching(uuidV7),
       issued_at: expect.stringMatching(instant),
       record_id: record.id,
@@ -67,8 +67,11 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
         entity_id: owner.keyId,
         changed_by: 'api_key',
         preferences: { marketing: true },
+        given_at: null,
+        gpc: false,
       },
     ])
+    expect(receipt.origin).toBeNull()
   })
 
   it.each<[what: string, accepted: boolean[], states: string[]]>([

@@ -3,6 +3,7 @@ import {
   type ConsentReceipt,
   consentContext,
   consentSchemaVersion,
+  describeOrigin,
 } from '../../../src/contract/documents/consent-receipt.ts'
 import type { ErasureCertificate } from '../../../src/contract/documents/erasure-certificate.ts'
 import type { ErasureReceipt } from '../../../src/contract/documents/erasure-receipt.ts'
@@ -201,7 +202,7 @@ const noticeText = 'Wir senden Werbung per E-Mail, wenn Sie zustimmen.\n'
 
 const receipt: Omit<ConsentReceipt, 'key_id'> = {
   type: 'consent_receipt',
-  version: 3,
+  version: 4,
   '@context': consentContext,
   schema_version: consentSchemaVersion,
   receipt_id: '01939d2c-0000-7000-8000-00000000000d',
@@ -228,15 +229,7 @@ const receipt: Omit<ConsentReceipt, 'key_id'> = {
   region: identity.region,
   consent_status: 'dpv:ConsentGiven',
   preferences: changes[1]?.preferences ?? {},
-  events: history.slice(0, 2).map(entry => ({
-    event_id: entry.id,
-    event_time: entry.created_at,
-    event_type: 'dpv:Consent',
-    event_state: 'dpv:ConsentGiven',
-    entity_id: entry.actor_id,
-    changed_by: 'api_key',
-    preferences: entry.preferences ?? {},
-  })),
+  events: history.slice(0, 2).map(toEvent),
   record_version: 2,
   chain_head: history[1]?.hash ?? '',
   inclusion: {
@@ -244,7 +237,43 @@ const receipt: Omit<ConsentReceipt, 'key_id'> = {
     path: pathOf(inclusionRanges(2, 3)),
     checkpoint: checkpointOf(3, '2026-02-01T12:00:00.000Z'),
   },
+  origin: null,
 }
+
+function toEvent(entry: AuditEntry, index: number): ConsentReceipt['events'][number] {
+  return {
+    event_id: entry.id,
+    event_time: entry.created_at,
+    event_type: 'dpv:Consent',
+    event_state: entry.accepted ? 'dpv:ConsentGiven' : index > 0 ? 'dpv:ConsentWithdrawn' : 'dpv:ConsentRefused',
+    entity_id: entry.actor_id,
+    changed_by: entry.changed_by as 'api_key',
+    preferences: entry.preferences ?? {},
+    given_at: entry.given_at ?? null,
+    gpc: entry.gpc === true,
+  }
+}
+
+const origin = {
+  ...{ system: 'usercentrics', id: '5f3c9a', evidence: 'export of May, row 17' },
+  ...{ imported_at: new Date(start).toISOString(), files: [file_sha256] },
+}
+const receiptOrigin = { ...origin, statement: describeOrigin(origin) }
+
+/** A receipt of the imported history. */
+export const importedReceipt = signed(
+  {
+    ...receipt,
+    ...{ consent_id: null, country: null, region: null, preferences: { analytics: true } },
+    privacy_notice: { site_id: site, policy_version: 3, locale: null, notice: 'not held' },
+    issued_at: new Date(start + 3 * 86_400_000).toISOString(),
+    events: importedHistory.map(toEvent),
+    record_version: importedHistory.length,
+    chain_head: importedHistory.at(-1)?.hash ?? '',
+    ...{ inclusion: null, origin: receiptOrigin },
+  },
+  serviceKey,
+)
 
 const counted = { erased: 1, deleted: 1, remaining: 0 }
 const accountKey = createHmac('sha256', Buffer.alloc(32, 3)).update(account).digest()
@@ -403,9 +432,14 @@ const jwk = (key: typeof serviceKey) => ({
   pem: publicPem(key),
 })
 
-const origin = `consentctl/${keyIdOf(earlierKey)}/${account}`
-const text = noteText(origin, { size: tree.size, root: tree.root })
-const note = signedNote(text, origin, publicKeyOf(publicBytes(serviceKey)), sign(null, Buffer.from(text), serviceKey))
+const logOrigin = `consentctl/${keyIdOf(earlierKey)}/${account}`
+const text = noteText(logOrigin, { size: tree.size, root: tree.root })
+const note = signedNote(
+  text,
+  logOrigin,
+  publicKeyOf(publicBytes(serviceKey)),
+  sign(null, Buffer.from(text), serviceKey),
+)
 
 /** The code blocks of src/evidence/README.md, as the program makes them, by name. */
 /** Entries as PostgreSQL writes them. */
@@ -443,8 +477,9 @@ export const examples: Readonly<Record<string, string>> = {
   'consistency proof': json({ first: 3, second: tree.size, path: pathOf(consistencyRanges(3, tree.size)) }),
   'tlog checkpoint': note,
   'tlog proof': tlogProof(inclusionProof.leaf_index, inclusionProof.path, note),
-  'verifier key': `${verifierKey(origin, serviceKey)}\n`,
+  'verifier key': `${verifierKey(logOrigin, serviceKey)}\n`,
   'consent receipt': signed(receipt, serviceKey),
+  'origin of a receipt': json(receiptOrigin),
   'erasure certificate': certificateText,
   'purge certificate': signed(purgeCertificate, serviceKey),
   'erasure receipt': firstReceipt,

@@ -16,7 +16,7 @@ import { signDocument } from '../../../src/evidence/signed.ts'
 import { randomFrom } from '../../e2e/campaign.ts'
 import { revocationOf, statementOf } from '../../support/key-statements.ts'
 import { historyOfVersions, id, importedFacts } from './chains.ts'
-import { examples } from './examples.ts'
+import { examples, importedReceipt } from './examples.ts'
 
 /** The verifier in Python, which was written from src/evidence/README.md, against documents of the program. */
 
@@ -68,14 +68,55 @@ describe.skipIf(isSkipped)('the verifier in Python', () => {
     })
   })
 
+  it('verifies a receipt of an imported record, and none that says something else of the import', () => {
+    const { signature: _, ...receipt } = JSON.parse(importedReceipt)
+    const [first, ...rest] = receipt.events
+    const forge = (changes: object) => signDocument({ ...receipt, ...changes } as never, serviceKey)
+    const origin = (changes: object) => forge({ origin: { ...receipt.origin, ...changes } })
+    const forged = {
+      'of another file': origin({
+        files: ['0'.repeat(64)],
+        statement: receipt.origin.statement.replace(/\w+$/, '0'.repeat(64)),
+      }),
+      'of other words': origin({ statement: receipt.origin.statement.replace('as told', 'as seen') }),
+      'of another time of import': origin({ imported_at: '2026-01-30T09:30:00.000Z' }),
+      'with another answer': forge({ events: [{ ...first, given_at: '2021-05-03T08:15:00.001Z' }, ...rest] }),
+      'with a signal': forge({ events: [{ ...first, gpc: true }, ...rest] }),
+      'without origin': forge({ origin: null }),
+      'of a record of ours': forge({
+        origin: null,
+        events: receipt.events.map((each: object) => ({ ...each, given_at: null })),
+      }),
+    }
+    put('imported receipt', importedReceipt)
+    for (const [name, text] of Object.entries(forged)) put(name, text)
+    expect(verify(['imported receipt', 'imported history'])).toMatchObject({ status: 0, stderr: '' })
+    expect(verify(['imported receipt', 'purged imported history']).status).toBe(0)
+    const { lines, stderr } = verify([...Object.keys(forged), 'imported history'])
+    expect([stderr, lines.filter(isValid)]).toEqual(['', ['imported history: history is valid']])
+  })
+
   it('verifies documents of earlier versions, and none with another character', () => {
     const names: string[] = []
     const { signature: __, ...receipt } = JSON.parse(examples['consent receipt'] ?? '')
-    const [v1, v2] = documents['consent_receipt']?.schemas ?? []
-    const terms = v1?.shape['@context'] as unknown as { shape: object }
+    const [v1, v2, v3] = documents['consent_receipt']?.schemas ?? []
+    const contextOf = (schema: typeof v1) => {
+      const shape = Object((schema?.shape['@context'] as { shape?: object } | undefined)?.shape)
+      return Object.fromEntries(Object.entries(receipt['@context']).filter(([name]) => name in shape))
+    }
+    const { origin: ___, ...beforeOrigins } = receipt
+    const third = {
+      ...beforeOrigins,
+      version: 3,
+      schema_version: 'urn:consentctl:schema:consent-receipt:3',
+      '@context': contextOf(v3),
+      events: receipt.events.map(({ given_at: _, gpc: __, ...event }: { given_at: null; gpc: false }) => event),
+    }
+    names.push('consent receipt 3')
+    put('consent receipt 3', signDocument(v3?.parse(third) as never, serviceKey))
     const earlier = {
-      ...receipt,
-      '@context': Object.fromEntries(Object.entries(receipt['@context']).filter(([name]) => name in terms.shape)),
+      ...third,
+      '@context': contextOf(v1),
       privacy_notice: {
         site_id: receipt.privacy_notice.site_id,
         policy_version: receipt.privacy_notice.policy_version,
@@ -105,7 +146,7 @@ describe.skipIf(isSkipped)('the verifier in Python', () => {
       names.push(manifest ? 'export.manifest.json' : `${name} 1`)
       put(names.at(-1) ?? '', signDocument(first.parse({ ...old, key_id: keyIdOf(key) }) as never, key))
     }
-    expect(names).toHaveLength(7)
+    expect(names).toHaveLength(8)
     const { lines } = verify(names.filter(name => !name.startsWith('next')))
     expect(lines.filter(line => !isValid(line))).toEqual([])
     const text = examples['consent receipt'] ?? ''
