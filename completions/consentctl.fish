@@ -3,7 +3,7 @@ function __consentctl_at
     set -l at ''
     set -l previous ''
     for word in (commandline -opc)[2..-1]
-        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --to --at --expiring --limit --cursor --max-requests --where --confirm --checkpoint --purpose --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --lang --purpose-iri --controller --valid-for --effective-from --version --scope --expires --actor --action --target --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --tsa-ca --role --older-than
+        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --notice-locale --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --to --at --expiring --limit --cursor --max-requests --where --confirm --checkpoint --purpose --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --lang --purpose-iri --controller --valid-for --effective-from --version --scope --expires --actor --action --target --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --tsa-ca --role --older-than
             set previous ''
             continue
         end
@@ -263,6 +263,7 @@ complete -c consentctl -n '__consentctl_at \'create\'' -l consent-id -x -d 'your
 complete -c consentctl -n '__consentctl_at \'create\'' -l policy-version -x -d 'the version of the policy; the site’s current one if not given'
 complete -c consentctl -n '__consentctl_at \'create\'' -l ip-address -x -d 'the address it came from; never shown again'
 complete -c consentctl -n '__consentctl_at \'create\'' -l user-agent -x -d 'the browser it came from'
+complete -c consentctl -n '__consentctl_at \'create\'' -l notice-locale -x -d 'the language of the notice that was shown, such as de'
 complete -c consentctl -n '__consentctl_at \'create\'' -l file -r -F -d 'create a record for each line of a file, or of standard input'
 complete -c consentctl -n '__consentctl_at \'create\'' -l format -x -d 'format of the lines (by the name of the file, else ndjson)'
 complete -c consentctl -n '__consentctl_at \'create\'' -l map -r -F -d 'which column is which field: a file, or subject_id=E-Mail,accepted=Status'
@@ -513,7 +514,7 @@ complete -c consentctl -n '__consentctl_at \'keys\'' -a revoke -d 'Revoke API ke
 complete -c consentctl -n '__consentctl_at \'keys list\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
 complete -c consentctl -n '__consentctl_at \'keys list\'' -l password-stdin -d 'read the password from standard input instead of prompting'
 complete -c consentctl -n '__consentctl_at \'keys create\'' -l name -x -d 'name of the key'
-complete -c consentctl -n '__consentctl_at \'keys create\'' -l scope -x -d 'scopes of the key: read, write, erase, notices (read,write,erase)'
+complete -c consentctl -n '__consentctl_at \'keys create\'' -l scope -x -d 'scopes of the key: read, write, erase, notices, import (read,write,erase)'
 complete -c consentctl -n '__consentctl_at \'keys create\'' -l expires -x -d 'expiry: 90d from now, 2027-01-31 (end of day, UTC) or RFC 3339 (never)'
 complete -c consentctl -n '__consentctl_at \'keys create\'' -l dry-run -d 'print the method, URL and body of each request instead of sending it'
 complete -c consentctl -n '__consentctl_at \'keys create\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
@@ -541,7 +542,7 @@ complete -c consentctl -n '__consentctl_at \'auth login\'' -l email -x -d 'sign 
 complete -c consentctl -n '__consentctl_at \'auth login\'' -l password-stdin -d 'read the password from standard input instead of prompting'
 complete -c consentctl -n '__consentctl_at \'auth login\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'default site of new records, by its name or id'
 complete -c consentctl -n '__consentctl_at \'auth login\'' -l key-name -x -d 'name of the new key (consentctl@HOSTNAME)'
-complete -c consentctl -n '__consentctl_at \'auth login\'' -l scope -x -d 'scopes of the key: read, write, erase, notices (read,write,erase)'
+complete -c consentctl -n '__consentctl_at \'auth login\'' -l scope -x -d 'scopes of the key: read, write, erase, notices, import (read,write,erase)'
 complete -c consentctl -n '__consentctl_at \'config\'' -a list -d 'List every setting and its source'
 complete -c consentctl -n '__consentctl_at \'config\'' -a get -d 'Print the value of one setting'
 complete -c consentctl -n '__consentctl_at \'config\'' -a set -d 'Change a setting of a profile'

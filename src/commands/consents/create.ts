@@ -26,6 +26,7 @@ const Options = z.strictObject({
     .optional(),
   ipAddress: nonEmpty.optional(),
   userAgent: z.string().optional(),
+  noticeLocale: nonEmpty.optional(),
   ...importFlagOptions,
 })
 
@@ -36,9 +37,9 @@ Without --accepted or --refused the record says "not accepted". Without any opti
 the answer, on a terminal.
 
 With --file each line is a JSON object with the fields of a new record: site_id, consent_id, subject_id,
-accepted, preferences, policy_version, ip_address, user_agent. In CSV they are the columns: preferences has
-a JSON object, and pref.NAME one preference, typed as with --pref. An empty cell is a field that is not
-given. For a CSV with other columns --map-init writes a map to edit, and --map uses it.
+accepted, preferences, policy_version, ip_address, user_agent, notice_locale. In CSV they are the columns:
+preferences has a JSON object, and pref.NAME one preference, typed as with --pref. An empty cell is a field
+that is not given. For a CSV with other columns --map-init writes a map to edit, and --map uses it.
 
 A file is validated before anything is sent. Each line has a result, in the order of the lines. --resume
 continues an import of a file that was stopped or killed: it retries failed lines, and creates no record
@@ -64,6 +65,7 @@ export function create(command: Command, ctx: Context): void {
     .option('--policy-version <n>', 'the version of the policy; the site’s current one if not given')
     .option('--ip-address <address>', 'the address it came from; never shown again')
     .option('--user-agent <text>', 'the browser it came from')
+    .option('--notice-locale <tag>', 'the language of the notice that was shown, such as de')
   addImportFlags(flags)
     .addHelpText('after', help)
     .action(action(ctx, Options, viewOf, run))
@@ -71,7 +73,7 @@ export function create(command: Command, ctx: Context): void {
 
 const recordFields = [
   ...(Object.keys(acceptance) as (keyof typeof acceptance)[]),
-  ...(['site', 'consentId', 'subject', 'policyVersion', 'ipAddress', 'userAgent'] as const),
+  ...(['site', 'consentId', 'subject', 'policyVersion', 'ipAddress', 'userAgent', 'noticeLocale'] as const),
 ]
 
 /** A bare create would store a refusal of nobody. @throws CliError if that cannot be asked for */
@@ -135,6 +137,7 @@ async function run(ctx: Context, options: Fields) {
     policy_version: fields.policyVersion,
     ip_address: fields.ipAddress,
     user_agent: fields.userAgent,
+    notice_locale: fields.noticeLocale,
   }
   body.site_id = await siteIdOf(ctx, site)
   if (body.accepted === undefined && ctx.io.err.isTerminal)

@@ -27,6 +27,7 @@ describe('create: request', () => {
       ['--policy-version', '3'],
       ['--ip-address', '203.0.113.7'],
       ['--user-agent', 'Mozilla/5.0 (X11)'],
+      ['--notice-locale', 'de'],
     ].flat()
     expect(await bodyOf(flags)).toEqual({
       site_id: site,
@@ -37,6 +38,7 @@ describe('create: request', () => {
       policy_version: 3,
       ip_address: '203.0.113.7',
       user_agent: 'Mozilla/5.0 (X11)',
+      notice_locale: 'de',
     })
     const [request] = cli.instance.requests
     expect(request).toMatchObject({ method: 'POST', url: '/api/v1/consents' })
