@@ -71,7 +71,8 @@ function unusedColumns(header: readonly string[], places: readonly Place[], map:
   return header.flatMap((name, index) => (isUnused(name, index) ? [nameColumn(header, index)] : []))
 }
 
-function removeGuard(cell: string): string {
+/** Undoes what `list` and spreadsheets put before a formula. */
+export function removeGuard(cell: string): string {
   return cell.replace(/^'(?='*[=+\-@\t\r\n＝＋－＠])/, '')
 }
 

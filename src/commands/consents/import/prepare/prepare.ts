@@ -1,9 +1,27 @@
+import { rm } from 'node:fs/promises'
 import type { Host } from '../../../../io/io.ts'
+import { openDraft } from '../../../../io/new-file.ts'
+import { type Decisions, openDecisions } from './decisions.ts'
+import type { Event } from './event.ts'
+import { digestOf } from './formats.ts'
+import { type Interpretation, type LeftOut, openInterpreter } from './interpret.ts'
 import type { ImportMap } from './map.ts'
+import type { Columns } from './paths.ts'
+import { openPersons, type Person } from './persons.ts'
+import type { Counts, Prepared, Reason, Refused, SourceFile } from './prepared.ts'
+import { type ReadRow, readRows } from './rows.ts'
+import { openSorter, type Sorter } from './sort.ts'
+import { openSource } from './source.ts'
+import { makeWorkFolder } from './work-folder.ts'
+
+export type { Counts, DecidedValue, Prepared, Reason, Refused, SourceFile } from './prepared.ts'
+export { removePrepared } from './work-folder.ts'
 
 export interface PrepareOptions {
   /** Private, on a disk with room for the rows twice; it is made if it is not there. */
   readonly folder: string
+  /** Paths of prepared rows that jobs still need. Others, of processes that have ended, are removed. */
+  readonly inUse?: readonly string[]
   /** Of `--policy-version`: of every answer, whatever the rows say. */
   readonly policyVersion: number | undefined
   /** Of `--timezone`: the IANA zone of local times. */
@@ -16,81 +34,186 @@ export interface PrepareOptions {
   readonly signal: AbortSignal
   /** Called for each refused row, and once for each refused person. */
   readonly onRefused: (refused: Refused) => Promise<void> | void
-  /** Called now and then with the bytes read of all files. */
-  readonly onProgress?: (bytes: number) => void
-}
-
-export interface SourceFile {
-  /** As it was given. */
-  readonly name: string
-  readonly bytes: number
-  /** Of the file as it is, compressed or not; in hexadecimal. */
-  readonly sha256: string
-}
-
-/** A distinct value that the map decides, or has to. */
-export interface DecidedValue {
-  readonly table: 'event' | 'accepted' | 'names' | 'values' | 'policy_versions'
-  /** Empty: not given. */
-  readonly value: string
-  readonly count: number
-  /** `yes`, `no`, `answer`, `left_out`, `dropped`, a preference or a policy version; null: not decided. */
-  readonly becomes: string | number | null
-}
-
-export interface Refused {
-  /** Of the first row: `export.csv:12`, or `export.zip/consents.csv:12`. */
-  readonly where: string
-  /** One, or all rows of a person. */
-  readonly rows: number
-  /** Null if it could not be read. */
-  readonly origin_id: string | null
-  readonly reason: Reason
-  /** For people; quotes values of the row. */
-  readonly message: string
-}
-
-/** `invalid`: not readable as a row; `field`: a field is missing or not valid; `time`: no time that can be told;
- * `contradiction`: different answers at one time, or different subjects; `too_large`: more than fits into a record. */
-export type Reason = 'invalid' | 'field' | 'time' | 'contradiction' | 'too_large'
-
-/** Of rows: read = records + changes + merged + duplicates + left_out + refused. */
-export interface Counts {
-  readonly read: number
-  /** Lines of the prepared file: first answers. */
-  readonly records: number
-  /** Later answers, which are changes of the records. */
-  readonly changes: number
-  /** Rows that are part of the answer of another row. */
-  readonly merged: number
-  /** Rows that say the same as another one of the same person and time. */
-  readonly duplicates: number
-  readonly left_out: number
-  readonly refused: number
-}
-
-export interface Prepared {
-  /** NDJSON: an `ImportRow` without its site a line. Null if values are not decided, or nothing can be sent. */
-  readonly path: string | null
-  readonly files: readonly SourceFile[]
-  /** SHA-256 of the map, in hexadecimal. */
-  readonly mapSha256: string
-  /** By table, then by count. */
-  readonly values: readonly DecidedValue[]
-  readonly undecided: number
-  readonly counts: Counts
-  /** By reason; rows. */
-  readonly refused: Readonly<Partial<Record<Reason, number>>>
-  /** By the value that left rows out; rows. */
-  readonly leftOut: readonly { readonly table: DecidedValue['table']; readonly value: string; readonly count: number }[]
-  /** Of all answers, RFC 3339 with milliseconds; null without any. */
-  readonly given: { readonly first: string; readonly last: string } | null
+  /** Called now and then with the number of rows read. */
+  readonly onProgress?: (rows: number) => void
 }
 
 /**
  * Reads foreign files, and writes one row a person for `POST /api/v1/consents/batch`, in constant memory and without any
- * request. The same files, map and options make the same bytes. The caller removes the file of `path`.
+ * request. The same files, map and options make the same bytes. The caller removes the file with `removePrepared`.
  *
  * @throws CliError invalid_data if a file is damaged; usage if the map does not fit it
  */
-export type Prepare = (files: readonly string[], map: ImportMap, options: PrepareOptions) => Promise<Prepared>
+export async function prepare(files: readonly string[], map: ImportMap, options: PrepareOptions): Promise<Prepared> {
+  const decisions = openDecisions(map)
+  const interpret = openInterpreter(map, options, decisions)
+  const work = await makeWorkFolder(options.folder, options.host, options.inUse ?? [])
+  let isKept = false
+  try {
+    const tally = openTally()
+    const sorter = openSorter<Event>(work.path)
+    const parts: KnownPart[] = []
+    const run: Run = { map, options, decisions, interpret, tally, sorter, parts }
+    const sources: SourceFile[] = []
+    for (const path of files) sources.push(await readFile(path, run))
+    const undecided = decisions.undecided()
+    if (undecided === 0) await writeRows(work.rows, run)
+    isKept = undecided === 0 && tally.counts().records > 0
+    const path = isKept ? work.rows : null
+    return { path, files: sources, mapSha256: digestOf(map), values: decisions.values(), undecided, ...tally.result() }
+  } finally {
+    if (!isKept) await rm(work.path, { recursive: true, force: true })
+  }
+}
+
+interface KnownPart {
+  readonly name: string
+  readonly sha256: string
+}
+
+interface Run {
+  readonly map: ImportMap
+  readonly options: PrepareOptions
+  readonly decisions: Decisions
+  readonly interpret: ReturnType<typeof openInterpreter>
+  readonly tally: Tally
+  readonly sorter: Sorter<Event>
+  readonly parts: KnownPart[]
+}
+
+async function readFile(path: string, run: Run): Promise<SourceFile> {
+  const { map, options, parts, tally } = run
+  const source = await openSource(path, options.signal)
+  const { name, bytes, sha256 } = source
+  try {
+    for await (const part of source.parts(map.container.entries)) {
+      parts.push({ name: part.name, sha256 })
+      for await (const { columns, rows } of readRows(part, { map, unguard: options.unguard })) {
+        options.signal.throwIfAborted()
+        for (const row of rows) {
+          const pending = readRow(run, row, columns) // only sometimes, because waiting takes longer than the rest
+          if (pending) await pending
+        }
+        options.onProgress?.(tally.counts().read)
+      }
+    }
+  } finally {
+    await source.close()
+  }
+  return { name, bytes, sha256 }
+}
+
+/** Returns a promise only if it has to be waited for. */
+function readRow(run: Run, row: ReadRow, columns: Columns): Promise<void> | null {
+  const { tally, decisions, parts, options } = run
+  const read: Interpretation =
+    'problem' in row
+      ? { kind: 'refused', originId: null, reason: 'invalid', message: row.problem }
+      : run.interpret(row.row, columns)
+  tally.read()
+  if (read.kind === 'refused') {
+    tally.refuse(read.reason, 1)
+    const where = `${parts.at(-1)?.name}:${row.number}`
+    const { originId: origin_id, reason, message } = read
+    return Promise.resolve(options.onRefused({ where, rows: 1, origin_id, reason, message }))
+  }
+  if (read.kind === 'left_out') tally.leaveOut(read.by)
+  if (read.kind !== 'answer') return null
+  const { originId, at, version, accepted, purposes, details, silence } = read.meaning
+  if (silence) tally.leaveOut(silence)
+  // Without an answer a row says something only about the rest of its answer.
+  if (decisions.undecided() > 0 || (silence && run.map.rows === 'answer')) return null
+  const sequence = tally.counts().read
+  const part = parts.length - 1
+  return run.sorter.add([
+    originId,
+    at,
+    sequence,
+    part,
+    row.number,
+    version,
+    accepted,
+    purposes,
+    details,
+    silence !== null,
+  ])
+}
+
+async function writeRows(path: string, { map, options, sorter, parts, tally }: Run): Promise<void> {
+  const persons = openPersons({ map, sha256Of: part => parts[part]?.sha256 ?? '' })
+  const draft = await openDraft(`${path}.part`)
+  try {
+    const finish = async (person: Person | null): Promise<string> => {
+      if (!person) return ''
+      tally.add(person)
+      if (person.problem) await options.onRefused(refusedPerson(person, parts))
+      return person.row === null ? '' : `${person.row}\n`
+    }
+    let text = ''
+    for await (const events of sorter.sorted()) {
+      options.signal.throwIfAborted()
+      for (const event of events) {
+        const person = persons.add(event)
+        if (person) text += await finish(person)
+      }
+      if (text.length < writeLength) continue
+      await draft.file.writeFile(text)
+      text = ''
+    }
+    await draft.file.writeFile(text + (await finish(persons.end())))
+    await draft.take(path)
+  } finally {
+    await draft.file.close()
+    await draft.remove()
+  }
+}
+
+const writeLength = 65_536
+
+function refusedPerson({ originId, first, events, problem }: Person, parts: readonly KnownPart[]): Refused {
+  const { reason, message } = problem as NonNullable<Person['problem']>
+  const where = `${parts[first.part]?.name}:${first.line}`
+  return { where, rows: events, origin_id: originId, reason, message }
+}
+
+type Tally = ReturnType<typeof openTally>
+
+function openTally() {
+  const counts = { read: 0, records: 0, changes: 0, merged: 0, duplicates: 0, left_out: 0, refused: 0 }
+  const refused: Partial<Record<Reason, number>> = {}
+  const leftOut = new Map<string, Prepared['leftOut'][number]>()
+  let [firstAt, lastAt] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  const refuse = (reason: Reason, rows: number) => {
+    counts.refused += rows
+    refused[reason] = (refused[reason] ?? 0) + rows
+  }
+  return {
+    counts: (): Counts => counts,
+    read: () => {
+      counts.read += 1
+    },
+    refuse,
+    leaveOut: ({ table, value }: LeftOut) => {
+      counts.left_out += 1
+      const key = JSON.stringify([table, value])
+      leftOut.set(key, { table, value, count: (leftOut.get(key)?.count ?? 0) + 1 })
+    },
+    add: ({ problem, row, events, answers, merged, duplicates, ...times }: Person) => {
+      if (problem) return refuse(problem.reason, events)
+      if (row === null) return
+      counts.records += 1
+      counts.changes += answers - 1
+      counts.merged += merged
+      counts.duplicates += duplicates
+      firstAt = Math.min(firstAt, times.firstAt)
+      lastAt = Math.max(lastAt, times.lastAt)
+    },
+    result: () => ({
+      counts: { ...counts },
+      refused,
+      leftOut: [...leftOut.values()].sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1)),
+      given:
+        counts.records === 0 ? null : { first: new Date(firstAt).toISOString(), last: new Date(lastAt).toISOString() },
+    }),
+  }
+}

@@ -1,0 +1,238 @@
+import type * as z from 'zod'
+import { ConsentDraft } from '../../../../contract/consents.ts'
+import { storable, text } from '../../../../contract/values.ts'
+import { usageError } from '../../../../errors/errors.ts'
+import { sha256 } from '../../../../evidence/bytes.ts'
+import { canonical } from '../../../../evidence/canonical.ts'
+import type { Decisions, Table } from './decisions.ts'
+import type { Details } from './event.ts'
+import type { ImportMap, Source } from './map.ts'
+import type { Columns, Getter, Row } from './paths.ts'
+import type { Reason } from './prepared.ts'
+import { openPurposes, type PurposeValue } from './purposes.ts'
+import { decidable, RowProblem, textOf } from './texts.ts'
+import { timeReader } from './time.ts'
+
+export interface Meaning {
+  readonly originId: string
+  readonly at: number
+  readonly version: number
+  readonly accepted: boolean | null
+  readonly purposes: Record<string, boolean | null>
+  readonly details: Details
+  /** The value that leaves the row out, although its purposes may count for others of the same answer. */
+  readonly silence: LeftOut | null
+}
+
+export interface LeftOut {
+  readonly table: Table
+  readonly value: string
+}
+
+export type Interpretation =
+  | { readonly kind: 'answer'; readonly meaning: Meaning }
+  | { readonly kind: 'left_out'; readonly by: LeftOut }
+  | { readonly kind: 'undecided' }
+  | { readonly kind: 'refused'; readonly originId: string | null; readonly reason: Reason; readonly message: string }
+
+interface Options {
+  readonly policyVersion: number | undefined
+  readonly timezone: string | undefined
+  readonly now: Date
+}
+
+const earliest = Date.UTC(1990, 0, 1)
+
+const shape = ConsentDraft.shape
+const fieldTypes: Readonly<Record<keyof Details | 'origin_id', z.ZodType>> = {
+  origin_id: text(1, 255),
+  consent_id: shape.consent_id,
+  subject_id: shape.subject_id,
+  ip_address: shape.ip_address,
+  user_agent: shape.user_agent,
+  notice_locale: shape.notice_locale,
+  evidence: text(1, 1024),
+}
+const detailNames = ['consent_id', 'subject_id', 'ip_address', 'user_agent', 'notice_locale', 'evidence'] as const
+
+type TextGetter = (row: Row) => string
+
+interface Getters {
+  readonly event: TextGetter | null
+  readonly accepted: TextGetter | null
+  readonly originId: TextGetter
+  readonly givenAt: TextGetter
+  readonly version: TextGetter | null
+  readonly details: readonly (readonly [name: keyof Details, get: TextGetter])[]
+  readonly purposes: (row: Row) => Iterable<PurposeValue>
+}
+
+/**
+ * Returns a function that says what a row means.
+ *
+ * @throws UsageError if the options do not complete the map
+ */
+export function openInterpreter(map: ImportMap, options: Options, decisions: Decisions) {
+  const { fields, time } = map
+  if (options.policyVersion === undefined && fields.policy_version === undefined)
+    throw usageError('the file does not say which policy version was answered', 'use --policy-version N')
+  if (!('path' in map.accepted) && map.purposes.length === 0)
+    throw usageError('the map has neither purposes nor a value that says what was accepted')
+  const readTime = timeReader({
+    formats: time.formats,
+    zone: options.timezone ?? time.zone,
+    repeatedHour: time.repeated_hour ?? 'refuse',
+  })
+  const now = options.now.getTime()
+
+  const compile = (columns: Columns): Getters => ({
+    event: map.event ? textGetter(columns, map.event.path) : null,
+    accepted: 'path' in map.accepted ? textGetter(columns, map.accepted.path) : null,
+    originId: textGetter(columns, fields.origin_id),
+    givenAt: textGetter(columns, fields.given_at),
+    version:
+      fields.policy_version === undefined || options.policyVersion !== undefined
+        ? null
+        : textGetter(columns, fields.policy_version),
+    details: detailNames.flatMap(name => {
+      const source = fields[name]
+      return source === undefined ? [] : [[name, textGetter(columns, source)] as const]
+    }),
+    purposes: openPurposes(map.purposes, columns),
+  })
+
+  const readAt = (given: string): number => {
+    if (given === '') throw new RowProblem('time', 'given_at is not there')
+    const at = readTime(given)
+    if (typeof at !== 'number') throw new RowProblem('time', at.problem)
+    if (at < earliest) throw new RowProblem('time', `given_at is before 1990: ${given}`)
+    if (at > now) throw new RowProblem('time', `given_at is in the future: ${given}`)
+    return at
+  }
+
+  /** A purpose that is dropped has no answer. */
+  const readPurpose = ({ name, value, answer }: PurposeValue) => {
+    const kept = decisions.decide('names', name)
+    if (kept === false) return { isUndecided: false, leftOut: { table: 'names', value: name } as const }
+    const decision = answer ?? decisions.decide('values', value)
+    const isUndecided = kept === undefined || decision === undefined
+    const given = answerOf(decision)
+    return { isUndecided, given, leftOut: given === null ? ({ table: 'values', value } as const) : null }
+  }
+
+  const readPurposes = (values: Iterable<PurposeValue>) => {
+    const purposes: Record<string, boolean | null> = Object.create(null) // any name may come
+    let isUndecided = false
+    let leftOut: LeftOut | null = null
+    for (const each of values) {
+      const { name } = each
+      const { given, ...read } = readPurpose(each)
+      isUndecided ||= read.isUndecided
+      if (leftOut?.table !== 'values') leftOut = read.leftOut ?? leftOut
+      if (given === undefined) continue
+      if (name in purposes && purposes[name] !== given)
+        throw new RowProblem('contradiction', `it has "${name}" twice, with different answers`)
+      purposes[name] = given
+    }
+    return { purposes, isUndecided, leftOut }
+  }
+
+  const readAnswer = (getters: Getters, row: Row, accepted: boolean | null, originId: string): Interpretation => {
+    const at = readAt(getters.givenAt(row))
+    const { purposes, isUndecided, leftOut } = readPurposes(getters.purposes(row))
+    const isSilent = accepted === null && !Object.values(purposes).some(answer => answer !== null)
+    const silence = isSilent ? (leftOut ?? { table: 'values' as const, value: '' }) : null
+    const version = getters.version ? readVersion(decisions, getters.version(row)) : options.policyVersion
+    if (isUndecided || version === undefined) return { kind: 'undecided' }
+    const details = readDetails(getters, row)
+    return { kind: 'answer', meaning: { originId, at, version, accepted, purposes, details, silence } }
+  }
+
+  const interpret = (getters: Getters, row: Row): Interpretation => {
+    let originId: string | null = null
+    try {
+      const event = decideText(decisions, 'event', getters.event, row)
+      if (event?.decision === 'left_out') return { kind: 'left_out', by: event }
+      const accepted = decideText(decisions, 'accepted', getters.accepted, row)
+      if (accepted?.decision === 'left_out') return { kind: 'left_out', by: accepted }
+      originId = checked('origin_id', getters.originId(row))
+      const answer = readAnswer(getters, row, answerOf(accepted?.decision ?? 'derived'), originId)
+      const isUndecided = [event, accepted].some(each => each !== null && each.decision === undefined)
+      return isUndecided ? { kind: 'undecided' } : answer
+    } catch (error) {
+      if (!(error instanceof RowProblem)) throw error
+      return { kind: 'refused', originId, reason: error.reason, message: error.message }
+    }
+  }
+
+  let present: Columns | null = null
+  let getters: Getters | null = null
+  return (row: Row, columns: Columns): Interpretation => {
+    if (!getters || columns !== present) getters = compile(columns)
+    present = columns
+    return interpret(getters, row)
+  }
+}
+
+function answerOf(decision: string | number | false | undefined): boolean | null {
+  return decision === 'yes' ? true : decision === 'no' ? false : null
+}
+
+/** Returns null if the map does not ask. */
+function decideText(decisions: Decisions, table: Table, get: TextGetter | null, row: Row) {
+  if (get === null) return null
+  const value = decidable(get(row))
+  return { table, value, decision: decisions.decide(table, value) }
+}
+
+function readVersion(decisions: Decisions, value: string): number | undefined {
+  if (value === '') throw new RowProblem('field', 'policy_version is not there')
+  return decisions.decide('policy_versions', decidable(value)) as number | undefined
+}
+
+function readDetails({ details }: Getters, row: Row): Details {
+  const read: Record<string, string> = {}
+  for (const [name, get] of details) {
+    const value = get(row)
+    if (value !== '') read[name] = checked(name, value)
+  }
+  return read
+}
+
+function checked(name: keyof typeof fieldTypes, value: string): string {
+  if (value === '') throw new RowProblem('field', `${name} is not there`)
+  const issue = fieldTypes[name].safeParse(value).error?.issues[0]
+  if (issue) throw new RowProblem('field', `${name} ${issue.message}`)
+  return value
+}
+
+/** Returns '' for what is not given. */
+function textGetter(columns: Columns, source: Source): TextGetter {
+  if (typeof source === 'string') return named(columns.getter(source), source)
+  if ('path' in source) return named(columns.getter(source.path, source.optional), source.path)
+  if ('constant' in source) return () => String(source.constant)
+  if ('sha256' in source) return hashGetter(columns.getter(source.sha256))
+  if ('join' in source) {
+    const parts = source.join.map(path => named(columns.getter(path), path))
+    return row => {
+      const texts = parts.map(get => get(row))
+      return texts.includes('') ? '' : texts.join(source.separator)
+    }
+  }
+  const choices = source.first.map(path => named(columns.getter(path, true), path))
+  return row => choices.reduce((found, get) => (found === '' ? get(row) : found), '')
+}
+
+function named(get: Getter, path: string): TextGetter {
+  return row => textOf(get(row), path)
+}
+
+function hashGetter(get: Getter): TextGetter {
+  return row => {
+    const value = get(row)
+    if (value === undefined || value === null || value === '') return ''
+    if (typeof value === 'string' && !storable(value)) throw new RowProblem('field', 'evidence is not Unicode text')
+    const content = typeof value === 'object' ? canonical(value) : String(value)
+    return `sha256:${sha256(content).toString('hex')}`
+  }
+}

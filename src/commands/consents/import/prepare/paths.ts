@@ -1,0 +1,89 @@
+import { usageError } from '../../../../errors/errors.ts'
+import { fold } from '../words.ts'
+
+/** A row as it is read: the cells of a CSV, or an object. */
+export type Row = readonly unknown[] | Readonly<Record<string, unknown>>
+export type Getter = (row: Row) => unknown
+
+/** Finds values in the rows of one part. */
+export interface Columns {
+  /** @throws UsageError if a CSV has no such column, unless it is optional */
+  getter(path: string, isOptional?: boolean): Getter
+  /** Names of columns that begin with a text, as CSV has them. */
+  namesWith(prefix: string): readonly string[]
+}
+
+export type Step = string | number | { readonly key: string; readonly is: string }
+
+/** For JSON: a path that is itself a key is that key. */
+export const jsonColumns: Columns = {
+  getter: path => {
+    const steps = parsePath(path)
+    return row => {
+      const own = steps.length > 1 ? valueAt(row, path) : undefined
+      return own === undefined ? follow(row, steps) : own
+    }
+  },
+  namesWith: () => [],
+}
+
+/** `name` is the file's, for messages. */
+export function csvColumns(header: readonly string[], jsonCells: ReadonlySet<number>, name: string): Columns {
+  const find = (column: string): number => {
+    const exact = indexesOf(header, each => each === column)
+    const found = exact.length > 0 ? exact : indexesOf(header, each => fold(each) === fold(column))
+    if (found.length > 1) throw usageError(`${name}: the header has the column "${column}" twice`)
+    return found[0] ?? -1
+  }
+  return {
+    getter: (path, isOptional = false) => {
+      const index = find(path)
+      if (index !== -1) return row => (row as readonly unknown[])[index]
+      const [first, ...steps] = parsePath(path)
+      const cell = typeof first === 'string' ? find(first) : -1
+      if (cell !== -1 && jsonCells.has(cell)) return row => follow((row as readonly unknown[])[cell], steps)
+      if (isOptional) return () => undefined
+      throw usageError(
+        `${name}: the header has no column "${path}", which the map names`,
+        `it has ${header.filter(each => each.trim() !== '').join(', ')}`,
+      )
+    },
+    namesWith: prefix => header.filter(each => each.startsWith(prefix) && each.length > prefix.length),
+  }
+}
+
+function indexesOf(header: readonly string[], matches: (name: string) => boolean): number[] {
+  return header.flatMap((name, index) => (matches(name) ? [index] : []))
+}
+
+const step = /\.?([^.[\]]+)|\[(\d+)\]|\[([^=\]]+)=([^\]]*)\]/y
+
+export function parsePath(path: string): Step[] {
+  const steps: Step[] = []
+  step.lastIndex = 0
+  while (step.lastIndex < path.length) {
+    const match = step.exec(path)
+    if (!match) throw usageError(`the map's path "${path}" cannot be read`, 'use name, a.b, a[0] or a[name=text]')
+    const [, name, index, key, is] = match
+    if (name !== undefined) steps.push(name)
+    else steps.push(index === undefined ? { key: key as string, is: is as string } : Number(index))
+  }
+  return steps
+}
+
+export function follow(value: unknown, steps: readonly Step[]): unknown {
+  let current = value
+  for (const each of steps) current = stepInto(current, each)
+  return current
+}
+
+function stepInto(value: unknown, each: Step): unknown {
+  if (typeof each === 'string') return valueAt(value, each)
+  if (!Array.isArray(value)) return undefined
+  return typeof each === 'number' ? value[each] : value.find(element => valueAt(element, each.key) === each.is)
+}
+
+export function valueAt(value: unknown, key: string): unknown {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject && Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined
+}

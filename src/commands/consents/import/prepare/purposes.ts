@@ -1,0 +1,107 @@
+import { usageError } from '../../../../errors/errors.ts'
+import type { Purposes } from './map.ts'
+import { type Columns, follow, parsePath, type Row } from './paths.ts'
+import { decidable, RowProblem, textOf } from './texts.ts'
+
+/** A purpose of a row: with a value to decide on, or with an answer. */
+export interface PurposeValue {
+  readonly name: string
+  readonly value: string
+  readonly answer?: 'yes' | 'no'
+}
+
+type PurposeReader = (row: Row) => Iterable<PurposeValue>
+
+/** @throws UsageError if the part does not have what the map names */
+export function openPurposes(purposes: readonly Purposes[], columns: Columns): PurposeReader {
+  const readers = purposes.map(each => open(each, columns))
+  return function* (row) {
+    for (const read of readers) yield* read(row)
+  }
+}
+
+function open(purposes: Purposes, columns: Columns): PurposeReader {
+  switch (purposes.from) {
+    case 'field': {
+      const { path, name = path } = purposes
+      const get = columns.getter(path)
+      return row => [purpose(name, get(row))]
+    }
+    case 'columns': {
+      const { columns: start, prefix } = purposes
+      const getters = columns.namesWith(start).map(each => [each, columns.getter(each)] as const)
+      if (getters.length === 0) throw usageError(`no column begins with "${start}", as the map says`)
+      return row => getters.map(([each, get]) => purpose(each.slice(start.length), get(row), prefix))
+    }
+    case 'row': {
+      const [name, value] = [columns.getter(purposes.name), columns.getter(purposes.value)]
+      return row => [purpose(textOf(name(row), purposes.name), value(row), purposes.prefix)]
+    }
+    case 'object':
+      return openObject(purposes, columns)
+    case 'list':
+      return openList(purposes, columns)
+    case 'names':
+      return openNames(purposes, columns)
+  }
+}
+
+function openObject({ path, value, prefix }: Extract<Purposes, { from: 'object' }>, columns: Columns): PurposeReader {
+  const get = columns.getter(path)
+  const steps = value === undefined ? [] : parsePath(value)
+  return row => {
+    const object = get(row) ?? {}
+    if (typeof object !== 'object' || Array.isArray(object)) {
+      if (object === '') return []
+      throw new RowProblem('field', `${path} is not an object`)
+    }
+    return Object.entries(object).map(([name, each]) => purpose(name, follow(each, steps), prefix))
+  }
+}
+
+function openList({ path, name, value, prefix }: Extract<Purposes, { from: 'list' }>, columns: Columns): PurposeReader {
+  const get = columns.getter(path)
+  const [nameSteps, valueSteps] = [parsePath(name), parsePath(value)]
+  return row =>
+    listOf(get(row), path).map(each => purpose(textOf(follow(each, nameSteps), name), follow(each, valueSteps), prefix))
+}
+
+function openNames(
+  { path, answer, separator, all = [], prefix }: Extract<Purposes, { from: 'names' }>,
+  columns: Columns,
+): PurposeReader {
+  const get = columns.getter(path)
+  const opposite = answer === 'yes' ? 'no' : 'yes'
+  return row => {
+    const given = get(row)
+    // An empty cell may be an empty list, but must not become consent.
+    const isAbsent = given === undefined || given === null || (given === '' && answer === 'no')
+    const texts = typeof given === 'string' && separator !== undefined ? split(given, separator) : listOf(given, path)
+    const names = texts.map(each => textOf(each, path))
+    const others = isAbsent ? [] : all.filter(name => !names.includes(name))
+    return [
+      ...names.map(name => ({ ...purpose(name, '', prefix), answer })),
+      ...others.map(name => ({ ...purpose(name, '', prefix), answer: opposite as 'yes' | 'no' })),
+    ]
+  }
+}
+
+function split(text: string, separator: string): string[] {
+  return text
+    .split(separator)
+    .map(each => each.trim())
+    .filter(each => each !== '')
+}
+
+function listOf(value: unknown, path: string): readonly unknown[] {
+  if (value === undefined || value === null || value === '') return []
+  if (!Array.isArray(value)) throw new RowProblem('field', `${path} is not a list`)
+  return value
+}
+
+function purpose(name: string, value: unknown, prefix = ''): PurposeValue {
+  if (name === '') throw new RowProblem('field', 'a purpose has no name')
+  const whole = decidable(prefix + name)
+  if (whole === '__proto__') throw new RowProblem('field', 'a purpose is named __proto__')
+  return { name: whole, value: decidable(textOf(value, name)) }
+}

@@ -1,0 +1,129 @@
+import { parseExactJson } from '../../../../contract/json.ts'
+import { dataError } from '../../../../errors/errors.ts'
+import { type Delimiter, openTable, readSeparator, type Table } from '../../../../io/csv.ts'
+import { toUtf8 } from '../../../../io/encoding.ts'
+import { decode, type Line, splitTogether } from '../../../../io/input.ts'
+import { readObject } from '../../fields.ts'
+import { removeGuard } from '../columns.ts'
+import { fold } from '../words.ts'
+import { splitArray } from './json-array.ts'
+import type { Container, ImportMap } from './map.ts'
+import { type Columns, csvColumns, jsonColumns, type Row } from './paths.ts'
+import type { Part } from './source.ts'
+
+/** A line, or an element of a JSON array, and what it says or why it cannot be read. */
+export type ReadRow = { readonly number: number } & ({ readonly row: Row } | { readonly problem: string })
+
+export interface Batch {
+  /** The same object for all rows of a part. */
+  readonly columns: Columns
+  readonly rows: readonly ReadRow[]
+}
+
+interface Reading {
+  readonly map: ImportMap
+  /** CSV: removes the `'` that spreadsheets need before formulas. */
+  readonly unguard: boolean
+}
+
+/** @throws CliError invalid_data if the container is damaged */
+export function readRows(part: Part, { map, unguard }: Reading): AsyncGenerator<Batch> {
+  const { container } = map
+  if (container.kind === 'csv') return csvRows(part, container, knownNames(map), unguard)
+  const lines =
+    container.kind === 'json'
+      ? splitArray(toUtf8(part.chunks, part.name), container.at ? container.at.split('.') : [], part.name)
+      : splitTogether(toUtf8(part.chunks, part.name), part.name)
+  return jsonRows(lines)
+}
+
+async function* jsonRows(batches: AsyncIterable<readonly Line[]>): AsyncGenerator<Batch> {
+  for await (const lines of batches) {
+    const rows = lines.filter(isFilled).map(line => attempt(line, () => parse(line.bytes)))
+    yield { columns: jsonColumns, rows }
+  }
+}
+
+function parse(bytes: Buffer): Row {
+  return readObject(decode(bytes, 'it'), 'it')
+}
+
+async function* csvRows(
+  part: Part,
+  container: Container,
+  isKnown: (name: string) => boolean,
+  unguard: boolean,
+): AsyncGenerator<Batch> {
+  const { name } = part
+  let open: { readonly columns: Columns; readonly read: (line: Line) => ReadRow | null } | null = null
+  let delimiter = container.delimiter ?? (container.columns && ',')
+  for await (const batch of splitTogether(toUtf8(part.chunks, name), name, { quoted: true })) {
+    const lines = batch.filter(isFilled)
+    while (!open && lines.length > 0) {
+      const first = container.columns ? headerOf(container.columns, delimiter) : (lines.shift() as Line)
+      const separator = readSeparator(first)
+      if (separator) delimiter = separator
+      else open = openReading(name, container, await openTable(first, delimiter, isKnown), unguard)
+    }
+    if (!open) continue
+    const { columns, read } = open
+    yield { columns, rows: lines.map(read).filter(row => row !== null) }
+  }
+}
+
+/** Of a file without one. */
+function headerOf(columns: readonly string[], delimiter: Delimiter = ','): Line {
+  const cells = columns.map(column => `"${column.replaceAll('"', '""')}"`)
+  return { number: 0, bytes: Buffer.from(cells.join(delimiter)), end: 0 }
+}
+
+function openReading(name: string, { json_columns = [] }: Container, table: Table, unguard: boolean) {
+  const { header } = table
+  const jsonCells = new Set(json_columns.map(column => header.findIndex(each => fold(each) === fold(column))))
+  jsonCells.delete(-1)
+  const readCell = (cell: string, index: number): unknown => {
+    const text = unguard ? removeGuard(cell) : cell
+    return jsonCells.has(index) && text !== '' ? parseCell(text, header[index] ?? '') : text
+  }
+  const read = (line: Line): ReadRow | null => {
+    let isEmpty = false
+    const row = attempt(line, () => {
+      const cells = table.cells(line)
+      if (cells.length !== header.length) throw dataError(`has ${cells.length} cells, and the header ${header.length}`)
+      isEmpty = cells.every(cell => cell === '')
+      return unguard || jsonCells.size > 0 ? cells.map(readCell) : cells
+    })
+    return isEmpty ? null : row
+  }
+  return { columns: csvColumns(header, jsonCells, name), read }
+}
+
+function parseCell(text: string, column: string): unknown {
+  try {
+    return parseExactJson(text)
+  } catch (error) {
+    throw dataError(`${column} ${(error as Error).message}`)
+  }
+}
+
+function attempt({ number }: Line, read: () => Row): ReadRow {
+  try {
+    return { number, row: read() }
+  } catch (error) {
+    return { number, problem: (error as Error).message.replace(/^line \d+:? /, '') }
+  }
+}
+
+/** Names that a delimiter is guessed by: everything that the map may name. */
+function knownNames({ fields, accepted, event, purposes }: ImportMap): (name: string) => boolean {
+  const names = new Set<string>()
+  JSON.stringify([fields, accepted, event, purposes], (_, value: unknown) => {
+    if (typeof value === 'string') names.add(fold(value))
+    return value
+  })
+  return name => names.has(fold(name))
+}
+
+function isFilled({ bytes }: Line): boolean {
+  return bytes.some(byte => byte !== 32 && byte !== 9 && byte !== 13)
+}

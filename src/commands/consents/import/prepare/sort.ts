@@ -1,0 +1,172 @@
+import { type FileHandle, open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** Sorted by its first three elements; `sequence` is different for each item. */
+export type Sortable = readonly [id: string, at: number, sequence: number, ...rest: unknown[]]
+
+interface Stored {
+  readonly item: Sortable
+  readonly text: string
+}
+
+interface Limits {
+  /** Characters that are held before they are written to a run. */
+  readonly runLength: number
+  /** Runs of one size that are merged into one. */
+  readonly fanIn: number
+}
+
+const limits: Limits = { runLength: 4 * 1024 * 1024, fanIn: 64 }
+
+const chunkBytes = 65_536
+
+export type Sorter<Item extends Sortable> = ReturnType<typeof openSorter<Item>>
+
+/** External merge sort: memory is bounded by `limits`, and `folder` holds private files, which the caller removes with it. */
+export function openSorter<Item extends Sortable>(folder: string, { runLength, fanIn }: Limits = limits) {
+  let held: Stored[] = []
+  let length = 0
+  let runs = 0
+  /** By the number of times that they were merged. */
+  const levels: string[][] = []
+  const nextPath = () => {
+    runs += 1
+    return join(folder, `${runs}.run`)
+  }
+  const addRun = async (path: string, level: number): Promise<void> => {
+    const peers = levels[level] ?? []
+    levels[level] = peers
+    peers.push(path)
+    if (peers.length < fanIn) return
+    levels[level] = []
+    const merged = nextPath()
+    await writeRun(merged, merge(peers))
+    for (const peer of peers) await rm(peer)
+    await addRun(merged, level + 1)
+  }
+  const flush = async (): Promise<void> => {
+    held.sort((a, b) => compare(a.item, b.item))
+    const path = nextPath()
+    const texts = held.map(({ text }) => text)
+    held = []
+    length = 0
+    await writeRun(path, inBatches(texts))
+    await addRun(path, 0)
+  }
+  return {
+    /** Returns a promise only if it has to be waited for. */
+    add: (item: Item): Promise<void> | null => {
+      const text = JSON.stringify(item)
+      held.push({ item: [item[0], item[1], item[2]], text })
+      length += text.length
+      return length < runLength ? null : flush()
+    },
+    /** To be read once, after the last item was added. At its end nothing is left in the folder. */
+    sorted: async function* (): AsyncGenerator<readonly Item[]> {
+      if (held.length > 0) await flush()
+      const paths = levels.flat()
+      for await (const texts of merge(paths)) yield texts.map(text => JSON.parse(text) as Item)
+      for (const path of paths) await rm(path)
+    },
+  }
+}
+
+function compare(a: Sortable, b: Sortable): number {
+  if (a[0] !== b[0]) return a[0] < b[0] ? -1 : 1
+  return a[1] - b[1] || a[2] - b[2]
+}
+
+const batchSize = 500
+
+function* inBatches(texts: readonly string[]): Generator<readonly string[]> {
+  for (let start = 0; start < texts.length; start += batchSize) yield texts.slice(start, start + batchSize)
+}
+
+async function writeRun(
+  path: string,
+  batches: Iterable<readonly string[]> | AsyncIterable<readonly string[]>,
+): Promise<void> {
+  const file = await open(path, 'wx', 0o600)
+  try {
+    for await (const texts of batches) await file.writeFile(`${texts.join('\n')}\n`)
+  } finally {
+    await file.close()
+  }
+}
+
+interface Cursor {
+  readonly batches: AsyncGenerator<readonly Stored[]>
+  batch: readonly Stored[]
+  at: number
+}
+
+async function* merge(paths: readonly string[]): AsyncGenerator<readonly string[]> {
+  const files: FileHandle[] = []
+  try {
+    const heap: Cursor[] = []
+    for (const path of paths) {
+      const file = await open(path)
+      files.push(file)
+      const cursor = { batches: readRun(file), batch: [], at: 0 }
+      if (await fill(cursor)) heap.push(cursor)
+    }
+    for (let index = heap.length >> 1; index >= 0; index -= 1) sink(heap, index)
+    let texts: string[] = []
+    for (let [first] = heap; first; [first] = heap) {
+      texts.push(first.batch[first.at]?.text as string)
+      first.at += 1
+      if (first.at === first.batch.length && !(await fill(first))) removeFirst(heap)
+      sink(heap, 0)
+      if (texts.length < batchSize) continue
+      yield texts
+      texts = []
+    }
+    if (texts.length > 0) yield texts
+  } finally {
+    for (const file of files) await file.close()
+  }
+}
+
+/** Returns false at the end of the run. */
+async function fill(cursor: Cursor): Promise<boolean> {
+  const { done, value } = await cursor.batches.next()
+  cursor.batch = done ? [] : value
+  cursor.at = 0
+  return !done
+}
+
+async function* readRun(file: FileHandle): AsyncGenerator<readonly Stored[]> {
+  let rest: Buffer = Buffer.alloc(0)
+  for (;;) {
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(chunkBytes), 0, chunkBytes)
+    if (bytesRead === 0) return
+    const bytes = Buffer.concat([rest, buffer.subarray(0, bytesRead)])
+    const end = bytes.lastIndexOf(10) + 1
+    rest = bytes.subarray(end)
+    if (end === 0) continue
+    const lines = bytes.toString('utf8', 0, end - 1).split('\n')
+    yield lines.map(text => ({ item: JSON.parse(text) as Sortable, text }))
+  }
+}
+
+function removeFirst(heap: Cursor[]): void {
+  const last = heap.pop()
+  if (last && heap.length > 0) heap[0] = last
+}
+
+/** Restores the order of a binary heap whose element at `index` may be too large. */
+function sink(heap: Cursor[], index: number): void {
+  let parent = index
+  for (;;) {
+    let least = parent
+    for (const child of [2 * parent + 1, 2 * parent + 2])
+      if (child < heap.length && isBefore(heap[child] as Cursor, heap[least] as Cursor)) least = child
+    if (least === parent) return
+    ;[heap[parent], heap[least]] = [heap[least] as Cursor, heap[parent] as Cursor]
+    parent = least
+  }
+}
+
+function isBefore(a: Cursor, b: Cursor): boolean {
+  return compare(a.batch[a.at]?.item as Sortable, b.batch[b.at]?.item as Sortable) < 0
+}

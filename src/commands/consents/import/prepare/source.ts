@@ -1,0 +1,238 @@
+import { createHash } from 'node:crypto'
+import { type FileHandle, open } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { crc32, createGunzip } from 'node:zlib'
+import type { Entry, ZipFile } from 'yauzl'
+import { CliError, dataError, exit, usageError } from '../../../../errors/errors.ts'
+import { unreadable } from '../../../../io/input.ts'
+
+/** A file, or an entry of a ZIP, as text. */
+export interface Part {
+  /** `export.csv`, or `export.zip/consents.csv` */
+  readonly name: string
+  readonly chunks: AsyncIterable<Buffer>
+}
+
+export interface Source {
+  readonly name: string
+  readonly bytes: number
+  /** Of the file as it is; in hexadecimal. */
+  readonly sha256: string
+  /** Entries of a ZIP one after the other; each is to be read before the next. `entries` may have `*` for any text. */
+  parts(entries: readonly string[] | undefined): AsyncGenerator<Part>
+  close(): Promise<void>
+}
+
+const chunkBytes = 65_536
+
+/** A compressed file may become so many times its size, and this at least: more is made to exhaust machines. */
+const maxRatio = 250
+const minUnpackedBytes = 64 * 1024 * 1024
+
+/** @throws UsageError if it is not a file that can be read */
+export async function openSource(path: string, signal: AbortSignal): Promise<Source> {
+  const rethrow = (error: unknown): never => {
+    throw unreadable(path, error)
+  }
+  const handle = await open(path).catch(rethrow)
+  try {
+    const stat = await handle.stat({ bigint: true })
+    if (!stat.isFile()) throw usageError(`${path} is not a file`, 'save it as a file: it is read twice')
+    const read = () => readFrom(handle, signal)
+    const sha256 = await digest(read()).catch(rethrow)
+    const budget = { left: Math.max(minUnpackedBytes, maxRatio * Number(stat.size)) }
+    return {
+      name: path,
+      bytes: Number(stat.size),
+      sha256,
+      parts: async function* (entries) {
+        const start = (await handle.read(Buffer.alloc(4), 0, 4, 0)).buffer
+        if (isZip(start)) yield* zipParts(await openZip(path), path, entries, budget)
+        else yield { name: path, chunks: unpacked(read(), path, budget) }
+        const now = await handle.stat({ bigint: true })
+        if (now.mtimeNs !== stat.mtimeNs || now.size !== stat.size) throw changed(path)
+      },
+      close: () => handle.close(),
+    }
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
+async function* readFrom(handle: FileHandle, signal: AbortSignal): AsyncGenerator<Buffer> {
+  for (let position = 0; ; ) {
+    signal.throwIfAborted()
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(chunkBytes), 0, chunkBytes, position)
+    if (bytesRead === 0) return
+    position += bytesRead
+    yield buffer.subarray(0, bytesRead)
+  }
+}
+
+async function digest(chunks: AsyncIterable<Buffer>): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of chunks) hash.update(chunk)
+  return hash.digest('hex')
+}
+
+function changed(path: string): CliError {
+  return new CliError('changed', exit.changed, `${path} changed while it was read`, {
+    hint: 'stop writing to it, and try again',
+  })
+}
+
+interface Budget {
+  left: number
+}
+
+async function* bounded(chunks: AsyncIterable<Buffer>, name: string, budget: Budget): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    budget.left -= chunk.length
+    if (budget.left < 0)
+      throw dataError(`${name} unpacks to over ${maxRatio} times its size`, 'if that is right, unpack it yourself')
+    yield chunk
+  }
+}
+
+/** Unpacks gzip, also of several members. */
+async function* unpacked(chunks: AsyncGenerator<Buffer>, name: string, budget: Budget): AsyncGenerator<Buffer> {
+  const { value: first } = await chunks.next()
+  if (!first) return
+  const all = prepend(first, chunks)
+  if (first[0] !== 0x1f || first[1] !== 0x8b) return yield* all
+  let packed = 0
+  const gunzip = createGunzip()
+  const counted = async function* () {
+    for await (const chunk of all) {
+      packed += chunk.length
+      yield chunk
+    }
+  }
+  const fed = pipeline(Readable.from(counted(), { objectMode: true }), gunzip)
+  fed.catch(() => {}) // thrown by the loop below
+  try {
+    yield* bounded(gunzip as AsyncIterable<Buffer>, name, budget)
+  } catch (error) {
+    throw isOfZlib(error) ? dataError(`${name} is damaged: ${(error as Error).message}`) : error
+  } finally {
+    gunzip.destroy()
+  }
+  // Node ignores what follows the last member, even if that is a damaged member.
+  if (gunzip.bytesWritten < packed) throw dataError(`${name} is damaged: something follows its gzip data`)
+}
+
+async function* prepend(first: Buffer, chunks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield first
+    yield* chunks
+  } finally {
+    await chunks.return(undefined)
+  }
+}
+
+function isOfZlib(error: unknown): boolean {
+  return /^Z_/.test(String((error as NodeJS.ErrnoException).code))
+}
+
+function isZip(start: Buffer): boolean {
+  return ['PK\x03\x04', 'PK\x05\x06'].includes(start.toString('latin1'))
+}
+
+async function* zipParts(
+  zip: ZipFile,
+  path: string,
+  entries: readonly string[] | undefined,
+  budget: Budget,
+): AsyncGenerator<Part> {
+  let parts = 0
+  try {
+    for await (const entry of zip.eachEntry()) {
+      if (!isWanted(entry.fileName, entries)) continue
+      parts += 1
+      yield* entryParts(zip, entry, path, entries, budget)
+    }
+  } catch (error) {
+    throw error instanceof CliError ? error : damaged(path, error)
+  } finally {
+    zip.close()
+  }
+  if (parts === 0) throw dataError(`${path} has no ${entries ? `entry ${entries.join(' or ')}` : 'file in it'}`)
+}
+
+async function* entryParts(
+  zip: ZipFile,
+  entry: Entry,
+  path: string,
+  entries: readonly string[] | undefined,
+  budget: Budget,
+): AsyncGenerator<Part> {
+  const name = `${path}/${entry.fileName}`
+  if (!entry.canDecodeFileData()) throw dataError(`${name} is encrypted, or packed in a way that is not known`)
+  const stream = await zip.openReadStreamPromise(entry)
+  const chunks = checked(bounded(stream, name, budget), entry, name)
+  if (isNested(name)) yield* nestedParts(chunks, name, entries, budget)
+  else yield { name, chunks: unpacked(chunks, name, budget) }
+}
+
+function isNested(name: string): boolean {
+  return /\.zip$/i.test(name)
+}
+
+/** Held in memory, because its directory is at its end. */
+const maxNestedBytes = 8 * 1024 * 1024
+
+/** A ZIP in a ZIP, such as one a day. */
+async function* nestedParts(
+  chunks: AsyncIterable<Buffer>,
+  name: string,
+  entries: readonly string[] | undefined,
+  budget: Budget,
+): AsyncGenerator<Part> {
+  if (name.split(/\.zip\//i).length > 2) throw dataError(`${name} is nested too deeply`, 'unpack it yourself')
+  const held: Buffer[] = []
+  let length = 0
+  for await (const chunk of chunks) {
+    length += chunk.length
+    if (length > maxNestedBytes) throw dataError(`${name} is a ZIP of over 8 MiB in a ZIP`, 'unpack it yourself')
+    held.push(chunk)
+  }
+  const { fromBufferPromise } = await import('yauzl')
+  const zip = await fromBufferPromise(Buffer.concat(held)).catch(error => {
+    throw damaged(name, error)
+  })
+  yield* zipParts(zip, name, entries, budget)
+}
+
+async function openZip(path: string): Promise<ZipFile> {
+  const { openPromise } = await import('yauzl')
+  return await openPromise(path, { autoClose: false }).catch(error => {
+    throw damaged(path, error)
+  })
+}
+
+/** yauzl compares sizes alone. */
+async function* checked(chunks: AsyncIterable<Buffer>, entry: Entry, name: string): AsyncGenerator<Buffer> {
+  let sum = 0
+  for await (const chunk of chunks) {
+    sum = crc32(chunk, sum)
+    yield chunk
+  }
+  if (sum !== entry.crc32) throw dataError(`${name} is damaged: its checksum is wrong`)
+}
+
+function damaged(path: string, error: unknown): CliError {
+  return dataError(`${path} is not a ZIP file that can be read: ${(error as Error).message}`)
+}
+
+/** A ZIP in it always is, and a folder never. */
+function isWanted(entry: string, patterns: readonly string[] | undefined): boolean {
+  if (entry.endsWith('/') || entry.startsWith('__MACOSX/')) return false
+  return !patterns || isNested(entry) || patterns.some(pattern => toRegExp(pattern).test(entry))
+}
+
+function toRegExp(pattern: string): RegExp {
+  const parts = pattern.split('*').map(part => part.replace(/[\\^$.|?+()[\]{}]/g, '\\$&'))
+  return new RegExp(`^${parts.join('.*')}$`, 'is')
+}

@@ -1,0 +1,31 @@
+import { storable } from '../../../../contract/values.ts'
+import type { Reason } from './prepared.ts'
+
+/** Why a row is refused. */
+export class RowProblem extends Error {
+  override readonly name = 'RowProblem'
+  readonly reason: Reason
+
+  constructor(reason: Reason, message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
+
+/** Returns '' for what is not given. @throws RowProblem for a list or an object */
+export function textOf(value: unknown, path: string): string {
+  if (typeof value === 'string') return value
+  if (value === undefined || value === null) return ''
+  if (typeof value === 'object') throw new RowProblem('field', `${path} is not a text`)
+  return String(value)
+}
+
+/** Of values that are counted. */
+const longestValue = 255
+
+/** @throws RowProblem for a text that is no value to decide on */
+export function decidable(value: string): string {
+  if (value.length > longestValue) throw new RowProblem('field', `it has a value over ${longestValue} characters`)
+  if (!storable(value)) throw new RowProblem('field', 'it has a value that is not Unicode text without NUL')
+  return value
+}

@@ -1,0 +1,190 @@
+import { createHash } from 'node:crypto'
+import { statSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import type { ImportMapInput } from '../../../../../../src/commands/consents/import/prepare/map.ts'
+import { ImportRow } from '../../../../../../src/contract/imports.ts'
+import { parts, usePreparation, wholeAnswers } from './support.ts'
+
+const { prepare, write, left } = usePreparation()
+
+const header = 'person,time,marketing,analytics\n'
+
+function sum({ records, changes, merged, duplicates, left_out, refused }: Record<string, number>) {
+  return [records, changes, merged, duplicates, left_out, refused].reduce((a = 0, b = 0) => a + b)
+}
+
+describe('prepare', () => {
+  it('makes one row of a person, whose later answers are changes in the order of time', async () => {
+    const csv = `${header}b,2024-03-01T00:00:00Z,no,no\na,2024-02-01T00:00:00+01:00,yes,no\nb,2024-01-01T00:00:00Z,yes,yes\n`
+    const { rows, path, counts, given } = await prepare(write(csv), wholeAnswers)
+    const sha256 = createHash('sha256').update(csv).digest('hex')
+    expect(rows).toEqual([
+      {
+        policy_version: 3,
+        origin: { system: 'test', id: 'a' },
+        file_sha256: sha256,
+        given_at: '2024-01-31T23:00:00.000Z',
+        accepted: true,
+        preferences: { analytics: false, marketing: true },
+      },
+      {
+        policy_version: 3,
+        origin: { system: 'test', id: 'b' },
+        file_sha256: sha256,
+        given_at: '2024-01-01T00:00:00.000Z',
+        accepted: true,
+        preferences: { analytics: true, marketing: true },
+        changes: [
+          {
+            given_at: '2024-03-01T00:00:00.000Z',
+            accepted: false,
+            preferences: { analytics: false, marketing: false },
+          },
+        ],
+      },
+    ])
+    expect(counts).toEqual({ read: 3, records: 2, changes: 1, merged: 0, duplicates: 0, left_out: 0, refused: 0 })
+    expect(given).toEqual({ first: '2024-01-01T00:00:00.000Z', last: '2024-03-01T00:00:00.000Z' })
+    expect(statSync(path as string).mode & 0o777).toBe(0o600)
+    expect(left().length).toBe(3) // its folder, with its owner
+    const site_id = '01890000-0000-7000-8000-000000000000'
+    for (const row of rows) expect(ImportRow.safeParse({ site_id, ...row }).error).toBeUndefined()
+  })
+
+  it('makes the same bytes of the same files, whatever the order of their rows', async () => {
+    const lines = Array.from({ length: 300 }, (_, n) => `p${n % 70},2024-01-01T00:00:${10 + (n % 50)}Z,yes,no`)
+    const one = await prepare(write(`${header}${lines.join('\n')}\n`), wholeAnswers)
+    const again = await prepare(write(`${header}${lines.join('\n')}\n`), wholeAnswers)
+    const other = await prepare(write(`${header}${lines.toReversed().join('\n')}\n`), wholeAnswers)
+    expect(again.text).toBe(one.text)
+    const withoutDigest = (text: string) => text.replaceAll(/[\da-f]{64}/g, '')
+    expect(withoutDigest(other.text)).toBe(withoutDigest(one.text))
+  })
+
+  it('stops at values that nothing decides, with what each value becomes and how often it is there', async () => {
+    const csv = `${header}a,2024-01-01T00:00:00Z,yes,IMPLICIT\nb,2024-01-01T00:00:00Z,IMPLICIT,pending\n`
+    const { values, undecided, path } = await prepare(write(csv), wholeAnswers)
+    expect([path, undecided, left()]).toEqual([null, 1, []])
+    expect(values.filter(({ table }) => table === 'values')).toEqual([
+      { table: 'values', value: 'IMPLICIT', count: 2, becomes: null },
+      { table: 'values', value: 'pending', count: 1, becomes: 'left_out' },
+      { table: 'values', value: 'yes', count: 1, becomes: 'yes' },
+    ])
+  })
+
+  it('stops at a purpose that nothing decides, and drops one that the map drops', async () => {
+    const csv = 'person,time,purpose,value\na,2024-01-01T00:00:00Z,marketing,yes\na,2024-01-01T00:00:00Z,video,yes\n'
+    const undecided = await prepare(write(csv), parts)
+    expect(undecided.values).toContainEqual({ table: 'names', value: 'video', count: 1, becomes: null })
+    const map: ImportMapInput = { ...parts, names: { marketing: 'ads', video: false } }
+    const { rows, leftOut, counts } = await prepare(write(csv), map)
+    expect(rows[0]?.preferences).toEqual({ ads: true })
+    expect([leftOut, sum({ ...counts })]).toEqual([[{ table: 'names', value: 'video', count: 1 }], counts.read])
+  })
+
+  it('never makes an answer of values that are none', async () => {
+    const csv = `${header}a,2024-01-01T00:00:00Z,pending,\nb,2024-01-01T00:00:00Z,pending,yes\n`
+    const { rows, leftOut } = await prepare(write(csv), wholeAnswers)
+    expect(rows.map(({ origin, preferences }) => [origin.id, preferences])).toEqual([['b', { analytics: true }]])
+    expect(leftOut).toEqual([{ table: 'values', value: 'pending', count: 1 }])
+  })
+
+  it('takes the rule “all” as refused if a purpose has no answer', async () => {
+    const csv = `${header}a,2024-01-01T00:00:00Z,yes,pending\nb,2024-01-01T00:00:00Z,yes,yes\n`
+    const { rows } = await prepare(write(csv), { ...wholeAnswers, accepted: { rule: 'all' } })
+    expect(rows.map(({ accepted }) => accepted)).toEqual([false, true])
+  })
+
+  it('does not count purposes that everybody gets', async () => {
+    const map: ImportMapInput = { ...wholeAnswers, accepted: { rule: 'any', except: ['analytics'] } }
+    const { rows } = await prepare(write(`${header}a,2024-01-01T00:00:00Z,no,yes\n`), map)
+    expect(rows[0]?.accepted).toBe(false)
+  })
+
+  it('leaves out events that are no answers', async () => {
+    const map: ImportMapInput = {
+      ...wholeAnswers,
+      event: { path: 'marketing', values: { yes: 'answer', V: 'left_out' } },
+    }
+    const { rows, counts, leftOut } = await prepare(
+      write(`${header}a,no time at all,V,x\nb,2024-01-01T00:00:00Z,yes,no\n`),
+      map,
+    )
+    expect([rows.length, counts.left_out, leftOut[0]?.table]).toEqual([1, 1, 'event'])
+  })
+
+  it('makes one answer of the rows of a person and time, across files', async () => {
+    const start = 'person,time,purpose,value\n'
+    const one = write(`${start}a,2024-01-01T00:00:00Z,marketing,yes\n`, 'one.csv')
+    const two = write(`${start}a,2024-01-01T00:00:00Z,analytics,no\na,2024-01-01T00:00:00Z,marketing,yes\n`, 'two.csv')
+    const { rows, counts } = await prepare([one, two], parts)
+    expect(rows[0]?.preferences).toEqual({ analytics: false, marketing: true })
+    expect(counts).toEqual({ read: 3, records: 1, changes: 0, merged: 1, duplicates: 1, left_out: 0, refused: 0 })
+  })
+
+  it('keeps what a partial change does not name', async () => {
+    const csv =
+      'person,time,purpose,value\na,2024-01-02T00:00:00Z,analytics,no\na,2024-01-01T00:00:00Z,marketing,yes\na,2024-01-03T00:00:00Z,marketing,no\n'
+    const { rows } = await prepare(write(csv), { ...parts, rows: 'change' })
+    expect([
+      rows[0]?.preferences,
+      rows[0]?.changes?.map(({ preferences, accepted }) => [preferences, accepted]),
+    ]).toEqual([
+      { marketing: true },
+      [
+        [{ analytics: false, marketing: true }, true],
+        [{ analytics: false, marketing: false }, false],
+      ],
+    ])
+  })
+
+  it('takes a preference of several services as a yes only if all are', async () => {
+    const csv =
+      'person,time,purpose,value\na,2024-01-01T00:00:00Z,s1,yes\na,2024-01-01T00:00:00Z,s2,no\nb,2024-01-01T00:00:00Z,s1,yes\nb,2024-01-01T00:00:00Z,s2,pending\n'
+    const { rows, counts } = await prepare(write(csv), { ...parts, names: { s1: 'ads', s2: 'ads' } })
+    expect(rows.map(({ preferences }) => preferences)).toEqual([{ ads: false }, {}])
+    expect(sum({ ...counts })).toBe(counts.read)
+  })
+
+  it('refuses different answers of a person at one time, and names them', async () => {
+    const csv = `${header}a,2024-01-01T00:00:00Z,yes,no\na,2024-01-01T00:00:00Z,no,no\nb,2024-01-01T00:00:00Z,yes,no\n`
+    const { rows, refusals, counts, refused } = await prepare(write(csv), wholeAnswers)
+    expect([rows.map(({ origin }) => origin.id), counts.refused, refused]).toEqual([['b'], 2, { contradiction: 2 }])
+    expect(refusals[0]).toMatchObject({ rows: 2, origin_id: 'a', reason: 'contradiction' })
+    expect(refusals[0]?.where).toMatch(/export\.csv:2$/)
+  })
+
+  it('takes a row that is there twice once', async () => {
+    const row = 'a,2024-01-01T00:00:00Z,yes,no\n'
+    const { rows, counts } = await prepare(write(header + row + row), wholeAnswers)
+    expect([rows.length, rows[0]?.changes, counts.duplicates]).toEqual([1, undefined, 1])
+  })
+
+  it('refuses a person whose changes do not fit into a record', async () => {
+    const day = (n: number) => new Date(Date.UTC(2020, 0, 1) + n * 60_000).toISOString()
+    const rows = Array.from({ length: 12_000 }, (_, n) => `a,${day(n)},${n % 2 ? 'yes' : 'no'},no`)
+    const { refusals, path, counts } = await prepare(write(`${header}${rows.join('\n')}\n`), wholeAnswers)
+    expect([path, counts.refused, refusals[0]?.reason, refusals[0]?.rows]).toEqual([null, 12_000, 'too_large', 12_000])
+  })
+
+  it.each([
+    ['no time', 'a,soon,yes,no', 'time'],
+    ['a time in the future', 'a,2027-01-01T00:00:00Z,yes,no', 'time'],
+    ['a time before 1990', 'a,1989-12-31T23:59:59Z,yes,no', 'time'],
+    ['no origin', ',2024-01-01T00:00:00Z,yes,no', 'field'],
+    ['an origin that is too long', `${'a'.repeat(256)},2024-01-01T00:00:00Z,yes,no`, 'field'],
+    ['NUL', 'a\0,2024-01-01T00:00:00Z,yes,no', 'field'],
+    ['too few cells', 'a,2024-01-01T00:00:00Z,yes', 'invalid'],
+    ['a quotation mark within a cell', 'a,2024-01-01T00:00:00Z,y"es",no', 'invalid'],
+    ['bytes that are not UTF-8', Buffer.from('a\xff,2024-01-01T00:00:00Z,yes,no', 'latin1'), 'invalid'],
+  ])('refuses a row with %s, by its line', async (_, row, reason) => {
+    const csv = Buffer.concat([
+      Buffer.from(`${header}x,2024-01-01T00:00:00Z,no,no\n`),
+      Buffer.from(row),
+      Buffer.from('\n'),
+    ])
+    const { refusals, rows } = await prepare(write(csv), wholeAnswers)
+    expect(refusals.map(({ where, reason }) => [where.replace(/.*:/, ''), reason])).toEqual([['3', reason]])
+    expect(rows.length).toBe(1)
+  })
+})
